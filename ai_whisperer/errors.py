@@ -1,0 +1,248 @@
+"""The one error tree.
+
+Every error that AI Whisperer raises on purpose is a `WhispererError`. Its message says what is wrong and what to
+do; `code` is stable and meant for programs; the docstring of the class is the message when none is given.
+"""
+
+from __future__ import annotations
+
+import inspect
+
+
+class WhispererError(Exception):
+    """Something went wrong in AI Whisperer."""
+
+    code = "error"
+
+    def __init__(self, message: str | None = None) -> None:
+        super().__init__(message or inspect.getdoc(type(self)) or "")
+
+    @property
+    def message(self) -> str:
+        return str(self.args[0])
+
+
+class InvalidInputError(WhispererError):
+    """The input is not valid. Correct it and call again; nothing was changed."""
+
+    code = "invalid_input"
+
+
+class TooLargeError(InvalidInputError):
+    """The input is larger than the limit. Shorten it and call again; nothing was changed."""
+
+    code = "too_large"
+
+
+class DefinitionError(InvalidInputError):
+    """The agent definition is not valid. Correct the named field; nothing was changed."""
+
+    code = "invalid_definition"
+
+
+class TemplateError(DefinitionError):
+    """The template file is malformed. Correct the named line; nothing was changed."""
+
+    code = "invalid_template"
+
+
+class NotFoundError(WhispererError):
+    """There is no such thing in this session."""
+
+    code = "not_found"
+
+
+class UnknownAgentError(NotFoundError):
+    """There is no agent of that name in this session."""
+
+    code = "unknown_agent"
+
+
+class UnknownRecipientError(UnknownAgentError):
+    """The mail has no such recipient; nothing was sent."""
+
+    code = "unknown_recipient"
+
+
+class UnknownTaskError(NotFoundError):
+    """There is no task with that id in this session."""
+
+    code = "unknown_task"
+
+
+class UnknownMailError(NotFoundError):
+    """There is no mail with that id in this mailbox."""
+
+    code = "unknown_mail"
+
+
+class ConflictError(WhispererError):
+    """The call does not fit what is already there; nothing was changed."""
+
+    code = "conflict"
+
+
+class DuplicateIdError(ConflictError):
+    """That id or name is already taken. Choose another; nothing was changed."""
+
+    code = "duplicate_id"
+
+
+class StateError(ConflictError):
+    """The call does not fit the present state; nothing was changed."""
+
+    code = "wrong_state"
+
+
+class QueueFullError(ConflictError):
+    """The agent's queue is full. Try again later; nothing was accepted."""
+
+    code = "queue_full"
+
+
+class ClosedError(ConflictError):
+    """The session manager is not open. Enter it with `async with` first."""
+
+    code = "closed"
+
+
+class StoreError(WhispererError):
+    """The database cannot be used."""
+
+    code = "store"
+
+
+class StoreVersionError(StoreError):
+    """The database was written by a newer version. Upgrade AI Whisperer; the file was left untouched."""
+
+    code = "store_version"
+
+
+class StoreCorruptError(StoreError):
+    """The file is not an intact AI Whisperer database. Restore a backup; the file was left untouched."""
+
+    code = "store_corrupt"
+
+
+class StoreReadOnlyError(StoreError):
+    """The data folder cannot be written. Choose another or change its permissions."""
+
+    code = "store_read_only"
+
+
+class StoreFullError(StoreError):
+    """The disk is full. Free some space and start again; everything accepted before is safe."""
+
+    code = "store_full"
+
+
+class StoreInUseError(StoreError):
+    """Another live process has this database open. Stop it or choose another data folder."""
+
+    code = "store_in_use"
+
+
+class StoreFailedError(StoreError):
+    """A commit failed, so the runtime stopped. Mend the cause and start again; nothing accepted is lost."""
+
+    code = "store_failed"
+
+
+class ModelError(WhispererError):
+    """The model request failed."""
+
+    code = "model"
+    retryable = False
+
+    def __init__(self, message: str | None = None, *, retry_after_seconds: float | None = None) -> None:
+        super().__init__(message)
+        self.retry_after_seconds = retry_after_seconds
+
+
+class ModelNameError(ModelError):
+    """The model's name is not known. Use `provider:name`, for instance `openai-chat:NAME`, or `scripted`."""
+
+    code = "model_name"
+
+
+class ModelRefusedError(ModelError):
+    """The provider refused the request. Check the key, the model's name and the request."""
+
+    code = "model_refused"
+
+
+class ModelRateLimitError(ModelError):
+    """The provider asks for fewer requests."""
+
+    code = "model_rate_limit"
+    retryable = True
+
+
+class ModelServerError(ModelError):
+    """The provider had an error of its own or could not be reached."""
+
+    code = "model_server"
+    retryable = True
+
+
+class ModelTimeoutError(ModelError):
+    """The provider did not answer in time."""
+
+    code = "model_timeout"
+    retryable = True
+
+
+class ModelCutOffError(ModelError):
+    """The stream ended before the answer was complete."""
+
+    code = "model_cut_off"
+    retryable = True
+
+
+class ModelEmptyError(ModelError):
+    """The model returned neither text nor a tool call."""
+
+    code = "model_empty"
+    retryable = True
+
+
+class ToolError(WhispererError):
+    """The tool failed. A tool raises this with a text that helps the model to do better."""
+
+    code = "tool"
+
+
+class UnknownToolError(ToolError):
+    """The agent has no tool of that name."""
+
+    code = "unknown_tool"
+
+
+class ToolArgumentsError(ToolError):
+    """The arguments do not fit the tool's parameters."""
+
+    code = "tool_arguments"
+
+
+class StepLimitError(WhispererError):
+    """The task used up its steps without a final answer. Raise `max_steps_per_task` or split the task."""
+
+    code = "step_limit"
+
+
+class ContinuationLimitError(WhispererError):
+    """The task asked to be continued too often. Raise `max_continuations` or split the task."""
+
+    code = "continuation_limit"
+
+
+class CrashLimitError(WhispererError):
+    """The process died each time this task ran, so it was set aside. Mend the cause, then retry it."""
+
+    code = "crash_limit"
+
+
+class TaskEndedError(WhispererError):
+    """The task ended without a result."""
+
+    code = "task_ended"

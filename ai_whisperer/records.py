@@ -1,0 +1,306 @@
+"""The words of the domain as frozen records.
+
+A record mirrors a row of the store and is changed by copy (`msgspec.structs.replace`). Times are seconds since the
+epoch, UTC. Ids are text; a step's id is its task's id and its number, so that a repeated step carries the same id.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Any
+
+import msgspec
+
+USER = "user"
+"""The address of the person: sender of what the API sends, recipient of what agents mail to people."""
+
+
+class AgentState(StrEnum):
+    IDLE = "idle"
+    ACTIVE = "active"
+    PAUSED = "paused"
+    SLEEPING = "sleeping"
+    STOPPED = "stopped"
+
+
+class Priority(StrEnum):
+    URGENT = "urgent"
+    HIGH = "high"
+    NORMAL = "normal"
+    LOW = "low"
+
+    @property
+    def rank(self) -> int:
+        return _RANKS[self]
+
+
+_RANKS = {priority: rank for rank, priority in enumerate(Priority)}
+
+
+class TaskKind(StrEnum):
+    PROMPT = "user_prompt"
+    MAIL = "mailbox_message"
+    CONTINUATION = "continuation"
+    WAKE = "wake_up"
+
+
+class TaskState(StrEnum):
+    QUEUED = "queued"
+    RUNNING = "running"
+    COMPLETED = "completed"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+    DEAD = "dead"
+
+    @property
+    def ended(self) -> bool:
+        return self not in (TaskState.QUEUED, TaskState.RUNNING)
+
+
+class MailState(StrEnum):
+    QUEUED = "queued"
+    DELIVERED = "delivered"
+    READ = "read"
+    REPLIED = "replied"
+    ARCHIVED = "archived"
+    DEAD = "dead"
+
+
+class StepKind(StrEnum):
+    MODEL = "model"
+    TOOL = "tool"
+
+
+class StepState(StrEnum):
+    STARTED = "started"
+    DONE = "done"
+    FAILED = "failed"
+    UNKNOWN = "unknown"
+
+
+class TimerKind(StrEnum):
+    WAKE = "wake"
+
+
+class Record(msgspec.Struct, frozen=True, kw_only=True):
+    """Base of all rows."""
+
+
+class Usage(Record, omit_defaults=True):
+    """What a model request cost. `cost_usd` is None when the price of the model is not known."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cached_tokens: int = 0
+    cost_usd: float | None = None
+
+    def __add__(self, other: Usage) -> Usage:
+        known = [cost for cost in (self.cost_usd, other.cost_usd) if cost is not None]
+        return Usage(
+            input_tokens=self.input_tokens + other.input_tokens,
+            output_tokens=self.output_tokens + other.output_tokens,
+            cached_tokens=self.cached_tokens + other.cached_tokens,
+            cost_usd=sum(known) if known else None,
+        )
+
+
+class ToolCall(Record):
+    """A tool call as the model asked for it; `arguments` is the JSON text that it wrote."""
+
+    call_id: str
+    name: str
+    arguments: str
+
+
+class Answer(Record, omit_defaults=True):
+    """What a finished model request brought. `provider` keeps what the provider wants to see again."""
+
+    text: str = ""
+    reasoning: str = ""
+    tool_calls: tuple[ToolCall, ...] = ()
+    usage: Usage = Usage()
+    finish: str = "stop"
+    model: str = ""
+    provider: str | None = None
+
+
+class ToolResult(Record, omit_defaults=True):
+    """What a tool call brought, as the model is shown it. `mails` are the mails that it shows."""
+
+    content: str
+    is_error: bool = False
+    mails: tuple[str, ...] = ()
+
+
+class ChannelResponse(Record):
+    """An answer in its three channels."""
+
+    analysis: str = ""
+    commentary: str = ""
+    final: str = ""
+
+
+class Failure(Record):
+    """Why a task ended badly: the stable code and the message of an error."""
+
+    code: str
+    message: str
+
+
+class Limits(Record, forbid_unknown_fields=True, omit_defaults=True):
+    """What an agent may use."""
+
+    max_concurrent_tasks: int = 1
+    max_queue_length: int = 10_000
+    max_steps_per_task: int = 100
+    max_continuations: int = 10
+    max_prompt_bytes: int = 1 << 20
+    max_mail_bytes: int = 256 << 10
+
+
+class RetryPolicy(Record, forbid_unknown_fields=True, omit_defaults=True):
+    """How failed model requests are repeated."""
+
+    max_attempts: int = 5
+    first_delay_seconds: float = 1.0
+    max_delay_seconds: float = 60.0
+    stall_seconds: float = 120.0
+
+
+class AgentDefinition(Record, forbid_unknown_fields=True, omit_defaults=True):
+    """What an agent is, apart from what it is doing. `tools=None` grants every tool that the agent can be given."""
+
+    name: str = ""
+    description: str = ""
+    prompt: str = "You are a helpful agent in a team. Do the task you are given and answer with the result."
+    model: str = "scripted"
+    settings: dict[str, Any] = {}
+    tools: tuple[str, ...] | None = None
+    aliases: tuple[str, ...] = ()
+    limits: Limits = Limits()
+    retry: RetryPolicy = RetryPolicy()
+
+
+class SleepPlan(Record, omit_defaults=True):
+    """Until when and for what an agent sleeps."""
+
+    until: float | None = None
+    wake_events: tuple[str, ...] = ()
+
+
+class AgentRecord(Record):
+    session_id: str
+    id: str
+    definition: AgentDefinition
+    state: AgentState = AgentState.IDLE
+    started: bool = False
+    sleep: SleepPlan | None = None
+    reason: str = ""
+    created_at: float = 0.0
+
+
+class TaskRecord(Record):
+    """One unit of work. A task that opens a thread lends it its id: `thread_id == id`.
+
+    `arrival` is the place in the session's order of arrivals. `attempts` counts the starts since the last step that
+    finished; it is written before the run, so that a task that kills the process cannot do so for ever.
+    """
+
+    session_id: str
+    id: str
+    agent_id: str
+    thread_id: str
+    kind: TaskKind
+    prompt: str
+    arrival: int
+    cause: str
+    priority: Priority = Priority.NORMAL
+    state: TaskState = TaskState.QUEUED
+    mail_id: str | None = None
+    parent_id: str | None = None
+    continuation: int = 0
+    attempts: int = 0
+    progress_percent: float | None = None
+    progress_note: str = ""
+    result: ChannelResponse | None = None
+    error: Failure | None = None
+    usage: Usage = Usage()
+    created_at: float = 0.0
+    started_at: float | None = None
+    finished_at: float | None = None
+
+
+class StepRecord(Record):
+    """One model request or one tool call of a task: the unit of the journal.
+
+    A failed attempt leaves its error, the number of attempts and the time of the next one in `error`, `attempt` and
+    `retry_at`; the step is repeated under the same id.
+    """
+
+    task_id: str
+    number: int
+    kind: StepKind
+    state: StepState
+    attempt: int = 1
+    call: ToolCall | None = None
+    answer: Answer | None = None
+    result: ToolResult | None = None
+    error: Failure | None = None
+    retry_at: float | None = None
+    started_at: float = 0.0
+    finished_at: float | None = None
+
+    @property
+    def id(self) -> str:
+        return f"{self.task_id}.{self.number}"
+
+
+class MailRecord(Record):
+    """A durable message. `sequence` counts the mails of one sender; `task_id` is the task that handles it."""
+
+    session_id: str
+    id: str
+    thread_id: str
+    sender: str
+    sequence: int
+    recipient: str
+    subject: str
+    body: str
+    arrival: int
+    cause: str
+    priority: Priority = Priority.NORMAL
+    reply_to: str | None = None
+    state: MailState = MailState.QUEUED
+    task_id: str | None = None
+    created_at: float = 0.0
+    read_at: float | None = None
+
+
+class TimerRecord(Record):
+    """Something that is due at a time."""
+
+    session_id: str
+    id: str
+    agent_id: str
+    kind: TimerKind
+    due_at: float
+
+
+class ThreadSummary(Record):
+    """A conversation of one agent, as the tasks in it tell."""
+
+    id: str
+    tasks: int
+    first_at: float
+    last_at: float
+
+
+class Notification(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """One entry of a session's numbered log. `seq` is 0 for what is not kept: the deltas of a stream."""
+
+    seq: int
+    session_id: str
+    name: str
+    cause: str
+    at: float
+    params: dict[str, Any]
