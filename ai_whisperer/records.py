@@ -6,6 +6,7 @@ epoch, UTC. Ids are text; a step's id is its task's id and its number, so that a
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any
 
@@ -82,11 +83,11 @@ class TimerKind(StrEnum):
     WAKE = "wake"
 
 
-class Record(msgspec.Struct, frozen=True, kw_only=True):
-    """Base of all rows."""
+class Record(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """Base of all rows. Records hold no cycles, so the garbage collector need not walk them (`gc=False`)."""
 
 
-class Usage(Record, omit_defaults=True):
+class Usage(Record, frozen=True, kw_only=True, omit_defaults=True):
     """What a model request cost. `cost_usd` is None when the price of the model is not known."""
 
     input_tokens: int = 0
@@ -104,7 +105,7 @@ class Usage(Record, omit_defaults=True):
         )
 
 
-class ToolCall(Record):
+class ToolCall(Record, frozen=True, kw_only=True):
     """A tool call as the model asked for it; `arguments` is the JSON text that it wrote."""
 
     call_id: str
@@ -112,7 +113,7 @@ class ToolCall(Record):
     arguments: str
 
 
-class Answer(Record, omit_defaults=True):
+class Answer(Record, frozen=True, kw_only=True, omit_defaults=True):
     """What a finished model request brought. `provider` keeps what the provider wants to see again."""
 
     text: str = ""
@@ -124,7 +125,39 @@ class Answer(Record, omit_defaults=True):
     provider: str | None = None
 
 
-class ToolResult(Record, omit_defaults=True):
+class UserTurn(Record, frozen=True, kw_only=True):
+    """What a model is told: a prompt, a mail, a message."""
+
+    text: str
+
+
+class AnswerTurn(Record, frozen=True, kw_only=True):
+    """What a model answered."""
+
+    answer: Answer
+
+
+class ToolTurn(Record, frozen=True, kw_only=True):
+    """The result of one tool call of the answer before it."""
+
+    call: ToolCall
+    content: str
+    is_error: bool = False
+
+
+Turn = UserTurn | AnswerTurn | ToolTurn
+"""One entry of the conversation that a model is shown."""
+
+
+class ToolSpec(Record, frozen=True, kw_only=True):
+    """A tool as the model is told about it; `parameters` is a JSON Schema of an object."""
+
+    name: str
+    description: str
+    parameters: Mapping[str, Any]
+
+
+class ToolResult(Record, frozen=True, kw_only=True, omit_defaults=True):
     """What a tool call brought, as the model is shown it. `mails` are the mails that it shows."""
 
     content: str
@@ -132,7 +165,7 @@ class ToolResult(Record, omit_defaults=True):
     mails: tuple[str, ...] = ()
 
 
-class ChannelResponse(Record):
+class ChannelResponse(Record, frozen=True, kw_only=True):
     """An answer in its three channels."""
 
     analysis: str = ""
@@ -140,14 +173,14 @@ class ChannelResponse(Record):
     final: str = ""
 
 
-class Failure(Record):
+class Failure(Record, frozen=True, kw_only=True):
     """Why a task ended badly: the stable code and the message of an error."""
 
     code: str
     message: str
 
 
-class Limits(Record, forbid_unknown_fields=True, omit_defaults=True):
+class Limits(Record, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
     """What an agent may use."""
 
     max_concurrent_tasks: int = 1
@@ -158,7 +191,7 @@ class Limits(Record, forbid_unknown_fields=True, omit_defaults=True):
     max_mail_bytes: int = 256 << 10
 
 
-class RetryPolicy(Record, forbid_unknown_fields=True, omit_defaults=True):
+class RetryPolicy(Record, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
     """How failed model requests are repeated."""
 
     max_attempts: int = 5
@@ -167,7 +200,7 @@ class RetryPolicy(Record, forbid_unknown_fields=True, omit_defaults=True):
     stall_seconds: float = 120.0
 
 
-class AgentDefinition(Record, forbid_unknown_fields=True, omit_defaults=True):
+class AgentDefinition(Record, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
     """What an agent is, apart from what it is doing. `tools=None` grants every tool that the agent can be given."""
 
     name: str = ""
@@ -181,14 +214,14 @@ class AgentDefinition(Record, forbid_unknown_fields=True, omit_defaults=True):
     retry: RetryPolicy = RetryPolicy()
 
 
-class SleepPlan(Record, omit_defaults=True):
+class SleepPlan(Record, frozen=True, kw_only=True, omit_defaults=True):
     """Until when and for what an agent sleeps."""
 
     until: float | None = None
     wake_events: tuple[str, ...] = ()
 
 
-class AgentRecord(Record):
+class AgentRecord(Record, frozen=True, kw_only=True):
     session_id: str
     id: str
     definition: AgentDefinition
@@ -199,7 +232,7 @@ class AgentRecord(Record):
     created_at: float = 0.0
 
 
-class TaskRecord(Record):
+class TaskRecord(Record, frozen=True, kw_only=True):
     """One unit of work. A task that opens a thread lends it its id: `thread_id == id`.
 
     `arrival` is the place in the session's order of arrivals. `attempts` counts the starts since the last step that
@@ -230,7 +263,7 @@ class TaskRecord(Record):
     finished_at: float | None = None
 
 
-class StepRecord(Record):
+class StepRecord(Record, frozen=True, kw_only=True):
     """One model request or one tool call of a task: the unit of the journal.
 
     A failed attempt leaves its error, the number of attempts and the time of the next one in `error`, `attempt` and
@@ -255,7 +288,7 @@ class StepRecord(Record):
         return f"{self.task_id}.{self.number}"
 
 
-class MailRecord(Record):
+class MailRecord(Record, frozen=True, kw_only=True):
     """A durable message. `sequence` counts the mails of one sender; `task_id` is the task that handles it."""
 
     session_id: str
@@ -276,7 +309,7 @@ class MailRecord(Record):
     read_at: float | None = None
 
 
-class TimerRecord(Record):
+class TimerRecord(Record, frozen=True, kw_only=True):
     """Something that is due at a time."""
 
     session_id: str
@@ -286,7 +319,7 @@ class TimerRecord(Record):
     due_at: float
 
 
-class ThreadSummary(Record):
+class ThreadSummary(Record, frozen=True, kw_only=True):
     """A conversation of one agent, as the tasks in it tell."""
 
     id: str
@@ -295,7 +328,7 @@ class ThreadSummary(Record):
     last_at: float
 
 
-class Notification(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+class Notification(msgspec.Struct, frozen=True, kw_only=True, rename="camel", gc=False):
     """One entry of a session's numbered log. `seq` is 0 for what is not kept: the deltas of a stream."""
 
     seq: int

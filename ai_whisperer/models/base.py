@@ -10,37 +10,14 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Any, Protocol
 
 from ai_whisperer.errors import ModelCutOffError, ModelEmptyError
-from ai_whisperer.records import Answer, Record, ToolCall, Usage
+from ai_whisperer.records import Answer, Record, ToolCall, Turn, Usage
+from ai_whisperer.records import AnswerTurn as AnswerTurn
+from ai_whisperer.records import ToolSpec as ToolSpec
+from ai_whisperer.records import ToolTurn as ToolTurn
+from ai_whisperer.records import UserTurn as UserTurn
 
 
-class UserTurn(Record):
-    text: str
-
-
-class AnswerTurn(Record):
-    answer: Answer
-
-
-class ToolTurn(Record):
-    """The result of one tool call of the answer before it."""
-
-    call: ToolCall
-    content: str
-    is_error: bool = False
-
-
-Turn = UserTurn | AnswerTurn | ToolTurn
-
-
-class ToolSpec(Record):
-    """A tool as the model is told about it; `parameters` is a JSON Schema of an object."""
-
-    name: str
-    description: str
-    parameters: Mapping[str, Any]
-
-
-class ModelRequest(Record):
+class ModelRequest(Record, frozen=True, kw_only=True):
     """One request. `step_id` is the same for every attempt of the same step: the idempotency key."""
 
     step_id: str
@@ -52,19 +29,19 @@ class ModelRequest(Record):
     attempt: int = 1
 
 
-class TextDelta(Record):
+class TextDelta(Record, frozen=True, kw_only=True):
     text: str
 
 
-class ReasoningDelta(Record):
+class ReasoningDelta(Record, frozen=True, kw_only=True):
     text: str
 
 
-class CallRequested(Record):
+class CallRequested(Record, frozen=True, kw_only=True):
     call: ToolCall
 
 
-class Finished(Record):
+class Finished(Record, frozen=True, kw_only=True):
     """The provider said that the answer is complete, and why it ended there (`stop`, `tool_call`, `length` …)."""
 
     usage: Usage = Usage()
@@ -88,9 +65,7 @@ ModelFactory = Callable[[str], Model]
 """Makes the model of a name as it stands in an agent definition; raises `ModelNameError`."""
 
 
-async def collect(
-    events: AsyncIterator[StreamEvent], on_event: Callable[[StreamEvent], None] | None = None
-) -> Answer:
+async def collect(events: AsyncIterator[StreamEvent], on_event: Callable[[StreamEvent], None] | None = None) -> Answer:
     """Read a stream to its end and return the whole answer.
 
     Raises `ModelCutOffError` when the stream ends without `Finished`, `ModelEmptyError` when there is nothing in it.

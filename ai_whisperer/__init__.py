@@ -1,0 +1,70 @@
+"""AI Whisperer: a durable runtime for many AI agents that work at the same time and coordinate by mail.
+
+The names below are loaded when they are first used, so that `import ai_whisperer` costs next to nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ai_whisperer.errors import WhispererError
+    from ai_whisperer.records import (
+        AgentDefinition,
+        AgentState,
+        ChannelResponse,
+        Limits,
+        Notification,
+        Priority,
+        RetryPolicy,
+        TaskRecord,
+        TaskState,
+    )
+    from ai_whisperer.runtime.agent_session import AgentSession, AgentStatus
+    from ai_whisperer.runtime.manager import AsyncAgentSessionManager
+    from ai_whisperer.tools.function import ToolContext, tool
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "AgentDefinition": "records",
+    "AgentSession": "runtime.agent_session",
+    "AgentState": "records",
+    "AgentStatus": "runtime.agent_session",
+    "AsyncAgentSessionManager": "runtime.manager",
+    "ChannelResponse": "records",
+    "Limits": "records",
+    "Notification": "records",
+    "Priority": "records",
+    "RetryPolicy": "records",
+    "TaskRecord": "records",
+    "TaskState": "records",
+    "ToolContext": "tools.function",
+    "WhispererError": "errors",
+    "tool": "tools.function",
+}
+
+__all__ = [
+    "AgentDefinition",
+    "AgentSession",
+    "AgentState",
+    "AgentStatus",
+    "AsyncAgentSessionManager",
+    "ChannelResponse",
+    "Limits",
+    "Notification",
+    "Priority",
+    "RetryPolicy",
+    "TaskRecord",
+    "TaskState",
+    "ToolContext",
+    "WhispererError",
+    "tool",
+]
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'ai_whisperer' has no attribute '{name}'")
+    return getattr(import_module(f"ai_whisperer.{_HOMES[name]}"), name)

@@ -1,0 +1,84 @@
+"""Who is meant by a name: ids, display names and aliases, whatever their case and spacing."""
+
+from __future__ import annotations
+
+import re
+
+from ai_whisperer.errors import DuplicateIdError, InvalidInputError, UnknownAgentError, UnknownRecipientError
+from ai_whisperer.records import USER, AgentDefinition
+
+_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.\-]{0,99}")
+_SEPARATORS = re.compile(r"[\s_\-]+")
+
+
+def normalized(name: str) -> str:
+    return _SEPARATORS.sub(" ", name.strip()).casefold()
+
+
+def check_agent_id(agent_id: str) -> None:
+    """Raise `InvalidInputError` unless the id can name an agent."""
+    if not _ID.fullmatch(agent_id):
+        raise InvalidInputError(
+            f"{agent_id!r} cannot name an agent: use 1 to 100 letters, digits, '-', '_' or '.', "
+            "beginning with a letter or digit."
+        )
+    if normalized(agent_id) == USER:
+        raise InvalidInputError("'user' is the person's own address. Choose another agent id.")
+
+
+class AddressBook:
+    """The names of one session's agents. A name means one agent only."""
+
+    def __init__(self) -> None:
+        self._ids: dict[str, str] = {}
+        self._shown: list[str] = []
+
+    def add(self, agent_id: str, definition: AgentDefinition) -> None:
+        """Enter an agent under all its names, or none of them: raises `DuplicateIdError` if one is taken."""
+        names = {normalized(name) for name in (agent_id, definition.name, *definition.aliases)} - {""}
+        for name in names:
+            taken = USER if name == USER else self._ids.get(name)
+            if taken is not None:
+                raise DuplicateIdError(
+                    f"The name '{name}' already means '{taken}' in this session. Choose another name for '{agent_id}'."
+                )
+        for name in names:
+            self._ids[name] = agent_id
+        self._shown.append(agent_id)
+
+    def replace(self, agent_id: str, old: AgentDefinition, new: AgentDefinition) -> None:
+        """Give an agent the names of its new definition; raises `DuplicateIdError` and keeps the old ones."""
+        self._remove(agent_id)
+        try:
+            self.add(agent_id, new)
+        except DuplicateIdError:
+            self.add(agent_id, old)
+            raise
+
+    def knows(self, name: str) -> bool:
+        return normalized(name) in self._ids
+
+    def resolve(self, name: str) -> str:
+        """The id of the agent that is meant; raises `UnknownAgentError` with the valid names."""
+        found = self._ids.get(normalized(name))
+        if found is None:
+            raise UnknownAgentError(f"There is no agent '{name}'. {self._known()}")
+        return found
+
+    def resolve_recipient(self, name: str) -> str:
+        """The agent or the person a mail goes to; raises `UnknownRecipientError` with the valid names."""
+        if normalized(name) == USER:
+            return USER
+        found = self._ids.get(normalized(name))
+        if found is None:
+            raise UnknownRecipientError(f"Nobody here is called '{name}'; nothing was sent. {self._known()}")
+        return found
+
+    def _remove(self, agent_id: str) -> None:
+        self._ids = {name: known for name, known in self._ids.items() if known != agent_id}
+        self._shown.remove(agent_id)
+
+    def _known(self) -> str:
+        shown = sorted(self._shown)[:50]
+        more = f" and {len(self._shown) - 50} more" if len(self._shown) > 50 else ""
+        return f"Valid names: {', '.join([*shown, USER])}{more}."

@@ -1,0 +1,178 @@
+"""What a task's journal says: what comes next, what the model is to be shown, what the answer is.
+
+The journal of a task is its steps in order: a model request, then one step for each tool call of its answer, then the
+next model request. A running loop and a loop that is taken up after a crash ask the same functions, so that a restart
+goes on at exactly the step that was next.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ai_whisperer.core.channels import parse
+from ai_whisperer.errors import StepLimitError
+from ai_whisperer.records import (
+    Answer,
+    AnswerTurn,
+    ChannelResponse,
+    Failure,
+    Record,
+    StepKind,
+    StepRecord,
+    StepState,
+    TaskRecord,
+    ToolCall,
+    ToolTurn,
+    Turn,
+    UserTurn,
+)
+
+OUTCOME_UNKNOWN = (
+    "Outcome unknown: the process ended while this call was under way. It may have taken effect or not, and it was "
+    "not repeated. Find out before you call it again."
+)
+_NO_RESULT = "No result: the task ended before this call did."
+_COMMENTARY_CHARACTERS = 500
+
+
+class RequestModel(Record, frozen=True, kw_only=True):
+    """Ask the model. `repeats` is the step under way that has no answer yet; it keeps its number."""
+
+    number: int
+    repeats: StepRecord | None = None
+
+
+class PendingCall(Record, frozen=True, kw_only=True):
+    """A tool call without a result. `interrupted` is its step if it was begun before."""
+
+    number: int
+    call: ToolCall
+    interrupted: StepRecord | None = None
+
+
+class CallTools(Record, frozen=True, kw_only=True):
+    """Run these tool calls, side by side."""
+
+    calls: tuple[PendingCall, ...]
+
+
+class Complete(Record, frozen=True, kw_only=True):
+    """The task is done."""
+
+    response: ChannelResponse
+
+
+class Continue(Record, frozen=True, kw_only=True):
+    """The answer asks for another round: queue a continuation."""
+
+    response: ChannelResponse
+
+
+class Fail(Record, frozen=True, kw_only=True):
+    """The task cannot be done."""
+
+    failure: Failure
+
+
+Next = RequestModel | CallTools | Complete | Continue | Fail
+
+
+def next_action(steps: Sequence[StepRecord], *, max_steps: int) -> Next:
+    """What comes next in a task with this journal."""
+    asked = _last_request(steps)
+    if asked is None:
+        return RequestModel(number=1)
+    if asked.state is StepState.STARTED:
+        return RequestModel(number=asked.number, repeats=asked)
+    if asked.answer is None:
+        return Fail(failure=asked.error or Failure(code="model", message="The model request failed."))
+    if not asked.answer.tool_calls:
+        return _ending(steps, asked.answer)
+    pending = _pending_calls(steps, asked, asked.answer)
+    if pending:
+        return CallTools(calls=pending)
+    if len(steps) >= max_steps:
+        error = StepLimitError(
+            f"The task used up its {max_steps} steps without a final answer. "
+            "Raise max_steps_per_task or split the task."
+        )
+        return Fail(failure=Failure(code=error.code, message=error.message))
+    return RequestModel(number=steps[-1].number + 1)
+
+
+def turns(task: TaskRecord, steps: Sequence[StepRecord]) -> list[Turn]:
+    """The conversation of one task. Every tool call has a result in it, since providers refuse orphans."""
+    shown: list[Turn] = [UserTurn(text=task.prompt)]
+    results = {step.number: step.result for step in steps if step.kind is StepKind.TOOL}
+    for step in steps:
+        if step.kind is not StepKind.MODEL or step.answer is None:
+            continue
+        shown.append(AnswerTurn(answer=step.answer))
+        for number, call in enumerate(step.answer.tool_calls, step.number + 1):
+            result = results.get(number)
+            if result is None:
+                shown.append(ToolTurn(call=call, content=_NO_RESULT, is_error=True))
+            else:
+                shown.append(ToolTurn(call=call, content=result.content, is_error=result.is_error))
+    return shown
+
+
+def mails_shown_by(steps: Sequence[StepRecord], answered: StepRecord) -> list[str]:
+    """The mails that the model had been shown for the first time when it gave this answer."""
+    shown: list[str] = []
+    for step in reversed(steps):
+        if step.number >= answered.number:
+            continue
+        if step.kind is StepKind.MODEL:
+            break
+        if step.result is not None:
+            shown.extend(step.result.mails)
+    return shown
+
+
+def response_of(steps: Sequence[StepRecord]) -> ChannelResponse:
+    """The answer so far in its channels: reasoning, then the talk around tools, then what the user reads."""
+    analysis: list[str] = []
+    commentary: list[str] = []
+    final = ""
+    for step in steps:
+        if step.answer is not None:
+            parsed = parse(step.answer.text).response if step.answer.text else ChannelResponse()
+            analysis.extend((step.answer.reasoning, parsed.analysis))
+            commentary.append(parsed.commentary)
+            if step.answer.tool_calls:
+                commentary.append(parsed.final)
+            else:
+                final = parsed.final
+        elif step.call is not None and step.result is not None:
+            commentary.append(_call_line(step.call, step.result.content))
+    return ChannelResponse(
+        analysis="\n".join(filter(None, analysis)),
+        commentary="\n".join(filter(None, commentary)),
+        final=final,
+    )
+
+
+def _ending(steps: Sequence[StepRecord], answer: Answer) -> Next:
+    response = response_of(steps)
+    if answer.finish == "length" or parse(answer.text).wants_continuation:
+        return Continue(response=response)
+    return Complete(response=response)
+
+
+def _last_request(steps: Sequence[StepRecord]) -> StepRecord | None:
+    return next((step for step in reversed(steps) if step.kind is StepKind.MODEL), None)
+
+
+def _pending_calls(steps: Sequence[StepRecord], asked: StepRecord, answer: Answer) -> tuple[PendingCall, ...]:
+    begun = {step.number: step for step in steps if step.number > asked.number}
+    return tuple(
+        PendingCall(number=number, call=call, interrupted=begun.get(number))
+        for number, call in enumerate(answer.tool_calls, asked.number + 1)
+        if (step := begun.get(number)) is None or step.state is StepState.STARTED
+    )
+
+
+def _call_line(call: ToolCall, content: str) -> str:
+    shown = content if len(content) <= _COMMENTARY_CHARACTERS else content[:_COMMENTARY_CHARACTERS] + "…"
+    return f"{call.name}({call.arguments}) → {shown}"

@@ -1,0 +1,111 @@
+"""The five states of an agent and the one table of what leads from one to another."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+
+from msgspec.structs import replace
+
+from ai_whisperer.errors import StateError
+from ai_whisperer.records import AgentRecord, AgentState, SleepPlan
+
+
+class Action(StrEnum):
+    """What can happen to an agent. `WORK` and `REST` are the runtime's own: the first loop began, the last ended."""
+
+    START = "start"
+    WORK = "work"
+    REST = "rest"
+    PAUSE = "pause"
+    RESUME = "resume"
+    SLEEP = "sleep"
+    WAKE = "wake"
+    STOP = "stop"
+
+
+_IDLE, _ACTIVE, _PAUSED = AgentState.IDLE, AgentState.ACTIVE, AgentState.PAUSED
+_SLEEPING, _STOPPED = AgentState.SLEEPING, AgentState.STOPPED
+
+TRANSITIONS: Mapping[AgentState, Mapping[Action, AgentState]] = {
+    _IDLE: {
+        Action.START: _IDLE,
+        Action.WORK: _ACTIVE,
+        Action.PAUSE: _PAUSED,
+        Action.SLEEP: _SLEEPING,
+        Action.STOP: _STOPPED,
+    },
+    _ACTIVE: {
+        Action.WORK: _ACTIVE,
+        Action.REST: _IDLE,
+        Action.PAUSE: _PAUSED,
+        Action.SLEEP: _ACTIVE,
+        Action.WAKE: _ACTIVE,
+        Action.STOP: _STOPPED,
+    },
+    _PAUSED: {Action.RESUME: _IDLE, Action.WAKE: _PAUSED, Action.STOP: _STOPPED},
+    _SLEEPING: {
+        Action.WORK: _ACTIVE,
+        Action.PAUSE: _PAUSED,
+        Action.SLEEP: _SLEEPING,
+        Action.WAKE: _IDLE,
+        Action.STOP: _STOPPED,
+    },
+    _STOPPED: {Action.START: _IDLE},
+}
+"""An agent with a sleep plan comes to rest, and is resumed, in `sleeping` instead of `idle`."""
+
+_OWN = frozenset({Action.WORK, Action.REST})
+_BEFORE_START = frozenset({Action.START, Action.STOP})
+
+
+def allowed(agent: AgentRecord) -> list[Action]:
+    """The actions that fit the agent as it is now, in the order of the table."""
+    return [action for action in TRANSITIONS[agent.state] if _fits(agent, action)]
+
+
+def apply(agent: AgentRecord, action: Action, *, plan: SleepPlan | None = None, reason: str = "") -> AgentRecord:
+    """Return the agent after the action; raise `StateError` if it does not fit."""
+    if action not in TRANSITIONS[agent.state] or not _fits(agent, action):
+        raise StateError(_refusal(agent, action))
+    state = TRANSITIONS[agent.state][action]
+    match action:
+        case Action.SLEEP:
+            sleep = plan
+        case Action.WAKE | Action.STOP | Action.START:
+            sleep = None
+        case _:
+            sleep = agent.sleep
+    if state is _IDLE and sleep is not None:
+        state = _SLEEPING
+    started = agent.started if action is not Action.START else True
+    return replace(
+        agent,
+        state=state,
+        sleep=sleep,
+        started=started and action is not Action.STOP,
+        reason=agent.reason if action in _OWN else reason,
+    )
+
+
+def takes_work(agent: AgentRecord) -> bool:
+    """Whether the agent may begin a queued task now."""
+    return agent.started and agent.sleep is None and agent.state in (_IDLE, _ACTIVE)
+
+
+def _fits(agent: AgentRecord, action: Action) -> bool:
+    if agent.state is _IDLE:
+        return (action is not Action.START) if agent.started else action in _BEFORE_START
+    if action is Action.WAKE:
+        return agent.sleep is not None
+    return True
+
+
+def _refusal(agent: AgentRecord, action: Action) -> str:
+    described = agent.state.value
+    if agent.state is _IDLE:
+        described += " and already started" if agent.started else " and not started"
+    elif action is Action.WAKE:
+        described += ", without a sleep to end"
+    options = ", ".join(option for option in allowed(agent) if option not in _OWN)
+    return f"Cannot {action} agent '{agent.id}': it is {described}. Allowed now: {options}."

@@ -1,0 +1,83 @@
+"""The rules of mail: what may be sent, what its states mean, how a model is shown it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from msgspec.structs import replace
+
+from ai_whisperer.errors import InvalidInputError, StateError, TooLargeError
+from ai_whisperer.records import MailRecord, MailState
+
+_MOVES: Mapping[MailState, frozenset[MailState]] = {
+    MailState.QUEUED: frozenset({MailState.DELIVERED, MailState.READ, MailState.ARCHIVED, MailState.DEAD}),
+    MailState.DELIVERED: frozenset(
+        {MailState.QUEUED, MailState.READ, MailState.REPLIED, MailState.ARCHIVED, MailState.DEAD}
+    ),
+    MailState.READ: frozenset({MailState.REPLIED, MailState.ARCHIVED, MailState.DEAD}),
+    MailState.REPLIED: frozenset({MailState.ARCHIVED, MailState.REPLIED}),
+    MailState.ARCHIVED: frozenset(),
+    MailState.DEAD: frozenset({MailState.QUEUED, MailState.DELIVERED}),
+}
+"""`delivered`: handed to a task. `read`: a model was shown it. `dead`: its task could not be done."""
+
+MAX_SUBJECT_CHARACTERS = 500
+
+
+def move(mail: MailRecord, state: MailState, *, now: float, task_id: str | None = None) -> MailRecord:
+    """Return the mail in its next state; raise `StateError` if the step is not in the table."""
+    if state not in _MOVES[mail.state]:
+        options = ", ".join(sorted(_MOVES[mail.state])) or "nothing"
+        raise StateError(f"Mail {mail.id} is {mail.state} and cannot become {state}. It can become: {options}.")
+    return replace(
+        mail,
+        state=state,
+        task_id=None if state is MailState.QUEUED else task_id or mail.task_id,
+        read_at=now if state in (MailState.READ, MailState.REPLIED) and mail.read_at is None else mail.read_at,
+    )
+
+
+def check_mail_text(subject: str, body: str, max_bytes: int) -> None:
+    """Raise unless the text can be a mail: not empty, within the recipient's limit."""
+    if not subject.strip() and not body.strip():
+        raise InvalidInputError("The mail has neither a subject nor a body; nothing was sent. Write at least one.")
+    if len(subject) > MAX_SUBJECT_CHARACTERS:
+        raise TooLargeError(
+            f"The subject has {len(subject)} characters, at most {MAX_SUBJECT_CHARACTERS} are allowed; nothing was "
+            "sent. Put the text into the body."
+        )
+    check_text_size("mail body", body, max_bytes)
+    check_text_size("subject", subject, max_bytes)
+
+
+def check_text_size(what: str, text: str, max_bytes: int) -> None:
+    """Raise unless the text can be stored and is within the limit."""
+    try:
+        size = len(text.encode())
+    except UnicodeEncodeError as error:
+        raise InvalidInputError(
+            f"The {what} has a lone surrogate at character {error.start}, which is not text. Remove it."
+        ) from error
+    if size > max_bytes:
+        raise TooLargeError(
+            f"The {what} has {size:,} bytes, at most {max_bytes:,} are allowed; nothing was accepted. "
+            "Shorten it or send it in parts."
+        )
+
+
+def as_prompt(mail: MailRecord) -> str:
+    """The mail as the model is shown it when it starts a task."""
+    return f"You have mail.\n{as_text(mail)}\n\nTo answer, call reply_mail with mail_id {mail.id}."
+
+
+def as_text(mail: MailRecord) -> str:
+    """The mail with its heading lines, for a model to read."""
+    lines = [f"Mail id: {mail.id}", f"From: {mail.sender}", f"Priority: {mail.priority}"]
+    if mail.reply_to is not None:
+        lines.append(f"In reply to: {mail.reply_to}")
+    return "\n".join([*lines, f"Subject: {mail.subject}", "", mail.body])
+
+
+def in_order(mails: Iterable[MailRecord]) -> list[MailRecord]:
+    """Urgent before high before normal before low; within that by arrival."""
+    return sorted(mails, key=lambda mail: (mail.priority.rank, mail.arrival))

@@ -1,0 +1,1 @@
+"""The running session: agents, their AI loops, mail, timers and subscribers on one event loop."""

@@ -1,0 +1,436 @@
+"""One live agent: its record, its queue, the loops that run for it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from ai_whisperer.core import lifecycle, mailbox
+from ai_whisperer.core.lifecycle import Action
+from ai_whisperer.core.queueing import Work, WorkQueue
+from ai_whisperer.errors import QueueFullError, StateError
+from ai_whisperer.models.base import Model
+from ai_whisperer.records import (
+    AgentRecord,
+    AgentState,
+    MailRecord,
+    Priority,
+    SleepPlan,
+    StepKind,
+    StepState,
+    TaskKind,
+    TaskRecord,
+    TaskState,
+    TimerKind,
+    TimerRecord,
+    Usage,
+)
+from ai_whisperer.runtime.ai_loop import AILoop
+from ai_whisperer.runtime.notices import queued_of
+from ai_whisperer.runtime.workspace import Decision, Workspace
+from ai_whisperer.store.base import AgentUsage
+from ai_whisperer.tools.function import Tool
+from ai_whisperer.tools.registry import ToolRegistry
+
+MAIL_RECEIVED = "mail_received"
+"""The wake event that any mail is."""
+
+_ANNOUNCED = {
+    Action.START: "agent.started",
+    Action.PAUSE: "agent.paused",
+    Action.RESUME: "agent.resumed",
+    Action.STOP: "agent.stopped",
+}
+
+
+class AgentStatus(msgspec.Struct, frozen=True, kw_only=True):
+    """What an agent is doing. `current_task` is the kind of the task that has run longest."""
+
+    agent_id: str
+    state: AgentState
+    current_task: str | None
+    queue_size: int
+    sleeping_until: float | None
+    started: bool
+    reason: str
+    unread_mail: int
+    running_tasks: tuple[str, ...]
+    progress_percent: float | None
+    progress_note: str
+    tasks: int
+    usage: Usage
+    name: str
+    description: str
+    wake_events: tuple[str, ...] = ()
+
+
+class AgentSession:
+    """An agent in memory: a few kilobytes, and no asyncio task unless a loop runs."""
+
+    __slots__ = ("_halting", "_model", "_own_tools", "_registry", "loops", "queue", "record", "used", "workspace")
+
+    def __init__(self, workspace: Workspace, record: AgentRecord, own_tools: Iterable[Tool] = ()) -> None:
+        self.workspace = workspace
+        self.record = record
+        self.queue = WorkQueue()
+        self.loops: dict[str, AILoop] = {}
+        self.used = AgentUsage()
+        self._own_tools = tuple(own_tools)
+        self._registry: ToolRegistry | None = None
+        self._model: Model | None = None
+        self._halting = False
+
+    @property
+    def agent_id(self) -> str:
+        return self.record.id
+
+    @property
+    def state(self) -> AgentState:
+        return self.record.state
+
+    @property
+    def registry(self) -> ToolRegistry:
+        if self._registry is None:
+            self._registry = self.workspace.registry(self.record.definition.tools, self._own_tools)
+        return self._registry
+
+    @property
+    def model(self) -> Model:
+        """The agent's own model client, made when it is first needed; raises a `ModelError`."""
+        if self._model is None:
+            self._model = self.workspace.model_factory(self.record.definition.model)
+        return self._model
+
+    @property
+    def may_step(self) -> bool:
+        """Whether a loop of this agent may begin another step."""
+        return self.record.state is AgentState.ACTIVE and not self._halting and not self.workspace.closing
+
+    def status(self) -> AgentStatus:
+        loop = next(iter(self.loops.values()), None)
+        sleep = self.record.sleep
+        return AgentStatus(
+            agent_id=self.agent_id,
+            state=self.record.state,
+            current_task=loop.task.kind.value if loop else None,
+            queue_size=len(self.queue),
+            sleeping_until=sleep.until if sleep else None,
+            started=self.record.started,
+            reason=self.record.reason,
+            unread_mail=sum(isinstance(item, MailRecord) for item in self.queue.in_order()),
+            running_tasks=tuple(self.loops),
+            progress_percent=loop.task.progress_percent if loop else None,
+            progress_note=loop.task.progress_note if loop else "",
+            tasks=self.used.tasks,
+            usage=self.used.usage,
+            name=self.record.definition.name or self.agent_id,
+            description=self.record.definition.description,
+            wake_events=sleep.wake_events if sleep else (),
+        )
+
+    def check_room(self) -> None:
+        """Raise `QueueFullError` if the agent can take no more work."""
+        limit = self.record.definition.limits.max_queue_length
+        if len(self.queue) >= limit:
+            raise QueueFullError(
+                f"The queue of '{self.agent_id}' is full ({limit} items); nothing was accepted. Try again later, "
+                "or raise max_queue_length."
+            )
+
+    def accept_task(self, decision: Decision, task: TaskRecord) -> None:
+        """Queue a new task and begin it as soon as it may."""
+        decision.unit.insert_task(task)
+        decision.tell(
+            "async.task.queued",
+            queued_of(task),
+        )
+        self.queue.push(task)
+        decision.then(self.dispatch)
+
+    def accept_mail(self, decision: Decision, mail: MailRecord) -> None:
+        """Put a mail into the mailbox; it becomes a task when its turn comes, at once if the agent has nothing to do.
+
+        A sleeper is woken by high or urgent mail, and by any mail if `mail_received` is among its wake events.
+        """
+        self.queue.push(mail)
+        sleep = self.record.sleep
+        if sleep is not None and self.record.state is not AgentState.PAUSED:
+            important = mail.priority in (Priority.URGENT, Priority.HIGH)
+            if important or MAIL_RECEIVED in sleep.wake_events:
+                self._transition(decision, Action.WAKE, reason=f"mail {mail.id} from {mail.sender}")
+        decision.then(self.dispatch)
+
+    def dispatch(self) -> None:
+        """Begin as much of the waiting work as may run now."""
+        while (item := self._take()) is not None:
+            decision = self.workspace.decide(_cause_of(item))
+            self._begin(decision, item)
+
+    def check_startable(self) -> None:
+        """Raise `StateError` if the agent cannot be started now."""
+        self._check_not_halting()
+        lifecycle.apply(self.record, Action.START)
+
+    def start(self, decision: Decision) -> None:
+        self._check_not_halting()
+        self._transition(decision, Action.START)
+        decision.then(self.dispatch)
+
+    def pause(self, decision: Decision, reason: str) -> None:
+        """Let no new step begin. The steps under way go on to their end."""
+        self._check_not_halting()
+        self._transition(decision, Action.PAUSE, reason=reason)
+        for loop in self.loops.values():
+            loop.interrupt_wait()
+
+    async def interrupt(self) -> None:
+        """Cancel the model requests in flight and return when they are gone. The agent is paused already."""
+        await asyncio.gather(*(loop.interrupt_request() for loop in list(self.loops.values())))
+
+    def resume(self, decision: Decision) -> None:
+        self._check_not_halting()
+        self._transition(decision, Action.RESUME)
+        if self.loops:
+            self._transition(decision, Action.WORK)
+        decision.then(self.take_up_loops)
+        decision.then(self.dispatch)
+
+    def sleep(self, decision: Decision, plan: SleepPlan, reason: str) -> None:
+        """Sleep as planned, as soon as no loop runs any more."""
+        self._check_not_halting()
+        self._transition(decision, Action.SLEEP, plan=plan, reason=reason)
+        if self.record.state is not AgentState.SLEEPING:
+            decision.tell(
+                "agent.sleep_planned",
+                {"agentId": self.agent_id, "sleepingUntil": plan.until, "wakeEvents": list(plan.wake_events)},
+            )
+        if plan.until is not None:
+            timer = TimerRecord(
+                session_id=self.workspace.session_id,
+                id=self._timer_id,
+                agent_id=self.agent_id,
+                kind=TimerKind.WAKE,
+                due_at=plan.until,
+            )
+            decision.unit.put_timer(timer)
+            self.arm(timer)
+
+    def wake(self, decision: Decision, reason: str) -> None:
+        """End the sleep and tell the agent why."""
+        self._check_not_halting()
+        self._transition(decision, Action.WAKE, reason=reason)
+        task_id = self.workspace.ids.new()
+        self.accept_task(
+            decision,
+            TaskRecord(
+                session_id=self.workspace.session_id,
+                id=task_id,
+                agent_id=self.agent_id,
+                thread_id=task_id,
+                kind=TaskKind.WAKE,
+                prompt=f"You were asleep and have been woken. Reason: {reason}",
+                arrival=self.workspace.next_arrival(),
+                cause=decision.cause,
+                created_at=decision.at,
+            ),
+        )
+
+    def arm(self, timer: TimerRecord) -> None:
+        """Have the timer fire when it is due, at once if it is past."""
+        self.workspace.scheduler.at(timer.due_at, timer.id, lambda: self._timer_fired(timer))
+
+    async def stop(self, cause: str, reason: str) -> None:
+        """Cancel what runs; when this returns it is gone and the stop is durable. Mail and queue are kept."""
+        self._check_not_halting()
+        lifecycle.apply(self.record, Action.STOP)
+        self._halting = True
+        try:
+            await self.halt_loops()
+            decision = self.workspace.decide(cause)
+            for loop in list(self.loops.values()):
+                loop.cancel(decision, "The agent was stopped.")
+            self._transition(decision, Action.STOP, reason=reason)
+            durable = decision.submit()
+        finally:
+            self._halting = False
+        await durable
+        await self.free()
+
+    async def cancel_task(self, task_id: str, cause: str, reason: str) -> None:
+        """Cancel a task that waits or runs; when this returns its tools are gone and its end is durable."""
+        waiting = self.queue.remove(task_id)
+        if isinstance(waiting, TaskRecord):
+            decision = self.workspace.decide(cause)
+            AILoop(self, waiting, []).end_cancelled(decision, reason)
+            await decision.submit()
+            return
+        loop = self.loops[task_id]
+        await loop.doom()
+        if task_id not in self.loops:
+            return
+        decision = self.workspace.decide(cause)
+        loop.cancel(decision, reason)
+        if not self.loops and self.record.state is AgentState.ACTIVE:
+            self._transition(decision, Action.REST)
+        decision.then(self.dispatch)
+        await decision.submit()
+
+    async def halt_loops(self) -> None:
+        """Cancel the workers of all loops and return when they have ended, with their tools."""
+        await asyncio.gather(*(loop.halt() for loop in list(self.loops.values())))
+
+    async def free(self) -> None:
+        """Let go of the model client."""
+        model, self._model = self._model, None
+        if model is not None:
+            await model.close()
+
+    def redefine(self, decision: Decision, record: AgentRecord) -> None:
+        """Take a new definition; loops that run use it from their next step on."""
+        self.record = record
+        self._registry = None
+        decision.unit.update_agent(record)
+        decision.tell("agent.redefined", {"agentId": self.agent_id})
+
+    def requeue(self, decision: Decision, task: TaskRecord) -> TaskRecord:
+        """Make an ended task a queued one again: a request that failed may be asked anew. See `take_back`."""
+        for step in self.workspace.store.steps(task.id):
+            if step.kind is StepKind.MODEL and step.state is StepState.FAILED:
+                decision.unit.put_step(replace(step, state=StepState.STARTED, attempt=0, error=None, finished_at=None))
+        queued = replace(task, state=TaskState.QUEUED, attempts=0, error=None, finished_at=None)
+        decision.unit.update_task(queued)
+        decision.tell("async.task.queued", queued_of(queued))
+        return queued
+
+    def take_back(self, task: TaskRecord) -> None:
+        """Put a task into the queue whose journal is durable, so that it can be read when its turn comes."""
+        self.queue.push(task)
+        self.dispatch()
+
+    def take_up_loops(self) -> None:
+        """Go on with the loops that were held up by a pause."""
+        for loop in list(self.loops.values()):
+            if not loop.is_running:
+                loop.begin(self.workspace.decide(f"task:{loop.task.id}"))
+
+    def add_loop(self, loop: AILoop) -> None:
+        self.loops[loop.task.id] = loop
+        self.workspace.running[loop.task.id] = loop
+
+    def remove_loop(self, task: TaskRecord) -> None:
+        """Forget the loop of a task that has ended; the next of its thread may begin."""
+        del self.loops[task.id]
+        del self.workspace.running[task.id]
+        self.queue.release(task.thread_id)
+
+    def loop_ended(self, decision: Decision, task: TaskRecord) -> None:
+        """A task has ended: take the next one, or come to rest. Submits the decision."""
+        self.remove_loop(task)
+        following = self._take() if not self._halting else None
+        if following is None and not self.loops and self.record.state is AgentState.ACTIVE and not self._halting:
+            self._transition(decision, Action.REST)
+        decision.submit()
+        if following is not None:
+            self._begin(self.workspace.decide(_cause_of(following)), following)
+            self.dispatch()
+
+    def count_usage(self, usage: Usage) -> None:
+        self.used = replace(self.used, usage=self.used.usage + usage)
+
+    @property
+    def _timer_id(self) -> str:
+        return f"wake:{self.agent_id}"
+
+    def _check_not_halting(self) -> None:
+        if self._halting:
+            raise StateError(f"Agent '{self.agent_id}' is being stopped. Wait until it is stopped, then start it.")
+
+    def _take(self) -> Work | None:
+        room = len(self.loops) < self.record.definition.limits.max_concurrent_tasks
+        if not room or self._halting or self.workspace.closing or not lifecycle.takes_work(self.record):
+            return None
+        return self.queue.take()
+
+    def _begin(self, decision: Decision, item: Work) -> None:
+        """Start the loop of a task, or of the mail that becomes one, in one unit with its first step."""
+        if isinstance(item, MailRecord):
+            task = self._task_of(item, decision.at)
+            self.workspace.post.deliver(decision, item, task.id)
+            decision.unit.insert_task(task)
+        else:
+            task = replace(item, state=TaskState.RUNNING, attempts=1, started_at=decision.at)
+            decision.unit.update_task(task)
+        if self.record.state is not AgentState.ACTIVE:
+            self._transition(decision, Action.WORK)
+        self.used = replace(self.used, tasks=self.used.tasks + 1)
+        steps = self.workspace.store.steps(task.id) if _was_begun(item) else []
+        loop = AILoop(self, task, steps)
+        self.add_loop(loop)
+        loop.announce(decision)
+        loop.begin(decision)
+
+    def _task_of(self, mail: MailRecord, now: float) -> TaskRecord:
+        return TaskRecord(
+            session_id=self.workspace.session_id,
+            id=self.workspace.ids.new(),
+            agent_id=self.agent_id,
+            thread_id=mail.thread_id,
+            kind=TaskKind.MAIL,
+            prompt=mailbox.as_prompt(mail),
+            arrival=mail.arrival,
+            cause=f"mail:{mail.id}",
+            priority=mail.priority,
+            state=TaskState.RUNNING,
+            mail_id=mail.id,
+            attempts=1,
+            created_at=now,
+            started_at=now,
+        )
+
+    def _timer_fired(self, timer: TimerRecord) -> None:
+        decision = self.workspace.decide(f"timer:{timer.id}")
+        if self.record.sleep is not None and not self._halting:
+            self.wake(decision, "the time has come")
+        decision.unit.delete_timer(timer.session_id, timer.id)
+        decision.submit()
+
+    def _transition(
+        self, decision: Decision, action: Action, *, plan: SleepPlan | None = None, reason: str = ""
+    ) -> None:
+        before = self.record
+        self.record = lifecycle.apply(before, action, plan=plan, reason=reason)
+        if before.sleep is not None and self.record.sleep is not before.sleep and before.sleep.until is not None:
+            self.workspace.scheduler.cancel(self._timer_id)
+            decision.unit.delete_timer(self.workspace.session_id, self._timer_id)
+        decision.unit.update_agent(self.record)
+        if action in _ANNOUNCED:
+            decision.tell(_ANNOUNCED[action], {"agentId": self.agent_id, "reason": reason})
+        if before.state is not self.record.state:
+            decision.tell("agent.state_changed", _change(before, self.record, action))
+
+
+def _was_begun(item: Work) -> bool:
+    return isinstance(item, TaskRecord) and item.started_at is not None
+
+
+def _cause_of(item: Work) -> str:
+    return f"mail:{item.id}" if isinstance(item, MailRecord) else f"task:{item.id}"
+
+
+def _change(before: AgentRecord, after: AgentRecord, action: Action) -> dict[str, Any]:
+    change: dict[str, Any] = {
+        "agentId": after.id,
+        "from": before.state,
+        "to": after.state,
+        "action": action,
+    }
+    if after.reason:
+        change["reason"] = after.reason
+    if after.sleep is not None:
+        change["sleepingUntil"] = after.sleep.until
+        change["wakeEvents"] = list(after.sleep.wake_events)
+    return change

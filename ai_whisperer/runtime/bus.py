@@ -1,0 +1,126 @@
+"""Numbered notifications for subscribers, from any cursor on.
+
+A subscriber is a cursor, not a queue: it reads what it has not seen from the recent ones in memory, or from the store
+when it has fallen further behind. So a slow subscriber costs nothing and misses nothing. Deltas of a stream are not
+numbered and not kept: each subscriber that wants them has a bounded buffer, and the oldest give way.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Sequence
+from typing import Any
+
+from ai_whisperer.records import Notification
+from ai_whisperer.store.base import Store
+
+_RECENT = 4_096
+_PAGE = 500
+_MAX_DELTAS = 10_000
+
+
+class NotificationBus:
+    """The numbered log of one session, as it grows."""
+
+    def __init__(self, session_id: str, store: Store, *, last_seq: int) -> None:
+        self._session_id = session_id
+        self._store = store
+        self._recent: list[Notification] = []
+        self._subscriptions: set[Subscription] = set()
+        self._with_deltas = 0
+        self.last_seq = last_seq
+        self.failure: BaseException | None = None
+        self.closed = False
+
+    def publish(self, notes: Sequence[Notification]) -> None:
+        """Take what was just committed."""
+        self._recent.extend(notes)
+        self.last_seq = notes[-1].seq
+        if len(self._recent) > 2 * _RECENT:
+            del self._recent[:-_RECENT]
+        self._wake()
+
+    @property
+    def wants_deltas(self) -> bool:
+        return self._with_deltas > 0
+
+    def publish_delta(self, name: str, *, cause: str, at: float, params: dict[str, Any]) -> None:
+        """Pass a piece of a stream on to those who want it now."""
+        note = Notification(seq=0, session_id=self._session_id, name=name, cause=cause, at=at, params=params)
+        for subscription in self._subscriptions:
+            subscription.take_delta(self.last_seq, note)
+
+    def subscribe(self, *, after: int, deltas: bool) -> Subscription:
+        subscription = Subscription(self, after=after, deltas=deltas)
+        self._subscriptions.add(subscription)
+        self._with_deltas += deltas
+        return subscription
+
+    def unsubscribe(self, subscription: Subscription) -> None:
+        if subscription in self._subscriptions:
+            self._subscriptions.remove(subscription)
+            self._with_deltas -= subscription.deltas is not None
+
+    def after(self, cursor: int) -> list[Notification]:
+        """Some of what follows the cursor, in order; empty if there is nothing yet."""
+        if cursor >= self.last_seq:
+            return []
+        first = self._recent[0].seq if self._recent else self.last_seq + 1
+        if cursor + 1 < first:
+            return self._store.notifications(self._session_id, after=cursor, limit=_PAGE)
+        return self._recent[cursor + 1 - first : cursor + 1 - first + _PAGE]
+
+    def close(self, failure: BaseException | None = None) -> None:
+        self.closed = True
+        self.failure = failure
+        self._wake()
+
+    def _wake(self) -> None:
+        for subscription in self._subscriptions:
+            subscription.wake()
+
+
+class Subscription:
+    """An endless iterator over a session's notifications. It ends when the session is closed, after the last one."""
+
+    def __init__(self, bus: NotificationBus, *, after: int, deltas: bool) -> None:
+        self._bus = bus
+        self.cursor = after
+        self.deltas: deque[tuple[int, Notification]] | None = deque(maxlen=_MAX_DELTAS) if deltas else None
+        self._page: deque[Notification] = deque()
+        self._waiter: asyncio.Future[None] | None = None
+
+    def __aiter__(self) -> Subscription:
+        return self
+
+    async def __anext__(self) -> Notification:
+        while True:
+            if not self._page:
+                self._page.extend(self._bus.after(self.cursor))
+            if self.deltas and (not self._page or self.deltas[0][0] <= self.cursor):
+                return self.deltas.popleft()[1]
+            if self._page:
+                note = self._page.popleft()
+                self.cursor = note.seq
+                return note
+            if self._bus.closed:
+                self.close()
+                if self._bus.failure is not None:
+                    raise self._bus.failure
+                raise StopAsyncIteration
+            self._waiter = asyncio.get_running_loop().create_future()
+            await self._waiter
+
+    def take_delta(self, position: int, note: Notification) -> None:
+        if self.deltas is not None:
+            self.deltas.append((position, note))
+            self.wake()
+
+    def wake(self) -> None:
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)
+
+    def close(self) -> None:
+        """Stop listening. The cursor stays: subscribe again from it to miss nothing."""
+        self._bus.unsubscribe(self)

@@ -1,0 +1,104 @@
+"""The desk at which coordination tools work: in the name of one agent, inside one step."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import replace
+
+from ai_whisperer.core.mailbox import MAX_SUBJECT_CHARACTERS, in_order
+from ai_whisperer.records import MailRecord, Priority, StepRecord
+
+if TYPE_CHECKING:
+    from ai_whisperer.runtime.agent_session import AgentSession
+    from ai_whisperer.runtime.ai_loop import AILoop
+    from ai_whisperer.runtime.workspace import Decision
+
+
+class AgentDesk:
+    """See `tools.coordination.Desk`. Everything done here joins the decision that records the step's result."""
+
+    def __init__(self, agent: AgentSession, loop: AILoop, decision: Decision, step: StepRecord) -> None:
+        self._agent = agent
+        self._loop = loop
+        self._decision = decision
+        self._step = step
+
+    def send_mail(self, *, to: str, subject: str, body: str, priority: Priority) -> MailRecord:
+        return self._agent.workspace.post.send(
+            self._decision,
+            sender=self._agent.agent_id,
+            to=to,
+            subject=subject,
+            body=body,
+            priority=priority,
+            thread_id=self._loop.task.thread_id,
+            mail_id=self._mail_id,
+        )
+
+    def reply_mail(self, *, mail_id: str, body: str, priority: Priority) -> MailRecord:
+        post = self._agent.workspace.post
+        original = post.received_by(self._agent.agent_id, mail_id)
+        reply = post.send(
+            self._decision,
+            sender=self._agent.agent_id,
+            to=original.sender,
+            subject=reply_subject(original.subject),
+            body=body,
+            priority=priority,
+            thread_id=original.thread_id,
+            reply_to=original.id,
+            mail_id=self._mail_id,
+        )
+        post.replied(self._decision, original)
+        return reply
+
+    def take_mail(self, limit: int) -> tuple[Sequence[MailRecord], int]:
+        waiting = in_order(item for item in self._agent.queue.in_order() if isinstance(item, MailRecord))
+        for mail in waiting[:limit]:
+            self._agent.queue.remove(mail.id)
+            self._agent.workspace.post.deliver(self._decision, mail, self._loop.task.id)
+        return waiting[:limit], len(waiting[limit:])
+
+    def agents(self) -> Sequence[Mapping[str, Any]]:
+        return [
+            {
+                "agent": agent.agent_id,
+                "name": agent.record.definition.name or agent.agent_id,
+                "description": agent.record.definition.description,
+                "state": agent.state,
+            }
+            for agent in self._agent.workspace.agents.values()
+        ]
+
+    def agent_status(self, name: str) -> Mapping[str, Any]:
+        workspace = self._agent.workspace
+        status = workspace.agents[workspace.book.resolve(name)].status()
+        return {
+            "agent": status.agent_id,
+            "state": status.state,
+            "current_task": status.current_task,
+            "queue_size": status.queue_size,
+            "sleeping_until": status.sleeping_until,
+            "progress_percent": status.progress_percent,
+            "progress_note": status.progress_note,
+        }
+
+    def report_progress(self, percent: float | None, note: str) -> None:
+        task = replace(self._loop.task, progress_percent=percent, progress_note=note)
+        self._loop.update_task(self._decision, task)
+        self._decision.tell(
+            "async.task.progress",
+            {"agentId": task.agent_id, "taskId": task.id, "percent": percent, "note": note},
+        )
+
+    @property
+    def _mail_id(self) -> str:
+        """The same step sends the same mail: its id is the step's."""
+        return f"m-{self._step.id}"
+
+
+def reply_subject(subject: str) -> str:
+    answered = subject if subject.lower().startswith("re:") else f"Re: {subject}"
+    return answered[:MAX_SUBJECT_CHARACTERS]

@@ -1,0 +1,499 @@
+"""The session manager: what a program holds in its hand to run a session of agents."""
+
+from __future__ import annotations
+
+import asyncio
+import random as chance
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from ai_whisperer.clock import Clock, IdSource, SystemClock
+from ai_whisperer.core.addresses import check_agent_id
+from ai_whisperer.core.definitions import definition_from
+from ai_whisperer.errors import (
+    ClosedError,
+    InvalidInputError,
+    StateError,
+    TaskEndedError,
+    UnknownTaskError,
+)
+from ai_whisperer.models.base import ModelFactory
+from ai_whisperer.models.catalog import resolve
+from ai_whisperer.records import (
+    USER,
+    AgentDefinition,
+    AgentRecord,
+    MailRecord,
+    MailState,
+    Notification,
+    Priority,
+    SleepPlan,
+    StepRecord,
+    TaskRecord,
+    TaskState,
+    ThreadSummary,
+)
+from ai_whisperer.runtime import recovery
+from ai_whisperer.runtime.agent_session import AgentSession, AgentStatus
+from ai_whisperer.runtime.ai_loop import continuation_id
+from ai_whisperer.runtime.bus import NotificationBus, Subscription
+from ai_whisperer.runtime.desk import reply_subject
+from ai_whisperer.runtime.intake import Intake
+from ai_whisperer.runtime.post_office import PostOffice
+from ai_whisperer.runtime.workspace import Workspace
+from ai_whisperer.store.base import Store
+from ai_whisperer.store.sqlite import SqliteStore
+from ai_whisperer.tools.function import Tool, as_tool
+
+AgentRef = str | AgentSession
+"""An agent: its handle, its id, or any of its names."""
+
+Config = AgentDefinition | Mapping[str, Any] | None
+AnyFunction = Tool | Callable[..., Any]
+
+_LONGEST_SLEEP_SECONDS = 100 * 366 * 86_400.0
+_BY_USER = f"user:{USER}"
+
+
+class DeadLetters(msgspec.Struct, frozen=True, kw_only=True):
+    """What could not be done and waits for a person: `retry_task` takes it up again."""
+
+    tasks: list[TaskRecord]
+    mails: list[MailRecord]
+
+
+class AsyncAgentSessionManager:
+    """Runs the agents of one session. Use it as `async with AsyncAgentSessionManager("data-folder") as manager:`.
+
+    With a folder everything is durable: whatever a method returned survives the death of the process, and opening the
+    same folder again goes on where it stopped. Without one the session lives in memory. `tools` are functions that
+    agents can be granted; `agent_tools` are those of single agents, by agent id, for agents of an earlier run.
+    """
+
+    def __init__(
+        self,
+        data: str | Path | None = None,
+        *,
+        session_id: str = "default",
+        store: Store | None = None,
+        tools: Iterable[AnyFunction] = (),
+        agent_tools: Mapping[str, Iterable[AnyFunction]] | None = None,
+        model_factory: ModelFactory = resolve,
+        clock: Clock | None = None,
+        random: chance.Random | None = None,
+    ) -> None:
+        if data is not None and store is not None:
+            raise InvalidInputError("Give a data folder or a store, not both.")
+        self._data = data
+        self._given_store = store
+        self._session_id = session_id
+        self._tools = [as_tool(each) for each in tools]
+        self._agent_tools = {key: [as_tool(each) for each in some] for key, some in (agent_tools or {}).items()}
+        self._model_factory = model_factory
+        self._clock = clock or SystemClock()
+        self._random = random or chance.Random()  # noqa: S311 - ids and jitter, no secrets
+        self._open: tuple[Workspace, Intake] | None = None
+
+    async def __aenter__(self) -> AsyncAgentSessionManager:
+        await self.open()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def open(self) -> None:
+        """Open the store and go on where the session was; raises a `StoreError` that says what to do."""
+        if self._open is not None:
+            raise StateError("The session manager is open already.")
+        store = self._given_store
+        if store is None:
+            store = SqliteStore.in_memory() if self._data is None else SqliteStore.open(self._data)
+        try:
+            snapshot = store.load(self._session_id)
+        except BaseException:
+            await self._release(store)
+            raise
+        bus = NotificationBus(self._session_id, store, last_seq=snapshot.last_seq)
+        workspace = Workspace(
+            self._session_id,
+            store=store,
+            bus=bus,
+            clock=self._clock,
+            random=self._random,
+            ids=IdSource(self._clock, self._random),
+            model_factory=self._model_factory,
+            tools=self._tools,
+            last_arrival=snapshot.last_arrival,
+        )
+        workspace.post = PostOffice(workspace, sequences=dict(snapshot.mail_sequences))
+        store.listen(self._session_id, bus.publish, self._store_failed)
+        self._open = (workspace, Intake(workspace))
+        recovery.restore(workspace, snapshot, self._agent_tools)
+        recovery.resume(workspace, snapshot)
+
+    async def close(self, *, grace_seconds: float = 5.0) -> None:
+        """Let the steps under way finish for so long, cancel what is left, and let go. Tasks go on at the next open."""
+        if self._open is None:
+            return
+        workspace, _ = self._open
+        workspace.closing = True
+        workspace.scheduler.close()
+        loops = [loop for agent in workspace.agents.values() for loop in agent.loops.values()]
+        for loop in loops:
+            loop.interrupt_wait()
+        workers = [worker for loop in loops if (worker := loop.worker) is not None]
+        if workers:
+            await asyncio.wait(workers, timeout=grace_seconds)
+        await asyncio.gather(*(agent.halt_loops() for agent in workspace.agents.values()))
+        decision = workspace.decide("shutdown")
+        for agent in workspace.agents.values():
+            for loop in agent.loops.values():
+                if loop.task.attempts:
+                    loop.update_task(decision, replace(loop.task, attempts=0))
+        if decision.unit:
+            decision.submit()
+        await asyncio.gather(*(agent.free() for agent in workspace.agents.values()))
+        await self._release(workspace.store)
+        workspace.store.unlisten(self._session_id)
+        workspace.release_waiters(
+            ClosedError("The session manager was closed before the task ended; it goes on later.")
+        )
+        if not workspace.bus.closed:
+            workspace.bus.close()
+        self._open = None
+
+    @property
+    def session_id(self) -> str:
+        return self._session_id
+
+    @property
+    def active_sessions(self) -> Mapping[str, AgentSession]:
+        """The agents by id."""
+        return dict(self._workspace.agents)
+
+    @property
+    def failure(self) -> BaseException | None:
+        """Why the store failed, if it did: nothing runs any more, restart the process."""
+        return self._workspace.bus.failure
+
+    async def create_agent(
+        self,
+        agent_id: str,
+        config: Config = None,
+        *,
+        tools: Iterable[AnyFunction] = (),
+        auto_start: bool = True,
+    ) -> AgentSession:
+        """Create an agent and, unless told otherwise, start it. `tools` are functions of its own."""
+        workspace = self._workspace
+        check_agent_id(agent_id)
+        definition = definition_from(config)
+        own = [as_tool(each) for each in tools]
+        if own:
+            workspace.registry(definition.tools, own)
+        record = AgentRecord(
+            session_id=self._session_id, id=agent_id, definition=definition, created_at=workspace.clock.now()
+        )
+        workspace.book.add(agent_id, definition)
+        agent = AgentSession(workspace, record, own)
+        workspace.agents[agent_id] = agent
+        decision = workspace.decide(_BY_USER)
+        decision.unit.insert_agent(record)
+        decision.tell(
+            "agent.created",
+            {"agentId": agent_id, "name": definition.name or agent_id, "description": definition.description},
+        )
+        if auto_start:
+            agent.start(decision)
+        await decision.submit()
+        return agent
+
+    async def start_agent(self, agent: AgentRef, config: Config = None) -> AgentStatus:
+        """Start an agent; one that does not exist yet is created. A given config replaces the definition."""
+        if isinstance(agent, str) and not self._workspace.book.knows(agent):
+            return (await self.create_agent(agent, config)).status()
+        session = self._agent(agent)
+        decision = self._workspace.decide(_BY_USER)
+        if config is None:
+            session.start(decision)
+        else:
+            definition = definition_from(config)
+            session.check_startable()
+            self._workspace.book.replace(session.agent_id, session.record.definition, definition)
+            session.redefine(decision, replace(session.record, definition=definition))
+            session.start(decision)
+        await decision.submit()
+        return session.status()
+
+    async def pause_agent(self, agent: AgentRef, *, reason: str = "") -> AgentStatus:
+        """Let no new step begin. The step under way goes on to its end, mail keeps arriving."""
+        session = self._agent(agent)
+        decision = self._workspace.decide(_BY_USER)
+        session.pause(decision, reason)
+        await decision.submit()
+        return session.status()
+
+    async def interrupt_agent(self, agent: AgentRef, *, reason: str = "") -> AgentStatus:
+        """Pause at once: the model request in flight is cancelled, and repeated after `resume_agent`."""
+        await self.pause_agent(agent, reason=reason)
+        session = self._agent(agent)
+        await session.interrupt()
+        return session.status()
+
+    async def resume_agent(self, agent: AgentRef) -> AgentStatus:
+        """Go on where the agent was paused."""
+        session = self._agent(agent)
+        decision = self._workspace.decide(_BY_USER)
+        session.resume(decision)
+        await decision.submit()
+        return session.status()
+
+    async def stop_agent(self, agent: AgentRef, *, reason: str = "") -> AgentStatus:
+        """Cancel what runs and free everything. When this returns, tools are gone; mail and queue are kept."""
+        session = self._agent(agent)
+        await session.stop(_BY_USER, reason)
+        return session.status()
+
+    async def sleep_agent(
+        self,
+        agent: AgentRef,
+        *,
+        duration_seconds: float | None = None,
+        until: float | None = None,
+        wake_events: Iterable[str] = (),
+        reason: str = "",
+    ) -> AgentStatus:
+        """Let the agent sleep for a time, until a time (seconds since the epoch), or until an event, what comes first."""
+        session = self._agent(agent)
+        plan = _sleep_plan(self._workspace.clock.now(), duration_seconds, until, tuple(wake_events))
+        decision = self._workspace.decide(_BY_USER)
+        session.sleep(decision, plan, reason)
+        await decision.submit()
+        return session.status()
+
+    async def wake_agent(self, agent: AgentRef, *, reason: str = "woken by the user") -> AgentStatus:
+        """End the agent's sleep; it is told the reason."""
+        session = self._agent(agent)
+        decision = self._workspace.decide(_BY_USER)
+        session.wake(decision, reason)
+        await decision.submit()
+        return session.status()
+
+    async def send_task(
+        self,
+        agent: AgentRef,
+        prompt: str,
+        *,
+        priority: Priority | str = Priority.NORMAL,
+        thread_id: str | None = None,
+        task_id: str | None = None,
+    ) -> TaskRecord:
+        """Give the agent a task. When this returns the task is on disk. Tasks of one thread share their history."""
+        return await self._intake.task(
+            self._agent(agent),
+            prompt,
+            priority=_priority(priority),
+            thread_id=thread_id,
+            task_id=task_id,
+            cause=_BY_USER,
+        )
+
+    async def wait_task(self, task: str | TaskRecord) -> TaskRecord:
+        """Wait until the task has ended and return it. A continued task has ended when its last continuation has."""
+        task_id = task if isinstance(task, str) else task.id
+        while True:
+            known = self.get_task(task_id)
+            if not known.state.ended:
+                known = await self._workspace.wait_for(task_id)
+            following = self._find_task(continuation_id(known))
+            if following is None:
+                return known
+            task_id = following.id
+
+    async def run_task(self, agent: AgentRef, prompt: str, *, thread_id: str | None = None) -> str:
+        """Give a task, wait for it, return the final answer; raises `TaskEndedError` if there is none."""
+        ended = await self.wait_task(await self.send_task(agent, prompt, thread_id=thread_id))
+        if ended.result is None:
+            why = ended.error.message if ended.error else "no reason was recorded"
+            raise TaskEndedError(f"Task {ended.id} ended as {ended.state}: {why}")
+        return ended.result.final
+
+    async def cancel_task(self, task: str | TaskRecord, *, reason: str = "cancelled by the user") -> TaskRecord:
+        """End a task. When this returns, what it ran is gone. Raises `StateError` if it has ended already."""
+        known = self.get_task(task if isinstance(task, str) else task.id)
+        if known.state.ended:
+            raise StateError(
+                f"Task {known.id} is {known.state} already. Only a queued or running task can be cancelled."
+            )
+        await self._agent(known.agent_id).cancel_task(known.id, _BY_USER, reason)
+        return self.get_task(known.id)
+
+    async def retry_task(self, task: str | TaskRecord) -> TaskRecord:
+        """Take a failed, cancelled or dead task up again at the step where it ended; no finished step is repeated."""
+        known = self.get_task(task if isinstance(task, str) else task.id)
+        if known.state not in (TaskState.FAILED, TaskState.CANCELLED, TaskState.DEAD):
+            raise StateError(f"Task {known.id} is {known.state}. Only a failed, cancelled or dead task can be retried.")
+        agent = self._agent(known.agent_id)
+        agent.check_room()
+        decision = self._workspace.decide(_BY_USER)
+        queued = agent.requeue(decision, known)
+        await decision.submit()
+        agent.take_back(queued)
+        return queued
+
+    async def send_mail(
+        self,
+        to: AgentRef,
+        subject: str,
+        body: str,
+        *,
+        priority: Priority | str = Priority.NORMAL,
+        thread_id: str | None = None,
+        mail_id: str | None = None,
+    ) -> MailRecord:
+        """Send mail from the user to an agent. When this returns the mail is on disk."""
+        recipient = to if isinstance(to, str) else to.agent_id
+        return await self._intake.mail(
+            recipient,
+            subject=subject,
+            body=body,
+            priority=_priority(priority),
+            thread_id=thread_id,
+            reply_to=None,
+            mail_id=mail_id,
+        )
+
+    async def reply_mail(self, mail_id: str, body: str, *, priority: Priority | str = Priority.NORMAL) -> MailRecord:
+        """Answer a mail in the user's inbox."""
+        original = self._workspace.post.received_by(USER, mail_id)
+        return await self._intake.mail(
+            original.sender,
+            subject=reply_subject(original.subject),
+            body=body,
+            priority=_priority(priority),
+            thread_id=original.thread_id,
+            reply_to=original,
+            mail_id=None,
+        )
+
+    async def mark_mail(self, mail_id: str, state: MailState | str) -> MailRecord:
+        """Mark a mail in the user's inbox as read or archived."""
+        mail = self._workspace.post.received_by(USER, mail_id)
+        decision = self._workspace.decide(_BY_USER)
+        moved = self._workspace.post.move(decision, mail, MailState(state))
+        await decision.submit()
+        return moved
+
+    def mailbox(self, owner: AgentRef = USER, *, limit: int = 100) -> list[MailRecord]:
+        """The mails of an agent or, by default, of the user, the newest first."""
+        recipient = owner if isinstance(owner, str) else owner.agent_id
+        return self._workspace.store.mailbox(
+            self._session_id, self._workspace.book.resolve_recipient(recipient), limit=limit
+        )
+
+    def dead_letters(self) -> DeadLetters:
+        store = self._workspace.store
+        return DeadLetters(tasks=store.dead_tasks(self._session_id), mails=store.dead_mail(self._session_id))
+
+    def get_agent_status(self, agent: AgentRef) -> AgentStatus:
+        return self._agent(agent).status()
+
+    def list_agents(self) -> list[AgentStatus]:
+        return [agent.status() for agent in self._workspace.agents.values()]
+
+    def get_task(self, task_id: str) -> TaskRecord:
+        """The task as it is now; raises `UnknownTaskError`."""
+        found = self._find_task(task_id)
+        if found is None:
+            raise UnknownTaskError(f"There is no task '{task_id}' in session '{self._session_id}'.")
+        return found
+
+    def list_tasks(self, agent: AgentRef, *, limit: int = 100) -> list[TaskRecord]:
+        """The tasks of an agent, the newest first."""
+        return self._workspace.store.tasks_of_agent(self._session_id, self._agent(agent).agent_id, limit=limit)
+
+    def list_steps(self, task_id: str) -> list[StepRecord]:
+        """The journal of a task."""
+        return self._workspace.store.steps(self.get_task(task_id).id)
+
+    def list_threads(self, agent: AgentRef) -> list[ThreadSummary]:
+        return self._workspace.store.threads_of_agent(self._session_id, self._agent(agent).agent_id)
+
+    def notifications(self, *, after: int = 0, limit: int = 1000) -> list[Notification]:
+        """A page of the numbered log."""
+        return self._workspace.store.notifications(self._session_id, after=after, limit=limit)
+
+    def subscribe(self, *, after: int | None = None, deltas: bool = False) -> Subscription:
+        """An iterator over the notifications after this number (0: from the start; None: from now on).
+
+        With `deltas` the pieces of answers come along as they are streamed, unnumbered.
+        """
+        bus = self._workspace.bus
+        return bus.subscribe(after=bus.last_seq if after is None else after, deltas=deltas)
+
+    @property
+    def _workspace(self) -> Workspace:
+        if self._open is None:
+            raise ClosedError
+        return self._open[0]
+
+    @property
+    def _intake(self) -> Intake:
+        if self._open is None:
+            raise ClosedError
+        return self._open[1]
+
+    def _agent(self, agent: AgentRef) -> AgentSession:
+        name = agent if isinstance(agent, str) else agent.agent_id
+        return self._workspace.agents[self._workspace.book.resolve(name)]
+
+    def _find_task(self, task_id: str) -> TaskRecord | None:
+        loop = self._workspace.running.get(task_id)
+        if loop is not None:
+            return loop.task
+        return self._workspace.store.task(self._session_id, task_id)
+
+    async def _release(self, store: Store) -> None:
+        if self._given_store is None:
+            await store.close()
+
+    def _store_failed(self, failure: BaseException) -> None:
+        """Fail-stop: nothing more may happen that the store does not know of."""
+        workspace = self._workspace
+        workspace.closing = True
+        workspace.scheduler.close()
+        for agent in workspace.agents.values():
+            for loop in agent.loops.values():
+                loop.abandon()
+        workspace.release_waiters(failure)
+        workspace.bus.close(failure)
+
+
+def _priority(given: Priority | str) -> Priority:
+    try:
+        return Priority(given)
+    except ValueError as error:
+        raise InvalidInputError(f"'{given}' is not a priority. Use one of: {', '.join(Priority)}.") from error
+
+
+def _sleep_plan(
+    now: float, duration_seconds: float | None, until: float | None, wake_events: tuple[str, ...]
+) -> SleepPlan:
+    if duration_seconds is not None:
+        if not 0 < duration_seconds <= _LONGEST_SLEEP_SECONDS:
+            raise InvalidInputError(
+                f"duration_seconds must be more than 0 and at most 100 years, not {duration_seconds}."
+            )
+        until = min(now + duration_seconds, until) if until is not None else now + duration_seconds
+    if until is not None and not now - 1 <= until <= now + _LONGEST_SLEEP_SECONDS:
+        raise InvalidInputError(f"until must be a time to come, in seconds since the epoch, not {until}.")
+    if until is None and not wake_events:
+        raise InvalidInputError("Give a duration, a time or at least one wake event, or the agent would never wake.")
+    return SleepPlan(until=until, wake_events=wake_events)

@@ -1,0 +1,184 @@
+"""One model request of a loop: its attempts, the waits between them, the pieces of its stream."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from ai_whisperer.core.channels import Channel, ChannelParser
+from ai_whisperer.core.retry import delay_before_retry
+from ai_whisperer.errors import ModelError, ModelTimeoutError
+from ai_whisperer.models.base import ModelRequest, ReasoningDelta, StreamEvent, TextDelta, collect
+from ai_whisperer.records import Answer, Failure, StepRecord, StepState, Turn
+
+if TYPE_CHECKING:
+    from ai_whisperer.runtime.agent_session import AgentSession
+    from ai_whisperer.runtime.ai_loop import AILoop
+
+
+class ModelStep:
+    """The last step of a loop's journal, which is a model request that has begun."""
+
+    def __init__(self, agent: AgentSession, loop: AILoop) -> None:
+        self._agent = agent
+        self._loop = loop
+        self._step = loop.steps[-1]
+
+    async def run(self, turns: tuple[Turn, ...]) -> StepRecord | None:
+        """Ask until there is an answer or the policy gives up; each attempt is journaled before it begins.
+
+        Returns the finished step, not yet recorded, or None if the agent may not begin another attempt now.
+        """
+        while True:
+            if self._step.retry_at is not None:
+                await self._wait_for_retry(self._step.retry_at)
+                if not self._agent.may_step:
+                    return None
+                await self._journal_next_attempt()
+            try:
+                answer = await self._ask(turns)
+            except ModelError as error:
+                if not self._journal_failure(error):
+                    return self._finished(state=StepState.FAILED, error=error)
+            else:
+                return self._finished(answer=answer)
+
+    async def _ask(self, turns: tuple[Turn, ...]) -> Answer:
+        definition = self._agent.record.definition
+        request = ModelRequest(
+            step_id=self._step.id,
+            agent_id=self._agent.agent_id,
+            system=definition.prompt,
+            turns=turns,
+            tools=self._agent.registry.specs,
+            settings=definition.settings,
+            attempt=self._step.attempt,
+        )
+        stall_seconds = definition.retry.stall_seconds
+        clock = asyncio.get_running_loop()
+        tell = self._stream_teller() if self._agent.workspace.bus.wants_deltas else None
+
+        def on_event(event: StreamEvent) -> None:
+            deadline = clock.time() + stall_seconds
+            if deadline > (stalled.when() or 0.0) + stall_seconds / 10:  # to move it for each event costs too much
+                stalled.reschedule(deadline)
+            if tell is not None:
+                tell(event)
+
+        try:
+            async with asyncio.timeout(stall_seconds) as stalled:
+                return await collect(self._agent.model.stream(request), on_event)
+        except TimeoutError as error:
+            raise ModelTimeoutError(f"The model sent nothing for {stall_seconds:g} seconds.") from error
+        except asyncio.CancelledError as error:
+            if _is_ours():
+                raise
+            raise ModelError("The model client cancelled its own request.") from error
+        except ModelError:
+            raise
+        except Exception as error:
+            # Whatever a client library raises must end this request, not the loop.
+            raise ModelError(f"The model client failed: {type(error).__name__}: {error}") from error
+
+    def _journal_failure(self, error: ModelError) -> bool:
+        """Journal a failed attempt; False if it was the last one."""
+        workspace = self._agent.workspace
+        delay = delay_before_retry(
+            self._agent.record.definition.retry,
+            attempt=self._step.attempt,
+            error=error,
+            chance=workspace.random.random,
+        )
+        if delay is None:
+            return False
+        self._step = replace(
+            self._step,
+            error=Failure(code=error.code, message=error.message),
+            retry_at=workspace.clock.now() + delay,
+        )
+        decision = workspace.decide(f"task:{self._step.task_id}")
+        self._loop.record_step(decision, self._step)
+        decision.tell(
+            "step.retried",
+            {
+                "agentId": self._agent.agent_id,
+                "taskId": self._step.task_id,
+                "stepId": self._step.id,
+                "attempt": self._step.attempt,
+                "error": {"code": error.code, "message": error.message},
+                "retryAt": self._step.retry_at,
+            },
+        )
+        decision.submit()
+        return True
+
+    async def _wait_for_retry(self, retry_at: float) -> None:
+        self._loop.is_waiting = True
+        try:
+            await asyncio.sleep(max(retry_at - self._agent.workspace.clock.now(), 0.0))
+        finally:
+            self._loop.is_waiting = False
+
+    async def _journal_next_attempt(self) -> None:
+        self._step = replace(self._step, attempt=self._step.attempt + 1, error=None, retry_at=None)
+        decision = self._agent.workspace.decide(f"task:{self._step.task_id}")
+        self._loop.record_step(decision, self._step)
+        self._loop.tell_started(decision, self._step)
+        await decision.submit()
+
+    def _finished(
+        self,
+        *,
+        answer: Answer | None = None,
+        state: StepState = StepState.DONE,
+        error: ModelError | None = None,
+    ) -> StepRecord:
+        return replace(
+            self._step,
+            state=state,
+            answer=answer,
+            error=None if error is None else Failure(code=error.code, message=error.message),
+            finished_at=self._agent.workspace.clock.now(),
+        )
+
+    def _stream_teller(self) -> Callable[[StreamEvent], None]:
+        """Passes the pieces of the stream on, told apart by channel."""
+        parser = ChannelParser()
+        workspace = self._agent.workspace
+
+        def send(channel: Channel, text: str) -> None:
+            workspace.bus.publish_delta(
+                "async.task.delta",
+                cause=f"task:{self._step.task_id}",
+                at=workspace.clock.now(),
+                params={
+                    "agentId": self._agent.agent_id,
+                    "taskId": self._step.task_id,
+                    "stepId": self._step.id,
+                    "attempt": self._step.attempt,
+                    "channel": channel,
+                    "text": text,
+                },
+            )
+
+        def tell(event: StreamEvent) -> None:
+            match event:
+                case ReasoningDelta():
+                    send(Channel.ANALYSIS, event.text)
+                case TextDelta():
+                    for delta in parser.feed(event.text):
+                        send(delta.channel, delta.text)
+                case _:
+                    for delta in parser.finish():
+                        send(delta.channel, delta.text)
+
+        return tell
+
+
+def _is_ours() -> bool:
+    """Whether the cancellation came from outside, not from inside the client."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0

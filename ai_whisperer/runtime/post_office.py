@@ -1,0 +1,139 @@
+"""Takes mail, stamps it, and hands it to the recipient's queue; keeps track of mail that is under way."""
+
+from __future__ import annotations
+
+from ai_whisperer.core import mailbox
+from ai_whisperer.errors import InvalidInputError, UnknownMailError
+from ai_whisperer.records import Limits, MailRecord, MailState, Priority
+from ai_whisperer.runtime.workspace import Decision, Workspace
+
+
+class PostOffice:
+    """The mail of one session."""
+
+    def __init__(self, workspace: Workspace, *, sequences: dict[str, int]) -> None:
+        self._workspace = workspace
+        self._sequences = sequences
+        self._under_way: dict[str, MailRecord] = {}
+        self._of_task: dict[str, list[str]] = {}
+
+    def send(
+        self,
+        decision: Decision,
+        *,
+        sender: str,
+        to: str,
+        subject: str,
+        body: str,
+        priority: Priority,
+        thread_id: str | None = None,
+        reply_to: str | None = None,
+        mail_id: str | None = None,
+    ) -> MailRecord:
+        """Accept a mail as part of a decision. Raises, having changed nothing, if it cannot be delivered.
+
+        The sender is what the runtime says, never what a caller or a model writes.
+        """
+        recipient = self._workspace.book.resolve_recipient(to)
+        if recipient == sender:
+            raise InvalidInputError(
+                f"'{sender}' cannot send mail to itself; nothing was sent. Keep it in mind instead."
+            )
+        agent = self._workspace.agents.get(recipient)
+        limits = agent.record.definition.limits if agent else Limits()
+        mailbox.check_mail_text(subject, body, limits.max_mail_bytes)
+        if agent is not None:
+            agent.check_room()
+        mail_id = mail_id or self._workspace.ids.new()
+        mail = MailRecord(
+            session_id=self._workspace.session_id,
+            id=mail_id,
+            thread_id=thread_id or mail_id,
+            sender=sender,
+            sequence=self._next_sequence(sender),
+            recipient=recipient,
+            subject=subject,
+            body=body,
+            arrival=self._workspace.next_arrival(),
+            cause=decision.cause,
+            priority=priority,
+            reply_to=reply_to,
+            created_at=decision.at,
+        )
+        decision.unit.insert_mail(mail)
+        decision.tell("mail.sent", _sent(mail))
+        if agent is not None:
+            agent.accept_mail(decision, mail)
+        return mail
+
+    def deliver(self, decision: Decision, mail: MailRecord, task_id: str) -> None:
+        """The mail is handed to a task."""
+        self.take_up(self.move(decision, mail, MailState.DELIVERED, task_id=task_id))
+
+    def shown(self, decision: Decision, mail_id: str) -> None:
+        """A model was shown the mail: only now it counts as read."""
+        mail = self._under_way.get(mail_id)
+        if mail is not None and mail.state is MailState.DELIVERED:
+            self.move(decision, mail, MailState.READ)
+
+    def replied(self, decision: Decision, mail: MailRecord) -> None:
+        self.move(decision, self._under_way.get(mail.id, mail), MailState.REPLIED)
+
+    def task_ended(self, decision: Decision, task_id: str, *, give_up: bool) -> list[MailRecord]:
+        """Settle the mails that a task had. Unread ones are dead if the work is given up, else queued again.
+
+        Returns those that are queued again.
+        """
+        returned: list[MailRecord] = []
+        for mail_id in self._of_task.pop(task_id, ()):
+            mail = self._under_way.pop(mail_id)
+            if mail.state is MailState.DELIVERED:
+                state = MailState.DEAD if give_up else MailState.QUEUED
+                moved = self.move(decision, mail, state)
+                if not give_up:
+                    returned.append(moved)
+        return returned
+
+    def take_up(self, mail: MailRecord) -> None:
+        """Keep in mind a mail that a task has."""
+        if mail.task_id is not None:
+            self._under_way[mail.id] = mail
+            self._of_task.setdefault(mail.task_id, []).append(mail.id)
+
+    def received_by(self, recipient: str, mail_id: str) -> MailRecord:
+        """The mail in this mailbox; raises `UnknownMailError` for another's mail as for none."""
+        known = self._under_way.get(mail_id) or self._workspace.store.mail(self._workspace.session_id, mail_id)
+        if known is None or known.recipient != recipient:
+            raise UnknownMailError(
+                f"'{recipient}' has received no mail '{mail_id}'. Use an id that check_mail or the mailbox shows."
+            )
+        return known
+
+    def move(self, decision: Decision, mail: MailRecord, state: MailState, *, task_id: str | None = None) -> MailRecord:
+        """Bring a mail into another state; raises `StateError` if that is not possible."""
+        moved = mailbox.move(mail, state, now=decision.at, task_id=task_id)
+        if mail.id in self._under_way:
+            self._under_way[mail.id] = moved
+        decision.unit.update_mail(moved)
+        decision.tell(
+            "mail.state_changed",
+            {"mailId": mail.id, "agentId": mail.recipient, "state": state, "taskId": moved.task_id},
+        )
+        return moved
+
+    def _next_sequence(self, sender: str) -> int:
+        self._sequences[sender] = self._sequences.get(sender, 0) + 1
+        return self._sequences[sender]
+
+
+def _sent(mail: MailRecord) -> dict[str, object]:
+    return {
+        "mailId": mail.id,
+        "threadId": mail.thread_id,
+        "sender": mail.sender,
+        "sequence": mail.sequence,
+        "recipient": mail.recipient,
+        "subject": mail.subject,
+        "priority": mail.priority,
+        "replyTo": mail.reply_to,
+    }

@@ -1,0 +1,97 @@
+"""Taking a session up again where the process before left it."""
+
+from __future__ import annotations
+
+from collections import deque
+
+from msgspec.structs import replace
+
+from ai_whisperer.errors import CrashLimitError
+from ai_whisperer.records import AgentState, MailState, TaskState
+from ai_whisperer.runtime.agent_session import AgentSession
+from ai_whisperer.runtime.ai_loop import AILoop
+from ai_whisperer.runtime.workspace import Workspace
+from ai_whisperer.store.base import SessionSnapshot
+from ai_whisperer.tools.function import Tool
+
+MAX_ATTEMPTS = 3
+"""So many times a task may be running when the process dies before it is set aside."""
+
+CAUSE = "recovery"
+
+
+def restore(workspace: Workspace, snapshot: SessionSnapshot, own_tools: dict[str, list[Tool]]) -> None:
+    """Bring agents, queues, mail and timers back into memory. Nothing runs yet."""
+    for record in snapshot.agents:
+        agent = AgentSession(workspace, record, own_tools.get(record.id, ()))
+        agent.used = snapshot.usage.get(record.id, agent.used)
+        workspace.agents[record.id] = agent
+        workspace.book.add(record.id, record.definition)
+    for mail in snapshot.mails:
+        if mail.state is MailState.DELIVERED:
+            workspace.post.take_up(mail)
+        elif mail.recipient in workspace.agents:
+            workspace.agents[mail.recipient].queue.push(mail)
+    for task in snapshot.tasks:
+        agent = workspace.agents[task.agent_id]
+        if task.state is TaskState.QUEUED:
+            agent.queue.push(task)
+        else:
+            agent.queue.occupy(task.thread_id)
+            agent.add_loop(AILoop(agent, task, workspace.store.steps(task.id)))
+
+
+def resume(workspace: Workspace, snapshot: SessionSnapshot) -> None:
+    """Go on: interrupted tasks at their next step, due timers at once, waiting work in its order.
+
+    A task is counted as begun before it runs. One that was running at each of the last deaths of the process may be
+    what kills it: at its last try it runs while no other such suspect does, so that the innocent are not counted
+    out together with the guilty.
+    """
+    for timer in snapshot.timers:
+        workspace.agents[timer.agent_id].arm(timer)
+    suspects: deque[tuple[AgentSession, AILoop]] = deque()
+    for agent in workspace.agents.values():
+        for loop in list(agent.loops.values()):
+            if loop.task.attempts >= MAX_ATTEMPTS:
+                _set_aside(workspace, loop)
+            elif agent.state is not AgentState.ACTIVE:
+                continue
+            elif loop.task.attempts == MAX_ATTEMPTS - 1:
+                suspects.append((agent, loop))
+            else:
+                _begin_again(workspace, loop)
+        agent.dispatch()
+    _Probation(workspace, suspects).go_on()
+
+
+class _Probation:
+    """Lets suspects run one after the other, each until it has finished a step or cannot."""
+
+    def __init__(self, workspace: Workspace, suspects: deque[tuple[AgentSession, AILoop]]) -> None:
+        self._workspace = workspace
+        self._suspects = suspects
+
+    def go_on(self) -> None:
+        while self._suspects:
+            agent, loop = self._suspects.popleft()
+            if agent.may_step and loop.task.id in agent.loops and not loop.is_running:
+                loop.on_settled = self.go_on
+                _begin_again(self._workspace, loop)
+                return
+
+
+def _begin_again(workspace: Workspace, loop: AILoop) -> None:
+    decision = workspace.decide(CAUSE)
+    loop.update_task(decision, replace(loop.task, attempts=loop.task.attempts + 1))
+    loop.announce(decision)
+    loop.begin(decision)
+
+
+def _set_aside(workspace: Workspace, loop: AILoop) -> None:
+    decision = workspace.decide(CAUSE)
+    error = CrashLimitError(
+        f"The process died each of the {loop.task.attempts} times this task ran, so it was set aside. "
+        "Mend the cause, then retry it."
+    )
+    loop.give_up(decision, error)

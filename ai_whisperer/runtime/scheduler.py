@@ -1,0 +1,64 @@
+"""One heap of due times for all agents of a session. Nothing polls."""
+
+from __future__ import annotations
+
+import asyncio
+import heapq
+from collections.abc import Callable
+
+from ai_whisperer.clock import Clock
+
+_LONGEST_NAP_SECONDS = 60.0
+"""The event loop's time and the time of day drift apart when a machine sleeps or its clock is set: look again."""
+
+
+class Scheduler:
+    """Calls back when a time of day has come; at once if it is past."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._heap: list[tuple[float, int, str]] = []
+        self._due: dict[str, tuple[int, Callable[[], None]]] = {}
+        self._count = 0
+        self._handle: asyncio.TimerHandle | None = None
+
+    def __len__(self) -> int:
+        return len(self._due)
+
+    def at(self, due_at: float, key: str, callback: Callable[[], None]) -> None:
+        """Call back at that time. The key names the entry; a new time for the same key replaces the old one."""
+        self._count += 1
+        self._due[key] = (self._count, callback)
+        heapq.heappush(self._heap, (due_at, self._count, key))
+        if self._heap[0][1] == self._count:
+            self._arm()
+
+    def cancel(self, key: str) -> None:
+        self._due.pop(key, None)
+
+    def close(self) -> None:
+        self._due.clear()
+        self._heap.clear()
+        self._disarm()
+
+    def _disarm(self) -> None:
+        if self._handle is not None:
+            self._handle.cancel()
+            self._handle = None
+
+    def _arm(self) -> None:
+        self._disarm()
+        while self._heap and self._due.get(self._heap[0][2], (0,))[0] != self._heap[0][1]:
+            heapq.heappop(self._heap)
+        if self._heap:
+            nap = min(max(self._heap[0][0] - self._clock.now(), 0.0), _LONGEST_NAP_SECONDS)
+            self._handle = asyncio.get_running_loop().call_later(nap, self._fire)
+
+    def _fire(self) -> None:
+        self._handle = None
+        now = self._clock.now()
+        while self._heap and self._heap[0][0] <= now:
+            _, number, key = heapq.heappop(self._heap)
+            if self._due.get(key, (0,))[0] == number:
+                self._due.pop(key)[1]()
+        self._arm()

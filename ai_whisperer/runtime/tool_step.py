@@ -1,0 +1,60 @@
+"""One tool call of a loop. Whatever goes wrong becomes a result that the model can read."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from ai_whisperer.errors import ToolError, WhispererError
+from ai_whisperer.records import StepRecord, ToolCall, ToolResult
+from ai_whisperer.runtime.desk import AgentDesk
+from ai_whisperer.tools.coordination import CoordinationTool
+from ai_whisperer.tools.function import CancelSignal, ToolContext
+
+if TYPE_CHECKING:
+    from ai_whisperer.runtime.agent_session import AgentSession
+    from ai_whisperer.runtime.ai_loop import AILoop
+    from ai_whisperer.runtime.workspace import Decision
+
+
+def run_coordination_tool(
+    agent: AgentSession, loop: AILoop, decision: Decision, step: StepRecord, tool: CoordinationTool
+) -> ToolResult:
+    """Run a tool that touches only the store: its effects join the decision."""
+    try:
+        return tool.run(AgentDesk(agent, loop, decision, step), _call_of(step).arguments)
+    except WhispererError as error:
+        return ToolResult(content=error.message, is_error=True)
+
+
+async def run_tool(agent: AgentSession, step: StepRecord) -> ToolResult:
+    """Run a tool with effects outside. Returns the result, or raises `CancelledError` once the tool has ended."""
+    call = _call_of(step)
+    context = ToolContext(
+        session_id=agent.workspace.session_id,
+        agent_id=agent.agent_id,
+        task_id=step.task_id,
+        step_id=step.id,
+        cancelled=CancelSignal(),
+    )
+    try:
+        tool = agent.registry.get(call.name)
+        if isinstance(tool, CoordinationTool):
+            raise ToolError(f"'{call.name}' was another tool when this call began. Call it again.")
+        return ToolResult(content=await tool.call(call.arguments, context))
+    except WhispererError as error:
+        return ToolResult(content=error.message, is_error=True)
+    except asyncio.CancelledError:
+        task = asyncio.current_task()
+        if task is not None and task.cancelling():
+            raise
+        return ToolResult(content=f"The tool '{call.name}' cancelled itself.", is_error=True)
+    except (Exception, SystemExit) as error:
+        # A tool is anybody's code: whatever it raises is for the model to read, and ends nothing else.
+        return ToolResult(content=f"The tool '{call.name}' failed: {type(error).__name__}: {error}", is_error=True)
+
+
+def _call_of(step: StepRecord) -> ToolCall:
+    if step.call is None:
+        raise ToolError(f"Step {step.id} is not a tool call.")
+    return step.call

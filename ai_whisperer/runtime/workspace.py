@@ -1,0 +1,144 @@
+"""What the agents of one session share: store, time, chance, the log, and each other."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
+
+from ai_whisperer.clock import Clock, IdSource
+from ai_whisperer.core.addresses import AddressBook
+from ai_whisperer.models.base import ModelFactory
+from ai_whisperer.records import TaskRecord
+from ai_whisperer.runtime.bus import NotificationBus
+from ai_whisperer.runtime.scheduler import Scheduler
+from ai_whisperer.store.base import Store, Unit
+from ai_whisperer.tools.function import Tool
+from ai_whisperer.tools.registry import ToolRegistry
+
+if TYPE_CHECKING:
+    from ai_whisperer.runtime.agent_session import AgentSession
+    from ai_whisperer.runtime.ai_loop import AILoop
+    from ai_whisperer.runtime.post_office import PostOffice
+
+
+class Decision:
+    """A change that was decided: the unit that makes it durable, and what follows from it.
+
+    What is decided is true in memory at once and goes to the store in the order in which it was decided: there is
+    never an await between a change in memory and its `submit`.
+    """
+
+    __slots__ = ("_ended", "_follow_ups", "_workspace", "at", "cause", "unit")
+
+    def __init__(self, workspace: Workspace, cause: str) -> None:
+        self._workspace = workspace
+        self._follow_ups: list[Callable[[], None]] = []
+        self._ended: list[TaskRecord] = []
+        self.unit = Unit()
+        self.cause = cause
+        self.at = workspace.clock.now()
+
+    def tell(self, name: str, params: dict[str, Any]) -> None:
+        self.unit.tell(self._workspace.session_id, name, cause=self.cause, at=self.at, params=params)
+
+    def then(self, follow_up: Callable[[], None]) -> None:
+        """Call this right after the unit was handed to the store: what it decides comes later in the log."""
+        self._follow_ups.append(follow_up)
+
+    def task_ended(self, task: TaskRecord) -> None:
+        """Whoever waits for this task is told once the unit is durable."""
+        self._ended.append(task)
+
+    def submit(self) -> asyncio.Future[None]:
+        """Hand the unit to the store. The future is done when it is durable: only then tell the outside."""
+        durable = self._workspace.store.submit(self.unit)
+        for task in self._ended:
+            self._workspace.tell_waiters(task, durable)
+        for follow_up in self._follow_ups:
+            follow_up()
+        return durable
+
+
+class Workspace:
+    """The inside of one session."""
+
+    agents: dict[str, AgentSession]
+    running: dict[str, AILoop]
+    post: PostOffice
+
+    def __init__(
+        self,
+        session_id: str,
+        *,
+        store: Store,
+        bus: NotificationBus,
+        clock: Clock,
+        random: random.Random,
+        ids: IdSource,
+        model_factory: ModelFactory,
+        tools: Iterable[Tool],
+        last_arrival: int,
+    ) -> None:
+        self.session_id = session_id
+        self.store = store
+        self.bus = bus
+        self.clock = clock
+        self.random = random
+        self.ids = ids
+        self.model_factory = model_factory
+        self.tools = tuple(tools)
+        self.scheduler = Scheduler(clock)
+        self.book = AddressBook()
+        self.agents = {}
+        self.running = {}
+        self.closing = False
+        self._arrival = last_arrival
+        self._waiters: dict[str, list[asyncio.Future[TaskRecord]]] = {}
+        self._registries: dict[tuple[str, ...] | None, ToolRegistry] = {}
+
+    def decide(self, cause: str) -> Decision:
+        return Decision(self, cause)
+
+    def next_arrival(self) -> int:
+        self._arrival += 1
+        return self._arrival
+
+    def registry(self, granted: tuple[str, ...] | None, own: Iterable[Tool]) -> ToolRegistry:
+        """The tools of an agent. Agents with the same grants and none of their own share one."""
+        own = tuple(own)
+        if own:
+            return ToolRegistry((*self.tools, *own), granted=granted)
+        if granted not in self._registries:
+            self._registries[granted] = ToolRegistry(self.tools, granted=granted)
+        return self._registries[granted]
+
+    def wait_for(self, task_id: str) -> asyncio.Future[TaskRecord]:
+        """A future for the task as it ended."""
+        waiter: asyncio.Future[TaskRecord] = asyncio.get_running_loop().create_future()
+        self._waiters.setdefault(task_id, []).append(waiter)
+        return waiter
+
+    def tell_waiters(self, task: TaskRecord, durable: asyncio.Future[None]) -> None:
+        """Tell those who wait for the task, once its end is durable."""
+
+        def tell(future: asyncio.Future[None]) -> None:
+            failure = None if future.cancelled() else future.exception()
+            for waiter in self._waiters.pop(task.id, ()):
+                if waiter.done():
+                    continue
+                if failure is not None:
+                    waiter.set_exception(failure)
+                else:
+                    waiter.set_result(task)
+
+        durable.add_done_callback(tell)
+
+    def release_waiters(self, failure: BaseException) -> None:
+        """Nothing more will end here: tell those who still wait."""
+        for waiters in self._waiters.values():
+            for waiter in waiters:
+                if not waiter.done():
+                    waiter.set_exception(failure)
+        self._waiters.clear()

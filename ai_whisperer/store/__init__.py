@@ -1,0 +1,1 @@
+"""The one durable log and its tables."""

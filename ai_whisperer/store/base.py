@@ -1,0 +1,144 @@
+"""The contract of a store: units of work go in, records and numbered notifications come out."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+from ai_whisperer.records import (
+    AgentRecord,
+    MailRecord,
+    Notification,
+    Record,
+    StepRecord,
+    TaskRecord,
+    ThreadSummary,
+    TimerRecord,
+    Usage,
+)
+from ai_whisperer.store import queries, rows
+
+Write = tuple[str, rows.Row]
+Note = tuple[str, str, str, float, dict[str, Any]]
+"""A notification without its number: session, name, cause, time, params."""
+
+
+class Unit:
+    """Changes and the notifications that tell of them, written in one transaction or not at all.
+
+    Notifications get their numbers when the unit is committed, in the order of the commits.
+    """
+
+    __slots__ = ("notes", "writes")
+
+    def __init__(self) -> None:
+        self.writes: list[Write] = []
+        self.notes: list[Note] = []
+
+    def __bool__(self) -> bool:
+        return bool(self.writes or self.notes)
+
+    def insert_agent(self, agent: AgentRecord) -> None:
+        self.writes.append((queries.INSERT_AGENT, rows.agent_row(agent)))
+
+    def update_agent(self, agent: AgentRecord) -> None:
+        self.writes.append((queries.UPDATE_AGENT, rows.agent_changes(agent)))
+
+    def insert_task(self, task: TaskRecord) -> None:
+        self.writes.append((queries.INSERT_TASK, rows.task_row(task)))
+
+    def update_task(self, task: TaskRecord) -> None:
+        self.writes.append((queries.UPDATE_TASK, rows.task_changes(task)))
+
+    def put_step(self, step: StepRecord) -> None:
+        self.writes.append((queries.PUT_STEP, rows.step_row(step)))
+
+    def insert_mail(self, mail: MailRecord) -> None:
+        self.writes.append((queries.INSERT_MAIL, rows.mail_row(mail)))
+
+    def update_mail(self, mail: MailRecord) -> None:
+        self.writes.append((queries.UPDATE_MAIL, rows.mail_changes(mail)))
+
+    def put_timer(self, timer: TimerRecord) -> None:
+        self.writes.append((queries.PUT_TIMER, rows.timer_row(timer)))
+
+    def delete_timer(self, session_id: str, timer_id: str) -> None:
+        self.writes.append((queries.DELETE_TIMER, (session_id, timer_id)))
+
+    def tell(self, session_id: str, name: str, *, cause: str, at: float, params: dict[str, Any]) -> None:
+        self.notes.append((session_id, name, cause, at, params))
+
+
+class SessionSnapshot(Record, frozen=True, kw_only=True):
+    """What is needed to take a session up where it was: its agents and all that is not finished."""
+
+    agents: tuple[AgentRecord, ...]
+    tasks: tuple[TaskRecord, ...]
+    mails: tuple[MailRecord, ...]
+    timers: tuple[TimerRecord, ...]
+    mail_sequences: dict[str, int]
+    usage: dict[str, AgentUsage]
+    last_arrival: int
+    last_seq: int
+
+
+class AgentUsage(Record, frozen=True, kw_only=True):
+    """What an agent's tasks have used so far."""
+
+    tasks: int = 0
+    usage: Usage = Usage()
+
+
+Listener = Callable[[Sequence[Notification]], None]
+FailureListener = Callable[[BaseException], None]
+
+
+class Store(Protocol):
+    """A durable store. Reads see what is committed, nothing else."""
+
+    def submit(self, unit: Unit) -> asyncio.Future[None]:
+        """Hand over a unit. Units are committed in the order of submission, several in one group.
+
+        The future is done when the unit is on disk; it raises if the unit was refused, alone, or when the store has
+        failed as a whole (`StoreFailedError`), after which nothing more is taken.
+        """
+        ...
+
+    def listen(self, session_id: str, on_committed: Listener, on_failure: FailureListener) -> None:
+        """Call back with the numbered notifications of a session after each commit, in order."""
+        ...
+
+    def unlisten(self, session_id: str) -> None: ...
+
+    async def close(self) -> None:
+        """Commit what was submitted and let go of the database."""
+        ...
+
+    def sessions(self) -> list[str]: ...
+
+    def load(self, session_id: str) -> SessionSnapshot: ...
+
+    def task(self, session_id: str, task_id: str) -> TaskRecord | None: ...
+
+    def tasks_of_agent(self, session_id: str, agent_id: str, *, limit: int) -> list[TaskRecord]: ...
+
+    def tasks_of_thread(self, session_id: str, agent_id: str, thread_id: str) -> list[TaskRecord]: ...
+
+    def threads_of_agent(self, session_id: str, agent_id: str) -> list[ThreadSummary]: ...
+
+    def dead_tasks(self, session_id: str) -> list[TaskRecord]: ...
+
+    def steps(self, task_id: str) -> list[StepRecord]: ...
+
+    def mail(self, session_id: str, mail_id: str) -> MailRecord | None: ...
+
+    def mailbox(self, session_id: str, recipient: str, *, limit: int) -> list[MailRecord]: ...
+
+    def dead_mail(self, session_id: str) -> list[MailRecord]: ...
+
+    def notifications(self, session_id: str, *, after: int, limit: int) -> list[Notification]: ...
+
+    def id_taken(self, *, task_id: str | None = None, mail_id: str | None = None) -> bool:
+        """Whether a task or mail of this id is in any session."""
+        ...

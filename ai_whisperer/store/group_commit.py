@@ -1,0 +1,257 @@
+"""The one writer: everything that waits is committed together, each unit still succeeds or fails alone.
+
+Statements run on the event loop's thread, the commit with its fsync on a thread of its own. Running the statements on
+the other thread too would be far slower, not faster: SQLite's binding gives up the interpreter lock around each
+statement and a busy event loop lets a thread have it back only every few milliseconds (measured: 650 µs a row against
+2 µs). So a group costs the event loop some microseconds a row, and the disk costs it nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import queue
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+import apsw
+
+from ai_whisperer.errors import StoreError, StoreFailedError, StoreFullError, WhispererError
+from ai_whisperer.records import Notification
+from ai_whisperer.store import queries, rows
+from ai_whisperer.store.base import FailureListener, Listener, Unit
+
+_MAX_ROWS_IN_GROUP = 2_000
+
+_Pending = tuple[Unit, "asyncio.Future[None]"]
+_Committed = Callable[[BaseException | None], None]
+
+
+class Committer(Protocol):
+    """Makes an open transaction durable and calls back on the event loop, with the error if there was one."""
+
+    def commit(self, connection: apsw.Connection, done: _Committed) -> None: ...
+
+    def close(self) -> None: ...
+
+
+class InlineCommitter:
+    """Commits at once. For databases in memory, where nothing can block."""
+
+    def commit(self, connection: apsw.Connection, done: _Committed) -> None:
+        try:
+            connection.execute("COMMIT")
+        except apsw.Error as error:
+            done(error)
+        else:
+            done(None)
+
+    def close(self) -> None:
+        """There is nothing to let go of."""
+
+
+class ThreadCommitter:
+    """Commits on a thread of its own, so that the event loop never waits for the disk."""
+
+    def __init__(self) -> None:
+        self._jobs: queue.SimpleQueue[tuple[apsw.Connection, _Committed, asyncio.AbstractEventLoop] | None]
+        self._jobs = queue.SimpleQueue()
+        self._thread = threading.Thread(target=self._run, name="whisperer-commit", daemon=True)
+        self._thread.start()
+
+    def commit(self, connection: apsw.Connection, done: _Committed) -> None:
+        self._jobs.put((connection, done, asyncio.get_running_loop()))
+        time.sleep(0)  # gives the interpreter lock to the thread, which would wait for it up to 5 ms
+
+    def close(self) -> None:
+        self._jobs.put(None)
+        self._thread.join()
+
+    def _run(self) -> None:
+        while (job := self._jobs.get()) is not None:
+            connection, done, loop = job
+            failure: BaseException | None = None
+            try:
+                connection.execute("COMMIT")
+            except apsw.Error as error:
+                failure = error
+            try:
+                loop.call_soon_threadsafe(done, failure)
+            except RuntimeError:
+                return  # the event loop was closed under us: nobody is left to tell
+
+
+class GroupCommitWriter:
+    """Takes units and commits them in groups on one connection."""
+
+    def __init__(self, connection: apsw.Connection, committer: Committer) -> None:
+        self._connection = connection
+        self._committer = committer
+        self._waiting: deque[_Pending] = deque()
+        self._flying: list[_Pending] = []
+        self._numbered: list[Notification] = []
+        self._last_seq: dict[str, int] = {}
+        self._listeners: dict[str, tuple[Listener, FailureListener]] = {}
+        self._scheduled = False
+        self._failure: StoreError | None = None
+        self._idle: asyncio.Future[None] | None = None
+        self.commits = 0
+
+    def listen(self, session_id: str, on_committed: Listener, on_failure: FailureListener) -> None:
+        self._listeners[session_id] = (on_committed, on_failure)
+
+    def unlisten(self, session_id: str) -> None:
+        self._listeners.pop(session_id, None)
+
+    def submit(self, unit: Unit) -> asyncio.Future[None]:
+        loop = asyncio.get_running_loop()
+        future = loop.create_future()
+        if self._failure is not None:
+            future.set_exception(self._failure)
+            future.exception()  # mark as seen: not everyone who submits waits
+            return future
+        self._waiting.append((unit, future))
+        if not self._scheduled and not self._flying:
+            self._scheduled = True
+            loop.call_soon(self._flush)
+        return future
+
+    async def drain(self) -> None:
+        """Wait until all that was submitted is on disk or the store has failed."""
+        while (self._waiting or self._flying) and self._failure is None:
+            self._idle = asyncio.get_running_loop().create_future()
+            await self._idle
+
+    def _flush(self) -> None:
+        self._scheduled = False
+        if self._flying or not self._waiting or self._failure is not None:
+            return
+        group = self._take_group()
+        try:
+            self._flying = self._write(group)
+        except apsw.Error as error:
+            self._fail(error, group)
+            return
+        self._committer.commit(self._connection, self._committed)
+
+    def _take_group(self) -> list[_Pending]:
+        group: list[_Pending] = []
+        size = 0
+        while self._waiting and size < _MAX_ROWS_IN_GROUP:
+            pending = self._waiting.popleft()
+            size += len(pending[0].writes) + len(pending[0].notes)
+            group.append(pending)
+        return group
+
+    def _write(self, group: Sequence[_Pending]) -> list[_Pending]:
+        """Write the group into an open transaction; if one unit is refused, again with each unit by itself."""
+        before = dict(self._last_seq)
+        self._numbered = []
+        self._connection.execute("BEGIN IMMEDIATE")
+        try:
+            for unit, _ in group:
+                self._write_unit(unit)
+        except (apsw.ConstraintError, apsw.MismatchError, TypeError, ValueError):
+            self._connection.execute("ROLLBACK")
+            self._last_seq = before
+            return self._write_one_by_one(group)
+        return list(group)
+
+    def _write_one_by_one(self, group: Sequence[_Pending]) -> list[_Pending]:
+        self._numbered = []
+        self._connection.execute("BEGIN IMMEDIATE")
+        written: list[_Pending] = []
+        for unit, future in group:
+            before, numbered = dict(self._last_seq), len(self._numbered)
+            self._connection.execute("SAVEPOINT unit")
+            try:
+                self._write_unit(unit)
+            except (apsw.ConstraintError, apsw.MismatchError, TypeError, ValueError) as error:
+                self._connection.execute("ROLLBACK TO unit")
+                self._last_seq = before
+                del self._numbered[numbered:]
+                _refuse(future, StoreError(f"The store refused the change: {error}. Nothing of it was written."))
+            else:
+                written.append((unit, future))
+            self._connection.execute("RELEASE unit")
+        return written
+
+    def _write_unit(self, unit: Unit) -> None:
+        execute = self._connection.execute
+        for sql, row in unit.writes:
+            execute(sql, row)
+        for session_id, name, cause, at, params in unit.notes:
+            note = Notification(
+                seq=self._next_seq(session_id), session_id=session_id, name=name, cause=cause, at=at, params=params
+            )
+            execute(queries.INSERT_NOTIFICATION, rows.notification_row(note))
+            self._numbered.append(note)
+
+    def _next_seq(self, session_id: str) -> int:
+        last = self._last_seq.get(session_id)
+        if last is None:
+            ((last,),) = self._connection.execute(queries.LAST_SEQ, (session_id,))
+        self._last_seq[session_id] = last + 1
+        return int(last) + 1
+
+    def _committed(self, failure: BaseException | None) -> None:
+        flying, self._flying = self._flying, []
+        if failure is not None:
+            self._fail(failure, flying)
+            return
+        self.commits += 1
+        self._publish()
+        for _, future in flying:
+            if not future.done():
+                future.set_result(None)
+        if self._waiting and not self._scheduled:
+            self._flush()
+        self._tell_idle()
+
+    def _publish(self) -> None:
+        numbered, self._numbered = self._numbered, []
+        by_session: dict[str, list[Notification]] = {}
+        for note in numbered:
+            by_session.setdefault(note.session_id, []).append(note)
+        for session_id, notes in by_session.items():
+            if session_id in self._listeners:
+                self._listeners[session_id][0](notes)
+
+    def _fail(self, cause: BaseException, group: Sequence[_Pending]) -> None:
+        """Stop for good: a commit that failed may or may not be on disk, only a restart can tell."""
+        self._failure = _failure_of(cause)
+        if not self._connection.get_autocommit():
+            try:
+                self._connection.execute("ROLLBACK")
+            except apsw.Error as error:
+                self._failure.add_note(f"The rollback failed too: {error}")
+        for _, future in (*group, *self._waiting):
+            _refuse(future, self._failure)
+        self._waiting.clear()
+        for _, on_failure in list(self._listeners.values()):
+            on_failure(self._failure)
+        self._tell_idle()
+
+    def _tell_idle(self) -> None:
+        if self._idle is not None and not self._idle.done() and not self._flying and not self._waiting:
+            self._idle.set_result(None)
+
+
+def _refuse(future: asyncio.Future[None], error: WhispererError) -> None:
+    if not future.done():
+        future.set_exception(error)
+        future.exception()  # mark as seen: not everyone who submits waits
+
+
+def _failure_of(cause: BaseException) -> StoreError:
+    if isinstance(cause, apsw.FullError):
+        error: StoreError = StoreFullError()
+    else:
+        error = StoreFailedError(
+            f"A commit failed ({cause}), so the runtime stopped. Mend the cause and start again; "
+            "nothing that was accepted is lost."
+        )
+    error.__cause__ = cause
+    return error

@@ -1,0 +1,166 @@
+"""Opening a database file: take it for this process alone, refuse what is not ours, bring it up to date."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+from importlib import resources
+from pathlib import Path
+
+import apsw
+
+from ai_whisperer.errors import (
+    StoreCorruptError,
+    StoreError,
+    StoreFullError,
+    StoreInUseError,
+    StoreReadOnlyError,
+    StoreVersionError,
+)
+
+APPLICATION_ID = 0x57485350
+_CHECKED_BYTES = 16 << 20
+"""Up to this size the whole file is checked when it is opened; a larger one shows its faults when they are read."""
+
+
+class FileLock:
+    """A lock on a file that ends with the process, however the process ends."""
+
+    def __init__(self, path: Path) -> None:
+        """Raises `StoreInUseError` if another live process holds it."""
+        self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            holder = os.read(self._descriptor, 32).decode(errors="replace").strip() or "unknown"
+            os.close(self._descriptor)
+            raise StoreInUseError(
+                f"The process with the id {holder} has the data folder '{path.parent}' open. "
+                "Stop it or choose another data folder."
+            ) from error
+        os.ftruncate(self._descriptor, 0)
+        os.pwrite(self._descriptor, str(os.getpid()).encode(), 0)
+
+    def release(self) -> None:
+        os.close(self._descriptor)
+
+
+def lock_folder(folder: Path) -> FileLock:
+    """Make the folder and take it for this process; raises a `StoreError` that says what to do."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        return FileLock(folder / "whisperer.lock")
+    except OSError as error:
+        if error.errno == errno.ENOSPC:
+            raise StoreFullError from error
+        raise StoreReadOnlyError(
+            f"The data folder '{folder}' cannot be written ({error.strerror}). "
+            "Choose another or change its permissions."
+        ) from error
+
+
+def open_database(path: Path, *, vfs: str | None = None) -> apsw.Connection:
+    """Open or create the database for writing; raises a `StoreError` and leaves a file that is not ours as it is."""
+    try:
+        _check_file(path, vfs)
+        connection = apsw.Connection(str(path), vfs=vfs)
+        try:
+            prepare(connection, durable=True)
+        except BaseException:
+            connection.close()
+            raise
+    except apsw.Error as error:
+        raise explained(error, path) from error
+    return connection
+
+
+def prepare(connection: apsw.Connection, *, durable: bool) -> None:
+    """Set the connection up and bring the schema up to date."""
+    connection.set_busy_timeout(5_000)
+    if durable:
+        connection.execute("PRAGMA journal_mode=WAL")
+        connection.execute("PRAGMA synchronous=FULL")
+    _migrate(connection)
+
+
+def open_reader(path: Path, *, vfs: str | None = None) -> apsw.Connection:
+    connection = apsw.Connection(str(path), vfs=vfs)
+    connection.set_busy_timeout(5_000)
+    connection.execute("PRAGMA query_only=1")
+    return connection
+
+
+def latest_version() -> int:
+    return len(_migrations())
+
+
+def explained(error: apsw.Error, path: Path) -> StoreError:
+    """The error of the database as one of ours."""
+    match error:
+        case apsw.NotADBError() | apsw.CorruptError():
+            return StoreCorruptError(
+                f"'{path}' is damaged or not a database ({error}). Restore a backup or choose another data "
+                "folder; the file was left as it is."
+            )
+        case apsw.ReadOnlyError() | apsw.CantOpenError() | apsw.PermissionsError():
+            return StoreReadOnlyError(
+                f"'{path}' cannot be written ({error}). Choose another data folder or change its permissions."
+            )
+        case apsw.FullError():
+            return StoreFullError(
+                f"The disk that holds '{path}' is full. Free some space and start again; "
+                "everything accepted before is safe."
+            )
+        case apsw.BusyError() | apsw.LockedError():
+            return StoreInUseError(f"Another program has '{path}' locked. Stop it and start again.")
+        case _:
+            return StoreError(f"'{path}' cannot be used: {error}.")
+
+
+def _check_file(path: Path, vfs: str | None) -> None:
+    """Look at an existing file through a connection that cannot change it."""
+    if not path.exists() or path.stat().st_size == 0:
+        return
+    connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE, vfs=vfs)
+    try:
+        connection.execute("PRAGMA query_only=1")
+        ((application_id,),) = connection.execute("PRAGMA application_id")
+        ((version,),) = connection.execute("PRAGMA user_version")
+        if application_id != APPLICATION_ID:
+            raise StoreCorruptError(
+                f"'{path}' is a database of another program. Choose another data folder; the file was left as it is."
+            )
+        if version > latest_version():
+            raise StoreVersionError(
+                f"'{path}' has version {version}, this AI Whisperer knows versions up to {latest_version()}. "
+                "Upgrade AI Whisperer; the file was left as it is."
+            )
+        if path.stat().st_size <= _CHECKED_BYTES:
+            findings = [row[0] for row in connection.execute("PRAGMA quick_check(1)")]
+            if findings != ["ok"]:
+                raise StoreCorruptError(
+                    f"'{path}' is damaged ({findings[0]}). Restore a backup or choose another data folder; "
+                    "the file was left as it is."
+                )
+    finally:
+        connection.close()
+
+
+def _migrations() -> list[str]:
+    folder = resources.files("ai_whisperer.store") / "migrations"
+    names = sorted(entry.name for entry in folder.iterdir() if entry.name.endswith(".sql"))
+    return [(folder / name).read_text(encoding="utf-8") for name in names]
+
+
+def _migrate(connection: apsw.Connection) -> None:
+    """Apply the migrations that the database does not have yet, all of them or none."""
+    ((version,),) = connection.execute("PRAGMA user_version")
+    missing = _migrations()[version:]
+    if not missing:
+        return
+    with connection:
+        for script in missing:
+            connection.execute(script)
+        connection.execute(f"PRAGMA application_id={APPLICATION_ID}")
+        connection.execute(f"PRAGMA user_version={version + len(missing)}")

@@ -1,0 +1,63 @@
+"""The named queries, beside the schema in `migrations/`. Columns stand in the order of the records' rows."""
+
+from __future__ import annotations
+
+from typing import Final
+
+INSERT_AGENT: Final = "INSERT INTO agent VALUES (?,?,?,?,?,?,?,?)"
+UPDATE_AGENT: Final = """
+UPDATE agent SET definition=?, state=?, started=?, sleep=?, reason=? WHERE session_id=? AND id=?"""
+
+INSERT_TASK: Final = "INSERT INTO task VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
+UPDATE_TASK: Final = """
+UPDATE task SET state=?, attempts=?, progress_percent=?, progress_note=?, result=?, error=?, usage=?, started_at=?,
+  finished_at=?
+WHERE id=?"""
+
+PUT_STEP: Final = "INSERT OR REPLACE INTO step VALUES (?,?,?,?,?,?,?,?,?,?,?,?)"
+
+INSERT_MAIL: Final = "INSERT INTO mail VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
+UPDATE_MAIL: Final = "UPDATE mail SET state=?, task_id=?, read_at=? WHERE id=?"
+
+PUT_TIMER: Final = "INSERT OR REPLACE INTO timer VALUES (?,?,?,?,?)"
+DELETE_TIMER: Final = "DELETE FROM timer WHERE session_id=? AND id=?"
+
+INSERT_NOTIFICATION: Final = "INSERT INTO notification VALUES (?,?,?,?,?,?)"
+LAST_SEQ: Final = "SELECT coalesce(max(seq), 0) FROM notification WHERE session_id=?"
+NOTIFICATIONS_AFTER: Final = """
+SELECT seq, name, cause, at, params FROM notification WHERE session_id=? AND seq>? ORDER BY seq LIMIT ?"""
+
+SESSIONS: Final = "SELECT DISTINCT session_id FROM agent ORDER BY session_id"
+AGENTS: Final = "SELECT * FROM agent WHERE session_id=? ORDER BY created_at, id"
+TIMERS: Final = "SELECT * FROM timer WHERE session_id=? ORDER BY due_at, id"
+
+TASK: Final = "SELECT * FROM task WHERE id=? AND session_id=?"
+OPEN_TASKS: Final = """
+SELECT * FROM task WHERE session_id=? AND state IN ('queued', 'running') ORDER BY arrival"""
+DEAD_TASKS: Final = "SELECT * FROM task WHERE session_id=? AND state='dead' ORDER BY arrival"
+TASKS_OF_AGENT: Final = """
+SELECT * FROM task WHERE session_id=? AND agent_id=? ORDER BY arrival DESC, created_at DESC LIMIT ?"""
+TASKS_OF_THREAD: Final = """
+SELECT * FROM task WHERE session_id=? AND agent_id=? AND thread_id=? AND started_at IS NOT NULL
+ORDER BY started_at, arrival, continuation"""
+THREADS_OF_AGENT: Final = """
+SELECT thread_id, count(*), min(created_at), max(created_at) FROM task WHERE session_id=? AND agent_id=?
+GROUP BY thread_id ORDER BY min(arrival)"""
+STEPS: Final = "SELECT * FROM step WHERE task_id=? ORDER BY number"
+
+MAIL: Final = "SELECT * FROM mail WHERE id=? AND session_id=?"
+MAIL_ID_TAKEN: Final = "SELECT 1 FROM mail WHERE id=?"
+TASK_ID_TAKEN: Final = "SELECT 1 FROM task WHERE id=?"
+OPEN_MAIL: Final = """
+SELECT * FROM mail WHERE session_id=? AND state IN ('queued', 'delivered') ORDER BY arrival"""
+DEAD_MAIL: Final = "SELECT * FROM mail WHERE session_id=? AND state='dead' ORDER BY arrival"
+MAILBOX: Final = """
+SELECT * FROM mail WHERE session_id=? AND recipient=? ORDER BY arrival DESC LIMIT ?"""
+MAIL_SEQUENCES: Final = "SELECT sender, max(sequence) FROM mail WHERE session_id=? GROUP BY sender"
+LAST_ARRIVAL: Final = """
+SELECT max(coalesce((SELECT max(arrival) FROM task WHERE session_id=?1), 0),
+           coalesce((SELECT max(arrival) FROM mail WHERE session_id=?1), 0))"""
+USAGE_OF_AGENTS: Final = """
+SELECT agent_id, count(*), sum(usage->>'input_tokens'), sum(usage->>'output_tokens'), sum(usage->>'cached_tokens'),
+  sum(usage->>'cost_usd')
+FROM task WHERE session_id=? GROUP BY agent_id"""

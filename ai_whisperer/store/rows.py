@@ -1,0 +1,255 @@
+"""Records to rows and back. Nested values are JSON text."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from ai_whisperer.records import (
+    AgentDefinition,
+    AgentRecord,
+    AgentState,
+    Answer,
+    ChannelResponse,
+    Failure,
+    MailRecord,
+    MailState,
+    Notification,
+    Priority,
+    SleepPlan,
+    StepKind,
+    StepRecord,
+    StepState,
+    TaskKind,
+    TaskRecord,
+    TaskState,
+    TimerKind,
+    TimerRecord,
+    ToolCall,
+    ToolResult,
+    Usage,
+)
+
+Row = tuple[Any, ...]
+
+_encode = msgspec.json.Encoder().encode
+
+
+def _text(value: Any) -> str:
+    return _encode(value).decode()
+
+
+_definition = msgspec.json.Decoder(AgentDefinition).decode
+_sleep = msgspec.json.Decoder(SleepPlan).decode
+_usage = msgspec.json.Decoder(Usage).decode
+_response = msgspec.json.Decoder(ChannelResponse).decode
+_failure = msgspec.json.Decoder(Failure).decode
+_call = msgspec.json.Decoder(ToolCall).decode
+_answer = msgspec.json.Decoder(Answer).decode
+_result = msgspec.json.Decoder(ToolResult).decode
+_params = msgspec.json.Decoder(dict[str, Any]).decode
+
+
+def agent_row(agent: AgentRecord) -> Row:
+    return (agent.session_id, agent.id, *agent_changes(agent)[:5], agent.created_at)
+
+
+def agent_changes(agent: AgentRecord) -> Row:
+    return (
+        _text(agent.definition),
+        agent.state,
+        agent.started,
+        None if agent.sleep is None else _text(agent.sleep),
+        agent.reason,
+        agent.session_id,
+        agent.id,
+    )
+
+
+def agent_from(row: Row) -> AgentRecord:
+    session_id, agent_id, definition, state, started, sleep, reason, created_at = row
+    return AgentRecord(
+        session_id=session_id,
+        id=agent_id,
+        definition=_definition(definition),
+        state=AgentState(state),
+        started=bool(started),
+        sleep=_sleep(sleep) if sleep else None,
+        reason=reason,
+        created_at=created_at,
+    )
+
+
+def task_row(task: TaskRecord) -> Row:
+    return (
+        task.id,
+        task.session_id,
+        task.agent_id,
+        task.thread_id,
+        task.kind,
+        task.prompt,
+        task.arrival,
+        task.cause,
+        task.priority,
+        task.state,
+        task.mail_id,
+        task.parent_id,
+        task.continuation,
+        task.attempts,
+        task.progress_percent,
+        task.progress_note,
+        None if task.result is None else _text(task.result),
+        None if task.error is None else _text(task.error),
+        _text(task.usage),
+        task.created_at,
+        task.started_at,
+        task.finished_at,
+    )
+
+
+def task_changes(task: TaskRecord) -> Row:
+    return (
+        task.state,
+        task.attempts,
+        task.progress_percent,
+        task.progress_note,
+        None if task.result is None else _text(task.result),
+        None if task.error is None else _text(task.error),
+        _text(task.usage),
+        task.started_at,
+        task.finished_at,
+        task.id,
+    )
+
+
+def task_from(row: Row) -> TaskRecord:
+    return TaskRecord(
+        id=row[0],
+        session_id=row[1],
+        agent_id=row[2],
+        thread_id=row[3],
+        kind=TaskKind(row[4]),
+        prompt=row[5],
+        arrival=row[6],
+        cause=row[7],
+        priority=Priority(row[8]),
+        state=TaskState(row[9]),
+        mail_id=row[10],
+        parent_id=row[11],
+        continuation=row[12],
+        attempts=row[13],
+        progress_percent=row[14],
+        progress_note=row[15],
+        result=_response(row[16]) if row[16] else None,
+        error=_failure(row[17]) if row[17] else None,
+        usage=_usage(row[18]),
+        created_at=row[19],
+        started_at=row[20],
+        finished_at=row[21],
+    )
+
+
+def step_row(step: StepRecord) -> Row:
+    return (
+        step.task_id,
+        step.number,
+        step.kind,
+        step.state,
+        step.attempt,
+        None if step.call is None else _text(step.call),
+        None if step.answer is None else _text(step.answer),
+        None if step.result is None else _text(step.result),
+        None if step.error is None else _text(step.error),
+        step.retry_at,
+        step.started_at,
+        step.finished_at,
+    )
+
+
+def step_from(row: Row) -> StepRecord:
+    return StepRecord(
+        task_id=row[0],
+        number=row[1],
+        kind=StepKind(row[2]),
+        state=StepState(row[3]),
+        attempt=row[4],
+        call=_call(row[5]) if row[5] else None,
+        answer=_answer(row[6]) if row[6] else None,
+        result=_result(row[7]) if row[7] else None,
+        error=_failure(row[8]) if row[8] else None,
+        retry_at=row[9],
+        started_at=row[10],
+        finished_at=row[11],
+    )
+
+
+def mail_row(mail: MailRecord) -> Row:
+    return (
+        mail.id,
+        mail.session_id,
+        mail.thread_id,
+        mail.sender,
+        mail.sequence,
+        mail.recipient,
+        mail.subject,
+        mail.body,
+        mail.arrival,
+        mail.cause,
+        mail.priority,
+        mail.reply_to,
+        mail.state,
+        mail.task_id,
+        mail.created_at,
+        mail.read_at,
+    )
+
+
+def mail_changes(mail: MailRecord) -> Row:
+    return (mail.state, mail.task_id, mail.read_at, mail.id)
+
+
+def mail_from(row: Row) -> MailRecord:
+    return MailRecord(
+        id=row[0],
+        session_id=row[1],
+        thread_id=row[2],
+        sender=row[3],
+        sequence=row[4],
+        recipient=row[5],
+        subject=row[6],
+        body=row[7],
+        arrival=row[8],
+        cause=row[9],
+        priority=Priority(row[10]),
+        reply_to=row[11],
+        state=MailState(row[12]),
+        task_id=row[13],
+        created_at=row[14],
+        read_at=row[15],
+    )
+
+
+def timer_row(timer: TimerRecord) -> Row:
+    return (timer.session_id, timer.id, timer.agent_id, timer.kind, timer.due_at)
+
+
+def timer_from(row: Row) -> TimerRecord:
+    session_id, timer_id, agent_id, kind, due_at = row
+    return TimerRecord(session_id=session_id, id=timer_id, agent_id=agent_id, kind=TimerKind(kind), due_at=due_at)
+
+
+def notification_row(notification: Notification) -> Row:
+    return (
+        notification.session_id,
+        notification.seq,
+        notification.name,
+        notification.cause,
+        notification.at,
+        _text(notification.params),
+    )
+
+
+def notification_from(session_id: str, row: Row) -> Notification:
+    seq, name, cause, at, params = row
+    return Notification(seq=seq, session_id=session_id, name=name, cause=cause, at=at, params=_params(params))

@@ -1,0 +1,169 @@
+"""The SQLite store: a file for one process, or a database in memory for tests."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+import apsw
+
+from ai_whisperer.records import (
+    MailRecord,
+    Notification,
+    StepRecord,
+    TaskRecord,
+    ThreadSummary,
+    Usage,
+)
+from ai_whisperer.store import opening, queries, rows
+from ai_whisperer.store.base import AgentUsage, FailureListener, Listener, SessionSnapshot, Unit
+from ai_whisperer.store.group_commit import Committer, GroupCommitWriter, InlineCommitter, ThreadCommitter
+
+DATABASE_NAME = "whisperer.db"
+
+_T = TypeVar("_T")
+
+
+class SqliteStore:
+    """See `Store` for the contract. Made by `open` or `in_memory`."""
+
+    def __init__(
+        self,
+        writing: apsw.Connection,
+        reading: apsw.Connection,
+        committer: Committer,
+        *,
+        path: Path,
+        lock: opening.FileLock | None = None,
+    ) -> None:
+        self._writing = writing
+        self._reading = reading
+        self._committer = committer
+        self._path = path
+        self._lock = lock
+        self._writer = GroupCommitWriter(writing, committer)
+
+    @classmethod
+    def open(cls, folder: str | Path, *, vfs: str | None = None) -> SqliteStore:
+        """Open the database in the folder, or make both; raises a `StoreError` that says what to do."""
+        folder = Path(folder)
+        lock = opening.lock_folder(folder)
+        path = folder / DATABASE_NAME
+        try:
+            writing = opening.open_database(path, vfs=vfs)
+            reading = opening.open_reader(path, vfs=vfs)
+        except BaseException:
+            lock.release()
+            raise
+        return cls(writing, reading, ThreadCommitter(), path=path, lock=lock)
+
+    @classmethod
+    def in_memory(cls, connection: apsw.Connection | None = None, *, committer: Committer | None = None) -> SqliteStore:
+        """A store that ends with its connection. Give the connection of an earlier one to go on with its contents."""
+        connection = connection or apsw.Connection(":memory:")
+        opening.prepare(connection, durable=False)
+        return cls(connection, connection, committer or InlineCommitter(), path=Path(":memory:"))
+
+    @property
+    def commits(self) -> int:
+        """How many groups were committed since the store was opened."""
+        return self._writer.commits
+
+    def submit(self, unit: Unit) -> asyncio.Future[None]:
+        return self._writer.submit(unit)
+
+    def listen(self, session_id: str, on_committed: Listener, on_failure: FailureListener) -> None:
+        self._writer.listen(session_id, on_committed, on_failure)
+
+    def unlisten(self, session_id: str) -> None:
+        self._writer.unlisten(session_id)
+
+    async def close(self) -> None:
+        await self._writer.drain()
+        self._committer.close()
+        if self._lock is not None:
+            self._reading.close()
+            self._writing.close()
+            self._lock.release()
+
+    def sessions(self) -> list[str]:
+        return self._all(queries.SESSIONS, (), lambda row: str(row[0]))
+
+    def load(self, session_id: str) -> SessionSnapshot:
+        key = (session_id,)
+        return SessionSnapshot(
+            agents=tuple(self._all(queries.AGENTS, key, rows.agent_from)),
+            tasks=tuple(self._all(queries.OPEN_TASKS, key, rows.task_from)),
+            mails=tuple(self._all(queries.OPEN_MAIL, key, rows.mail_from)),
+            timers=tuple(self._all(queries.TIMERS, key, rows.timer_from)),
+            mail_sequences=dict(self._all(queries.MAIL_SEQUENCES, key, lambda row: (row[0], row[1]))),
+            usage=dict(self._all(queries.USAGE_OF_AGENTS, key, _usage_from)),
+            last_arrival=self._all(queries.LAST_ARRIVAL, key, lambda row: int(row[0]))[0],
+            last_seq=self._all(queries.LAST_SEQ, key, lambda row: int(row[0]))[0],
+        )
+
+    def task(self, session_id: str, task_id: str) -> TaskRecord | None:
+        return self._one(queries.TASK, (task_id, session_id), rows.task_from)
+
+    def tasks_of_agent(self, session_id: str, agent_id: str, *, limit: int) -> list[TaskRecord]:
+        return self._all(queries.TASKS_OF_AGENT, (session_id, agent_id, limit), rows.task_from)
+
+    def tasks_of_thread(self, session_id: str, agent_id: str, thread_id: str) -> list[TaskRecord]:
+        return self._all(queries.TASKS_OF_THREAD, (session_id, agent_id, thread_id), rows.task_from)
+
+    def threads_of_agent(self, session_id: str, agent_id: str) -> list[ThreadSummary]:
+        return self._all(
+            queries.THREADS_OF_AGENT,
+            (session_id, agent_id),
+            lambda row: ThreadSummary(id=row[0], tasks=row[1], first_at=row[2], last_at=row[3]),
+        )
+
+    def dead_tasks(self, session_id: str) -> list[TaskRecord]:
+        return self._all(queries.DEAD_TASKS, (session_id,), rows.task_from)
+
+    def steps(self, task_id: str) -> list[StepRecord]:
+        return self._all(queries.STEPS, (task_id,), rows.step_from)
+
+    def mail(self, session_id: str, mail_id: str) -> MailRecord | None:
+        return self._one(queries.MAIL, (mail_id, session_id), rows.mail_from)
+
+    def mailbox(self, session_id: str, recipient: str, *, limit: int) -> list[MailRecord]:
+        return self._all(queries.MAILBOX, (session_id, recipient, limit), rows.mail_from)
+
+    def dead_mail(self, session_id: str) -> list[MailRecord]:
+        return self._all(queries.DEAD_MAIL, (session_id,), rows.mail_from)
+
+    def notifications(self, session_id: str, *, after: int, limit: int) -> list[Notification]:
+        return self._all(
+            queries.NOTIFICATIONS_AFTER,
+            (session_id, after, limit),
+            lambda row: rows.notification_from(session_id, row),
+        )
+
+    def id_taken(self, *, task_id: str | None = None, mail_id: str | None = None) -> bool:
+        found = self._all(queries.TASK_ID_TAKEN, (task_id,), bool) if task_id is not None else []
+        found += self._all(queries.MAIL_ID_TAKEN, (mail_id,), bool) if mail_id is not None else []
+        return bool(found)
+
+    def _all(self, sql: str, bindings: rows.Row, convert: Callable[[rows.Row], _T]) -> list[_T]:
+        try:
+            return [convert(row) for row in self._reading.execute(sql, bindings)]
+        except apsw.Error as error:
+            raise opening.explained(error, self._path) from error
+
+    def _one(self, sql: str, bindings: rows.Row, convert: Callable[[rows.Row], _T]) -> _T | None:
+        found = self._all(sql, bindings, convert)
+        return found[0] if found else None
+
+
+def _usage_from(row: rows.Row) -> tuple[str, AgentUsage]:
+    agent_id, tasks, input_tokens, output_tokens, cached_tokens, cost_usd = row
+    used = Usage(
+        input_tokens=input_tokens or 0,
+        output_tokens=output_tokens or 0,
+        cached_tokens=cached_tokens or 0,
+        cost_usd=cost_usd,
+    )
+    return agent_id, AgentUsage(tasks=tasks, usage=used)

@@ -1,0 +1,90 @@
+"""A seeded event loop on virtual time: a day passes in a moment, and a seed replays every interleaving.
+
+Time moves only when nothing is ready to run, straight to the next timer. What is ready runs in an order that the seed
+decides, so that code which relies on the order of callbacks shows itself.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import selectors
+from collections.abc import Coroutine, Mapping
+from typing import Any, TypeVar
+
+_T = TypeVar("_T")
+
+EPOCH = 1_800_000_000.0
+"""The time of day at which simulations begin."""
+
+
+class SimulationStalledError(Exception):
+    """Nothing is ready, no timer is set, and the program still waits: it would wait for ever."""
+
+
+class SimulationLoop(asyncio.SelectorEventLoop):
+    """An event loop without a real clock and without real sockets."""
+
+    def __init__(self, seed: int) -> None:
+        self._virtual_time = 0.0
+        self._shuffler = random.Random(seed)  # noqa: S311 - chance that can be repeated is the purpose
+        super().__init__(_VirtualSelector(self))
+
+    def time(self) -> float:
+        return self._virtual_time
+
+    def idle(self, timeout: float | None) -> None:
+        """Called when the loop looks for something to do: shuffle what is ready, or let time pass."""
+        ready = self._ready  # type: ignore[attr-defined]
+        if ready:
+            shuffled = list(ready)
+            self._shuffler.shuffle(shuffled)
+            ready.clear()
+            ready.extend(shuffled)
+        elif timeout is None:
+            raise SimulationStalledError
+        else:
+            self._virtual_time += max(timeout, 0.0)
+
+
+class _VirtualSelector(selectors.BaseSelector):
+    """Says that no file is ever ready; waiting is the passing of virtual time."""
+
+    def __init__(self, loop: SimulationLoop) -> None:
+        self._loop = loop
+        self._keys: dict[Any, selectors.SelectorKey] = {}
+
+    def register(self, fileobj: Any, events: int, data: Any = None) -> selectors.SelectorKey:
+        key = selectors.SelectorKey(fileobj, fileobj if isinstance(fileobj, int) else fileobj.fileno(), events, data)
+        self._keys[fileobj] = key
+        return key
+
+    def unregister(self, fileobj: Any) -> selectors.SelectorKey:
+        return self._keys.pop(fileobj)
+
+    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+        self._loop.idle(timeout)
+        return []
+
+    def get_map(self) -> Mapping[Any, selectors.SelectorKey]:
+        return self._keys
+
+
+class VirtualClock:
+    """The time of day on the time of the event loop that runs; goes on over several loops."""
+
+    def __init__(self, start: float = EPOCH) -> None:
+        self._start = start
+
+    def now(self) -> float:
+        return self._start + asyncio.get_running_loop().time()
+
+    def later(self, seconds: float) -> VirtualClock:
+        """A clock for the next loop, which begins that much later."""
+        return VirtualClock(self._start + seconds)
+
+
+def simulate(main: Coroutine[Any, Any, _T], *, seed: int = 0) -> _T:
+    """Run a coroutine on a fresh `SimulationLoop` and return its result."""
+    with asyncio.Runner(loop_factory=lambda: SimulationLoop(seed)) as runner:
+        return runner.run(main)

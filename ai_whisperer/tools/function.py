@@ -1,0 +1,207 @@
+"""A Python function with type hints and a docstring becomes a tool.
+
+The schema is built from the signature when a model is first told about the tool, once for each function.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import inspect
+import typing
+from collections.abc import Awaitable, Callable
+from typing import Any, overload
+
+import msgspec
+
+from ai_whisperer.errors import InvalidInputError, ToolArgumentsError, ToolError
+from ai_whisperer.records import ToolSpec
+
+
+class CancelSignal:
+    """Set once, from the event loop; read from any thread."""
+
+    __slots__ = ("_set",)
+
+    def __init__(self) -> None:
+        self._set = False
+
+    def set(self) -> None:
+        self._set = True
+
+    def is_set(self) -> bool:
+        return self._set
+
+
+class ToolContext(msgspec.Struct, frozen=True, kw_only=True):
+    """Who calls, and for what. A tool that has a parameter of this type is given it.
+
+    `step_id` is the same when the call is repeated after a crash: use it as the idempotency key of outside effects.
+    `cancelled` is set when the task is stopped; a function that blocks should look at it now and then.
+    """
+
+    session_id: str
+    agent_id: str
+    task_id: str
+    step_id: str
+    cancelled: CancelSignal
+
+
+class Tool:
+    """A function that models can call. `idempotent` says that it may be repeated after a crash."""
+
+    __slots__ = ("_parameters", "_spec", "function", "idempotent", "name")
+
+    def __init__(self, function: Callable[..., Any], *, name: str = "", idempotent: bool = False) -> None:
+        self.function = function
+        self.name = name or getattr(function, "__name__", "")
+        self.idempotent = idempotent
+        self._spec: ToolSpec | None = None
+        self._parameters: _Parameters | None = None
+
+    @property
+    def spec(self) -> ToolSpec:
+        if self._spec is None:
+            self._spec = ToolSpec(
+                name=self.name,
+                description=inspect.getdoc(self.function) or self.name,
+                parameters=object_schema(self.parameters.parser.type),
+            )
+        return self._spec
+
+    @property
+    def parameters(self) -> _Parameters:
+        if self._parameters is None:
+            self._parameters = _parameters_of(self.function, self.name)
+        return self._parameters
+
+    async def call(self, arguments: str, context: ToolContext) -> str:
+        """Run the function and return its result as text; raises `ToolArgumentsError` or what the function raises.
+
+        When the call is cancelled it returns only once the function has really ended: a coroutine is cancelled, a
+        plain function runs in a thread, sees `context.cancelled` and is waited for.
+        """
+        values = self.parameters.parse(arguments)
+        if self.parameters.context is not None:
+            values[self.parameters.context] = context
+        if inspect.iscoroutinefunction(self.function):
+            result = await self.function(**values)
+        else:
+            result = await _in_thread(self.function, values, context.cancelled)
+            if isinstance(result, Awaitable):
+                result = await result
+        return _as_text(self.name, result)
+
+
+class _Parameters:
+    """The parameters of a function; `context` is the one that takes the `ToolContext`."""
+
+    def __init__(self, struct: type[msgspec.Struct], context: str | None) -> None:
+        self.parser = ArgumentsParser(struct)
+        self.context = context
+
+    def parse(self, arguments: str) -> dict[str, Any]:
+        parsed = self.parser.parse(arguments)
+        return {name: getattr(parsed, name) for name in self.parser.type.__struct_fields__}
+
+
+@overload
+def tool(function: Callable[..., Any], /) -> Tool: ...
+@overload
+def tool(*, name: str = "", idempotent: bool = False) -> Callable[[Callable[..., Any]], Tool]: ...
+def tool(
+    function: Callable[..., Any] | None = None, /, *, name: str = "", idempotent: bool = False
+) -> Tool | Callable[[Callable[..., Any]], Tool]:
+    """Make a tool of a function: `@tool`, or `@tool(idempotent=True)` if repeating it after a crash does no harm."""
+    if function is not None:
+        return Tool(function, name=name, idempotent=idempotent)
+    return lambda decorated: Tool(decorated, name=name, idempotent=idempotent)
+
+
+def as_tool(candidate: Tool | Callable[..., Any]) -> Tool:
+    """The tool itself, or the function made into one."""
+    if isinstance(candidate, Tool):
+        return candidate
+    if not callable(candidate):
+        raise InvalidInputError(f"{candidate!r} cannot be a tool. Give a function or what @tool made of one.")
+    return Tool(candidate)
+
+
+class ArgumentsParser:
+    """Reads the JSON text that a model wrote as the parameters of a tool."""
+
+    def __init__(self, struct: type[msgspec.Struct]) -> None:
+        self.type = struct
+        self._decode = msgspec.json.Decoder(struct).decode
+
+    def parse(self, arguments: str) -> msgspec.Struct:
+        """The parameters; raises `ToolArgumentsError` that names the field that does not fit."""
+        try:
+            return self._decode(arguments or "{}")
+        except msgspec.ValidationError as error:
+            known = ", ".join(self.type.__struct_fields__) or "none"
+            raise ToolArgumentsError(
+                f"The arguments do not fit: {error}. Parameters: {known}. Call again with the right ones."
+            ) from error
+        except (msgspec.DecodeError, RecursionError, UnicodeError) as error:
+            raise ToolArgumentsError(f"The arguments are not a JSON object: {error}. Call again with one.") from error
+
+
+def object_schema(of: type[msgspec.Struct]) -> dict[str, Any]:
+    """The JSON Schema of an object of this type, with what it refers to inside."""
+    _, components = msgspec.json.schema_components([of], ref_template="#/$defs/{name}")
+    schema = dict(components.pop(of.__name__))
+    schema.pop("title", None)
+    if components:
+        schema["$defs"] = components
+    return schema
+
+
+def _parameters_of(function: Callable[..., Any], name: str) -> _Parameters:
+    try:
+        hints = typing.get_type_hints(function, include_extras=True)
+        signature = inspect.signature(function)
+    except (NameError, TypeError, ValueError) as error:
+        raise InvalidInputError(f"The tool '{name}' has a signature that cannot be read: {error}.") from error
+    context: str | None = None
+    fields: list[tuple[str, Any] | tuple[str, Any, Any]] = []
+    for parameter in signature.parameters.values():
+        hint = hints.get(parameter.name, Any)
+        if hint is ToolContext:
+            context = parameter.name
+        elif parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD, parameter.POSITIONAL_ONLY):
+            raise InvalidInputError(
+                f"The tool '{name}' cannot have the parameter '{parameter}': use plain named parameters."
+            )
+        elif parameter.default is parameter.empty:
+            fields.append((parameter.name, hint))
+        else:
+            fields.append((parameter.name, hint, msgspec.field(default_factory=_constant(parameter.default))))
+    struct = msgspec.defstruct("Arguments", fields, kw_only=True, forbid_unknown_fields=True)
+    return _Parameters(struct, context)
+
+
+def _constant(value: Any) -> Callable[[], Any]:
+    return lambda: value
+
+
+async def _in_thread(function: Callable[..., Any], values: dict[str, Any], cancelled: CancelSignal) -> Any:
+    running = asyncio.ensure_future(asyncio.to_thread(function, **values))
+    try:
+        return await asyncio.shield(running)
+    except asyncio.CancelledError:
+        cancelled.set()
+        while not running.done():
+            # The thread cannot be ended from outside; to leave it running would be to lie about the stop.
+            with contextlib.suppress(asyncio.CancelledError):
+                await asyncio.wait([running])
+        raise
+
+
+def _as_text(name: str, result: Any) -> str:
+    if isinstance(result, str):
+        return result
+    try:
+        return msgspec.json.encode(result).decode()
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ToolError(f"The tool '{name}' returned something that is not JSON: {error}.") from error

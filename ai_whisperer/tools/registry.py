@@ -1,0 +1,51 @@
+"""Which tools an agent has: those that its definition grants, and no other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ai_whisperer.errors import DuplicateIdError, UnknownToolError
+from ai_whisperer.records import ToolSpec
+from ai_whisperer.tools.coordination import COORDINATION_TOOLS, CoordinationTool
+from ai_whisperer.tools.function import Tool
+
+AnyTool = Tool | CoordinationTool
+
+
+class ToolRegistry:
+    """The tools of one agent. It does not change."""
+
+    __slots__ = ("_specs", "_tools")
+
+    def __init__(self, offered: Iterable[Tool] = (), *, granted: tuple[str, ...] | None = None) -> None:
+        """`offered` are the tools beside the coordination tools; `granted=None` grants them all.
+
+        A granted name that nobody offers is left out: the program that offers it may not be there after a restart,
+        and the model is then told so when it calls it.
+        """
+        tools: dict[str, AnyTool] = dict(COORDINATION_TOOLS)
+        for candidate in offered:
+            if candidate.name in tools and tools[candidate.name] is not candidate:
+                raise DuplicateIdError(f"There are two tools called '{candidate.name}'. Give one another name.")
+            tools[candidate.name] = candidate
+        if granted is not None:
+            tools = {name: tools[name] for name in granted if name in tools}
+        self._tools = tools
+        self._specs: tuple[ToolSpec, ...] | None = None
+
+    @property
+    def specs(self) -> tuple[ToolSpec, ...]:
+        if self._specs is None:
+            self._specs = tuple(each.spec for each in self._tools.values())
+        return self._specs
+
+    def get(self, name: str) -> AnyTool:
+        """The tool of that name; raises `UnknownToolError` with the names there are."""
+        found = self._tools.get(name)
+        if found is None:
+            names = ", ".join(sorted(self._tools)) or "none"
+            raise UnknownToolError(f"You have no tool '{name}'. Your tools: {names}.")
+        return found
+
+    def find(self, name: str) -> AnyTool | None:
+        return self._tools.get(name)

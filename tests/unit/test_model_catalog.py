@@ -1,0 +1,84 @@
+"""Names of models and what they mean."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from ai_whisperer.errors import ModelError, ModelNameError
+from ai_whisperer.models.catalog import PREFIXES, resolve
+from ai_whisperer.models.pydantic_ai import PydanticAIModel, knows_provider
+from ai_whisperer.models.scripted import ScriptedModel
+
+
+def test_scripted_is_the_scripted_model() -> None:
+    assert isinstance(resolve("scripted"), ScriptedModel)
+
+
+def test_scripted_with_a_path_reads_that_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[Path] = []
+
+    def from_file(path: Path) -> ScriptedModel:
+        read.append(path)
+        return ScriptedModel()
+
+    monkeypatch.setattr(ScriptedModel, "from_file", from_file)
+    assert isinstance(resolve("scripted:some/rules.yaml"), ScriptedModel)
+    assert read == [Path("some/rules.yaml")]
+
+
+@pytest.mark.parametrize("name", ["openai-chat:some-model", "openai:some-model", "ollama:qwen3:4b"])
+def test_a_prefix_means_the_model_of_a_provider(name: str) -> None:
+    model = resolve(name)
+    assert isinstance(model, PydanticAIModel)
+    assert model.name == name
+
+
+def test_a_missing_key_does_not_make_a_name_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENROUTER_API_KEY", raising=False)
+    assert isinstance(resolve("openrouter:some-model"), PydanticAIModel)
+
+
+@pytest.mark.parametrize("name", ["", ":", "gpt-5", "openai-chat", "openai-chat:", ":gpt-5", "scripted:", "nobody:x"])
+def test_any_other_name_is_refused_with_the_forms_that_there_are(name: str) -> None:
+    with pytest.raises(ModelNameError, match="PREFIX:NAME") as caught:
+        resolve(name)
+    assert repr(name) in caught.value.message
+    assert "`scripted`" in caught.value.message
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("antropic:claude", "anthropic"),
+        ("OpenAI-Chat:x", "openai-chat"),
+        ("openrooter:x", "openrouter"),
+        ("script", "scripted"),
+    ],
+)
+def test_a_slip_of_the_pen_is_told_what_may_be_meant(name: str, meant: str) -> None:
+    with pytest.raises(ModelNameError, match=rf"Near known prefixes: .*\b{meant}\b"):
+        resolve(name)
+
+
+def test_every_prefix_named_here_is_known_to_the_provider_library() -> None:
+    assert [prefix for prefix in PREFIXES if not knows_provider(prefix)] == []
+
+
+def test_a_provider_that_is_not_installed_tells_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "anthropic", None)
+    monkeypatch.delitem(sys.modules, "pydantic_ai.providers.anthropic", raising=False)
+    with pytest.raises(ModelNameError, match=r"pydantic-ai-slim\[anthropic\]"):
+        resolve("anthropic:some-model")
+
+
+def test_a_wrong_name_is_not_worth_a_retry() -> None:
+    error: ModelError = ModelNameError()
+    assert not error.retryable
+
+
+@pytest.mark.parametrize("module", ["ai_whisperer", "ai_whisperer.models.catalog"])
+def test_the_provider_library_is_not_loaded_before_it_is_wanted(module: str) -> None:
+    check = f"import sys, {module}; sys.exit('pydantic_ai' in sys.modules or 'openai' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", check], check=False).returncode == 0
