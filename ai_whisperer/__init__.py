@@ -21,8 +21,9 @@ if TYPE_CHECKING:
         TaskRecord,
         TaskState,
     )
-    from ai_whisperer.runtime.agent_session import AgentSession, AgentStatus
+    from ai_whisperer.runtime.agent_session import AgentSession
     from ai_whisperer.runtime.manager import AsyncAgentSessionManager
+    from ai_whisperer.runtime.status import AgentStatus
     from ai_whisperer.tools.function import ToolContext, tool
 
 __version__ = "0.1.0"
@@ -31,7 +32,7 @@ _HOMES = {
     "AgentDefinition": "records",
     "AgentSession": "runtime.agent_session",
     "AgentState": "records",
-    "AgentStatus": "runtime.agent_session",
+    "AgentStatus": "runtime.status",
     "AsyncAgentSessionManager": "runtime.manager",
     "ChannelResponse": "records",
     "Limits": "records",

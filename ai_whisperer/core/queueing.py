@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+from collections.abc import Iterator
 
 from ai_whisperer.records import MailRecord, TaskRecord
 
@@ -25,6 +26,10 @@ class WorkQueue:
 
     def __len__(self) -> int:
         return len(self._items)
+
+    def __iter__(self) -> Iterator[Work]:
+        """The waiting items in no order."""
+        return iter(self._items.values())
 
     def __contains__(self, item_id: object) -> bool:
         return item_id in self._items

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable
-from typing import Any
 
-import msgspec
 from msgspec.structs import replace
 
 from ai_whisperer.core import lifecycle, mailbox
@@ -30,7 +28,8 @@ from ai_whisperer.records import (
     Usage,
 )
 from ai_whisperer.runtime.ai_loop import AILoop
-from ai_whisperer.runtime.notices import queued_of
+from ai_whisperer.runtime.notices import change_of, queued_of
+from ai_whisperer.runtime.running_task import RunningTask
 from ai_whisperer.runtime.workspace import Decision, Workspace
 from ai_whisperer.store.base import AgentUsage
 from ai_whisperer.tools.function import Tool
@@ -45,27 +44,6 @@ _ANNOUNCED = {
     Action.RESUME: "agent.resumed",
     Action.STOP: "agent.stopped",
 }
-
-
-class AgentStatus(msgspec.Struct, frozen=True, kw_only=True):
-    """What an agent is doing. `current_task` is the kind of the task that has run longest."""
-
-    agent_id: str
-    state: AgentState
-    current_task: str | None
-    queue_size: int
-    sleeping_until: float | None
-    started: bool
-    reason: str
-    unread_mail: int
-    running_tasks: tuple[str, ...]
-    progress_percent: float | None
-    progress_note: str
-    tasks: int
-    usage: Usage
-    name: str
-    description: str
-    wake_events: tuple[str, ...] = ()
 
 
 class AgentSession:
@@ -110,28 +88,6 @@ class AgentSession:
         """Whether a loop of this agent may begin another step."""
         return self.record.state is AgentState.ACTIVE and not self._halting and not self.workspace.closing
 
-    def status(self) -> AgentStatus:
-        loop = next(iter(self.loops.values()), None)
-        sleep = self.record.sleep
-        return AgentStatus(
-            agent_id=self.agent_id,
-            state=self.record.state,
-            current_task=loop.task.kind.value if loop else None,
-            queue_size=len(self.queue),
-            sleeping_until=sleep.until if sleep else None,
-            started=self.record.started,
-            reason=self.record.reason,
-            unread_mail=sum(isinstance(item, MailRecord) for item in self.queue.in_order()),
-            running_tasks=tuple(self.loops),
-            progress_percent=loop.task.progress_percent if loop else None,
-            progress_note=loop.task.progress_note if loop else "",
-            tasks=self.used.tasks,
-            usage=self.used.usage,
-            name=self.record.definition.name or self.agent_id,
-            description=self.record.definition.description,
-            wake_events=sleep.wake_events if sleep else (),
-        )
-
     def check_room(self) -> None:
         """Raise `QueueFullError` if the agent can take no more work."""
         limit = self.record.definition.limits.max_queue_length
@@ -167,8 +123,7 @@ class AgentSession:
     def dispatch(self) -> None:
         """Begin as much of the waiting work as may run now."""
         while (item := self._take()) is not None:
-            decision = self.workspace.decide(_cause_of(item))
-            self._begin(decision, item)
+            self._begin(item)
 
     def check_startable(self) -> None:
         """Raise `StateError` if the agent cannot be started now."""
@@ -250,14 +205,17 @@ class AgentSession:
         self._halting = True
         try:
             await self.halt_loops()
-            decision = self.workspace.decide(cause)
-            for loop in list(self.loops.values()):
-                loop.cancel(decision, "The agent was stopped.")
-            self._transition(decision, Action.STOP, reason=reason)
-            durable = decision.submit()
-        finally:
+        except asyncio.CancelledError:
             self._halting = False
-        await durable
+            self.take_up_loops()  # whoever wanted the stop gave up waiting for it: it did not happen
+            raise
+        decision = self.workspace.decide(cause)
+        for loop in list(self.loops.values()):
+            loop.running.cancel(decision, "The agent was stopped.")
+        self._transition(decision, Action.STOP, reason=reason)
+        durable = decision.submit()
+        self._halting = False
+        await asyncio.shield(durable)
         await self.free()
 
     async def cancel_task(self, task_id: str, cause: str, reason: str) -> None:
@@ -265,19 +223,23 @@ class AgentSession:
         waiting = self.queue.remove(task_id)
         if isinstance(waiting, TaskRecord):
             decision = self.workspace.decide(cause)
-            AILoop(self, waiting, []).end_cancelled(decision, reason)
-            await decision.submit()
+            RunningTask(self, waiting, []).end_cancelled(decision, reason)
+            await asyncio.shield(decision.submit())
             return
         loop = self.loops[task_id]
-        await loop.doom()
+        try:
+            await loop.doom()
+        except asyncio.CancelledError:
+            loop.spare()
+            raise
         if task_id not in self.loops:
             return
         decision = self.workspace.decide(cause)
-        loop.cancel(decision, reason)
+        loop.running.cancel(decision, reason)
         if not self.loops and self.record.state is AgentState.ACTIVE:
             self._transition(decision, Action.REST)
         decision.then(self.dispatch)
-        await decision.submit()
+        await asyncio.shield(decision.submit())
 
     async def halt_loops(self) -> None:
         """Cancel the workers of all loops and return when they have ended, with their tools."""
@@ -298,6 +260,7 @@ class AgentSession:
 
     def requeue(self, decision: Decision, task: TaskRecord) -> TaskRecord:
         """Make an ended task a queued one again: a request that failed may be asked anew. See `take_back`."""
+        self.workspace.post.reclaim(decision, task)
         for step in self.workspace.store.steps(task.id):
             if step.kind is StepKind.MODEL and step.state is StepState.FAILED:
                 decision.unit.put_step(replace(step, state=StepState.STARTED, attempt=0, error=None, finished_at=None))
@@ -306,16 +269,20 @@ class AgentSession:
         decision.tell("async.task.queued", queued_of(queued))
         return queued
 
-    def take_back(self, task: TaskRecord) -> None:
-        """Put a task into the queue whose journal is durable, so that it can be read when its turn comes."""
-        self.queue.push(task)
-        self.dispatch()
+    def take_back(self, task: TaskRecord, durable: asyncio.Future[None]) -> None:
+        """Put a task into the queue once its journal is durable, so that it can be read when its turn comes."""
+
+        def queue(future: asyncio.Future[None]) -> None:
+            if future.exception() is None and not self.workspace.closing:
+                self.queue.push(task)
+                self.dispatch()
+
+        durable.add_done_callback(queue)
 
     def take_up_loops(self) -> None:
-        """Go on with the loops that were held up by a pause."""
+        """Go on with the loops that were held up, as far as the agent may."""
         for loop in list(self.loops.values()):
-            if not loop.is_running:
-                loop.begin(self.workspace.decide(f"task:{loop.task.id}"))
+            loop.take_up()
 
     def add_loop(self, loop: AILoop) -> None:
         self.loops[loop.task.id] = loop
@@ -328,15 +295,14 @@ class AgentSession:
         self.queue.release(task.thread_id)
 
     def loop_ended(self, decision: Decision, task: TaskRecord) -> None:
-        """A task has ended: take the next one, or come to rest. Submits the decision."""
+        """A task has ended: begin the next one when that is submitted, or come to rest."""
         self.remove_loop(task)
-        following = self._take() if not self._halting else None
-        if following is None and not self.loops and self.record.state is AgentState.ACTIVE and not self._halting:
-            self._transition(decision, Action.REST)
-        decision.submit()
+        following = self._take()
         if following is not None:
-            self._begin(self.workspace.decide(_cause_of(following)), following)
-            self.dispatch()
+            decision.then(lambda: self._begin(following))
+            decision.then(self.dispatch)
+        elif not self.loops and self.record.state is AgentState.ACTIVE and not self._halting:
+            self._transition(decision, Action.REST)
 
     def count_usage(self, usage: Usage) -> None:
         self.used = replace(self.used, usage=self.used.usage + usage)
@@ -355,8 +321,9 @@ class AgentSession:
             return None
         return self.queue.take()
 
-    def _begin(self, decision: Decision, item: Work) -> None:
+    def _begin(self, item: Work) -> None:
         """Start the loop of a task, or of the mail that becomes one, in one unit with its first step."""
+        decision = self.workspace.decide(_cause_of(item))
         if isinstance(item, MailRecord):
             task = self._task_of(item, decision.at)
             self.workspace.post.deliver(decision, item, task.id)
@@ -370,7 +337,7 @@ class AgentSession:
         steps = self.workspace.store.steps(task.id) if _was_begun(item) else []
         loop = AILoop(self, task, steps)
         self.add_loop(loop)
-        loop.announce(decision)
+        loop.running.announce(decision)
         loop.begin(decision)
 
     def _task_of(self, mail: MailRecord, now: float) -> TaskRecord:
@@ -410,7 +377,7 @@ class AgentSession:
         if action in _ANNOUNCED:
             decision.tell(_ANNOUNCED[action], {"agentId": self.agent_id, "reason": reason})
         if before.state is not self.record.state:
-            decision.tell("agent.state_changed", _change(before, self.record, action))
+            decision.tell("agent.state_changed", change_of(before, self.record, action))
 
 
 def _was_begun(item: Work) -> bool:
@@ -419,18 +386,3 @@ def _was_begun(item: Work) -> bool:
 
 def _cause_of(item: Work) -> str:
     return f"mail:{item.id}" if isinstance(item, MailRecord) else f"task:{item.id}"
-
-
-def _change(before: AgentRecord, after: AgentRecord, action: Action) -> dict[str, Any]:
-    change: dict[str, Any] = {
-        "agentId": after.id,
-        "from": before.state,
-        "to": after.state,
-        "action": action,
-    }
-    if after.reason:
-        change["reason"] = after.reason
-    if after.sleep is not None:
-        change["sleepingUntil"] = after.sleep.until
-        change["wakeEvents"] = list(after.sleep.wake_events)
-    return change

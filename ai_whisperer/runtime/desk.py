@@ -9,19 +9,20 @@ from msgspec.structs import replace
 
 from ai_whisperer.core.mailbox import MAX_SUBJECT_CHARACTERS, in_order
 from ai_whisperer.records import MailRecord, Priority, StepRecord
+from ai_whisperer.runtime.status import status_of
 
 if TYPE_CHECKING:
     from ai_whisperer.runtime.agent_session import AgentSession
-    from ai_whisperer.runtime.ai_loop import AILoop
+    from ai_whisperer.runtime.running_task import RunningTask
     from ai_whisperer.runtime.workspace import Decision
 
 
 class AgentDesk:
     """See `tools.coordination.Desk`. Everything done here joins the decision that records the step's result."""
 
-    def __init__(self, agent: AgentSession, loop: AILoop, decision: Decision, step: StepRecord) -> None:
+    def __init__(self, agent: AgentSession, running: RunningTask, decision: Decision, step: StepRecord) -> None:
         self._agent = agent
-        self._loop = loop
+        self._running = running
         self._decision = decision
         self._step = step
 
@@ -33,7 +34,7 @@ class AgentDesk:
             subject=subject,
             body=body,
             priority=priority,
-            thread_id=self._loop.task.thread_id,
+            thread_id=self._running.task.thread_id,
             mail_id=self._mail_id,
         )
 
@@ -55,10 +56,10 @@ class AgentDesk:
         return reply
 
     def take_mail(self, limit: int) -> tuple[Sequence[MailRecord], int]:
-        waiting = in_order(item for item in self._agent.queue.in_order() if isinstance(item, MailRecord))
+        waiting = in_order(item for item in self._agent.queue if isinstance(item, MailRecord))
         for mail in waiting[:limit]:
             self._agent.queue.remove(mail.id)
-            self._agent.workspace.post.deliver(self._decision, mail, self._loop.task.id)
+            self._agent.workspace.post.deliver(self._decision, mail, self._running.task.id)
         return waiting[:limit], len(waiting[limit:])
 
     def agents(self) -> Sequence[Mapping[str, Any]]:
@@ -74,7 +75,7 @@ class AgentDesk:
 
     def agent_status(self, name: str) -> Mapping[str, Any]:
         workspace = self._agent.workspace
-        status = workspace.agents[workspace.book.resolve(name)].status()
+        status = status_of(workspace.agents[workspace.book.resolve(name)])
         return {
             "agent": status.agent_id,
             "state": status.state,
@@ -86,8 +87,8 @@ class AgentDesk:
         }
 
     def report_progress(self, percent: float | None, note: str) -> None:
-        task = replace(self._loop.task, progress_percent=percent, progress_note=note)
-        self._loop.update_task(self._decision, task)
+        task = replace(self._running.task, progress_percent=percent, progress_note=note)
+        self._running.update_task(self._decision, task)
         self._decision.tell(
             "async.task.progress",
             {"agentId": task.agent_id, "taskId": task.id, "percent": percent, "note": note},

@@ -9,18 +9,17 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-import msgspec
 from msgspec.structs import replace
 
 from ai_whisperer.clock import Clock, IdSource, SystemClock
 from ai_whisperer.core.addresses import check_agent_id
 from ai_whisperer.core.definitions import definition_from
+from ai_whisperer.core.sleeping import sleep_plan
 from ai_whisperer.errors import (
     ClosedError,
     InvalidInputError,
     StateError,
     TaskEndedError,
-    UnknownTaskError,
 )
 from ai_whisperer.models.base import ModelFactory
 from ai_whisperer.models.catalog import resolve
@@ -30,44 +29,31 @@ from ai_whisperer.records import (
     AgentRecord,
     MailRecord,
     MailState,
-    Notification,
     Priority,
-    SleepPlan,
-    StepRecord,
     TaskRecord,
     TaskState,
-    ThreadSummary,
 )
 from ai_whisperer.runtime import recovery
-from ai_whisperer.runtime.agent_session import AgentSession, AgentStatus
-from ai_whisperer.runtime.ai_loop import continuation_id
-from ai_whisperer.runtime.bus import NotificationBus, Subscription
+from ai_whisperer.runtime.agent_session import AgentSession
+from ai_whisperer.runtime.bus import NotificationBus
 from ai_whisperer.runtime.desk import reply_subject
 from ai_whisperer.runtime.intake import Intake
 from ai_whisperer.runtime.post_office import PostOffice
+from ai_whisperer.runtime.reader import AgentRef, SessionReader
+from ai_whisperer.runtime.running_task import continuation_id
+from ai_whisperer.runtime.status import AgentStatus, status_of
 from ai_whisperer.runtime.workspace import Workspace
 from ai_whisperer.store.base import Store
 from ai_whisperer.store.sqlite import SqliteStore
 from ai_whisperer.tools.function import Tool, as_tool
 
-AgentRef = str | AgentSession
-"""An agent: its handle, its id, or any of its names."""
-
 Config = AgentDefinition | Mapping[str, Any] | None
 AnyFunction = Tool | Callable[..., Any]
 
-_LONGEST_SLEEP_SECONDS = 100 * 366 * 86_400.0
 _BY_USER = f"user:{USER}"
 
 
-class DeadLetters(msgspec.Struct, frozen=True, kw_only=True):
-    """What could not be done and waits for a person: `retry_task` takes it up again."""
-
-    tasks: list[TaskRecord]
-    mails: list[MailRecord]
-
-
-class AsyncAgentSessionManager:
+class AsyncAgentSessionManager(SessionReader):
     """Runs the agents of one session. Use it as `async with AsyncAgentSessionManager("data-folder") as manager:`.
 
     With a folder everything is durable: whatever a method returned survives the death of the process, and opening the
@@ -97,6 +83,7 @@ class AsyncAgentSessionManager:
         self._model_factory = model_factory
         self._clock = clock or SystemClock()
         self._random = random or chance.Random()  # noqa: S311 - ids and jitter, no secrets
+        self._retrying: set[str] = set()
         self._open: tuple[Workspace, Intake] | None = None
 
     async def __aenter__(self) -> AsyncAgentSessionManager:
@@ -156,7 +143,7 @@ class AsyncAgentSessionManager:
         for agent in workspace.agents.values():
             for loop in agent.loops.values():
                 if loop.task.attempts:
-                    loop.update_task(decision, replace(loop.task, attempts=0))
+                    loop.running.update_task(decision, replace(loop.task, attempts=0))
         if decision.unit:
             decision.submit()
         await asyncio.gather(*(agent.free() for agent in workspace.agents.values()))
@@ -218,8 +205,8 @@ class AsyncAgentSessionManager:
     async def start_agent(self, agent: AgentRef, config: Config = None) -> AgentStatus:
         """Start an agent; one that does not exist yet is created. A given config replaces the definition."""
         if isinstance(agent, str) and not self._workspace.book.knows(agent):
-            return (await self.create_agent(agent, config)).status()
-        session = self._agent(agent)
+            return status_of(await self.create_agent(agent, config))
+        session = self._find_agent(agent)
         decision = self._workspace.decide(_BY_USER)
         if config is None:
             session.start(decision)
@@ -230,36 +217,36 @@ class AsyncAgentSessionManager:
             session.redefine(decision, replace(session.record, definition=definition))
             session.start(decision)
         await decision.submit()
-        return session.status()
+        return status_of(session)
 
     async def pause_agent(self, agent: AgentRef, *, reason: str = "") -> AgentStatus:
         """Let no new step begin. The step under way goes on to its end, mail keeps arriving."""
-        session = self._agent(agent)
+        session = self._find_agent(agent)
         decision = self._workspace.decide(_BY_USER)
         session.pause(decision, reason)
         await decision.submit()
-        return session.status()
+        return status_of(session)
 
     async def interrupt_agent(self, agent: AgentRef, *, reason: str = "") -> AgentStatus:
         """Pause at once: the model request in flight is cancelled, and repeated after `resume_agent`."""
         await self.pause_agent(agent, reason=reason)
-        session = self._agent(agent)
+        session = self._find_agent(agent)
         await session.interrupt()
-        return session.status()
+        return status_of(session)
 
     async def resume_agent(self, agent: AgentRef) -> AgentStatus:
         """Go on where the agent was paused."""
-        session = self._agent(agent)
+        session = self._find_agent(agent)
         decision = self._workspace.decide(_BY_USER)
         session.resume(decision)
         await decision.submit()
-        return session.status()
+        return status_of(session)
 
     async def stop_agent(self, agent: AgentRef, *, reason: str = "") -> AgentStatus:
         """Cancel what runs and free everything. When this returns, tools are gone; mail and queue are kept."""
-        session = self._agent(agent)
+        session = self._find_agent(agent)
         await session.stop(_BY_USER, reason)
-        return session.status()
+        return status_of(session)
 
     async def sleep_agent(
         self,
@@ -270,21 +257,23 @@ class AsyncAgentSessionManager:
         wake_events: Iterable[str] = (),
         reason: str = "",
     ) -> AgentStatus:
-        """Let the agent sleep for a time, until a time (seconds since the epoch), or until an event, what comes first."""
-        session = self._agent(agent)
-        plan = _sleep_plan(self._workspace.clock.now(), duration_seconds, until, tuple(wake_events))
+        """Let the agent sleep for a time, until a time (epoch seconds) or until an event, whichever comes first."""
+        session = self._find_agent(agent)
+        plan = sleep_plan(
+            self._workspace.clock.now(), duration_seconds=duration_seconds, until=until, wake_events=tuple(wake_events)
+        )
         decision = self._workspace.decide(_BY_USER)
         session.sleep(decision, plan, reason)
         await decision.submit()
-        return session.status()
+        return status_of(session)
 
     async def wake_agent(self, agent: AgentRef, *, reason: str = "woken by the user") -> AgentStatus:
         """End the agent's sleep; it is told the reason."""
-        session = self._agent(agent)
+        session = self._find_agent(agent)
         decision = self._workspace.decide(_BY_USER)
         session.wake(decision, reason)
         await decision.submit()
-        return session.status()
+        return status_of(session)
 
     async def send_task(
         self,
@@ -297,7 +286,7 @@ class AsyncAgentSessionManager:
     ) -> TaskRecord:
         """Give the agent a task. When this returns the task is on disk. Tasks of one thread share their history."""
         return await self._intake.task(
-            self._agent(agent),
+            self._find_agent(agent),
             prompt,
             priority=_priority(priority),
             thread_id=thread_id,
@@ -332,7 +321,7 @@ class AsyncAgentSessionManager:
             raise StateError(
                 f"Task {known.id} is {known.state} already. Only a queued or running task can be cancelled."
             )
-        await self._agent(known.agent_id).cancel_task(known.id, _BY_USER, reason)
+        await self._find_agent(known.agent_id).cancel_task(known.id, _BY_USER, reason)
         return self.get_task(known.id)
 
     async def retry_task(self, task: str | TaskRecord) -> TaskRecord:
@@ -340,12 +329,17 @@ class AsyncAgentSessionManager:
         known = self.get_task(task if isinstance(task, str) else task.id)
         if known.state not in (TaskState.FAILED, TaskState.CANCELLED, TaskState.DEAD):
             raise StateError(f"Task {known.id} is {known.state}. Only a failed, cancelled or dead task can be retried.")
-        agent = self._agent(known.agent_id)
+        agent = self._find_agent(known.agent_id)
+        if known.id in self._retrying:
+            raise StateError(f"Task {known.id} is being retried already.")
         agent.check_room()
         decision = self._workspace.decide(_BY_USER)
         queued = agent.requeue(decision, known)
-        await decision.submit()
-        agent.take_back(queued)
+        durable = decision.submit()
+        self._retrying.add(known.id)
+        durable.add_done_callback(lambda _: self._retrying.discard(known.id))
+        agent.take_back(queued, durable)
+        await asyncio.shield(durable)
         return queued
 
     async def send_mail(
@@ -391,53 +385,6 @@ class AsyncAgentSessionManager:
         await decision.submit()
         return moved
 
-    def mailbox(self, owner: AgentRef = USER, *, limit: int = 100) -> list[MailRecord]:
-        """The mails of an agent or, by default, of the user, the newest first."""
-        recipient = owner if isinstance(owner, str) else owner.agent_id
-        return self._workspace.store.mailbox(
-            self._session_id, self._workspace.book.resolve_recipient(recipient), limit=limit
-        )
-
-    def dead_letters(self) -> DeadLetters:
-        store = self._workspace.store
-        return DeadLetters(tasks=store.dead_tasks(self._session_id), mails=store.dead_mail(self._session_id))
-
-    def get_agent_status(self, agent: AgentRef) -> AgentStatus:
-        return self._agent(agent).status()
-
-    def list_agents(self) -> list[AgentStatus]:
-        return [agent.status() for agent in self._workspace.agents.values()]
-
-    def get_task(self, task_id: str) -> TaskRecord:
-        """The task as it is now; raises `UnknownTaskError`."""
-        found = self._find_task(task_id)
-        if found is None:
-            raise UnknownTaskError(f"There is no task '{task_id}' in session '{self._session_id}'.")
-        return found
-
-    def list_tasks(self, agent: AgentRef, *, limit: int = 100) -> list[TaskRecord]:
-        """The tasks of an agent, the newest first."""
-        return self._workspace.store.tasks_of_agent(self._session_id, self._agent(agent).agent_id, limit=limit)
-
-    def list_steps(self, task_id: str) -> list[StepRecord]:
-        """The journal of a task."""
-        return self._workspace.store.steps(self.get_task(task_id).id)
-
-    def list_threads(self, agent: AgentRef) -> list[ThreadSummary]:
-        return self._workspace.store.threads_of_agent(self._session_id, self._agent(agent).agent_id)
-
-    def notifications(self, *, after: int = 0, limit: int = 1000) -> list[Notification]:
-        """A page of the numbered log."""
-        return self._workspace.store.notifications(self._session_id, after=after, limit=limit)
-
-    def subscribe(self, *, after: int | None = None, deltas: bool = False) -> Subscription:
-        """An iterator over the notifications after this number (0: from the start; None: from now on).
-
-        With `deltas` the pieces of answers come along as they are streamed, unnumbered.
-        """
-        bus = self._workspace.bus
-        return bus.subscribe(after=bus.last_seq if after is None else after, deltas=deltas)
-
     @property
     def _workspace(self) -> Workspace:
         if self._open is None:
@@ -449,16 +396,6 @@ class AsyncAgentSessionManager:
         if self._open is None:
             raise ClosedError
         return self._open[1]
-
-    def _agent(self, agent: AgentRef) -> AgentSession:
-        name = agent if isinstance(agent, str) else agent.agent_id
-        return self._workspace.agents[self._workspace.book.resolve(name)]
-
-    def _find_task(self, task_id: str) -> TaskRecord | None:
-        loop = self._workspace.running.get(task_id)
-        if loop is not None:
-            return loop.task
-        return self._workspace.store.task(self._session_id, task_id)
 
     async def _release(self, store: Store) -> None:
         if self._given_store is None:
@@ -481,19 +418,3 @@ def _priority(given: Priority | str) -> Priority:
         return Priority(given)
     except ValueError as error:
         raise InvalidInputError(f"'{given}' is not a priority. Use one of: {', '.join(Priority)}.") from error
-
-
-def _sleep_plan(
-    now: float, duration_seconds: float | None, until: float | None, wake_events: tuple[str, ...]
-) -> SleepPlan:
-    if duration_seconds is not None:
-        if not 0 < duration_seconds <= _LONGEST_SLEEP_SECONDS:
-            raise InvalidInputError(
-                f"duration_seconds must be more than 0 and at most 100 years, not {duration_seconds}."
-            )
-        until = min(now + duration_seconds, until) if until is not None else now + duration_seconds
-    if until is not None and not now - 1 <= until <= now + _LONGEST_SLEEP_SECONDS:
-        raise InvalidInputError(f"until must be a time to come, in seconds since the epoch, not {until}.")
-    if until is None and not wake_events:
-        raise InvalidInputError("Give a duration, a time or at least one wake event, or the agent would never wake.")
-    return SleepPlan(until=until, wake_events=wake_events)

@@ -25,7 +25,7 @@ class ModelStep:
     def __init__(self, agent: AgentSession, loop: AILoop) -> None:
         self._agent = agent
         self._loop = loop
-        self._step = loop.steps[-1]
+        self._step = loop.running.steps[-1]
 
     async def run(self, turns: tuple[Turn, ...]) -> StepRecord | None:
         """Ask until there is an answer or the policy gives up; each attempt is journaled before it begins.
@@ -100,7 +100,7 @@ class ModelStep:
             retry_at=workspace.clock.now() + delay,
         )
         decision = workspace.decide(f"task:{self._step.task_id}")
-        self._loop.record_step(decision, self._step)
+        self._loop.running.record_step(decision, self._step)
         decision.tell(
             "step.retried",
             {
@@ -125,8 +125,8 @@ class ModelStep:
     async def _journal_next_attempt(self) -> None:
         self._step = replace(self._step, attempt=self._step.attempt + 1, error=None, retry_at=None)
         decision = self._agent.workspace.decide(f"task:{self._step.task_id}")
-        self._loop.record_step(decision, self._step)
-        self._loop.tell_started(decision, self._step)
+        self._loop.running.record_step(decision, self._step)
+        self._loop.running.tell_started(decision, self._step)
         await decision.submit()
 
     def _finished(

@@ -1,10 +1,11 @@
-"""What the notifications about tasks and steps say."""
+"""What the notifications about agents, tasks and steps say."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from ai_whisperer.records import ChannelResponse, Failure, StepRecord, TaskRecord
+from ai_whisperer.core.lifecycle import Action
+from ai_whisperer.records import AgentRecord, ChannelResponse, Failure, StepRecord, TaskRecord
 
 _SUMMARY_CHARACTERS = 200
 
@@ -50,6 +51,21 @@ def finished_of(task: TaskRecord, step: StepRecord) -> dict[str, Any]:
     if step.error is not None:
         params["error"] = failure_of(step.error)
     return params
+
+
+def change_of(before: AgentRecord, after: AgentRecord, action: Action) -> dict[str, Any]:
+    change: dict[str, Any] = {
+        "agentId": after.id,
+        "from": before.state,
+        "to": after.state,
+        "action": action,
+    }
+    if after.reason:
+        change["reason"] = after.reason
+    if after.sleep is not None:
+        change["sleepingUntil"] = after.sleep.until
+        change["wakeEvents"] = list(after.sleep.wake_events)
+    return change
 
 
 def _step(task: TaskRecord, step: StepRecord) -> dict[str, Any]:

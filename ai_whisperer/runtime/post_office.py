@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ai_whisperer.core import mailbox
-from ai_whisperer.errors import InvalidInputError, UnknownMailError
-from ai_whisperer.records import Limits, MailRecord, MailState, Priority
+from ai_whisperer.errors import InvalidInputError, StateError, UnknownMailError
+from ai_whisperer.records import Limits, MailRecord, MailState, Priority, TaskRecord
 from ai_whisperer.runtime.workspace import Decision, Workspace
 
 
@@ -79,19 +79,18 @@ class PostOffice:
     def replied(self, decision: Decision, mail: MailRecord) -> None:
         self.move(decision, self._under_way.get(mail.id, mail), MailState.REPLIED)
 
-    def task_ended(self, decision: Decision, task_id: str, *, give_up: bool) -> list[MailRecord]:
-        """Settle the mails that a task had. Unread ones are dead if the work is given up, else queued again.
+    def task_ended(self, decision: Decision, task: TaskRecord, *, give_up: bool) -> list[MailRecord]:
+        """Settle the mails that a task had. Those that no model was shown are queued again, and returned.
 
-        Returns those that are queued again.
+        If the work is given up, the mail that it was is a dead letter.
         """
         returned: list[MailRecord] = []
-        for mail_id in self._of_task.pop(task_id, ()):
+        for mail_id in self._of_task.pop(task.id, ()):
             mail = self._under_way.pop(mail_id)
-            if mail.state is MailState.DELIVERED:
-                state = MailState.DEAD if give_up else MailState.QUEUED
-                moved = self.move(decision, mail, state)
-                if not give_up:
-                    returned.append(moved)
+            if give_up and mail_id == task.mail_id and mail.state in (MailState.DELIVERED, MailState.READ):
+                self.move(decision, mail, MailState.DEAD)
+            elif mail.state is MailState.DELIVERED:
+                returned.append(self.move(decision, mail, MailState.QUEUED))
         return returned
 
     def take_up(self, mail: MailRecord) -> None:
@@ -99,6 +98,18 @@ class PostOffice:
         if mail.task_id is not None:
             self._under_way[mail.id] = mail
             self._of_task.setdefault(mail.task_id, []).append(mail.id)
+
+    def reclaim(self, decision: Decision, task: TaskRecord) -> None:
+        """Give a task that is taken up again its mail back; raises `StateError` if that went another way meanwhile."""
+        mail = self._workspace.store.mail(self._workspace.session_id, task.mail_id or "")
+        if mail is None:
+            return
+        if mail.task_id != task.id:
+            raise StateError(
+                f"Task {task.id} was for mail {mail.id}, which went back to the mailbox and is handled from there."
+            )
+        if mail.state is MailState.DEAD:
+            self.deliver(decision, mail, task.id)
 
     def received_by(self, recipient: str, mail_id: str) -> MailRecord:
         """The mail in this mailbox; raises `UnknownMailError` for another's mail as for none."""

@@ -38,7 +38,9 @@ def restore(workspace: Workspace, snapshot: SessionSnapshot, own_tools: dict[str
             agent.queue.push(task)
         else:
             agent.queue.occupy(task.thread_id)
-            agent.add_loop(AILoop(agent, task, workspace.store.steps(task.id)))
+            loop = AILoop(agent, task, workspace.store.steps(task.id))
+            agent.add_loop(loop)
+            agent.count_usage(loop.task.usage)
 
 
 def resume(workspace: Workspace, snapshot: SessionSnapshot) -> None:
@@ -75,16 +77,16 @@ class _Probation:
     def go_on(self) -> None:
         while self._suspects:
             agent, loop = self._suspects.popleft()
-            if agent.may_step and loop.task.id in agent.loops and not loop.is_running:
-                loop.on_settled = self.go_on
+            if agent.may_step and loop.task.id in agent.loops and loop.worker is None:
+                loop.running.on_settled = self.go_on
                 _begin_again(self._workspace, loop)
                 return
 
 
 def _begin_again(workspace: Workspace, loop: AILoop) -> None:
     decision = workspace.decide(CAUSE)
-    loop.update_task(decision, replace(loop.task, attempts=loop.task.attempts + 1))
-    loop.announce(decision)
+    loop.running.update_task(decision, replace(loop.task, attempts=loop.task.attempts + 1))
+    loop.running.announce(decision)
     loop.begin(decision)
 
 
@@ -94,4 +96,5 @@ def _set_aside(workspace: Workspace, loop: AILoop) -> None:
         f"The process died each of the {loop.task.attempts} times this task ran, so it was set aside. "
         "Mend the cause, then retry it."
     )
-    loop.give_up(decision, error)
+    loop.running.give_up(decision, error)
+    decision.submit()

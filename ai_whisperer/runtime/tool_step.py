@@ -13,16 +13,16 @@ from ai_whisperer.tools.function import CancelSignal, ToolContext
 
 if TYPE_CHECKING:
     from ai_whisperer.runtime.agent_session import AgentSession
-    from ai_whisperer.runtime.ai_loop import AILoop
+    from ai_whisperer.runtime.running_task import RunningTask
     from ai_whisperer.runtime.workspace import Decision
 
 
 def run_coordination_tool(
-    agent: AgentSession, loop: AILoop, decision: Decision, step: StepRecord, tool: CoordinationTool
+    agent: AgentSession, running: RunningTask, decision: Decision, step: StepRecord, tool: CoordinationTool
 ) -> ToolResult:
     """Run a tool that touches only the store: its effects join the decision."""
     try:
-        return tool.run(AgentDesk(agent, loop, decision, step), _call_of(step).arguments)
+        return tool.run(AgentDesk(agent, running, decision, step), _call_of(step).arguments)
     except WhispererError as error:
         return ToolResult(content=error.message, is_error=True)
 
@@ -38,10 +38,7 @@ async def run_tool(agent: AgentSession, step: StepRecord) -> ToolResult:
         cancelled=CancelSignal(),
     )
     try:
-        tool = agent.registry.get(call.name)
-        if isinstance(tool, CoordinationTool):
-            raise ToolError(f"'{call.name}' was another tool when this call began. Call it again.")
-        return ToolResult(content=await tool.call(call.arguments, context))
+        return ToolResult(content=await agent.registry.outside(call.name).call(call.arguments, context))
     except WhispererError as error:
         return ToolResult(content=error.message, is_error=True)
     except asyncio.CancelledError:
@@ -49,8 +46,7 @@ async def run_tool(agent: AgentSession, step: StepRecord) -> ToolResult:
         if task is not None and task.cancelling():
             raise
         return ToolResult(content=f"The tool '{call.name}' cancelled itself.", is_error=True)
-    except (Exception, SystemExit) as error:
-        # A tool is anybody's code: whatever it raises is for the model to read, and ends nothing else.
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - anybody's code: what it raises is for the model to read
         return ToolResult(content=f"The tool '{call.name}' failed: {type(error).__name__}: {error}", is_error=True)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import uuid
 from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
@@ -60,11 +61,13 @@ class SqliteStore:
         return cls(writing, reading, ThreadCommitter(), path=path, lock=lock)
 
     @classmethod
-    def in_memory(cls, connection: apsw.Connection | None = None, *, committer: Committer | None = None) -> SqliteStore:
-        """A store that ends with its connection. Give the connection of an earlier one to go on with its contents."""
-        connection = connection or apsw.Connection(":memory:")
-        opening.prepare(connection, durable=False)
-        return cls(connection, connection, committer or InlineCommitter(), path=Path(":memory:"))
+    def in_memory(cls, name: str = "", *, committer: Committer | None = None) -> SqliteStore:
+        """A store that ends when it is closed. Those of one name have one database while one of them is open."""
+        uri = f"file:/{name or uuid.uuid4().hex}?vfs=memdb"
+        flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE | apsw.SQLITE_OPEN_URI
+        writing = apsw.Connection(uri, flags=flags)
+        opening.prepare(writing, durable=False)
+        return cls(writing, apsw.Connection(uri, flags=flags), committer or InlineCommitter(), path=Path(":memory:"))
 
     @property
     def commits(self) -> int:
@@ -83,9 +86,9 @@ class SqliteStore:
     async def close(self) -> None:
         await self._writer.drain()
         self._committer.close()
+        self._reading.close()
+        self._writing.close()
         if self._lock is not None:
-            self._reading.close()
-            self._writing.close()
             self._lock.release()
 
     def sessions(self) -> list[str]:

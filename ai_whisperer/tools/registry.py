@@ -39,10 +39,10 @@ class ToolRegistry:
             self._specs = tuple(each.spec for each in self._tools.values())
         return self._specs
 
-    def get(self, name: str) -> AnyTool:
-        """The tool of that name; raises `UnknownToolError` with the names there are."""
+    def outside(self, name: str) -> Tool:
+        """The tool of that name that is a function; raises `UnknownToolError` with the names there are."""
         found = self._tools.get(name)
-        if found is None:
+        if not isinstance(found, Tool):
             names = ", ".join(sorted(self._tools)) or "none"
             raise UnknownToolError(f"You have no tool '{name}'. Your tools: {names}.")
         return found

@@ -1,0 +1,25 @@
+"""Until when and for what an agent may sleep."""
+
+from __future__ import annotations
+
+from ai_whisperer.errors import InvalidInputError
+from ai_whisperer.records import SleepPlan
+
+_LONGEST_SLEEP_SECONDS = 100 * 366 * 86_400.0
+
+
+def sleep_plan(
+    now: float, *, duration_seconds: float | None, until: float | None, wake_events: tuple[str, ...]
+) -> SleepPlan:
+    """The plan that these make, whichever comes first; raises `InvalidInputError` if the agent would never wake."""
+    if duration_seconds is not None:
+        if not 0 < duration_seconds <= _LONGEST_SLEEP_SECONDS:
+            raise InvalidInputError(
+                f"duration_seconds must be more than 0 and at most 100 years, not {duration_seconds}."
+            )
+        until = min(now + duration_seconds, until) if until is not None else now + duration_seconds
+    if until is not None and not now - 1 <= until <= now + _LONGEST_SLEEP_SECONDS:
+        raise InvalidInputError(f"until must be a time to come, in seconds since the epoch, not {until}.")
+    if until is None and not wake_events:
+        raise InvalidInputError("Give a duration, a time or at least one wake event, or the agent would never wake.")
+    return SleepPlan(until=until, wake_events=wake_events)

@@ -1,0 +1,94 @@
+"""What can be read of a session: agents, tasks, journals, mail, the log."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+
+import msgspec
+
+from ai_whisperer.errors import UnknownTaskError
+from ai_whisperer.records import USER, MailRecord, Notification, StepRecord, TaskRecord, ThreadSummary
+from ai_whisperer.runtime.agent_session import AgentSession
+from ai_whisperer.runtime.bus import Subscription
+from ai_whisperer.runtime.status import AgentStatus, status_of
+from ai_whisperer.runtime.workspace import Workspace
+
+AgentRef = str | AgentSession
+"""An agent: its handle, its id, or any of its names."""
+
+
+class DeadLetters(msgspec.Struct, frozen=True, kw_only=True):
+    """What could not be done and waits for a person: `retry_task` takes it up again."""
+
+    tasks: list[TaskRecord]
+    mails: list[MailRecord]
+
+
+class SessionReader:
+    """The reading half of the session manager."""
+
+    def mailbox(self, owner: AgentRef = USER, *, limit: int = 100) -> list[MailRecord]:
+        """The mails of an agent or, by default, of the user, the newest first."""
+        recipient = owner if isinstance(owner, str) else owner.agent_id
+        return self._workspace.store.mailbox(
+            self._workspace.session_id, self._workspace.book.resolve_recipient(recipient), limit=limit
+        )
+
+    def dead_letters(self) -> DeadLetters:
+        store = self._workspace.store
+        return DeadLetters(
+            tasks=store.dead_tasks(self._workspace.session_id), mails=store.dead_mail(self._workspace.session_id)
+        )
+
+    def get_agent_status(self, agent: AgentRef) -> AgentStatus:
+        return status_of(self._find_agent(agent))
+
+    def list_agents(self) -> list[AgentStatus]:
+        return [status_of(agent) for agent in self._workspace.agents.values()]
+
+    def get_task(self, task_id: str) -> TaskRecord:
+        """The task as it is now; raises `UnknownTaskError`."""
+        found = self._find_task(task_id)
+        if found is None:
+            raise UnknownTaskError(f"There is no task '{task_id}' in session '{self._workspace.session_id}'.")
+        return found
+
+    def list_tasks(self, agent: AgentRef, *, limit: int = 100) -> list[TaskRecord]:
+        """The tasks of an agent, the newest first."""
+        return self._workspace.store.tasks_of_agent(
+            self._workspace.session_id, self._find_agent(agent).agent_id, limit=limit
+        )
+
+    def list_steps(self, task_id: str) -> list[StepRecord]:
+        """The journal of a task."""
+        return self._workspace.store.steps(self.get_task(task_id).id)
+
+    def list_threads(self, agent: AgentRef) -> list[ThreadSummary]:
+        return self._workspace.store.threads_of_agent(self._workspace.session_id, self._find_agent(agent).agent_id)
+
+    def notifications(self, *, after: int = 0, limit: int = 1000) -> list[Notification]:
+        """A page of the numbered log."""
+        return self._workspace.store.notifications(self._workspace.session_id, after=after, limit=limit)
+
+    def subscribe(self, *, after: int | None = None, deltas: bool = False) -> Subscription:
+        """An iterator over the notifications after this number (0: from the start; None: from now on).
+
+        With `deltas` the pieces of answers come along as they are streamed, unnumbered.
+        """
+        bus = self._workspace.bus
+        return bus.subscribe(after=bus.last_seq if after is None else after, deltas=deltas)
+
+    @property
+    @abstractmethod
+    def _workspace(self) -> Workspace:
+        """The open session; raises `ClosedError`."""
+
+    def _find_agent(self, agent: AgentRef) -> AgentSession:
+        name = agent if isinstance(agent, str) else agent.agent_id
+        return self._workspace.agents[self._workspace.book.resolve(name)]
+
+    def _find_task(self, task_id: str) -> TaskRecord | None:
+        loop = self._workspace.running.get(task_id)
+        if loop is not None:
+            return loop.task
+        return self._workspace.store.task(self._workspace.session_id, task_id)

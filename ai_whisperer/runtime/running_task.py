@@ -1,0 +1,319 @@
+"""A task that runs: its journal, and the decisions from one step to the next. Nothing here waits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from ai_whisperer.core import journal
+from ai_whisperer.core.journal import CallTools, Complete, Continue, Fail, PendingCall, RequestModel
+from ai_whisperer.errors import ContinuationLimitError, WhispererError
+from ai_whisperer.records import (
+    ChannelResponse,
+    Failure,
+    StepKind,
+    StepRecord,
+    StepState,
+    TaskKind,
+    TaskRecord,
+    TaskState,
+    ToolResult,
+    Usage,
+)
+from ai_whisperer.runtime.notices import channels_of, failure_of, finished_of, started_of
+from ai_whisperer.runtime.tool_step import run_coordination_tool
+from ai_whisperer.runtime.workspace import Decision
+from ai_whisperer.tools.coordination import CoordinationTool
+
+if TYPE_CHECKING:
+    from ai_whisperer.runtime.agent_session import AgentSession
+
+
+class RunningTask:
+    """One task of one agent, from its first step to its end.
+
+    `on_settled` is called once when the task has finished a step after a restart, and so is not what kills the
+    process.
+    """
+
+    __slots__ = ("_agent", "on_settled", "steps", "task")
+
+    def __init__(self, agent: AgentSession, task: TaskRecord, steps: list[StepRecord]) -> None:
+        self._agent = agent
+        self.steps = steps
+        self.task = replace(task, usage=_usage_of(steps)) if steps else task
+        self.on_settled: Callable[[], None] | None = None
+
+    def announce(self, decision: Decision) -> None:
+        decision.tell(
+            "async.task.started",
+            {
+                "agentId": self.task.agent_id,
+                "taskId": self.task.id,
+                "threadId": self.task.thread_id,
+                "kind": self.task.kind,
+                "attempt": self.task.attempts,
+                "mailId": self.task.mail_id,
+            },
+        )
+
+    def cancel(self, decision: Decision, reason: str) -> None:
+        """End the task without a result. The worker has ended already; the caller submits the decision."""
+        self._settle_open_steps(decision)
+        self.end_cancelled(decision, reason)
+        self._return_mail(decision, give_up=False)
+        self._agent.remove_loop(self.task)
+
+    def end_cancelled(self, decision: Decision, reason: str) -> None:
+        """Record that the task ended without a result, one that has not begun too."""
+        self._end(decision, TaskState.CANCELLED, error=Failure(code="cancelled", message=reason))
+        decision.tell(
+            "async.task.cancelled",
+            {"agentId": self.task.agent_id, "taskId": self.task.id, "reason": reason},
+        )
+
+    def record_step(self, decision: Decision, step: StepRecord) -> None:
+        """Put a step into the journal, in memory and in the unit."""
+        if self.steps and self.steps[-1].number >= step.number:
+            index = next(i for i, known in enumerate(self.steps) if known.number >= step.number)
+            if self.steps[index].number == step.number:
+                self.steps[index] = step
+            else:
+                self.steps.insert(index, step)
+        else:
+            self.steps.append(step)
+        decision.unit.put_step(step)
+
+    def update_task(self, decision: Decision, task: TaskRecord) -> None:
+        self.task = task
+        decision.unit.update_task(task)
+
+    def advance(self, decision: Decision) -> RequestModel | CallTools | None:
+        """Decide what comes next and journal its beginning, or the end of the task. The caller submits.
+
+        Returns what is to be done, or None if the task has ended or may not go on now.
+        """
+        limits = self._agent.record.definition.limits
+        while True:
+            action = journal.next_action(self.steps, max_steps=limits.max_steps_per_task)
+            match action:
+                case RequestModel() | CallTools() if not self._agent.may_step:
+                    return None
+                case RequestModel():
+                    self._begin_request(decision, action)
+                    return action
+                case CallTools():
+                    left = self._begin_calls(decision, action)
+                    if left.calls:
+                        return left
+                case Complete(response=response):
+                    self._complete(decision, response)
+                    return None
+                case Continue(response=response):
+                    self._continue(decision, response)
+                    return None
+                case Fail(failure=failure):
+                    self._fail(decision, failure, TaskState.FAILED)
+                    return None
+
+    def _begin_request(self, decision: Decision, action: RequestModel) -> None:
+        step = action.repeats
+        if step is None:
+            step = StepRecord(
+                task_id=self.task.id,
+                number=action.number,
+                kind=StepKind.MODEL,
+                state=StepState.STARTED,
+                started_at=decision.at,
+            )
+        elif step.retry_at is not None:
+            return  # the next attempt is journaled when its time has come
+        else:
+            step = replace(step, attempt=step.attempt + 1)
+        self.record_step(decision, step)
+        self.tell_started(decision, step)
+
+    def _begin_calls(self, decision: Decision, action: CallTools) -> CallTools:
+        """Journal the beginning of the calls; run those that touch only the store. Returns what is left to do."""
+        left: list[PendingCall] = []
+        for pending in action.calls:
+            step = pending.interrupted or StepRecord(
+                task_id=self.task.id,
+                number=pending.number,
+                kind=StepKind.TOOL,
+                state=StepState.STARTED,
+                call=pending.call,
+                started_at=decision.at,
+            )
+            tool = self._agent.registry.find(pending.call.name)
+            if isinstance(tool, CoordinationTool):
+                self.record_result(decision, step, run_coordination_tool(self._agent, self, decision, step, tool))
+            elif pending.interrupted is None:
+                self.record_step(decision, step)
+                self.tell_started(decision, step)
+                left.append(pending)
+            elif tool is not None and tool.idempotent:
+                step = replace(step, attempt=step.attempt + 1)
+                self.record_step(decision, step)
+                self.tell_started(decision, step)
+                left.append(pending)
+            else:
+                result = ToolResult(content=journal.OUTCOME_UNKNOWN, is_error=True)
+                self.record_result(decision, step, result, state=StepState.UNKNOWN)
+        return CallTools(calls=tuple(left))
+
+    def record_answer(self, decision: Decision, step: StepRecord) -> None:
+        self._record_progress(decision)
+        self.record_step(decision, step)
+        self._tell_finished(decision, step)
+        post = self._agent.workspace.post
+        if self.task.mail_id is not None and step.number == 1:
+            post.shown(decision, self.task.mail_id)
+        for mail_id in journal.mails_shown_by(self.steps, step):
+            post.shown(decision, mail_id)
+        if step.answer is not None:
+            self.task = replace(self.task, usage=self.task.usage + step.answer.usage)
+            self._agent.count_usage(step.answer.usage)
+
+    def record_result(
+        self, decision: Decision, step: StepRecord, result: ToolResult, *, state: StepState = StepState.DONE
+    ) -> None:
+        self._record_progress(decision)
+        step = replace(step, state=state, result=result, finished_at=decision.at)
+        self.record_step(decision, step)
+        self._tell_finished(decision, step)
+
+    def _record_progress(self, decision: Decision) -> None:
+        """A step has ended, so the task is not what kills the process: the count of its starts begins again."""
+        if self.task.attempts > 1:
+            self.update_task(decision, replace(self.task, attempts=0))
+            decision.then(self.settled)
+
+    def settled(self) -> None:
+        """Tell, once, that the loop has shown itself harmless or does not run any more."""
+        if self.on_settled is not None:
+            settled, self.on_settled = self.on_settled, None
+            settled()
+
+    def _complete(self, decision: Decision, response: ChannelResponse) -> None:
+        self._end(decision, TaskState.COMPLETED, response=response)
+        decision.tell(
+            "async.task.completed",
+            {"agentId": self.task.agent_id, "taskId": self.task.id, "result": channels_of(response)},
+        )
+        self._hand_back(decision, give_up=False)
+
+    def _continue(self, decision: Decision, response: ChannelResponse) -> None:
+        limit = self._agent.record.definition.limits.max_continuations
+        if self.task.continuation >= limit:
+            error = ContinuationLimitError(
+                f"The task asked to be continued more than {limit} times. Raise max_continuations or split the task."
+            )
+            self._fail(decision, _failure(error), TaskState.FAILED)
+            return
+        self._end(decision, TaskState.COMPLETED, response=response)
+        following = TaskRecord(
+            session_id=self.task.session_id,
+            id=continuation_id(self.task),
+            agent_id=self.task.agent_id,
+            thread_id=self.task.thread_id,
+            kind=TaskKind.CONTINUATION,
+            prompt="Go on where you stopped.",
+            arrival=self.task.arrival,
+            cause=f"task:{self.task.id}",
+            priority=self.task.priority,
+            parent_id=self.task.id,
+            continuation=self.task.continuation + 1,
+            created_at=decision.at,
+        )
+        decision.tell(
+            "async.task.continuation",
+            {
+                "agentId": self.task.agent_id,
+                "taskId": self.task.id,
+                "continuationId": following.id,
+                "number": following.continuation,
+                "result": channels_of(response),
+            },
+        )
+        self._agent.accept_task(decision, following)
+        self._hand_back(decision, give_up=False)
+
+    def _fail(self, decision: Decision, failure: Failure, state: TaskState) -> None:
+        self._end(decision, state, error=failure)
+        decision.tell(
+            "async.task.error",
+            {
+                "agentId": self.task.agent_id,
+                "taskId": self.task.id,
+                "state": state,
+                "error": failure_of(failure),
+            },
+        )
+        self._hand_back(decision, give_up=True)
+
+    def give_up(self, decision: Decision, error: WhispererError) -> None:
+        """Set the task aside as a dead letter."""
+        self._settle_open_steps(decision)
+        self._fail(decision, _failure(error), TaskState.DEAD)
+
+    def fail_unexpectedly(self, decision: Decision, error: Exception) -> None:
+        """End the task for a fault of ours."""
+        self._settle_open_steps(decision)
+        failure = Failure(code="internal", message=f"An internal error ended the task: {type(error).__name__}: {error}")
+        self._fail(decision, failure, TaskState.FAILED)
+
+    def _end(
+        self,
+        decision: Decision,
+        state: TaskState,
+        *,
+        response: ChannelResponse | None = None,
+        error: Failure | None = None,
+    ) -> None:
+        self.update_task(
+            decision, replace(self.task, state=state, attempts=0, result=response, error=error, finished_at=decision.at)
+        )
+        decision.task_ended(self.task)
+
+    def _hand_back(self, decision: Decision, *, give_up: bool) -> None:
+        self._return_mail(decision, give_up=give_up)
+        self._agent.loop_ended(decision, self.task)
+
+    def _return_mail(self, decision: Decision, *, give_up: bool) -> None:
+        for mail in self._agent.workspace.post.task_ended(decision, self.task, give_up=give_up):
+            self._agent.queue.push(mail)
+
+    def _settle_open_steps(self, decision: Decision) -> None:
+        for step in [step for step in self.steps if step.state is StepState.STARTED]:
+            if step.kind is StepKind.TOOL:
+                result = ToolResult(content=journal.OUTCOME_UNKNOWN, is_error=True)
+                settled = replace(step, state=StepState.UNKNOWN, result=result)
+            else:
+                settled = replace(
+                    step, state=StepState.FAILED, error=Failure(code="cancelled", message="The task was ended.")
+                )
+            settled = replace(settled, finished_at=decision.at, retry_at=None)
+            self.record_step(decision, settled)
+            self._tell_finished(decision, settled)
+
+    def tell_started(self, decision: Decision, step: StepRecord) -> None:
+        decision.tell("step.started", started_of(self.task, step))
+
+    def _tell_finished(self, decision: Decision, step: StepRecord) -> None:
+        decision.tell("step.finished", finished_of(self.task, step))
+
+
+def continuation_id(task: TaskRecord) -> str:
+    """The id of the task that continues this one, so that it can be found from it."""
+    return f"{task.id.partition('~')[0]}~{task.continuation + 1}"
+
+
+def _usage_of(steps: list[StepRecord]) -> Usage:
+    return sum((step.answer.usage for step in steps if step.answer is not None), Usage())
+
+
+def _failure(error: WhispererError) -> Failure:
+    return Failure(code=error.code, message=error.message)

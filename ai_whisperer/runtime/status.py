@@ -1,0 +1,57 @@
+"""What an agent is doing, at a glance."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from ai_whisperer.records import AgentState, MailRecord, Usage
+
+if TYPE_CHECKING:
+    from ai_whisperer.runtime.agent_session import AgentSession
+
+
+class AgentStatus(msgspec.Struct, frozen=True, kw_only=True):
+    """What an agent is doing. `current_task` is the kind of the task that has run longest."""
+
+    agent_id: str
+    state: AgentState
+    current_task: str | None
+    queue_size: int
+    sleeping_until: float | None
+    started: bool
+    reason: str
+    unread_mail: int
+    running_tasks: tuple[str, ...]
+    progress_percent: float | None
+    progress_note: str
+    tasks: int
+    usage: Usage
+    name: str
+    description: str
+    wake_events: tuple[str, ...] = ()
+
+
+def status_of(agent: AgentSession) -> AgentStatus:
+    loop = next(iter(agent.loops.values()), None)
+    record = agent.record
+    sleep = record.sleep
+    return AgentStatus(
+        agent_id=record.id,
+        state=record.state,
+        current_task=loop.task.kind.value if loop else None,
+        queue_size=len(agent.queue),
+        sleeping_until=sleep.until if sleep else None,
+        started=record.started,
+        reason=record.reason,
+        unread_mail=sum(isinstance(item, MailRecord) for item in agent.queue),
+        running_tasks=tuple(agent.loops),
+        progress_percent=loop.task.progress_percent if loop else None,
+        progress_note=loop.task.progress_note if loop else "",
+        tasks=agent.used.tasks,
+        usage=agent.used.usage,
+        name=record.definition.name or record.id,
+        description=record.definition.description,
+        wake_events=sleep.wake_events if sleep else (),
+    )
