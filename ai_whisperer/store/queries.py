@@ -42,7 +42,7 @@ SELECT * FROM task WHERE session_id=? AND agent_id=? AND thread_id=? AND started
 ORDER BY started_at, arrival, continuation"""
 THREADS_OF_AGENT: Final = """
 SELECT thread_id, count(*), min(created_at), max(created_at) FROM task WHERE session_id=? AND agent_id=?
-GROUP BY thread_id ORDER BY min(arrival)"""
+GROUP BY thread_id ORDER BY min(created_at), min(arrival), thread_id"""
 STEPS: Final = "SELECT * FROM step WHERE task_id=? ORDER BY number"
 
 MAIL: Final = "SELECT * FROM mail WHERE id=? AND session_id=?"

@@ -1,0 +1,66 @@
+"""Records for the tests of stores."""
+
+from __future__ import annotations
+
+from ai_whisperer.records import (
+    AgentDefinition,
+    AgentRecord,
+    AgentState,
+    MailRecord,
+    SleepPlan,
+    TaskKind,
+    TaskRecord,
+)
+from ai_whisperer.store.base import Unit
+
+
+def agent(agent_id: str = "alice", session_id: str = "s") -> AgentRecord:
+    return AgentRecord(
+        session_id=session_id,
+        id=agent_id,
+        definition=AgentDefinition(prompt="Be brief.", aliases=("a",), settings={"temperature": 0.5}),
+        state=AgentState.SLEEPING,
+        started=True,
+        sleep=SleepPlan(until=99.5, wake_events=("alert",)),
+        reason="tired",
+        created_at=1.5,
+    )
+
+
+def task(task_id: str = "t1", *, arrival: int = 1, agent_id: str = "alice", thread_id: str = "") -> TaskRecord:
+    return TaskRecord(
+        session_id="s",
+        id=task_id,
+        agent_id=agent_id,
+        thread_id=thread_id or task_id,
+        kind=TaskKind.PROMPT,
+        prompt="Do it: é ☃",
+        arrival=arrival,
+        cause="user:user",
+        created_at=2.0,
+    )
+
+
+def mail(mail_id: str = "m1", *, sequence: int = 1, arrival: int = 1) -> MailRecord:
+    return MailRecord(
+        session_id="s",
+        id=mail_id,
+        thread_id="th",
+        sender="user",
+        sequence=sequence,
+        recipient="alice",
+        subject="Hello",
+        body="World",
+        arrival=arrival,
+        cause="user:user",
+        created_at=3.0,
+    )
+
+
+def unit_with(*tasks: TaskRecord, note: str = "") -> Unit:
+    made = Unit()
+    for each in tasks:
+        made.insert_task(each)
+    if note:
+        made.tell("s", note, cause="test", at=1.0, params={"n": note})
+    return made

@@ -1,0 +1,268 @@
+"""What every store keeps to. Runs on SQLite in a file and in memory."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from ai_whisperer.errors import StoreError
+from ai_whisperer.records import (
+    Answer,
+    ChannelResponse,
+    Failure,
+    MailState,
+    Notification,
+    StepKind,
+    StepRecord,
+    StepState,
+    TaskState,
+    TimerKind,
+    TimerRecord,
+    ToolCall,
+    ToolResult,
+    Usage,
+)
+from ai_whisperer.store.base import Store, Unit
+from ai_whisperer.store.sqlite import SqliteStore
+from tests.contract.records import agent, mail, task, unit_with
+
+Scenario = Callable[[Store], Coroutine[Any, Any, None]]
+Run = Callable[[Scenario], None]
+
+
+@pytest.fixture(params=["file", "memory"])
+def run(request: pytest.FixtureRequest, tmp_path: Path) -> Run:
+    """Runs a scenario on a fresh store."""
+
+    def runner(scenario: Scenario) -> None:
+        async def main() -> None:
+            store = SqliteStore.open(tmp_path) if request.param == "file" else SqliteStore.in_memory()
+            try:
+                await scenario(store)
+            finally:
+                await store.close()
+
+        asyncio.run(main())
+
+    return runner
+
+
+def test_what_was_written_is_read_back_the_same(run: Run) -> None:
+    async def scenario(store: Store) -> None:
+        step = StepRecord(
+            task_id="t1",
+            number=1,
+            kind=StepKind.MODEL,
+            state=StepState.DONE,
+            attempt=2,
+            answer=Answer(text="hi", reasoning="hm", usage=Usage(input_tokens=3, cost_usd=0.25), provider="{}"),
+            error=Failure(code="x", message="y"),
+            retry_at=4.0,
+            started_at=1.0,
+            finished_at=2.0,
+        )
+        called = StepRecord(
+            task_id="t1",
+            number=2,
+            kind=StepKind.TOOL,
+            state=StepState.UNKNOWN,
+            call=ToolCall(call_id="c", name="n", arguments="{}"),
+            result=ToolResult(content="r", is_error=True, mails=("m1",)),
+        )
+        timer = TimerRecord(session_id="s", id="wake:alice", agent_id="alice", kind=TimerKind.WAKE, due_at=9.0)
+        unit = Unit()
+        unit.insert_agent(agent())
+        unit.insert_task(task())
+        unit.put_step(step)
+        unit.put_step(called)
+        unit.insert_mail(mail())
+        unit.put_timer(timer)
+        await store.submit(unit)
+        snapshot = store.load("s")
+        assert snapshot.agents == (agent(),)
+        assert snapshot.tasks == (task(),)
+        assert snapshot.mails == (mail(),)
+        assert snapshot.timers == (timer,)
+        assert snapshot.mail_sequences == {"user": 1}
+        assert store.steps("t1") == [step, called]
+        assert store.task("s", "t1") == task()
+        assert store.mail("s", "m1") == mail()
+
+    run(scenario)
+
+
+def test_changes_replace_what_was_there(run: Run) -> None:
+    async def scenario(store: Store) -> None:
+        unit = unit_with(task())
+        unit.insert_agent(agent())
+        unit.insert_mail(mail())
+        await store.submit(unit)
+        ended = replace(
+            task(),
+            state=TaskState.COMPLETED,
+            attempts=2,
+            progress_percent=50.0,
+            progress_note="half",
+            result=ChannelResponse(final="done"),
+            usage=Usage(output_tokens=7, cost_usd=0.5),
+            started_at=3.0,
+            finished_at=4.0,
+        )
+        moved = replace(mail(), state=MailState.READ, task_id="t1", read_at=5.0)
+        changed = replace(agent(), reason="changed", sleep=None)
+        unit = Unit()
+        unit.update_task(ended)
+        unit.update_mail(moved)
+        unit.update_agent(changed)
+        await store.submit(unit)
+        snapshot = store.load("s")
+        assert store.task("s", "t1") == ended
+        assert store.mail("s", "m1") == moved
+        assert (snapshot.agents, snapshot.tasks, snapshot.mails) == ((changed,), (), ())
+        assert snapshot.usage["alice"].usage == Usage(output_tokens=7, cost_usd=0.5)
+
+    run(scenario)
+
+
+def test_notifications_are_numbered_without_gap_in_the_order_of_submission(run: Run) -> None:
+    async def scenario(store: Store) -> None:
+        heard: list[Notification] = []
+        store.listen("s", heard.extend, lambda _: None)
+        await asyncio.gather(*(store.submit(unit_with(note=f"n{number}")) for number in range(50)))
+        assert [(note.seq, note.name) for note in heard] == [(i + 1, f"n{i}") for i in range(50)]
+        assert store.notifications("s", after=0, limit=100) == heard
+        assert store.notifications("s", after=10, limit=5) == heard[10:15]
+
+    run(scenario)
+
+
+def test_each_session_has_its_own_numbers_and_sees_nothing_of_others(run: Run) -> None:
+    async def scenario(store: Store) -> None:
+        unit = Unit()
+        unit.insert_agent(agent())
+        unit.insert_agent(agent(session_id="other"))
+        for session in ("s", "other", "s"):
+            unit.tell(session, "x", cause="test", at=1.0, params={})
+        await store.submit(unit)
+        assert [note.seq for note in store.notifications("s", after=0, limit=9)] == [1, 2]
+        assert [note.seq for note in store.notifications("other", after=0, limit=9)] == [1]
+        assert [each.session_id for each in store.load("other").agents] == ["other"]
+        assert store.sessions() == ["other", "s"]
+
+    run(scenario)
+
+
+def test_a_refused_unit_fails_alone_and_leaves_no_number_behind(run: Run) -> None:
+    async def scenario(store: Store) -> None:
+        await store.submit(unit_with(task("t1"), note="first"))
+        results = await asyncio.gather(
+            store.submit(unit_with(task("t2"), note="second")),
+            store.submit(unit_with(task("t3"), task("t1"), note="refused")),
+            store.submit(unit_with(task("t4"), note="third")),
+            return_exceptions=True,
+        )
+        assert [type(result) for result in results] == [type(None), StoreError, type(None)]
+        names = [(note.seq, note.name) for note in store.notifications("s", after=0, limit=9)]
+        assert names == [(1, "first"), (2, "second"), (3, "third")]
+        assert store.task("s", "t3") is None
+        assert store.task("s", "t4") is not None
+
+    run(scenario)
+
+
+def test_reads_see_nothing_before_it_is_committed(run: Run) -> None:
+    async def scenario(store: Store) -> None:
+        durable = store.submit(unit_with(task(), note="x"))
+        assert store.task("s", "t1") is None
+        await durable
+        assert store.task("s", "t1") is not None
+
+    run(scenario)
+
+
+def test_listeners_hear_of_a_commit_before_the_submitter_goes_on(run: Run) -> None:
+    async def scenario(store: Store) -> None:
+        heard: list[str] = []
+
+        def listen(notes: Sequence[Notification]) -> None:
+            heard.extend(note.name for note in notes)
+
+        store.listen("s", listen, lambda _: None)
+        await store.submit(unit_with(note="x"))
+        assert heard == ["x"]
+        store.unlisten("s")
+        await store.submit(unit_with(note="y"))
+        assert heard == ["x"]
+
+    run(scenario)
+
+
+def test_one_submitter_that_gives_up_does_not_take_its_unit_back(run: Run) -> None:
+    async def scenario(store: Store) -> None:
+        store.submit(unit_with(task("t1"))).cancel()
+        await store.submit(unit_with(task("t2")))
+        assert store.task("s", "t1") is not None
+
+    run(scenario)
+
+
+def test_open_and_dead_work_is_found_and_ended_work_is_not(run: Run) -> None:
+    async def scenario(store: Store) -> None:
+        unit = Unit()
+        for number, state in enumerate(TaskState):
+            unit.insert_task(replace(task(f"t-{state}", arrival=number), state=state, started_at=1.0))
+        for number, mail_state in enumerate(MailState):
+            unit.insert_mail(replace(mail(f"m-{mail_state}", sequence=number, arrival=number), state=mail_state))
+        await store.submit(unit)
+        snapshot = store.load("s")
+        assert [each.id for each in snapshot.tasks] == ["t-queued", "t-running"]
+        assert [each.id for each in snapshot.mails] == ["m-queued", "m-delivered"]
+        assert [each.id for each in store.dead_tasks("s")] == ["t-dead"]
+        assert [each.id for each in store.dead_mail("s")] == ["m-dead"]
+        assert snapshot.last_arrival == 5
+        assert len(store.mailbox("s", "alice", limit=3)) == 3
+        assert store.mailbox("s", "alice", limit=1)[0].id == "m-dead"
+
+    run(scenario)
+
+
+def test_threads_and_their_tasks_are_found_in_the_order_in_which_they_ran(run: Run) -> None:
+    async def scenario(store: Store) -> None:
+        unit = Unit()
+        for task_id, started_at in (("a", 3.0), ("b", 2.0), ("c", None)):
+            unit.insert_task(replace(task(task_id, thread_id="th"), started_at=started_at))
+        unit.insert_task(task("d", arrival=2))
+        await store.submit(unit)
+        assert [each.id for each in store.tasks_of_thread("s", "alice", "th")] == ["b", "a"]
+        assert [(each.id, each.tasks) for each in store.threads_of_agent("s", "alice")] == [("th", 3), ("d", 1)]
+        assert len(store.tasks_of_agent("s", "alice", limit=2)) == 2
+
+    run(scenario)
+
+
+def test_an_id_is_taken_in_every_session(run: Run) -> None:
+    async def scenario(store: Store) -> None:
+        unit = unit_with(task("t1"))
+        unit.insert_mail(mail("m1"))
+        await store.submit(unit)
+        assert store.task("other", "t1") is None
+        assert store.id_taken(task_id="t1")
+        assert store.id_taken(mail_id="m1")
+        assert not store.id_taken(task_id="m1", mail_id="t1")
+
+    run(scenario)
+
+
+def test_a_thousand_units_are_committed_in_few_groups(run: Run) -> None:
+    async def scenario(store: Store) -> None:
+        assert isinstance(store, SqliteStore)
+        await asyncio.gather(*(store.submit(unit_with(task(f"t{n}"), note="x")) for n in range(1000)))
+        assert store.commits <= 3
+        assert len(store.load("s").tasks) == 1000
+
+    run(scenario)

@@ -1,0 +1,81 @@
+import pytest
+
+from ai_whisperer.core.lifecycle import TRANSITIONS, Action, allowed, apply, takes_work
+from ai_whisperer.errors import StateError
+from ai_whisperer.records import AgentDefinition, AgentRecord, AgentState, SleepPlan
+
+PLAN = SleepPlan(until=10.0)
+
+
+def agent(state: AgentState, *, started: bool = True, sleep: SleepPlan | None = None) -> AgentRecord:
+    return AgentRecord(session_id="s", id="a", definition=AgentDefinition(), state=state, started=started, sleep=sleep)
+
+
+def test_every_state_has_its_row_and_every_row_leads_to_a_state() -> None:
+    assert set(TRANSITIONS) == set(AgentState)
+    assert {target for row in TRANSITIONS.values() for target in row.values()} == set(AgentState)
+
+
+def test_a_created_agent_can_only_be_started_or_stopped() -> None:
+    assert allowed(agent(AgentState.IDLE, started=False)) == [Action.START, Action.STOP]
+
+
+@pytest.mark.parametrize("state", list(AgentState))
+@pytest.mark.parametrize("action", list(Action))
+def test_an_action_outside_the_table_is_refused_with_the_state_and_what_is_allowed(
+    state: AgentState, action: Action
+) -> None:
+    before = agent(state, started=state is not AgentState.STOPPED, sleep=PLAN)
+    if action in allowed(before):
+        after = apply(before, action, plan=PLAN)
+        assert after.state in {TRANSITIONS[state][action], AgentState.SLEEPING}
+    else:
+        with pytest.raises(StateError, match=rf"Cannot {action} agent 'a': it is {state}.*Allowed now: "):
+            apply(before, action, plan=PLAN)
+
+
+def test_starting_twice_is_refused() -> None:
+    with pytest.raises(StateError, match="already started"):
+        apply(agent(AgentState.IDLE), Action.START)
+
+
+def test_an_agent_without_a_sleep_cannot_be_woken() -> None:
+    with pytest.raises(StateError, match="without a sleep to end"):
+        apply(agent(AgentState.ACTIVE), Action.WAKE)
+
+
+def test_a_busy_agent_that_is_put_to_sleep_sleeps_when_it_comes_to_rest() -> None:
+    planned = apply(agent(AgentState.ACTIVE), Action.SLEEP, plan=PLAN)
+    assert planned.state is AgentState.ACTIVE
+    assert not takes_work(planned)
+    assert apply(planned, Action.REST).state is AgentState.SLEEPING
+
+
+def test_a_paused_sleeper_sleeps_on_after_resume() -> None:
+    paused = apply(agent(AgentState.SLEEPING, sleep=PLAN), Action.PAUSE)
+    assert apply(paused, Action.RESUME).state is AgentState.SLEEPING
+
+
+def test_waking_a_paused_sleeper_leaves_it_paused_without_a_sleep() -> None:
+    paused = apply(agent(AgentState.SLEEPING, sleep=PLAN), Action.PAUSE)
+    woken = apply(paused, Action.WAKE)
+    assert (woken.state, woken.sleep) == (AgentState.PAUSED, None)
+    assert apply(woken, Action.RESUME).state is AgentState.IDLE
+
+
+def test_stopping_ends_the_sleep_and_keeps_the_reason() -> None:
+    stopped = apply(agent(AgentState.SLEEPING, sleep=PLAN), Action.STOP, reason="enough")
+    assert (stopped.state, stopped.sleep, stopped.started, stopped.reason) == (
+        AgentState.STOPPED,
+        None,
+        False,
+        "enough",
+    )
+
+
+@pytest.mark.parametrize("state", [AgentState.PAUSED, AgentState.SLEEPING, AgentState.STOPPED])
+def test_only_idle_and_active_agents_take_work(state: AgentState) -> None:
+    assert not takes_work(agent(state, started=state is not AgentState.STOPPED))
+    assert not takes_work(agent(AgentState.IDLE, started=False))
+    assert takes_work(agent(AgentState.IDLE))
+    assert takes_work(agent(AgentState.ACTIVE))

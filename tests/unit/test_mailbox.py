@@ -1,0 +1,77 @@
+import pytest
+from msgspec.structs import replace
+
+from ai_whisperer.core.mailbox import as_prompt, check_mail_text, check_text_size, in_order, move
+from ai_whisperer.errors import InvalidInputError, StateError, TooLargeError
+from ai_whisperer.records import MailRecord, MailState, Priority
+
+MAIL = MailRecord(
+    session_id="s",
+    id="m1",
+    thread_id="t",
+    sender="alice",
+    sequence=1,
+    recipient="bob",
+    subject="Plan",
+    body="Please look.",
+    arrival=1,
+    cause="test",
+)
+
+
+def test_mail_goes_from_queued_over_delivered_and_read_to_replied() -> None:
+    delivered = move(MAIL, MailState.DELIVERED, now=1.0, task_id="task")
+    read = move(delivered, MailState.READ, now=2.0)
+    replied = move(read, MailState.REPLIED, now=3.0)
+    assert (replied.state, replied.task_id, replied.read_at) == (MailState.REPLIED, "task", 2.0)
+
+
+def test_mail_that_goes_back_to_the_queue_has_no_task_any_more() -> None:
+    delivered = move(MAIL, MailState.DELIVERED, now=1.0, task_id="task")
+    assert move(delivered, MailState.QUEUED, now=2.0).task_id is None
+
+
+def test_a_move_that_makes_no_sense_is_refused_with_what_would() -> None:
+    archived = move(MAIL, MailState.ARCHIVED, now=1.0)
+    with pytest.raises(StateError, match=r"archived and cannot become read.*nothing"):
+        move(archived, MailState.READ, now=2.0)
+
+
+@pytest.mark.parametrize(("subject", "body"), [("", ""), (" ", "\n")])
+def test_empty_mail_is_refused(subject: str, body: str) -> None:
+    with pytest.raises(InvalidInputError, match="neither a subject nor a body"):
+        check_mail_text(subject, body, 100)
+
+
+def test_oversized_mail_is_refused_with_the_numbers() -> None:
+    with pytest.raises(TooLargeError, match="101 bytes, at most 100"):
+        check_mail_text("s", "x" * 101, 100)
+    with pytest.raises(TooLargeError, match="501 characters"):
+        check_mail_text("s" * 501, "x", 1000)
+
+
+def test_size_is_counted_in_bytes_not_in_characters() -> None:
+    with pytest.raises(TooLargeError):
+        check_text_size("prompt", "é" * 51, 100)
+
+
+def test_a_lone_surrogate_is_refused_since_it_cannot_be_stored() -> None:
+    with pytest.raises(InvalidInputError, match="lone surrogate at character 1"):
+        check_text_size("prompt", "a\ud800", 100)
+
+
+def test_the_model_is_shown_who_wrote_and_how_to_answer() -> None:
+    shown = as_prompt(replace(MAIL, reply_to="m0"))
+    assert shown.startswith("You have mail.")
+    for part in ("From: alice", "Subject: Plan", "In reply to: m0", "Please look.", "reply_mail with mail_id m1"):
+        assert part in shown
+
+
+def test_mail_is_ordered_by_priority_and_then_by_arrival() -> None:
+    mails = [
+        replace(MAIL, id="a", arrival=1, priority=Priority.LOW),
+        replace(MAIL, id="b", arrival=3),
+        replace(MAIL, id="c", arrival=2),
+        replace(MAIL, id="d", arrival=4, priority=Priority.URGENT),
+    ]
+    assert [mail.id for mail in in_order(mails)] == ["d", "c", "b", "a"]

@@ -1,0 +1,101 @@
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ai_whisperer.core.queueing import WorkQueue
+from ai_whisperer.records import Priority, TaskKind, TaskRecord
+
+
+def task(arrival: int, *, thread: str = "", priority: Priority = Priority.NORMAL) -> TaskRecord:
+    return TaskRecord(
+        session_id="s",
+        id=f"t{arrival}",
+        agent_id="a",
+        thread_id=thread or f"t{arrival}",
+        kind=TaskKind.PROMPT,
+        prompt="p",
+        arrival=arrival,
+        cause="test",
+        priority=priority,
+    )
+
+
+def taken(queue: WorkQueue) -> list[str]:
+    order = []
+    while (item := queue.take()) is not None:
+        order.append(item.id)
+    return order
+
+
+def test_urgent_comes_before_high_before_normal_before_low_and_each_by_arrival() -> None:
+    queue = WorkQueue()
+    priorities = [Priority.LOW, Priority.NORMAL, Priority.URGENT, Priority.HIGH, Priority.NORMAL, Priority.URGENT]
+    for arrival, priority in enumerate(priorities):
+        queue.push(task(arrival, priority=priority))
+    assert [item.id for item in queue.in_order()] == ["t2", "t5", "t3", "t1", "t4", "t0"]
+    assert taken(queue) == ["t2", "t5", "t3", "t1", "t4", "t0"]
+
+
+def test_a_thread_has_one_loop_at_a_time_and_others_pass_it() -> None:
+    queue = WorkQueue()
+    for arrival, thread in enumerate(["x", "x", "y"]):
+        queue.push(task(arrival, thread=thread))
+    assert taken(queue) == ["t0", "t2"]
+    queue.release("x")
+    assert taken(queue) == ["t1"]
+
+
+def test_a_thread_that_runs_from_before_is_busy_without_having_been_taken() -> None:
+    queue = WorkQueue()
+    queue.occupy("x")
+    queue.push(task(1, thread="x"))
+    assert queue.take() is None
+    queue.release("x")
+    assert taken(queue) == ["t1"]
+
+
+def test_a_removed_item_is_never_taken_also_when_it_was_parked() -> None:
+    queue = WorkQueue()
+    for arrival in range(3):
+        queue.push(task(arrival, thread="x"))
+    assert taken(queue) == ["t0"]
+    removed = queue.remove("t1")
+    assert removed is not None
+    assert removed.id == "t1"
+    assert queue.remove("t1") is None
+    queue.release("x")
+    assert taken(queue) == ["t2"]
+    assert len(queue) == 0
+
+
+def test_the_same_item_cannot_wait_twice() -> None:
+    queue = WorkQueue()
+    queue.push(task(1))
+    with pytest.raises(ValueError, match="already in the queue"):
+        queue.push(task(1))
+
+
+@given(st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from(list(Priority))), max_size=30), st.integers())
+def test_all_items_come_once_and_within_a_thread_in_order(items: list[tuple[str, Priority]], seed: int) -> None:
+    queue = WorkQueue()
+    pushed = [task(arrival, thread=thread, priority=priority) for arrival, (thread, priority) in enumerate(items)]
+    for item in pushed:
+        queue.push(item)
+    chance = random.Random(seed)
+    order: list[str] = []
+    running: list[str] = []
+    while len(queue) or running:
+        begun = queue.take()
+        if begun is not None:
+            assert begun.thread_id not in running
+            order.append(begun.id)
+            running.append(begun.thread_id)
+        else:
+            queue.release(running.pop(chance.randrange(len(running))))
+    expected = sorted(pushed, key=lambda item: (item.priority.rank, item.arrival))
+    for thread in "abc":
+        ids = [item.id for item in expected if item.thread_id == thread]
+        assert [item_id for item_id in order if item_id in ids] == ids
+    assert len(order) == len(pushed)

@@ -1,0 +1,69 @@
+import asyncio
+
+from ai_whisperer.runtime.scheduler import Scheduler
+from ai_whisperer.testing.simulation import VirtualClock, simulate
+
+
+def test_callbacks_come_in_the_order_of_their_times_and_past_ones_at_once() -> None:
+    async def scenario() -> list[tuple[str, float]]:
+        clock = VirtualClock()
+        start = clock.now()
+        scheduler = Scheduler(clock)
+        fired: list[tuple[str, float]] = []
+        for name, delay in (("late", 7200.0), ("early", 5.0), ("past", -10.0), ("middle", 90.0)):
+            scheduler.at(start + delay, name, lambda name=name: fired.append((name, clock.now() - start)))  # type: ignore[misc]
+        await asyncio.sleep(8000)
+        return fired
+
+    assert simulate(scenario()) == [("past", 0.0), ("early", 5.0), ("middle", 90.0), ("late", 7200.0)]
+
+
+def test_a_cancelled_or_replaced_entry_does_not_fire() -> None:
+    async def scenario() -> list[str]:
+        clock = VirtualClock()
+        scheduler = Scheduler(clock)
+        fired: list[str] = []
+        scheduler.at(clock.now() + 1, "cancelled", lambda: fired.append("cancelled"))
+        scheduler.at(clock.now() + 1, "replaced", lambda: fired.append("old"))
+        scheduler.at(clock.now() + 2, "replaced", lambda: fired.append("new"))
+        scheduler.cancel("cancelled")
+        await asyncio.sleep(10)
+        assert len(scheduler) == 0
+        return fired
+
+    assert simulate(scenario()) == ["new"]
+
+
+def test_ten_thousand_sleepers_need_one_timer_of_the_event_loop() -> None:
+    async def scenario() -> int:
+        clock = VirtualClock()
+        scheduler = Scheduler(clock)
+        fired: list[int] = []
+        for number in range(10_000):
+            scheduler.at(clock.now() + 10_000 + number, str(number), lambda: fired.append(1))
+        timers = len(asyncio.get_running_loop()._scheduled)  # type: ignore[attr-defined]
+        await asyncio.sleep(30_000)
+        assert len(fired) == 10_000
+        return timers
+
+    assert simulate(scenario()) == 1
+
+
+def test_a_clock_that_was_set_forward_is_noticed_within_a_minute() -> None:
+    class SetClock:
+        offset = 0.0
+
+        def now(self) -> float:
+            return asyncio.get_running_loop().time() + self.offset
+
+    async def scenario() -> float:
+        clock = SetClock()
+        scheduler = Scheduler(clock)
+        fired: list[float] = []
+        scheduler.at(100_000, "far", lambda: fired.append(asyncio.get_running_loop().time()))
+        await asyncio.sleep(10)
+        clock.offset = 100_000
+        await asyncio.sleep(200)
+        return fired[0]
+
+    assert simulate(scenario()) <= 60.0
