@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Protocol
 
 from bench import import_time, report, w1_messages, w2_tasks, w3_agents, w4_restart
-from bench.probe import REPOSITORY, Probe, Sample, Samples
+from bench.probe import REPOSITORY, Probe, ProbeError, Sample, Samples
 from bench.report import Figure
 
 RESULTS = REPOSITORY / "bench" / "results" / "latest.json"
@@ -37,6 +37,14 @@ WORKLOADS: dict[str, Workload] = {
 
 def main(arguments: Sequence[str] | None = None) -> int:
     given = _parser().parse_args(arguments)
+    try:
+        return _measure(given)
+    except ProbeError as error:
+        print(f"A measurement failed, so nothing was reported. {error}", file=sys.stderr)
+        return 2
+
+
+def _measure(given: argparse.Namespace) -> int:
     repeats = given.repeats or (1 if given.quick else _DEFAULT_REPEATS)
     facts = report.machine_facts(given.folder)
     figures: dict[str, list[Figure]] = {}

@@ -10,11 +10,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Any, Protocol
 
 from ai_whisperer.errors import ModelCutOffError, ModelEmptyError
-from ai_whisperer.records import Answer, Record, ToolCall, Turn, Usage
-from ai_whisperer.records import AnswerTurn as AnswerTurn
-from ai_whisperer.records import ToolSpec as ToolSpec
-from ai_whisperer.records import ToolTurn as ToolTurn
-from ai_whisperer.records import UserTurn as UserTurn
+from ai_whisperer.records import Answer, Record, ToolCall, ToolSpec, Turn, Usage
 
 
 class ModelRequest(Record, frozen=True, kw_only=True):

@@ -8,16 +8,15 @@ Importing this module imports pydantic-ai, so import it only when such a model i
 
 from __future__ import annotations
 
+import asyncio
 import os
-import re
-from collections.abc import AsyncGenerator, Iterator, Mapping
-from contextlib import suppress
+from collections.abc import AsyncGenerator, Iterator
 from dataclasses import replace
 from typing import Any, cast
 from urllib.parse import urlsplit
+from weakref import WeakKeyDictionary
 
 from pydantic import TypeAdapter, ValidationError
-from pydantic_ai import exceptions as library
 from pydantic_ai import messages as wire
 from pydantic_ai.direct import model_request_stream
 from pydantic_ai.models import Model as LibraryModel
@@ -28,39 +27,48 @@ from pydantic_ai.providers.openai import OpenAIProvider
 from pydantic_ai.settings import ModelSettings
 from pydantic_ai.tools import ToolDefinition
 
-from ai_whisperer.errors import (
-    ModelCutOffError,
-    ModelError,
-    ModelNameError,
-    ModelRateLimitError,
-    ModelRefusedError,
-    ModelServerError,
-    ModelTimeoutError,
-)
+from ai_whisperer.errors import ModelNameError
 from ai_whisperer.models.base import (
-    AnswerTurn,
     CallRequested,
     Finished,
     ModelRequest,
     ReasoningDelta,
     StreamEvent,
     TextDelta,
-    ToolTurn,
-    UserTurn,
 )
-from ai_whisperer.records import Answer, ToolCall, Turn, Usage
+from ai_whisperer.models.provider_errors import FAILURES, UNREADABLE, translated
+from ai_whisperer.records import Answer, AnswerTurn, ToolCall, ToolTurn, Turn, Usage, UserTurn
 
 _OPENAI_PREFIXES = ("openai", "openai-chat", "openai-responses")
 _RESPONSE = TypeAdapter(wire.ModelResponse)
-_UNREADABLE = (ValueError, TypeError, AttributeError, LookupError)
-"""What the library trips over when a provider sends JSON of the wrong shape."""
-_SECRET_NAMES = ("_KEY", "_TOKEN", "_SECRET", "_PASSWORD")
-_URL_PASSWORD = re.compile(r"://[^/@\s:]*:([^/@\s]+)@")
-_FAILURES = (library.AgentRunError, library.UserError, OSError, *_UNREADABLE)
+
+
+class _SharedModels:
+    """The library's models of one event loop. An HTTP client takes 25 ms and 800 KB to make: not one for each agent."""
+
+    def __init__(self) -> None:
+        self._models: dict[str, LibraryModel] = {}
+        self._users: dict[str, int] = {}
+
+    def take(self, name: str) -> LibraryModel:
+        if name not in self._models:
+            self._models[name] = infer_model(name, _provider)
+        self._users[name] = self._users.get(name, 0) + 1
+        return self._models[name]
+
+    async def give_back(self, name: str) -> None:
+        self._users[name] -= 1
+        if self._users[name] == 0:
+            model = self._models.pop(name)
+            async with model:
+                pass  # the provider closes its HTTP client when the last one who entered it leaves
+
+
+_shared: WeakKeyDictionary[asyncio.AbstractEventLoop, _SharedModels] = WeakKeyDictionary()
 
 
 class PydanticAIModel:
-    """A model of a provider, with an HTTP client of its own and without any retry.
+    """A model of a provider, without any retry. Those of one name share the connections to the provider.
 
     Raises `ModelNameError` for a prefix that is not known and for a provider that is not installed. A missing key is
     no fault of the name: the first request tells of it, as a `ModelRefusedError`.
@@ -73,8 +81,7 @@ class PydanticAIModel:
         if not knows_provider(self.prefix):
             raise ModelNameError(f"{self.prefix!r} is not a provider that is known here.")
         try:
-            with suppress(library.UserError, ValueError):
-                self._ready()
+            infer_provider_class(self.prefix)
         except ImportError as error:
             raise ModelNameError(f"{name} needs a package that is not installed. {error}.") from error
 
@@ -95,19 +102,18 @@ class PydanticAIModel:
             if _is_complete(model, response):
                 for ending in self._ending(response):
                     yield ending
-        except _FAILURES as error:
+        except FAILURES as error:
             # The library's error may quote the request with its key: it is told in our words, not chained.
-            raise _translated(error, answering=answering) from None
+            raise translated(error, answering=answering) from None
 
     async def close(self) -> None:
         if self._model is not None:
-            # The provider closes its client when the last one who entered it leaves.
-            async with self._model:
-                pass
+            self._model = None
+            await _shared[asyncio.get_running_loop()].give_back(self.name)
 
     def _ready(self) -> LibraryModel:
         if self._model is None:
-            self._model = infer_model(self.name, _provider)
+            self._model = _shared.setdefault(asyncio.get_running_loop(), _SharedModels()).take(self.name)
         return self._model
 
     def _messages(self, turns: tuple[Turn, ...]) -> Iterator[wire.ModelMessage]:
@@ -257,91 +263,6 @@ def _usage(response: wire.ModelResponse) -> Usage:
 def _cost_usd(response: wire.ModelResponse) -> float | None:
     try:
         cost = response.usage.cost if response.usage.cost is not None else response.cost().total_price
-    except (*_UNREADABLE, ArithmeticError, AssertionError):
+    except (*UNREADABLE, ArithmeticError, AssertionError):
         return None  # the price list does not know the model
     return float(cost)
-
-
-def _translated(error: Exception, *, answering: bool) -> ModelError:
-    told = _told(error)
-    match error:
-        case library.ModelQuotaExceededError():
-            return ModelRefusedError(f"The provider's quota is used up: {told} Top up the account or change the model.")
-        case library.ModelContextWindowExceededError():
-            return ModelRefusedError(
-                f"The conversation is too long for the model: {told} Shorten it or split the task."
-            )
-        case library.ModelHTTPError():
-            return _status_error(error, told)
-        case library.ModelRateLimitError():
-            return ModelRateLimitError(told, retry_after_seconds=error.retry_after)
-        case library.ModelTimeoutError() | library.ModelRequestTimeout() | TimeoutError():
-            return ModelTimeoutError(f"The provider did not answer in time: {told}")
-        case library.ModelConnectionError() if _broke_off(error):
-            return ModelCutOffError(f"The connection broke off before the answer was complete: {told}")
-        case library.ModelConnectionError() | OSError():
-            return ModelServerError(f"The provider could not be reached: {told} Check its address and that it runs.")
-        case library.AgentRunError():
-            return ModelServerError(f"The provider's answer cannot be used: {told}")
-    if answering and isinstance(error, _UNREADABLE):
-        return ModelServerError(f"The provider's answer cannot be read: {told}")
-    return ModelRefusedError(f"The request could not be made: {told}")
-
-
-def _status_error(error: library.ModelHTTPError, told: str) -> ModelError:
-    status, wait = error.status_code, _retry_after_seconds(error)
-    if status == 429:
-        return ModelRateLimitError(f"The provider asks for fewer requests: {told}", retry_after_seconds=wait)
-    if status == 408:
-        return ModelTimeoutError(f"The provider gave up waiting: {told}", retry_after_seconds=wait)
-    if status == 409 or status >= 500:
-        return ModelServerError(f"The provider failed (status {status}): {told}", retry_after_seconds=wait)
-    if status in (401, 403):
-        return ModelRefusedError(f"The provider refused the key (status {status}): {told} Check the key.")
-    if status == 404:
-        return ModelRefusedError(f"The provider knows no such model: {told} Check its name and the address.")
-    return ModelRefusedError(f"The provider refused the request (status {status}): {told} Correct it or the settings.")
-
-
-def _retry_after_seconds(error: library.ModelHTTPError) -> float | None:
-    if error.retry_after is not None:
-        return error.retry_after
-    # The library reads whole seconds and dates; some providers send fractions.
-    fraction = re.fullmatch(r"\s*(\d*\.\d+)\s*", (error.headers or {}).get("retry-after", ""))
-    return float(fraction[1]) if fraction else None
-
-
-def _broke_off(error: BaseException) -> bool:
-    """Whether the peer went away in the middle, as against never having been there or talking nonsense."""
-    cause: BaseException | None = error
-    while cause is not None:
-        if type(cause).__name__ == "ReadError" or "peer closed connection" in str(cause):
-            return True
-        cause = cause.__cause__
-    return False
-
-
-def _told(error: Exception) -> str:
-    """What the provider or the library said, as a sentence without any secret."""
-    body = getattr(error, "body", None)
-    if isinstance(body, Mapping):
-        inner = body.get("error", body)
-        body = inner.get("message") if isinstance(inner, Mapping) else inner
-    root: BaseException = error
-    while isinstance(error, library.ModelConnectionError) and root.__cause__ is not None:
-        root = root.__cause__
-    text = str(body or "") or str(root) or type(root).__name__
-    # The library's advice names its own classes, which the reader does not have before them.
-    text = re.sub(r" or pass it via `[^`]*`|\s*To try Pydantic AI .*", "", text, flags=re.DOTALL)
-    text = " ".join(_without_secrets(text)[:500].split())
-    return text if text.endswith((".", "!", "?")) else f"{text}."
-
-
-def _without_secrets(text: str) -> str:
-    """Providers quote keys in their complaints; any that the environment holds is blotted out."""
-    for name, value in os.environ.items():
-        secrets = [value.strip()] if name.endswith(_SECRET_NAMES) else _URL_PASSWORD.findall(value)
-        for secret in secrets:
-            if len(secret) >= 8:
-                text = text.replace(secret, "***")
-    return text

@@ -31,11 +31,10 @@ from ai_whisperer.models.base import (
     ReasoningDelta,
     StreamEvent,
     TextDelta,
-    ToolSpec,
     collect,
 )
 from ai_whisperer.models.pydantic_ai import PydanticAIModel
-from ai_whisperer.records import Answer, AnswerTurn, ToolCall, ToolTurn, Turn, UserTurn
+from ai_whisperer.records import Answer, AnswerTurn, ToolCall, ToolSpec, ToolTurn, Turn, UserTurn
 from ai_whisperer.testing.model_server import Call, ModelServer, Reply, Respond, obliging, stream_events
 
 KEY = "sk-canary-0123456789abcdef"
@@ -70,10 +69,10 @@ async def model_at(base_url: str, name: str = "openai-chat:test-model") -> Async
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("OPENAI_BASE_URL", base_url)
         model = PydanticAIModel(name)
-    try:
-        yield model
-    finally:
-        await model.close()
+        try:
+            yield model
+        finally:
+            await model.close()
 
 
 def with_server(respond: Respond | Reply, body: Callable[[PydanticAIModel, ModelServer], Awaitable[None]]) -> None:
@@ -610,3 +609,15 @@ async def _ask_thrice(url: str) -> None:
         with pytest.raises(ModelCutOffError):
             await collect(model.stream(ask(UserTurn(text="cut me"), step_id="t1.2")))
         await collect(model.stream(ask(step_id="t1.3")))
+
+
+def test_models_of_one_name_share_their_connections_until_the_last_is_closed() -> None:
+    async def body(model: PydanticAIModel, server: ModelServer) -> None:
+        other = PydanticAIModel(model.name)
+        await collect(model.stream(ask()))
+        await collect(other.stream(ask()))
+        await other.close()
+        await collect(model.stream(ask()))
+        assert len(server.received) == 3
+
+    with_server(Reply(text="hello"), body)

@@ -1,0 +1,112 @@
+"""What a provider or its library complains of, in the words of our error tree and without any secret."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+
+from pydantic_ai import exceptions as library
+
+from ai_whisperer.errors import (
+    ModelCutOffError,
+    ModelError,
+    ModelRateLimitError,
+    ModelRefusedError,
+    ModelServerError,
+    ModelTimeoutError,
+)
+
+UNREADABLE = (ValueError, TypeError, AttributeError, LookupError)
+"""What the library trips over when a provider sends JSON of the wrong shape."""
+FAILURES = (library.AgentRunError, library.UserError, OSError, *UNREADABLE)
+"""Everything that a request may raise and that is for `translated`."""
+
+_SECRET_NAMES = ("_KEY", "_TOKEN", "_SECRET", "_PASSWORD")
+_URL_PASSWORD = re.compile(r"://[^/@\s:]*:([^/@\s]+)@")
+
+
+def translated(error: Exception, *, answering: bool) -> ModelError:
+    """The error as one of ours. `answering` says that the request was made, so that it is not to blame."""
+    told = _told(error)
+    match error:
+        case library.ModelQuotaExceededError():
+            return ModelRefusedError(f"The provider's quota is used up: {told} Top up the account or change the model.")
+        case library.ModelContextWindowExceededError():
+            return ModelRefusedError(
+                f"The conversation is too long for the model: {told} Shorten it or split the task."
+            )
+        case library.ModelHTTPError():
+            return _status_error(error, told)
+        case library.ModelRateLimitError():
+            return ModelRateLimitError(told, retry_after_seconds=error.retry_after)
+        case library.ModelTimeoutError() | library.ModelRequestTimeout() | TimeoutError():
+            return ModelTimeoutError(f"The provider did not answer in time: {told}")
+        case library.ModelConnectionError() if _broke_off(error):
+            return ModelCutOffError(f"The connection broke off before the answer was complete: {told}")
+        case library.ModelConnectionError() | OSError():
+            return ModelServerError(f"The provider could not be reached: {told} Check its address and that it runs.")
+        case library.AgentRunError():
+            return ModelServerError(f"The provider's answer cannot be used: {told}")
+    if answering and isinstance(error, UNREADABLE):
+        return ModelServerError(f"The provider's answer cannot be read: {told}")
+    return ModelRefusedError(f"The request could not be made: {told}")
+
+
+def _status_error(error: library.ModelHTTPError, told: str) -> ModelError:
+    status, wait = error.status_code, _retry_after_seconds(error)
+    if status == 429:
+        return ModelRateLimitError(f"The provider asks for fewer requests: {told}", retry_after_seconds=wait)
+    if status == 408:
+        return ModelTimeoutError(f"The provider gave up waiting: {told}", retry_after_seconds=wait)
+    if status == 409 or status >= 500:
+        return ModelServerError(f"The provider failed (status {status}): {told}", retry_after_seconds=wait)
+    if status in (401, 403):
+        return ModelRefusedError(f"The provider refused the key (status {status}): {told} Check the key.")
+    if status == 404:
+        return ModelRefusedError(f"The provider knows no such model: {told} Check its name and the address.")
+    return ModelRefusedError(f"The provider refused the request (status {status}): {told} Correct it or the settings.")
+
+
+def _retry_after_seconds(error: library.ModelHTTPError) -> float | None:
+    if error.retry_after is not None:
+        return error.retry_after
+    # The library reads whole seconds and dates; some providers send fractions.
+    fraction = re.fullmatch(r"\s*(\d*\.\d+)\s*", (error.headers or {}).get("retry-after", ""))
+    return float(fraction[1]) if fraction else None
+
+
+def _broke_off(error: BaseException) -> bool:
+    """Whether the peer went away in the middle, as against never having been there or talking nonsense."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if type(cause).__name__ == "ReadError" or "peer closed connection" in str(cause):
+            return True
+        cause = cause.__cause__
+    return False
+
+
+def _told(error: Exception) -> str:
+    """What the provider or the library said, as a sentence without any secret."""
+    body = getattr(error, "body", None)
+    if isinstance(body, Mapping):
+        inner = body.get("error", body)
+        body = inner.get("message") if isinstance(inner, Mapping) else inner
+    root: BaseException = error
+    while isinstance(error, library.ModelConnectionError) and root.__cause__ is not None:
+        root = root.__cause__
+    text = str(body or "") or str(root) or type(root).__name__
+    # The library's advice names its own classes, which the reader does not have before them.
+    text = re.sub(r" or pass it via `[^`]*`|\s*To try Pydantic AI .*", "", text, flags=re.DOTALL)
+    text = " ".join(_without_secrets(text)[:500].split())
+    return text if text.endswith((".", "!", "?")) else f"{text}."
+
+
+def _without_secrets(text: str) -> str:
+    """Providers quote keys in their complaints; any that the environment holds is blotted out."""
+    for name, value in os.environ.items():
+        secrets = [value.strip()] if name.endswith(_SECRET_NAMES) else _URL_PASSWORD.findall(value)
+        for secret in secrets:
+            if len(secret) >= 8:
+                text = text.replace(secret, "***")
+    return text

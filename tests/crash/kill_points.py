@@ -1,0 +1,101 @@
+"""The named points at which the worker can be made to die, and how they are put into the runtime.
+
+Each point is counted as it is reached; `commit.before:7` means the seventh time. A process that dies here dies by
+SIGKILL, between two instructions, with nothing flushed and nobody told.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import apsw
+
+from ai_whisperer.runtime import recovery
+from ai_whisperer.runtime.agent_session import AgentSession
+from ai_whisperer.store import opening, sqlite
+from ai_whisperer.store.group_commit import ThreadCommitter
+
+_TURNS_UNTIL_TOLD = 3
+"""After so many turns of the event loop everyone who waited for a commit has gone on."""
+
+
+class KillSwitch:
+    """Counts the points as they are reached and kills the process at the one it was told."""
+
+    def __init__(self, die_at: str = "") -> None:
+        self._die_at = die_at
+        self.counts: Counter[str] = Counter()
+
+    def reached(self, point: str) -> None:
+        self.counts[point] += 1
+        if f"{point}:{self.counts[point]}" == self._die_at:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+
+def install(switch: KillSwitch) -> None:
+    """Put the points that lie inside the runtime there, in this process."""
+    swap(sqlite, "ThreadCommitter", lambda _: lambda: _Committer(switch))
+    swap(opening, "_migrations", lambda original: lambda: [_marked(script) for script in original()])
+    swap(opening, "_migrate", lambda original: _migrate(original, switch))
+    swap(AgentSession, "_timer_fired", lambda original: _around(original, switch, "timer"))
+    swap(recovery, "resume", lambda original: _around(original, switch, "recovery"))
+
+
+def swap(owner: object, name: str, make: Callable[[Any], Any]) -> None:
+    """Replace an attribute by what is made of it."""
+    setattr(owner, name, make(getattr(owner, name)))
+
+
+class _Committer(ThreadCommitter):
+    """Has a point before each COMMIT, one after it before anyone is told, and one when all have been told."""
+
+    def __init__(self, switch: KillSwitch) -> None:
+        super().__init__()
+        self._switch = switch
+
+    def commit(self, connection: apsw.Connection, done: Callable[[BaseException | None], None]) -> None:
+        def committed(failure: BaseException | None) -> None:
+            self._switch.reached("commit.after")
+            done(failure)
+            self._told(_TURNS_UNTIL_TOLD)
+
+        self._switch.reached("commit.before")
+        super().commit(connection, committed)
+
+    def _told(self, turns: int) -> None:
+        if turns:
+            asyncio.get_running_loop().call_soon(self._told, turns - 1)
+        else:
+            self._switch.reached("commit.told")
+
+
+def _around(original: Callable[..., None], switch: KillSwitch, name: str) -> Callable[..., None]:
+    def wrapped(*arguments: Any) -> None:
+        switch.reached(f"{name}.before")
+        original(*arguments)
+        switch.reached(f"{name}.decided")
+
+    return wrapped
+
+
+def _migrate(original: Callable[[apsw.Connection], None], switch: KillSwitch) -> Callable[[apsw.Connection], None]:
+    def wrapped(connection: apsw.Connection) -> None:
+        def reached(point: str) -> None:
+            switch.reached(point)
+
+        connection.create_scalar_function("reached", reached)
+        switch.reached("schema.before")
+        original(connection)
+        switch.reached("schema.after")
+
+    return wrapped
+
+
+def _marked(script: str) -> str:
+    """The migration with a point inside its transaction."""
+    return f"{script}\nSELECT reached('schema.inside');"
