@@ -135,10 +135,10 @@ def _aligned(line: Sequence[str], widths: Sequence[int]) -> list[str]:
 
 
 def _short(value: float) -> str:
-    """Three digits that matter, large numbers whole."""
+    """Three or four digits that matter, large numbers whole."""
     if value == int(value) and abs(value) < 1_000:
         return str(int(value))
-    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.{4 if abs(value) >= 1 else 3}g}"
 
 
 def _file_system_of(folder: Path) -> str:

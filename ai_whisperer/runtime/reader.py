@@ -27,6 +27,10 @@ class DeadLetters(msgspec.Struct, frozen=True, kw_only=True):
 class SessionReader:
     """The reading half of the session manager."""
 
+    async def flushed(self) -> None:
+        """Wait until all that was decided so far is on disk. What is read then is what would survive."""
+        await self._workspace.store.flushed()
+
     def mailbox(self, owner: AgentRef = USER, *, limit: int = 100) -> list[MailRecord]:
         """The mails of an agent or, by default, of the user, the newest first."""
         recipient = owner if isinstance(owner, str) else owner.agent_id

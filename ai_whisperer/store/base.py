@@ -111,6 +111,10 @@ class Store(Protocol):
 
     def unlisten(self, session_id: str) -> None: ...
 
+    async def flushed(self) -> None:
+        """Wait until all that was submitted so far is on disk or refused."""
+        ...
+
     async def close(self) -> None:
         """Commit what was submitted and let go of the database."""
         ...

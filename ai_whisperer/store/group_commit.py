@@ -94,9 +94,11 @@ class GroupCommitWriter:
         self._numbered: list[Notification] = []
         self._last_seq: dict[str, int] = {}
         self._listeners: dict[str, tuple[Listener, FailureListener]] = {}
+        self._submitted = 0
+        self._settled = 0
+        self._flushing: list[tuple[int, asyncio.Future[None]]] = []
         self._scheduled = False
         self._failure: StoreError | None = None
-        self._idle: asyncio.Future[None] | None = None
         self.commits = 0
 
     def listen(self, session_id: str, on_committed: Listener, on_failure: FailureListener) -> None:
@@ -112,29 +114,31 @@ class GroupCommitWriter:
             future.set_exception(self._failure)
             future.exception()  # mark as seen: not everyone who submits waits
             return future
+        self._submitted += 1
         self._waiting.append((unit, future))
         if not self._scheduled and not self._flying:
             self._scheduled = True
             loop.call_soon(self._flush)
         return future
 
-    async def drain(self) -> None:
-        """Wait until all that was submitted is on disk or the store has failed."""
-        while (self._waiting or self._flying) and self._failure is None:
-            self._idle = asyncio.get_running_loop().create_future()
-            await self._idle
+    async def flushed(self) -> None:
+        """Wait until all that was submitted so far is on disk, or refused, or the store has failed."""
+        if self._settled < self._submitted and self._failure is None:
+            flushed = asyncio.get_running_loop().create_future()
+            self._flushing.append((self._submitted, flushed))
+            await flushed
 
     def _flush(self) -> None:
         self._scheduled = False
         if self._flying or not self._waiting or self._failure is not None:
             return
-        group = self._take_group()
+        self._flying = self._take_group()
         try:
-            self._flying = self._write(group)
+            written = self._write(self._flying)
         except apsw.Error as error:
-            self._fail(error, group)
+            self._fail(error)
             return
-        self._committer.commit(self._connection, self._committed)
+        self._committer.commit(self._connection, lambda failure: self._committed(written, failure))
 
     def _take_group(self) -> list[_Pending]:
         group: list[_Pending] = []
@@ -196,19 +200,20 @@ class GroupCommitWriter:
         self._last_seq[session_id] = last + 1
         return int(last) + 1
 
-    def _committed(self, failure: BaseException | None) -> None:
-        flying, self._flying = self._flying, []
+    def _committed(self, written: Sequence[_Pending], failure: BaseException | None) -> None:
         if failure is not None:
-            self._fail(failure, flying)
+            self._fail(failure)
             return
+        self._settled += len(self._flying)
+        self._flying = []
         self.commits += 1
         self._publish()
-        for _, future in flying:
+        for _, future in written:
             if not future.done():
                 future.set_result(None)
+        self._tell_flushed()
         if self._waiting and not self._scheduled:
             self._flush()
-        self._tell_idle()
 
     def _publish(self) -> None:
         numbered, self._numbered = self._numbered, []
@@ -219,7 +224,13 @@ class GroupCommitWriter:
             if session_id in self._listeners:
                 self._listeners[session_id][0](notes)
 
-    def _fail(self, cause: BaseException, group: Sequence[_Pending]) -> None:
+    def _tell_flushed(self) -> None:
+        while self._flushing and (self._flushing[0][0] <= self._settled or self._failure is not None):
+            flushed = self._flushing.pop(0)[1]
+            if not flushed.done():
+                flushed.set_result(None)
+
+    def _fail(self, cause: BaseException) -> None:
         """Stop for good: a commit that failed may or may not be on disk, only a restart can tell."""
         self._failure = _failure_of(cause)
         if not self._connection.get_autocommit():
@@ -227,16 +238,13 @@ class GroupCommitWriter:
                 self._connection.execute("ROLLBACK")
             except apsw.Error as error:
                 self._failure.add_note(f"The rollback failed too: {error}")
-        for _, future in (*group, *self._waiting):
+        for _, future in (*self._flying, *self._waiting):
             _refuse(future, self._failure)
+        self._flying = []
         self._waiting.clear()
         for _, on_failure in list(self._listeners.values()):
             on_failure(self._failure)
-        self._tell_idle()
-
-    def _tell_idle(self) -> None:
-        if self._idle is not None and not self._idle.done() and not self._flying and not self._waiting:
-            self._idle.set_result(None)
+        self._tell_flushed()
 
 
 def _refuse(future: asyncio.Future[None], error: WhispererError) -> None:

@@ -83,8 +83,11 @@ class SqliteStore:
     def unlisten(self, session_id: str) -> None:
         self._writer.unlisten(session_id)
 
+    async def flushed(self) -> None:
+        await self._writer.flushed()
+
     async def close(self) -> None:
-        await self._writer.drain()
+        await self._writer.flushed()
         self._committer.close()
         self._reading.close()
         self._writing.close()

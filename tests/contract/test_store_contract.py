@@ -205,7 +205,7 @@ def test_listeners_hear_of_a_commit_before_the_submitter_goes_on(run: Run) -> No
 def test_one_submitter_that_gives_up_does_not_take_its_unit_back(run: Run) -> None:
     async def scenario(store: Store) -> None:
         store.submit(unit_with(task("t1"))).cancel()
-        await store.submit(unit_with(task("t2")))
+        await store.flushed()
         assert store.task("s", "t1") is not None
 
     run(scenario)

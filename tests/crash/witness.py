@@ -42,9 +42,7 @@ class PlannedModel:
         plan = plan_in(prompt)
         if given == len(plan):
             return Reply(text="All of it is done.", reasoning="Nothing is left of the plan.")
-        return Reply(
-            tool_calls=tuple(Call(call.tool, json.dumps(arguments_of(call, prompt))) for call in plan[given])
-        )
+        return Reply(tool_calls=tuple(Call(call.tool, json.dumps(arguments_of(call, prompt))) for call in plan[given]))
 
 
 class World:

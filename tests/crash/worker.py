@@ -38,10 +38,18 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
     provider: bool = False
 
 
+class AgentFigures(msgspec.Struct, frozen=True, kw_only=True):
+    """What the session says that an agent has done and used."""
+
+    tasks: int
+    tokens: int
+
+
 class Summary(msgspec.Struct, frozen=True, kw_only=True):
-    """What a worker tells that came to its end."""
+    """What a worker tells that came to its end: how often it was at each point, and the figures of the agents."""
 
     points: dict[str, int]
+    agents: dict[str, AgentFigures]
 
 
 class Caller:
@@ -124,7 +132,13 @@ async def work(order: Order) -> None:
         order.folder, tools=tools_of(order.run, order.effect_port, switch), model_factory=factory
     ) as manager:
         await Caller(manager, order).call_all()
-    say(msgspec.json.encode(Summary(points=dict(switch.counts))).decode())
+        agents = {
+            status.agent_id: AgentFigures(
+                tasks=status.tasks, tokens=status.usage.input_tokens + status.usage.output_tokens
+            )
+            for status in manager.list_agents()
+        }
+    say(msgspec.json.encode(Summary(points=dict(switch.counts), agents=agents)).decode())
 
 
 if __name__ == "__main__":

@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 import msgspec
 
 USER = "user"
-REPEATABLE = frozenset({"look_up", "linger", "poison"})
-"""The tools that are declared idempotent."""
-ONE_SHOT = frozenset({"charge", "detonate"})
-"""The tools that may not be repeated."""
+REPEATABLE = frozenset({"look_up", "linger"})
+"""The tools whose effects may be repeated."""
+ONE_SHOT = frozenset({"charge"})
+"""The tools whose effects may not."""
 
 _PLAN = re.compile(r"^plan: (.+)$", re.MULTILINE)
 _MAIL_ID = re.compile(r"^Mail id: (\S+)$", re.MULTILINE)

@@ -1,0 +1,165 @@
+"""What is known from outside about a session: its database as a killed process left it, read from a copy."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import apsw
+
+_DATABASE = "whisperer.db"
+
+
+class Agent(NamedTuple):
+    id: str
+    state: str
+    sleep_until: float | None
+    is_asleep: bool
+
+
+class Task(NamedTuple):
+    id: str
+    agent: str
+    kind: str
+    prompt: str
+    state: str
+    mail_id: str | None
+    attempts: int
+    tokens: int
+    final: str | None
+
+
+class Step(NamedTuple):
+    task_id: str
+    number: int
+    kind: str
+    state: str
+    attempt: int
+    tool: str | None
+    label: str | None
+    tokens: int
+    content: str
+    """The answer or the result as it stands there."""
+
+    @property
+    def id(self) -> str:
+        return f"{self.task_id}.{self.number}"
+
+
+class Mail(NamedTuple):
+    id: str
+    sender: str
+    sequence: int
+    recipient: str
+    reply_to: str | None
+    state: str
+    task_id: str | None
+
+
+class Note(NamedTuple):
+    """A notification; `about` is the id of what it tells of."""
+
+    seq: int
+    name: str
+    about: str
+
+
+class Database(NamedTuple):
+    """All that the database says."""
+
+    integrity: str
+    agents: dict[str, Agent]
+    tasks: dict[str, Task]
+    steps: dict[str, Step]
+    mails: dict[str, Mail]
+    timers: list[str]
+    notes: list[Note]
+
+
+class Request(NamedTuple):
+    """What arrived at the witness: a model request, or the effect of a tool."""
+
+    key: str
+    tool: str | None
+    label: str | None
+
+
+class Evidence(NamedTuple):
+    """What is known at one moment at which no process runs."""
+
+    database: Database
+    tried: frozenset[str]
+    acknowledged: frozenset[str]
+    requests: list[Request]
+
+
+NOTHING = Database(integrity="ok", agents={}, tasks={}, steps={}, mails={}, timers=[], notes=[])
+
+
+def read_database(folder: Path) -> Database:
+    """Read a copy, so that the original stays as the dead process left it."""
+    with tempfile.TemporaryDirectory() as copy:
+        for name in (_DATABASE, f"{_DATABASE}-wal"):
+            if (folder / name).exists():
+                shutil.copy(folder / name, copy)
+        path = Path(copy, _DATABASE)
+        if not path.exists():
+            return NOTHING
+        connection = apsw.Connection(str(path))
+        try:
+            return _read(connection)
+        finally:
+            connection.close()
+
+
+def _read(connection: apsw.Connection) -> Database:
+    def rows(sql: str) -> Iterable[Any]:
+        return connection.execute(sql)
+
+    integrity = "; ".join(str(row[0]) for row in rows("PRAGMA integrity_check"))
+    if not list(rows("SELECT 1 FROM sqlite_schema WHERE name='notification'")):
+        return NOTHING._replace(integrity=integrity)
+    agents = [Agent(*row) for row in rows("SELECT id, state, sleep->>'until', sleep IS NOT NULL FROM agent")]
+    tasks = [
+        Task(*row)
+        for row in rows(
+            "SELECT id, agent_id, kind, prompt, state, mail_id, attempts, "
+            "coalesce(usage->>'input_tokens', 0) + coalesce(usage->>'output_tokens', 0), result->>'final' FROM task"
+        )
+    ]
+    steps = [
+        Step(*row[:6], _label(row[6]), *row[7:])
+        for row in rows(
+            "SELECT task_id, number, kind, state, attempt, call->>'name', call->>'arguments', "
+            "coalesce(answer->>'$.usage.input_tokens', 0) + coalesce(answer->>'$.usage.output_tokens', 0), "
+            "coalesce(answer, result, '') FROM step ORDER BY task_id, number"
+        )
+    ]
+    mails = [
+        Mail(*row)
+        for row in rows("SELECT id, sender, sequence, recipient, reply_to, state, task_id FROM mail ORDER BY sequence")
+    ]
+    notes = [
+        Note(*row)
+        for row in rows(
+            "SELECT seq, name, coalesce(params->>'stepId', params->>'taskId', params->>'mailId', params->>'agentId', '')"
+            " FROM notification ORDER BY seq"
+        )
+    ]
+    return Database(
+        integrity=integrity,
+        agents={agent.id: agent for agent in agents},
+        tasks={task.id: task for task in tasks},
+        steps={step.id: step for step in steps},
+        mails={mail.id: mail for mail in mails},
+        timers=[str(row[0]) for row in rows("SELECT agent_id FROM timer")],
+        notes=notes,
+    )
+
+
+def _label(arguments: str | None) -> str | None:
+    return json.loads(arguments).get("label") if arguments else None

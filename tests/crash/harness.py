@@ -1,0 +1,227 @@
+"""Starts the worker, kills it, looks at what it left, starts it again, and collects what is wrong."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import NamedTuple
+
+import msgspec
+
+from .evidence import Evidence, Request, read_database
+from .invariants import always
+from .outcome import in_the_end
+from .worker import Order, Summary
+from .workload import WORKLOADS
+
+_ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+_LONGEST_START_SECONDS = 30.0
+_AT_ONCE = 3
+
+Death = str | float
+"""A point to die at, or the seconds after which the process is killed from outside."""
+
+
+class Witness:
+    """The witness process, and its log by run."""
+
+    def __init__(self, folder: Path) -> None:
+        self._log = folder / "witness.log"
+        self._read_to = 0
+        self._requests: dict[str, list[Request]] = {}
+        self.model_url = ""
+        self.effect_port = 0
+
+    def __enter__(self) -> Witness:
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "tests.crash.witness", str(self._log)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env=_ENVIRONMENT,
+            text=True,
+        )
+        line = self._process.stdout.readline() if self._process.stdout else ""
+        ports = json.loads(line)
+        self.model_url, self.effect_port = ports["model_url"], ports["effect_port"]
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._process.communicate("", timeout=_LONGEST_START_SECONDS)
+
+    def requests(self, run: str) -> list[Request]:
+        """What has arrived from that run so far."""
+        with self._log.open("rb") as log:
+            log.seek(self._read_to)
+            for line in log:
+                if not line.endswith(b"\n"):
+                    break
+                self._read_to += len(line)
+                entry = json.loads(line)
+                if entry["event"] == "arrived":
+                    request = Request(entry["key"], entry.get("tool"), entry.get("label"))
+                    self._requests.setdefault(entry["model"], []).append(request)
+        return list(self._requests.get(run, ()))
+
+
+class Run:
+    """One session on one folder, from its first start to its end. `findings` says what is wrong with it."""
+
+    def __init__(
+        self,
+        witness: Witness,
+        folder: Path,
+        *,
+        workload: str = "team",
+        planted_bug: str = "",
+        provider: bool = False,
+        set_aside: frozenset[str] = frozenset(),
+    ) -> None:
+        self.name = folder.name
+        self.deaths: list[Evidence] = []
+        self.ended = False
+        self.findings: list[str] = []
+        self.summary: Summary | None = None
+        self._witness = witness
+        self._folder = folder
+        self._workload = workload
+        self._planted_bug = planted_bug
+        self._provider = provider
+        self._set_aside = set_aside
+        self._tried: set[str] = set()
+        self._acknowledged: set[str] = set()
+
+    async def start(self, death: Death | None = None) -> None:
+        """Start the worker; return when it has died or come to its end, and look at what it left."""
+        self._folder.mkdir(parents=True, exist_ok=True)
+        with (self._folder / "stderr").open("wb") as errors:
+            process = await asyncio.create_subprocess_exec(
+                sys.executable,
+                "-m",
+                "tests.crash.worker",
+                msgspec.json.encode(self._order(death if isinstance(death, str) else "")).decode(),
+                stdout=asyncio.subprocess.PIPE,
+                stderr=errors,
+                env=_ENVIRONMENT | {"OPENAI_BASE_URL": self._witness.model_url, "OPENAI_API_KEY": "none"},
+            )
+        try:
+            async with asyncio.timeout(_LONGEST_START_SECONDS):
+                await self._listen(process, death if isinstance(death, float) else None)
+                code = await process.wait()
+        except TimeoutError:
+            process.kill()
+            code = await process.wait()
+            self.findings.append(f"the worker did not come to its end in {_LONGEST_START_SECONDS:g} seconds")
+        self._look(code)
+
+    async def finish(self) -> None:
+        """Start the worker once more and let it come to its end."""
+        if not self.ended and not self.findings:
+            await self.start()
+        if not self.ended and not self.findings:
+            self.findings.append("the worker died by itself")
+
+    async def _listen(self, process: asyncio.subprocess.Process, kill_after: float | None) -> None:
+        if process.stdout is None:
+            return
+        killing: asyncio.TimerHandle | None = None
+        async for line in process.stdout:
+            word, _, rest = line.decode().strip().partition(" ")
+            if word == "up" and kill_after is not None:
+                killing = asyncio.get_running_loop().call_later(kill_after, process.kill)
+            elif word == "tried":
+                self._tried.add(rest)
+            elif word == "acknowledged":
+                self._acknowledged.add(rest)
+            elif word.startswith("{"):
+                self.summary = msgspec.json.decode(line, type=Summary)
+        if killing is not None:
+            killing.cancel()
+
+    def _order(self, die_at: str) -> Order:
+        return Order(
+            folder=str(self._folder / "data"),
+            run=self.name,
+            workload=self._workload,
+            model_url=self._witness.model_url,
+            effect_port=self._witness.effect_port,
+            acknowledged=tuple(sorted(self._acknowledged)),
+            die_at=die_at,
+            planted_bug=self._planted_bug,
+            provider=self._provider,
+        )
+
+    def _look(self, code: int) -> None:
+        now = Evidence(
+            database=read_database(self._folder / "data"),
+            tried=frozenset(self._tried),
+            acknowledged=frozenset(self._acknowledged),
+            requests=self._witness.requests(self.name),
+        )
+        workload = WORKLOADS[self._workload](self.name)
+        self.findings.extend(always(now, self.deaths[-1] if self.deaths else None, workload))
+        if code == 0 and self.summary is not None:
+            self.ended = True
+            self.findings.extend(
+                in_the_end(self.deaths, now, workload, figures=self.summary.agents, set_aside=self._set_aside)
+            )
+        elif code == -signal.SIGKILL:
+            self.deaths.append(now)
+        else:
+            self.findings.append(f"the worker failed: {(self._folder / 'stderr').read_text('utf-8')[-3000:]}")
+
+
+class Outcome(NamedTuple):
+    """What came of some runs."""
+
+    runs: int
+    deaths: int
+    findings: list[str]
+
+
+async def kill_and_finish(
+    witness: Witness,
+    folder: Path,
+    plans: Iterable[Sequence[Death]],
+    *,
+    planted_bug: str = "",
+    stop_at_first: int = 0,
+) -> Outcome:
+    """For each plan run a session that dies these deaths and is then left to finish, some at the same time.
+
+    With `stop_at_first` no further run begins once so many things are wrong.
+    """
+    deaths = 0
+    findings: list[str] = []
+    numbered = enumerate(plans, 1)
+    runs = 0
+
+    async def go_on(numbered: Iterator[tuple[int, Sequence[Death]]]) -> None:
+        nonlocal deaths, runs
+        for number, plan in numbered:
+            run = Run(witness, folder / f"{folder.name}-{number}", planted_bug=planted_bug)
+            for death in plan:
+                if not run.ended and not run.findings:
+                    await run.start(death)
+            await run.finish()
+            runs += 1
+            deaths += len(run.deaths)
+            findings.extend(f"{run.name} {list(plan)}: {finding}" for finding in run.findings)
+            if not run.findings:
+                shutil.rmtree(folder / run.name)
+            if stop_at_first and len(findings) >= stop_at_first:
+                return
+
+    async with asyncio.TaskGroup() as group:
+        for _ in range(_AT_ONCE):
+            group.create_task(go_on(numbered))
+    return Outcome(runs, deaths, findings)

@@ -1,0 +1,133 @@
+"""What must be true in the end, when the session was killed, started again, and left to finish."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+
+from .evidence import Database, Evidence, Step
+from .worker import AgentFigures
+from .workload import ONE_SHOT, REPEATABLE, USER, Mail, Workload, expected_of
+
+_STUMBLES = "stumble"
+
+
+def in_the_end(
+    deaths: Sequence[Evidence],
+    end: Evidence,
+    workload: Workload,
+    *,
+    figures: Mapping[str, AgentFigures],
+    set_aside: frozenset[str],
+) -> Iterator[str]:
+    """What is wrong in the end. `set_aside` are the tasks that must be dead letters; nothing else may be one."""
+    database = end.database
+    yield from _unfinished(database, set_aside)
+    yield from _not_as_expected(database, workload)
+    yield from _repeated(deaths, end)
+    yield from _effects(deaths, end, workload)
+    yield from _miscounted(database, figures)
+    unheard = {operation.id for operation in workload.operations} - end.acknowledged
+    if unheard:
+        yield f"never acknowledged: {sorted(unheard)}"
+
+
+def _unfinished(database: Database, set_aside: frozenset[str]) -> Iterator[str]:
+    for task in database.tasks.values():
+        wanted = "dead" if task.id in set_aside else "completed"
+        if task.state != wanted:
+            yield f"task {task.id} of {task.agent} is {task.state}, not {wanted}"
+        elif wanted == "completed" and task.final != "All of it is done.":
+            yield f"task {task.id} ended with {task.final!r}"
+    for step in database.steps.values():
+        if step.state == "started":
+            yield f"step {step.id} is still open"
+    for mail in database.mails.values():
+        unread = "queued" if mail.recipient == USER else "read"
+        replied = any(reply.reply_to == mail.id for reply in database.mails.values())
+        if mail.state != ("replied" if replied else unread):
+            yield f"mail {mail.id} from {mail.sender} to {mail.recipient} is {mail.state}"
+        if mail.recipient != USER and (mail.task_id is None or database.tasks[mail.task_id].mail_id != mail.id):
+            yield f"mail {mail.id} and task {mail.task_id} do not belong together"
+    for agent in database.agents.values():
+        if agent.state != "idle" or agent.is_asleep:
+            yield f"agent {agent.id} is {agent.state}"
+    if database.timers:
+        yield f"timers are left: {database.timers}"
+
+
+def _not_as_expected(database: Database, workload: Workload) -> Iterator[str]:
+    expected = expected_of(workload)
+    tasks = Counter((task.agent, task.kind) for task in database.tasks.values())
+    mails = Counter(
+        Mail(mail.sender, mail.recipient, is_reply=mail.reply_to is not None) for mail in database.mails.values()
+    )
+    for what, wanted, found in (("tasks", expected.tasks, tasks), ("mails", expected.mails, mails)):
+        if wanted != found:
+            yield f"{what}: missing {dict(wanted - found)}, too many {dict(found - wanted)}"  # type: ignore[operator]
+    prompts = Counter((task.agent, task.prompt) for task in database.tasks.values() if task.kind == "user_prompt")
+    for (agent, prompt), times in prompts.items():
+        if times != 1:
+            yield f"{agent} was given {prompt!r} {times} times"
+
+
+def _repeated(deaths: Sequence[Evidence], end: Evidence) -> Iterator[str]:
+    """A step is begun once, and once more only for each death at which it was open."""
+    for key, times in Counter(request.key for request in end.requests).items():
+        step = end.database.steps.get(key)
+        if step is None:
+            continue  # reported as begun without a journal
+        stumbles = step.kind == "model" and _STUMBLES in end.database.tasks[step.task_id].prompt
+        allowed = 1 + _open_at(deaths, step) + stumbles
+        if times > allowed:
+            yield f"step {key} was begun {times} times, {allowed} at most were to be"
+
+
+def _effects(deaths: Sequence[Evidence], end: Evidence, workload: Workload) -> Iterator[str]:
+    """What tools did to the world, by the label that names each effect."""
+    happened: dict[str, list[str]] = defaultdict(list)
+    for request in end.requests:
+        if request.label is not None:
+            happened[request.label].append(request.key)
+    steps: dict[str, list[Step]] = defaultdict(list)
+    for step in end.database.steps.values():
+        if step.label is not None:
+            steps[step.label].append(step)
+    for label, tool in expected_of(workload).effects.items():
+        keys = happened[label]
+        if len(steps[label]) != 1 or set(keys) - {steps[label][0].id}:
+            yield f"{tool} {label} has the steps {[step.id for step in steps[label]]} and happened as {keys}"
+            continue
+        step = steps[label][0]
+        was_open = _open_at(deaths, step) > 0
+        if tool in ONE_SHOT and len(keys) > 1:
+            yield f"{tool} {label} happened {len(keys)} times"
+        if tool in ONE_SHOT and step.state != ("unknown" if was_open else "done"):
+            yield f"{tool} {label} is {step.state}; it {'was' if was_open else 'was not'} under way at a death"
+        if tool in REPEATABLE and step.state != "done":
+            yield f"{tool} {label} is {step.state}"
+        if step.state == "done" and not keys:
+            yield f"{tool} {label} is done and never happened"
+
+
+def _miscounted(database: Database, figures: Mapping[str, AgentFigures]) -> Iterator[str]:
+    """A task has used what its answers cost, an agent what its tasks have used."""
+    for task in database.tasks.values():
+        cost = sum(step.tokens for step in database.steps.values() if step.task_id == task.id)
+        if task.tokens != cost:
+            yield f"task {task.id} has used {cost} tokens and counts {task.tokens}"
+    for agent, told in figures.items():
+        costs = [task.tokens for task in database.tasks.values() if task.agent == agent]
+        if (told.tasks, told.tokens) != (len(costs), sum(costs)):
+            yield (
+                f"agent {agent} had {len(costs)} tasks with {sum(costs)} tokens, "
+                f"and says {told.tasks} with {told.tokens}"
+            )
+
+
+def _open_at(deaths: Sequence[Evidence], step: Step) -> int:
+    """At how many deaths the step was under way."""
+    return sum(
+        known is not None and known.state == "started"
+        for known in (death.database.steps.get(step.id) for death in deaths)
+    )

@@ -1,0 +1,317 @@
+"""The contract of mail, on virtual time."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from ai_whisperer import AgentState, AsyncAgentSessionManager, TaskState
+from ai_whisperer.errors import (
+    DuplicateIdError,
+    InvalidInputError,
+    ModelRefusedError,
+    QueueFullError,
+    StateError,
+    TooLargeError,
+    UnknownMailError,
+    UnknownRecipientError,
+)
+from ai_whisperer.models.base import ModelRequest
+from ai_whisperer.records import Answer, MailState, Priority, ToolTurn, UserTurn
+from tests.simulation.stage import call, calls, names_of, play, prompt_of, results_of, round_of, until
+
+
+def mail_id_in(request: ModelRequest) -> str:
+    return prompt_of(request).split("Mail id: ")[1].splitlines()[0]
+
+
+def test_mail_to_an_idle_agent_starts_a_task_by_itself_at_once() -> None:
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        await manager.create_agent("bob")
+        mail = await manager.send_mail("Bob", "Hello", "How are you?")
+        assert manager.get_agent_status("bob").state is AgentState.ACTIVE
+        assert manager.get_agent_status("bob").current_task == "mailbox_message"
+        await until(lambda: manager.get_agent_status("bob").state is AgentState.IDLE)
+        (task,) = manager.list_tasks("bob")
+        assert (task.mail_id, task.cause, task.state) == (mail.id, f"mail:{mail.id}", TaskState.COMPLETED)
+        assert manager.mailbox("bob")[0].state is MailState.READ
+
+    play(scenario)
+
+
+def test_mail_counts_as_read_only_once_the_model_was_shown_it() -> None:
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        await manager.create_agent("bob")
+        await manager.send_mail("bob", "Hello", "x")
+        await asyncio.sleep(10)
+        assert manager.mailbox("bob")[0].state is MailState.DELIVERED
+        await manager.stop_agent("bob")
+        assert manager.mailbox("bob")[0].state is MailState.QUEUED
+        await manager.start_agent("bob")
+        await until(lambda: manager.get_agent_status("bob").state is AgentState.IDLE)
+        assert manager.mailbox("bob")[0].state is MailState.READ
+        assert [task.state for task in manager.list_tasks("bob")].count(TaskState.COMPLETED) == 1
+
+    play(scenario, latency_seconds=60)
+
+
+def test_two_agents_exchange_mail_in_one_thread_and_the_reply_meets_the_senders_history() -> None:
+    def say(request: ModelRequest) -> Answer | str:
+        prompt = prompt_of(request)
+        if request.agent_id == "alice":
+            if "ask bob" in prompt and round_of(request) == 0:
+                return call("send_mail", to_agent="BOB", subject="Question", body="What is it?")
+            if "In reply to" in prompt:
+                assert next(turn.text for turn in request.turns if isinstance(turn, UserTurn)) == "ask bob"
+                return f"Bob says: {prompt.split(chr(10) * 2)[1]}"
+            return "asked"
+        if round_of(request) == 0:
+            return call("reply_mail", mail_id=mail_id_in(request), body="It is 42.")
+        return "answered"
+
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        await manager.create_agent("alice")
+        await manager.create_agent("bob")
+        asked = await manager.send_task("alice", "ask bob")
+        await until(lambda: len(manager.list_tasks("alice")) == 2)
+        await until(lambda: manager.get_agent_status("alice").state is AgentState.IDLE)
+        newest = manager.list_tasks("alice")[0]
+        assert newest.thread_id == asked.thread_id
+        assert newest.result is not None
+        assert newest.result.final == "Bob says: It is 42."
+        (question,) = manager.mailbox("bob")
+        (reply,) = manager.mailbox("alice")
+        assert (question.sender, question.state) == ("alice", MailState.REPLIED)
+        assert (reply.sender, reply.reply_to, reply.subject) == ("bob", question.id, "Re: Question")
+
+    play(scenario, say)
+
+
+def test_the_sender_is_stamped_and_a_forged_one_is_refused() -> None:
+    def say(request: ModelRequest) -> Answer | str:
+        if round_of(request) == 0:
+            return calls(
+                ("send_mail", {"to_agent": "user", "subject": "s", "body": "b", "sender": "boss"}),
+                ("send_mail", {"to_agent": "user", "subject": "s", "body": "honest"}),
+            )
+        return "\n".join(results_of(request))
+
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        await manager.create_agent("mallory")
+        told = await manager.run_task("mallory", "forge")
+        assert "unknown field `sender`" in told
+        assert [(mail.sender, mail.body) for mail in manager.mailbox()] == [("mallory", "honest")]
+
+    play(scenario, say)
+
+
+def test_mail_is_handled_by_priority_and_then_by_arrival() -> None:
+    handled: list[str] = []
+
+    def say(request: ModelRequest) -> str:
+        handled.append(prompt_of(request).split("Subject: ")[1].splitlines()[0])
+        return "ok"
+
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        await manager.create_agent("bob", auto_start=False)
+        for number, priority in enumerate(["low", "normal", "urgent", "high", "normal", "urgent", "low"]):
+            await manager.send_mail("bob", f"{priority}{number}", "x", priority=priority)
+        assert manager.get_agent_status("bob").unread_mail == 7
+        await manager.start_agent("bob")
+        await until(lambda: len(handled) == 7)
+        assert handled == ["urgent2", "urgent5", "high3", "normal1", "normal4", "low0", "low6"]
+
+    play(scenario, say)
+
+
+def test_each_sender_has_a_sequence_without_gaps() -> None:
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        await manager.create_agent("bob", auto_start=False)
+        mails = await asyncio.gather(*(manager.send_mail("bob", f"n{n}", "x") for n in range(20)))
+        assert sorted(mail.sequence for mail in mails) == list(range(1, 21))
+        with pytest.raises(UnknownRecipientError):
+            await manager.send_mail("nobody", "s", "b")
+        assert (await manager.send_mail("bob", "next", "x")).sequence == 21
+
+    play(scenario)
+
+
+def test_the_same_mail_sent_twice_under_one_id_is_accepted_once() -> None:
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        await manager.create_agent("bob", auto_start=False)
+        first, second = await asyncio.gather(
+            manager.send_mail("bob", "s", "b", mail_id="my-id"), manager.send_mail("bob", "s", "b", mail_id="my-id")
+        )
+        third = await manager.send_mail("bob", "s", "b", mail_id="my-id")
+        assert first == second == third
+        assert len(manager.mailbox("bob")) == 1
+        with pytest.raises(DuplicateIdError, match="used for something else"):
+            await manager.send_mail("bob", "s", "another body", mail_id="my-id")
+
+    play(scenario)
+
+
+def test_check_mail_shows_unread_mail_in_order_and_it_is_not_delivered_again() -> None:
+    def say(request: ModelRequest) -> Answer | str:
+        if "look" in prompt_of(request):
+            return call("check_mail", limit=2) if round_of(request) == 0 else results_of(request)[0]
+        return "handled"
+
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        await manager.create_agent("bob", auto_start=False)
+        for number, priority in enumerate([Priority.LOW, Priority.NORMAL, Priority.HIGH]):
+            await manager.send_mail("bob", f"subject {number}", "x", priority=priority)
+        looking = await manager.send_task("bob", "look", priority="urgent")
+        await manager.start_agent("bob")
+        told = (await manager.wait_task(looking)).result
+        assert told is not None
+        assert told.final.startswith("2 new mail(s), 1 more waiting.")
+        assert told.final.index("subject 2") < told.final.index("subject 1")
+        assert "subject 0" not in told.final
+        await until(lambda: manager.get_agent_status("bob").state is AgentState.IDLE)
+        kinds = sorted(task.kind for task in manager.list_tasks("bob"))
+        assert kinds == ["mailbox_message", "user_prompt"]
+        assert {mail.state for mail in manager.mailbox("bob")} == {MailState.READ}
+
+    play(scenario, say)
+
+
+def test_an_agent_cannot_answer_the_mail_of_another() -> None:
+    def say(request: ModelRequest) -> Answer | str:
+        if round_of(request) == 0:
+            return call("reply_mail", mail_id=prompt_of(request), body="intruding")
+        return results_of(request)[0]
+
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        await manager.create_agent("bob", auto_start=False)
+        await manager.create_agent("eve")
+        mail = await manager.send_mail("bob", "private", "x")
+        assert "'eve' has received no mail" in await manager.run_task("eve", mail.id)
+
+    play(scenario, say)
+
+
+def test_the_user_reads_answers_and_archives_the_own_inbox() -> None:
+    def say(request: ModelRequest) -> Answer | str:
+        if "report" in prompt_of(request) and round_of(request) == 0:
+            return call("send_mail", to_agent="user", subject="Report", body="All well.")
+        return "ok"
+
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        await manager.create_agent("bob")
+        await manager.run_task("bob", "report")
+        (mail,) = manager.mailbox()
+        assert (mail.sender, mail.state) == ("bob", MailState.QUEUED)
+        assert (await manager.mark_mail(mail.id, "read")).state is MailState.READ
+        reply = await manager.reply_mail(mail.id, "Thank you")
+        assert (reply.recipient, reply.reply_to, reply.subject, reply.sender) == ("bob", mail.id, "Re: Report", "user")
+        assert manager.mailbox()[0].state is MailState.REPLIED
+        await manager.mark_mail(mail.id, MailState.ARCHIVED)
+        with pytest.raises(StateError):
+            await manager.mark_mail(mail.id, "read")
+        with pytest.raises(UnknownMailError):
+            await manager.mark_mail(reply.id, "read")
+
+    play(scenario, say)
+
+
+def test_mail_whose_task_fails_is_a_dead_letter_that_can_be_retried() -> None:
+    refusals = [True]
+
+    def say(request: ModelRequest) -> str:
+        if refusals:
+            refusals.pop()
+            raise ModelRefusedError("no key")
+        return "ok"
+
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        await manager.create_agent("bob")
+        mail = await manager.send_mail("bob", "s", "b")
+        await until(lambda: bool(manager.dead_letters().mails))
+        (dead,) = manager.dead_letters().mails
+        assert (dead.id, dead.state) == (mail.id, MailState.DEAD)
+        assert dead.task_id is not None
+        await manager.retry_task(dead.task_id)
+        assert (await manager.wait_task(dead.task_id)).state is TaskState.COMPLETED
+        assert manager.mailbox("bob")[0].state is MailState.READ
+        assert manager.dead_letters().mails == []
+
+    play(scenario, say)
+
+
+def test_bad_mail_is_refused_and_nothing_is_written() -> None:
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        await manager.create_agent("bob", {"limits": {"max_mail_bytes": 100, "max_queue_length": 1}}, auto_start=False)
+        before = await names_of(manager)
+        with pytest.raises(UnknownRecipientError, match="Valid names: bob, user"):
+            await manager.send_mail("bop", "s", "b")
+        with pytest.raises(InvalidInputError, match="neither a subject nor a body"):
+            await manager.send_mail("bob", "", " ")
+        with pytest.raises(TooLargeError, match="at most 100"):
+            await manager.send_mail("bob", "s", "x" * 101)
+        with pytest.raises(InvalidInputError, match="not a priority"):
+            await manager.send_mail("bob", "s", "b", priority="asap")
+        with pytest.raises(InvalidInputError, match="cannot be an id"):
+            await manager.send_mail("bob", "s", "b", mail_id="")
+        assert await names_of(manager) == before
+        assert manager.mailbox("bob") == []
+        await manager.send_mail("bob", "s", "b")
+        with pytest.raises(QueueFullError, match="is full"):
+            await manager.send_mail("bob", "s", "b")
+
+    play(scenario)
+
+
+def test_errors_of_mail_tools_are_told_to_the_model_and_nothing_is_sent() -> None:
+    def say(request: ModelRequest) -> Answer | str:
+        if round_of(request) == 0:
+            return calls(
+                ("send_mail", {"to_agent": "nobody", "subject": "s", "body": "b"}),
+                ("send_mail", {"to_agent": "alice", "subject": "s", "body": "b"}),
+                ("send_mail", {"to_agent": "user", "subject": "s"}),
+                ("reply_mail", {"mail_id": "none", "body": "b"}),
+                ("check_mail", {"limit": 0}),
+                ("agent_status", {"agent": "nobody"}),
+                ("report_progress", {"percent": 101}),
+            )
+        assert all(turn.is_error for turn in request.turns if isinstance(turn, ToolTurn))
+        return "\n".join(results_of(request))
+
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        await manager.create_agent("alice")
+        told = (await manager.run_task("alice", "go")).splitlines()
+        assert told[0].startswith("Nobody here is called 'nobody'; nothing was sent. Valid names: alice, user")
+        assert "cannot send mail to itself" in told[1]
+        assert "missing required field `body`" in told[2]
+        assert "has received no mail 'none'" in told[3]
+        assert "$.limit" in told[4]
+        assert "There is no agent 'nobody'" in told[5]
+        assert "$.percent" in told[6]
+        assert "mail.sent" not in await names_of(manager)
+
+    play(scenario, say)
+
+
+def test_progress_and_status_can_be_seen_by_other_agents() -> None:
+    def say(request: ModelRequest) -> Answer | str:
+        if request.agent_id == "worker":
+            return call("report_progress", percent=40, note="sorting") if round_of(request) < 2 else "done"
+        if round_of(request) == 0:
+            return calls(("agent_status", {"agent": "Worker"}), ("list_agents", {}))
+        return "\n".join(results_of(request))
+
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        await manager.create_agent("worker", {"description": "sorts things"})
+        await manager.create_agent("watcher")
+        task = await manager.send_task("worker", "sort")
+        await asyncio.sleep(15)
+        assert manager.get_agent_status("worker").progress_percent == 40
+        await manager.pause_agent("worker")
+        told = (await manager.run_task("watcher", "look")).splitlines()
+        assert '"progress_percent":40.0,"progress_note":"sorting"' in told[0]
+        assert '"description":"sorts things","state":"paused"' in told[1]
+        assert manager.get_task(task.id).progress_note == "sorting"
+        assert "async.task.progress" in await names_of(manager)
+
+    play(scenario, say, latency_seconds=10)
