@@ -29,8 +29,8 @@ def figures(samples: Samples) -> list[Figure]:
     bare, package, manager = (values_of(samples, "import", name) for name in _STATEMENTS)
     target = Target(2.5, of="raw")
     return [
-        Figure("import ai_whisperer (raw: bare Python)", "ms", package, raw=bare, target=target),
-        Figure("import of the session manager", "ms", manager, raw=bare),
+        Figure("of ai_whisperer (raw: bare Python)", "ms", package, raw=bare, target=target),
+        Figure("of the session manager", "ms", manager, raw=bare),
     ]
 
 

@@ -233,11 +233,11 @@ class GroupCommitWriter:
     def _fail(self, cause: BaseException) -> None:
         """Stop for good: a commit that failed may or may not be on disk, only a restart can tell."""
         self._failure = _failure_of(cause)
-        if not self._connection.get_autocommit():
-            try:
+        try:
+            if not self._connection.get_autocommit():
                 self._connection.execute("ROLLBACK")
-            except apsw.Error as error:
-                self._failure.add_note(f"The rollback failed too: {error}")
+        except apsw.Error as error:
+            self._failure.add_note(f"The rollback failed too: {error}")
         for _, future in (*self._flying, *self._waiting):
             _refuse(future, self._failure)
         self._flying = []

@@ -66,22 +66,16 @@ def open_database(path: Path, *, vfs: str | None = None) -> apsw.Connection:
         _check_file(path, vfs)
         connection = apsw.Connection(str(path), vfs=vfs)
         try:
-            prepare(connection, durable=True)
+            connection.set_busy_timeout(5_000)
+            connection.execute("PRAGMA journal_mode=WAL")
+            connection.execute("PRAGMA synchronous=FULL")
+            migrate(connection)
         except BaseException:
             connection.close()
             raise
     except apsw.Error as error:
         raise explained(error, path) from error
     return connection
-
-
-def prepare(connection: apsw.Connection, *, durable: bool) -> None:
-    """Set the connection up and bring the schema up to date."""
-    connection.set_busy_timeout(5_000)
-    if durable:
-        connection.execute("PRAGMA journal_mode=WAL")
-        connection.execute("PRAGMA synchronous=FULL")
-    _migrate(connection)
 
 
 def open_reader(path: Path, *, vfs: str | None = None) -> apsw.Connection:
@@ -153,7 +147,7 @@ def _migrations() -> list[str]:
     return [(folder / name).read_text(encoding="utf-8") for name in names]
 
 
-def _migrate(connection: apsw.Connection) -> None:
+def migrate(connection: apsw.Connection) -> None:
     """Apply the migrations that the database does not have yet, all of them or none."""
     ((version,),) = connection.execute("PRAGMA user_version")
     missing = _migrations()[version:]

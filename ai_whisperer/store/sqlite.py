@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import uuid
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 import apsw
 
@@ -47,27 +48,38 @@ class SqliteStore:
         self._writer = GroupCommitWriter(writing, committer)
 
     @classmethod
-    def open(cls, folder: str | Path, *, vfs: str | None = None) -> SqliteStore:
-        """Open the database in the folder, or make both; raises a `StoreError` that says what to do."""
+    def open(
+        cls,
+        folder: str | Path,
+        *,
+        vfs: str | None = None,
+        committer: Committer | None = None,
+        synchronous: Literal["FULL", "OFF"] = "FULL",
+    ) -> SqliteStore:
+        """Open the database in the folder, or make both; raises a `StoreError` that says what to do.
+
+        `synchronous="OFF"` gives up durability for speed, for tests on simulated disks.
+        """
         folder = Path(folder)
         lock = opening.lock_folder(folder)
         path = folder / DATABASE_NAME
         try:
             writing = opening.open_database(path, vfs=vfs)
+            writing.pragma("synchronous", synchronous)
             reading = opening.open_reader(path, vfs=vfs)
         except BaseException:
             lock.release()
             raise
-        return cls(writing, reading, ThreadCommitter(), path=path, lock=lock)
+        return cls(writing, reading, committer or ThreadCommitter(), path=path, lock=lock)
 
     @classmethod
-    def in_memory(cls, name: str = "", *, committer: Committer | None = None) -> SqliteStore:
-        """A store that ends when it is closed. Those of one name have one database while one of them is open."""
-        uri = f"file:/{name or uuid.uuid4().hex}?vfs=memdb"
+    def in_memory(cls) -> SqliteStore:
+        """A store that ends when it is closed."""
+        uri = f"file:/{uuid.uuid4().hex}?vfs=memdb"
         flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE | apsw.SQLITE_OPEN_URI
         writing = apsw.Connection(uri, flags=flags)
-        opening.prepare(writing, durable=False)
-        return cls(writing, apsw.Connection(uri, flags=flags), committer or InlineCommitter(), path=Path(":memory:"))
+        opening.migrate(writing)
+        return cls(writing, apsw.Connection(uri, flags=flags), InlineCommitter(), path=Path(":memory:"))
 
     @property
     def commits(self) -> int:
@@ -88,9 +100,14 @@ class SqliteStore:
 
     async def close(self) -> None:
         await self._writer.flushed()
+        self.abandon()
+
+    def abandon(self) -> None:
+        """Let go of the database at once: what is not committed is lost, as when the process dies."""
         self._committer.close()
         self._reading.close()
-        self._writing.close()
+        with suppress(apsw.Error):
+            self._writing.close()  # on a failing disk the checkpoint at the end fails; the log has everything
         if self._lock is not None:
             self._lock.release()
 

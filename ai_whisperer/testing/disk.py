@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-import uuid
+import tempfile
 from collections.abc import Callable
 
 import apsw
@@ -18,22 +18,25 @@ class SimulatedDisk:
     def __init__(self, seed: int = 0, *, slowest_commit_seconds: float = 0.01) -> None:
         self._random = random.Random(seed)  # noqa: S311 - chance that can be repeated is the purpose
         self._slowest = slowest_commit_seconds
-        self._name = f"disk-{uuid.uuid4().hex}"
-        self._anchor = SqliteStore.in_memory(self._name)
+        self._folder = tempfile.TemporaryDirectory(prefix="whisperer-disk-")
         self._committer: _SlowCommitter | None = None
+        self._store: SqliteStore | None = None
 
     def open(self) -> SqliteStore:
         """A store on this disk, for a new process."""
         self._committer = _SlowCommitter(self._random, self._slowest)
-        return SqliteStore.in_memory(self._name, committer=self._committer)
+        self._store = SqliteStore.open(self._folder.name, committer=self._committer, synchronous="OFF")
+        return self._store
 
     def crash(self) -> None:
         """The process dies now: an open transaction is gone, nobody is told of a commit any more."""
-        if self._committer is not None:
-            self._committer.crash()
+        if self._committer is not None and self._store is not None:
+            self._committer.crashed = True
+            self._store.abandon()
+            self._store = None
 
-    async def close(self) -> None:
-        await self._anchor.close()
+    def close(self) -> None:
+        self._folder.cleanup()
 
 
 class _SlowCommitter:
@@ -42,25 +45,18 @@ class _SlowCommitter:
     def __init__(self, random: random.Random, slowest: float) -> None:
         self._random = random
         self._slowest = slowest
-        self._connection: apsw.Connection | None = None
-        self._crashed = False
+        self.crashed = False
 
     def commit(self, connection: apsw.Connection, done: Callable[[BaseException | None], None]) -> None:
-        self._connection = connection
         self._later(lambda: self._commit(connection, done))
-
-    def crash(self) -> None:
-        self._crashed = True
-        if self._connection is not None:
-            self._connection.close(force=True)
 
     def close(self) -> None:
         """There is nothing to let go of."""
 
     def _commit(self, connection: apsw.Connection, done: Callable[[BaseException | None], None]) -> None:
-        if not self._crashed:
-            connection.execute("COMMIT")
-            self._later(lambda: None if self._crashed else done(None))
+        connection.execute("COMMIT")
+        self._later(lambda: done(None))
 
     def _later(self, callback: Callable[[], object]) -> None:
-        asyncio.get_running_loop().call_later(self._random.random() * self._slowest, callback)
+        delay = self._random.random() * self._slowest
+        asyncio.get_running_loop().call_later(delay, lambda: None if self.crashed else callback())

@@ -61,11 +61,12 @@ class Mail(NamedTuple):
 
 
 class Note(NamedTuple):
-    """A notification; `about` is the id of what it tells of."""
+    """A notification; `about` is the id of what it tells of, `agent` whose it is."""
 
     seq: int
     name: str
     about: str
+    agent: str | None
 
 
 class Database(NamedTuple):
@@ -146,8 +147,8 @@ def _read(connection: apsw.Connection) -> Database:
     notes = [
         Note(*row)
         for row in rows(
-            "SELECT seq, name, coalesce(params->>'stepId', params->>'taskId', params->>'mailId', params->>'agentId', '')"
-            " FROM notification ORDER BY seq"
+            "SELECT seq, name, coalesce(params->>'stepId', params->>'taskId', params->>'mailId', params->>'agentId', ''), "
+            "params->>'agentId' FROM notification ORDER BY seq"
         )
     ]
     return Database(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -194,11 +195,11 @@ async def kill_and_finish(
     plans: Iterable[Sequence[Death]],
     *,
     planted_bug: str = "",
-    stop_at_first: int = 0,
+    until: str = "",
 ) -> Outcome:
     """For each plan run a session that dies these deaths and is then left to finish, some at the same time.
 
-    With `stop_at_first` no further run begins once so many things are wrong.
+    With `until` no further run begins once something is wrong that fits this pattern.
     """
     deaths = 0
     findings: list[str] = []
@@ -218,7 +219,7 @@ async def kill_and_finish(
             findings.extend(f"{run.name} {list(plan)}: {finding}" for finding in run.findings)
             if not run.findings:
                 shutil.rmtree(folder / run.name)
-            if stop_at_first and len(findings) >= stop_at_first:
+            if until and any(re.search(until, finding) for finding in findings):
                 return
 
     async with asyncio.TaskGroup() as group:

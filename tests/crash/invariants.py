@@ -23,6 +23,7 @@ def always(now: Evidence, before: Evidence | None, workload: Workload) -> Iterat
     yield from _out_of_order(database)
     yield from _half_done(database)
     yield from _untold(database)
+    yield from _restless(database)
     if before is not None:
         yield from _taken_back(before.database, database)
         yield from _asked_again(before, now)
@@ -111,6 +112,18 @@ def _untold(database: Database) -> Iterator[str]:
     actual = Counter({entry: times for entry, times in told.items() if entry[0] in names})
     for name, about in (expected - actual) + (actual - expected):
         yield f"{name} of {about} was told {told[name, about]} times, not {expected[name, about]}"
+
+
+def _restless(database: Database) -> Iterator[str]:
+    """No step of an agent begins between its pause and its resumption."""
+    paused: set[str | None] = set()
+    for note in database.notes:
+        if note.name == "agent.paused":
+            paused.add(note.agent)
+        elif note.name == "agent.resumed":
+            paused.discard(note.agent)
+        elif note.name == "step.started" and note.agent in paused:
+            yield f"step {note.about} of {note.agent} was begun while it was paused"
 
 
 def _taken_back(before: Database, now: Database) -> Iterator[str]:

@@ -125,7 +125,7 @@ async def work(order: Order) -> None:
     if order.planted_bug:
         from .planted_bugs import PLANTED_BUGS
 
-        PLANTED_BUGS[order.planted_bug]()
+        PLANTED_BUGS[order.planted_bug].plant()
     factory: ModelFactory = resolve if order.provider else lambda name: HttpModel(name, order.model_url, switch)
     say("up")
     async with AsyncAgentSessionManager(

@@ -29,12 +29,13 @@ def opened(
     latency_seconds: float = 1.0,
     seed: int = 0,
     models: Callable[[str], Model] | None = None,
+    clock: VirtualClock | None = None,
 ) -> AsyncAgentSessionManager:
     return AsyncAgentSessionManager(
         store=store,
         tools=tools,
         model_factory=models or (lambda _: FunctionModel(say, latency_seconds=latency_seconds)),
-        clock=VirtualClock(),
+        clock=clock or VirtualClock(),
         random=random.Random(seed),
     )
 
@@ -50,7 +51,13 @@ def play(scenario: Scenario, say: Say = lambda _: "done", **settings: Any) -> No
 
 
 def play_over_crash(
-    before: Scenario, after: Scenario, say: Say = lambda _: "done", *, crash_after_seconds: float, **settings: Any
+    before: Scenario,
+    after: Scenario,
+    say: Say = lambda _: "done",
+    *,
+    crash_after_seconds: float,
+    down_for_seconds: float = 0.0,
+    **settings: Any,
 ) -> None:
     """Run the first scenario until the process dies at that time, then the second one on what the disk has."""
     disk = SimulatedDisk(settings.get("seed", 0))
@@ -66,10 +73,11 @@ def play_over_crash(
 
     async def second() -> None:
         store = disk.open()
-        async with opened(store, say, **settings) as manager:
+        clock = VirtualClock().later(crash_after_seconds + down_for_seconds)
+        async with opened(store, say, clock=clock, **settings) as manager:
             await after(manager)
         await store.close()
-        await disk.close()
+        disk.close()
 
     simulate(first(), seed=settings.get("seed", 0))
     simulate(second(), seed=settings.get("seed", 0) + 1)

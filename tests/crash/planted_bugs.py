@@ -1,0 +1,233 @@
+"""Bugs that the harness must find: each is put into the runtime of one worker and breaks one promise.
+
+None of them shows in a run that nobody kills.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Awaitable, Callable
+from typing import Any, NamedTuple
+
+from msgspec.structs import replace
+
+from ai_whisperer.records import (
+    AgentState,
+    MailRecord,
+    MailState,
+    StepKind,
+    StepRecord,
+    StepState,
+    TaskRecord,
+    TimerRecord,
+)
+from ai_whisperer.runtime import recovery
+from ai_whisperer.runtime.agent_session import AgentSession
+from ai_whisperer.runtime.ai_loop import AILoop
+from ai_whisperer.runtime.desk import AgentDesk
+from ai_whisperer.runtime.intake import Intake
+from ai_whisperer.runtime.workspace import Decision, Workspace
+from ai_whisperer.store.base import Unit
+from ai_whisperer.tools.function import Tool
+
+from .kill_points import swap
+
+_LATER_SECONDS = 0.003
+
+
+class PlantedBug(NamedTuple):
+    """How a bug is planted, the points at which a kill may show it, and what the harness then has to say."""
+
+    plant: Callable[[], None]
+    points: tuple[str, ...]
+    finding: str
+
+
+def acknowledge_before_commit() -> None:
+    async def durable(self: Intake, *_: object, **__: object) -> None:
+        """Do not wait."""
+
+    swap(Intake, "_durable", lambda _: durable)
+
+
+def accept_again() -> None:
+    """A repeated call is not known by its id."""
+
+    def accept(original: Callable[..., Awaitable[Any]], name: str) -> Callable[..., Awaitable[Any]]:
+        def accepted(self: Intake, *arguments: Any, **options: Any) -> Awaitable[Any]:
+            if self._workspace.store.id_taken(**{name: options[name]}):
+                options[name] = None
+            return original(self, *arguments, **options)
+
+        return accepted
+
+    swap(Intake, "task", lambda original: accept(original, "task_id"))
+    swap(Intake, "mail", lambda original: accept(original, "mail_id"))
+
+
+def begin_before_durable() -> None:
+    def begin(original: Callable[[AILoop], Awaitable[None]]) -> Callable[[AILoop], Awaitable[None]]:
+        def begun(self: AILoop) -> Awaitable[None]:
+            self._durable = None
+            return original(self)
+
+        return begun
+
+    swap(AILoop, "_do_next", begin)
+
+
+def forget_intents() -> None:
+    """The journal has no beginnings."""
+
+    def put(original: Callable[[Unit, StepRecord], None]) -> Callable[[Unit, StepRecord], None]:
+        return lambda self, step: None if step.state is StepState.STARTED else original(self, step)
+
+    swap(Unit, "put_step", put)
+
+
+def journal_results_late() -> None:
+    """The results of tools go to the journal with the answer that follows."""
+    held: defaultdict[str, list[StepRecord]] = defaultdict(list)
+
+    def put(original: Callable[[Unit, StepRecord], None]) -> Callable[[Unit, StepRecord], None]:
+        def put_later(self: Unit, step: StepRecord) -> None:
+            if step.kind is StepKind.TOOL and step.state is StepState.DONE:
+                held[step.task_id].append(step)
+                original(self, replace(step, state=StepState.STARTED, result=None))
+                return
+            if step.state is StepState.DONE:
+                for result in held.pop(step.task_id, ()):
+                    original(self, result)
+            original(self, step)
+
+        return put_later
+
+    swap(Unit, "put_step", put)
+
+
+def repeat_everything() -> None:
+    """Every tool counts as idempotent."""
+
+    def make(original: Callable[..., None]) -> Callable[..., None]:
+        def made(self: Tool, *arguments: Any, **options: Any) -> None:
+            original(self, *arguments, **options | {"idempotent": True})
+
+        return made
+
+    swap(Tool, "__init__", make)
+
+
+def ask_again() -> None:
+    """After a restart the last answer is not remembered."""
+
+    def restore(original: Callable[..., None]) -> Callable[..., None]:
+        def restored(workspace: Workspace, *arguments: Any) -> None:
+            original(workspace, *arguments)
+            for loop in workspace.running.values():
+                steps = loop.running.steps
+                answered = [step.number for step in steps if step.answer is not None]
+                del steps[answered[-1] - 1 if answered else len(steps) :]
+
+        return restored
+
+    swap(recovery, "restore", restore)
+
+
+def wake_the_paused() -> None:
+    """After a restart nobody is paused."""
+
+    def restore(original: Callable[..., None]) -> Callable[..., None]:
+        def restored(workspace: Workspace, *arguments: Any) -> None:
+            original(workspace, *arguments)
+            for agent in workspace.agents.values():
+                if agent.state is AgentState.PAUSED:
+                    agent.record = replace(agent.record, state=AgentState.IDLE)
+
+        return restored
+
+    swap(recovery, "restore", restore)
+
+
+def deliver_apart() -> None:
+    """A mail is marked as delivered before, and not together with, the start of its task."""
+
+    def begin(
+        original: Callable[[AgentSession, TaskRecord | MailRecord], None],
+    ) -> Callable[[AgentSession, TaskRecord | MailRecord], None]:
+        def begun(self: AgentSession, item: TaskRecord | MailRecord) -> None:
+            if isinstance(item, TaskRecord):
+                original(self, item)
+                return
+            decision = self.workspace.decide(f"mail:{item.id}")
+            decision.unit.update_mail(replace(item, state=MailState.DELIVERED))
+            decision.submit().add_done_callback(lambda _: original(self, item))
+
+        return begun
+
+    swap(AgentSession, "_begin", begin)
+
+
+def mail_apart() -> None:
+    """A mail becomes durable after, and not together with, the step that sent it."""
+
+    def send(original: Callable[..., MailRecord]) -> Callable[..., MailRecord]:
+        def sent(self: AgentDesk, **mail: Any) -> MailRecord:
+            own, self._decision = self._decision, self._agent.workspace.decide(self._decision.cause)
+            record = original(self, **mail)
+            asyncio.get_running_loop().call_later(_LATER_SECONDS, self._decision.submit)
+            self._decision = own
+            return record
+
+        return sent
+
+    swap(AgentDesk, "send_mail", send)
+
+
+def wake_apart() -> None:
+    """A timer is gone before, and not together with, what it brings about."""
+
+    def fire(original: Callable[[AgentSession, TimerRecord], None]) -> Callable[[AgentSession, TimerRecord], None]:
+        def fired(self: AgentSession, timer: TimerRecord) -> None:
+            decision = self.workspace.decide(f"timer:{timer.id}")
+            decision.unit.delete_timer(timer.session_id, timer.id)
+            decision.submit().add_done_callback(lambda _: original(self, timer))
+
+        return fired
+
+    swap(AgentSession, "_timer_fired", fire)
+
+
+def tell_apart() -> None:
+    """A change is told of after, and not together with, becoming durable."""
+
+    def submit(original: Callable[[Decision], asyncio.Future[None]]) -> Callable[[Decision], asyncio.Future[None]]:
+        def submitted(self: Decision) -> asyncio.Future[None]:
+            told = Unit()
+            told.notes, self.unit.notes = self.unit.notes, []
+            durable = original(self)
+            durable.add_done_callback(lambda _: self._workspace.store.submit(told))
+            return durable
+
+        return submitted
+
+    swap(Decision, "submit", submit)
+
+
+_AROUND_COMMITS = ("commit.before", "commit.after")
+_IN_TOOLS = ("tool.sent", "tool.acted")
+
+PLANTED_BUGS = {
+    "acknowledge before commit": PlantedBug(acknowledge_before_commit, _AROUND_COMMITS, "acknowledged and is lost"),
+    "accept again": PlantedBug(accept_again, ("commit.after",), "times"),
+    "begin before durable": PlantedBug(begin_before_durable, _AROUND_COMMITS, "begun"),
+    "forget intents": PlantedBug(forget_intents, _IN_TOOLS, "begun and is not in the journal"),
+    "journal results late": PlantedBug(journal_results_late, ("commit.told",), "was begun while .* was open"),
+    "repeat everything": PlantedBug(repeat_everything, _IN_TOOLS, "happened 2 times"),
+    "ask again": PlantedBug(ask_again, ("commit.told", *_IN_TOOLS), "was done and was begun again"),
+    "wake the paused": PlantedBug(wake_the_paused, ("tool.acting",), "while it was paused"),
+    "deliver apart": PlantedBug(deliver_apart, ("commit.after",), "is delivered and has 0 tasks"),
+    "mail apart": PlantedBug(mail_apart, ("commit.told",), "missing"),
+    "wake apart": PlantedBug(wake_apart, ("commit.after",), "the sleepers are"),
+    "tell apart": PlantedBug(tell_apart, ("commit.after",), "was told 0 times"),
+}

@@ -1,0 +1,132 @@
+"""Sleeping and waking, on virtual time."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from ai_whisperer import AgentState, AsyncAgentSessionManager
+from ai_whisperer.errors import InvalidInputError, StateError
+from tests.simulation.stage import play, play_over_crash, until
+
+
+def test_a_sleeper_wakes_when_its_time_has_come_and_is_told_so() -> None:
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        await manager.create_agent("alice")
+        status = await manager.sleep_agent("alice", duration_seconds=3600)
+        assert (status.state, status.sleeping_until) == (AgentState.SLEEPING, 1_800_000_000.0 + 3600)
+        task = await manager.send_task("alice", "wait for me")
+        await asyncio.sleep(3599)
+        assert manager.get_agent_status("alice").state is AgentState.SLEEPING
+        assert (await manager.wait_task(task)).result is not None
+        prompts = [each.prompt for each in manager.list_tasks("alice")]
+        assert "You were asleep and have been woken. Reason: the time has come" in prompts
+
+    play(scenario)
+
+
+def test_a_busy_agent_sleeps_when_its_work_is_done() -> None:
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        await manager.create_agent("alice")
+        first = await manager.send_task("alice", "first")
+        second = await manager.send_task("alice", "second")
+        await manager.sleep_agent("alice", duration_seconds=1000)
+        assert manager.get_agent_status("alice").state is AgentState.ACTIVE
+        await manager.wait_task(first)
+        assert manager.get_agent_status("alice").state is AgentState.SLEEPING
+        await asyncio.sleep(500)
+        assert not manager.get_task(second.id).state.ended
+        await manager.wait_task(second)
+
+    play(scenario, latency_seconds=10)
+
+
+@pytest.mark.parametrize(
+    ("priority", "events", "wakes"),
+    [("normal", [], False), ("high", [], True), ("urgent", [], True), ("low", ["mail_received"], True)],
+)
+def test_which_mail_wakes_a_sleeper(priority: str, events: list[str], wakes: bool) -> None:  # noqa: FBT001
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        await manager.create_agent("alice")
+        await manager.sleep_agent("alice", duration_seconds=1000, wake_events=events)
+        await manager.send_mail("alice", "Psst", "x", priority=priority)
+        await asyncio.sleep(100)
+        assert (manager.get_agent_status("alice").state is AgentState.IDLE) is wakes
+        assert (manager.mailbox("alice")[0].state == "read") is wakes
+
+    play(scenario)
+
+
+def test_waking_takes_a_reason_which_the_agent_is_told() -> None:
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        await manager.create_agent("alice")
+        await manager.sleep_agent("alice", wake_events=["alert"])
+        await manager.wake_agent("alice", reason="look at this")
+        await until(lambda: manager.get_agent_status("alice").state is AgentState.IDLE)
+        assert "look at this" in manager.list_tasks("alice")[0].prompt
+        with pytest.raises(StateError, match="Cannot wake"):
+            await manager.wake_agent("alice")
+
+    play(scenario)
+
+
+def test_a_new_sleep_replaces_the_old_one() -> None:
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        await manager.create_agent("alice")
+        await manager.sleep_agent("alice", duration_seconds=10)
+        await manager.sleep_agent("alice", duration_seconds=1000)
+        await asyncio.sleep(500)
+        assert manager.get_agent_status("alice").state is AgentState.SLEEPING
+        await manager.stop_agent("alice")
+        await asyncio.sleep(1000)
+        assert manager.get_agent_status("alice").state is AgentState.STOPPED
+        assert manager.list_tasks("alice") == []
+
+    play(scenario)
+
+
+@pytest.mark.parametrize("down_for_seconds", [0.0, 100_000.0])
+def test_a_sleep_survives_a_crash_and_an_overdue_wake_up_fires_at_start(down_for_seconds: float) -> None:
+    async def before(manager: AsyncAgentSessionManager) -> None:
+        await manager.create_agent("alice")
+        await manager.sleep_agent("alice", duration_seconds=1000)
+        await manager.create_agent("bob")
+        await manager.sleep_agent("bob", wake_events=["alert"])
+
+    async def after(manager: AsyncAgentSessionManager) -> None:
+        assert manager.get_agent_status("bob").state is AgentState.SLEEPING
+        assert manager.get_agent_status("bob").wake_events == ("alert",)
+        if not down_for_seconds:
+            assert manager.get_agent_status("alice").state is AgentState.SLEEPING
+            await asyncio.sleep(995)
+            assert manager.get_agent_status("alice").state is AgentState.SLEEPING
+        await asyncio.sleep(10)
+        assert manager.get_agent_status("alice").state is AgentState.IDLE
+        assert len(manager.list_tasks("alice")) == 1
+
+    play_over_crash(before, after, crash_after_seconds=0.4, down_for_seconds=down_for_seconds)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {},
+        {"duration_seconds": 0},
+        {"duration_seconds": -5},
+        {"duration_seconds": 1e12},
+        {"duration_seconds": float("nan")},
+        {"until": 5.0},
+        {"until": 1e18},
+    ],
+)
+def test_a_sleep_that_makes_no_sense_is_refused_and_nothing_changes(arguments: dict[str, float]) -> None:
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        await manager.create_agent("alice")
+        before = len(manager.notifications())
+        with pytest.raises(InvalidInputError):
+            await manager.sleep_agent("alice", **arguments)  # type: ignore[arg-type]
+        assert manager.get_agent_status("alice").state is AgentState.IDLE
+        assert len(manager.notifications()) == before
+
+    play(scenario)
