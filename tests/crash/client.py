@@ -19,6 +19,7 @@ from ai_whisperer.tools.function import Tool, ToolContext, tool
 from .kill_points import KillSwitch
 
 _OK = b"200"
+_MIDDLE_OF_STREAM = 2
 
 
 class HttpModel:
@@ -65,7 +66,7 @@ class HttpModel:
                 return
             if line.startswith(b"data: "):
                 received += 1
-                if received == 2:  # noqa: PLR2004
+                if received == _MIDDLE_OF_STREAM:
                     self._switch.reached("model.streaming")
                 yield json.loads(line.removeprefix(b"data: "))
         raise ModelCutOffError

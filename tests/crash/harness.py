@@ -13,7 +13,6 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import NamedTuple
 
 import msgspec
 
@@ -23,7 +22,10 @@ from .outcome import in_the_end
 from .worker import Order, Summary
 from .workload import WORKLOADS
 
-_ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+_ENVIRONMENT = {
+    **{name: value for name, value in os.environ.items() if not name.lower().endswith("_proxy")},
+    "PYTHONPATH": str(Path(__file__).parents[2]),
+}
 _LONGEST_START_SECONDS = 30.0
 _AT_ONCE = 3
 
@@ -72,6 +74,9 @@ class Witness:
                     request = Request(entry["key"], entry.get("tool"), entry.get("label"))
                     self._requests.setdefault(entry["model"], []).append(request)
         return list(self._requests.get(run, ()))
+
+    def forget(self, run: str) -> None:
+        self._requests.pop(run, None)
 
 
 class Run:
@@ -131,6 +136,17 @@ class Run:
         if not self.ended and not self.findings:
             self.findings.append("the worker died by itself")
 
+    @property
+    def condemns(self) -> bool:
+        """Whether one more death would rightly have a task set aside, which was running at the last ones."""
+        return bool(self.deaths) and any(task.attempts > 1 for task in self.deaths[-1].database.tasks.values())
+
+    def clear(self) -> None:
+        """Forget the run; the folder is kept if something is wrong with it."""
+        self._witness.forget(self.name)
+        if not self.findings:
+            shutil.rmtree(self._folder)
+
     async def _listen(self, process: asyncio.subprocess.Process, kill_after: float | None) -> None:
         if process.stdout is None:
             return
@@ -181,48 +197,43 @@ class Run:
             self.findings.append(f"the worker failed: {(self._folder / 'stderr').read_text('utf-8')[-3000:]}")
 
 
-class Outcome(NamedTuple):
-    """What came of some runs."""
+class Campaign:
+    """Many runs, some at the same time, and what came of them."""
 
-    runs: int
-    deaths: int
-    findings: list[str]
+    def __init__(self, witness: Witness, folder: Path, *, planted_bug: str = "", provider: bool = False) -> None:
+        self.runs = 0
+        self.deaths = 0
+        self.findings: list[str] = []
+        self._witness = witness
+        self._folder = folder
+        self._planted_bug = planted_bug
+        self._provider = provider
 
+    def __str__(self) -> str:
+        wrong = f"{len(self.findings)} wrong" if self.findings else f"none wrong (< {3 / max(self.deaths, 1):.2%})"
+        return f"{self.deaths} kills in {self.runs} runs, {wrong}"
 
-async def kill_and_finish(
-    witness: Witness,
-    folder: Path,
-    plans: Iterable[Sequence[Death]],
-    *,
-    planted_bug: str = "",
-    until: str = "",
-) -> Outcome:
-    """For each plan run a session that dies these deaths and is then left to finish, some at the same time.
+    async def go(self, plans: Iterable[Sequence[Death]], *, until: str = "") -> None:
+        """For each plan run a session that dies these deaths and is then left to finish.
 
-    With `until` no further run begins once something is wrong that fits this pattern.
-    """
-    deaths = 0
-    findings: list[str] = []
-    numbered = enumerate(plans, 1)
-    runs = 0
+        With `until` no further run begins once something is wrong that fits this pattern.
+        """
+        numbered = enumerate(plans, 1)
+        async with asyncio.TaskGroup() as group:
+            for _ in range(_AT_ONCE):
+                group.create_task(self._go_on(numbered, until))
 
-    async def go_on(numbered: Iterator[tuple[int, Sequence[Death]]]) -> None:
-        nonlocal deaths, runs
+    async def _go_on(self, numbered: Iterator[tuple[int, Sequence[Death]]], until: str) -> None:
         for number, plan in numbered:
-            run = Run(witness, folder / f"{folder.name}-{number}", planted_bug=planted_bug)
+            name = f"{self._folder.name}-{number}"
+            run = Run(self._witness, self._folder / name, planted_bug=self._planted_bug, provider=self._provider)
             for death in plan:
-                if not run.ended and not run.findings:
+                if not (run.ended or run.findings or run.condemns):
                     await run.start(death)
             await run.finish()
-            runs += 1
-            deaths += len(run.deaths)
-            findings.extend(f"{run.name} {list(plan)}: {finding}" for finding in run.findings)
-            if not run.findings:
-                shutil.rmtree(folder / run.name)
-            if until and any(re.search(until, finding) for finding in findings):
+            self.runs += 1
+            self.deaths += len(run.deaths)
+            self.findings.extend(f"{run.name} {list(plan)}: {finding}" for finding in run.findings)
+            run.clear()
+            if until and any(re.search(until, finding) for finding in self.findings):
                 return
-
-    async with asyncio.TaskGroup() as group:
-        for _ in range(_AT_ONCE):
-            group.create_task(go_on(numbered))
-    return Outcome(runs, deaths, findings)

@@ -39,7 +39,7 @@ class KillSwitch:
 
 def install(switch: KillSwitch) -> None:
     """Put the points that lie inside the runtime there, in this process."""
-    swap(sqlite, "ThreadCommitter", lambda _: lambda: _Committer(switch))
+    swap(sqlite, "ThreadCommitter", lambda _: lambda: WatchedCommitter(switch))
     swap(opening, "_migrations", lambda original: lambda: [_marked(script) for script in original()])
     swap(opening, "_migrate", lambda original: _migrate(original, switch))
     swap(AgentSession, "_timer_fired", lambda original: _around(original, switch, "timer"))
@@ -51,7 +51,7 @@ def swap(owner: object, name: str, make: Callable[[Any], Any]) -> None:
     setattr(owner, name, make(getattr(owner, name)))
 
 
-class _Committer(ThreadCommitter):
+class WatchedCommitter(ThreadCommitter):
     """Has a point before each COMMIT, one after it before anyone is told, and one when all have been told."""
 
     def __init__(self, switch: KillSwitch) -> None:

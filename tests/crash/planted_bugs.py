@@ -31,9 +31,10 @@ from ai_whisperer.runtime.workspace import Decision, Workspace
 from ai_whisperer.store.base import Unit
 from ai_whisperer.tools.function import Tool
 
-from .kill_points import swap
+from .kill_points import WatchedCommitter, swap
 
-_LATER_SECONDS = 0.003
+_LATER_SECONDS = 0.01
+_SLOW_DISK_SECONDS = 0.003
 
 
 class PlantedBug(NamedTuple):
@@ -67,6 +68,8 @@ def accept_again() -> None:
 
 
 def begin_before_durable() -> None:
+    """A step does not wait for its beginning to be on disk; the disk is slow."""
+
     def begin(original: Callable[[AILoop], Awaitable[None]]) -> Callable[[AILoop], Awaitable[None]]:
         def begun(self: AILoop) -> Awaitable[None]:
             self._durable = None
@@ -74,7 +77,11 @@ def begin_before_durable() -> None:
 
         return begun
 
+    def slowly(original: Callable[..., None]) -> Callable[..., None]:
+        return lambda *commit: asyncio.get_running_loop().call_later(_SLOW_DISK_SECONDS, original, *commit)
+
     swap(AILoop, "_do_next", begin)
+    swap(WatchedCommitter, "commit", slowly)
 
 
 def forget_intents() -> None:
@@ -218,16 +225,16 @@ _AROUND_COMMITS = ("commit.before", "commit.after")
 _IN_TOOLS = ("tool.sent", "tool.acted")
 
 PLANTED_BUGS = {
-    "acknowledge before commit": PlantedBug(acknowledge_before_commit, _AROUND_COMMITS, "acknowledged and is lost"),
-    "accept again": PlantedBug(accept_again, ("commit.after",), "times"),
-    "begin before durable": PlantedBug(begin_before_durable, _AROUND_COMMITS, "begun"),
-    "forget intents": PlantedBug(forget_intents, _IN_TOOLS, "begun and is not in the journal"),
-    "journal results late": PlantedBug(journal_results_late, ("commit.told",), "was begun while .* was open"),
-    "repeat everything": PlantedBug(repeat_everything, _IN_TOOLS, "happened 2 times"),
-    "ask again": PlantedBug(ask_again, ("commit.told", *_IN_TOOLS), "was done and was begun again"),
-    "wake the paused": PlantedBug(wake_the_paused, ("tool.acting",), "while it was paused"),
-    "deliver apart": PlantedBug(deliver_apart, ("commit.after",), "is delivered and has 0 tasks"),
-    "mail apart": PlantedBug(mail_apart, ("commit.told",), "missing"),
-    "wake apart": PlantedBug(wake_apart, ("commit.after",), "the sleepers are"),
-    "tell apart": PlantedBug(tell_apart, ("commit.after",), "was told 0 times"),
+    "acknowledge-before-commit": PlantedBug(acknowledge_before_commit, _AROUND_COMMITS, "acknowledged and is lost"),
+    "accept-again": PlantedBug(accept_again, ("commit.after",), "times"),
+    "begin-before-durable": PlantedBug(begin_before_durable, _AROUND_COMMITS, "begun"),
+    "forget-intents": PlantedBug(forget_intents, _IN_TOOLS, "begun and is not in the journal"),
+    "journal-results-late": PlantedBug(journal_results_late, ("commit.told",), "was begun while .* was open"),
+    "repeat-everything": PlantedBug(repeat_everything, _IN_TOOLS, "happened 2 times"),
+    "ask-again": PlantedBug(ask_again, ("commit.told", *_IN_TOOLS), "was done and was begun again"),
+    "wake-the-paused": PlantedBug(wake_the_paused, ("tool.acting",), "while it was paused"),
+    "deliver-apart": PlantedBug(deliver_apart, ("commit.after",), "is delivered and has 0 tasks"),
+    "mail-apart": PlantedBug(mail_apart, ("commit.told",), "missing"),
+    "wake-apart": PlantedBug(wake_apart, ("commit.after",), "the sleepers are"),
+    "tell-apart": PlantedBug(tell_apart, ("commit.after",), "was told 0 times"),
 }

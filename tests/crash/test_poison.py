@@ -1,0 +1,49 @@
+"""Work that kills the process each time is set aside after three starts, and takes nobody else with it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+
+from .harness import Run, Witness
+
+MOST_STARTS = 15
+
+
+async def start_until_it_ends(run: Run) -> None:
+    for _ in range(MOST_STARTS):
+        if run.ended or run.findings:
+            return
+        await run.start()
+
+
+def test_a_task_that_kills_the_process_is_set_aside_after_three_starts(
+    witness: Witness, tmp_path: Path, report: Callable[[str], None]
+) -> None:
+    run = Run(witness, tmp_path / "poison", workload="poisoned", set_aside=frozenset({"poison-max-1"}))
+    asyncio.run(start_until_it_ends(run))
+    report(f"a poison task: {len(run.deaths)} deaths until it was set aside")
+    assert not run.findings
+    assert len(run.deaths) == 3
+
+
+def test_several_tasks_that_kill_the_process_take_no_innocent_task_with_them(
+    witness: Witness, tmp_path: Path, report: Callable[[str], None]
+) -> None:
+    guilty = frozenset(f"poison-often-max-{number}" for number in (1, 2, 3))
+    run = Run(witness, tmp_path / "poison-often", workload="poisoned_often", set_aside=guilty)
+    asyncio.run(start_until_it_ends(run))
+    report(f"three poison tasks: {len(run.deaths)} deaths until they were set aside")
+    assert not run.findings
+    assert len(run.deaths) == 9
+
+
+def test_a_task_whose_model_calls_a_deadly_tool_again_and_again_is_set_aside_after_three_starts(
+    witness: Witness, tmp_path: Path, report: Callable[[str], None]
+) -> None:
+    run = Run(witness, tmp_path / "stubborn", workload="stubborn", set_aside=frozenset({"stubborn-max-1"}))
+    asyncio.run(start_until_it_ends(run))
+    report(f"a stubborn model: {len(run.deaths)} deaths until its task was set aside")
+    assert not run.findings
+    assert len(run.deaths) == 3
