@@ -46,9 +46,12 @@ class TaskKind(StrEnum):
 
 
 class TaskState(StrEnum):
+    """`continued`: the answer asked for more, and another task goes on with it. `dead`: set aside for a person."""
+
     QUEUED = "queued"
     RUNNING = "running"
     COMPLETED = "completed"
+    CONTINUED = "continued"
     FAILED = "failed"
     CANCELLED = "cancelled"
     DEAD = "dead"

@@ -47,6 +47,8 @@ class ParsedAnswer(Record, frozen=True, kw_only=True):
 
 def parse(text: str) -> ParsedAnswer:
     """Tell the channels of a whole text apart. Feeding it to a `ChannelParser` in any chunks brings the same."""
+    if "[" not in text and "{" not in text:
+        return ParsedAnswer(response=ChannelResponse(final=text.strip()), wants_continuation=False)
     parser = ChannelParser()
     parser.feed(text)
     parser.finish()

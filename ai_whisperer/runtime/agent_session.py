@@ -219,14 +219,17 @@ class AgentSession:
         await self.free()
 
     async def cancel_task(self, task_id: str, cause: str, reason: str) -> None:
-        """Cancel a task that waits or runs; when this returns its tools are gone and its end is durable."""
+        """Cancel a task that waits or runs, unless it ends first. Then its tools are gone and its end is durable."""
         waiting = self.queue.remove(task_id)
         if isinstance(waiting, TaskRecord):
             decision = self.workspace.decide(cause)
             RunningTask(self, waiting, []).end_cancelled(decision, reason)
             await asyncio.shield(decision.submit())
             return
-        loop = self.loops[task_id]
+        loop = self.loops.get(task_id)
+        if loop is None:
+            await self.workspace.store.flushed()  # its end is on its way to the disk
+            return
         try:
             await loop.doom()
         except asyncio.CancelledError:
@@ -255,7 +258,7 @@ class AgentSession:
         """Take a new definition; loops that run use it from their next step on."""
         self.record = record
         self._registry = None
-        decision.unit.update_agent(record)
+        decision.unit.update_definition(record)
         decision.tell("agent.redefined", {"agentId": self.agent_id})
 
     def requeue(self, decision: Decision, task: TaskRecord) -> TaskRecord:

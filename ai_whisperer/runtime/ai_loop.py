@@ -29,14 +29,25 @@ _log = logging.getLogger(__name__)
 class AILoop:
     """Does the steps of one running task. Its worker is an asyncio task that the loop owns."""
 
-    __slots__ = ("_agent", "_doomed", "_durable", "_history", "_next", "is_waiting", "running", "worker")
+    __slots__ = (
+        "_agent",
+        "_dooms",
+        "_durable",
+        "_history",
+        "_interrupted",
+        "_next",
+        "is_waiting",
+        "running",
+        "worker",
+    )
 
     def __init__(self, agent: AgentSession, task: TaskRecord, steps: list[StepRecord]) -> None:
         self._agent = agent
         self.running = RunningTask(agent, task, steps)
         self.is_waiting = False
         self.worker: asyncio.Task[None] | None = None
-        self._doomed = False
+        self._dooms = 0
+        self._interrupted = False
         self._durable: asyncio.Future[None] | None = None
         self._next: RequestModel | CallTools | None = None
         self._history: list[Turn] | None = None
@@ -54,6 +65,7 @@ class AILoop:
     def interrupt_wait(self) -> None:
         """Cut a wait for the next attempt short: nothing is under way in it."""
         if self.is_waiting and self.worker is not None:
+            self._interrupted = True
             self.worker.cancel()
 
     async def interrupt_request(self) -> None:
@@ -65,28 +77,29 @@ class AILoop:
         """Cancel the worker and return when it has ended, with all that it ran. The journal stays as it is."""
         worker = self.worker
         if worker is not None:
+            self._interrupted = True
             worker.cancel()
             await asyncio.wait([worker])
 
     def abandon(self) -> None:
         """Cancel the worker without waiting: the store has failed, and nothing it does can be kept."""
-        self._doomed = True
+        self._dooms += 1
         if self.worker is not None:
             self.worker.cancel()
 
     def take_up(self) -> None:
         """Go on after having been held up; nothing happens if the worker still works or the agent may not step."""
-        if self.worker is None and self._agent.may_step and not self.task.state.ended and not self._doomed:
+        if self.worker is None and self._agent.may_step and not self.task.state.ended and not self._dooms:
             self.begin(self._decide())
 
     def spare(self) -> None:
-        """Take a `doom` back."""
-        self._doomed = False
+        """Take a `doom` back. The loop goes on unless somebody else wants its end."""
+        self._dooms -= 1
         self.take_up()
 
     async def doom(self) -> None:
         """Halt for good: whatever happens to the agent meanwhile, this loop does not begin again."""
-        self._doomed = True
+        self._dooms += 1
         await self.halt()
 
     async def _work(self) -> None:
@@ -103,7 +116,9 @@ class AILoop:
         finally:
             self.worker = None
         self.running.settled()
-        self.take_up()  # the agent may have been resumed while this worker was being interrupted
+        if self._interrupted:
+            self._interrupted = False
+            self.take_up()  # the agent may have been resumed meanwhile; a cancellation from elsewhere is the end
 
     async def _do_next(self) -> None:
         if self._durable is not None:
@@ -162,7 +177,7 @@ class AILoop:
 
     def _load_history(self) -> list[Turn]:
         """What the thread said before this task. What went before is durable by now, and so can be read."""
-        if self.task.thread_id == self.task.id:
+        if self.task.thread_id in (self.task.id, self.task.mail_id):
             return []
         store = self._agent.workspace.store
         earlier = store.tasks_of_thread(self.task.session_id, self.task.agent_id, self.task.thread_id)

@@ -301,10 +301,9 @@ class AsyncAgentSessionManager(SessionReader):
             known = self.get_task(task_id)
             if not known.state.ended:
                 known = await self._workspace.wait_for(task_id)
-            following = self._find_task(continuation_id(known))
-            if following is None:
+            if known.state is not TaskState.CONTINUED:
                 return known
-            task_id = following.id
+            task_id = continuation_id(known)
 
     async def run_task(self, agent: AgentRef, prompt: str, *, thread_id: str | None = None) -> str:
         """Give a task, wait for it, return the final answer; raises `TaskEndedError` if there is none."""
@@ -322,7 +321,10 @@ class AsyncAgentSessionManager(SessionReader):
                 f"Task {known.id} is {known.state} already. Only a queued or running task can be cancelled."
             )
         await self._find_agent(known.agent_id).cancel_task(known.id, _BY_USER, reason)
-        return self.get_task(known.id)
+        ended = self.get_task(known.id)
+        if ended.state is not TaskState.CANCELLED:
+            raise StateError(f"Task {known.id} ended as {ended.state} before it could be cancelled.")
+        return ended
 
     async def retry_task(self, task: str | TaskRecord) -> TaskRecord:
         """Take a failed, cancelled or dead task up again at the step where it ended; no finished step is repeated."""

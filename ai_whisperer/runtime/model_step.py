@@ -10,9 +10,10 @@ from msgspec.structs import replace
 
 from ai_whisperer.core.channels import Channel, ChannelParser
 from ai_whisperer.core.retry import delay_before_retry
-from ai_whisperer.errors import ModelError, ModelTimeoutError
+from ai_whisperer.errors import ModelError
 from ai_whisperer.models.base import ModelRequest, ReasoningDelta, StreamEvent, TextDelta, collect
 from ai_whisperer.records import Answer, Failure, StepRecord, StepState, Turn
+from ai_whisperer.runtime.stall import StallGuard
 
 if TYPE_CHECKING:
     from ai_whisperer.runtime.agent_session import AgentSession
@@ -57,22 +58,16 @@ class ModelStep:
             settings=definition.settings,
             attempt=self._step.attempt,
         )
-        stall_seconds = definition.retry.stall_seconds
-        clock = asyncio.get_running_loop()
         tell = self._stream_teller() if self._agent.workspace.bus.wants_deltas else None
 
         def on_event(event: StreamEvent) -> None:
-            deadline = clock.time() + stall_seconds
-            if deadline > (stalled.when() or 0.0) + stall_seconds / 10:  # to move it for each event costs too much
-                stalled.reschedule(deadline)
+            guard.touch()
             if tell is not None:
                 tell(event)
 
         try:
-            async with asyncio.timeout(stall_seconds) as stalled:
+            with StallGuard(definition.retry.stall_seconds) as guard:
                 return await collect(self._agent.model.stream(request), on_event)
-        except TimeoutError as error:
-            raise ModelTimeoutError(f"The model sent nothing for {stall_seconds:g} seconds.") from error
         except asyncio.CancelledError as error:
             if _is_ours():
                 raise

@@ -53,16 +53,18 @@ def resume(workspace: Workspace, snapshot: SessionSnapshot) -> None:
     for timer in snapshot.timers:
         workspace.agents[timer.agent_id].arm(timer)
     suspects: deque[tuple[AgentSession, AILoop]] = deque()
+    # Listed beforehand: the first that goes on may send mail which starts a loop of another agent.
+    interrupted = [(agent, loop) for agent in workspace.agents.values() for loop in agent.loops.values()]
+    for agent, loop in interrupted:
+        if loop.task.attempts >= MAX_ATTEMPTS:
+            _set_aside(workspace, loop)
+        elif agent.state is not AgentState.ACTIVE:
+            continue
+        elif loop.task.attempts == MAX_ATTEMPTS - 1:
+            suspects.append((agent, loop))
+        else:
+            _begin_again(workspace, loop)
     for agent in workspace.agents.values():
-        for loop in list(agent.loops.values()):
-            if loop.task.attempts >= MAX_ATTEMPTS:
-                _set_aside(workspace, loop)
-            elif agent.state is not AgentState.ACTIVE:
-                continue
-            elif loop.task.attempts == MAX_ATTEMPTS - 1:
-                suspects.append((agent, loop))
-            else:
-                _begin_again(workspace, loop)
         agent.dispatch()
     _Probation(workspace, suspects).go_on()
 

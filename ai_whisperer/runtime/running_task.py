@@ -213,7 +213,7 @@ class RunningTask:
             )
             self._fail(decision, _failure(error), TaskState.FAILED)
             return
-        self._end(decision, TaskState.COMPLETED, response=response)
+        self._end(decision, TaskState.CONTINUED, response=response)
         following = TaskRecord(
             session_id=self.task.session_id,
             id=continuation_id(self.task),

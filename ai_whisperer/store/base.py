@@ -45,6 +45,9 @@ class Unit:
     def update_agent(self, agent: AgentRecord) -> None:
         self.writes.append((queries.UPDATE_AGENT, rows.agent_changes(agent)))
 
+    def update_definition(self, agent: AgentRecord) -> None:
+        self.writes.append((queries.UPDATE_DEFINITION, rows.definition_change(agent)))
+
     def insert_task(self, task: TaskRecord) -> None:
         self.writes.append((queries.INSERT_TASK, rows.task_row(task)))
 

@@ -88,6 +88,7 @@ class GroupCommitWriter:
 
     def __init__(self, connection: apsw.Connection, committer: Committer) -> None:
         self._connection = connection
+        self._cursor = connection.cursor()
         self._committer = committer
         self._waiting: deque[_Pending] = deque()
         self._flying: list[_Pending] = []
@@ -183,15 +184,15 @@ class GroupCommitWriter:
         return written
 
     def _write_unit(self, unit: Unit) -> None:
-        execute = self._connection.execute
+        execute = self._cursor.execute
         for sql, row in unit.writes:
             execute(sql, row)
         for session_id, name, cause, at, params in unit.notes:
-            note = Notification(
-                seq=self._next_seq(session_id), session_id=session_id, name=name, cause=cause, at=at, params=params
+            seq = self._next_seq(session_id)
+            execute(queries.INSERT_NOTIFICATION, rows.notification_row(session_id, seq, name, cause, at, params))
+            self._numbered.append(
+                Notification(seq=seq, session_id=session_id, name=name, cause=cause, at=at, params=params)
             )
-            execute(queries.INSERT_NOTIFICATION, rows.notification_row(note))
-            self._numbered.append(note)
 
     def _next_seq(self, session_id: str) -> int:
         last = self._last_seq.get(session_id)
@@ -213,7 +214,8 @@ class GroupCommitWriter:
                 future.set_result(None)
         self._tell_flushed()
         if self._waiting and not self._scheduled:
-            self._flush()
+            self._scheduled = True
+            asyncio.get_running_loop().call_soon(self._flush)  # those who were just released may have more to add
 
     def _publish(self) -> None:
         numbered, self._numbered = self._numbered, []

@@ -6,7 +6,8 @@ from typing import Final
 
 INSERT_AGENT: Final = "INSERT INTO agent VALUES (?,?,?,?,?,?,?,?)"
 UPDATE_AGENT: Final = """
-UPDATE agent SET definition=?, state=?, started=?, sleep=?, reason=? WHERE session_id=? AND id=?"""
+UPDATE agent SET state=?, started=?, sleep=?, reason=? WHERE session_id=? AND id=?"""
+UPDATE_DEFINITION: Final = "UPDATE agent SET definition=? WHERE session_id=? AND id=?"
 
 INSERT_TASK: Final = "INSERT INTO task VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
 UPDATE_TASK: Final = """

@@ -52,12 +52,20 @@ _params = msgspec.json.Decoder(dict[str, Any]).decode
 
 
 def agent_row(agent: AgentRecord) -> Row:
-    return (agent.session_id, agent.id, *agent_changes(agent)[:5], agent.created_at)
+    return (
+        agent.session_id,
+        agent.id,
+        _text(agent.definition),
+        agent.state,
+        agent.started,
+        None if agent.sleep is None else _text(agent.sleep),
+        agent.reason,
+        agent.created_at,
+    )
 
 
 def agent_changes(agent: AgentRecord) -> Row:
     return (
-        _text(agent.definition),
         agent.state,
         agent.started,
         None if agent.sleep is None else _text(agent.sleep),
@@ -65,6 +73,10 @@ def agent_changes(agent: AgentRecord) -> Row:
         agent.session_id,
         agent.id,
     )
+
+
+def definition_change(agent: AgentRecord) -> Row:
+    return (_text(agent.definition), agent.session_id, agent.id)
 
 
 def agent_from(row: Row) -> AgentRecord:
@@ -239,15 +251,8 @@ def timer_from(row: Row) -> TimerRecord:
     return TimerRecord(session_id=session_id, id=timer_id, agent_id=agent_id, kind=TimerKind(kind), due_at=due_at)
 
 
-def notification_row(notification: Notification) -> Row:
-    return (
-        notification.session_id,
-        notification.seq,
-        notification.name,
-        notification.cause,
-        notification.at,
-        _text(notification.params),
-    )
+def notification_row(session_id: str, seq: int, name: str, cause: str, at: float, params: dict[str, Any]) -> Row:
+    return (session_id, seq, name, cause, at, _text(params))
 
 
 def notification_from(session_id: str, row: Row) -> Notification:

@@ -1,0 +1,114 @@
+"""Any interleaving is fine: random runs with random deaths keep every promise, and planted bugs are caught."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable
+
+import pytest
+from msgspec.structs import replace
+
+from ai_whisperer.core.queueing import WorkQueue
+from ai_whisperer.records import StepKind, StepRecord, StepState
+from ai_whisperer.runtime.post_office import PostOffice
+from ai_whisperer.runtime.running_task import RunningTask
+from ai_whisperer.runtime.workspace import Decision
+from ai_whisperer.store.base import Unit
+from ai_whisperer.tools.function import Tool
+from tests.simulation.chaos import Chaos, failure_of
+
+SEEDS = int(os.environ.get("WHISPERER_SIMULATION_SEEDS", "250"))
+FIRST = int(os.environ.get("WHISPERER_SIMULATION_FIRST_SEED", "0"))
+
+
+def test_random_runs_keep_every_promise() -> None:
+    broken = {seed: failure for seed in range(FIRST, FIRST + SEEDS) if (failure := failure_of(seed))}
+    print(f"simulation: {SEEDS} seeds from {FIRST}, {len(broken)} broken")
+    assert broken == {}
+
+
+def test_a_seed_replays_exactly() -> None:
+    runs = [Chaos(7) for _ in range(2)]
+    for run in runs:
+        run.run()
+    assert runs[0].log == runs[1].log
+    assert len(runs[0].log) > 100
+    other = Chaos(8)
+    other.run()
+    assert other.log != runs[0].log
+
+
+Plant = Callable[[pytest.MonkeyPatch], None]
+
+
+def acknowledge_before_the_commit(patch: pytest.MonkeyPatch) -> None:
+    submit = Decision.submit
+
+    def at_once(self: Decision) -> asyncio.Future[None]:
+        submit(self)
+        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        done.set_result(None)
+        return done
+
+    patch.setattr(Decision, "submit", at_once)
+
+
+def forget_answers(patch: pytest.MonkeyPatch) -> None:
+    put = Unit.put_step
+
+    def without_answers(self: Unit, step: StepRecord) -> None:
+        if step.kind is StepKind.MODEL and step.state is StepState.DONE and step.number == 1:
+            step = replace(step, state=StepState.STARTED, answer=None, finished_at=None)
+        put(self, step)
+
+    patch.setattr(Unit, "put_step", without_answers)
+
+
+def repeat_every_tool_call_after_a_crash(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Tool, "idempotent", property(lambda _: True, lambda _, __: None), raising=False)
+
+
+def let_threads_overlap(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(WorkQueue, "occupy", lambda *_: None)
+
+
+def lose_mail_when_its_task_is_cancelled(patch: pytest.MonkeyPatch) -> None:
+    settle = PostOffice.task_ended
+    patch.setattr(PostOffice, "task_ended", lambda *args, **kwargs: settle(*args, **kwargs) and [])
+
+
+def count_mail_as_read_when_it_is_delivered(patch: pytest.MonkeyPatch) -> None:
+    deliver = PostOffice.deliver
+
+    def deliver_and_read(self: PostOffice, decision: Decision, mail: object, task_id: str) -> None:
+        deliver(self, decision, mail, task_id)  # type: ignore[arg-type]
+        self.shown(decision, mail.id)  # type: ignore[attr-defined]
+
+    patch.setattr(PostOffice, "deliver", deliver_and_read)
+
+
+def leave_open_steps_behind(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(RunningTask, "_settle_open_steps", lambda *_: None)
+
+
+@pytest.mark.parametrize(
+    "plant",
+    [
+        acknowledge_before_the_commit,
+        forget_answers,
+        repeat_every_tool_call_after_a_crash,
+        let_threads_overlap,
+        lose_mail_when_its_task_is_cancelled,
+        count_mail_as_read_when_it_is_delivered,
+        leave_open_steps_behind,
+    ],
+)
+def test_a_planted_bug_is_caught(plant: Plant, monkeypatch: pytest.MonkeyPatch) -> None:
+    plant(monkeypatch)
+    for seed in range(60):
+        failure = failure_of(seed)
+        if failure is not None:
+            print(f"{plant.__name__}: caught at seed {seed}: {failure}")
+            return
+    pytest.fail(f"{plant.__name__} was not caught in 60 seeds")
