@@ -74,6 +74,11 @@ class SessionReader:
         """A page of the numbered log."""
         return self._workspace.store.notifications(self._workspace.session_id, after=after, limit=limit)
 
+    @property
+    def last_seq(self) -> int:
+        """The number of the newest notification: what is read now is the state after it."""
+        return self._workspace.bus.last_seq
+
     def subscribe(self, *, after: int | None = None, deltas: bool = False) -> Subscription:
         """An iterator over the notifications after this number (0: from the start; None: from now on).
 

@@ -1,0 +1,1 @@
+"""Reusable agent definitions: Markdown files with YAML front matter, whose body is the system prompt."""

@@ -23,7 +23,7 @@ def points(witness: Witness, tmp_path_factory: pytest.TempPathFactory) -> Mappin
     """How often each point is reached in a run that nobody kills, in which nothing may be wrong."""
     run = Run(witness, tmp_path_factory.mktemp("unharmed"))
     asyncio.run(run.finish())
-    assert not run.findings
+    assert not run.findings, run.told
     assert run.summary is not None
     return run.summary.points
 

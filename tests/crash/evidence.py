@@ -133,7 +133,7 @@ def _read(connection: apsw.Connection) -> Database:
         )
     ]
     steps = [
-        Step(*row[:6], _label(row[6]), *row[7:])
+        Step._make((*row[:6], _label(row[6]), *row[7:]))
         for row in rows(
             "SELECT task_id, number, kind, state, attempt, call->>'name', call->>'arguments', "
             "coalesce(answer->>'$.usage.input_tokens', 0) + coalesce(answer->>'$.usage.output_tokens', 0), "
@@ -147,8 +147,8 @@ def _read(connection: apsw.Connection) -> Database:
     notes = [
         Note(*row)
         for row in rows(
-            "SELECT seq, name, coalesce(params->>'stepId', params->>'taskId', params->>'mailId', params->>'agentId', ''), "
-            "params->>'agentId' FROM notification ORDER BY seq"
+            "SELECT seq, name, coalesce(params->>'stepId', params->>'taskId', params->>'mailId', params->>'agentId', "
+            "''), params->>'agentId' FROM notification ORDER BY seq"
         )
     ]
     return Database(

@@ -28,6 +28,8 @@ _ENVIRONMENT = {
 }
 _LONGEST_START_SECONDS = 30.0
 _AT_ONCE = 3
+_MOST_FINDINGS = 200
+_MOST_FINDINGS_TOLD = 20
 
 Death = str | float
 """A point to die at, or the seconds after which the process is killed from outside."""
@@ -122,11 +124,13 @@ class Run:
         try:
             async with asyncio.timeout(_LONGEST_START_SECONDS):
                 await self._listen(process, death if isinstance(death, float) else None)
-                code = await process.wait()
+                await process.wait()
         except TimeoutError:
-            process.kill()
-            code = await process.wait()
             self.findings.append(f"the worker did not come to its end in {_LONGEST_START_SECONDS:g} seconds")
+        finally:
+            if process.returncode is None:
+                process.kill()
+            code = await process.wait()
         self._look(code)
 
     async def finish(self) -> None:
@@ -135,6 +139,11 @@ class Run:
             await self.start()
         if not self.ended and not self.findings:
             self.findings.append("the worker died by itself")
+
+    @property
+    def told(self) -> str:
+        """The findings, for a person to read."""
+        return "\n".join(self.findings)
 
     @property
     def condemns(self) -> bool:
@@ -210,13 +219,18 @@ class Campaign:
         self._provider = provider
 
     def __str__(self) -> str:
-        wrong = f"{len(self.findings)} wrong" if self.findings else f"none wrong (< {3 / max(self.deaths, 1):.2%})"
-        return f"{self.deaths} kills in {self.runs} runs, {wrong}"
+        return f"{self.deaths} kills in {self.runs} runs, {len(self.findings)} things wrong"
+
+    @property
+    def told(self) -> str:
+        """The first of the findings, for a person to read."""
+        return "\n".join(self.findings[:_MOST_FINDINGS_TOLD])
 
     async def go(self, plans: Iterable[Sequence[Death]], *, until: str = "") -> None:
         """For each plan run a session that dies these deaths and is then left to finish.
 
-        With `until` no further run begins once something is wrong that fits this pattern.
+        With `until` no further run begins once something is wrong that fits this pattern, without it once a great
+        many things are.
         """
         numbered = enumerate(plans, 1)
         async with asyncio.TaskGroup() as group:
@@ -236,4 +250,6 @@ class Campaign:
             self.findings.extend(f"{run.name} {list(plan)}: {finding}" for finding in run.findings)
             run.clear()
             if until and any(re.search(until, finding) for finding in self.findings):
+                return
+            if not until and len(self.findings) >= _MOST_FINDINGS:
                 return

@@ -16,10 +16,14 @@ from typing import Any
 import apsw
 
 from ai_whisperer.runtime import recovery
-from ai_whisperer.runtime.agent_session import AgentSession
-from ai_whisperer.store import opening, sqlite
+from ai_whisperer.runtime.scheduler import Scheduler
 from ai_whisperer.store.group_commit import ThreadCommitter
 
+_STATEMENTS = {
+    "PRAGMA journal_mode": "store.opening",
+    "CREATE TABLE": "store.creating",
+    "PRAGMA user_version=": "store.created",
+}
 _TURNS_UNTIL_TOLD = 3
 """After so many turns of the event loop everyone who waited for a commit has gone on."""
 
@@ -38,11 +42,9 @@ class KillSwitch:
 
 
 def install(switch: KillSwitch) -> None:
-    """Put the points that lie inside the runtime there, in this process."""
-    swap(sqlite, "ThreadCommitter", lambda _: lambda: WatchedCommitter(switch))
-    swap(opening, "_migrations", lambda original: lambda: [_marked(script) for script in original()])
-    swap(opening, "_migrate", lambda original: _migrate(original, switch))
-    swap(AgentSession, "_timer_fired", lambda original: _around(original, switch, "timer"))
+    """Put the points that lie inside the runtime there, in this process; those of commits are the committer's."""
+    apsw.connection_hooks.append(lambda connection: _watch_statements(connection, switch))
+    swap(Scheduler, "at", lambda original: _watch_timers(original, switch))
     swap(recovery, "resume", lambda original: _around(original, switch, "recovery"))
 
 
@@ -83,19 +85,21 @@ def _around(original: Callable[..., None], switch: KillSwitch, name: str) -> Cal
     return wrapped
 
 
-def _migrate(original: Callable[[apsw.Connection], None], switch: KillSwitch) -> Callable[[apsw.Connection], None]:
-    def wrapped(connection: apsw.Connection) -> None:
-        def reached(point: str) -> None:
-            switch.reached(point)
+def _watch_timers(original: Callable[..., None], switch: KillSwitch) -> Callable[..., None]:
+    def at(self: Scheduler, due_at: float, key: str, callback: Callable[[], None]) -> None:
+        original(self, due_at, key, _around(callback, switch, "timer"))
 
-        connection.create_scalar_function("reached", reached)
-        switch.reached("schema.before")
-        original(connection)
-        switch.reached("schema.after")
-
-    return wrapped
+    return at
 
 
-def _marked(script: str) -> str:
-    """The migration with a point inside its transaction."""
-    return f"{script}\nSELECT reached('schema.inside');"
+def _watch_statements(connection: apsw.Connection, switch: KillSwitch) -> None:
+    """Have a point before each statement that makes the database what it is."""
+
+    def about_to_run(cursor: apsw.Cursor, statement: str, bindings: Any) -> bool:
+        del cursor, bindings
+        for beginning, point in _STATEMENTS.items():
+            if statement.lstrip().startswith(beginning):
+                switch.reached(point)
+        return True
+
+    connection.exec_trace = about_to_run

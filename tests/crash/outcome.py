@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from .evidence import Database, Evidence, Step
 from .worker import AgentFigures
-from .workload import ONE_SHOT, REPEATABLE, USER, Mail, Workload, expected_of
+from .workload import REPEATABLE, USER, Mail, Workload, expected_of
 
 _STUMBLES = "stumble"
 
@@ -23,6 +23,7 @@ def in_the_end(
     """What is wrong in the end. `set_aside` are the tasks that must be dead letters; nothing else may be one."""
     database = end.database
     yield from _unfinished(database, set_aside)
+    yield from _unhandled(database)
     yield from _not_as_expected(database, workload)
     yield from _repeated(deaths, end)
     yield from _effects(deaths, end, workload)
@@ -34,26 +35,27 @@ def in_the_end(
 
 def _unfinished(database: Database, set_aside: frozenset[str]) -> Iterator[str]:
     for task in database.tasks.values():
-        wanted = "dead" if task.id in set_aside else "completed"
-        if task.state != wanted:
-            yield f"task {task.id} of {task.agent} is {task.state}, not {wanted}"
-        elif wanted == "completed" and task.final != "All of it is done.":
-            yield f"task {task.id} ended with {task.final!r}"
+        wanted = ("dead", None) if task.id in set_aside else ("completed", "All of it is done.")
+        if (task.state, task.final) != wanted:
+            yield f"task {task.id} of {task.agent} is {task.state} with {task.final!r}, not {wanted[0]}"
     for step in database.steps.values():
         if step.state == "started":
             yield f"step {step.id} is still open"
-    for mail in database.mails.values():
-        unread = "queued" if mail.recipient == USER else "read"
-        replied = any(reply.reply_to == mail.id for reply in database.mails.values())
-        if mail.state != ("replied" if replied else unread):
-            yield f"mail {mail.id} from {mail.sender} to {mail.recipient} is {mail.state}"
-        if mail.recipient != USER and (mail.task_id is None or database.tasks[mail.task_id].mail_id != mail.id):
-            yield f"mail {mail.id} and task {mail.task_id} do not belong together"
     for agent in database.agents.values():
         if agent.state != "idle" or agent.is_asleep:
             yield f"agent {agent.id} is {agent.state}"
     if database.timers:
         yield f"timers are left: {database.timers}"
+
+
+def _unhandled(database: Database) -> Iterator[str]:
+    for mail in database.mails.values():
+        unanswered = "queued" if mail.recipient == USER else "read"
+        replied = any(reply.reply_to == mail.id for reply in database.mails.values())
+        if mail.state != ("replied" if replied else unanswered):
+            yield f"mail {mail.id} from {mail.sender} to {mail.recipient} is {mail.state}"
+        if mail.recipient != USER and (mail.task_id is None or database.tasks[mail.task_id].mail_id != mail.id):
+            yield f"mail {mail.id} and task {mail.task_id} do not belong together"
 
 
 def _not_as_expected(database: Database, workload: Workload) -> Iterator[str]:
@@ -94,20 +96,21 @@ def _effects(deaths: Sequence[Evidence], end: Evidence, workload: Workload) -> I
         if step.label is not None:
             steps[step.label].append(step)
     for label, tool in expected_of(workload).effects.items():
-        keys = happened[label]
-        if len(steps[label]) != 1 or set(keys) - {steps[label][0].id}:
-            yield f"{tool} {label} has the steps {[step.id for step in steps[label]]} and happened as {keys}"
-            continue
-        step = steps[label][0]
-        was_open = _open_at(deaths, step) > 0
-        if tool in ONE_SHOT and len(keys) > 1:
-            yield f"{tool} {label} happened {len(keys)} times"
-        if tool in ONE_SHOT and step.state != ("unknown" if was_open else "done"):
-            yield f"{tool} {label} is {step.state}; it {'was' if was_open else 'was not'} under way at a death"
-        if tool in REPEATABLE and step.state != "done":
-            yield f"{tool} {label} is {step.state}"
-        if step.state == "done" and not keys:
-            yield f"{tool} {label} is done and never happened"
+        if len(steps[label]) != 1 or set(happened[label]) - {steps[label][0].id}:
+            yield f"{tool} {label} has the steps {[step.id for step in steps[label]]} and happened as {happened[label]}"
+        else:
+            yield from _effect(deaths, steps[label][0], len(happened[label]))
+
+
+def _effect(deaths: Sequence[Evidence], step: Step, times: int) -> Iterator[str]:
+    was_open = _open_at(deaths, step) > 0
+    may_repeat = step.tool in REPEATABLE
+    if not may_repeat and times > 1:
+        yield f"{step.tool} {step.label} happened {times} times"
+    if step.state != ("unknown" if was_open and not may_repeat else "done"):
+        yield f"{step.tool} {step.label} is {step.state}; it {'was' if was_open else 'was not'} under way at a death"
+    if step.state == "done" and times == 0:
+        yield f"{step.tool} {step.label} is done and never happened"
 
 
 def _miscounted(database: Database, figures: Mapping[str, AgentFigures]) -> Iterator[str]:

@@ -33,7 +33,6 @@ from ai_whisperer.tools.function import Tool
 
 from .kill_points import WatchedCommitter, swap
 
-_LATER_SECONDS = 0.01
 _SLOW_DISK_SECONDS = 0.003
 
 
@@ -77,7 +76,7 @@ def begin_before_durable() -> None:
 
         return begun
 
-    def slowly(original: Callable[..., None]) -> Callable[..., None]:
+    def slowly(original: Callable[..., None]) -> Callable[..., asyncio.TimerHandle]:
         return lambda *commit: asyncio.get_running_loop().call_later(_SLOW_DISK_SECONDS, original, *commit)
 
     swap(AILoop, "_do_next", begin)
@@ -176,15 +175,30 @@ def deliver_apart() -> None:
 
 
 def mail_apart() -> None:
-    """A mail becomes durable after, and not together with, the step that sent it."""
+    """A mail is sent after, and not together with, the step that sends it."""
 
     def send(original: Callable[..., MailRecord]) -> Callable[..., MailRecord]:
         def sent(self: AgentDesk, **mail: Any) -> MailRecord:
-            own, self._decision = self._decision, self._agent.workspace.decide(self._decision.cause)
-            record = original(self, **mail)
-            asyncio.get_running_loop().call_later(_LATER_SECONDS, self._decision.submit)
-            self._decision = own
-            return record
+            workspace, cause = self._agent.workspace, self._decision.cause
+
+            def send_now(_: object) -> None:
+                self._decision = workspace.decide(cause)
+                original(self, **mail)
+                self._decision.submit()
+
+            self._decision.then(lambda: workspace.store.submit(Unit()).add_done_callback(send_now))
+            return MailRecord(
+                session_id=workspace.session_id,
+                id=self._mail_id,
+                thread_id="",
+                sender=self._agent.agent_id,
+                sequence=0,
+                recipient=mail["to"],
+                subject="",
+                body="",
+                arrival=0,
+                cause=cause,
+            )
 
         return sent
 
@@ -231,10 +245,10 @@ PLANTED_BUGS = {
     "forget-intents": PlantedBug(forget_intents, _IN_TOOLS, "begun and is not in the journal"),
     "journal-results-late": PlantedBug(journal_results_late, ("commit.told",), "was begun while .* was open"),
     "repeat-everything": PlantedBug(repeat_everything, _IN_TOOLS, "happened 2 times"),
-    "ask-again": PlantedBug(ask_again, ("commit.told", *_IN_TOOLS), "was done and was begun again"),
+    "ask-again": PlantedBug(ask_again, _IN_TOOLS, "was done and was begun again"),
     "wake-the-paused": PlantedBug(wake_the_paused, ("tool.acting",), "while it was paused"),
     "deliver-apart": PlantedBug(deliver_apart, ("commit.after",), "is delivered and has 0 tasks"),
-    "mail-apart": PlantedBug(mail_apart, ("commit.told",), "missing"),
+    "mail-apart": PlantedBug(mail_apart, ("commit.after",), "missing"),
     "wake-apart": PlantedBug(wake_apart, ("commit.after",), "the sleepers are"),
     "tell-apart": PlantedBug(tell_apart, ("commit.after",), "was told 0 times"),
 }

@@ -19,7 +19,7 @@ def test_a_kill_around_any_commit_loses_nothing_and_repeats_nothing(
     campaign = Campaign(witness, tmp_path / moment)
     asyncio.run(campaign.go([(f"{point}:{number}",) for number in range(1, points[point] + 1)]))
     report(f"{point}: {campaign}")
-    assert not campaign.findings
+    assert not campaign.findings, campaign.told
 
 
 def test_a_kill_while_the_session_is_taken_up_again_is_survived_too(
@@ -30,7 +30,7 @@ def test_a_kill_while_the_session_is_taken_up_again_is_survived_too(
     campaign = Campaign(witness, tmp_path / "recovery")
     asyncio.run(campaign.go([(before, again) for before in first for again in second]))
     report(f"while recovering: {campaign}")
-    assert not campaign.findings
+    assert not campaign.findings, campaign.told
 
 
 def test_a_kill_in_the_middle_of_work_with_the_real_provider_client_is_survived(
@@ -39,4 +39,4 @@ def test_a_kill_in_the_middle_of_work_with_the_real_provider_client_is_survived(
     campaign = Campaign(witness, tmp_path / "provider", provider=True)
     asyncio.run(campaign.go([("commit.before:9",), ("commit.after:14",), ("tool.sent:3",)]))
     report(f"real provider client: {campaign}")
-    assert not campaign.findings
+    assert not campaign.findings, campaign.told

@@ -24,7 +24,7 @@ def test_a_task_that_kills_the_process_is_set_aside_after_three_starts(
     run = Run(witness, tmp_path / "poison", workload="poisoned", set_aside=frozenset({"poison-max-1"}))
     asyncio.run(start_until_it_ends(run))
     report(f"a poison task: {len(run.deaths)} deaths until it was set aside")
-    assert not run.findings
+    assert not run.findings, run.told
     assert len(run.deaths) == 3
 
 
@@ -35,7 +35,7 @@ def test_several_tasks_that_kill_the_process_take_no_innocent_task_with_them(
     run = Run(witness, tmp_path / "poison-often", workload="poisoned_often", set_aside=guilty)
     asyncio.run(start_until_it_ends(run))
     report(f"three poison tasks: {len(run.deaths)} deaths until they were set aside")
-    assert not run.findings
+    assert not run.findings, run.told
     assert len(run.deaths) == 9
 
 
@@ -45,5 +45,5 @@ def test_a_task_whose_model_calls_a_deadly_tool_again_and_again_is_set_aside_aft
     run = Run(witness, tmp_path / "stubborn", workload="stubborn", set_aside=frozenset({"stubborn-max-1"}))
     asyncio.run(start_until_it_ends(run))
     report(f"a stubborn model: {len(run.deaths)} deaths until its task was set aside")
-    assert not run.findings
+    assert not run.findings, run.told
     assert len(run.deaths) == 3

@@ -16,6 +16,8 @@ from ai_whisperer.models.base import ModelFactory
 from ai_whisperer.models.catalog import resolve
 from ai_whisperer.records import AgentState, TaskKind
 from ai_whisperer.runtime.manager import AsyncAgentSessionManager
+from ai_whisperer.runtime.status import AgentStatus
+from ai_whisperer.store.sqlite import SqliteStore
 
 from . import kill_points
 from .client import HttpModel, tools_of
@@ -115,6 +117,10 @@ class Caller:
         )
 
 
+def _figures(status: AgentStatus) -> AgentFigures:
+    return AgentFigures(tasks=status.tasks, tokens=status.usage.input_tokens + status.usage.output_tokens)
+
+
 def say(line: str) -> None:
     os.write(1, f"{line}\n".encode())
 
@@ -128,16 +134,12 @@ async def work(order: Order) -> None:
         PLANTED_BUGS[order.planted_bug].plant()
     factory: ModelFactory = resolve if order.provider else lambda name: HttpModel(name, order.model_url, switch)
     say("up")
-    async with AsyncAgentSessionManager(
-        order.folder, tools=tools_of(order.run, order.effect_port, switch), model_factory=factory
-    ) as manager:
+    store = SqliteStore.open(order.folder, committer=kill_points.WatchedCommitter(switch))
+    tools = tools_of(order.run, order.effect_port, switch)
+    async with AsyncAgentSessionManager(store=store, tools=tools, model_factory=factory) as manager:
         await Caller(manager, order).call_all()
-        agents = {
-            status.agent_id: AgentFigures(
-                tasks=status.tasks, tokens=status.usage.input_tokens + status.usage.output_tokens
-            )
-            for status in manager.list_agents()
-        }
+        agents = {status.agent_id: _figures(status) for status in manager.list_agents()}
+    await store.close()
     say(msgspec.json.encode(Summary(points=dict(switch.counts), agents=agents)).decode())
 
 

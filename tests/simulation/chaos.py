@@ -197,7 +197,7 @@ class Chaos:
             (3, AsyncAgentSessionManager.start_agent),
             (1, self._put_to_sleep),
             (2, AsyncAgentSessionManager.wake_agent),
-            (1, self._cancel_something),
+            (2, self._cancel_something),
         ]
         return self._random.choices([deed for _, deed in deeds], [weight for weight, _ in deeds])[0]
 
@@ -227,6 +227,7 @@ class Chaos:
 
     async def _finish(self) -> None:
         manager = await self._open()
+        await asyncio.gather(self._meddle(manager), self._meddle(manager))
         for name in AGENTS:
             for attempt in (manager.resume_agent, manager.start_agent):
                 try:

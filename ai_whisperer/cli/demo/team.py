@@ -1,0 +1,109 @@
+"""The process that runs the demo's team. It can be killed at any moment and started again on the same folder."""
+
+from __future__ import annotations
+
+import asyncio
+import csv
+import sys
+from collections import Counter
+from importlib import resources
+from pathlib import Path
+
+from ai_whisperer import AsyncAgentSessionManager, tool
+from ai_whisperer.errors import WhispererError
+from ai_whisperer.records import USER, AgentDefinition, Notification
+
+READY = "ready"
+DONE = "done"
+
+_TOLD = {
+    "async.task.started": "starts a task ({kind})",
+    "async.task.progress": "reports {percent:.0f} %: {note}",
+    "async.task.completed": "finishes its task",
+    "async.task.error": "fails: {error}",
+    "step.retried": "retries: {error}",
+}
+
+
+@tool(idempotent=True)
+async def read_feedback() -> str:
+    """Count the ratings in the customers' feedback."""
+    await asyncio.sleep(0.5)
+    rows = list(csv.DictReader(_file("feedback.csv").read_text(encoding="utf-8").splitlines()))
+    tones = Counter("good" if int(row["rating"]) > 3 else "bad" if int(row["rating"]) < 3 else "mixed" for row in rows)
+    average = sum(int(row["rating"]) for row in rows) / len(rows)
+    return (
+        f"{len(rows)} comments, average rating {average:.2f}: "
+        f"{tones['good']} good, {tones['mixed']} mixed, {tones['bad']} bad."
+    )
+
+
+async def run(data: Path, model: str | None) -> None:
+    """Create the team if it is not there yet, give it its tasks once, and tell what happens until the report is in."""
+    async with AsyncAgentSessionManager(data, tools=[read_feedback]) as manager:
+        subscription = manager.subscribe()
+        model = model or f"scripted:{_file('rules.yaml')}"
+        for agent_id, definition in _team(model).items():
+            if agent_id not in manager.active_sessions:
+                await manager.create_agent(agent_id, definition)
+        print(READY, flush=True)
+        await manager.send_task("analyzer", "Analyze customer sentiment from feedback.csv", task_id="demo-analysis")
+        await manager.send_task("writer", "Prepare a report template for sentiment analysis", task_id="demo-template")
+        if not _is_finished(manager):
+            async for note in subscription:
+                _tell(note)
+                if note.seq == manager.last_seq and _is_finished(manager):
+                    break
+    print(DONE, flush=True)
+
+
+def _team(model: str) -> dict[str, AgentDefinition]:
+    return {
+        "analyzer": AgentDefinition(
+            name="The analyzer",
+            description="Reads feedback and counts",
+            model=model,
+            prompt="You analyse feedback with read_feedback and mail the result to the writer, then say so.",
+        ),
+        "writer": AgentDefinition(
+            name="The writer",
+            description="Writes reports",
+            model=model,
+            prompt="You write short reports. When you get an analysis by mail, mail a draft to the reviewer.",
+        ),
+        "reviewer": AgentDefinition(
+            name="The reviewer",
+            description="Checks reports and delivers them",
+            model=model,
+            prompt="You check drafts. Reply to the writer, and mail the approved report to 'user'.",
+        ),
+    }
+
+
+def _is_finished(manager: AsyncAgentSessionManager) -> bool:
+    idle = all(status.state == "idle" and not status.queue_size for status in manager.list_agents())
+    return idle and bool(manager.mailbox(USER))
+
+
+def _tell(note: Notification) -> None:
+    params = note.params
+    if note.name == "mail.sent" and params["sender"] != USER:
+        who, what = params["sender"], f"mails {params['recipient']}: {params['subject']}"
+    elif note.name == "step.finished" and "tool" in params:
+        who, what = params["agentId"], f"used {params['tool']}"
+    elif note.name in _TOLD:
+        who, what = params["agentId"], _TOLD[note.name].format_map(params)
+    else:
+        return
+    print(f"{note.seq:4}  {who:<9} {what}", flush=True)
+
+
+def _file(name: str) -> Path:
+    return Path(str(resources.files("ai_whisperer.cli.demo") / name))
+
+
+if __name__ == "__main__":
+    try:
+        asyncio.run(run(Path(sys.argv[1]), sys.argv[2] if len(sys.argv) > 2 else None))
+    except WhispererError as error:
+        sys.exit(f"whisperer: {error.message}")

@@ -1,0 +1,98 @@
+"""Imports point one way: core ← store, models, tools ← runtime ← server, cli, cluster."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).parents[2] / "ai_whisperer"
+
+WORDS = {"errors", "records", "clock"}
+ALLOWED: dict[str, set[str]] = {
+    **dict.fromkeys(WORDS, WORDS),
+    "__init__": WORDS | {"runtime", "tools"},
+    "core": WORDS | {"core"},
+    "store": WORDS | {"core", "store"},
+    "models": WORDS | {"core", "models"},
+    "tools": WORDS | {"core", "tools"},
+    "templates": WORDS | {"core", "templates"},
+    "runtime": WORDS | {"core", "store", "models", "tools", "runtime"},
+    "cli": WORDS | {"core", "store", "models", "tools", "templates", "runtime", "server", "cluster", "cli", "__init__"},
+    "testing": WORDS | {"core", "store", "models", "tools", "runtime", "testing", "__init__"},
+}
+"""What each part of the package may import of the package."""
+
+
+def layer_of(module: str) -> str:
+    return module.split(".")[1] if "." in module else "__init__"
+
+
+def imports_of(source: str) -> Iterator[str]:
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "ai_whisperer":
+            if node.module == "ai_whisperer":
+                yield from (f"ai_whisperer.{alias.name}" if (PACKAGE / alias.name).exists() else "ai_whisperer"
+                            for alias in node.names)  # fmt: skip
+            else:
+                yield node.module
+        elif isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names if alias.name.split(".")[0] == "ai_whisperer")
+
+
+def upward_imports(layer: str, source: str) -> list[str]:
+    return [module for module in imports_of(source) if layer_of(module) not in ALLOWED[layer]]
+
+
+def modules() -> list[Path]:
+    return sorted(PACKAGE.rglob("*.py"))
+
+
+@pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_a_module_imports_only_what_is_below_it(path: Path) -> None:
+    relative = path.relative_to(PACKAGE)
+    layer = relative.parts[0].removesuffix(".py")
+    assert layer in ALLOWED, f"say in this test what '{layer}' may import"
+    assert upward_imports(layer, path.read_text(encoding="utf-8")) == []
+
+
+@pytest.mark.parametrize(
+    ("layer", "source"),
+    [
+        ("core", "from ai_whisperer.store.base import Unit"),
+        ("core", "import ai_whisperer.runtime.manager"),
+        ("store", "from ai_whisperer.runtime import manager"),
+        ("models", "def f():\n    from ai_whisperer.tools.function import tool"),
+        ("runtime", "from ai_whisperer import AsyncAgentSessionManager"),
+        ("runtime", "from ai_whisperer.cli.main import main"),
+    ],
+)
+def test_an_import_upwards_would_be_found(layer: str, source: str) -> None:
+    assert len(upward_imports(layer, source)) == 1
+
+
+def test_importing_the_package_loads_nothing_heavy() -> None:
+    program = (
+        "import sys, ai_whisperer; print([m for m in ('asyncio','msgspec','apsw','pydantic') if m in sys.modules])"
+    )
+    loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert loaded.stdout.strip() == "[]"
+
+
+def test_the_manager_can_be_had_without_the_provider_library() -> None:
+    program = "import sys; from ai_whisperer import AsyncAgentSessionManager; print('pydantic_ai' in sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert loaded.stdout.strip() == "False"
+
+
+def test_every_public_name_can_be_imported() -> None:
+    import ai_whisperer
+
+    for name in ai_whisperer.__all__:
+        assert getattr(ai_whisperer, name).__name__ == name
+    with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
+        _ = ai_whisperer.nonsense
