@@ -238,8 +238,8 @@ class AgentRecord(Record, frozen=True, kw_only=True):
 class TaskRecord(Record, frozen=True, kw_only=True):
     """One unit of work. A task that opens a thread lends it its id: `thread_id == id`.
 
-    `arrival` is the place in the session's order of arrivals. `attempts` counts the starts since the last step that
-    finished; it is written before the run, so that a task that kills the process cannot do so for ever.
+    `arrival` is the place in the session's order of arrivals. `attempts` counts the starts, and is written before the
+    run, so that a task that kills the process cannot do so for ever; a task that shows itself harmless is counted anew.
     """
 
     session_id: str

@@ -336,8 +336,11 @@ class AgentSession:
             decision.unit.update_task(task)
         if self.record.state is not AgentState.ACTIVE:
             self._transition(decision, Action.WORK)
-        self.used = replace(self.used, tasks=self.used.tasks + 1)
-        steps = self.workspace.store.steps(task.id) if _was_begun(item) else []
+        if _was_begun(item):
+            steps = self.workspace.store.steps(task.id)
+        else:
+            steps = []
+            self.used = replace(self.used, tasks=self.used.tasks + 1)
         loop = AILoop(self, task, steps)
         self.add_loop(loop)
         loop.running.announce(decision)

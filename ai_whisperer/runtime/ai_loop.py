@@ -148,7 +148,7 @@ class AILoop:
         if len(calls) == 1:
             result = await run_tool(self._agent, begun[0])
             decision = self._decide()
-            self.running.record_result(decision, begun[0], result)
+            self.running.record_outside_result(decision, begun[0], result)
         else:
             async with asyncio.TaskGroup() as group:
                 for step in begun:
@@ -160,7 +160,7 @@ class AILoop:
         """Run one of several calls; its result is journaled at once, whatever becomes of the others."""
         result = await run_tool(self._agent, step)
         decision = self._decide()
-        self.running.record_result(decision, step, result)
+        self.running.record_outside_result(decision, step, result)
         decision.submit()
 
     def _advance(self, decision: Decision) -> None:

@@ -34,16 +34,18 @@ if TYPE_CHECKING:
 class RunningTask:
     """One task of one agent, from its first step to its end.
 
-    `on_settled` is called once when the task has finished a step after a restart, and so is not what kills the
-    process.
+    `on_settled` is called once when the task has finished a step of the kind that was under way when the process died
+    (a tool call rather than a model request), and so is not what killed it, or when it does not run any more.
     """
 
-    __slots__ = ("_agent", "on_settled", "steps", "task")
+    __slots__ = ("_agent", "_suspected", "on_settled", "steps", "task")
 
     def __init__(self, agent: AgentSession, task: TaskRecord, steps: list[StepRecord]) -> None:
         self._agent = agent
         self.steps = steps
         self.task = replace(task, usage=_usage_of(steps)) if steps else task
+        under_way = [step.kind for step in steps if step.state is StepState.STARTED]
+        self._suspected = StepKind.TOOL if StepKind.TOOL in under_way else StepKind.MODEL
         self.on_settled: Callable[[], None] | None = None
 
     def announce(self, decision: Decision) -> None:
@@ -149,7 +151,7 @@ class RunningTask:
             )
             tool = self._agent.registry.find(pending.call.name)
             if isinstance(tool, CoordinationTool):
-                self.record_result(decision, step, run_coordination_tool(self._agent, self, decision, step, tool))
+                self._record_result(decision, step, run_coordination_tool(self._agent, self, decision, step, tool))
             elif pending.interrupted is None:
                 self.record_step(decision, step)
                 self.tell_started(decision, step)
@@ -161,11 +163,11 @@ class RunningTask:
                 left.append(pending)
             else:
                 result = ToolResult(content=journal.OUTCOME_UNKNOWN, is_error=True)
-                self.record_result(decision, step, result, state=StepState.UNKNOWN)
+                self._record_result(decision, step, result, state=StepState.UNKNOWN)
         return CallTools(calls=tuple(left))
 
     def record_answer(self, decision: Decision, step: StepRecord) -> None:
-        self._record_progress(decision)
+        self._clear_of_suspicion(decision, StepKind.MODEL)
         self.record_step(decision, step)
         self._tell_finished(decision, step)
         post = self._agent.workspace.post
@@ -177,17 +179,21 @@ class RunningTask:
             self.task = replace(self.task, usage=self.task.usage + step.answer.usage)
             self._agent.count_usage(step.answer.usage)
 
-    def record_result(
+    def record_outside_result(self, decision: Decision, step: StepRecord, result: ToolResult) -> None:
+        """A tool with effects outside has ended."""
+        self._clear_of_suspicion(decision, StepKind.TOOL)
+        self._record_result(decision, step, result)
+
+    def _record_result(
         self, decision: Decision, step: StepRecord, result: ToolResult, *, state: StepState = StepState.DONE
     ) -> None:
-        self._record_progress(decision)
         step = replace(step, state=state, result=result, finished_at=decision.at)
         self.record_step(decision, step)
         self._tell_finished(decision, step)
 
-    def _record_progress(self, decision: Decision) -> None:
-        """A step has ended, so the task is not what kills the process: the count of its starts begins again."""
-        if self.task.attempts > 1:
+    def _clear_of_suspicion(self, decision: Decision, kind: StepKind) -> None:
+        """What was under way when the process died has now ended well: count the starts of the task anew."""
+        if self.task.attempts > 1 and kind is self._suspected:
             self.update_task(decision, replace(self.task, attempts=0))
             decision.then(self.settled)
 

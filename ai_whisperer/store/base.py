@@ -87,7 +87,7 @@ class SessionSnapshot(Record, frozen=True, kw_only=True):
 
 
 class AgentUsage(Record, frozen=True, kw_only=True):
-    """What an agent's tasks have used so far."""
+    """How many tasks an agent has begun and what they used; in a snapshot, without those that run."""
 
     tasks: int = 0
     usage: Usage = Usage()

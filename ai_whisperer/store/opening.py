@@ -121,6 +121,9 @@ def _check_file(path: Path, vfs: str | None) -> None:
         connection.execute("PRAGMA query_only=1")
         ((application_id,),) = connection.execute("PRAGMA application_id")
         ((version,),) = connection.execute("PRAGMA user_version")
+        ((tables,),) = connection.execute("SELECT count(*) FROM sqlite_master")
+        if application_id == 0 and tables == 0:
+            return  # made, but not filled: the process that made it died
         if application_id != APPLICATION_ID:
             raise StoreCorruptError(
                 f"'{path}' is a database of another program. Choose another data folder; the file was left as it is."

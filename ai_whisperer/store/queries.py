@@ -59,6 +59,9 @@ LAST_ARRIVAL: Final = """
 SELECT max(coalesce((SELECT max(arrival) FROM task WHERE session_id=?1), 0),
            coalesce((SELECT max(arrival) FROM mail WHERE session_id=?1), 0))"""
 USAGE_OF_AGENTS: Final = """
-SELECT agent_id, count(*), sum(usage->>'input_tokens'), sum(usage->>'output_tokens'), sum(usage->>'cached_tokens'),
-  sum(usage->>'cost_usd')
+SELECT agent_id, count(started_at),
+  sum(usage->>'input_tokens') FILTER (WHERE state<>'running'),
+  sum(usage->>'output_tokens') FILTER (WHERE state<>'running'),
+  sum(usage->>'cached_tokens') FILTER (WHERE state<>'running'),
+  sum(usage->>'cost_usd') FILTER (WHERE state<>'running')
 FROM task WHERE session_id=? GROUP BY agent_id"""

@@ -89,6 +89,13 @@ def test_a_database_of_another_program_is_refused_and_left_as_it_is(tmp_path: Pa
     assert contents(tmp_path) == before
 
 
+def test_a_database_whose_maker_died_before_filling_it_is_filled(tmp_path: Path) -> None:
+    connection = apsw.Connection(str(tmp_path / DATABASE_NAME))
+    connection.pragma("journal_mode", "wal")
+    connection.close()
+    open_and_write(tmp_path)
+
+
 def test_a_damaged_database_is_refused_and_left_as_it_is(tmp_path: Path) -> None:
     for number in range(20):
         open_and_write(tmp_path, f"t{number}")

@@ -1,15 +1,17 @@
 """The named points at which the worker can be made to die, and how they are put into the runtime.
 
-Each point is counted as it is reached; `commit.before:7` means the seventh time. A process that dies here dies by
-SIGKILL, between two instructions, with nothing flushed and nobody told.
+Each point is counted as it is reached; `commit.before:7` means the seventh time, and `timer.decided:1>commit.after:2`
+the second commit after the first timer. A process that dies here dies by SIGKILL, between two instructions, with
+nothing flushed and nobody told.
 """
 
 from __future__ import annotations
 
 import asyncio
 import os
+import re
 import signal
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable
 from typing import Any
 
@@ -32,13 +34,18 @@ class KillSwitch:
     """Counts the points as they are reached and kills the process at the one it was told."""
 
     def __init__(self, die_at: str = "") -> None:
-        self._die_at = die_at
+        self._way = deque((point, int(number)) for point, number in re.findall(r"([a-z.]+):([0-9]+)", die_at))
+        self._since: Counter[str] = Counter()
         self.counts: Counter[str] = Counter()
 
     def reached(self, point: str) -> None:
         self.counts[point] += 1
-        if f"{point}:{self.counts[point]}" == self._die_at:
-            os.kill(os.getpid(), signal.SIGKILL)
+        self._since[point] += 1
+        if self._way and self._way[0] == (point, self._since[point]):
+            self._way.popleft()
+            self._since.clear()
+            if not self._way:
+                os.kill(os.getpid(), signal.SIGKILL)
 
 
 def install(switch: KillSwitch) -> None:

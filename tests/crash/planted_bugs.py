@@ -31,27 +31,32 @@ from ai_whisperer.runtime.workspace import Decision, Workspace
 from ai_whisperer.store.base import Unit
 from ai_whisperer.tools.function import Tool
 
-from .kill_points import WatchedCommitter, swap
+from .kill_points import KillSwitch, WatchedCommitter, swap
 
 _SLOW_DISK_SECONDS = 0.003
+_HALF_DONE = "planted.half"
+"""The point at which the first half of what belongs together is on its way to the disk."""
 
 
 class PlantedBug(NamedTuple):
-    """How a bug is planted, the points at which a kill may show it, and what the harness then has to say."""
+    """How a bug is planted, the points at which a kill may show it, and what the harness then has to say.
 
-    plant: Callable[[], None]
+    A point without a number stands for each time it is reached.
+    """
+
+    plant: Callable[[KillSwitch], None]
     points: tuple[str, ...]
     finding: str
 
 
-def acknowledge_before_commit() -> None:
+def acknowledge_before_commit(_: KillSwitch) -> None:
     async def durable(self: Intake, *_: object, **__: object) -> None:
         """Do not wait."""
 
     swap(Intake, "_durable", lambda _: durable)
 
 
-def accept_again() -> None:
+def accept_again(_: KillSwitch) -> None:
     """A repeated call is not known by its id."""
 
     def accept(original: Callable[..., Awaitable[Any]], name: str) -> Callable[..., Awaitable[Any]]:
@@ -66,7 +71,7 @@ def accept_again() -> None:
     swap(Intake, "mail", lambda original: accept(original, "mail_id"))
 
 
-def begin_before_durable() -> None:
+def begin_before_durable(_: KillSwitch) -> None:
     """A step does not wait for its beginning to be on disk; the disk is slow."""
 
     def begin(original: Callable[[AILoop], Awaitable[None]]) -> Callable[[AILoop], Awaitable[None]]:
@@ -83,7 +88,7 @@ def begin_before_durable() -> None:
     swap(WatchedCommitter, "commit", slowly)
 
 
-def forget_intents() -> None:
+def forget_intents(_: KillSwitch) -> None:
     """The journal has no beginnings."""
 
     def put(original: Callable[[Unit, StepRecord], None]) -> Callable[[Unit, StepRecord], None]:
@@ -92,7 +97,7 @@ def forget_intents() -> None:
     swap(Unit, "put_step", put)
 
 
-def journal_results_late() -> None:
+def journal_results_late(_: KillSwitch) -> None:
     """The results of tools go to the journal with the answer that follows."""
     held: defaultdict[str, list[StepRecord]] = defaultdict(list)
 
@@ -112,7 +117,7 @@ def journal_results_late() -> None:
     swap(Unit, "put_step", put)
 
 
-def repeat_everything() -> None:
+def repeat_everything(_: KillSwitch) -> None:
     """Every tool counts as idempotent."""
 
     def make(original: Callable[..., None]) -> Callable[..., None]:
@@ -124,7 +129,7 @@ def repeat_everything() -> None:
     swap(Tool, "__init__", make)
 
 
-def ask_again() -> None:
+def ask_again(_: KillSwitch) -> None:
     """After a restart the last answer is not remembered."""
 
     def restore(original: Callable[..., None]) -> Callable[..., None]:
@@ -133,14 +138,15 @@ def ask_again() -> None:
             for loop in workspace.running.values():
                 steps = loop.running.steps
                 answered = [step.number for step in steps if step.answer is not None]
-                del steps[answered[-1] - 1 if answered else len(steps) :]
+                if answered and loop.task.mail_id is None:
+                    del steps[answered[-1] - 1 :]
 
         return restored
 
     swap(recovery, "restore", restore)
 
 
-def wake_the_paused() -> None:
+def wake_the_paused(_: KillSwitch) -> None:
     """After a restart nobody is paused."""
 
     def restore(original: Callable[..., None]) -> Callable[..., None]:
@@ -155,7 +161,7 @@ def wake_the_paused() -> None:
     swap(recovery, "restore", restore)
 
 
-def deliver_apart() -> None:
+def deliver_apart(switch: KillSwitch) -> None:
     """A mail is marked as delivered before, and not together with, the start of its task."""
 
     def begin(
@@ -167,6 +173,7 @@ def deliver_apart() -> None:
                 return
             decision = self.workspace.decide(f"mail:{item.id}")
             decision.unit.update_mail(replace(item, state=MailState.DELIVERED))
+            switch.reached(_HALF_DONE)
             decision.submit().add_done_callback(lambda _: original(self, item))
 
         return begun
@@ -174,12 +181,13 @@ def deliver_apart() -> None:
     swap(AgentSession, "_begin", begin)
 
 
-def mail_apart() -> None:
+def mail_apart(switch: KillSwitch) -> None:
     """A mail is sent after, and not together with, the step that sends it."""
 
     def send(original: Callable[..., MailRecord]) -> Callable[..., MailRecord]:
         def sent(self: AgentDesk, **mail: Any) -> MailRecord:
             workspace, cause = self._agent.workspace, self._decision.cause
+            switch.reached(_HALF_DONE)
 
             def send_now(_: object) -> None:
                 self._decision = workspace.decide(cause)
@@ -205,13 +213,14 @@ def mail_apart() -> None:
     swap(AgentDesk, "send_mail", send)
 
 
-def wake_apart() -> None:
+def wake_apart(switch: KillSwitch) -> None:
     """A timer is gone before, and not together with, what it brings about."""
 
     def fire(original: Callable[[AgentSession, TimerRecord], None]) -> Callable[[AgentSession, TimerRecord], None]:
         def fired(self: AgentSession, timer: TimerRecord) -> None:
             decision = self.workspace.decide(f"timer:{timer.id}")
             decision.unit.delete_timer(timer.session_id, timer.id)
+            switch.reached(_HALF_DONE)
             decision.submit().add_done_callback(lambda _: original(self, timer))
 
         return fired
@@ -219,11 +228,12 @@ def wake_apart() -> None:
     swap(AgentSession, "_timer_fired", fire)
 
 
-def tell_apart() -> None:
+def tell_apart(switch: KillSwitch) -> None:
     """A change is told of after, and not together with, becoming durable."""
 
     def submit(original: Callable[[Decision], asyncio.Future[None]]) -> Callable[[Decision], asyncio.Future[None]]:
         def submitted(self: Decision) -> asyncio.Future[None]:
+            switch.reached(_HALF_DONE)
             told = Unit()
             told.notes, self.unit.notes = self.unit.notes, []
             durable = original(self)
@@ -235,6 +245,7 @@ def tell_apart() -> None:
     swap(Decision, "submit", submit)
 
 
+_APART = tuple(f"{_HALF_DONE}:{number}>commit.after:{later}" for number in (1, 2) for later in (1, 2))
 _AROUND_COMMITS = ("commit.before", "commit.after")
 _IN_TOOLS = ("tool.sent", "tool.acted")
 
@@ -247,8 +258,8 @@ PLANTED_BUGS = {
     "repeat-everything": PlantedBug(repeat_everything, _IN_TOOLS, "happened 2 times"),
     "ask-again": PlantedBug(ask_again, _IN_TOOLS, "was done and was begun again"),
     "wake-the-paused": PlantedBug(wake_the_paused, ("tool.acting",), "while it was paused"),
-    "deliver-apart": PlantedBug(deliver_apart, ("commit.after",), "is delivered and has 0 tasks"),
-    "mail-apart": PlantedBug(mail_apart, ("commit.after",), "missing"),
-    "wake-apart": PlantedBug(wake_apart, ("commit.after",), "the sleepers are"),
-    "tell-apart": PlantedBug(tell_apart, ("commit.after",), "was told 0 times"),
+    "deliver-apart": PlantedBug(deliver_apart, _APART, "is delivered and has 0 tasks"),
+    "mail-apart": PlantedBug(mail_apart, _APART, "missing"),
+    "wake-apart": PlantedBug(wake_apart, _APART, "the sleepers are"),
+    "tell-apart": PlantedBug(tell_apart, _APART, "was told 0 times"),
 }

@@ -4,13 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
 
 from .harness import Campaign, Run, Witness
-from .planted_bugs import PLANTED_BUGS
+from .planted_bugs import PLANTED_BUGS, PlantedBug
+
+
+def kills_of(bug: PlantedBug, points: Mapping[str, int]) -> list[tuple[str]]:
+    """The kills at the points of the bug, in the order in which a run comes to them."""
+    each = [(number, point) for point in bug.points for number in range(1, points.get(point, 0) + 1)]
+    return [(point,) for point in bug.points if ":" in point] + [
+        (f"{point}:{number}",) for number, point in sorted(each)
+    ]
 
 
 @pytest.mark.parametrize("name", PLANTED_BUGS)
@@ -24,9 +32,7 @@ def test_a_planted_bug_shows_when_the_process_is_killed_and_not_before(
     assert unharmed.summary is not None
 
     campaign = Campaign(witness, tmp_path / name, planted_bug=name)
-    reached = unharmed.summary.points
-    kills = [(number, point) for point in bug.points for number in range(1, reached[point] + 1)]
-    asyncio.run(campaign.go([(f"{point}:{number}",) for number, point in sorted(kills)], until=bug.finding))
+    asyncio.run(campaign.go(kills_of(bug, unharmed.summary.points), until=bug.finding))
     shown = [finding for finding in campaign.findings if re.search(bug.finding, finding)]
     report(f"planted bug {name}: {f'found after {campaign.runs} runs' if shown else 'NOT FOUND'}")
     assert shown

@@ -131,7 +131,7 @@ async def work(order: Order) -> None:
     if order.planted_bug:
         from .planted_bugs import PLANTED_BUGS
 
-        PLANTED_BUGS[order.planted_bug].plant()
+        PLANTED_BUGS[order.planted_bug].plant(switch)
     factory: ModelFactory = resolve if order.provider else lambda name: HttpModel(name, order.model_url, switch)
     say("up")
     store = SqliteStore.open(order.folder, committer=kill_points.WatchedCommitter(switch))
