@@ -8,17 +8,17 @@ import os
 import signal
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from http import HTTPStatus
 from typing import Any
 from urllib.parse import urlsplit
 
-from ai_whisperer.errors import ModelCutOffError, ModelServerError
+from ai_whisperer.errors import ModelCutOffError, ModelRefusedError, ModelServerError
 from ai_whisperer.models.base import CallRequested, Finished, ModelRequest, ReasoningDelta, StreamEvent, TextDelta
 from ai_whisperer.records import AnswerTurn, ToolCall, ToolTurn, Turn, Usage, UserTurn
 from ai_whisperer.tools.function import Tool, ToolContext, tool
 
 from .kill_points import KillSwitch
 
-_OK = b"200"
 _MIDDLE_OF_STREAM = 2
 
 
@@ -35,8 +35,9 @@ class HttpModel:
         body = {"model": self._name, "stream": True, "messages": messages}
         self._switch.reached("model.asking")
         async with _exchange(f"{self._url}/chat/completions", request.step_id, body) as reader:
-            if (await reader.readline()).split()[1] != _OK:
-                raise ModelServerError
+            status = int((await reader.readline()).split()[1])
+            if status != HTTPStatus.OK:
+                raise ModelServerError if status >= HTTPStatus.INTERNAL_SERVER_ERROR else ModelRefusedError
             calls: list[dict[str, str]] = []
             usage = Usage()
             async for chunk in self._chunks(reader):

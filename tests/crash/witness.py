@@ -24,7 +24,8 @@ _SLOW_EFFECT_SECONDS = {"linger": 0.4}
 class PlannedModel:
     """Answers as the plan in the last user message says: the same conversation always gets the same answer.
 
-    A prompt with the word `stumble` is refused once with the provider's own error.
+    A prompt with the word `stumble` gets the provider's own error once; a conversation that lacks an answer or the
+    result of a tool is refused.
     """
 
     def __init__(self) -> None:
@@ -38,8 +39,11 @@ class PlannedModel:
         if "stumble" in prompt and (body["model"], prompt) not in self._stumbled:
             self._stumbled.add((body["model"], prompt))
             return Reply(status=503)
-        given = sum(message["role"] == "assistant" for message in messages[last + 1 :])
         plan = plan_in(prompt)
+        roles = [message["role"] for message in messages[last + 1 :]]
+        given = roles.count("assistant")
+        if roles != [role for calls in plan[:given] for role in ("assistant", *["tool"] * len(calls))]:
+            return Reply(status=400, error="The conversation is not whole.")
         if given == len(plan):
             return Reply(text="All of it is done.", reasoning="Nothing is left of the plan.")
         return Reply(tool_calls=tuple(Call(call.tool, json.dumps(arguments_of(call, prompt))) for call in plan[given]))
