@@ -6,11 +6,14 @@ from collections.abc import Iterable, Mapping
 
 from msgspec.structs import replace
 
+from ai_whisperer.core.text import check_text
 from ai_whisperer.errors import InvalidInputError, StateError, TooLargeError
 from ai_whisperer.records import MailRecord, MailState
 
 _MOVES: Mapping[MailState, frozenset[MailState]] = {
-    MailState.QUEUED: frozenset({MailState.DELIVERED, MailState.READ, MailState.ARCHIVED, MailState.DEAD}),
+    MailState.QUEUED: frozenset(
+        {MailState.DELIVERED, MailState.READ, MailState.REPLIED, MailState.ARCHIVED, MailState.DEAD}
+    ),
     MailState.DELIVERED: frozenset(
         {MailState.QUEUED, MailState.READ, MailState.REPLIED, MailState.ARCHIVED, MailState.DEAD}
     ),
@@ -46,23 +49,8 @@ def check_mail_text(subject: str, body: str, max_bytes: int) -> None:
             f"The subject has {len(subject)} characters, at most {MAX_SUBJECT_CHARACTERS} are allowed; nothing was "
             "sent. Put the text into the body."
         )
-    check_text_size("mail body", body, max_bytes)
-    check_text_size("subject", subject, max_bytes)
-
-
-def check_text_size(what: str, text: str, max_bytes: int) -> None:
-    """Raise unless the text can be stored and is within the limit."""
-    try:
-        size = len(text.encode())
-    except UnicodeEncodeError as error:
-        raise InvalidInputError(
-            f"The {what} has a lone surrogate at character {error.start}, which is not text. Remove it."
-        ) from error
-    if size > max_bytes:
-        raise TooLargeError(
-            f"The {what} has {size:,} bytes, at most {max_bytes:,} are allowed; nothing was accepted. "
-            "Shorten it or send it in parts."
-        )
+    check_text("mail body", body, max_bytes=max_bytes)
+    check_text("subject", subject, max_bytes=max_bytes)
 
 
 def as_prompt(mail: MailRecord) -> str:
@@ -81,3 +69,9 @@ def as_text(mail: MailRecord) -> str:
 def in_order(mails: Iterable[MailRecord]) -> list[MailRecord]:
     """Urgent before high before normal before low; within that by arrival."""
     return sorted(mails, key=lambda mail: (mail.priority.rank, mail.arrival))
+
+
+def reply_subject(subject: str) -> str:
+    """The subject of an answer to a mail with this subject."""
+    answered = subject if subject.lower().startswith("re:") else f"Re: {subject}"
+    return answered[:MAX_SUBJECT_CHARACTERS]

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from ai_whisperer.core.text import check_text
 from ai_whisperer.errors import InvalidInputError
 from ai_whisperer.records import SleepPlan
 
 _LONGEST_SLEEP_SECONDS = 100 * 366 * 86_400.0
+_LONGEST_EVENT_NAME = 200
 
 
 def sleep_plan(
@@ -20,6 +22,8 @@ def sleep_plan(
         until = min(now + duration_seconds, until) if until is not None else now + duration_seconds
     if until is not None and not now - 1 <= until <= now + _LONGEST_SLEEP_SECONDS:
         raise InvalidInputError(f"until must be a time to come, in seconds since the epoch, not {until}.")
+    for event in wake_events:
+        check_text("wake event", event, max_bytes=_LONGEST_EVENT_NAME)
     if until is None and not wake_events:
         raise InvalidInputError("Give a duration, a time or at least one wake event, or the agent would never wake.")
     return SleepPlan(until=until, wake_events=wake_events)

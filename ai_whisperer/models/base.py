@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Any, Protocol
 
+from ai_whisperer.core.text import mended
 from ai_whisperer.errors import ModelCutOffError, ModelEmptyError
 from ai_whisperer.records import Answer, Record, ToolCall, ToolSpec, Turn, Usage
 
@@ -85,9 +86,9 @@ async def collect(events: AsyncIterator[StreamEvent], on_event: Callable[[Stream
     if finished is None:
         raise ModelCutOffError
     answer = Answer(
-        text="".join(text),
-        reasoning="".join(reasoning),
-        tool_calls=tuple(calls),
+        text=mended("".join(text)),
+        reasoning=mended("".join(reasoning)),
+        tool_calls=tuple(map(_mended_call, calls)),
         usage=finished.usage,
         finish=finished.finish,
         model=finished.model,
@@ -96,3 +97,7 @@ async def collect(events: AsyncIterator[StreamEvent], on_event: Callable[[Stream
     if not answer.tool_calls and not answer.text.strip():
         raise ModelEmptyError
     return answer
+
+
+def _mended_call(call: ToolCall) -> ToolCall:
+    return ToolCall(call_id=mended(call.call_id), name=mended(call.name), arguments=mended(call.arguments))

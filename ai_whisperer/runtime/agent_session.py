@@ -100,10 +100,7 @@ class AgentSession:
     def accept_task(self, decision: Decision, task: TaskRecord) -> None:
         """Queue a new task and begin it as soon as it may."""
         decision.unit.insert_task(task)
-        decision.tell(
-            "async.task.queued",
-            queued_of(task),
-        )
+        decision.tell("async.task.queued", queued_of(task))
         self.queue.push(task)
         decision.then(self.dispatch)
 
@@ -215,8 +212,10 @@ class AgentSession:
         self._transition(decision, Action.STOP, reason=reason)
         durable = decision.submit()
         self._halting = False
+        model, self._model = self._model, None
         await asyncio.shield(durable)
-        await self.free()
+        if model is not None:
+            await model.close()
 
     async def cancel_task(self, task_id: str, cause: str, reason: str) -> None:
         """Cancel a task that waits or runs, unless it ends first. Then its tools are gone and its end is durable."""
@@ -365,8 +364,11 @@ class AgentSession:
         )
 
     def _timer_fired(self, timer: TimerRecord) -> None:
+        if self._halting:
+            self.arm(replace(timer, due_at=self.workspace.clock.now() + 1))  # the stop may yet be given up
+            return
         decision = self.workspace.decide(f"timer:{timer.id}")
-        if self.record.sleep is not None and not self._halting:
+        if self.record.sleep is not None:
             self.wake(decision, "the time has come")
         decision.unit.delete_timer(timer.session_id, timer.id)
         decision.submit()

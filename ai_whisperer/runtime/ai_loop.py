@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from ai_whisperer.core import journal
 from ai_whisperer.core.journal import CallTools, PendingCall, RequestModel
-from ai_whisperer.errors import StoreError
+from ai_whisperer.errors import StoreError, WhispererError
 from ai_whisperer.records import StepKind, StepRecord, StepState, TaskRecord, Turn
 from ai_whisperer.runtime.model_step import ModelStep
 from ai_whisperer.runtime.running_task import RunningTask
@@ -168,7 +168,8 @@ class AILoop:
         self._durable = decision.submit()
 
     def _fail(self, error: Exception) -> None:
-        _log.error("loop %s failed", self.task.id, exc_info=error)
+        if not isinstance(error, WhispererError):
+            _log.error("loop %s failed", self.task.id, exc_info=error)
         self._next = None
         if not self.task.state.ended:
             decision = self._decide()

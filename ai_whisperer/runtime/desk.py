@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
-from ai_whisperer.core.mailbox import MAX_SUBJECT_CHARACTERS, in_order
+from ai_whisperer.core.mailbox import in_order
 from ai_whisperer.records import MailRecord, Priority, StepRecord
 from ai_whisperer.runtime.status import status_of
 
@@ -41,19 +41,7 @@ class AgentDesk:
     def reply_mail(self, *, mail_id: str, body: str, priority: Priority) -> MailRecord:
         post = self._agent.workspace.post
         original = post.received_by(self._agent.agent_id, mail_id)
-        reply = post.send(
-            self._decision,
-            sender=self._agent.agent_id,
-            to=original.sender,
-            subject=reply_subject(original.subject),
-            body=body,
-            priority=priority,
-            thread_id=original.thread_id,
-            reply_to=original.id,
-            mail_id=self._mail_id,
-        )
-        post.replied(self._decision, original)
-        return reply
+        return post.reply(self._decision, original, body=body, priority=priority, mail_id=self._mail_id)
 
     def take_mail(self, limit: int) -> tuple[Sequence[MailRecord], int]:
         waiting = in_order(item for item in self._agent.queue if isinstance(item, MailRecord))
@@ -98,8 +86,3 @@ class AgentDesk:
     def _mail_id(self) -> str:
         """The same step sends the same mail: its id is the step's."""
         return f"m-{self._step.id}"
-
-
-def reply_subject(subject: str) -> str:
-    answered = subject if subject.lower().startswith("re:") else f"Re: {subject}"
-    return answered[:MAX_SUBJECT_CHARACTERS]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TypeVar
 
-from ai_whisperer.core.mailbox import check_text_size
+from ai_whisperer.core.text import check_text
 from ai_whisperer.errors import DuplicateIdError, InvalidInputError
 from ai_whisperer.records import USER, MailRecord, Priority, TaskKind, TaskRecord
 from ai_whisperer.runtime.agent_session import AgentSession
@@ -39,7 +39,7 @@ class Intake:
     ) -> TaskRecord:
         if not prompt.strip():
             raise InvalidInputError("The prompt is empty. Say what the agent is to do.")
-        check_text_size("prompt", prompt, agent.record.definition.limits.max_prompt_bytes)
+        check_text("prompt", prompt, max_bytes=agent.record.definition.limits.max_prompt_bytes)
         known = self._known(task_id, TaskRecord)
         if known is not None:
             same = (known.agent_id, known.prompt) == (agent.agent_id, prompt)
@@ -71,7 +71,6 @@ class Intake:
         body: str,
         priority: Priority,
         thread_id: str | None,
-        reply_to: MailRecord | None,
         mail_id: str | None,
     ) -> MailRecord:
         known = self._known(mail_id, MailRecord)
@@ -88,11 +87,8 @@ class Intake:
             body=body,
             priority=priority,
             thread_id=_checked_id(thread_id),
-            reply_to=reply_to.id if reply_to else None,
             mail_id=mail_id,
         )
-        if reply_to is not None:
-            self._workspace.post.replied(decision, reply_to)
         await self._durable(mail, decision.submit(), named=mail_id is not None)
         return mail
 
@@ -129,6 +125,10 @@ class Intake:
 
 
 def _checked_id(given: str | None) -> str | None:
-    if given is not None and (not given.strip() or len(given) > _MAX_ID_CHARACTERS or not given.isprintable()):
-        raise InvalidInputError(f"{given[:50]!r} cannot be an id: use 1 to {_MAX_ID_CHARACTERS} printable characters.")
+    if given is None:
+        return None
+    if not given.strip() or len(given) > _MAX_ID_CHARACTERS or not given.isprintable() or "~" in given:
+        raise InvalidInputError(
+            f"{given[:50]!r} cannot be an id: use 1 to {_MAX_ID_CHARACTERS} printable characters, without '~'."
+        )
     return given

@@ -15,6 +15,7 @@ from ai_whisperer.clock import Clock, IdSource, SystemClock
 from ai_whisperer.core.addresses import check_agent_id
 from ai_whisperer.core.definitions import definition_from
 from ai_whisperer.core.sleeping import sleep_plan
+from ai_whisperer.core.text import check_text
 from ai_whisperer.errors import (
     ClosedError,
     InvalidInputError,
@@ -36,7 +37,6 @@ from ai_whisperer.records import (
 from ai_whisperer.runtime import recovery
 from ai_whisperer.runtime.agent_session import AgentSession
 from ai_whisperer.runtime.bus import NotificationBus
-from ai_whisperer.runtime.desk import reply_subject
 from ai_whisperer.runtime.intake import Intake
 from ai_whisperer.runtime.post_office import PostOffice
 from ai_whisperer.runtime.reader import AgentRef, SessionReader
@@ -46,11 +46,13 @@ from ai_whisperer.runtime.workspace import Workspace
 from ai_whisperer.store.base import Store
 from ai_whisperer.store.sqlite import SqliteStore
 from ai_whisperer.tools.function import Tool, as_tool
+from ai_whisperer.tools.registry import ToolRegistry
 
 Config = AgentDefinition | Mapping[str, Any] | None
 AnyFunction = Tool | Callable[..., Any]
 
 _BY_USER = f"user:{USER}"
+_MAX_REASON_BYTES = 10_000
 
 
 class AsyncAgentSessionManager(SessionReader):
@@ -80,6 +82,8 @@ class AsyncAgentSessionManager(SessionReader):
         self._session_id = session_id
         self._tools = [as_tool(each) for each in tools]
         self._agent_tools = {key: [as_tool(each) for each in some] for key, some in (agent_tools or {}).items()}
+        for own in ([], *self._agent_tools.values()):
+            ToolRegistry((*self._tools, *own))  # raises if two have one name
         self._model_factory = model_factory
         self._clock = clock or SystemClock()
         self._random = random or chance.Random()  # noqa: S311 - ids and jitter, no secrets
@@ -147,6 +151,7 @@ class AsyncAgentSessionManager(SessionReader):
         if decision.unit:
             decision.submit()
         await asyncio.gather(*(agent.free() for agent in workspace.agents.values()))
+        await workspace.store.flushed()
         await self._release(workspace.store)
         workspace.store.unlisten(self._session_id)
         workspace.release_waiters(
@@ -222,6 +227,7 @@ class AsyncAgentSessionManager(SessionReader):
     async def pause_agent(self, agent: AgentRef, *, reason: str = "") -> AgentStatus:
         """Let no new step begin. The step under way goes on to its end, mail keeps arriving."""
         session = self._find_agent(agent)
+        _check_reason(reason)
         decision = self._workspace.decide(_BY_USER)
         session.pause(decision, reason)
         await decision.submit()
@@ -245,6 +251,7 @@ class AsyncAgentSessionManager(SessionReader):
     async def stop_agent(self, agent: AgentRef, *, reason: str = "") -> AgentStatus:
         """Cancel what runs and free everything. When this returns, tools are gone; mail and queue are kept."""
         session = self._find_agent(agent)
+        _check_reason(reason)
         await session.stop(_BY_USER, reason)
         return status_of(session)
 
@@ -262,6 +269,7 @@ class AsyncAgentSessionManager(SessionReader):
         plan = sleep_plan(
             self._workspace.clock.now(), duration_seconds=duration_seconds, until=until, wake_events=tuple(wake_events)
         )
+        _check_reason(reason)
         decision = self._workspace.decide(_BY_USER)
         session.sleep(decision, plan, reason)
         await decision.submit()
@@ -270,6 +278,7 @@ class AsyncAgentSessionManager(SessionReader):
     async def wake_agent(self, agent: AgentRef, *, reason: str = "woken by the user") -> AgentStatus:
         """End the agent's sleep; it is told the reason."""
         session = self._find_agent(agent)
+        _check_reason(reason)
         decision = self._workspace.decide(_BY_USER)
         session.wake(decision, reason)
         await decision.submit()
@@ -320,6 +329,7 @@ class AsyncAgentSessionManager(SessionReader):
             raise StateError(
                 f"Task {known.id} is {known.state} already. Only a queued or running task can be cancelled."
             )
+        _check_reason(reason)
         await self._find_agent(known.agent_id).cancel_task(known.id, _BY_USER, reason)
         ended = self.get_task(known.id)
         if ended.state is not TaskState.CANCELLED:
@@ -362,28 +372,23 @@ class AsyncAgentSessionManager(SessionReader):
             body=body,
             priority=_priority(priority),
             thread_id=thread_id,
-            reply_to=None,
             mail_id=mail_id,
         )
 
     async def reply_mail(self, mail_id: str, body: str, *, priority: Priority | str = Priority.NORMAL) -> MailRecord:
         """Answer a mail in the user's inbox."""
-        original = self._workspace.post.received_by(USER, mail_id)
-        return await self._intake.mail(
-            original.sender,
-            subject=reply_subject(original.subject),
-            body=body,
-            priority=_priority(priority),
-            thread_id=original.thread_id,
-            reply_to=original,
-            mail_id=None,
-        )
+        post = self._workspace.post
+        decision = self._workspace.decide(_BY_USER)
+        original = post.received_by(USER, mail_id)
+        reply = post.reply(decision, original, body=body, priority=_priority(priority))
+        await decision.submit()
+        return reply
 
     async def mark_mail(self, mail_id: str, state: MailState | str) -> MailRecord:
         """Mark a mail in the user's inbox as read or archived."""
         mail = self._workspace.post.received_by(USER, mail_id)
         decision = self._workspace.decide(_BY_USER)
-        moved = self._workspace.post.move(decision, mail, MailState(state))
+        moved = self._workspace.post.move(decision, mail, _mail_state(state))
         await decision.submit()
         return moved
 
@@ -413,6 +418,16 @@ class AsyncAgentSessionManager(SessionReader):
                 loop.abandon()
         workspace.release_waiters(failure)
         workspace.bus.close(failure)
+
+
+def _check_reason(reason: str) -> None:
+    check_text("reason", reason, max_bytes=_MAX_REASON_BYTES)
+
+
+def _mail_state(given: MailState | str) -> MailState:
+    if given not in (MailState.READ, MailState.ARCHIVED):
+        raise InvalidInputError(f"A mail can be marked as read or archived, not as '{given}'.")
+    return MailState(given)
 
 
 def _priority(given: Priority | str) -> Priority:

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from ai_whisperer.core.channels import Channel, ChannelParser
 from ai_whisperer.core.retry import delay_before_retry
+from ai_whisperer.core.text import mended
 from ai_whisperer.errors import ModelError
 from ai_whisperer.models.base import ModelRequest, ReasoningDelta, StreamEvent, TextDelta, collect
 from ai_whisperer.records import Answer, Failure, StepRecord, StepState, Turn
@@ -76,7 +77,7 @@ class ModelStep:
             raise
         except Exception as error:
             # Whatever a client library raises must end this request, not the loop.
-            raise ModelError(f"The model client failed: {type(error).__name__}: {error}") from error
+            raise ModelError(mended(f"The model client failed: {type(error).__name__}: {error}")) from error
 
     def _journal_failure(self, error: ModelError) -> bool:
         """Journal a failed attempt; False if it was the last one."""

@@ -76,8 +76,34 @@ class PostOffice:
         if mail is not None and mail.state is MailState.DELIVERED:
             self.move(decision, mail, MailState.READ)
 
-    def replied(self, decision: Decision, mail: MailRecord) -> None:
-        self.move(decision, self._under_way.get(mail.id, mail), MailState.REPLIED)
+    def reply(
+        self,
+        decision: Decision,
+        original: MailRecord,
+        *,
+        body: str,
+        priority: Priority,
+        mail_id: str | None = None,
+    ) -> MailRecord:
+        """Answer a mail in the name of its recipient. Raises, having changed nothing, if that is not possible."""
+        original = self._under_way.get(original.id, original)
+        mailbox.move(original, MailState.REPLIED, now=decision.at)
+        reply = self.send(
+            decision,
+            sender=original.recipient,
+            to=original.sender,
+            subject=mailbox.reply_subject(original.subject),
+            body=body,
+            priority=priority,
+            thread_id=original.thread_id,
+            reply_to=original.id,
+            mail_id=mail_id,
+        )
+        self.move(decision, original, MailState.REPLIED)
+        owner = self._workspace.agents.get(original.recipient)
+        if owner is not None:
+            owner.queue.remove(original.id)
+        return reply
 
     def task_ended(self, decision: Decision, task: TaskRecord, *, give_up: bool) -> list[MailRecord]:
         """Settle the mails that a task had. Those that no model was shown are queued again, and returned.

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from ai_whisperer.core import journal
 from ai_whisperer.core.journal import CallTools, Complete, Continue, Fail, PendingCall, RequestModel
+from ai_whisperer.core.text import mended
 from ai_whisperer.errors import ContinuationLimitError, WhispererError
 from ai_whisperer.records import (
     ChannelResponse,
@@ -268,7 +269,11 @@ class RunningTask:
     def fail_unexpectedly(self, decision: Decision, error: Exception) -> None:
         """End the task for a fault of ours."""
         self._settle_open_steps(decision)
-        failure = Failure(code="internal", message=f"An internal error ended the task: {type(error).__name__}: {error}")
+        if isinstance(error, WhispererError):
+            failure = _failure(error)
+        else:
+            told = f"An internal error ended the task: {type(error).__name__}: {error}"
+            failure = Failure(code="internal", message=mended(told))
         self._fail(decision, failure, TaskState.FAILED)
 
     def _end(

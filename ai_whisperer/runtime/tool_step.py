@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
+from ai_whisperer.core.text import mended
 from ai_whisperer.errors import ToolError, WhispererError
 from ai_whisperer.records import StepRecord, ToolCall, ToolResult
 from ai_whisperer.runtime.desk import AgentDesk
@@ -38,16 +39,17 @@ async def run_tool(agent: AgentSession, step: StepRecord) -> ToolResult:
         cancelled=CancelSignal(),
     )
     try:
-        return ToolResult(content=await agent.registry.outside(call.name).call(call.arguments, context))
+        return ToolResult(content=mended(await agent.registry.outside(call.name).call(call.arguments, context)))
     except WhispererError as error:
-        return ToolResult(content=error.message, is_error=True)
+        return ToolResult(content=mended(error.message), is_error=True)
     except asyncio.CancelledError:
         task = asyncio.current_task()
         if task is not None and task.cancelling():
             raise
         return ToolResult(content=f"The tool '{call.name}' cancelled itself.", is_error=True)
     except (Exception, SystemExit) as error:  # noqa: BLE001 - anybody's code: what it raises is for the model to read
-        return ToolResult(content=f"The tool '{call.name}' failed: {type(error).__name__}: {error}", is_error=True)
+        told = f"The tool '{call.name}' failed: {type(error).__name__}: {error}"
+        return ToolResult(content=mended(told), is_error=True)
 
 
 def _call_of(step: StepRecord) -> ToolCall:

@@ -171,7 +171,7 @@ def _parameters_of(function: Callable[..., Any], name: str) -> _Parameters:
             context = parameter.name
         elif parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD, parameter.POSITIONAL_ONLY):
             raise InvalidInputError(
-                f"The tool '{name}' cannot have the parameter '{parameter}': use plain named parameters."
+                f"The tool '{name}' cannot have the parameter '{parameter.name}' of its kind: use plain named ones."
             )
         elif parameter.default is parameter.empty:
             fields.append((parameter.name, hint))

@@ -389,6 +389,22 @@ def test_errors_of_tools_are_for_the_model_and_end_nothing() -> None:
     play(scenario, say, tools=[broken])
 
 
+def test_text_that_is_not_text_is_mended_on_its_way_from_models_and_tools() -> None:
+    @tool
+    async def listing() -> str:
+        """Name a file whose name is not text."""
+        return "file\udcff"
+
+    def say(request: ModelRequest) -> Answer | str:
+        return call("listing") if round_of(request) == 0 else f"\ud800 {results_of(request)[0]}"
+
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        await manager.create_agent("alice")
+        assert await manager.run_task("alice", "go") == "? file?"
+
+    play(scenario, say, tools=[listing])
+
+
 def test_an_agent_has_only_the_tools_that_it_was_granted() -> None:
     def say(request: ModelRequest) -> Answer | str:
         assert [spec.name for spec in request.tools] == ["check_mail"]

@@ -63,6 +63,10 @@ async def reading(value: object) -> object:
         (lambda m: m.wake_agent("alice"), StateError, "Cannot wake"),
         (lambda m: m.cancel_task("nothing"), UnknownTaskError, "no task 'nothing'"),
         (lambda m: m.retry_task("taken"), StateError, "Only a failed, cancelled or dead task"),
+        (lambda m: m.send_task("alice", "go", task_id="a~1"), InvalidInputError, "without '~'"),
+        (lambda m: m.pause_agent("alice", reason="\ud800"), InvalidInputError, "lone surrogate"),
+        (lambda m: m.stop_agent("alice", reason="x" * 10_001), TooLargeError, "at most 10,000"),
+        (lambda m: m.sleep_agent("alice", wake_events=["\ud800"]), InvalidInputError, "wake event"),
         (lambda m: m.open(), StateError, "open already"),
     ],
 )
@@ -103,6 +107,24 @@ def test_a_manager_that_is_not_open_says_so(deed: Callable[[Any], Awaitable[obje
         await manager.close()
         with pytest.raises(ClosedError, match="async with"):
             await deed(manager)
+
+    play(scenario)
+
+
+def test_two_tools_of_one_name_are_refused_at_once() -> None:
+    with pytest.raises(DuplicateIdError, match="two tools called 'send_mail'"):
+        AsyncAgentSessionManager(tools=[send_mail])
+
+
+def test_a_tool_that_cannot_be_described_fails_the_task_with_the_reason() -> None:
+    async def odd(*values: int) -> str:
+        return str(values)
+
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        await manager.create_agent("alice", tools=[odd])
+        ended = await manager.wait_task(await manager.send_task("alice", "go"))
+        assert ended.error is not None
+        assert ended.error.message.startswith("The tool 'odd' cannot have the parameter 'values'")
 
     play(scenario)
 

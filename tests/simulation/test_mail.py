@@ -216,6 +216,50 @@ def test_the_user_reads_answers_and_archives_the_own_inbox() -> None:
     play(scenario, say)
 
 
+def test_the_user_may_answer_a_mail_without_having_marked_it_as_read_but_not_an_archived_one() -> None:
+    def say(request: ModelRequest) -> Answer | str:
+        if "report" in prompt_of(request) and round_of(request) < 2:
+            return call("send_mail", to_agent="user", subject="Report", body="All well.")
+        return "ok"
+
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        await manager.create_agent("bob")
+        await manager.run_task("bob", "report")
+        first, second = manager.mailbox()
+        await manager.reply_mail(first.id, "Thanks")
+        assert manager.mailbox()[0].read_at is not None
+        await manager.mark_mail(second.id, "archived")
+        await until(lambda: manager.get_agent_status("bob").state is AgentState.IDLE)
+        with pytest.raises(StateError, match="archived"):
+            await manager.reply_mail(second.id, "Too late")
+        with pytest.raises(InvalidInputError, match="read or archived"):
+            await manager.mark_mail(first.id, "dead")
+        await manager.flushed()
+        assert len(manager.mailbox("bob")) == 1
+        assert manager.get_agent_status("bob").queue_size == 0
+
+    play(scenario, say)
+
+
+def test_an_agent_that_answers_a_mail_before_its_turn_has_handled_it() -> None:
+    def say(request: ModelRequest) -> Answer | str:
+        if "answer" in prompt_of(request) and round_of(request) == 0:
+            return call("reply_mail", mail_id="early", body="done already")
+        return "ok"
+
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        await manager.create_agent("bob", auto_start=False)
+        await manager.send_mail("bob", "s", "b", mail_id="early")
+        task = await manager.send_task("bob", "answer it", priority="urgent")
+        await manager.start_agent("bob")
+        await manager.wait_task(task)
+        await asyncio.sleep(10)
+        assert manager.mailbox("bob")[0].state is MailState.REPLIED
+        assert len(manager.list_tasks("bob")) == 1
+
+    play(scenario, say)
+
+
 def test_mail_whose_task_fails_is_a_dead_letter_that_can_be_retried() -> None:
     refusals = [True]
 

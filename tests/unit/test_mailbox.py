@@ -1,7 +1,8 @@
 import pytest
 from msgspec.structs import replace
 
-from ai_whisperer.core.mailbox import as_prompt, check_mail_text, check_text_size, in_order, move
+from ai_whisperer.core.mailbox import as_prompt, check_mail_text, in_order, move
+from ai_whisperer.core.text import check_text
 from ai_whisperer.errors import InvalidInputError, StateError, TooLargeError
 from ai_whisperer.records import MailRecord, MailState, Priority
 
@@ -52,12 +53,12 @@ def test_oversized_mail_is_refused_with_the_numbers() -> None:
 
 def test_size_is_counted_in_bytes_not_in_characters() -> None:
     with pytest.raises(TooLargeError):
-        check_text_size("prompt", "é" * 51, 100)
+        check_text("prompt", "é" * 51, max_bytes=100)
 
 
 def test_a_lone_surrogate_is_refused_since_it_cannot_be_stored() -> None:
     with pytest.raises(InvalidInputError, match="lone surrogate at character 1"):
-        check_text_size("prompt", "a\ud800", 100)
+        check_text("prompt", "a\ud800", max_bytes=100)
 
 
 def test_the_model_is_shown_who_wrote_and_how_to_answer() -> None:

@@ -1,0 +1,29 @@
+"""Text that can be stored: what comes from people is checked, what comes from models and tools is mended."""
+
+from __future__ import annotations
+
+from ai_whisperer.errors import InvalidInputError, TooLargeError
+
+
+def check_text(what: str, text: str, *, max_bytes: int) -> None:
+    """Raise unless the text can be stored and is within the limit."""
+    try:
+        size = len(text.encode())
+    except UnicodeEncodeError as error:
+        raise InvalidInputError(
+            f"The {what} has a lone surrogate at character {error.start}, which is not text. Remove it."
+        ) from error
+    if size > max_bytes:
+        raise TooLargeError(
+            f"The {what} has {size:,} bytes, at most {max_bytes:,} are allowed; nothing was accepted. "
+            "Shorten it or send it in parts."
+        )
+
+
+def mended(text: str) -> str:
+    """The text with lone surrogates, which are not text and cannot be stored, replaced by question marks."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode(errors="replace").decode()
+    return text
