@@ -11,7 +11,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from ai_whisperer.clock import Clock, IdSource, SystemClock
+from ai_whisperer.clock import Clock, SystemClock
 from ai_whisperer.core.addresses import check_agent_id
 from ai_whisperer.core.definitions import definition_from
 from ai_whisperer.core.sleeping import sleep_plan
@@ -34,11 +34,9 @@ from ai_whisperer.records import (
     TaskRecord,
     TaskState,
 )
-from ai_whisperer.runtime import recovery
 from ai_whisperer.runtime.agent_session import AgentSession
-from ai_whisperer.runtime.bus import NotificationBus
 from ai_whisperer.runtime.intake import Intake
-from ai_whisperer.runtime.post_office import PostOffice
+from ai_whisperer.runtime.opening import close_workspace, open_workspace
 from ai_whisperer.runtime.reader import AgentRef, SessionReader
 from ai_whisperer.runtime.running_task import continuation_id
 from ai_whisperer.runtime.status import AgentStatus, status_of
@@ -77,6 +75,7 @@ class AsyncAgentSessionManager(SessionReader):
     ) -> None:
         if data is not None and store is not None:
             raise InvalidInputError("Give a data folder or a store, not both.")
+        check_text("session id", session_id, max_bytes=200)
         self._data = data
         self._given_store = store
         self._session_id = session_id
@@ -107,59 +106,27 @@ class AsyncAgentSessionManager(SessionReader):
         if store is None:
             store = SqliteStore.in_memory() if self._data is None else SqliteStore.open(self._data)
         try:
-            snapshot = store.load(self._session_id)
+            workspace = open_workspace(
+                self._session_id,
+                store,
+                clock=self._clock,
+                random=self._random,
+                model_factory=self._model_factory,
+                tools=self._tools,
+                agent_tools=self._agent_tools,
+            )
         except BaseException:
             await self._release(store)
             raise
-        bus = NotificationBus(self._session_id, store, last_seq=snapshot.last_seq)
-        workspace = Workspace(
-            self._session_id,
-            store=store,
-            bus=bus,
-            clock=self._clock,
-            random=self._random,
-            ids=IdSource(self._clock, self._random),
-            model_factory=self._model_factory,
-            tools=self._tools,
-            last_arrival=snapshot.last_arrival,
-        )
-        workspace.post = PostOffice(workspace, sequences=dict(snapshot.mail_sequences))
-        store.listen(self._session_id, bus.publish, self._store_failed)
         self._open = (workspace, Intake(workspace))
-        recovery.restore(workspace, snapshot, self._agent_tools)
-        recovery.resume(workspace, snapshot)
 
     async def close(self, *, grace_seconds: float = 5.0) -> None:
         """Let the steps under way finish for so long, cancel what is left, and let go. Tasks go on at the next open."""
         if self._open is None:
             return
-        workspace, _ = self._open
-        workspace.closing = True
-        workspace.scheduler.close()
-        loops = [loop for agent in workspace.agents.values() for loop in agent.loops.values()]
-        for loop in loops:
-            loop.interrupt_wait()
-        workers = [worker for loop in loops if (worker := loop.worker) is not None]
-        if workers:
-            await asyncio.wait(workers, timeout=grace_seconds)
-        await asyncio.gather(*(agent.halt_loops() for agent in workspace.agents.values()))
-        decision = workspace.decide("shutdown")
-        for agent in workspace.agents.values():
-            for loop in agent.loops.values():
-                if loop.task.attempts:
-                    loop.running.update_task(decision, replace(loop.task, attempts=0))
-        if decision.unit:
-            decision.submit()
-        await asyncio.gather(*(agent.free() for agent in workspace.agents.values()))
-        await workspace.store.flushed()
+        (workspace, _), self._open = self._open, None
+        await close_workspace(workspace, grace_seconds=grace_seconds)
         await self._release(workspace.store)
-        workspace.store.unlisten(self._session_id)
-        workspace.release_waiters(
-            ClosedError("The session manager was closed before the task ended; it goes on later.")
-        )
-        if not workspace.bus.closed:
-            workspace.bus.close()
-        self._open = None
 
     @property
     def session_id(self) -> str:
@@ -407,17 +374,6 @@ class AsyncAgentSessionManager(SessionReader):
     async def _release(self, store: Store) -> None:
         if self._given_store is None:
             await store.close()
-
-    def _store_failed(self, failure: BaseException) -> None:
-        """Fail-stop: nothing more may happen that the store does not know of."""
-        workspace = self._workspace
-        workspace.closing = True
-        workspace.scheduler.close()
-        for agent in workspace.agents.values():
-            for loop in agent.loops.values():
-                loop.abandon()
-        workspace.release_waiters(failure)
-        workspace.bus.close(failure)
 
 
 def _check_reason(reason: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Mapping, Sequence
 
 from msgspec.structs import replace
 
@@ -20,7 +21,7 @@ MAX_ATTEMPTS = 3
 CAUSE = "recovery"
 
 
-def restore(workspace: Workspace, snapshot: SessionSnapshot, own_tools: dict[str, list[Tool]]) -> None:
+def restore(workspace: Workspace, snapshot: SessionSnapshot, own_tools: Mapping[str, Sequence[Tool]]) -> None:
     """Bring agents, queues, mail and timers back into memory. Nothing runs yet."""
     for record in snapshot.agents:
         agent = AgentSession(workspace, record, own_tools.get(record.id, ()))

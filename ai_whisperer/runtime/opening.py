@@ -1,0 +1,88 @@
+"""The life of an open session: taken up from the store, closed in peace, or stopped when the store fails."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Mapping, Sequence
+
+from msgspec.structs import replace
+
+from ai_whisperer.clock import Clock, IdSource
+from ai_whisperer.errors import ClosedError
+from ai_whisperer.models.base import ModelFactory
+from ai_whisperer.runtime import recovery
+from ai_whisperer.runtime.bus import NotificationBus
+from ai_whisperer.runtime.post_office import PostOffice
+from ai_whisperer.runtime.workspace import Workspace
+from ai_whisperer.store.base import Store
+from ai_whisperer.tools.function import Tool
+
+
+def open_workspace(
+    session_id: str,
+    store: Store,
+    *,
+    clock: Clock,
+    random: random.Random,
+    model_factory: ModelFactory,
+    tools: Sequence[Tool],
+    agent_tools: Mapping[str, Sequence[Tool]],
+) -> Workspace:
+    """Bring the session into memory and go on where it was; raises a `StoreError` if it cannot be read."""
+    snapshot = store.load(session_id)
+    bus = NotificationBus(session_id, store, last_seq=snapshot.last_seq)
+    workspace = Workspace(
+        session_id,
+        store=store,
+        bus=bus,
+        clock=clock,
+        random=random,
+        ids=IdSource(clock, random),
+        model_factory=model_factory,
+        tools=tools,
+        last_arrival=snapshot.last_arrival,
+    )
+    workspace.post = PostOffice(workspace, sequences=dict(snapshot.mail_sequences))
+    store.listen(session_id, bus.publish, lambda failure: fail_workspace(workspace, failure))
+    recovery.restore(workspace, snapshot, agent_tools)
+    recovery.resume(workspace, snapshot)
+    return workspace
+
+
+async def close_workspace(workspace: Workspace, *, grace_seconds: float) -> None:
+    """Let the steps under way finish for so long and cancel what is left. When this returns all of it is on disk.
+
+    A task that was running is not counted as begun any more: that it stopped here is no fault of its own.
+    """
+    workspace.closing = True
+    workspace.scheduler.close()
+    loops = list(workspace.running.values())
+    for loop in loops:
+        loop.interrupt_wait()
+    workers = [worker for loop in loops if (worker := loop.worker) is not None]
+    if workers:
+        await asyncio.wait(workers, timeout=grace_seconds)
+    await asyncio.gather(*(agent.halt_loops() for agent in workspace.agents.values()))
+    decision = workspace.decide("shutdown")
+    for loop in workspace.running.values():
+        if loop.task.attempts:
+            loop.running.update_task(decision, replace(loop.task, attempts=0))
+    if decision.unit:
+        decision.submit()
+    await asyncio.gather(*(agent.free() for agent in workspace.agents.values()))
+    await workspace.store.flushed()
+    workspace.store.unlisten(workspace.session_id)
+    workspace.release_waiters(ClosedError("The session was closed before the task ended; the task goes on later."))
+    if not workspace.bus.closed:
+        workspace.bus.close()
+
+
+def fail_workspace(workspace: Workspace, failure: BaseException) -> None:
+    """The store has failed: nothing more may happen that it does not know of."""
+    workspace.closing = True
+    workspace.scheduler.close()
+    for loop in workspace.running.values():
+        loop.abandon()
+    workspace.release_waiters(failure)
+    workspace.bus.close(failure)
