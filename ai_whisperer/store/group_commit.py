@@ -24,15 +24,16 @@ from ai_whisperer.store import queries, rows
 from ai_whisperer.store.base import FailureListener, Listener, Unit
 
 _MAX_ROWS_IN_GROUP = 2_000
+_QUICK_SECONDS = 0.001
 
 _Pending = tuple[Unit, "asyncio.Future[None]"]
 _Committed = Callable[[BaseException | None], None]
 
 
 class Committer(Protocol):
-    """Makes an open transaction durable and calls back on the event loop, with the error if there was one."""
+    """Makes an open transaction of so many units durable and calls back on the event loop, with the error if any."""
 
-    def commit(self, connection: apsw.Connection, done: _Committed) -> None: ...
+    def commit(self, connection: apsw.Connection, done: _Committed, *, units: int) -> None: ...
 
     def close(self) -> None: ...
 
@@ -40,30 +41,34 @@ class Committer(Protocol):
 class InlineCommitter:
     """Commits at once. For databases in memory, where nothing can block."""
 
-    def commit(self, connection: apsw.Connection, done: _Committed) -> None:
-        try:
-            connection.execute("COMMIT")
-        except apsw.Error as error:
-            done(error)
-        else:
-            done(None)
+    def commit(self, connection: apsw.Connection, done: _Committed, *, units: int) -> None:
+        del units
+        done(_commit(connection))
 
     def close(self) -> None:
         """There is nothing to let go of."""
 
 
 class ThreadCommitter:
-    """Commits on a thread of its own, so that the event loop never waits for the disk."""
+    """Commits on a thread of its own, so that the event loop does not wait for the disk.
+
+    A unit that is alone is committed in place while commits are quick: handing it over would take longer than the
+    commit does, and nobody else is there to be held up.
+    """
 
     def __init__(self) -> None:
         self._jobs: queue.SimpleQueue[tuple[apsw.Connection, _Committed, asyncio.AbstractEventLoop] | None]
         self._jobs = queue.SimpleQueue()
+        self._last_seconds = 1.0
         self._thread = threading.Thread(target=self._run, name="whisperer-commit", daemon=True)
         self._thread.start()
 
-    def commit(self, connection: apsw.Connection, done: _Committed) -> None:
-        self._jobs.put((connection, done, asyncio.get_running_loop()))
-        time.sleep(0)  # gives the interpreter lock to the thread, which would wait for it up to 5 ms
+    def commit(self, connection: apsw.Connection, done: _Committed, *, units: int) -> None:
+        if units == 1 and self._last_seconds < _QUICK_SECONDS:
+            done(self._timed_commit(connection))
+        else:
+            self._jobs.put((connection, done, asyncio.get_running_loop()))
+            time.sleep(0)  # gives the interpreter lock to the thread, which would wait for it up to 5 ms
 
     def close(self) -> None:
         self._jobs.put(None)
@@ -72,15 +77,17 @@ class ThreadCommitter:
     def _run(self) -> None:
         while (job := self._jobs.get()) is not None:
             connection, done, loop = job
-            failure: BaseException | None = None
-            try:
-                connection.execute("COMMIT")
-            except apsw.Error as error:
-                failure = error
+            failure = self._timed_commit(connection)
             try:
                 loop.call_soon_threadsafe(done, failure)
             except RuntimeError:
                 return  # the event loop was closed under us: nobody is left to tell
+
+    def _timed_commit(self, connection: apsw.Connection) -> BaseException | None:
+        begun = time.perf_counter()
+        failure = _commit(connection)
+        self._last_seconds = time.perf_counter() - begun
+        return failure
 
 
 class GroupCommitWriter:
@@ -139,7 +146,9 @@ class GroupCommitWriter:
         except apsw.Error as error:
             self._fail(error)
             return
-        self._committer.commit(self._connection, lambda failure: self._committed(written, failure))
+        self._committer.commit(
+            self._connection, lambda failure: self._committed(written, failure), units=len(self._flying)
+        )
 
     def _take_group(self) -> list[_Pending]:
         group: list[_Pending] = []
@@ -247,6 +256,14 @@ class GroupCommitWriter:
         for _, on_failure in list(self._listeners.values()):
             on_failure(self._failure)
         self._tell_flushed()
+
+
+def _commit(connection: apsw.Connection) -> BaseException | None:
+    try:
+        connection.execute("COMMIT")
+    except apsw.Error as error:
+        return error
+    return None
 
 
 def _refuse(future: asyncio.Future[None], error: WhispererError) -> None:

@@ -47,7 +47,8 @@ class _SlowCommitter:
         self._slowest = slowest
         self.crashed = False
 
-    def commit(self, connection: apsw.Connection, done: Callable[[BaseException | None], None]) -> None:
+    def commit(self, connection: apsw.Connection, done: Callable[[BaseException | None], None], *, units: int) -> None:
+        del units
         self._later(lambda: self._commit(connection, done))
 
     def close(self) -> None:

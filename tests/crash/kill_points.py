@@ -67,14 +67,16 @@ class WatchedCommitter(ThreadCommitter):
         super().__init__()
         self._switch = switch
 
-    def commit(self, connection: apsw.Connection, done: Callable[[BaseException | None], None]) -> None:
+    def commit(
+        self, connection: apsw.Connection, done: Callable[[BaseException | None], None], *, units: int
+    ) -> None:
         def committed(failure: BaseException | None) -> None:
             self._switch.reached("commit.after")
             done(failure)
             self._told(_TURNS_UNTIL_TOLD)
 
         self._switch.reached("commit.before")
-        super().commit(connection, committed)
+        super().commit(connection, committed, units=units)
 
     def _told(self, turns: int) -> None:
         if turns:
