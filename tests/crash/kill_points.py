@@ -67,9 +67,7 @@ class WatchedCommitter(ThreadCommitter):
         super().__init__()
         self._switch = switch
 
-    def commit(
-        self, connection: apsw.Connection, done: Callable[[BaseException | None], None], *, units: int
-    ) -> None:
+    def commit(self, connection: apsw.Connection, done: Callable[[BaseException | None], None], *, units: int) -> None:
         def committed(failure: BaseException | None) -> None:
             self._switch.reached("commit.after")
             done(failure)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections import defaultdict
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 from msgspec.structs import replace
@@ -82,7 +83,10 @@ def begin_before_durable(_: KillSwitch) -> None:
         return begun
 
     def slowly(original: Callable[..., None]) -> Callable[..., asyncio.TimerHandle]:
-        return lambda *commit: asyncio.get_running_loop().call_later(_SLOW_DISK_SECONDS, original, *commit)
+        def commit(*given: Any, **options: Any) -> asyncio.TimerHandle:
+            return asyncio.get_running_loop().call_later(_SLOW_DISK_SECONDS, partial(original, *given, **options))
+
+        return commit
 
     swap(AILoop, "_do_next", begin)
     swap(WatchedCommitter, "commit", slowly)

@@ -1,0 +1,191 @@
+"""Lifecycle, queue and mailbox against a small model of them, over restarts, in sequences that Hypothesis invents."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+from collections.abc import Callable, Coroutine
+from typing import Any, TypeVar
+
+import pytest
+from hypothesis import HealthCheck, Phase, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
+from msgspec.structs import replace
+
+from ai_whisperer import AsyncAgentSessionManager, Priority
+from ai_whisperer.core.queueing import WorkQueue
+from ai_whisperer.errors import StateError
+from ai_whisperer.models.base import ModelRequest
+from ai_whisperer.models.scripted import FunctionModel
+from ai_whisperer.store.sqlite import SqliteStore
+from ai_whisperer.testing.disk import SimulatedDisk
+from ai_whisperer.testing.simulation import SimulationLoop, VirtualClock
+from tests.simulation.stage import prompt_of
+
+_T = TypeVar("_T")
+
+AGENTS = ("ann", "ben")
+ALLOWED = {
+    "created": {"start", "stop"},
+    "idle": {"pause", "sleep", "stop"},
+    "paused": {"resume", "stop"},
+    "paused asleep": {"resume", "wake", "stop"},
+    "sleeping": {"pause", "sleep", "wake", "stop"},
+    "stopped": {"start"},
+}
+AFTER = {
+    "start": "idle",
+    "stop": "stopped",
+    "resume": "idle",
+    "wake": "idle",
+    "sleep": "sleeping",
+}
+
+
+class Imagined:
+    """What an agent ought to be: a state, what waits, and what was handled, in order."""
+
+    def __init__(self) -> None:
+        self.state = "created"
+        self.waiting: list[tuple[int, int, str]] = []
+        self.handled: list[str] = []
+
+    def receive(self, priority: Priority, arrival: int, text: str, *, is_mail: bool) -> None:
+        self.waiting.append((priority.rank, arrival, text))
+        if is_mail and self.state == "sleeping" and priority in (Priority.URGENT, Priority.HIGH):
+            self.state = "idle"
+        self.work()
+
+    def act(self, action: str) -> None:
+        if action == "pause":
+            self.state = "paused asleep" if self.state == "sleeping" else "paused"
+        elif action == "wake" and self.state == "paused asleep":
+            self.state = "paused"
+        elif action == "resume" and self.state == "paused asleep":
+            self.state = "sleeping"
+        else:
+            self.state = AFTER[action]
+        self.work()
+
+    def work(self) -> None:
+        if self.state == "idle":
+            self.handled += [text for *_, text in sorted(self.waiting)]
+            self.waiting.clear()
+
+
+class SessionMachine(RuleBasedStateMachine):
+    """A session on a simulated disk beside its model."""
+
+    @initialize(seed=st.integers(0, 1000))
+    def open(self, seed: int) -> None:
+        self.loop = SimulationLoop(seed)
+        self.disk = SimulatedDisk(seed)
+        self.handled: dict[str, list[str]] = {name: [] for name in AGENTS}
+        self.imagined = {name: Imagined() for name in AGENTS}
+        self.arrival = 0
+        self.store: SqliteStore
+        self.manager: AsyncAgentSessionManager
+        self.run(self.begin())
+        for name in AGENTS:
+            self.run(self.manager.create_agent(name, auto_start=False))
+
+    async def begin(self) -> None:
+        self.store = self.disk.open()
+        self.manager = AsyncAgentSessionManager(
+            store=self.store,
+            model_factory=lambda _: FunctionModel(self.say),
+            clock=VirtualClock(),
+            random=random.Random(self.arrival),
+        )
+        await self.manager.open()
+
+    def say(self, request: ModelRequest) -> str:
+        prompt = prompt_of(request)
+        text = prompt.split("Subject: ")[1].splitlines()[0] if "Subject: " in prompt else prompt
+        if not prompt.startswith("You were asleep"):
+            self.handled[request.agent_id].append(text)
+        return "done"
+
+    def run(self, work: Coroutine[Any, Any, _T]) -> _T:
+        result = self.loop.run_until_complete(work)
+        self.loop.run_until_complete(asyncio.sleep(10))
+        return result
+
+    @rule(agent=st.sampled_from(AGENTS), action=st.sampled_from(["start", "pause", "resume", "stop", "wake", "sleep"]))
+    def act(self, agent: str, action: str) -> None:
+        calls: dict[str, Callable[[str], Coroutine[Any, Any, object]]] = {
+            "start": self.manager.start_agent,
+            "pause": self.manager.pause_agent,
+            "resume": self.manager.resume_agent,
+            "stop": self.manager.stop_agent,
+            "wake": self.manager.wake_agent,
+            "sleep": lambda name: self.manager.sleep_agent(name, wake_events=["never"]),
+        }
+        call = calls[action](agent)
+        if action in ALLOWED[self.imagined[agent].state]:
+            self.run(call)
+            self.imagined[agent].act(action)
+        else:
+            with pytest.raises(StateError):
+                self.run(call)
+
+    @rule(agent=st.sampled_from(AGENTS), priority=st.sampled_from(list(Priority)))
+    def send_task(self, agent: str, priority: Priority) -> None:
+        self.arrival += 1
+        self.run(self.manager.send_task(agent, f"t{self.arrival}", priority=priority))
+        self.imagined[agent].receive(priority, self.arrival, f"t{self.arrival}", is_mail=False)
+
+    @rule(agent=st.sampled_from(AGENTS), priority=st.sampled_from(list(Priority)))
+    def send_mail(self, agent: str, priority: Priority) -> None:
+        self.arrival += 1
+        self.run(self.manager.send_mail(agent, f"m{self.arrival}", "x", priority=priority))
+        self.imagined[agent].receive(priority, self.arrival, f"m{self.arrival}", is_mail=True)
+
+    @rule()
+    def crash(self) -> None:
+        self.disk.crash()
+        self.run(self.begin())
+
+    @rule()
+    def close_and_open(self) -> None:
+        self.run(self.manager.close())
+        self.run(self.store.close())
+        self.run(self.begin())
+
+    @invariant()
+    def is_as_imagined(self) -> None:
+        for name in AGENTS:
+            status, imagined = self.manager.get_agent_status(name), self.imagined[name]
+            state = {"created": "idle", "paused asleep": "paused"}.get(imagined.state, imagined.state)
+            assert (status.state, status.started) == (state, imagined.state not in ("created", "stopped"))
+            assert self.handled[name] == imagined.handled
+            wake_ups = sum(task.kind == "wake_up" and not task.state.ended for task in self.manager.list_tasks(name))
+            assert status.queue_size == len(imagined.waiting) + wake_ups
+            unread = [mail for mail in self.manager.mailbox(name) if mail.state == "queued"]
+            assert len(unread) == status.unread_mail == sum(text[0] == "m" for *_, text in imagined.waiting)
+
+    def teardown(self) -> None:
+        if hasattr(self, "loop"):
+            self.disk.crash()
+            self.disk.close()
+            self.loop.close()
+
+
+TestSession = SessionMachine.TestCase
+TestSession.settings = settings(
+    max_examples=int(os.environ.get("WHISPERER_MACHINE_EXAMPLES", "100")),
+    stateful_step_count=40,
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
+)
+
+
+def test_a_planted_bug_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    push = WorkQueue.push
+    monkeypatch.setattr(WorkQueue, "push", lambda queue, item: push(queue, replace(item, priority=Priority.NORMAL)))
+    with pytest.raises(AssertionError):
+        run_state_machine_as_test(
+            SessionMachine, settings=settings(TestSession.settings, database=None, phases=[Phase.generate])
+        )
