@@ -148,6 +148,12 @@ class StoreFailedError(StoreError):
     code = "store_failed"
 
 
+class StoreRefusedError(StoreError):
+    """The store refused a change. Nothing of it was written, and nothing else was touched."""
+
+    code = "store_refused"
+
+
 class ModelError(WhispererError):
     """The model request failed."""
 

@@ -319,7 +319,9 @@ class AgentSession:
 
     def _take(self) -> Work | None:
         room = len(self.loops) < self.record.definition.limits.max_concurrent_tasks
-        if not room or self._halting or self.workspace.closing or not lifecycle.takes_work(self.record):
+        if not room or self._halting or self.workspace.closing or self.workspace.on_probation:
+            return None
+        if not lifecycle.takes_work(self.record):
             return None
         return self.queue.take()
 

@@ -89,7 +89,9 @@ class AILoop:
 
     def take_up(self) -> None:
         """Go on after having been held up; nothing happens if the worker still works or the agent may not step."""
-        if self.worker is None and self._agent.may_step and not self.task.state.ended and not self._dooms:
+        if self.worker is not None or self._dooms or self.task.state.ended or self._agent.workspace.on_probation:
+            return
+        if self._agent.may_step:
             self.begin(self._decide())
 
     def spare(self) -> None:

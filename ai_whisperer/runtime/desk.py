@@ -84,5 +84,5 @@ class AgentDesk:
 
     @property
     def _mail_id(self) -> str:
-        """The same step sends the same mail: its id is the step's."""
-        return f"m-{self._step.id}"
+        """The same step sends the same mail. Callers cannot give ids with this sign, so that the two never meet."""
+        return f"{self._step.id}~mail"

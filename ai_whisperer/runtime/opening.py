@@ -44,7 +44,8 @@ def open_workspace(
         last_arrival=snapshot.last_arrival,
     )
     workspace.post = PostOffice(workspace, sequences=dict(snapshot.mail_sequences))
-    store.listen(session_id, bus.publish, lambda failure: fail_workspace(workspace, failure))
+    workspace.on_refused = lambda failure: fail_workspace(workspace, failure)
+    store.listen(session_id, bus.publish, workspace.on_refused)
     recovery.restore(workspace, snapshot, agent_tools)
     recovery.resume(workspace, snapshot)
     return workspace
@@ -79,7 +80,7 @@ async def close_workspace(workspace: Workspace, *, grace_seconds: float) -> None
 
 
 def fail_workspace(workspace: Workspace, failure: BaseException) -> None:
-    """The store has failed: nothing more may happen that it does not know of."""
+    """The store has failed, or refused what memory already holds: nothing more may happen that it does not know of."""
     workspace.closing = True
     workspace.scheduler.close()
     for loop in workspace.running.values():

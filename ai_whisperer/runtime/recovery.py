@@ -18,6 +18,8 @@ from ai_whisperer.tools.function import Tool
 MAX_ATTEMPTS = 3
 """So many times a task may be running when the process dies before it is set aside."""
 
+_LONGEST_PROBATION_SECONDS = 60.0
+
 CAUSE = "recovery"
 
 
@@ -48,14 +50,16 @@ def resume(workspace: Workspace, snapshot: SessionSnapshot) -> None:
     """Go on: interrupted tasks at their next step, due timers at once, waiting work in its order.
 
     A task is counted as begun before it runs. One that was running at each of the last deaths of the process may be
-    what kills it: at its last try it runs while no other such suspect does, so that the innocent are not counted
-    out together with the guilty.
+    what kills it: at its last try it runs alone, and all else waits until it has shown itself harmless, so that the
+    innocent are not counted out together with the guilty. All else waits for a minute at most.
     """
     for timer in snapshot.timers:
         workspace.agents[timer.agent_id].arm(timer)
     suspects: deque[tuple[AgentSession, AILoop]] = deque()
+    others: list[tuple[AgentSession, AILoop]] = []
     # Listed beforehand: the first that goes on may send mail which starts a loop of another agent.
     interrupted = [(agent, loop) for agent in workspace.agents.values() for loop in agent.loops.values()]
+    workspace.on_probation = any(loop.task.attempts == MAX_ATTEMPTS - 1 for _, loop in interrupted)
     for agent, loop in interrupted:
         if loop.task.attempts >= MAX_ATTEMPTS:
             _set_aside(workspace, loop)
@@ -64,26 +68,54 @@ def resume(workspace: Workspace, snapshot: SessionSnapshot) -> None:
         elif loop.task.attempts == MAX_ATTEMPTS - 1:
             suspects.append((agent, loop))
         else:
-            _begin_again(workspace, loop)
-    for agent in workspace.agents.values():
-        agent.dispatch()
-    _Probation(workspace, suspects).go_on()
+            others.append((agent, loop))
+    _Probation(workspace, suspects, others).go_on()
 
 
 class _Probation:
-    """Lets suspects run one after the other, each until it has finished a step or cannot."""
+    """Lets suspects run one after the other, each until it has shown itself harmless or cannot run; then all else.
 
-    def __init__(self, workspace: Workspace, suspects: deque[tuple[AgentSession, AILoop]]) -> None:
+    When the suspects take too long, all else goes on beside them.
+    """
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        suspects: deque[tuple[AgentSession, AILoop]],
+        others: list[tuple[AgentSession, AILoop]],
+    ) -> None:
         self._workspace = workspace
         self._suspects = suspects
+        self._others = others
+        if suspects:
+            workspace.scheduler.at(workspace.clock.now() + _LONGEST_PROBATION_SECONDS, CAUSE, self._release_others)
 
     def go_on(self) -> None:
         while self._suspects:
             agent, loop = self._suspects.popleft()
-            if agent.may_step and loop.task.id in agent.loops and loop.worker is None:
+            if _can_begin(agent, loop):
                 loop.running.on_settled = self.go_on
                 _begin_again(self._workspace, loop)
                 return
+        self._workspace.scheduler.cancel(CAUSE)
+        self._release_others()
+
+    def _release_others(self) -> None:
+        self._workspace.on_probation = False
+        others, self._others = self._others, []
+        for agent, loop in others:
+            if _can_begin(agent, loop):
+                _begin_again(self._workspace, loop)
+        suspects = {loop.task.id for _, loop in self._suspects}
+        for agent in self._workspace.agents.values():
+            for loop in list(agent.loops.values()):
+                if loop.task.id not in suspects:
+                    loop.take_up()
+            agent.dispatch()
+
+
+def _can_begin(agent: AgentSession, loop: AILoop) -> bool:
+    return agent.may_step and loop.task.id in agent.loops and loop.worker is None
 
 
 def _begin_again(workspace: Workspace, loop: AILoop) -> None:

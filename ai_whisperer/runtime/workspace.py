@@ -13,7 +13,7 @@ from ai_whisperer.models.base import ModelFactory
 from ai_whisperer.records import TaskRecord
 from ai_whisperer.runtime.bus import NotificationBus
 from ai_whisperer.runtime.scheduler import Scheduler
-from ai_whisperer.store.base import Store, Unit
+from ai_whisperer.store.base import FailureListener, Store, Unit
 from ai_whisperer.tools.function import Tool
 from ai_whisperer.tools.registry import ToolRegistry
 
@@ -36,7 +36,7 @@ class Decision:
         self._workspace = workspace
         self._follow_ups: list[Callable[[], None]] = []
         self._ended: list[TaskRecord] = []
-        self.unit = Unit()
+        self.unit = Unit(workspace.on_refused)
         self.cause = cause
         self.at = workspace.clock.now()
 
@@ -94,6 +94,8 @@ class Workspace:
         self.agents = {}
         self.running = {}
         self.closing = False
+        self.on_refused: FailureListener | None = None
+        self.on_probation = False  # a suspect runs alone: see recovery
         self._arrival = last_arrival
         self._waiters: dict[str, list[asyncio.Future[TaskRecord]]] = {}
         self._registries: dict[tuple[str, ...] | None, ToolRegistry] = {}

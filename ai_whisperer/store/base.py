@@ -24,15 +24,21 @@ Note = tuple[str, str, str, float, dict[str, Any]]
 """A notification without its number: session, name, cause, time, params."""
 
 
+Listener = Callable[[Sequence[Notification]], None]
+FailureListener = Callable[[BaseException], None]
+
+
 class Unit:
     """Changes and the notifications that tell of them, written in one transaction or not at all.
 
     Notifications get their numbers when the unit is committed, in the order of the commits.
     """
 
-    __slots__ = ("notes", "writes")
+    __slots__ = ("notes", "on_refused", "writes")
 
-    def __init__(self) -> None:
+    def __init__(self, on_refused: FailureListener | None = None) -> None:
+        """`on_refused` is called if the store refuses this unit, for whoever does not wait for it."""
+        self.on_refused = on_refused
         self.writes: list[Write] = []
         self.notes: list[Note] = []
 
@@ -91,10 +97,6 @@ class AgentUsage(Record, frozen=True, kw_only=True):
 
     tasks: int = 0
     usage: Usage = Usage()
-
-
-Listener = Callable[[Sequence[Notification]], None]
-FailureListener = Callable[[BaseException], None]
 
 
 class Store(Protocol):

@@ -18,7 +18,7 @@ from typing import Protocol
 
 import apsw
 
-from ai_whisperer.errors import StoreError, StoreFailedError, StoreFullError, WhispererError
+from ai_whisperer.errors import StoreError, StoreFailedError, StoreFullError, StoreRefusedError, WhispererError
 from ai_whisperer.records import Notification
 from ai_whisperer.store import queries, rows
 from ai_whisperer.store.base import FailureListener, Listener, Unit
@@ -186,7 +186,10 @@ class GroupCommitWriter:
                 self._connection.execute("ROLLBACK TO unit")
                 self._last_seq = before
                 del self._numbered[numbered:]
-                _refuse(future, StoreError(f"The store refused the change: {error}. Nothing of it was written."))
+                refusal = StoreRefusedError(f"The store refused the change: {error}. Nothing of it was written.")
+                _refuse(future, refusal)
+                if unit.on_refused is not None:
+                    unit.on_refused(refusal)
             else:
                 written.append((unit, future))
             self._connection.execute("RELEASE unit")

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from ai_whisperer.errors import StoreError
+from ai_whisperer.errors import StoreRefusedError
 from ai_whisperer.records import (
     Answer,
     ChannelResponse,
@@ -166,7 +166,7 @@ def test_a_refused_unit_fails_alone_and_leaves_no_number_behind(run: Run) -> Non
             store.submit(unit_with(task("t4"), note="third")),
             return_exceptions=True,
         )
-        assert [type(result) for result in results] == [type(None), StoreError, type(None)]
+        assert [type(result) for result in results] == [type(None), StoreRefusedError, type(None)]
         names = [(note.seq, note.name) for note in store.notifications("s", after=0, limit=9)]
         assert names == [(1, "first"), (2, "second"), (3, "third")]
         assert store.task("s", "t3") is None

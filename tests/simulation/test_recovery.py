@@ -9,7 +9,8 @@ import apsw
 import pytest
 
 from ai_whisperer import AgentState, AsyncAgentSessionManager, TaskState, tool
-from ai_whisperer.errors import ClosedError, ModelRateLimitError, StoreFailedError
+from ai_whisperer.clock import IdSource
+from ai_whisperer.errors import ClosedError, ModelRateLimitError, StoreFailedError, StoreRefusedError
 from ai_whisperer.models.base import ModelRequest
 from ai_whisperer.records import Answer, MailState, StepState
 from ai_whisperer.store.group_commit import InlineCommitter
@@ -280,3 +281,19 @@ def test_when_the_store_fails_everything_stops_and_everyone_is_told(tmp_path: Pa
         store.abandon()
 
     simulate(run())
+
+
+def test_when_the_store_refuses_what_memory_already_holds_the_session_stops(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        await manager.create_agent("alice")
+        waiting = asyncio.ensure_future(manager.run_task("alice", "go"))
+        await asyncio.sleep(1)
+        monkeypatch.setattr(IdSource, "new", lambda _: "always the same")
+        await manager.send_mail("alice", "s", "b")
+        with pytest.raises(StoreRefusedError):
+            await manager.send_mail("alice", "s", "b")
+        with pytest.raises(StoreRefusedError):
+            await waiting
+        assert isinstance(manager.failure, StoreRefusedError)
+
+    play(scenario, latency_seconds=10)
