@@ -286,12 +286,13 @@ def test_when_the_store_fails_everything_stops_and_everyone_is_told(tmp_path: Pa
 def test_when_the_store_refuses_what_memory_already_holds_the_session_stops(monkeypatch: pytest.MonkeyPatch) -> None:
     async def scenario(manager: AsyncAgentSessionManager) -> None:
         await manager.create_agent("alice")
+        await manager.create_agent("bob", auto_start=False)
         waiting = asyncio.ensure_future(manager.run_task("alice", "go"))
         await asyncio.sleep(1)
         monkeypatch.setattr(IdSource, "new", lambda _: "always the same")
         await manager.send_mail("alice", "s", "b")
         with pytest.raises(StoreRefusedError):
-            await manager.send_mail("alice", "s", "b")
+            await manager.send_mail("bob", "s", "b")
         with pytest.raises(StoreRefusedError):
             await waiting
         assert isinstance(manager.failure, StoreRefusedError)
