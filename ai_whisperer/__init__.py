@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from ai_whisperer.runtime.agent_session import AgentSession
     from ai_whisperer.runtime.manager import AsyncAgentSessionManager
     from ai_whisperer.runtime.status import AgentStatus
+    from ai_whisperer.templates.parsing import load_template
     from ai_whisperer.tools.function import ToolContext, tool
 
 __version__ = "0.1.0"
@@ -43,6 +44,7 @@ _HOMES = {
     "TaskState": "records",
     "ToolContext": "tools.function",
     "WhispererError": "errors",
+    "load_template": "templates.parsing",
     "tool": "tools.function",
 }
 
@@ -61,6 +63,7 @@ __all__ = [
     "TaskState",
     "ToolContext",
     "WhispererError",
+    "load_template",
     "tool",
 ]
 

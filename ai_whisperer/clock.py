@@ -20,8 +20,14 @@ class SystemClock:
         return time.time()
 
 
-class IdSource:
-    """Makes ids that sort by the time they were made and do not meet: milliseconds, then 52 bits of chance."""
+class IdSource(Protocol):
+    """Makes ids for tasks and mails. No two may be alike."""
+
+    def new(self) -> str: ...
+
+
+class TimedIds:
+    """Ids that sort by the time they were made and do not meet: milliseconds, then 52 bits of chance."""
 
     def __init__(self, clock: Clock, random: random.Random) -> None:
         self._clock = clock

@@ -269,15 +269,17 @@ class TaskRecord(Record, frozen=True, kw_only=True):
 class StepRecord(Record, frozen=True, kw_only=True):
     """One model request or one tool call of a task: the unit of the journal.
 
-    A failed attempt leaves its error, the number of attempts and the time of the next one in `error`, `attempt` and
-    `retry_at`; the step is repeated under the same id.
+    `attempt` counts the starts, `failures` those attempts that failed by themselves. A failed attempt leaves its error
+    and the time of the next one in `error` and `retry_at`; the step is repeated under the same id.
     """
 
+    session_id: str
     task_id: str
     number: int
     kind: StepKind
     state: StepState
     attempt: int = 1
+    failures: int = 0
     call: ToolCall | None = None
     answer: Answer | None = None
     result: ToolResult | None = None

@@ -143,7 +143,7 @@ def _committed_by_ours(copy: Path) -> set[str]:
     async def read() -> set[str]:
         store = SqliteStore.open(copy)
         try:
-            steps = [step for task_id in TASKS for step in store.steps(task_id)]
+            steps = [step for task_id in TASKS for step in store.steps("default", task_id)]
             return {step.id for step in steps if step.state is StepState.DONE}
         finally:
             await store.close()

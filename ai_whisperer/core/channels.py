@@ -21,6 +21,7 @@ from typing import Any
 
 import msgspec
 
+from ai_whisperer.core.text import mended
 from ai_whisperer.errors import StateError
 from ai_whisperer.records import ChannelResponse, Record
 
@@ -195,7 +196,7 @@ def _json_form(text: str) -> _JsonForm | None:
 def _text_of(value: Any) -> str:
     if value is None:
         return ""
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, allow_nan=False)
+    return mended(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, allow_nan=False))
 
 
 def _asks_to_continue(value: Any) -> bool:

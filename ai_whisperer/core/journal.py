@@ -28,8 +28,8 @@ from ai_whisperer.records import (
 )
 
 OUTCOME_UNKNOWN = (
-    "Outcome unknown: the process ended while this call was under way. It may have taken effect or not, and it was "
-    "not repeated. Find out before you call it again."
+    "Outcome unknown: this call was cut off while it was under way, for the process ended or the task was stopped. It "
+    "may have taken effect or not, and it was not repeated. Find out before you call it again."
 )
 _NO_RESULT = "No result: the task ended before this call did."
 _COMMENTARY_CHARACTERS = 500
@@ -89,12 +89,12 @@ def next_action(steps: Sequence[StepRecord], *, max_steps: int) -> Next:
     if not asked.answer.tool_calls:
         return _ending(steps, asked.answer)
     pending = _pending_calls(steps, asked, asked.answer)
-    if pending:
+    wanted = asked.number + len(asked.answer.tool_calls) + (0 if pending else 1)
+    if pending and wanted <= max_steps:
         return CallTools(calls=pending)
-    if len(steps) >= max_steps:
+    if wanted > max_steps:
         error = StepLimitError(
-            f"The task used up its {max_steps} steps without a final answer. "
-            "Raise max_steps_per_task or split the task."
+            f"The task wants step {wanted} and may have {max_steps}. Raise max_steps_per_task or split the task."
         )
         return Fail(failure=Failure(code=error.code, message=error.message))
     return RequestModel(number=steps[-1].number + 1)

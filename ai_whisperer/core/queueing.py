@@ -5,24 +5,33 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterator
 
-from ai_whisperer.records import MailRecord, TaskRecord
+from ai_whisperer.records import MailRecord, Priority, TaskRecord
 
 Work = TaskRecord | MailRecord
 """What waits in a queue: a task, or a mail that becomes a task when its turn comes."""
 
-_Key = tuple[int, int, str]
+_Name = tuple[str, str]
+_Key = tuple[int, int, _Name]
+_Sender = tuple[str, Priority]
+
+_TASK, _MAIL = "task", "mail"
 
 
 class WorkQueue:
-    """An agent's waiting work. Taking an item makes its thread busy until the thread is released."""
+    """An agent's waiting work. Taking an item makes its thread busy until the thread is released.
 
-    __slots__ = ("_busy", "_heap", "_items", "_parked")
+    Work of a busy thread is passed by work of others, except by mail of the same sender and priority as a mail that
+    waits there: one sender's mails never overtake.
+    """
+
+    __slots__ = ("_busy", "_heap", "_held", "_items", "_parked")
 
     def __init__(self) -> None:
         self._heap: list[_Key] = []
-        self._items: dict[str, Work] = {}
+        self._items: dict[_Name, Work] = {}
         self._busy: set[str] | None = None
         self._parked: dict[str, list[_Key]] | None = None
+        self._held: dict[_Sender, str] | None = None
 
     def __len__(self) -> int:
         return len(self._items)
@@ -31,18 +40,21 @@ class WorkQueue:
         """The waiting items in no order."""
         return iter(self._items.values())
 
-    def __contains__(self, item_id: object) -> bool:
-        return item_id in self._items
-
     def push(self, item: Work) -> None:
-        if item.id in self._items:
+        name = _name(item)
+        if name in self._items:
             raise ValueError(f"{item.id} is already in the queue")
-        self._items[item.id] = item
-        heapq.heappush(self._heap, (item.priority.rank, item.arrival, item.id))
+        self._items[name] = item
+        heapq.heappush(self._heap, (item.priority.rank, item.arrival, name))
 
-    def remove(self, item_id: str) -> Work | None:
-        """Take an item out of its turn; None if it does not wait here."""
-        return self._items.pop(item_id, None)
+    def remove_task(self, task_id: str) -> TaskRecord | None:
+        """Take a task out of its turn; None if it does not wait here."""
+        item = self._items.pop((_TASK, task_id), None)
+        return item if isinstance(item, TaskRecord) else None
+
+    def remove_mail(self, mail_id: str) -> None:
+        """Take a mail out of its turn, if it waits here."""
+        self._items.pop((_MAIL, mail_id), None)
 
     def occupy(self, thread_id: str) -> None:
         """Mark a thread busy whose loop goes on from before, without taking an item."""
@@ -50,31 +62,58 @@ class WorkQueue:
             self._busy = set()
         self._busy.add(thread_id)
 
+    def has_free(self) -> bool:
+        """Whether `take` would return an item."""
+        return self._first() is not None
+
     def take(self) -> Work | None:
         """Return the first item whose thread is free and make that thread busy; None if there is none."""
-        while self._heap:
-            key = heapq.heappop(self._heap)
-            item = self._items.get(key[2])
-            if item is None or item.arrival != key[1]:
-                continue
-            if self._busy and item.thread_id in self._busy:
-                if self._parked is None:
-                    self._parked = {}
-                self._parked.setdefault(item.thread_id, []).append(key)
-                continue
-            del self._items[key[2]]
+        item = self._first()
+        if item is not None:
+            heapq.heappop(self._heap)
+            del self._items[_name(item)]
             self.occupy(item.thread_id)
-            return item
-        return None
+        return item
 
     def release(self, thread_id: str) -> None:
-        """The loop of this thread ended: the next item of the thread may be taken."""
+        """The loop of this thread ended: what waited for it may be taken."""
         if self._busy is not None:
             self._busy.discard(thread_id)
         if self._parked is not None:
             for key in self._parked.pop(thread_id, ()):
                 heapq.heappush(self._heap, key)
+        if self._held:
+            self._held = {sender: thread for sender, thread in self._held.items() if thread != thread_id}
 
-    def in_order(self) -> list[Work]:
-        """The waiting items in the order of priority and arrival."""
-        return sorted(self._items.values(), key=lambda item: (item.priority.rank, item.arrival))
+    def _first(self) -> Work | None:
+        """Bring the first item that is free to the top of the heap, parking those that are not."""
+        while self._heap:
+            key = self._heap[0]
+            item = self._items.get(key[2])
+            if item is not None and item.arrival == key[1]:
+                thread_id = self._thread_in_the_way(item)
+                if thread_id is None:
+                    return item
+                self._park(thread_id, item, key)
+            heapq.heappop(self._heap)
+        return None
+
+    def _thread_in_the_way(self, item: Work) -> str | None:
+        if self._busy and item.thread_id in self._busy:
+            return item.thread_id
+        if self._held and isinstance(item, MailRecord):
+            return self._held.get((item.sender, item.priority))
+        return None
+
+    def _park(self, thread_id: str, item: Work, key: _Key) -> None:
+        if self._parked is None:
+            self._parked = {}
+        self._parked.setdefault(thread_id, []).append(key)
+        if isinstance(item, MailRecord):
+            if self._held is None:
+                self._held = {}
+            self._held.setdefault((item.sender, item.priority), thread_id)
+
+
+def _name(item: Work) -> _Name:
+    return (_MAIL if isinstance(item, MailRecord) else _TASK, item.id)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ai_whisperer.core.text import check_text
 from ai_whisperer.errors import InvalidInputError
 from ai_whisperer.records import SleepPlan
@@ -11,7 +13,7 @@ _LONGEST_EVENT_NAME = 200
 
 
 def sleep_plan(
-    now: float, *, duration_seconds: float | None, until: float | None, wake_events: tuple[str, ...]
+    now: float, *, duration_seconds: float | None, until: float | None, wake_events: Sequence[str]
 ) -> SleepPlan:
     """The plan that these make, whichever comes first; raises `InvalidInputError` if the agent would never wake."""
     if duration_seconds is not None:
@@ -22,8 +24,10 @@ def sleep_plan(
         until = min(now + duration_seconds, until) if until is not None else now + duration_seconds
     if until is not None and not now - 1 <= until <= now + _LONGEST_SLEEP_SECONDS:
         raise InvalidInputError(f"until must be a time to come, in seconds since the epoch, not {until}.")
+    if isinstance(wake_events, str):
+        raise InvalidInputError(f"wake_events must be a list of names, not the text '{wake_events[:50]}'.")
     for event in wake_events:
         check_text("wake event", event, max_bytes=_LONGEST_EVENT_NAME)
     if until is None and not wake_events:
         raise InvalidInputError("Give a duration, a time or at least one wake event, or the agent would never wake.")
-    return SleepPlan(until=until, wake_events=wake_events)
+    return SleepPlan(until=until, wake_events=tuple(wake_events))

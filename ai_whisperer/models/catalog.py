@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import difflib
+from collections.abc import AsyncIterator
+from importlib import import_module
 from pathlib import Path
 
 from ai_whisperer.errors import ModelNameError
-from ai_whisperer.models.base import Model
+from ai_whisperer.models.base import Model, ModelRequest, StreamEvent
 
 SCRIPTED = "scripted"
 
@@ -50,26 +53,42 @@ PREFIXES = (
     "xai",
     "zai",
 )
-"""The providers of language models that are known by name here; the provider library may know more."""
+"""The providers of language models, as the provider library names them."""
+
+
+class ProviderModel:
+    """A model of a provider. The provider library, which takes a second to load, is loaded beside the event loop."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self._model: Model | None = None
+
+    async def stream(self, request: ModelRequest) -> AsyncIterator[StreamEvent]:
+        if self._model is None:
+            library = await asyncio.to_thread(import_module, "ai_whisperer.models.pydantic_ai")
+            self._model = library.PydanticAIModel(self.name)
+        async for event in self._model.stream(request):
+            yield event
+
+    async def close(self) -> None:
+        if self._model is not None:
+            await self._model.close()
 
 
 def resolve(name: str) -> Model:
     """Make the model of that name; raises `ModelNameError` for a name that means none.
 
-    The forms are `scripted`, `scripted:PATH` and `PREFIX:NAME`. The provider library is loaded only for the last.
+    The forms are `scripted`, `scripted:PATH` and `PREFIX:NAME`. That a provider's package is missing, or the key, is
+    told by the first request.
     """
     prefix, _, rest = name.partition(":")
     if name == SCRIPTED or (prefix == SCRIPTED and rest):
         from ai_whisperer.models.scripted import ScriptedModel
 
         return ScriptedModel.from_file(Path(rest)) if rest else ScriptedModel()
-    if not prefix or not rest:
+    if prefix not in PREFIXES or not rest:
         raise _unknown(name)
-    from ai_whisperer.models.pydantic_ai import PydanticAIModel, knows_provider
-
-    if not knows_provider(prefix):
-        raise _unknown(name)
-    return PydanticAIModel(name)
+    return ProviderModel(name)
 
 
 def _unknown(name: str) -> ModelNameError:

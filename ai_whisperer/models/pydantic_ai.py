@@ -78,10 +78,10 @@ class PydanticAIModel:
         self.name = name
         self.prefix = name.partition(":")[0]
         self._model: LibraryModel | None = None
-        if not knows_provider(self.prefix):
-            raise ModelNameError(f"{self.prefix!r} is not a provider that is known here.")
         try:
             infer_provider_class(self.prefix)
+        except ValueError as error:
+            raise ModelNameError(f"{self.prefix!r} is not a provider that is known here.") from error
         except ImportError as error:
             raise ModelNameError(f"{name} needs a package that is not installed. {error}.") from error
 
@@ -178,17 +178,6 @@ class PydanticAIModel:
             model=response.model_name or self.name,
             provider=_RESPONSE.dump_json(kept, exclude={"usage"}, exclude_none=True).decode(),
         )
-
-
-def knows_provider(prefix: str) -> bool:
-    """Whether pydantic-ai has a provider of that prefix, installed or not."""
-    try:
-        infer_provider_class(prefix)
-    except ImportError:
-        return True
-    except ValueError:
-        return False
-    return True
 
 
 def _provider(prefix: str) -> Provider[Any]:

@@ -11,6 +11,7 @@ import json
 import os
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -115,7 +116,7 @@ class ScriptedModel:
         """
         file = Path(path)
         try:
-            return cls(_read_rules(file), sleep=sleep)
+            return cls(_rules_of(file), sleep=sleep)
         except DefinitionError as error:
             raise DefinitionError(f"{file}: {error.message}") from error
 
@@ -335,18 +336,26 @@ def _ending(answer: Answer) -> list[StreamEvent]:
     return [*calls, finished]
 
 
-def _read_rules(file: Path) -> list[Rule]:
+def _rules_of(file: Path) -> tuple[Rule, ...]:
+    """The rules in the file. Many agents may play one file: it is read again only when it has changed."""
+    try:
+        return _read_rules(file, file.stat().st_mtime_ns)
+    except OSError as error:
+        raise DefinitionError(f"cannot be read: {error.strerror}") from error
+
+
+@lru_cache(maxsize=64)
+def _read_rules(file: Path, changed_at: int) -> tuple[Rule, ...]:
+    del changed_at
     is_json = file.suffix.lower() == ".json"
     try:
         text = file.read_text(encoding="utf-8")
         content = json.loads(text) if is_json else yaml.safe_load(text)
-    except OSError as error:
-        raise DefinitionError(f"cannot be read: {error.strerror}") from error
     except (ValueError, yaml.YAMLError, RecursionError) as error:
         raise DefinitionError(f"not valid {'JSON' if is_json else 'YAML'}: {error}") from error
     if not isinstance(content, dict) or content.keys() != {"rules"} or not isinstance(content["rules"], list):
         raise DefinitionError("expected one field, `rules`, with a list of rules")
-    return [_checked(number, rule) for number, rule in enumerate(content["rules"], start=1)]
+    return tuple(_checked(number, rule) for number, rule in enumerate(content["rules"], start=1))
 
 
 def _checked(number: int, rule: object) -> Rule:

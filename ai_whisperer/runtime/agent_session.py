@@ -7,9 +7,10 @@ from collections.abc import Iterable
 
 from msgspec.structs import replace
 
-from ai_whisperer.core import lifecycle, mailbox
+from ai_whisperer.core import lifecycle
 from ai_whisperer.core.lifecycle import Action
 from ai_whisperer.core.queueing import Work, WorkQueue
+from ai_whisperer.core.tasks import task_for_mail, wake_up
 from ai_whisperer.errors import QueueFullError, StateError
 from ai_whisperer.models.base import Model
 from ai_whisperer.records import (
@@ -19,8 +20,8 @@ from ai_whisperer.records import (
     Priority,
     SleepPlan,
     StepKind,
+    StepRecord,
     StepState,
-    TaskKind,
     TaskRecord,
     TaskState,
     TimerKind,
@@ -49,7 +50,18 @@ _ANNOUNCED = {
 class AgentSession:
     """An agent in memory: a few kilobytes, and no asyncio task unless a loop runs."""
 
-    __slots__ = ("_halting", "_model", "_own_tools", "_registry", "loops", "queue", "record", "used", "workspace")
+    __slots__ = (
+        "_dispatching",
+        "_halting",
+        "_model",
+        "_own_tools",
+        "_registry",
+        "loops",
+        "queue",
+        "record",
+        "used",
+        "workspace",
+    )
 
     def __init__(self, workspace: Workspace, record: AgentRecord, own_tools: Iterable[Tool] = ()) -> None:
         self.workspace = workspace
@@ -61,6 +73,7 @@ class AgentSession:
         self._registry: ToolRegistry | None = None
         self._model: Model | None = None
         self._halting = False
+        self._dispatching = False
 
     @property
     def agent_id(self) -> str:
@@ -110,17 +123,20 @@ class AgentSession:
         A sleeper is woken by high or urgent mail, and by any mail if `mail_received` is among its wake events.
         """
         self.queue.push(mail)
-        sleep = self.record.sleep
-        if sleep is not None and self.record.state is not AgentState.PAUSED:
-            important = mail.priority in (Priority.URGENT, Priority.HIGH)
-            if important or MAIL_RECEIVED in sleep.wake_events:
-                self._transition(decision, Action.WAKE, reason=f"mail {mail.id} from {mail.sender}")
+        if self.record.state is not AgentState.PAUSED:
+            self._wake_for_mail(decision, [mail])
         decision.then(self.dispatch)
 
     def dispatch(self) -> None:
         """Begin as much of the waiting work as may run now."""
-        while (item := self._take()) is not None:
-            self._begin(item)
+        if self._dispatching:
+            return  # a task that ended as soon as it began: the loop below goes on
+        self._dispatching = True
+        try:
+            while self._may_take() and (item := self.queue.take()) is not None:
+                self._begin(item)
+        finally:
+            self._dispatching = False
 
     def check_startable(self) -> None:
         """Raise `StateError` if the agent cannot be started now."""
@@ -148,6 +164,7 @@ class AgentSession:
         self._transition(decision, Action.RESUME)
         if self.loops:
             self._transition(decision, Action.WORK)
+        self._wake_for_mail(decision, self.queue)
         decision.then(self.take_up_loops)
         decision.then(self.dispatch)
 
@@ -155,11 +172,6 @@ class AgentSession:
         """Sleep as planned, as soon as no loop runs any more."""
         self._check_not_halting()
         self._transition(decision, Action.SLEEP, plan=plan, reason=reason)
-        if self.record.state is not AgentState.SLEEPING:
-            decision.tell(
-                "agent.sleep_planned",
-                {"agentId": self.agent_id, "sleepingUntil": plan.until, "wakeEvents": list(plan.wake_events)},
-            )
         if plan.until is not None:
             timer = TimerRecord(
                 session_id=self.workspace.session_id,
@@ -175,21 +187,15 @@ class AgentSession:
         """End the sleep and tell the agent why."""
         self._check_not_halting()
         self._transition(decision, Action.WAKE, reason=reason)
-        task_id = self.workspace.ids.new()
-        self.accept_task(
-            decision,
-            TaskRecord(
-                session_id=self.workspace.session_id,
-                id=task_id,
-                agent_id=self.agent_id,
-                thread_id=task_id,
-                kind=TaskKind.WAKE,
-                prompt=f"You were asleep and have been woken. Reason: {reason}",
-                arrival=self.workspace.next_arrival(),
-                cause=decision.cause,
-                created_at=decision.at,
-            ),
+        task = wake_up(
+            self.record,
+            reason,
+            task_id=self.workspace.ids.new(),
+            arrival=self.workspace.next_arrival(),
+            cause=decision.cause,
+            now=decision.at,
         )
+        self.accept_task(decision, task)
 
     def arm(self, timer: TimerRecord) -> None:
         """Have the timer fire when it is due, at once if it is past."""
@@ -204,7 +210,7 @@ class AgentSession:
             await self.halt_loops()
         except asyncio.CancelledError:
             self._halting = False
-            self.take_up_loops()  # whoever wanted the stop gave up waiting for it: it did not happen
+            self._go_on_after_all(cause)
             raise
         decision = self.workspace.decide(cause)
         for loop in list(self.loops.values()):
@@ -219,11 +225,11 @@ class AgentSession:
 
     async def cancel_task(self, task_id: str, cause: str, reason: str) -> None:
         """Cancel a task that waits or runs, unless it ends first. Then its tools are gone and its end is durable."""
-        waiting = self.queue.remove(task_id)
-        if isinstance(waiting, TaskRecord):
+        waiting = self.queue.remove_task(task_id)
+        if waiting is not None:
             decision = self.workspace.decide(cause)
-            RunningTask(self, waiting, []).end_cancelled(decision, reason)
-            await asyncio.shield(decision.submit())
+            RunningTask(self, waiting, self._journal_of(waiting)).end_cancelled(decision, reason)
+            await decision.commit()
             return
         loop = self.loops.get(task_id)
         if loop is None:
@@ -235,13 +241,12 @@ class AgentSession:
             loop.spare()
             raise
         if task_id not in self.loops:
+            await self.workspace.store.flushed()
             return
         decision = self.workspace.decide(cause)
         loop.running.cancel(decision, reason)
-        if not self.loops and self.record.state is AgentState.ACTIVE:
-            self._transition(decision, Action.REST)
-        decision.then(self.dispatch)
-        await asyncio.shield(decision.submit())
+        self._rest_or_go_on(decision)
+        await decision.commit()
 
     async def halt_loops(self) -> None:
         """Cancel the workers of all loops and return when they have ended, with their tools."""
@@ -263,9 +268,9 @@ class AgentSession:
     def requeue(self, decision: Decision, task: TaskRecord) -> TaskRecord:
         """Make an ended task a queued one again: a request that failed may be asked anew. See `take_back`."""
         self.workspace.post.reclaim(decision, task)
-        for step in self.workspace.store.steps(task.id):
+        for step in self.workspace.store.steps(task.session_id, task.id):
             if step.kind is StepKind.MODEL and step.state is StepState.FAILED:
-                decision.unit.put_step(replace(step, state=StepState.STARTED, attempt=0, error=None, finished_at=None))
+                decision.unit.put_step(replace(step, state=StepState.STARTED, failures=0, error=None, finished_at=None))
         queued = replace(task, state=TaskState.QUEUED, attempts=0, error=None, finished_at=None)
         decision.unit.update_task(queued)
         decision.tell("async.task.queued", queued_of(queued))
@@ -299,12 +304,7 @@ class AgentSession:
     def loop_ended(self, decision: Decision, task: TaskRecord) -> None:
         """A task has ended: begin the next one when that is submitted, or come to rest."""
         self.remove_loop(task)
-        following = self._take()
-        if following is not None:
-            decision.then(lambda: self._begin(following))
-            decision.then(self.dispatch)
-        elif not self.loops and self.record.state is AgentState.ACTIVE and not self._halting:
-            self._transition(decision, Action.REST)
+        self._rest_or_go_on(decision)
 
     def count_usage(self, usage: Usage) -> None:
         self.used = replace(self.used, usage=self.used.usage + usage)
@@ -317,19 +317,46 @@ class AgentSession:
         if self._halting:
             raise StateError(f"Agent '{self.agent_id}' is being stopped. Wait until it is stopped, then start it.")
 
-    def _take(self) -> Work | None:
+    def _may_take(self) -> bool:
+        """Whether the agent may begin another task now."""
         room = len(self.loops) < self.record.definition.limits.max_concurrent_tasks
-        if not room or self._halting or self.workspace.closing or self.workspace.on_probation:
-            return None
-        if not lifecycle.takes_work(self.record):
-            return None
-        return self.queue.take()
+        held_up = self._halting or self.workspace.closing or self.workspace.on_probation
+        return room and not held_up and lifecycle.takes_work(self.record)
+
+    def _rest_or_go_on(self, decision: Decision) -> None:
+        """After a loop has ended: come to rest if that was the last, else take what waits when this is submitted."""
+        if self._may_take() and self.queue.has_free():
+            decision.then(self.dispatch)
+        elif not self.loops and self.record.state is AgentState.ACTIVE and not self._halting:
+            self._transition(decision, Action.REST)
+
+    def _go_on_after_all(self, cause: str) -> None:
+        """Whoever wanted the stop gave up waiting for it: it did not happen."""
+        self.take_up_loops()
+        decision = self.workspace.decide(cause)
+        self._rest_or_go_on(decision)
+        decision.submit()
+
+    def _wake_for_mail(self, decision: Decision, waiting: Iterable[Work]) -> None:
+        """End the sleep if one of these is a mail that wakes."""
+        sleep = self.record.sleep
+        if sleep is None:
+            return
+        for mail in waiting:
+            important = mail.priority in (Priority.URGENT, Priority.HIGH)
+            if isinstance(mail, MailRecord) and (important or MAIL_RECEIVED in sleep.wake_events):
+                self._transition(decision, Action.WAKE, reason=f"mail {mail.id} from {mail.sender}")
+                return
+
+    def _journal_of(self, task: TaskRecord) -> list[StepRecord]:
+        """The steps of a task that waits: it has some if it is taken up again."""
+        return self.workspace.store.steps(task.session_id, task.id) if task.started_at is not None else []
 
     def _begin(self, item: Work) -> None:
         """Start the loop of a task, or of the mail that becomes one, in one unit with its first step."""
         decision = self.workspace.decide(_cause_of(item))
         if isinstance(item, MailRecord):
-            task = self._task_of(item, decision.at)
+            task = task_for_mail(item, task_id=self.workspace.ids.new(), now=decision.at)
             self.workspace.post.deliver(decision, item, task.id)
             decision.unit.insert_task(task)
         else:
@@ -337,33 +364,12 @@ class AgentSession:
             decision.unit.update_task(task)
         if self.record.state is not AgentState.ACTIVE:
             self._transition(decision, Action.WORK)
-        if _was_begun(item):
-            steps = self.workspace.store.steps(task.id)
-        else:
-            steps = []
+        if isinstance(item, MailRecord) or item.started_at is None:
             self.used = replace(self.used, tasks=self.used.tasks + 1)
-        loop = AILoop(self, task, steps)
+        loop = AILoop(self, task, [] if isinstance(item, MailRecord) else self._journal_of(item))
         self.add_loop(loop)
         loop.running.announce(decision)
         loop.begin(decision)
-
-    def _task_of(self, mail: MailRecord, now: float) -> TaskRecord:
-        return TaskRecord(
-            session_id=self.workspace.session_id,
-            id=self.workspace.ids.new(),
-            agent_id=self.agent_id,
-            thread_id=mail.thread_id,
-            kind=TaskKind.MAIL,
-            prompt=mailbox.as_prompt(mail),
-            arrival=mail.arrival,
-            cause=f"mail:{mail.id}",
-            priority=mail.priority,
-            state=TaskState.RUNNING,
-            mail_id=mail.id,
-            attempts=1,
-            created_at=now,
-            started_at=now,
-        )
 
     def _timer_fired(self, timer: TimerRecord) -> None:
         if self._halting:
@@ -388,10 +394,8 @@ class AgentSession:
             decision.tell(_ANNOUNCED[action], {"agentId": self.agent_id, "reason": reason})
         if before.state is not self.record.state:
             decision.tell("agent.state_changed", change_of(before, self.record, action))
-
-
-def _was_begun(item: Work) -> bool:
-    return isinstance(item, TaskRecord) and item.started_at is not None
+        elif before.sleep is not self.record.sleep:
+            decision.tell("agent.sleep_changed", change_of(before, self.record, action))
 
 
 def _cause_of(item: Work) -> str:

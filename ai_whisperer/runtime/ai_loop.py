@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from ai_whisperer.core import journal
 from ai_whisperer.core.journal import CallTools, PendingCall, RequestModel
-from ai_whisperer.errors import StoreError, WhispererError
+from ai_whisperer.errors import WhispererError
 from ai_whisperer.records import StepKind, StepRecord, StepState, TaskRecord, Turn
 from ai_whisperer.runtime.model_step import ModelStep
 from ai_whisperer.runtime.running_task import RunningTask
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from ai_whisperer.runtime.agent_session import AgentSession
 
 _log = logging.getLogger(__name__)
+
+_SECONDS_UNTIL_TAKEN_UP = 1.0
 
 
 class AILoop:
@@ -110,9 +112,9 @@ class AILoop:
             while self._next is not None:
                 await self._do_next()
         except asyncio.CancelledError:
-            _log.debug("loop %s was interrupted", self.task.id)
-        except StoreError:
-            _log.debug("loop %s ends with the store", self.task.id)
+            if not self._interrupted and not self._dooms:
+                # From elsewhere: the event loop ends, or some code cancelled what it should not. Then go on, later.
+                asyncio.get_running_loop().call_later(_SECONDS_UNTIL_TAKEN_UP, self.take_up)
         except Exception as error:  # noqa: BLE001 - a fault of ours ends this task, never the process or another agent
             self._fail(error)
         finally:
@@ -170,9 +172,11 @@ class AILoop:
         self._durable = decision.submit()
 
     def _fail(self, error: Exception) -> None:
+        self._next = None
+        if self._agent.workspace.bus.failure is not None:
+            return  # the store has failed: everyone was told
         if not isinstance(error, WhispererError):
             _log.error("loop %s failed", self.task.id, exc_info=error)
-        self._next = None
         if not self.task.state.ended:
             decision = self._decide()
             self.running.fail_unexpectedly(decision, error)
@@ -185,7 +189,10 @@ class AILoop:
         store = self._agent.workspace.store
         earlier = store.tasks_of_thread(self.task.session_id, self.task.agent_id, self.task.thread_id)
         return [
-            turn for task in earlier if task.id != self.task.id for turn in journal.turns(task, store.steps(task.id))
+            turn
+            for task in earlier
+            if task.id != self.task.id
+            for turn in journal.turns(task, store.steps(task.session_id, task.id))
         ]
 
     def _decide(self) -> Decision:

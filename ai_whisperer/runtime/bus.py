@@ -11,6 +11,7 @@ import asyncio
 from collections import deque
 from collections.abc import Sequence
 from typing import Any
+from weakref import WeakSet
 
 from ai_whisperer.records import Notification
 from ai_whisperer.store.base import Store
@@ -27,8 +28,7 @@ class NotificationBus:
         self._session_id = session_id
         self._store = store
         self._recent: list[Notification] = []
-        self._subscriptions: set[Subscription] = set()
-        self._with_deltas = 0
+        self._subscriptions: WeakSet[Subscription] = WeakSet()
         self.last_seq = last_seq
         self.failure: BaseException | None = None
         self.closed = False
@@ -43,7 +43,7 @@ class NotificationBus:
 
     @property
     def wants_deltas(self) -> bool:
-        return self._with_deltas > 0
+        return any(subscription.deltas is not None for subscription in self._subscriptions)
 
     def publish_delta(self, name: str, *, cause: str, at: float, params: dict[str, Any]) -> None:
         """Pass a piece of a stream on to those who want it now."""
@@ -54,13 +54,10 @@ class NotificationBus:
     def subscribe(self, *, after: int, deltas: bool) -> Subscription:
         subscription = Subscription(self, after=after, deltas=deltas)
         self._subscriptions.add(subscription)
-        self._with_deltas += deltas
         return subscription
 
     def unsubscribe(self, subscription: Subscription) -> None:
-        if subscription in self._subscriptions:
-            self._subscriptions.remove(subscription)
-            self._with_deltas -= subscription.deltas is not None
+        self._subscriptions.discard(subscription)
 
     def after(self, cursor: int) -> list[Notification]:
         """Some of what follows the cursor, in order; empty if there is nothing yet."""

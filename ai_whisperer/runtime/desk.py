@@ -46,7 +46,7 @@ class AgentDesk:
     def take_mail(self, limit: int) -> tuple[Sequence[MailRecord], int]:
         waiting = in_order(item for item in self._agent.queue if isinstance(item, MailRecord))
         for mail in waiting[:limit]:
-            self._agent.queue.remove(mail.id)
+            self._agent.queue.remove_mail(mail.id)
             self._agent.workspace.post.deliver(self._decision, mail, self._running.task.id)
         return waiting[:limit], len(waiting[limit:])
 

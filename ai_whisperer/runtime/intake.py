@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import TypeVar
 
 from ai_whisperer.core.text import check_text
@@ -20,12 +19,13 @@ class Intake:
     """Takes tasks and mail from people and programs.
 
     A caller that gives an id may call again with the same content when it does not know whether it was heard: the
-    work is accepted once.
+    work is accepted once. What is on its way to the disk under a given id is kept in mind until it is there.
     """
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
-        self._in_flight: dict[str, tuple[TaskRecord | MailRecord, asyncio.Future[None]]] = {}
+        self._tasks: dict[str, TaskRecord] = {}
+        self._mails: dict[str, MailRecord] = {}
 
     async def task(
         self,
@@ -40,17 +40,19 @@ class Intake:
         if not prompt.strip():
             raise InvalidInputError("The prompt is empty. Say what the agent is to do.")
         check_text("prompt", prompt, max_bytes=agent.record.definition.limits.max_prompt_bytes)
-        known = self._known(task_id, TaskRecord)
-        if known is not None:
-            same = (known.agent_id, known.prompt) == (agent.agent_id, prompt)
-            return await self._again(known, same=same)
+        if task_id is not None:
+            known = self._tasks.get(_checked_id(task_id)) or self._workspace.store.task(
+                self._workspace.session_id, task_id
+            )
+            if known is not None:
+                return await self._again(known, (known.agent_id, known.prompt), (agent.agent_id, prompt))
         agent.check_room()
         new_id = task_id or self._workspace.ids.new()
         task = TaskRecord(
             session_id=self._workspace.session_id,
             id=new_id,
             agent_id=agent.agent_id,
-            thread_id=_checked_id(thread_id) or new_id,
+            thread_id=new_id if thread_id is None else _checked_id(thread_id),
             kind=TaskKind.PROMPT,
             prompt=prompt,
             arrival=self._workspace.next_arrival(),
@@ -60,7 +62,10 @@ class Intake:
         )
         decision = self._workspace.decide(cause)
         agent.accept_task(decision, task)
-        await self._durable(task, decision.submit(), named=task_id is not None)
+        if task_id is not None:
+            self._tasks[task_id] = task
+            decision.when_durable(lambda: self._tasks.pop(task_id, None))
+        await decision.commit()
         return task
 
     async def mail(
@@ -73,11 +78,14 @@ class Intake:
         thread_id: str | None,
         mail_id: str | None,
     ) -> MailRecord:
-        known = self._known(mail_id, MailRecord)
-        if known is not None:
-            recipient = self._workspace.book.resolve_recipient(to)
-            same = (known.sender, known.recipient, known.subject, known.body) == (USER, recipient, subject, body)
-            return await self._again(known, same=same)
+        if mail_id is not None:
+            known = self._mails.get(_checked_id(mail_id)) or self._workspace.store.mail(
+                self._workspace.session_id, mail_id
+            )
+            if known is not None:
+                recipient = self._workspace.book.resolve_recipient(to)
+                before = (known.sender, known.recipient, known.subject, known.body)
+                return await self._again(known, before, (USER, recipient, subject, body))
         decision = self._workspace.decide(f"user:{USER}")
         mail = self._workspace.post.send(
             decision,
@@ -86,47 +94,26 @@ class Intake:
             subject=subject,
             body=body,
             priority=priority,
-            thread_id=_checked_id(thread_id),
+            thread_id=None if thread_id is None else _checked_id(thread_id),
             mail_id=mail_id,
         )
-        await self._durable(mail, decision.submit(), named=mail_id is not None)
+        if mail_id is not None:
+            self._mails[mail_id] = mail
+            decision.when_durable(lambda: self._mails.pop(mail_id, None))
+        await decision.commit()
         return mail
 
-    def _known(self, given_id: str | None, kind: type[_Accepted]) -> _Accepted | None:
-        """What was accepted under this id before, on disk or on its way there."""
-        if _checked_id(given_id) is None or given_id is None:
-            return None
-        in_flight = self._in_flight.get(given_id)
-        if in_flight is not None and isinstance(in_flight[0], kind):
-            return in_flight[0]
-        store, session_id = self._workspace.store, self._workspace.session_id
-        found = store.task(session_id, given_id) if kind is TaskRecord else store.mail(session_id, given_id)
-        if found is None and store.id_taken(task_id=given_id, mail_id=given_id):
-            raise DuplicateIdError(f"The id '{given_id}' is taken. Choose another; nothing was accepted.")
-        return found if isinstance(found, kind) else None
-
-    async def _again(self, known: _Accepted, *, same: bool) -> _Accepted:
-        if not same:
+    async def _again(self, known: _Accepted, before: tuple[str, ...], now: tuple[str, ...]) -> _Accepted:
+        """Answer as the first time, once that is durable; raise if the id stood for something else."""
+        if before != now:
             raise DuplicateIdError(
                 f"The id '{known.id}' was used for something else. Choose another; nothing was accepted."
             )
-        in_flight = self._in_flight.get(known.id)
-        if in_flight is not None:
-            await asyncio.shield(in_flight[1])
+        await self._workspace.store.flushed()
         return known
 
-    async def _durable(self, accepted: TaskRecord | MailRecord, durable: asyncio.Future[None], *, named: bool) -> None:
-        if not named:
-            await durable
-            return
-        self._in_flight[accepted.id] = (accepted, durable)
-        durable.add_done_callback(lambda _: self._in_flight.pop(accepted.id, None))
-        await asyncio.shield(durable)
 
-
-def _checked_id(given: str | None) -> str | None:
-    if given is None:
-        return None
+def _checked_id(given: str) -> str:
     if not given.strip() or len(given) > _MAX_ID_CHARACTERS or not given.isprintable() or "~" in given:
         raise InvalidInputError(
             f"{given[:50]!r} cannot be an id: use 1 to {_MAX_ID_CHARACTERS} printable characters, without '~'."

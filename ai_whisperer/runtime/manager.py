@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import random as chance
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 from msgspec.structs import replace
 
-from ai_whisperer.clock import Clock, SystemClock
+from ai_whisperer.clock import Clock, IdSource, SystemClock, TimedIds
 from ai_whisperer.core.addresses import check_agent_id
 from ai_whisperer.core.definitions import definition_from
 from ai_whisperer.core.sleeping import sleep_plan
+from ai_whisperer.core.tasks import continuation_id
 from ai_whisperer.core.text import check_text
 from ai_whisperer.errors import (
     ClosedError,
@@ -28,6 +29,7 @@ from ai_whisperer.records import (
     USER,
     AgentDefinition,
     AgentRecord,
+    AgentState,
     MailRecord,
     MailState,
     Priority,
@@ -38,7 +40,6 @@ from ai_whisperer.runtime.agent_session import AgentSession
 from ai_whisperer.runtime.intake import Intake
 from ai_whisperer.runtime.opening import close_workspace, open_workspace
 from ai_whisperer.runtime.reader import AgentRef, SessionReader
-from ai_whisperer.runtime.running_task import continuation_id
 from ai_whisperer.runtime.status import AgentStatus, status_of
 from ai_whisperer.runtime.workspace import Workspace
 from ai_whisperer.store.base import Store
@@ -58,7 +59,8 @@ class AsyncAgentSessionManager(SessionReader):
 
     With a folder everything is durable: whatever a method returned survives the death of the process, and opening the
     same folder again goes on where it stopped. Without one the session lives in memory. `tools` are functions that
-    agents can be granted; `agent_tools` are those of single agents, by agent id, for agents of an earlier run.
+    agents can be granted; `agent_tools` are those of single agents, by agent id, for agents of an earlier run. All that
+    reaches outside comes in through `model_factory` and the tools; time, chance and ids come in too.
     """
 
     def __init__(
@@ -72,6 +74,7 @@ class AsyncAgentSessionManager(SessionReader):
         model_factory: ModelFactory = resolve,
         clock: Clock | None = None,
         random: chance.Random | None = None,
+        ids: IdSource | None = None,
     ) -> None:
         if data is not None and store is not None:
             raise InvalidInputError("Give a data folder or a store, not both.")
@@ -86,6 +89,7 @@ class AsyncAgentSessionManager(SessionReader):
         self._model_factory = model_factory
         self._clock = clock or SystemClock()
         self._random = random or chance.Random()  # noqa: S311 - ids and jitter, no secrets
+        self._ids = ids or TimedIds(self._clock, self._random)
         self._retrying: set[str] = set()
         self._open: tuple[Workspace, Intake] | None = None
 
@@ -111,6 +115,7 @@ class AsyncAgentSessionManager(SessionReader):
                 store,
                 clock=self._clock,
                 random=self._random,
+                ids=self._ids,
                 model_factory=self._model_factory,
                 tools=self._tools,
                 agent_tools=self._agent_tools,
@@ -125,8 +130,10 @@ class AsyncAgentSessionManager(SessionReader):
         if self._open is None:
             return
         (workspace, _), self._open = self._open, None
-        await close_workspace(workspace, grace_seconds=grace_seconds)
-        await self._release(workspace.store)
+        try:
+            await close_workspace(workspace, grace_seconds=grace_seconds)
+        finally:
+            await self._release(workspace.store)
 
     @property
     def session_id(self) -> str:
@@ -171,7 +178,7 @@ class AsyncAgentSessionManager(SessionReader):
         )
         if auto_start:
             agent.start(decision)
-        await decision.submit()
+        await decision.commit()
         return agent
 
     async def start_agent(self, agent: AgentRef, config: Config = None) -> AgentStatus:
@@ -188,7 +195,7 @@ class AsyncAgentSessionManager(SessionReader):
             self._workspace.book.replace(session.agent_id, session.record.definition, definition)
             session.redefine(decision, replace(session.record, definition=definition))
             session.start(decision)
-        await decision.submit()
+        await decision.commit()
         return status_of(session)
 
     async def pause_agent(self, agent: AgentRef, *, reason: str = "") -> AgentStatus:
@@ -197,13 +204,14 @@ class AsyncAgentSessionManager(SessionReader):
         _check_reason(reason)
         decision = self._workspace.decide(_BY_USER)
         session.pause(decision, reason)
-        await decision.submit()
+        await decision.commit()
         return status_of(session)
 
     async def interrupt_agent(self, agent: AgentRef, *, reason: str = "") -> AgentStatus:
-        """Pause at once: the model request in flight is cancelled, and repeated after `resume_agent`."""
-        await self.pause_agent(agent, reason=reason)
+        """Pause at once, also one that is being paused: the request in flight is cancelled, and repeated later."""
         session = self._find_agent(agent)
+        if session.state is not AgentState.PAUSED:
+            await self.pause_agent(agent, reason=reason)
         await session.interrupt()
         return status_of(session)
 
@@ -212,7 +220,7 @@ class AsyncAgentSessionManager(SessionReader):
         session = self._find_agent(agent)
         decision = self._workspace.decide(_BY_USER)
         session.resume(decision)
-        await decision.submit()
+        await decision.commit()
         return status_of(session)
 
     async def stop_agent(self, agent: AgentRef, *, reason: str = "") -> AgentStatus:
@@ -228,18 +236,18 @@ class AsyncAgentSessionManager(SessionReader):
         *,
         duration_seconds: float | None = None,
         until: float | None = None,
-        wake_events: Iterable[str] = (),
+        wake_events: Sequence[str] = (),
         reason: str = "",
     ) -> AgentStatus:
         """Let the agent sleep for a time, until a time (epoch seconds) or until an event, whichever comes first."""
         session = self._find_agent(agent)
         plan = sleep_plan(
-            self._workspace.clock.now(), duration_seconds=duration_seconds, until=until, wake_events=tuple(wake_events)
+            self._workspace.clock.now(), duration_seconds=duration_seconds, until=until, wake_events=wake_events
         )
         _check_reason(reason)
         decision = self._workspace.decide(_BY_USER)
         session.sleep(decision, plan, reason)
-        await decision.submit()
+        await decision.commit()
         return status_of(session)
 
     async def wake_agent(self, agent: AgentRef, *, reason: str = "woken by the user") -> AgentStatus:
@@ -248,7 +256,7 @@ class AsyncAgentSessionManager(SessionReader):
         _check_reason(reason)
         decision = self._workspace.decide(_BY_USER)
         session.wake(decision, reason)
-        await decision.submit()
+        await decision.commit()
         return status_of(session)
 
     async def send_task(
@@ -282,16 +290,27 @@ class AsyncAgentSessionManager(SessionReader):
             task_id = continuation_id(known)
 
     async def run_task(self, agent: AgentRef, prompt: str, *, thread_id: str | None = None) -> str:
-        """Give a task, wait for it, return the final answer; raises `TaskEndedError` if there is none."""
-        ended = await self.wait_task(await self.send_task(agent, prompt, thread_id=thread_id))
+        """Give a task, wait for it, return the final answer; raises `TaskEndedError` if there is none.
+
+        The answer of a task that was continued is the answers of all its parts.
+        """
+        task = await self.send_task(agent, prompt, thread_id=thread_id)
+        ended = await self.wait_task(task)
         if ended.result is None:
             why = ended.error.message if ended.error else "no reason was recorded"
             raise TaskEndedError(f"Task {ended.id} ended as {ended.state}: {why}")
-        return ended.result.final
+        if not ended.continuation:
+            return ended.result.final
+        chain = [self.get_task(task.id)]
+        while chain[-1].state is TaskState.CONTINUED:
+            chain.append(self.get_task(continuation_id(chain[-1])))
+        return "\n".join(part.result.final for part in chain if part.result is not None)
 
     async def cancel_task(self, task: str | TaskRecord, *, reason: str = "cancelled by the user") -> TaskRecord:
         """End a task. When this returns, what it ran is gone. Raises `StateError` if it has ended already."""
         known = self.get_task(task if isinstance(task, str) else task.id)
+        while known.state is TaskState.CONTINUED:
+            known = self.get_task(continuation_id(known))
         if known.state.ended:
             raise StateError(
                 f"Task {known.id} is {known.state} already. Only a queued or running task can be cancelled."
@@ -348,7 +367,7 @@ class AsyncAgentSessionManager(SessionReader):
         decision = self._workspace.decide(_BY_USER)
         original = post.received_by(USER, mail_id)
         reply = post.reply(decision, original, body=body, priority=_priority(priority))
-        await decision.submit()
+        await decision.commit()
         return reply
 
     async def mark_mail(self, mail_id: str, state: MailState | str) -> MailRecord:
@@ -356,7 +375,7 @@ class AsyncAgentSessionManager(SessionReader):
         mail = self._workspace.post.received_by(USER, mail_id)
         decision = self._workspace.decide(_BY_USER)
         moved = self._workspace.post.move(decision, mail, _mail_state(state))
-        await decision.submit()
+        await decision.commit()
         return moved
 
     @property

@@ -9,12 +9,22 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from ai_whisperer.core.channels import Channel, ChannelParser
+from ai_whisperer.core.failures import failure_from
 from ai_whisperer.core.retry import delay_before_retry
-from ai_whisperer.core.text import mended
 from ai_whisperer.errors import ModelError
-from ai_whisperer.models.base import ModelRequest, ReasoningDelta, StreamEvent, TextDelta, collect
-from ai_whisperer.records import Answer, Failure, StepRecord, StepState, Turn
+from ai_whisperer.models.base import (
+    CallRequested,
+    Finished,
+    ModelRequest,
+    ReasoningDelta,
+    StreamEvent,
+    TextDelta,
+    collect,
+)
+from ai_whisperer.records import Answer, StepRecord, StepState, Turn
+from ai_whisperer.runtime.notices import failure_of
 from ai_whisperer.runtime.stall import StallGuard
+from ai_whisperer.runtime.tool_step import is_being_cancelled
 
 if TYPE_CHECKING:
     from ai_whisperer.runtime.agent_session import AgentSession
@@ -70,29 +80,31 @@ class ModelStep:
             with StallGuard(definition.retry.stall_seconds) as guard:
                 return await collect(self._agent.model.stream(request), on_event)
         except asyncio.CancelledError as error:
-            if _is_ours():
+            if is_being_cancelled():
                 raise
             raise ModelError("The model client cancelled its own request.") from error
         except ModelError:
             raise
         except Exception as error:
             # Whatever a client library raises must end this request, not the loop.
-            raise ModelError(mended(f"The model client failed: {type(error).__name__}: {error}")) from error
+            raise ModelError(f"The model client failed: {type(error).__name__}: {error}") from error
 
     def _journal_failure(self, error: ModelError) -> bool:
         """Journal a failed attempt; False if it was the last one."""
         workspace = self._agent.workspace
         delay = delay_before_retry(
             self._agent.record.definition.retry,
-            attempt=self._step.attempt,
+            attempt=self._step.failures + 1,
             error=error,
             chance=workspace.random.random,
         )
         if delay is None:
             return False
+        failure = failure_from(error)
         self._step = replace(
             self._step,
-            error=Failure(code=error.code, message=error.message),
+            failures=self._step.failures + 1,
+            error=failure,
             retry_at=workspace.clock.now() + delay,
         )
         decision = workspace.decide(f"task:{self._step.task_id}")
@@ -104,7 +116,7 @@ class ModelStep:
                 "taskId": self._step.task_id,
                 "stepId": self._step.id,
                 "attempt": self._step.attempt,
-                "error": {"code": error.code, "message": error.message},
+                "error": failure_of(failure),
                 "retryAt": self._step.retry_at,
             },
         )
@@ -136,7 +148,7 @@ class ModelStep:
             self._step,
             state=state,
             answer=answer,
-            error=None if error is None else Failure(code=error.code, message=error.message),
+            error=None if error is None else failure_from(error),
             finished_at=self._agent.workspace.clock.now(),
         )
 
@@ -167,14 +179,10 @@ class ModelStep:
                 case TextDelta():
                     for delta in parser.feed(event.text):
                         send(delta.channel, delta.text)
-                case _:
+                case Finished():
                     for delta in parser.finish():
                         send(delta.channel, delta.text)
+                case CallRequested():
+                    pass
 
         return tell
-
-
-def _is_ours() -> bool:
-    """Whether the cancellation came from outside, not from inside the client."""
-    task = asyncio.current_task()
-    return task is not None and task.cancelling() > 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import random
 from collections.abc import Mapping, Sequence
 
@@ -18,6 +19,8 @@ from ai_whisperer.runtime.workspace import Workspace
 from ai_whisperer.store.base import Store
 from ai_whisperer.tools.function import Tool
 
+_log = logging.getLogger(__name__)
+
 
 def open_workspace(
     session_id: str,
@@ -25,6 +28,7 @@ def open_workspace(
     *,
     clock: Clock,
     random: random.Random,
+    ids: IdSource,
     model_factory: ModelFactory,
     tools: Sequence[Tool],
     agent_tools: Mapping[str, Sequence[Tool]],
@@ -38,7 +42,7 @@ def open_workspace(
         bus=bus,
         clock=clock,
         random=random,
-        ids=IdSource(clock, random),
+        ids=ids,
         model_factory=model_factory,
         tools=tools,
         last_arrival=snapshot.last_arrival,
@@ -52,31 +56,40 @@ def open_workspace(
 
 
 async def close_workspace(workspace: Workspace, *, grace_seconds: float) -> None:
-    """Let the steps under way finish for so long and cancel what is left. When this returns all of it is on disk.
-
-    A task that was running is not counted as begun any more: that it stopped here is no fault of its own.
-    """
+    """Let the steps under way finish for so long and cancel what is left. When this returns all of it is on disk."""
     workspace.closing = True
     workspace.scheduler.close()
     loops = list(workspace.running.values())
     for loop in loops:
         loop.interrupt_wait()
     workers = [worker for loop in loops if (worker := loop.worker) is not None]
-    if workers:
-        await asyncio.wait(workers, timeout=grace_seconds)
-    await asyncio.gather(*(agent.halt_loops() for agent in workspace.agents.values()))
+    try:
+        if workers:
+            await asyncio.wait(workers, timeout=grace_seconds)
+        await asyncio.gather(*(agent.halt_loops() for agent in workspace.agents.values()))
+        if workspace.bus.failure is None:
+            _count_no_crash(workspace)
+        for outcome in await asyncio.gather(
+            *(agent.free() for agent in workspace.agents.values()), return_exceptions=True
+        ):
+            if isinstance(outcome, Exception):
+                _log.warning("a model client could not be closed: %r", outcome)
+        await workspace.store.flushed()
+    finally:
+        workspace.store.unlisten(workspace.session_id)
+        workspace.release_waiters(ClosedError("The session was closed before the task ended; the task goes on later."))
+        if not workspace.bus.closed:
+            workspace.bus.close()
+
+
+def _count_no_crash(workspace: Workspace) -> None:
+    """A task that stops here does so by no fault of its own: it is not counted as begun any more."""
     decision = workspace.decide("shutdown")
     for loop in workspace.running.values():
         if loop.task.attempts:
             loop.running.update_task(decision, replace(loop.task, attempts=0))
     if decision.unit:
         decision.submit()
-    await asyncio.gather(*(agent.free() for agent in workspace.agents.values()))
-    await workspace.store.flushed()
-    workspace.store.unlisten(workspace.session_id)
-    workspace.release_waiters(ClosedError("The session was closed before the task ended; the task goes on later."))
-    if not workspace.bus.closed:
-        workspace.bus.close()
 
 
 def fail_workspace(workspace: Workspace, failure: BaseException) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ai_whisperer.core import mailbox
 from ai_whisperer.errors import InvalidInputError, StateError, UnknownMailError
-from ai_whisperer.records import Limits, MailRecord, MailState, Priority, TaskRecord
+from ai_whisperer.records import USER, Limits, MailRecord, MailState, Priority, TaskRecord
 from ai_whisperer.runtime.workspace import Decision, Workspace
 
 
@@ -16,6 +16,7 @@ class PostOffice:
         self._sequences = sequences
         self._under_way: dict[str, MailRecord] = {}
         self._of_task: dict[str, list[str]] = {}
+        self._moving: dict[str, MailRecord] = {}
 
     def send(
         self,
@@ -102,20 +103,21 @@ class PostOffice:
         self.move(decision, original, MailState.REPLIED)
         owner = self._workspace.agents.get(original.recipient)
         if owner is not None:
-            owner.queue.remove(original.id)
+            owner.queue.remove_mail(original.id)
         return reply
 
-    def task_ended(self, decision: Decision, task: TaskRecord, *, give_up: bool) -> list[MailRecord]:
-        """Settle the mails that a task had. Those that no model was shown are queued again, and returned.
+    def task_given_up(self, decision: Decision, task: TaskRecord) -> None:
+        """The mail that the task was cannot be handled: it is a dead letter."""
+        mail = self._under_way.get(task.mail_id or "")
+        if mail is not None and mail.state in (MailState.DELIVERED, MailState.READ):
+            self.move(decision, mail, MailState.DEAD)
 
-        If the work is given up, the mail that it was is a dead letter.
-        """
+    def task_ended(self, decision: Decision, task: TaskRecord) -> list[MailRecord]:
+        """Settle the mails that a task had. Those that no model was shown are queued again, and returned."""
         returned: list[MailRecord] = []
         for mail_id in self._of_task.pop(task.id, ()):
             mail = self._under_way.pop(mail_id)
-            if give_up and mail_id == task.mail_id and mail.state in (MailState.DELIVERED, MailState.READ):
-                self.move(decision, mail, MailState.DEAD)
-            elif mail.state is MailState.DELIVERED:
+            if mail.state is MailState.DELIVERED:
                 returned.append(self.move(decision, mail, MailState.QUEUED))
         return returned
 
@@ -136,10 +138,13 @@ class PostOffice:
             )
         if mail.state is MailState.DEAD:
             self.deliver(decision, mail, task.id)
+        else:
+            self.take_up(mail)
 
     def received_by(self, recipient: str, mail_id: str) -> MailRecord:
         """The mail in this mailbox; raises `UnknownMailError` for another's mail as for none."""
-        known = self._under_way.get(mail_id) or self._workspace.store.mail(self._workspace.session_id, mail_id)
+        known = self._under_way.get(mail_id) or self._moving.get(mail_id)
+        known = known or self._workspace.store.mail(self._workspace.session_id, mail_id)
         if known is None or known.recipient != recipient:
             raise UnknownMailError(
                 f"'{recipient}' has received no mail '{mail_id}'. Use an id that check_mail or the mailbox shows."
@@ -149,14 +154,21 @@ class PostOffice:
     def move(self, decision: Decision, mail: MailRecord, state: MailState, *, task_id: str | None = None) -> MailRecord:
         """Bring a mail into another state; raises `StateError` if that is not possible."""
         moved = mailbox.move(mail, state, now=decision.at, task_id=task_id)
+        decision.unit.update_mail(moved)
         if mail.id in self._under_way:
             self._under_way[mail.id] = moved
-        decision.unit.update_mail(moved)
+        elif mail.recipient == USER:
+            self._moving[mail.id] = moved
+            decision.when_durable(lambda: self._moved(moved))
         decision.tell(
             "mail.state_changed",
             {"mailId": mail.id, "agentId": mail.recipient, "state": state, "taskId": moved.task_id},
         )
         return moved
+
+    def _moved(self, mail: MailRecord) -> None:
+        if self._moving.get(mail.id) is mail:
+            del self._moving[mail.id]
 
     def _next_sequence(self, sender: str) -> int:
         self._sequences[sender] = self._sequences.get(sender, 0) + 1

@@ -6,6 +6,7 @@ from abc import abstractmethod
 
 import msgspec
 
+from ai_whisperer.core.addresses import normalized
 from ai_whisperer.errors import UnknownTaskError
 from ai_whisperer.records import USER, MailRecord, Notification, StepRecord, TaskRecord, ThreadSummary
 from ai_whisperer.runtime.agent_session import AgentSession
@@ -33,10 +34,9 @@ class SessionReader:
 
     def mailbox(self, owner: AgentRef = USER, *, limit: int = 100) -> list[MailRecord]:
         """The mails of an agent or, by default, of the user, the newest first."""
-        recipient = owner if isinstance(owner, str) else owner.agent_id
-        return self._workspace.store.mailbox(
-            self._workspace.session_id, self._workspace.book.resolve_recipient(recipient), limit=limit
-        )
+        is_user = isinstance(owner, str) and normalized(owner) == USER
+        name = USER if is_user else self._find_agent(owner).agent_id
+        return self._workspace.store.mailbox(self._workspace.session_id, name, limit=limit)
 
     def dead_letters(self) -> DeadLetters:
         store = self._workspace.store
@@ -65,7 +65,7 @@ class SessionReader:
 
     def list_steps(self, task_id: str) -> list[StepRecord]:
         """The journal of a task."""
-        return self._workspace.store.steps(self.get_task(task_id).id)
+        return self._workspace.store.steps(self._workspace.session_id, self.get_task(task_id).id)
 
     def list_threads(self, agent: AgentRef) -> list[ThreadSummary]:
         return self._workspace.store.threads_of_agent(self._workspace.session_id, self._find_agent(agent).agent_id)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 from msgspec.structs import replace
 
@@ -31,7 +32,7 @@ def restore(workspace: Workspace, snapshot: SessionSnapshot, own_tools: Mapping[
         workspace.agents[record.id] = agent
         workspace.book.add(record.id, record.definition)
     for mail in snapshot.mails:
-        if mail.state is MailState.DELIVERED:
+        if mail.state is not MailState.QUEUED:
             workspace.post.take_up(mail)
         elif mail.recipient in workspace.agents:
             workspace.agents[mail.recipient].queue.push(mail)
@@ -41,7 +42,7 @@ def restore(workspace: Workspace, snapshot: SessionSnapshot, own_tools: Mapping[
             agent.queue.push(task)
         else:
             agent.queue.occupy(task.thread_id)
-            loop = AILoop(agent, task, workspace.store.steps(task.id))
+            loop = AILoop(agent, task, workspace.store.steps(task.session_id, task.id))
             agent.add_loop(loop)
             agent.count_usage(loop.task.usage)
 
@@ -75,7 +76,7 @@ def resume(workspace: Workspace, snapshot: SessionSnapshot) -> None:
 class _Probation:
     """Lets suspects run one after the other, each until it has shown itself harmless or cannot run; then all else.
 
-    When the suspects take too long, all else goes on beside them.
+    One that takes too long is no longer waited for: the next suspect, and all else, goes on beside it.
     """
 
     def __init__(
@@ -87,18 +88,24 @@ class _Probation:
         self._workspace = workspace
         self._suspects = suspects
         self._others = others
-        if suspects:
-            workspace.scheduler.at(workspace.clock.now() + _LONGEST_PROBATION_SECONDS, CAUSE, self._release_others)
 
     def go_on(self) -> None:
+        workspace = self._workspace
         while self._suspects:
             agent, loop = self._suspects.popleft()
             if _can_begin(agent, loop):
                 loop.running.on_settled = self.go_on
-                _begin_again(self._workspace, loop)
+                due_at = workspace.clock.now() + _LONGEST_PROBATION_SECONDS
+                workspace.scheduler.at(due_at, CAUSE, partial(self._lose_patience, loop))
+                _begin_again(workspace, loop)
                 return
-        self._workspace.scheduler.cancel(CAUSE)
+        workspace.scheduler.cancel(CAUSE)
         self._release_others()
+
+    def _lose_patience(self, loop: AILoop) -> None:
+        loop.running.on_settled = None
+        self._release_others()
+        self.go_on()
 
     def _release_others(self) -> None:
         self._workspace.on_probation = False

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from ai_whisperer.core import journal
+from ai_whisperer.core.failures import failure_from
 from ai_whisperer.core.journal import CallTools, Complete, Continue, Fail, PendingCall, RequestModel
-from ai_whisperer.core.text import mended
+from ai_whisperer.core.tasks import continuation_of
 from ai_whisperer.errors import ContinuationLimitError, WhispererError
 from ai_whisperer.records import (
     ChannelResponse,
@@ -17,7 +18,6 @@ from ai_whisperer.records import (
     StepKind,
     StepRecord,
     StepState,
-    TaskKind,
     TaskRecord,
     TaskState,
     ToolResult,
@@ -64,13 +64,13 @@ class RunningTask:
 
     def cancel(self, decision: Decision, reason: str) -> None:
         """End the task without a result. The worker has ended already; the caller submits the decision."""
-        self._settle_open_steps(decision)
         self.end_cancelled(decision, reason)
-        self._return_mail(decision, give_up=False)
+        self._return_mail(decision)
         self._agent.remove_loop(self.task)
 
     def end_cancelled(self, decision: Decision, reason: str) -> None:
-        """Record that the task ended without a result, one that has not begun too."""
+        """Record that the task ended without a result, one that waits too."""
+        self._settle_open_steps(decision)
         self._end(decision, TaskState.CANCELLED, error=Failure(code="cancelled", message=reason))
         decision.tell(
             "async.task.cancelled",
@@ -78,20 +78,20 @@ class RunningTask:
         )
 
     def record_step(self, decision: Decision, step: StepRecord) -> None:
-        """Put a step into the journal, in memory and in the unit."""
-        if self.steps and self.steps[-1].number >= step.number:
-            index = next(i for i, known in enumerate(self.steps) if known.number >= step.number)
-            if self.steps[index].number == step.number:
-                self.steps[index] = step
-            else:
-                self.steps.insert(index, step)
-        else:
-            self.steps.append(step)
+        """Put a step into the journal, in the unit and in memory."""
         decision.unit.put_step(step)
+        if not self.steps or self.steps[-1].number < step.number:
+            self.steps.append(step)
+            return
+        index = next(i for i, known in enumerate(self.steps) if known.number >= step.number)
+        if self.steps[index].number == step.number:
+            self.steps[index] = step
+        else:
+            self.steps.insert(index, step)
 
     def update_task(self, decision: Decision, task: TaskRecord) -> None:
+        decision.unit.update_task(task)  # first: if it cannot be written, memory stays as it is
         self.task = task
-        decision.unit.update_task(task)
 
     def advance(self, decision: Decision) -> RequestModel | CallTools | None:
         """Decide what comes next and journal its beginning, or the end of the task. The caller submits.
@@ -125,6 +125,7 @@ class RunningTask:
         step = action.repeats
         if step is None:
             step = StepRecord(
+                session_id=self.task.session_id,
                 task_id=self.task.id,
                 number=action.number,
                 kind=StepKind.MODEL,
@@ -143,6 +144,7 @@ class RunningTask:
         left: list[PendingCall] = []
         for pending in action.calls:
             step = pending.interrupted or StepRecord(
+                session_id=self.task.session_id,
                 task_id=self.task.id,
                 number=pending.number,
                 kind=StepKind.TOOL,
@@ -172,7 +174,7 @@ class RunningTask:
         self.record_step(decision, step)
         self._tell_finished(decision, step)
         post = self._agent.workspace.post
-        if self.task.mail_id is not None and step.number == 1:
+        if self.task.mail_id is not None:
             post.shown(decision, self.task.mail_id)
         for mail_id in journal.mails_shown_by(self.steps, step):
             post.shown(decision, mail_id)
@@ -210,7 +212,7 @@ class RunningTask:
             "async.task.completed",
             {"agentId": self.task.agent_id, "taskId": self.task.id, "result": channels_of(response)},
         )
-        self._hand_back(decision, give_up=False)
+        self._hand_back(decision)
 
     def _continue(self, decision: Decision, response: ChannelResponse) -> None:
         limit = self._agent.record.definition.limits.max_continuations
@@ -218,23 +220,10 @@ class RunningTask:
             error = ContinuationLimitError(
                 f"The task asked to be continued more than {limit} times. Raise max_continuations or split the task."
             )
-            self._fail(decision, _failure(error), TaskState.FAILED)
+            self._fail(decision, failure_from(error), TaskState.FAILED)
             return
         self._end(decision, TaskState.CONTINUED, response=response)
-        following = TaskRecord(
-            session_id=self.task.session_id,
-            id=continuation_id(self.task),
-            agent_id=self.task.agent_id,
-            thread_id=self.task.thread_id,
-            kind=TaskKind.CONTINUATION,
-            prompt="Go on where you stopped.",
-            arrival=self.task.arrival,
-            cause=f"task:{self.task.id}",
-            priority=self.task.priority,
-            parent_id=self.task.id,
-            continuation=self.task.continuation + 1,
-            created_at=decision.at,
-        )
+        following = continuation_of(self.task, now=decision.at)
         decision.tell(
             "async.task.continuation",
             {
@@ -246,7 +235,7 @@ class RunningTask:
             },
         )
         self._agent.accept_task(decision, following)
-        self._hand_back(decision, give_up=False)
+        self._hand_back(decision)
 
     def _fail(self, decision: Decision, failure: Failure, state: TaskState) -> None:
         self._end(decision, state, error=failure)
@@ -259,22 +248,18 @@ class RunningTask:
                 "error": failure_of(failure),
             },
         )
-        self._hand_back(decision, give_up=True)
+        self._agent.workspace.post.task_given_up(decision, self.task)
+        self._hand_back(decision)
 
     def give_up(self, decision: Decision, error: WhispererError) -> None:
         """Set the task aside as a dead letter."""
         self._settle_open_steps(decision)
-        self._fail(decision, _failure(error), TaskState.DEAD)
+        self._fail(decision, failure_from(error), TaskState.DEAD)
 
     def fail_unexpectedly(self, decision: Decision, error: Exception) -> None:
         """End the task for a fault of ours."""
         self._settle_open_steps(decision)
-        if isinstance(error, WhispererError):
-            failure = _failure(error)
-        else:
-            told = f"An internal error ended the task: {type(error).__name__}: {error}"
-            failure = Failure(code="internal", message=mended(told))
-        self._fail(decision, failure, TaskState.FAILED)
+        self._fail(decision, failure_from(error), TaskState.FAILED)
 
     def _end(
         self,
@@ -289,12 +274,12 @@ class RunningTask:
         )
         decision.task_ended(self.task)
 
-    def _hand_back(self, decision: Decision, *, give_up: bool) -> None:
-        self._return_mail(decision, give_up=give_up)
+    def _hand_back(self, decision: Decision) -> None:
+        self._return_mail(decision)
         self._agent.loop_ended(decision, self.task)
 
-    def _return_mail(self, decision: Decision, *, give_up: bool) -> None:
-        for mail in self._agent.workspace.post.task_ended(decision, self.task, give_up=give_up):
+    def _return_mail(self, decision: Decision) -> None:
+        for mail in self._agent.workspace.post.task_ended(decision, self.task):
             self._agent.queue.push(mail)
 
     def _settle_open_steps(self, decision: Decision) -> None:
@@ -317,14 +302,5 @@ class RunningTask:
         decision.tell("step.finished", finished_of(self.task, step))
 
 
-def continuation_id(task: TaskRecord) -> str:
-    """The id of the task that continues this one, so that it can be found from it."""
-    return f"{task.id.partition('~')[0]}~{task.continuation + 1}"
-
-
 def _usage_of(steps: list[StepRecord]) -> Usage:
     return sum((step.answer.usage for step in steps if step.answer is not None), Usage())
-
-
-def _failure(error: WhispererError) -> Failure:
-    return Failure(code=error.code, message=error.message)

@@ -22,9 +22,6 @@ class Scheduler:
         self._count = 0
         self._handle: asyncio.TimerHandle | None = None
 
-    def __len__(self) -> int:
-        return len(self._due)
-
     def at(self, due_at: float, key: str, callback: Callable[[], None]) -> None:
         """Call back at that time. The key names the entry; a new time for the same key replaces the old one."""
         self._count += 1
@@ -57,8 +54,10 @@ class Scheduler:
     def _fire(self) -> None:
         self._handle = None
         now = self._clock.now()
-        while self._heap and self._heap[0][0] <= now:
-            _, number, key = heapq.heappop(self._heap)
-            if self._due.get(key, (0,))[0] == number:
-                self._due.pop(key)[1]()
-        self._arm()
+        try:
+            while self._heap and self._heap[0][0] <= now:
+                _, number, key = heapq.heappop(self._heap)
+                if self._due.get(key, (0,))[0] == number:
+                    self._due.pop(key)[1]()
+        finally:
+            self._arm()  # one callback that fails must not keep the others from their time

@@ -43,11 +43,12 @@ async def run_tool(agent: AgentSession, step: StepRecord) -> ToolResult:
     except WhispererError as error:
         return ToolResult(content=mended(error.message), is_error=True)
     except asyncio.CancelledError:
-        task = asyncio.current_task()
-        if task is not None and task.cancelling():
+        if is_being_cancelled():
             raise
         return ToolResult(content=f"The tool '{call.name}' cancelled itself.", is_error=True)
-    except (Exception, SystemExit) as error:  # noqa: BLE001 - anybody's code: what it raises is for the model to read
+    except (KeyboardInterrupt, GeneratorExit):
+        raise
+    except BaseException as error:  # noqa: BLE001 - anybody's code: what it raises is for the model to read
         told = f"The tool '{call.name}' failed: {type(error).__name__}: {error}"
         return ToolResult(content=mended(told), is_error=True)
 
@@ -56,3 +57,9 @@ def _call_of(step: StepRecord) -> ToolCall:
     if step.call is None:
         raise ToolError(f"Step {step.id} is not a tool call.")
     return step.call
+
+
+def is_being_cancelled() -> bool:
+    """Whether a `CancelledError` that was caught is meant for the task that runs, not something inside of it."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0

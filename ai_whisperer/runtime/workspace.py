@@ -30,12 +30,13 @@ class Decision:
     never an await between a change in memory and its `submit`.
     """
 
-    __slots__ = ("_ended", "_follow_ups", "_workspace", "at", "cause", "unit")
+    __slots__ = ("_durable_calls", "_ended", "_follow_ups", "_workspace", "at", "cause", "unit")
 
     def __init__(self, workspace: Workspace, cause: str) -> None:
         self._workspace = workspace
         self._follow_ups: list[Callable[[], None]] = []
         self._ended: list[TaskRecord] = []
+        self._durable_calls: list[Callable[[], object]] = []
         self.unit = Unit(workspace.on_refused)
         self.cause = cause
         self.at = workspace.clock.now()
@@ -51,14 +52,24 @@ class Decision:
         """Whoever waits for this task is told once the unit is durable."""
         self._ended.append(task)
 
+    def when_durable(self, callback: Callable[[], object]) -> None:
+        """Call this when the unit is durable, or when it never will be."""
+        self._durable_calls.append(callback)
+
     def submit(self) -> asyncio.Future[None]:
         """Hand the unit to the store. The future is done when it is durable: only then tell the outside."""
         durable = self._workspace.store.submit(self.unit)
         for task in self._ended:
             self._workspace.tell_waiters(task, durable)
+        for callback in self._durable_calls:
+            durable.add_done_callback(lambda _, callback=callback: callback())  # type: ignore[misc]
         for follow_up in self._follow_ups:
             follow_up()
         return durable
+
+    async def commit(self) -> None:
+        """Submit and wait until it is durable. A caller that gives up waiting takes nothing back."""
+        await asyncio.shield(self.submit())
 
 
 class Workspace:
@@ -97,10 +108,13 @@ class Workspace:
         self.on_refused: FailureListener | None = None
         self.on_probation = False  # a suspect runs alone: see recovery
         self._arrival = last_arrival
-        self._waiters: dict[str, list[asyncio.Future[TaskRecord]]] = {}
+        self._waiters: dict[str, set[asyncio.Future[TaskRecord]]] = {}
         self._registries: dict[tuple[str, ...] | None, ToolRegistry] = {}
 
     def decide(self, cause: str) -> Decision:
+        """Begin a decision; raises what the store failed with, if it did."""
+        if self.bus.failure is not None:
+            raise self.bus.failure
         return Decision(self, cause)
 
     def next_arrival(self) -> int:
@@ -119,8 +133,16 @@ class Workspace:
     def wait_for(self, task_id: str) -> asyncio.Future[TaskRecord]:
         """A future for the task as it ended."""
         waiter: asyncio.Future[TaskRecord] = asyncio.get_running_loop().create_future()
-        self._waiters.setdefault(task_id, []).append(waiter)
+        self._waiters.setdefault(task_id, set()).add(waiter)
+        waiter.add_done_callback(lambda _: self._forget_waiter(task_id, waiter))
         return waiter
+
+    def _forget_waiter(self, task_id: str, waiter: asyncio.Future[TaskRecord]) -> None:
+        waiters = self._waiters.get(task_id)
+        if waiters is not None:
+            waiters.discard(waiter)
+            if not waiters:
+                del self._waiters[task_id]
 
     def tell_waiters(self, task: TaskRecord, durable: asyncio.Future[None]) -> None:
         """Tell those who wait for the task, once its end is durable."""
@@ -139,7 +161,7 @@ class Workspace:
 
     def release_waiters(self, failure: BaseException) -> None:
         """Nothing more will end here: tell those who still wait."""
-        for waiters in self._waiters.values():
+        for waiters in list(self._waiters.values()):
             for waiter in waiters:
                 if not waiter.done():
                     waiter.set_exception(failure)

@@ -37,7 +37,10 @@ class Unit:
     __slots__ = ("notes", "on_refused", "writes")
 
     def __init__(self, on_refused: FailureListener | None = None) -> None:
-        """`on_refused` is called if the store refuses this unit, for whoever does not wait for it."""
+        """`on_refused` is called if the store refuses this unit. Later units with the same one are refused too.
+
+        For whoever decided them has memory that is ahead of the disk for good.
+        """
         self.on_refused = on_refused
         self.writes: list[Write] = []
         self.notes: list[Note] = []
@@ -111,7 +114,10 @@ class Store(Protocol):
         ...
 
     def listen(self, session_id: str, on_committed: Listener, on_failure: FailureListener) -> None:
-        """Call back with the numbered notifications of a session after each commit, in order."""
+        """Call back with the numbered notifications of a session after each commit, in order.
+
+        Raises `StoreInUseError` if somebody listens already: a session is open once.
+        """
         ...
 
     def unlisten(self, session_id: str) -> None: ...
@@ -123,8 +129,6 @@ class Store(Protocol):
     async def close(self) -> None:
         """Commit what was submitted and let go of the database."""
         ...
-
-    def sessions(self) -> list[str]: ...
 
     def load(self, session_id: str) -> SessionSnapshot: ...
 
@@ -138,7 +142,7 @@ class Store(Protocol):
 
     def dead_tasks(self, session_id: str) -> list[TaskRecord]: ...
 
-    def steps(self, task_id: str) -> list[StepRecord]: ...
+    def steps(self, session_id: str, task_id: str) -> list[StepRecord]: ...
 
     def mail(self, session_id: str, mail_id: str) -> MailRecord | None: ...
 
@@ -147,7 +151,3 @@ class Store(Protocol):
     def dead_mail(self, session_id: str) -> list[MailRecord]: ...
 
     def notifications(self, session_id: str, *, after: int, limit: int) -> list[Notification]: ...
-
-    def id_taken(self, *, task_id: str | None = None, mail_id: str | None = None) -> bool:
-        """Whether a task or mail of this id is in any session."""
-        ...

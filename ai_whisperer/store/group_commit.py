@@ -3,7 +3,7 @@
 Statements run on the event loop's thread, the commit with its fsync on a thread of its own. Running the statements on
 the other thread too would be far slower, not faster: SQLite's binding gives up the interpreter lock around each
 statement and a busy event loop lets a thread have it back only every few milliseconds (measured: 650 µs a row against
-2 µs). So a group costs the event loop some microseconds a row, and the disk costs it nothing.
+2 µs). So a group costs the event loop some microseconds a row, and waiting for the disk is the other thread's.
 """
 
 from __future__ import annotations
@@ -18,13 +18,21 @@ from typing import Protocol
 
 import apsw
 
-from ai_whisperer.errors import StoreError, StoreFailedError, StoreFullError, StoreRefusedError, WhispererError
+from ai_whisperer.errors import (
+    StoreError,
+    StoreFailedError,
+    StoreFullError,
+    StoreInUseError,
+    StoreRefusedError,
+    WhispererError,
+)
 from ai_whisperer.records import Notification
 from ai_whisperer.store import queries, rows
 from ai_whisperer.store.base import FailureListener, Listener, Unit
 
 _MAX_ROWS_IN_GROUP = 2_000
 _QUICK_SECONDS = 0.001
+_CHECKPOINT_PAGES = 1_000
 
 _Pending = tuple[Unit, "asyncio.Future[None]"]
 _Committed = Callable[[BaseException | None], None]
@@ -53,18 +61,24 @@ class ThreadCommitter:
     """Commits on a thread of its own, so that the event loop does not wait for the disk.
 
     A unit that is alone is committed in place while commits are quick: handing it over would take longer than the
-    commit does, and nobody else is there to be held up.
+    commit does. A commit that turns out slow holds the event loop up once; those after it go to the thread.
     """
 
     def __init__(self) -> None:
         self._jobs: queue.SimpleQueue[tuple[apsw.Connection, _Committed, asyncio.AbstractEventLoop] | None]
         self._jobs = queue.SimpleQueue()
         self._last_seconds = 1.0
+        self._log_pages = 0
         self._thread = threading.Thread(target=self._run, name="whisperer-commit", daemon=True)
         self._thread.start()
 
+    def prepare(self, connection: apsw.Connection) -> None:
+        """Have the write-ahead log copied into the database here, on the thread, not wherever a commit happens."""
+        connection.set_wal_hook(self._log_grew)
+
     def commit(self, connection: apsw.Connection, done: _Committed, *, units: int) -> None:
-        if units == 1 and self._last_seconds < _QUICK_SECONDS:
+        quick = self._last_seconds < _QUICK_SECONDS and self._log_pages < _CHECKPOINT_PAGES
+        if units == 1 and quick:
             done(self._timed_commit(connection))
         else:
             self._jobs.put((connection, done, asyncio.get_running_loop()))
@@ -78,10 +92,18 @@ class ThreadCommitter:
         while (job := self._jobs.get()) is not None:
             connection, done, loop = job
             failure = self._timed_commit(connection)
+            if self._log_pages >= _CHECKPOINT_PAGES:
+                self._log_pages = 0
+                connection.wal_checkpoint()
             try:
                 loop.call_soon_threadsafe(done, failure)
             except RuntimeError:
                 return  # the event loop was closed under us: nobody is left to tell
+
+    def _log_grew(self, connection: apsw.Connection, name: str, pages: int) -> int:
+        del connection, name
+        self._log_pages = pages
+        return apsw.SQLITE_OK
 
     def _timed_commit(self, connection: apsw.Connection) -> BaseException | None:
         begun = time.perf_counter()
@@ -105,11 +127,14 @@ class GroupCommitWriter:
         self._submitted = 0
         self._settled = 0
         self._flushing: list[tuple[int, asyncio.Future[None]]] = []
+        self._banned: set[FailureListener] = set()
         self._scheduled = False
         self._failure: StoreError | None = None
         self.commits = 0
 
     def listen(self, session_id: str, on_committed: Listener, on_failure: FailureListener) -> None:
+        if session_id in self._listeners:
+            raise StoreInUseError(f"The session '{session_id}' is open already. Close it first, or use another.")
         self._listeners[session_id] = (on_committed, on_failure)
 
     def unlisten(self, session_id: str) -> None:
@@ -164,20 +189,25 @@ class GroupCommitWriter:
         before = dict(self._last_seq)
         self._numbered = []
         self._connection.execute("BEGIN IMMEDIATE")
+        if self._banned:
+            return self._write_one_by_one(group)
         try:
             for unit, _ in group:
                 self._write_unit(unit)
         except (apsw.ConstraintError, apsw.MismatchError, TypeError, ValueError):
             self._connection.execute("ROLLBACK")
             self._last_seq = before
+            self._numbered = []
+            self._connection.execute("BEGIN IMMEDIATE")
             return self._write_one_by_one(group)
         return list(group)
 
     def _write_one_by_one(self, group: Sequence[_Pending]) -> list[_Pending]:
-        self._numbered = []
-        self._connection.execute("BEGIN IMMEDIATE")
         written: list[_Pending] = []
         for unit, future in group:
+            if unit.on_refused in self._banned:
+                _refuse(future, StoreRefusedError())
+                continue
             before, numbered = dict(self._last_seq), len(self._numbered)
             self._connection.execute("SAVEPOINT unit")
             try:
@@ -189,6 +219,7 @@ class GroupCommitWriter:
                 refusal = StoreRefusedError(f"The store refused the change: {error}. Nothing of it was written.")
                 _refuse(future, refusal)
                 if unit.on_refused is not None:
+                    self._banned.add(unit.on_refused)
                     unit.on_refused(refusal)
             else:
                 written.append((unit, future))

@@ -118,6 +118,7 @@ def _check_file(path: Path, vfs: str | None) -> None:
         return
     connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE, vfs=vfs)
     try:
+        connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)  # a log that was left over stays as it is
         connection.execute("PRAGMA query_only=1")
         ((application_id,),) = connection.execute("PRAGMA application_id")
         ((version,),) = connection.execute("PRAGMA user_version")

@@ -13,12 +13,12 @@ INSERT_TASK: Final = "INSERT INTO task VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?
 UPDATE_TASK: Final = """
 UPDATE task SET state=?, attempts=?, progress_percent=?, progress_note=?, result=?, error=?, usage=?, started_at=?,
   finished_at=?
-WHERE id=?"""
+WHERE session_id=? AND id=?"""
 
-PUT_STEP: Final = "INSERT OR REPLACE INTO step VALUES (?,?,?,?,?,?,?,?,?,?,?,?)"
+PUT_STEP: Final = "INSERT OR REPLACE INTO step VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
 
 INSERT_MAIL: Final = "INSERT INTO mail VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
-UPDATE_MAIL: Final = "UPDATE mail SET state=?, task_id=?, read_at=? WHERE id=?"
+UPDATE_MAIL: Final = "UPDATE mail SET state=?, task_id=?, read_at=? WHERE session_id=? AND id=?"
 
 PUT_TIMER: Final = "INSERT OR REPLACE INTO timer VALUES (?,?,?,?,?)"
 DELETE_TIMER: Final = "DELETE FROM timer WHERE session_id=? AND id=?"
@@ -28,11 +28,10 @@ LAST_SEQ: Final = "SELECT coalesce(max(seq), 0) FROM notification WHERE session_
 NOTIFICATIONS_AFTER: Final = """
 SELECT seq, name, cause, at, params FROM notification WHERE session_id=? AND seq>? ORDER BY seq LIMIT ?"""
 
-SESSIONS: Final = "SELECT DISTINCT session_id FROM agent ORDER BY session_id"
 AGENTS: Final = "SELECT * FROM agent WHERE session_id=? ORDER BY created_at, id"
 TIMERS: Final = "SELECT * FROM timer WHERE session_id=? ORDER BY due_at, id"
 
-TASK: Final = "SELECT * FROM task WHERE id=? AND session_id=?"
+TASK: Final = "SELECT * FROM task WHERE session_id=? AND id=?"
 OPEN_TASKS: Final = """
 SELECT * FROM task WHERE session_id=? AND state IN ('queued', 'running') ORDER BY arrival"""
 DEAD_TASKS: Final = "SELECT * FROM task WHERE session_id=? AND state='dead' ORDER BY arrival"
@@ -44,13 +43,15 @@ ORDER BY started_at, arrival, continuation"""
 THREADS_OF_AGENT: Final = """
 SELECT thread_id, count(*), min(created_at), max(created_at) FROM task WHERE session_id=? AND agent_id=?
 GROUP BY thread_id ORDER BY min(created_at), min(arrival), thread_id"""
-STEPS: Final = "SELECT * FROM step WHERE task_id=? ORDER BY number"
+STEPS: Final = "SELECT * FROM step WHERE session_id=? AND task_id=? ORDER BY number"
 
-MAIL: Final = "SELECT * FROM mail WHERE id=? AND session_id=?"
-MAIL_ID_TAKEN: Final = "SELECT 1 FROM mail WHERE id=?"
-TASK_ID_TAKEN: Final = "SELECT 1 FROM task WHERE id=?"
+MAIL: Final = "SELECT * FROM mail WHERE session_id=? AND id=?"
 OPEN_MAIL: Final = """
-SELECT * FROM mail WHERE session_id=? AND state IN ('queued', 'delivered') ORDER BY arrival"""
+SELECT * FROM mail WHERE session_id=?1 AND state IN ('queued', 'delivered')
+UNION ALL
+SELECT mail.* FROM task JOIN mail ON mail.session_id=task.session_id AND mail.id=task.mail_id
+WHERE task.session_id=?1 AND task.state IN ('queued', 'running') AND mail.state='read'
+ORDER BY arrival"""
 DEAD_MAIL: Final = "SELECT * FROM mail WHERE session_id=? AND state='dead' ORDER BY arrival"
 MAILBOX: Final = """
 SELECT * FROM mail WHERE session_id=? AND recipient=? ORDER BY arrival DESC LIMIT ?"""

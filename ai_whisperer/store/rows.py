@@ -131,6 +131,7 @@ def task_changes(task: TaskRecord) -> Row:
         _text(task.usage),
         task.started_at,
         task.finished_at,
+        task.session_id,
         task.id,
     )
 
@@ -164,11 +165,13 @@ def task_from(row: Row) -> TaskRecord:
 
 def step_row(step: StepRecord) -> Row:
     return (
+        step.session_id,
         step.task_id,
         step.number,
         step.kind,
         step.state,
         step.attempt,
+        step.failures,
         None if step.call is None else _text(step.call),
         None if step.answer is None else _text(step.answer),
         None if step.result is None else _text(step.result),
@@ -181,18 +184,20 @@ def step_row(step: StepRecord) -> Row:
 
 def step_from(row: Row) -> StepRecord:
     return StepRecord(
-        task_id=row[0],
-        number=row[1],
-        kind=StepKind(row[2]),
-        state=StepState(row[3]),
-        attempt=row[4],
-        call=_call(row[5]) if row[5] else None,
-        answer=_answer(row[6]) if row[6] else None,
-        result=_result(row[7]) if row[7] else None,
-        error=_failure(row[8]) if row[8] else None,
-        retry_at=row[9],
-        started_at=row[10],
-        finished_at=row[11],
+        session_id=row[0],
+        task_id=row[1],
+        number=row[2],
+        kind=StepKind(row[3]),
+        state=StepState(row[4]),
+        attempt=row[5],
+        failures=row[6],
+        call=_call(row[7]) if row[7] else None,
+        answer=_answer(row[8]) if row[8] else None,
+        result=_result(row[9]) if row[9] else None,
+        error=_failure(row[10]) if row[10] else None,
+        retry_at=row[11],
+        started_at=row[12],
+        finished_at=row[13],
     )
 
 
@@ -218,7 +223,7 @@ def mail_row(mail: MailRecord) -> Row:
 
 
 def mail_changes(mail: MailRecord) -> Row:
-    return (mail.state, mail.task_id, mail.read_at, mail.id)
+    return (mail.state, mail.task_id, mail.read_at, mail.session_id, mail.id)
 
 
 def mail_from(row: Row) -> MailRecord:

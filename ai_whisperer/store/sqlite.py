@@ -10,7 +10,9 @@ from pathlib import Path
 from typing import Literal, TypeVar
 
 import apsw
+import msgspec
 
+from ai_whisperer.errors import StoreCorruptError
 from ai_whisperer.records import (
     MailRecord,
     Notification,
@@ -70,7 +72,10 @@ class SqliteStore:
         except BaseException:
             lock.release()
             raise
-        return cls(writing, reading, committer or ThreadCommitter(), path=path, lock=lock)
+        if committer is None:
+            committer = ThreadCommitter()
+            committer.prepare(writing)
+        return cls(writing, reading, committer, path=path, lock=lock)
 
     @classmethod
     def in_memory(cls) -> SqliteStore:
@@ -99,8 +104,10 @@ class SqliteStore:
         await self._writer.flushed()
 
     async def close(self) -> None:
-        await self._writer.flushed()
-        self.abandon()
+        try:
+            await self._writer.flushed()
+        finally:
+            self.abandon()
 
     def abandon(self) -> None:
         """Let go of the database at once: what is not committed is lost, as when the process dies."""
@@ -110,9 +117,6 @@ class SqliteStore:
             self._writing.close()  # on a failing disk the checkpoint at the end fails; the log has everything
         if self._lock is not None:
             self._lock.release()
-
-    def sessions(self) -> list[str]:
-        return self._all(queries.SESSIONS, (), lambda row: str(row[0]))
 
     def load(self, session_id: str) -> SessionSnapshot:
         key = (session_id,)
@@ -128,7 +132,7 @@ class SqliteStore:
         )
 
     def task(self, session_id: str, task_id: str) -> TaskRecord | None:
-        return self._one(queries.TASK, (task_id, session_id), rows.task_from)
+        return self._one(queries.TASK, (session_id, task_id), rows.task_from)
 
     def tasks_of_agent(self, session_id: str, agent_id: str, *, limit: int) -> list[TaskRecord]:
         return self._all(queries.TASKS_OF_AGENT, (session_id, agent_id, limit), rows.task_from)
@@ -146,11 +150,11 @@ class SqliteStore:
     def dead_tasks(self, session_id: str) -> list[TaskRecord]:
         return self._all(queries.DEAD_TASKS, (session_id,), rows.task_from)
 
-    def steps(self, task_id: str) -> list[StepRecord]:
-        return self._all(queries.STEPS, (task_id,), rows.step_from)
+    def steps(self, session_id: str, task_id: str) -> list[StepRecord]:
+        return self._all(queries.STEPS, (session_id, task_id), rows.step_from)
 
     def mail(self, session_id: str, mail_id: str) -> MailRecord | None:
-        return self._one(queries.MAIL, (mail_id, session_id), rows.mail_from)
+        return self._one(queries.MAIL, (session_id, mail_id), rows.mail_from)
 
     def mailbox(self, session_id: str, recipient: str, *, limit: int) -> list[MailRecord]:
         return self._all(queries.MAILBOX, (session_id, recipient, limit), rows.mail_from)
@@ -165,16 +169,15 @@ class SqliteStore:
             lambda row: rows.notification_from(session_id, row),
         )
 
-    def id_taken(self, *, task_id: str | None = None, mail_id: str | None = None) -> bool:
-        found = self._all(queries.TASK_ID_TAKEN, (task_id,), bool) if task_id is not None else []
-        found += self._all(queries.MAIL_ID_TAKEN, (mail_id,), bool) if mail_id is not None else []
-        return bool(found)
-
     def _all(self, sql: str, bindings: rows.Row, convert: Callable[[rows.Row], _T]) -> list[_T]:
         try:
             return [convert(row) for row in self._reading.execute(sql, bindings)]
         except apsw.Error as error:
             raise opening.explained(error, self._path) from error
+        except (msgspec.MsgspecError, ValueError) as error:
+            raise StoreCorruptError(
+                f"'{self._path}' holds a row that cannot be read ({error}). Restore a backup; nothing was changed."
+            ) from error
 
     def _one(self, sql: str, bindings: rows.Row, convert: Callable[[rows.Row], _T]) -> _T | None:
         found = self._all(sql, bindings, convert)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -59,7 +60,8 @@ def parse_template(text: str, *, source: str = "template") -> Template:
     try:
         return Template(name=name, definition=definition_from(fields))
     except DefinitionError as error:
-        culprit = next((key for key in fields if key in error.message), "")
+        complaint = error.message.partition(" Known fields:")[0]
+        culprit = next((key for key in fields if re.search(rf"\b{re.escape(key)}\b", complaint)), "")
         raise TemplateError(f"{source}, line {_line_of(culprit, header)}: {error.message}") from error
 
 

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import contextvars
 import inspect
+import threading
 import typing
 from collections.abc import Awaitable, Callable
 from typing import Any, overload
@@ -186,16 +188,33 @@ def _constant(value: Any) -> Callable[[], Any]:
 
 
 async def _in_thread(function: Callable[..., Any], values: dict[str, Any], cancelled: CancelSignal) -> Any:
-    running = asyncio.ensure_future(asyncio.to_thread(function, **values))
+    """Run a function in a thread of its own: it waits for no other, and what it raises is raised here."""
+    loop = asyncio.get_running_loop()
+    ended: asyncio.Future[tuple[Any, BaseException | None]] = loop.create_future()
+
+    def run() -> None:
+        outcome: tuple[Any, BaseException | None]
+        try:
+            outcome = (function(**values), None)
+        except BaseException as error:  # noqa: BLE001 - SystemExit too must end this call, not the process
+            outcome = (None, error)
+        with contextlib.suppress(RuntimeError):  # the event loop is gone: nobody waits any more
+            loop.call_soon_threadsafe(ended.set_result, outcome)
+
+    context = contextvars.copy_context()
+    threading.Thread(target=context.run, args=(run,), name="whisperer-tool", daemon=True).start()
     try:
-        return await asyncio.shield(running)
+        result, error = await asyncio.shield(ended)
     except asyncio.CancelledError:
         cancelled.set()
-        while not running.done():
+        while not ended.done():
             # The thread cannot be ended from outside; to leave it running would be to lie about the stop.
             with contextlib.suppress(asyncio.CancelledError):
-                await asyncio.wait([running])
+                await asyncio.wait([ended])
         raise
+    if error is not None:
+        raise error
+    return result
 
 
 def _as_text(name: str, result: Any) -> str:

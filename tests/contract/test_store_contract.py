@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from ai_whisperer.errors import StoreRefusedError
+from ai_whisperer.errors import StoreInUseError, StoreRefusedError
 from ai_whisperer.records import (
     Answer,
     ChannelResponse,
@@ -55,6 +55,7 @@ def run(request: pytest.FixtureRequest, tmp_path: Path) -> Run:
 def test_what_was_written_is_read_back_the_same(run: Run) -> None:
     async def scenario(store: Store) -> None:
         step = StepRecord(
+            session_id="s",
             task_id="t1",
             number=1,
             kind=StepKind.MODEL,
@@ -67,6 +68,7 @@ def test_what_was_written_is_read_back_the_same(run: Run) -> None:
             finished_at=2.0,
         )
         called = StepRecord(
+            session_id="s",
             task_id="t1",
             number=2,
             kind=StepKind.TOOL,
@@ -89,7 +91,7 @@ def test_what_was_written_is_read_back_the_same(run: Run) -> None:
         assert snapshot.mails == (mail(),)
         assert snapshot.timers == (timer,)
         assert snapshot.mail_sequences == {"user": 1}
-        assert store.steps("t1") == [step, called]
+        assert store.steps("s", "t1") == [step, called]
         assert store.task("s", "t1") == task()
         assert store.mail("s", "m1") == mail()
 
@@ -152,7 +154,6 @@ def test_each_session_has_its_own_numbers_and_sees_nothing_of_others(run: Run) -
         assert [note.seq for note in store.notifications("s", after=0, limit=9)] == [1, 2]
         assert [note.seq for note in store.notifications("other", after=0, limit=9)] == [1]
         assert [each.session_id for each in store.load("other").agents] == ["other"]
-        assert store.sessions() == ["other", "s"]
 
     run(scenario)
 
@@ -245,15 +246,47 @@ def test_threads_and_their_tasks_are_found_in_the_order_in_which_they_ran(run: R
     run(scenario)
 
 
-def test_an_id_is_taken_in_every_session(run: Run) -> None:
+def test_the_same_ids_in_two_sessions_are_two_things(run: Run) -> None:
     async def scenario(store: Store) -> None:
-        unit = unit_with(task("t1"))
+        theirs = replace(task("t1"), session_id="other")
+        unit = unit_with(task("t1"), theirs)
         unit.insert_mail(mail("m1"))
+        unit.insert_mail(replace(mail("m1"), session_id="other"))
+        unit.update_task(replace(theirs, state=TaskState.CANCELLED))
+        unit.update_mail(replace(mail("m1"), session_id="other", state=MailState.READ))
         await store.submit(unit)
-        assert store.task("other", "t1") is None
-        assert store.id_taken(task_id="t1")
-        assert store.id_taken(mail_id="m1")
-        assert not store.id_taken(task_id="m1", mail_id="t1")
+        assert store.task("s", "t1") == task("t1")
+        assert store.mail("s", "m1") == mail("m1")
+        assert store.task("third", "t1") is None
+
+    run(scenario)
+
+
+def test_a_session_can_be_listened_to_once(run: Run) -> None:
+    async def scenario(store: Store) -> None:
+        store.listen("s", lambda _: None, lambda _: None)
+        with pytest.raises(StoreInUseError, match="open already"):
+            store.listen("s", lambda _: None, lambda _: None)
+
+    run(scenario)
+
+
+def test_after_a_refusal_whoever_decided_it_is_refused_for_good_and_others_are_not(run: Run) -> None:
+    async def scenario(store: Store) -> None:
+        refusals: list[BaseException] = []
+        await store.submit(unit_with(task("t1")))
+        owned = [Unit(refusals.append) for _ in range(3)]
+        owned[0].insert_task(task("t1"))
+        owned[1].insert_task(task("t2"))
+        owned[2].insert_task(task("t3"))
+        results = await asyncio.gather(
+            store.submit(owned[0]), store.submit(owned[1]), store.submit(unit_with(task("t4"))), return_exceptions=True
+        )
+        assert [type(result) for result in results] == [StoreRefusedError, StoreRefusedError, type(None)]
+        with pytest.raises(StoreRefusedError):
+            await store.submit(owned[2])
+        assert len(refusals) == 1
+        assert [each.id for each in store.load("s").tasks] == ["t1", "t4"]
 
     run(scenario)
 

@@ -51,10 +51,11 @@ class PlantedBug(NamedTuple):
 
 
 def acknowledge_before_commit(_: KillSwitch) -> None:
-    async def durable(self: Intake, *_: object, **__: object) -> None:
+    async def commit(self: Decision) -> None:
         """Do not wait."""
+        self.submit()
 
-    swap(Intake, "_durable", lambda _: durable)
+    swap(Decision, "commit", lambda _: commit)
 
 
 def accept_again(_: KillSwitch) -> None:
@@ -62,7 +63,8 @@ def accept_again(_: KillSwitch) -> None:
 
     def accept(original: Callable[..., Awaitable[Any]], name: str) -> Callable[..., Awaitable[Any]]:
         def accepted(self: Intake, *arguments: Any, **options: Any) -> Awaitable[Any]:
-            if self._workspace.store.id_taken(**{name: options[name]}):
+            find = self._workspace.store.task if name == "task_id" else self._workspace.store.mail
+            if find(self._workspace.session_id, options[name]):
                 options[name] = None
             return original(self, *arguments, **options)
 

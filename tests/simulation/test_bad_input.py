@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
-from ai_whisperer import AsyncAgentSessionManager, WhispererError
+from ai_whisperer import AgentDefinition, AsyncAgentSessionManager, WhispererError
 from ai_whisperer.errors import (
     ClosedError,
     DefinitionError,
@@ -24,8 +24,8 @@ from tests.simulation.stage import play
 Deed = Callable[[AsyncAgentSessionManager], Awaitable[object]]
 
 
-async def reading(value: object) -> object:
-    return value
+async def deferred(read: Callable[[], object]) -> object:
+    return read()
 
 
 @pytest.mark.parametrize(
@@ -42,11 +42,15 @@ async def reading(value: object) -> object:
         (lambda m: m.create_agent("x", {"limits": {"max_steps": 3}}), DefinitionError, r"\$\.limits"),
         (lambda m: m.create_agent("x", {"limits": {"max_mail_bytes": 0}}), DefinitionError, "at least 1"),
         (lambda m: m.create_agent("x", {"prompt": 5}), DefinitionError, r"\$\.prompt"),
+        (lambda m: m.create_agent("x", AgentDefinition(tools=cast(Any, "check_mail"))), DefinitionError, r"\$\.tools"),
+        (lambda m: m.create_agent("x", AgentDefinition(prompt=cast(Any, 5))), DefinitionError, r"\$\.prompt"),
+        (lambda m: m.create_agent("x", {"limits": {"max_continuations": -1}}), DefinitionError, "at least 0"),
+        (lambda m: m.create_agent("x", {"retry": {"stall_seconds": 0}}), DefinitionError, "more than 0"),
         (lambda m: m.create_agent("x", {"model": ""}), DefinitionError, "model must not be empty"),
         (lambda m: m.create_agent("x", {"retry": {"max_attempts": 0}}), DefinitionError, "retry.max_attempts"),
         (lambda m: m.create_agent("x", {"retry": {"stall_seconds": float("nan")}}), DefinitionError, "stall_seconds"),
-        (lambda m: m.create_agent("x", {"settings": {"f": object()}}), DefinitionError, "plain JSON"),
-        (lambda m: m.create_agent("x", {"description": "\ud800"}), DefinitionError, "lone surrogate"),
+        (lambda m: m.create_agent("x", {"settings": {"f": object()}}), DefinitionError, "not valid.*object"),
+        (lambda m: m.create_agent("x", {"description": "\ud800"}), DefinitionError, "not text"),
         (lambda m: m.create_agent("x", tools=[5]), InvalidInputError, "cannot be a tool"),
         (lambda m: m.create_agent("x", tools=[send_mail]), DuplicateIdError, "two tools called 'send_mail'"),
         (lambda m: m.send_task("alice", "  "), InvalidInputError, "prompt is empty"),
@@ -67,6 +71,8 @@ async def reading(value: object) -> object:
         (lambda m: m.pause_agent("alice", reason="\ud800"), InvalidInputError, "lone surrogate"),
         (lambda m: m.stop_agent("alice", reason="x" * 10_001), TooLargeError, "at most 10,000"),
         (lambda m: m.sleep_agent("alice", wake_events=["\ud800"]), InvalidInputError, "wake event"),
+        (lambda m: m.sleep_agent("alice", wake_events="alert"), InvalidInputError, "list of names"),
+        (lambda m: deferred(lambda: m.mailbox("nobody")), UnknownAgentError, "no agent 'nobody'"),
         (lambda m: m.open(), StateError, "open already"),
     ],
 )
@@ -98,8 +104,8 @@ async def send_mail() -> str:
     [
         lambda manager: manager.create_agent("x"),
         lambda manager: manager.send_task("x", "go"),
-        lambda manager: reading(manager.list_agents()),
-        lambda manager: reading(manager.subscribe()),
+        lambda manager: deferred(manager.list_agents),
+        lambda manager: deferred(manager.subscribe),
     ],
 )
 def test_a_manager_that_is_not_open_says_so(deed: Callable[[Any], Awaitable[object]]) -> None:

@@ -9,7 +9,7 @@ import apsw
 import pytest
 
 from ai_whisperer import AgentState, AsyncAgentSessionManager, TaskState, tool
-from ai_whisperer.clock import IdSource
+from ai_whisperer.clock import TimedIds
 from ai_whisperer.errors import ClosedError, ModelRateLimitError, StoreFailedError, StoreRefusedError
 from ai_whisperer.models.base import ModelRequest
 from ai_whisperer.records import Answer, MailState, StepState
@@ -289,7 +289,7 @@ def test_when_the_store_refuses_what_memory_already_holds_the_session_stops(monk
         await manager.create_agent("bob", auto_start=False)
         waiting = asyncio.ensure_future(manager.run_task("alice", "go"))
         await asyncio.sleep(1)
-        monkeypatch.setattr(IdSource, "new", lambda _: "always the same")
+        monkeypatch.setattr(TimedIds, "new", lambda _: "always the same")
         await manager.send_mail("alice", "s", "b")
         with pytest.raises(StoreRefusedError):
             await manager.send_mail("bob", "s", "b")

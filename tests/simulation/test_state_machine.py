@@ -51,11 +51,11 @@ class Imagined:
         self.state = "created"
         self.waiting: list[tuple[int, int, str]] = []
         self.handled: list[str] = []
+        self.has_woken = False
 
     def receive(self, priority: Priority, arrival: int, text: str, *, is_mail: bool) -> None:
         self.waiting.append((priority.rank, arrival, text))
-        if is_mail and self.state == "sleeping" and priority in (Priority.URGENT, Priority.HIGH):
-            self.state = "idle"
+        self.has_woken |= is_mail and priority in (Priority.URGENT, Priority.HIGH)
         self.work()
 
     def act(self, action: str) -> None:
@@ -67,10 +67,14 @@ class Imagined:
             self.state = "sleeping"
         else:
             self.state = AFTER[action]
+        self.has_woken &= action != "sleep"
         self.work()
 
     def work(self) -> None:
+        if self.state == "sleeping" and self.has_woken:
+            self.state = "idle"
         if self.state == "idle":
+            self.has_woken = False
             self.handled += [text for *_, text in sorted(self.waiting)]
             self.waiting.clear()
 

@@ -232,9 +232,9 @@ def test_nesting_beyond_what_can_be_decoded_is_text() -> None:
     assert parse(text) == answer(final=text)
 
 
-def test_lone_surrogates_are_text() -> None:
+def test_lone_surrogates_do_no_harm_and_those_that_json_brings_in_are_mended() -> None:
     assert parse("\ud800[FINAL]") == answer(final="\ud800[FINAL]")
-    assert parse('{"final": "\ud800"}') == answer(final="\ud800")
+    assert parse(r'{"final": "hi \ud83d"}') == answer(final="hi ?")
 
 
 @pytest.mark.parametrize("unit", ["a", " ", "[", "`", "\n", "[FINAL][", "a\n", "{", "[CONTINUE]", "```\n", "[/final]"])

@@ -30,7 +30,7 @@ TASK = TaskRecord(
 
 
 def asked(number: int, answer: Answer | None = None, *, state: StepState = StepState.DONE) -> StepRecord:
-    return StepRecord(task_id="t", number=number, kind=StepKind.MODEL, state=state, answer=answer)
+    return StepRecord(session_id="s", task_id="t", number=number, kind=StepKind.MODEL, state=state, answer=answer)
 
 
 def call(index: int) -> ToolCall:
@@ -39,6 +39,7 @@ def call(index: int) -> ToolCall:
 
 def called(number: int, content: str | None, *, mails: tuple[str, ...] = ()) -> StepRecord:
     return StepRecord(
+        session_id="s",
         task_id="t",
         number=number,
         kind=StepKind.TOOL,
@@ -83,7 +84,13 @@ def test_a_task_that_uses_up_its_steps_fails_with_the_limit() -> None:
     action = next_action([asked(1, TWO_CALLS), called(2, "ok"), called(3, "ok")], max_steps=3)
     assert isinstance(action, Fail)
     assert action.failure.code == "step_limit"
-    assert "3 steps" in action.failure.message
+    assert "wants step 4 and may have 3" in action.failure.message
+
+
+def test_an_answer_that_asks_for_more_calls_than_are_left_fails_before_any_of_them_runs() -> None:
+    action = next_action([asked(1, TWO_CALLS)], max_steps=2)
+    assert isinstance(action, Fail)
+    assert action.failure.code == "step_limit"
 
 
 def test_an_answer_without_calls_completes_the_task() -> None:
@@ -99,7 +106,7 @@ def test_an_answer_that_asks_for_more_or_was_cut_by_length_is_continued() -> Non
 
 def test_a_failed_request_fails_the_task_with_its_reason() -> None:
     failure = Failure(code="model_refused", message="no")
-    step = StepRecord(task_id="t", number=1, kind=StepKind.MODEL, state=StepState.FAILED, error=failure)
+    step = StepRecord(session_id="s", task_id="t", number=1, kind=StepKind.MODEL, state=StepState.FAILED, error=failure)
     assert next_action([step], max_steps=10) == Fail(failure=failure)
 
 

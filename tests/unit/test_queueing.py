@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ai_whisperer.core.queueing import WorkQueue
-from ai_whisperer.records import Priority, TaskKind, TaskRecord
+from ai_whisperer.records import MailRecord, Priority, TaskKind, TaskRecord
 
 
 def task(arrival: int, *, thread: str = "", priority: Priority = Priority.NORMAL) -> TaskRecord:
@@ -34,7 +34,6 @@ def test_urgent_comes_before_high_before_normal_before_low_and_each_by_arrival()
     priorities = [Priority.LOW, Priority.NORMAL, Priority.URGENT, Priority.HIGH, Priority.NORMAL, Priority.URGENT]
     for arrival, priority in enumerate(priorities):
         queue.push(task(arrival, priority=priority))
-    assert [item.id for item in queue.in_order()] == ["t2", "t5", "t3", "t1", "t4", "t0"]
     assert taken(queue) == ["t2", "t5", "t3", "t1", "t4", "t0"]
 
 
@@ -61,13 +60,49 @@ def test_a_removed_item_is_never_taken_also_when_it_was_parked() -> None:
     for arrival in range(3):
         queue.push(task(arrival, thread="x"))
     assert taken(queue) == ["t0"]
-    removed = queue.remove("t1")
-    assert removed is not None
-    assert removed.id == "t1"
-    assert queue.remove("t1") is None
+    assert queue.remove_task("t1") == task(1, thread="x")
+    assert queue.remove_task("t1") is None
     queue.release("x")
     assert taken(queue) == ["t2"]
     assert len(queue) == 0
+
+
+def mail(arrival: int, *, sender: str = "bob", thread: str = "") -> MailRecord:
+    return MailRecord(
+        session_id="s",
+        id=f"t{arrival}",
+        thread_id=thread or f"m{arrival}",
+        sender=sender,
+        sequence=arrival,
+        recipient="a",
+        subject="s",
+        body="b",
+        arrival=arrival,
+        cause="test",
+    )
+
+
+def test_one_senders_mail_never_overtakes_even_when_the_first_waits_for_its_thread() -> None:
+    queue = WorkQueue()
+    queue.occupy("busy")
+    for item in (mail(1, thread="busy"), mail(2), mail(3, sender="ann"), task(4)):
+        queue.push(item)
+    assert taken(queue) == ["t3", "t4"]
+    queue.push(mail(5))
+    assert queue.take() is None
+    assert not queue.has_free()
+    queue.release("busy")
+    assert taken(queue) == ["t1", "t2", "t5"]
+
+
+def test_a_task_and_a_mail_of_the_same_id_are_two_things() -> None:
+    queue = WorkQueue()
+    queue.push(task(1))
+    queue.push(mail(1))
+    queue.remove_mail("t1")
+    assert len(queue) == 1
+    assert queue.has_free()
+    assert isinstance(queue.take(), TaskRecord)
 
 
 def test_the_same_item_cannot_wait_twice() -> None:

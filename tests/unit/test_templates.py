@@ -45,6 +45,7 @@ def test_without_a_body_the_default_prompt_is_used() -> None:
         ("---\ndescription: x\nname: two words\n---\n", 3, "cannot name an agent"),
         ("---\nname: 5\n---\n", 2, "cannot name an agent"),
         ("---\nname: a\nmodle: x\n---\n", 3, "unknown field `modle`"),
+        ("---\nname: a\nmodel: x\nshade: blue\n---\n", 4, "unknown field `shade`"),
         ("---\nname: a\n\nlimits:\n  max_steps_per_task: 0\n---\n", 4, "limits.max_steps_per_task"),
         ("---\nname: a\nmodel: [1]\n---\n", 3, r"\$\.model"),
     ],

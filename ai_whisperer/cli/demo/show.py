@@ -59,7 +59,7 @@ async def _finished_steps(data: Path) -> dict[str, float]:
     store = SqliteStore.open(data)
     agents = store.load(_SESSION).agents
     tasks = [task for agent in agents for task in store.tasks_of_agent(_SESSION, agent.id, limit=100)]
-    steps = [step for task in tasks for step in store.steps(task.id)]
+    steps = [step for task in tasks for step in store.steps(task.session_id, task.id)]
     await store.close()
     return {step.id: step.finished_at for step in steps if step.finished_at is not None}
 
@@ -68,15 +68,20 @@ async def _sum_up(data: Path, finished_before: dict[str, float]) -> int:
     async with AsyncAgentSessionManager(data, session_id=_SESSION) as manager:
         tasks = [task for status in manager.list_agents() for task in manager.list_tasks(status.agent_id)]
         steps = [step for task in tasks for step in manager.list_steps(task.id)]
-        report = manager.mailbox()[0]
+        reports = manager.mailbox()
     ended = sum(task.state is TaskState.COMPLETED for task in tasks)
     requests = sum(step.kind is StepKind.MODEL for step in steps)
     interrupted = sum(step.attempt > 1 for step in steps)
     repeated = sum(step.finished_at != finished_before.get(step.id, step.finished_at) for step in steps)
-    print(f"\n{report.subject}\n  {report.body}\n")
-    print(f"{ended} of {len(tasks)} tasks completed, {requests} model requests, {len(steps) - requests} tool calls.")
+    print("\nThe user's inbox:" if reports else "\nNo report has arrived.")
+    for report in reports:
+        print(f"  {report.subject}\n    {report.body}")
+    for task in tasks:
+        if task.error is not None:
+            print(f"  {task.agent_id} failed: {task.error.message}")
+    print(f"\n{ended} of {len(tasks)} tasks completed, {requests} model requests, {len(steps) - requests} tool calls.")
     print(
         f"When the plug was pulled, {len(finished_before)} steps were finished: {repeated} of them were done again. "
         f"{interrupted} were under way and were begun anew."
     )
-    return 0 if ended == len(tasks) and repeated == 0 else 1
+    return 0 if reports and ended == len(tasks) and repeated == 0 else 1

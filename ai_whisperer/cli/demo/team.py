@@ -18,7 +18,7 @@ DONE = "done"
 
 _TOLD = {
     "async.task.started": "starts a task ({kind})",
-    "async.task.progress": "reports {percent:.0f} %: {note}",
+    "async.task.progress": "reports {percent} %: {note}",
     "async.task.completed": "finishes its task",
     "async.task.error": "fails: {error}",
     "step.retried": "retries: {error}",
@@ -81,12 +81,13 @@ def _team(model: str) -> dict[str, AgentDefinition]:
 
 
 def _is_finished(manager: AsyncAgentSessionManager) -> bool:
-    idle = all(status.state == "idle" and not status.queue_size for status in manager.list_agents())
-    return idle and bool(manager.mailbox(USER))
+    return all(status.state == "idle" and not status.queue_size for status in manager.list_agents())
 
 
 def _tell(note: Notification) -> None:
     params = note.params
+    if "error" in params:
+        params = {**params, "error": params["error"]["message"]}
     if note.name == "mail.sent" and params["sender"] != USER:
         who, what = params["sender"], f"mails {params['recipient']}: {params['subject']}"
     elif note.name == "step.finished" and "tool" in params:

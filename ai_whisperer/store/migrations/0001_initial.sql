@@ -11,7 +11,7 @@ CREATE TABLE agent (
 ) WITHOUT ROWID;
 
 CREATE TABLE task (
-  id TEXT PRIMARY KEY,
+  id TEXT NOT NULL,
   session_id TEXT NOT NULL,
   agent_id TEXT NOT NULL,
   thread_id TEXT NOT NULL,
@@ -32,18 +32,21 @@ CREATE TABLE task (
   usage TEXT NOT NULL,
   created_at REAL NOT NULL,
   started_at REAL,
-  finished_at REAL
+  finished_at REAL,
+  PRIMARY KEY (session_id, id)
 );
 CREATE INDEX task_by_thread ON task (session_id, agent_id, thread_id, arrival);
 CREATE INDEX task_open ON task (session_id) WHERE state IN ('queued', 'running');
 CREATE INDEX task_dead ON task (session_id) WHERE state = 'dead';
 
 CREATE TABLE step (
+  session_id TEXT NOT NULL,
   task_id TEXT NOT NULL,
   number INTEGER NOT NULL,
   kind TEXT NOT NULL,
   state TEXT NOT NULL,
   attempt INTEGER NOT NULL,
+  failures INTEGER NOT NULL,
   call TEXT,
   answer TEXT,
   result TEXT,
@@ -51,11 +54,11 @@ CREATE TABLE step (
   retry_at REAL,
   started_at REAL NOT NULL,
   finished_at REAL,
-  PRIMARY KEY (task_id, number)
+  PRIMARY KEY (session_id, task_id, number)
 ) WITHOUT ROWID;
 
 CREATE TABLE mail (
-  id TEXT PRIMARY KEY,
+  id TEXT NOT NULL,
   session_id TEXT NOT NULL,
   thread_id TEXT NOT NULL,
   sender TEXT NOT NULL,
@@ -70,7 +73,8 @@ CREATE TABLE mail (
   state TEXT NOT NULL,
   task_id TEXT,
   created_at REAL NOT NULL,
-  read_at REAL
+  read_at REAL,
+  PRIMARY KEY (session_id, id)
 );
 CREATE UNIQUE INDEX mail_by_sender ON mail (session_id, sender, sequence);
 CREATE INDEX mail_by_recipient ON mail (session_id, recipient, arrival);

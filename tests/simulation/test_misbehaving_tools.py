@@ -1,0 +1,106 @@
+"""Tools are anybody's code: whatever they do ends nothing but their call."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from ai_whisperer import AgentState, AsyncAgentSessionManager, TaskState, ToolContext, tool
+from ai_whisperer.models.base import ModelRequest
+from ai_whisperer.models.scripted import FunctionModel
+from ai_whisperer.records import Answer
+from tests.simulation.stage import call, play, results_of, round_of
+
+
+def one_call(request: ModelRequest) -> Answer | str:
+    return call("misbehave") if round_of(request) == 0 else results_of(request)[0]
+
+
+class Odd(BaseException):
+    """Not even an Exception."""
+
+
+def exits() -> str:
+    sys.exit(3)
+
+
+def raises_oddly() -> str:
+    raise Odd("odd")
+
+
+@pytest.mark.parametrize(("function", "told"), [(exits, "SystemExit: 3"), (raises_oddly, "Odd: odd")])
+def test_a_plain_function_that_exits_or_raises_oddly_ends_only_its_call(function: Callable[[], str], told: str) -> None:
+    async def run() -> None:
+        misbehave = tool(name="misbehave")(function)
+        async with AsyncAgentSessionManager(tools=[misbehave], model_factory=lambda _: FunctionModel(one_call)) as m:
+            await m.create_agent("alice")
+            assert await m.run_task("alice", "go") == f"The tool 'misbehave' failed: {told}"
+
+    asyncio.run(run())
+
+
+def test_a_coroutine_that_raises_oddly_ends_only_its_call() -> None:
+    @tool
+    async def misbehave() -> str:
+        """Raise something odd."""
+        raise Odd("odd")
+
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        await manager.create_agent("alice")
+        assert await manager.run_task("alice", "go") == "The tool 'misbehave' failed: Odd: odd"
+
+    play(scenario, one_call, tools=[misbehave])
+
+
+def test_a_tool_that_cancels_the_task_it_runs_in_does_not_hold_the_agent_up_for_ever() -> None:
+    @tool
+    async def misbehave() -> str:
+        """Cancel what it should not."""
+        current = asyncio.current_task()
+        assert current is not None
+        current.cancel()
+        await asyncio.sleep(1)
+        return "never"
+
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        await manager.create_agent("alice")
+        assert (await manager.run_task("alice", "go")).startswith("Outcome unknown")
+        assert manager.get_agent_status("alice").state is AgentState.IDLE
+
+    play(scenario, one_call, tools=[misbehave])
+
+
+def test_blocking_tools_do_not_wait_for_each_other_and_a_stop_waits_for_its_own() -> None:
+    begun = threading.Barrier(21)
+    ended: list[str] = []
+
+    @tool
+    def block(context: ToolContext) -> str:
+        """Block until cancelled."""
+        begun.wait(timeout=10)
+        while not context.cancelled.is_set():
+            threading.Event().wait(0.005)
+        ended.append(context.agent_id)
+        return "ended"
+
+    def say(request: ModelRequest) -> Any:
+        return call("block") if round_of(request) == 0 else "done"
+
+    async def run() -> None:
+        async with AsyncAgentSessionManager(tools=[block], model_factory=lambda _: FunctionModel(say)) as manager:
+            for n in range(20):
+                await manager.create_agent(f"a{n}")
+                await manager.send_task(f"a{n}", "go", task_id=f"t{n}")
+            await asyncio.to_thread(begun.wait, 10)
+            await manager.stop_agent("a0")
+            assert ended == ["a0"]
+            await asyncio.gather(*(manager.cancel_task(f"t{n}") for n in range(1, 20)))
+            assert len(ended) == 20
+            assert manager.get_task("t1").state is TaskState.CANCELLED
+
+    asyncio.run(run())
