@@ -6,7 +6,10 @@ from collections.abc import Sequence
 
 from ai_whisperer.core.text import check_text
 from ai_whisperer.errors import InvalidInputError
-from ai_whisperer.records import SleepPlan
+from ai_whisperer.records import MailRecord, Priority, SleepPlan
+
+MAIL_RECEIVED = "mail_received"
+"""The wake event that any mail is."""
 
 _LONGEST_SLEEP_SECONDS = 100 * 366 * 86_400.0
 _LONGEST_EVENT_NAME = 200
@@ -31,3 +34,8 @@ def sleep_plan(
     if until is None and not wake_events:
         raise InvalidInputError("Give a duration, a time or at least one wake event, or the agent would never wake.")
     return SleepPlan(until=until, wake_events=tuple(wake_events))
+
+
+def wakes(mail: MailRecord, sleep: SleepPlan) -> bool:
+    """Whether the mail ends the sleep: an important one always, any other if the sleeper listens for mail."""
+    return mail.priority in (Priority.URGENT, Priority.HIGH) or MAIL_RECEIVED in sleep.wake_events

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from ai_whisperer.core import lifecycle
 from ai_whisperer.core.lifecycle import Action
 from ai_whisperer.core.queueing import Work, WorkQueue
+from ai_whisperer.core.sleeping import wakes
 from ai_whisperer.core.tasks import task_for_mail, wake_up
 from ai_whisperer.errors import QueueFullError, StateError
 from ai_whisperer.models.base import Model
@@ -17,7 +18,6 @@ from ai_whisperer.records import (
     AgentRecord,
     AgentState,
     MailRecord,
-    Priority,
     SleepPlan,
     StepKind,
     StepRecord,
@@ -35,9 +35,6 @@ from ai_whisperer.runtime.workspace import Decision, Workspace
 from ai_whisperer.store.base import AgentUsage
 from ai_whisperer.tools.function import Tool
 from ai_whisperer.tools.registry import ToolRegistry
-
-MAIL_RECEIVED = "mail_received"
-"""The wake event that any mail is."""
 
 _ANNOUNCED = {
     Action.START: "agent.started",
@@ -215,6 +212,7 @@ class AgentSession:
         decision = self.workspace.decide(cause)
         for loop in list(self.loops.values()):
             loop.running.cancel(decision, "The agent was stopped.")
+            self.remove_loop(loop.task)
         self._transition(decision, Action.STOP, reason=reason)
         durable = decision.submit()
         self._halting = False
@@ -228,7 +226,8 @@ class AgentSession:
         waiting = self.queue.remove_task(task_id)
         if waiting is not None:
             decision = self.workspace.decide(cause)
-            RunningTask(self, waiting, self._journal_of(waiting)).end_cancelled(decision, reason)
+            RunningTask(self, waiting, self._journal_of(waiting)).cancel(decision, reason)
+            decision.then(self.dispatch)
             await decision.commit()
             return
         loop = self.loops.get(task_id)
@@ -245,6 +244,7 @@ class AgentSession:
             return
         decision = self.workspace.decide(cause)
         loop.running.cancel(decision, reason)
+        self.remove_loop(loop.task)
         self._rest_or_go_on(decision)
         await decision.commit()
 
@@ -340,13 +340,10 @@ class AgentSession:
     def _wake_for_mail(self, decision: Decision, waiting: Iterable[Work]) -> None:
         """End the sleep if one of these is a mail that wakes."""
         sleep = self.record.sleep
-        if sleep is None:
-            return
-        for mail in waiting:
-            important = mail.priority in (Priority.URGENT, Priority.HIGH)
-            if isinstance(mail, MailRecord) and (important or MAIL_RECEIVED in sleep.wake_events):
-                self._transition(decision, Action.WAKE, reason=f"mail {mail.id} from {mail.sender}")
-                return
+        mails = (item for item in waiting if isinstance(item, MailRecord))
+        mail = next((mail for mail in mails if sleep is not None and wakes(mail, sleep)), None)
+        if mail is not None:
+            self._transition(decision, Action.WAKE, reason=f"mail {mail.id} from {mail.sender}")
 
     def _journal_of(self, task: TaskRecord) -> list[StepRecord]:
         """The steps of a task that waits: it has some if it is taken up again."""

@@ -61,8 +61,10 @@ class AILoop:
     def begin(self, decision: Decision) -> None:
         """Decide the next step, journal its beginning, submit, and let the worker do it."""
         self._advance(decision)
+        self._interrupted = False
         if self._next is not None:
             self.worker = asyncio.get_running_loop().create_task(self._work(), name=f"loop {self.task.id}")
+            self.worker.add_done_callback(self._worker_ended)
 
     def interrupt_wait(self) -> None:
         """Cut a wait for the next attempt short: nothing is under way in it."""
@@ -82,6 +84,7 @@ class AILoop:
             self._interrupted = True
             worker.cancel()
             await asyncio.wait([worker])
+            self._worker_ended(worker)
 
     def abandon(self) -> None:
         """Cancel the worker without waiting: the store has failed, and nothing it does can be kept."""
@@ -112,17 +115,26 @@ class AILoop:
             while self._next is not None:
                 await self._do_next()
         except asyncio.CancelledError:
-            if not self._interrupted and not self._dooms:
-                # From elsewhere: the event loop ends, or some code cancelled what it should not. Then go on, later.
-                asyncio.get_running_loop().call_later(_SECONDS_UNTIL_TAKEN_UP, self.take_up)
+            return
         except Exception as error:  # noqa: BLE001 - a fault of ours ends this task, never the process or another agent
             self._fail(error)
-        finally:
-            self.worker = None
+        self._clear()
+
+    def _clear(self) -> None:
+        self.worker = None
         self.running.settled()
+
+    def _worker_ended(self, worker: asyncio.Task[None]) -> None:
+        """The worker was cancelled, perhaps before it could do anything at all."""
+        if self.worker is not worker:
+            return
+        self._clear()
         if self._interrupted:
             self._interrupted = False
-            self.take_up()  # the agent may have been resumed meanwhile; a cancellation from elsewhere is the end
+            self.take_up()  # the agent may have been resumed meanwhile
+        elif not self._dooms:
+            # From elsewhere: the event loop ends, or some code cancelled what it should not. Then go on, later.
+            asyncio.get_running_loop().call_later(_SECONDS_UNTIL_TAKEN_UP, self.take_up)
 
     async def _do_next(self) -> None:
         if self._durable is not None:

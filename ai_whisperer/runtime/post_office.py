@@ -15,7 +15,7 @@ class PostOffice:
         self._workspace = workspace
         self._sequences = sequences
         self._under_way: dict[str, MailRecord] = {}
-        self._of_task: dict[str, list[str]] = {}
+        self._of_task: dict[str, set[str]] = {}
         self._moving: dict[str, MailRecord] = {}
 
     def send(
@@ -115,7 +115,7 @@ class PostOffice:
     def task_ended(self, decision: Decision, task: TaskRecord) -> list[MailRecord]:
         """Settle the mails that a task had. Those that no model was shown are queued again, and returned."""
         returned: list[MailRecord] = []
-        for mail_id in self._of_task.pop(task.id, ()):
+        for mail_id in sorted(self._of_task.pop(task.id, ())):
             mail = self._under_way.pop(mail_id)
             if mail.state is MailState.DELIVERED:
                 returned.append(self.move(decision, mail, MailState.QUEUED))
@@ -125,7 +125,7 @@ class PostOffice:
         """Keep in mind a mail that a task has."""
         if mail.task_id is not None:
             self._under_way[mail.id] = mail
-            self._of_task.setdefault(mail.task_id, []).append(mail.id)
+            self._of_task.setdefault(mail.task_id, set()).add(mail.id)
 
     def reclaim(self, decision: Decision, task: TaskRecord) -> None:
         """Give a task that is taken up again its mail back; raises `StateError` if that went another way meanwhile."""

@@ -63,19 +63,14 @@ class RunningTask:
         )
 
     def cancel(self, decision: Decision, reason: str) -> None:
-        """End the task without a result. The worker has ended already; the caller submits the decision."""
-        self.end_cancelled(decision, reason)
-        self._return_mail(decision)
-        self._agent.remove_loop(self.task)
-
-    def end_cancelled(self, decision: Decision, reason: str) -> None:
-        """Record that the task ended without a result, one that waits too."""
+        """End the task without a result, one that runs or one that waits. Its worker, if any, has ended already."""
         self._settle_open_steps(decision)
         self._end(decision, TaskState.CANCELLED, error=Failure(code="cancelled", message=reason))
         decision.tell(
             "async.task.cancelled",
             {"agentId": self.task.agent_id, "taskId": self.task.id, "reason": reason},
         )
+        self._return_mail(decision)
 
     def record_step(self, decision: Decision, step: StepRecord) -> None:
         """Put a step into the journal, in the unit and in memory."""

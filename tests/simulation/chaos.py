@@ -25,6 +25,7 @@ from tests.simulation.stage import calls, round_of
 
 AGENTS = ("ann", "ben", "cid", "dot")
 LIFE_SECONDS = 60.0
+LOOPS = 2
 
 
 class World:
@@ -148,7 +149,7 @@ class Chaos:
         self.world.settled = self._settled_steps(manager)
         for name in AGENTS:
             if name not in manager.active_sessions:
-                await manager.create_agent(name, {"limits": {"max_concurrent_tasks": 2, "max_continuations": 2}})
+                await manager.create_agent(name, {"limits": {"max_concurrent_tasks": LOOPS, "max_continuations": 2}})
         return manager
 
     def _settled_steps(self, manager: AsyncAgentSessionManager) -> set[str]:
@@ -157,7 +158,7 @@ class Chaos:
             for name in manager.active_sessions
             for task in manager.list_tasks(name, limit=10_000)
             for step in manager.list_steps(task.id)
-            if step.state is not StepState.STARTED
+            if step.state in (StepState.DONE, StepState.UNKNOWN)
         }
 
     async def _live(self) -> None:
@@ -181,6 +182,9 @@ class Chaos:
     async def _meddle(self, manager: AsyncAgentSessionManager) -> None:
         for _ in range(25):
             await asyncio.sleep(self._random.random() * 2)
+            for name in AGENTS:
+                running = manager.get_agent_status(name).running_tasks
+                assert len(running) <= LOOPS, "an agent runs more loops than it may"
             try:
                 await self._choose()(manager, self._random.choice(AGENTS))
             except StateError:
@@ -198,6 +202,7 @@ class Chaos:
             (1, self._put_to_sleep),
             (2, AsyncAgentSessionManager.wake_agent),
             (2, self._cancel_something),
+            (2, self._retry_something),
         ]
         return self._random.choices([deed for _, deed in deeds], [weight for weight, _ in deeds])[0]
 
@@ -214,7 +219,11 @@ class Chaos:
 
     async def _send_mail(self, manager: AsyncAgentSessionManager, agent: str) -> None:
         self._sent += 1
-        mail = await manager.send_mail(agent, "s", "b", mail_id=f"mail{self._sent}")
+        priority = self._random.choice(("low", "normal", "normal", "high", "urgent"))
+        thread_id = self._random.choice((None, f"{agent}-thread"))
+        mail = await manager.send_mail(
+            agent, "s", "b", mail_id=f"mail{self._sent}", priority=priority, thread_id=thread_id
+        )
         self.world.accepted_mails.add(mail.id)
 
     async def _put_to_sleep(self, manager: AsyncAgentSessionManager, agent: str) -> None:
@@ -224,6 +233,11 @@ class Chaos:
         tasks = manager.list_tasks(agent, limit=5)
         if tasks:
             await manager.cancel_task(self._random.choice(tasks).id)
+
+    async def _retry_something(self, manager: AsyncAgentSessionManager, agent: str) -> None:
+        ended = [task for task in manager.list_tasks(agent) if task.state in ("failed", "cancelled", "dead")]
+        if ended:
+            await manager.retry_task(self._random.choice(ended).id)
 
     async def _finish(self) -> None:
         manager = await self._open()
@@ -270,22 +284,40 @@ def check(manager: AsyncAgentSessionManager, world: World) -> None:
             if step.call is not None and step.state is StepState.DONE and step.call.name in ("effect", "repeatable"):
                 assert happened, "a tool result was recorded for a call that did not happen"
 
+    notes = manager.notifications(limit=1_000_000)
     handled = Counter(task.mail_id for task in tasks.values() if task.mail_id and task.state != "cancelled")
     for mail in mails.values():
         assert mail.recipient == "user" or mail.state not in ("queued", "delivered"), "a mail was never handled"
+        owner = tasks.get(mail.task_id or "")
+        if owner is not None and owner.mail_id == mail.id and owner.state in ("failed", "dead"):
+            assert mail.state in ("dead", "replied"), "a mail whose task failed is no dead letter"
         assert handled[mail.id] <= 1, "a mail was handled twice"
         if mail.state in ("read", "replied") and mail.recipient != "user":
             assert mail.id in world.shown_mail, "a mail counts as read that no model was shown"
 
+    _check_mail_order(notes, mails)
     sequences: dict[str, list[int]] = defaultdict(list)
     for mail in mails.values():
         sequences[mail.sender].append(mail.sequence)
     for sender, numbers in sequences.items():
         assert sorted(numbers) == list(range(1, len(numbers) + 1)), f"the sequence of {sender} has a gap"
 
-    notes = manager.notifications(limit=1_000_000)
     assert [note.seq for note in notes] == list(range(1, len(notes) + 1)), "the log has a gap"
     _check_threads(notes, tasks)
+
+
+def _check_mail_order(notes: list[Any], mails: dict[str, Any]) -> None:
+    """One sender's mails of one priority to one recipient never overtake: their first delivery is in order."""
+    delivered: dict[tuple[str, str, str], list[int]] = defaultdict(list)
+    seen: set[str] = set()
+    for note in notes:
+        mail_id = note.params.get("mailId", "")
+        if note.name == "mail.state_changed" and note.params["state"] == "delivered" and mail_id not in seen:
+            seen.add(mail_id)
+            mail = mails[mail_id]
+            delivered[mail.sender, mail.recipient, mail.priority].append(mail.sequence)
+    for key, sequence in delivered.items():
+        assert sequence == sorted(sequence), f"mail from {key[0]} to {key[1]} was overtaken"
 
 
 def _check_threads(notes: list[Any], tasks: dict[str, Any]) -> None:
