@@ -71,6 +71,20 @@ def test_a_database_of_a_newer_version_is_refused_and_left_as_it_is(tmp_path: Pa
     assert contents(tmp_path) == before
 
 
+def test_a_log_that_was_left_beside_a_newer_database_is_left_as_it_is_too(tmp_path: Path) -> None:
+    open_and_write(tmp_path)
+    connection = apsw.Connection(str(tmp_path / DATABASE_NAME))
+    connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+    connection.pragma("journal_mode", "wal")
+    connection.pragma("user_version", latest_version() + 1)
+    connection.close()
+    files = {file.name: file.read_bytes() for file in tmp_path.glob("*.db*") if not file.name.endswith("-shm")}
+    assert len(files[f"{DATABASE_NAME}-wal"]) > 0
+    with pytest.raises(StoreVersionError):
+        SqliteStore.open(tmp_path)
+    assert files == {file.name: file.read_bytes() for file in tmp_path.glob("*.db*") if not file.name.endswith("-shm")}
+
+
 @pytest.mark.parametrize("garbage", [b"not a database at all, " * 300, b"\x00" * 9000, b"short"])
 def test_a_file_that_is_no_database_is_refused_and_left_as_it_is(tmp_path: Path, garbage: bytes) -> None:
     (tmp_path / DATABASE_NAME).write_bytes(garbage)
