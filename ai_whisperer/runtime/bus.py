@@ -29,6 +29,7 @@ class NotificationBus:
         self._store = store
         self._recent: list[Notification] = []
         self._subscriptions: WeakSet[Subscription] = WeakSet()
+        self._with_deltas: WeakSet[Subscription] = WeakSet()
         self.last_seq = last_seq
         self.failure: BaseException | None = None
         self.closed = False
@@ -43,21 +44,24 @@ class NotificationBus:
 
     @property
     def wants_deltas(self) -> bool:
-        return any(subscription.deltas is not None for subscription in self._subscriptions)
+        return len(self._with_deltas) > 0
 
     def publish_delta(self, name: str, *, cause: str, at: float, params: dict[str, Any]) -> None:
         """Pass a piece of a stream on to those who want it now."""
         note = Notification(seq=0, session_id=self._session_id, name=name, cause=cause, at=at, params=params)
-        for subscription in self._subscriptions:
+        for subscription in self._with_deltas:
             subscription.take_delta(self.last_seq, note)
 
     def subscribe(self, *, after: int, deltas: bool) -> Subscription:
         subscription = Subscription(self, after=after, deltas=deltas)
         self._subscriptions.add(subscription)
+        if deltas:
+            self._with_deltas.add(subscription)
         return subscription
 
     def unsubscribe(self, subscription: Subscription) -> None:
         self._subscriptions.discard(subscription)
+        self._with_deltas.discard(subscription)
 
     def after(self, cursor: int) -> list[Notification]:
         """Some of what follows the cursor, in order; empty if there is nothing yet."""

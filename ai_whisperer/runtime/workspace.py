@@ -69,7 +69,8 @@ class Decision:
 
     async def commit(self) -> None:
         """Submit and wait until it is durable. A caller that gives up waiting takes nothing back."""
-        await asyncio.shield(self.submit())
+        durable = self.submit()
+        await (asyncio.shield(durable) if self._durable_calls or self._ended else durable)
 
 
 class Workspace:
