@@ -161,7 +161,10 @@ def _ending(steps: Sequence[StepRecord], answer: Answer) -> Next:
 
 
 def _last_request(steps: Sequence[StepRecord]) -> StepRecord | None:
-    return next((step for step in reversed(steps) if step.kind is StepKind.MODEL), None)
+    for step in reversed(steps):
+        if step.kind is StepKind.MODEL:
+            return step
+    return None
 
 
 def _pending_calls(steps: Sequence[StepRecord], asked: StepRecord, answer: Answer) -> tuple[PendingCall, ...]:

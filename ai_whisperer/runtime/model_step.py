@@ -23,7 +23,6 @@ from ai_whisperer.models.base import (
 )
 from ai_whisperer.records import Answer, StepRecord, StepState, Turn
 from ai_whisperer.runtime.notices import failure_of
-from ai_whisperer.runtime.stall import StallGuard
 from ai_whisperer.runtime.tool_step import is_being_cancelled
 
 if TYPE_CHECKING:
@@ -77,7 +76,7 @@ class ModelStep:
                 tell(event)
 
         try:
-            with StallGuard(definition.retry.stall_seconds) as guard:
+            with self._agent.workspace.stalls.guard(definition.retry.stall_seconds) as guard:
                 return await collect(self._agent.model.stream(request), on_event)
         except asyncio.CancelledError as error:
             if is_being_cancelled():

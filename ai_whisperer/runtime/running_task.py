@@ -78,6 +78,9 @@ class RunningTask:
         if not self.steps or self.steps[-1].number < step.number:
             self.steps.append(step)
             return
+        if self.steps[-1].number == step.number:
+            self.steps[-1] = step
+            return
         index = next(i for i, known in enumerate(self.steps) if known.number >= step.number)
         if self.steps[index].number == step.number:
             self.steps[index] = step

@@ -1,4 +1,4 @@
-"""Notices when nothing has come for a while, at the price of one timer however much comes."""
+"""Notices when nothing has come for a while: one timer for all requests in flight, however many they are."""
 
 from __future__ import annotations
 
@@ -9,36 +9,80 @@ from typing import Self
 from ai_whisperer.errors import ModelTimeoutError
 
 
+class StallWatch:
+    """Watches over the guards that are in use."""
+
+    def __init__(self) -> None:
+        self._lanes: dict[float, _Lane] = {}
+
+    def guard(self, seconds: float) -> StallGuard:
+        """`with watch.guard(120) as guard:` raises `ModelTimeoutError` when `touch` is not called for so long."""
+        lane = self._lanes.get(seconds)
+        if lane is None:
+            lane = self._lanes[seconds] = _Lane(seconds)
+        return StallGuard(lane)
+
+
 class StallGuard:
-    """`with StallGuard(120) as guard:` raises `ModelTimeoutError` when `guard.touch()` is not called for so long."""
+    __slots__ = ("_lane", "_stalled", "_task", "last")
 
-    __slots__ = ("_handle", "_last", "_loop", "_seconds", "_stalled", "_task")
-
-    def __init__(self, seconds: float) -> None:
-        self._seconds = seconds
+    def __init__(self, lane: _Lane) -> None:
+        self._lane = lane
         self._stalled = False
+        self._task = asyncio.current_task()
+        self.last = 0.0
 
     def __enter__(self) -> Self:
-        self._loop = asyncio.get_running_loop()
-        self._task = asyncio.current_task()
-        self._last = self._loop.time()
-        self._handle = self._loop.call_later(self._seconds, self._check)
+        self.last = asyncio.get_running_loop().time()
+        self._lane.enter(self)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._handle.cancel()
+        self._lane.leave(self)
         if self._stalled and self._task is not None and self._task.uncancel() == 0 and kind is asyncio.CancelledError:
-            raise ModelTimeoutError(f"The model sent nothing for {self._seconds:g} seconds.") from error
+            raise ModelTimeoutError(f"The model sent nothing for {self._lane.seconds:g} seconds.") from error
 
     def touch(self) -> None:
-        self._last = self._loop.time()
+        """Something has come."""
+        self.last = asyncio.get_running_loop().time()
 
-    def _check(self) -> None:
-        quiet = self._loop.time() - self._last
-        if quiet < self._seconds:
-            self._handle = self._loop.call_later(self._seconds - quiet, self._check)
-        elif self._task is not None:
+    def stall(self) -> None:
+        if self._task is not None and not self._stalled:
             self._stalled = True
             self._task.cancel()
+
+
+class _Lane:
+    """The guards with the same patience. While there are any, one timer is set for the first that could stall."""
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+        self._guards: dict[StallGuard, None] = {}
+        self._is_armed = False
+
+    def enter(self, guard: StallGuard) -> None:
+        self._guards[guard] = None
+        if not self._is_armed:
+            self._arm(self.seconds)
+
+    def leave(self, guard: StallGuard) -> None:
+        del self._guards[guard]
+
+    def _arm(self, seconds: float) -> None:
+        self._is_armed = True
+        asyncio.get_running_loop().call_later(seconds, self._look)
+
+    def _look(self) -> None:
+        self._is_armed = False
+        now = asyncio.get_running_loop().time()
+        patience = self.seconds
+        for guard in list(self._guards):
+            left = guard.last + self.seconds - now
+            if left <= 0:
+                guard.stall()
+            else:
+                patience = min(patience, left)
+        if self._guards:
+            self._arm(patience)

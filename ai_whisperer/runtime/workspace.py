@@ -13,6 +13,7 @@ from ai_whisperer.models.base import ModelFactory
 from ai_whisperer.records import TaskRecord
 from ai_whisperer.runtime.bus import NotificationBus
 from ai_whisperer.runtime.scheduler import Scheduler
+from ai_whisperer.runtime.stall import StallWatch
 from ai_whisperer.store.base import FailureListener, Store, Unit
 from ai_whisperer.tools.function import Tool
 from ai_whisperer.tools.registry import ToolRegistry
@@ -34,9 +35,9 @@ class Decision:
 
     def __init__(self, workspace: Workspace, cause: str) -> None:
         self._workspace = workspace
-        self._follow_ups: list[Callable[[], None]] = []
-        self._ended: list[TaskRecord] = []
-        self._durable_calls: list[Callable[[], object]] = []
+        self._follow_ups: list[Callable[[], None]] | None = None
+        self._ended: list[TaskRecord] | None = None
+        self._durable_calls: list[Callable[[], object]] | None = None
         self.unit = Unit(workspace.on_refused)
         self.cause = cause
         self.at = workspace.clock.now()
@@ -46,24 +47,30 @@ class Decision:
 
     def then(self, follow_up: Callable[[], None]) -> None:
         """Call this right after the unit was handed to the store: what it decides comes later in the log."""
+        if self._follow_ups is None:
+            self._follow_ups = []
         self._follow_ups.append(follow_up)
 
     def task_ended(self, task: TaskRecord) -> None:
         """Whoever waits for this task is told once the unit is durable."""
+        if self._ended is None:
+            self._ended = []
         self._ended.append(task)
 
     def when_durable(self, callback: Callable[[], object]) -> None:
         """Call this when the unit is durable, or when it never will be."""
+        if self._durable_calls is None:
+            self._durable_calls = []
         self._durable_calls.append(callback)
 
     def submit(self) -> asyncio.Future[None]:
         """Hand the unit to the store. The future is done when it is durable: only then tell the outside."""
         durable = self._workspace.store.submit(self.unit)
-        for task in self._ended:
+        for task in self._ended or ():
             self._workspace.tell_waiters(task, durable)
-        for callback in self._durable_calls:
+        for callback in self._durable_calls or ():
             durable.add_done_callback(lambda _, callback=callback: callback())  # type: ignore[misc]
-        for follow_up in self._follow_ups:
+        for follow_up in self._follow_ups or ():
             follow_up()
         return durable
 
@@ -102,6 +109,7 @@ class Workspace:
         self.model_factory = model_factory
         self.tools = tuple(tools)
         self.scheduler = Scheduler(clock)
+        self.stalls = StallWatch()
         self.book = AddressBook()
         self.agents = {}
         self.running = {}
