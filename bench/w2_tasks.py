@@ -17,7 +17,7 @@ TITLE = "W2"
 LATENCY_SECONDS = 0.05
 IDEAL_SECONDS = 3 * LATENCY_SECONDS
 TOOL_CALLS = 2
-WARM_UP_TASKS = 5
+WARM_UP_TASKS = 20
 PROMPT = "Look up both facts and say what they are."
 
 _WALL_LIMITS = {"memory": {10: 1.05, 100: 1.2, 1000: 3.0}, "durable": {10: 1.1, 100: 1.4, 1000: 4.0}}

@@ -194,6 +194,7 @@ class GroupCommitWriter:
         try:
             for unit, _ in group:
                 self._write_unit(unit)
+            self._write_notes(self._numbered)
         except (apsw.ConstraintError, apsw.MismatchError, TypeError, ValueError):
             self._connection.execute("ROLLBACK")
             self._last_seq = before
@@ -212,6 +213,7 @@ class GroupCommitWriter:
             self._connection.execute("SAVEPOINT unit")
             try:
                 self._write_unit(unit)
+                self._write_notes(self._numbered[numbered:])
             except (apsw.ConstraintError, apsw.MismatchError, TypeError, ValueError) as error:
                 self._connection.execute("ROLLBACK TO unit")
                 self._last_seq = before
@@ -227,22 +229,21 @@ class GroupCommitWriter:
         return written
 
     def _write_unit(self, unit: Unit) -> None:
+        """Write the changes and give the notifications their numbers; `_write_notes` writes these."""
         execute = self._cursor.execute
         for sql, row in unit.writes:
             execute(sql, row)
+        last_seq = self._last_seq
         for session_id, name, cause, at, params in unit.notes:
-            seq = self._next_seq(session_id)
-            execute(queries.INSERT_NOTIFICATION, rows.notification_row(session_id, seq, name, cause, at, params))
+            if session_id not in last_seq:
+                ((last_seq[session_id],),) = self._connection.execute(queries.LAST_SEQ, (session_id,))
+            last_seq[session_id] = seq = last_seq[session_id] + 1
             self._numbered.append(
                 Notification(seq=seq, session_id=session_id, name=name, cause=cause, at=at, params=params)
             )
 
-    def _next_seq(self, session_id: str) -> int:
-        last = self._last_seq.get(session_id)
-        if last is None:
-            ((last,),) = self._connection.execute(queries.LAST_SEQ, (session_id,))
-        self._last_seq[session_id] = last + 1
-        return int(last) + 1
+    def _write_notes(self, notes: Sequence[Notification]) -> None:
+        self._cursor.executemany(queries.INSERT_NOTIFICATION, map(rows.notification_row, notes))
 
     def _committed(self, written: Sequence[_Pending], failure: BaseException | None) -> None:
         if failure is not None:

@@ -256,8 +256,8 @@ def timer_from(row: Row) -> TimerRecord:
     return TimerRecord(session_id=session_id, id=timer_id, agent_id=agent_id, kind=TimerKind(kind), due_at=due_at)
 
 
-def notification_row(session_id: str, seq: int, name: str, cause: str, at: float, params: dict[str, Any]) -> Row:
-    return (session_id, seq, name, cause, at, _text(params))
+def notification_row(note: Notification) -> Row:
+    return (note.session_id, note.seq, note.name, note.cause, note.at, _text(note.params))
 
 
 def notification_from(session_id: str, row: Row) -> Notification:
