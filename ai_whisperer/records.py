@@ -192,6 +192,7 @@ class Limits(Record, frozen=True, kw_only=True, forbid_unknown_fields=True, omit
     max_continuations: int = 10
     max_prompt_bytes: int = 1 << 20
     max_mail_bytes: int = 256 << 10
+    max_result_bytes: int = 1 << 20
 
 
 class RetryPolicy(Record, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -232,6 +233,7 @@ class AgentRecord(Record, frozen=True, kw_only=True):
     started: bool = False
     sleep: SleepPlan | None = None
     reason: str = ""
+    own_tools: tuple[str, ...] = ()
     created_at: float = 0.0
 
 

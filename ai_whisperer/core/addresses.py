@@ -17,7 +17,7 @@ def normalized(name: str) -> str:
 
 def check_agent_id(agent_id: str) -> None:
     """Raise `InvalidInputError` unless the id can name an agent."""
-    if not _ID.fullmatch(agent_id):
+    if not isinstance(agent_id, str) or not _ID.fullmatch(agent_id):
         raise InvalidInputError(
             f"{agent_id!r} cannot name an agent: use 1 to 100 letters, digits, '-', '_' or '.', "
             "beginning with a letter or digit."
@@ -62,7 +62,7 @@ class AddressBook:
         """The id of the agent that is meant; raises `UnknownAgentError` with the valid names."""
         found = self._ids.get(normalized(name))
         if found is None:
-            raise UnknownAgentError(f"There is no agent '{name}'. {self._known()}")
+            raise UnknownAgentError(f"There is no agent '{name}'. {self._known([])}")
         return found
 
     def resolve_recipient(self, name: str) -> str:
@@ -71,14 +71,14 @@ class AddressBook:
             return USER
         found = self._ids.get(normalized(name))
         if found is None:
-            raise UnknownRecipientError(f"Nobody here is called '{name}'; nothing was sent. {self._known()}")
+            raise UnknownRecipientError(f"Nobody here is called '{name}'; nothing was sent. {self._known([USER])}")
         return found
 
     def _remove(self, agent_id: str) -> None:
         self._ids = {name: known for name, known in self._ids.items() if known != agent_id}
         self._shown.remove(agent_id)
 
-    def _known(self) -> str:
+    def _known(self, others: list[str]) -> str:
         shown = sorted(self._shown)[:50]
         more = f" and {len(self._shown) - 50} more" if len(self._shown) > 50 else ""
-        return f"Valid names: {', '.join([*shown, USER])}{more}."
+        return f"Valid names: {', '.join([*shown, *others]) or 'none yet'}{more}."

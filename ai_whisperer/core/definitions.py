@@ -18,6 +18,8 @@ def definition_from(config: AgentDefinition | Mapping[str, Any] | None) -> Agent
     """The definition that the mapping describes; raises `DefinitionError` that names the field."""
     if config is None:
         return AgentDefinition()
+    if not isinstance(config, AgentDefinition | Mapping):
+        raise DefinitionError(f"The agent definition must be a mapping of fields, not {type(config).__name__}.")
     try:
         plain = msgspec.to_builtins(config if isinstance(config, AgentDefinition) else dict(config))
         definition = msgspec.convert(plain, AgentDefinition)

@@ -19,6 +19,9 @@ def sleep_plan(
     now: float, *, duration_seconds: float | None, until: float | None, wake_events: Sequence[str]
 ) -> SleepPlan:
     """The plan that these make, whichever comes first; raises `InvalidInputError` if the agent would never wake."""
+    for value in (duration_seconds, until):
+        if value is not None and not isinstance(value, int | float):
+            raise InvalidInputError(f"Times must be numbers of seconds, not {type(value).__name__}.")
     if duration_seconds is not None:
         if not 0 < duration_seconds <= _LONGEST_SLEEP_SECONDS:
             raise InvalidInputError(

@@ -7,6 +7,8 @@ from ai_whisperer.errors import InvalidInputError, TooLargeError
 
 def check_text(what: str, text: str, *, max_bytes: int) -> None:
     """Raise unless the text can be stored and is within the limit."""
+    if not isinstance(text, str):
+        raise InvalidInputError(f"The {what} must be text, not {type(text).__name__}.")
     try:
         size = len(text.encode())
     except UnicodeEncodeError as error:
@@ -27,3 +29,13 @@ def mended(text: str) -> str:
     except UnicodeEncodeError:
         return text.encode(errors="replace").decode()
     return text
+
+
+def shortened(text: str, max_bytes: int) -> str:
+    """The text, cut at the limit with a word about it."""
+    if len(text) * 4 <= max_bytes:
+        return text
+    encoded = text.encode()
+    if len(encoded) <= max_bytes:
+        return text
+    return f"{encoded[:max_bytes].decode(errors='ignore')}\n[cut: {len(encoded):,} bytes in all, {max_bytes:,} shown]"

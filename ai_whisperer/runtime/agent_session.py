@@ -28,7 +28,8 @@ from ai_whisperer.records import (
     TimerRecord,
     Usage,
 )
-from ai_whisperer.runtime.ai_loop import AILoop
+from ai_whisperer.runtime.ai_loop import AILoop, loop_that_runs
+from ai_whisperer.runtime.equipment import Equipment
 from ai_whisperer.runtime.notices import change_of, queued_of
 from ai_whisperer.runtime.running_task import RunningTask
 from ai_whisperer.runtime.workspace import Decision, Workspace
@@ -47,18 +48,7 @@ _ANNOUNCED = {
 class AgentSession:
     """An agent in memory: a few kilobytes, and no asyncio task unless a loop runs."""
 
-    __slots__ = (
-        "_dispatching",
-        "_halting",
-        "_model",
-        "_own_tools",
-        "_registry",
-        "loops",
-        "queue",
-        "record",
-        "used",
-        "workspace",
-    )
+    __slots__ = ("_dispatching", "_halting", "equipment", "loops", "queue", "record", "used", "workspace")
 
     def __init__(self, workspace: Workspace, record: AgentRecord, own_tools: Iterable[Tool] = ()) -> None:
         self.workspace = workspace
@@ -66,9 +56,7 @@ class AgentSession:
         self.queue = WorkQueue()
         self.loops: dict[str, AILoop] = {}
         self.used = AgentUsage()
-        self._own_tools = tuple(own_tools)
-        self._registry: ToolRegistry | None = None
-        self._model: Model | None = None
+        self.equipment = Equipment(workspace, own_tools)
         self._halting = False
         self._dispatching = False
 
@@ -82,21 +70,25 @@ class AgentSession:
 
     @property
     def registry(self) -> ToolRegistry:
-        if self._registry is None:
-            self._registry = self.workspace.registry(self.record.definition.tools, self._own_tools)
-        return self._registry
+        return self.equipment.registry(self.record)
 
     @property
     def model(self) -> Model:
-        """The agent's own model client, made when it is first needed; raises a `ModelError`."""
-        if self._model is None:
-            self._model = self.workspace.model_factory(self.record.definition.model)
-        return self._model
+        return self.equipment.model(self.record)
 
     @property
     def may_step(self) -> bool:
         """Whether a loop of this agent may begin another step."""
-        return self.record.state is AgentState.ACTIVE and not self._halting and not self.workspace.closing
+        held_up = self._halting or self.workspace.closing or self.equipment.missing_tools
+        return self.record.state is AgentState.ACTIVE and not held_up
+
+    def give_tools(self, decision: Decision, tools: Iterable[Tool]) -> None:
+        """Hand the agent tools of its own, and let it go on if it waited for them."""
+        names = self.equipment.give_tools(self.record, tools)
+        self.redefine(decision, replace(self.record, own_tools=names))
+        self.equipment.look_for_missing_tools(self.record)
+        decision.then(self.take_up_loops)
+        decision.then(self.dispatch)
 
     def check_room(self) -> None:
         """Raise `QueueFullError` if the agent can take no more work."""
@@ -201,6 +193,7 @@ class AgentSession:
     async def stop(self, cause: str, reason: str) -> None:
         """Cancel what runs; when this returns it is gone and the stop is durable. Mail and queue are kept."""
         self._check_not_halting()
+        self._check_not_from_inside("stop")
         lifecycle.apply(self.record, Action.STOP)
         self._halting = True
         try:
@@ -216,7 +209,7 @@ class AgentSession:
         self._transition(decision, Action.STOP, reason=reason)
         durable = decision.submit()
         self._halting = False
-        model, self._model = self._model, None
+        model = self.equipment.take_model()
         await asyncio.shield(durable)
         if model is not None:
             await model.close()
@@ -234,6 +227,7 @@ class AgentSession:
         if loop is None:
             await self.workspace.store.flushed()  # its end is on its way to the disk
             return
+        self._check_not_from_inside("cancel a task of")
         try:
             await loop.doom()
         except asyncio.CancelledError:
@@ -254,14 +248,14 @@ class AgentSession:
 
     async def free(self) -> None:
         """Let go of the model client."""
-        model, self._model = self._model, None
+        model = self.equipment.take_model()
         if model is not None:
             await model.close()
 
     def redefine(self, decision: Decision, record: AgentRecord) -> None:
         """Take a new definition; loops that run use it from their next step on."""
         self.record = record
-        self._registry = None
+        self.equipment.forget_registry()
         decision.unit.update_definition(record)
         decision.tell("agent.redefined", {"agentId": self.agent_id})
 
@@ -317,10 +311,16 @@ class AgentSession:
         if self._halting:
             raise StateError(f"Agent '{self.agent_id}' is being stopped. Wait until it is stopped, then start it.")
 
+    def _check_not_from_inside(self, what: str) -> None:
+        """A tool that waits for its own end would wait for ever."""
+        calling = loop_that_runs.get()
+        if calling is not None and calling.agent is self:
+            raise StateError(f"A tool of '{self.agent_id}' cannot {what} its own agent. Do it from outside.")
+
     def _may_take(self) -> bool:
         """Whether the agent may begin another task now."""
         room = len(self.loops) < self.record.definition.limits.max_concurrent_tasks
-        held_up = self._halting or self.workspace.closing or self.workspace.on_probation
+        held_up = self._halting or self.workspace.closing or self.workspace.on_probation or self.equipment.missing_tools
         return room and not held_up and lifecycle.takes_work(self.record)
 
     def _rest_or_go_on(self, decision: Decision) -> None:

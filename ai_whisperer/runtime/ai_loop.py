@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from contextvars import ContextVar
 from typing import TYPE_CHECKING
 
 from ai_whisperer.core import journal
@@ -26,6 +27,10 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 _SECONDS_UNTIL_TAKEN_UP = 1.0
+
+
+loop_that_runs: ContextVar[AILoop | None] = ContextVar("loop_that_runs", default=None)
+"""The loop on whose behalf code runs: a tool inherits it."""
 
 
 class AILoop:
@@ -53,6 +58,10 @@ class AILoop:
         self._durable: asyncio.Future[None] | None = None
         self._next: RequestModel | CallTools | None = None
         self._history: list[Turn] | None = None
+
+    @property
+    def agent(self) -> AgentSession:
+        return self._agent
 
     @property
     def task(self) -> TaskRecord:
@@ -111,6 +120,7 @@ class AILoop:
 
     async def _work(self) -> None:
         """Do the steps until the task ends or the loop is held up; never raise."""
+        loop_that_runs.set(self)
         try:
             while self._next is not None:
                 await self._do_next()
@@ -180,7 +190,7 @@ class AILoop:
         decision.submit()
 
     def _advance(self, decision: Decision) -> None:
-        self._next = self.running.advance(decision)
+        self._next = None if self._dooms else self.running.advance(decision)
         self._durable = decision.submit()
 
     def _fail(self, error: Exception) -> None:

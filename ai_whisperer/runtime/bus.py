@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from typing import Any
 from weakref import WeakSet
 
+from ai_whisperer.errors import StateError
 from ai_whisperer.records import Notification
 from ai_whisperer.store.base import Store
 
@@ -110,6 +111,8 @@ class Subscription:
                 if self._bus.failure is not None:
                     raise self._bus.failure
                 raise StopAsyncIteration
+            if self._waiter is not None and not self._waiter.done():
+                raise StateError("Somebody reads this subscription already. Subscribe once for each reader.")
             self._waiter = asyncio.get_running_loop().create_future()
             await self._waiter
 

@@ -37,9 +37,9 @@ class Intake:
         task_id: str | None,
         cause: str,
     ) -> TaskRecord:
+        check_text("prompt", prompt, max_bytes=agent.record.definition.limits.max_prompt_bytes)
         if not prompt.strip():
             raise InvalidInputError("The prompt is empty. Say what the agent is to do.")
-        check_text("prompt", prompt, max_bytes=agent.record.definition.limits.max_prompt_bytes)
         if task_id is not None:
             known = self._tasks.get(_checked_id(task_id)) or self._workspace.store.task(
                 self._workspace.session_id, task_id
@@ -114,6 +114,8 @@ class Intake:
 
 
 def _checked_id(given: str) -> str:
+    if not isinstance(given, str):
+        raise InvalidInputError(f"An id must be text, not {type(given).__name__}.")
     if not given.strip() or len(given) > _MAX_ID_CHARACTERS or not given.isprintable() or "~" in given:
         raise InvalidInputError(
             f"{given[:50]!r} cannot be an id: use 1 to {_MAX_ID_CHARACTERS} printable characters, without '~'."

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import random as chance
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -15,32 +14,27 @@ from ai_whisperer.clock import Clock, IdSource, SystemClock, TimedIds
 from ai_whisperer.core.addresses import check_agent_id
 from ai_whisperer.core.definitions import definition_from
 from ai_whisperer.core.sleeping import sleep_plan
-from ai_whisperer.core.tasks import continuation_id
 from ai_whisperer.core.text import check_text
 from ai_whisperer.errors import (
     ClosedError,
+    DefinitionError,
     InvalidInputError,
     StateError,
-    TaskEndedError,
 )
 from ai_whisperer.models.base import ModelFactory
 from ai_whisperer.models.catalog import resolve
 from ai_whisperer.records import (
-    USER,
     AgentDefinition,
     AgentRecord,
     AgentState,
-    MailRecord,
-    MailState,
-    Priority,
-    TaskRecord,
-    TaskState,
 )
 from ai_whisperer.runtime.agent_session import AgentSession
+from ai_whisperer.runtime.ai_loop import loop_that_runs
 from ai_whisperer.runtime.intake import Intake
 from ai_whisperer.runtime.opening import close_workspace, open_workspace
-from ai_whisperer.runtime.reader import AgentRef, SessionReader
+from ai_whisperer.runtime.reader import AgentRef
 from ai_whisperer.runtime.status import AgentStatus, status_of
+from ai_whisperer.runtime.work import BY_USER, SessionWork, check_reason
 from ai_whisperer.runtime.workspace import Workspace
 from ai_whisperer.store.base import Store
 from ai_whisperer.store.sqlite import SqliteStore
@@ -50,17 +44,15 @@ from ai_whisperer.tools.registry import ToolRegistry
 Config = AgentDefinition | Mapping[str, Any] | None
 AnyFunction = Tool | Callable[..., Any]
 
-_BY_USER = f"user:{USER}"
-_MAX_REASON_BYTES = 10_000
 
-
-class AsyncAgentSessionManager(SessionReader):
+class AsyncAgentSessionManager(SessionWork):
     """Runs the agents of one session. Use it as `async with AsyncAgentSessionManager("data-folder") as manager:`.
 
     With a folder everything is durable: whatever a method returned survives the death of the process, and opening the
     same folder again goes on where it stopped. Without one the session lives in memory. `tools` are functions that
-    agents can be granted; `agent_tools` are those of single agents, by agent id, for agents of an earlier run. All that
-    reaches outside comes in through `model_factory` and the tools; time, chance and ids come in too.
+    agents can be granted; `agent_tools` are those of single agents, by agent id. Tools are code and are not kept: an
+    agent whose tools are not handed in again waits for them. All that reaches outside comes in through `model_factory`
+    and the tools; time, chance and ids come in too.
     """
 
     def __init__(
@@ -90,7 +82,7 @@ class AsyncAgentSessionManager(SessionReader):
         self._clock = clock or SystemClock()
         self._random = random or chance.Random()  # noqa: S311 - ids and jitter, no secrets
         self._ids = ids or TimedIds(self._clock, self._random)
-        self._retrying: set[str] = set()
+        super().__init__()
         self._open: tuple[Workspace, Intake] | None = None
 
     async def __aenter__(self) -> AsyncAgentSessionManager:
@@ -129,6 +121,9 @@ class AsyncAgentSessionManager(SessionReader):
         """Let the steps under way finish for so long, cancel what is left, and let go. Tasks go on at the next open."""
         if self._open is None:
             return
+        calling = loop_that_runs.get()
+        if calling is not None and calling.agent.workspace is self._open[0]:
+            raise StateError("A tool cannot close the session that it runs in. Do it from outside.")
         (workspace, _), self._open = self._open, None
         try:
             await close_workspace(workspace, grace_seconds=grace_seconds)
@@ -157,20 +152,32 @@ class AsyncAgentSessionManager(SessionReader):
         tools: Iterable[AnyFunction] = (),
         auto_start: bool = True,
     ) -> AgentSession:
-        """Create an agent and, unless told otherwise, start it. `tools` are functions of its own."""
+        """Create an agent and, unless told otherwise, start it.
+
+        `tools` are functions of its own; without them, those that `agent_tools` has for it.
+        """
         workspace = self._workspace
         check_agent_id(agent_id)
         definition = definition_from(config)
-        own = [as_tool(each) for each in tools]
-        if own:
-            workspace.registry(definition.tools, own)
+        own = [as_tool(each) for each in tools] or self._agent_tools.get(agent_id, [])
+        if own or definition.tools:
+            missing = workspace.registry(definition.tools, own).missing_from(definition.tools or ())
+            if missing:
+                raise DefinitionError(
+                    f"'{agent_id}' is granted tools that nobody has handed in: {', '.join(missing)}. Give them to the "
+                    "manager (tools=, agent_tools=) or to create_agent."
+                )
         record = AgentRecord(
-            session_id=self._session_id, id=agent_id, definition=definition, created_at=workspace.clock.now()
+            session_id=self._session_id,
+            id=agent_id,
+            definition=definition,
+            own_tools=tuple(each.name for each in own),
+            created_at=workspace.clock.now(),
         )
         workspace.book.add(agent_id, definition)
         agent = AgentSession(workspace, record, own)
         workspace.agents[agent_id] = agent
-        decision = workspace.decide(_BY_USER)
+        decision = workspace.decide(BY_USER)
         decision.unit.insert_agent(record)
         decision.tell(
             "agent.created",
@@ -181,12 +188,20 @@ class AsyncAgentSessionManager(SessionReader):
         await decision.commit()
         return agent
 
+    async def give_tools(self, agent: AgentRef, tools: Iterable[AnyFunction]) -> AgentStatus:
+        """Hand an agent tools of its own, above all those that it had before a restart and now waits for."""
+        session = self._find_agent(agent)
+        decision = self._workspace.decide(BY_USER)
+        session.give_tools(decision, [as_tool(each) for each in tools])
+        await decision.commit()
+        return status_of(session)
+
     async def start_agent(self, agent: AgentRef, config: Config = None) -> AgentStatus:
         """Start an agent; one that does not exist yet is created. A given config replaces the definition."""
         if isinstance(agent, str) and not self._workspace.book.knows(agent):
             return status_of(await self.create_agent(agent, config))
         session = self._find_agent(agent)
-        decision = self._workspace.decide(_BY_USER)
+        decision = self._workspace.decide(BY_USER)
         if config is None:
             session.start(decision)
         else:
@@ -201,8 +216,8 @@ class AsyncAgentSessionManager(SessionReader):
     async def pause_agent(self, agent: AgentRef, *, reason: str = "") -> AgentStatus:
         """Let no new step begin. The step under way goes on to its end, mail keeps arriving."""
         session = self._find_agent(agent)
-        _check_reason(reason)
-        decision = self._workspace.decide(_BY_USER)
+        check_reason(reason)
+        decision = self._workspace.decide(BY_USER)
         session.pause(decision, reason)
         await decision.commit()
         return status_of(session)
@@ -218,7 +233,7 @@ class AsyncAgentSessionManager(SessionReader):
     async def resume_agent(self, agent: AgentRef) -> AgentStatus:
         """Go on where the agent was paused."""
         session = self._find_agent(agent)
-        decision = self._workspace.decide(_BY_USER)
+        decision = self._workspace.decide(BY_USER)
         session.resume(decision)
         await decision.commit()
         return status_of(session)
@@ -226,8 +241,8 @@ class AsyncAgentSessionManager(SessionReader):
     async def stop_agent(self, agent: AgentRef, *, reason: str = "") -> AgentStatus:
         """Cancel what runs and free everything. When this returns, tools are gone; mail and queue are kept."""
         session = self._find_agent(agent)
-        _check_reason(reason)
-        await session.stop(_BY_USER, reason)
+        check_reason(reason)
+        await session.stop(BY_USER, reason)
         return status_of(session)
 
     async def sleep_agent(
@@ -244,8 +259,8 @@ class AsyncAgentSessionManager(SessionReader):
         plan = sleep_plan(
             self._workspace.clock.now(), duration_seconds=duration_seconds, until=until, wake_events=wake_events
         )
-        _check_reason(reason)
-        decision = self._workspace.decide(_BY_USER)
+        check_reason(reason)
+        decision = self._workspace.decide(BY_USER)
         session.sleep(decision, plan, reason)
         await decision.commit()
         return status_of(session)
@@ -253,130 +268,11 @@ class AsyncAgentSessionManager(SessionReader):
     async def wake_agent(self, agent: AgentRef, *, reason: str = "woken by the user") -> AgentStatus:
         """End the agent's sleep; it is told the reason."""
         session = self._find_agent(agent)
-        _check_reason(reason)
-        decision = self._workspace.decide(_BY_USER)
+        check_reason(reason)
+        decision = self._workspace.decide(BY_USER)
         session.wake(decision, reason)
         await decision.commit()
         return status_of(session)
-
-    async def send_task(
-        self,
-        agent: AgentRef,
-        prompt: str,
-        *,
-        priority: Priority | str = Priority.NORMAL,
-        thread_id: str | None = None,
-        task_id: str | None = None,
-    ) -> TaskRecord:
-        """Give the agent a task. When this returns the task is on disk. Tasks of one thread share their history."""
-        return await self._intake.task(
-            self._find_agent(agent),
-            prompt,
-            priority=_priority(priority),
-            thread_id=thread_id,
-            task_id=task_id,
-            cause=_BY_USER,
-        )
-
-    async def wait_task(self, task: str | TaskRecord) -> TaskRecord:
-        """Wait until the task has ended and return it. A continued task has ended when its last continuation has."""
-        task_id = task if isinstance(task, str) else task.id
-        while True:
-            known = self.get_task(task_id)
-            if not known.state.ended:
-                known = await self._workspace.wait_for(task_id)
-            if known.state is not TaskState.CONTINUED:
-                return known
-            task_id = continuation_id(known)
-
-    async def run_task(self, agent: AgentRef, prompt: str, *, thread_id: str | None = None) -> str:
-        """Give a task, wait for it, return the final answer; raises `TaskEndedError` if there is none.
-
-        The answer of a task that was continued is the answers of all its parts.
-        """
-        task = await self.send_task(agent, prompt, thread_id=thread_id)
-        ended = await self.wait_task(task)
-        if ended.result is None:
-            why = ended.error.message if ended.error else "no reason was recorded"
-            raise TaskEndedError(f"Task {ended.id} ended as {ended.state}: {why}")
-        if not ended.continuation:
-            return ended.result.final
-        chain = [self.get_task(task.id)]
-        while chain[-1].state is TaskState.CONTINUED:
-            chain.append(self.get_task(continuation_id(chain[-1])))
-        return "\n".join(part.result.final for part in chain if part.result is not None)
-
-    async def cancel_task(self, task: str | TaskRecord, *, reason: str = "cancelled by the user") -> TaskRecord:
-        """End a task. When this returns, what it ran is gone. Raises `StateError` if it has ended already."""
-        known = self.get_task(task if isinstance(task, str) else task.id)
-        while known.state is TaskState.CONTINUED:
-            known = self.get_task(continuation_id(known))
-        if known.state.ended:
-            raise StateError(
-                f"Task {known.id} is {known.state} already. Only a queued or running task can be cancelled."
-            )
-        _check_reason(reason)
-        await self._find_agent(known.agent_id).cancel_task(known.id, _BY_USER, reason)
-        ended = self.get_task(known.id)
-        if ended.state is not TaskState.CANCELLED:
-            raise StateError(f"Task {known.id} ended as {ended.state} before it could be cancelled.")
-        return ended
-
-    async def retry_task(self, task: str | TaskRecord) -> TaskRecord:
-        """Take a failed, cancelled or dead task up again at the step where it ended; no finished step is repeated."""
-        known = self.get_task(task if isinstance(task, str) else task.id)
-        if known.state not in (TaskState.FAILED, TaskState.CANCELLED, TaskState.DEAD):
-            raise StateError(f"Task {known.id} is {known.state}. Only a failed, cancelled or dead task can be retried.")
-        agent = self._find_agent(known.agent_id)
-        if known.id in self._retrying:
-            raise StateError(f"Task {known.id} is being retried already.")
-        agent.check_room()
-        decision = self._workspace.decide(_BY_USER)
-        queued = agent.requeue(decision, known)
-        durable = decision.submit()
-        self._retrying.add(known.id)
-        durable.add_done_callback(lambda _: self._retrying.discard(known.id))
-        agent.take_back(queued, durable)
-        await asyncio.shield(durable)
-        return queued
-
-    async def send_mail(
-        self,
-        to: AgentRef,
-        subject: str,
-        body: str,
-        *,
-        priority: Priority | str = Priority.NORMAL,
-        thread_id: str | None = None,
-        mail_id: str | None = None,
-    ) -> MailRecord:
-        """Send mail from the user to an agent. When this returns the mail is on disk."""
-        recipient = to if isinstance(to, str) else to.agent_id
-        return await self._intake.mail(
-            recipient,
-            subject=subject,
-            body=body,
-            priority=_priority(priority),
-            thread_id=thread_id,
-            mail_id=mail_id,
-        )
-
-    async def reply_mail(self, mail_id: str, body: str, *, priority: Priority | str = Priority.NORMAL) -> MailRecord:
-        """Answer a mail in the user's inbox."""
-        post = self._workspace.post
-        decision = self._workspace.decide(_BY_USER)
-        original = post.received_by(USER, mail_id)
-        reply = post.reply(decision, original, body=body, priority=_priority(priority))
-        await decision.commit()
-        return reply
-
-    async def mark_mail(self, mail_id: str, state: MailState | str) -> MailRecord:
-        """Mark a mail in the user's inbox as read or archived."""
-        mail = self._workspace.post.received_by(USER, mail_id)
-        decision = self._workspace.decide(_BY_USER)
-        moved = self._workspace.post.move(decision, mail, _mail_state(state))
-        await decision.commit()
-        return moved
 
     @property
     def _workspace(self) -> Workspace:
@@ -393,20 +289,3 @@ class AsyncAgentSessionManager(SessionReader):
     async def _release(self, store: Store) -> None:
         if self._given_store is None:
             await store.close()
-
-
-def _check_reason(reason: str) -> None:
-    check_text("reason", reason, max_bytes=_MAX_REASON_BYTES)
-
-
-def _mail_state(given: MailState | str) -> MailState:
-    if given not in (MailState.READ, MailState.ARCHIVED):
-        raise InvalidInputError(f"A mail can be marked as read or archived, not as '{given}'.")
-    return MailState(given)
-
-
-def _priority(given: Priority | str) -> Priority:
-    try:
-        return Priority(given)
-    except ValueError as error:
-        raise InvalidInputError(f"'{given}' is not a priority. Use one of: {', '.join(Priority)}.") from error

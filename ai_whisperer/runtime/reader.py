@@ -7,7 +7,7 @@ from abc import abstractmethod
 import msgspec
 
 from ai_whisperer.core.addresses import normalized
-from ai_whisperer.errors import UnknownTaskError
+from ai_whisperer.errors import InvalidInputError, UnknownTaskError
 from ai_whisperer.records import USER, MailRecord, Notification, StepRecord, TaskRecord, ThreadSummary
 from ai_whisperer.runtime.agent_session import AgentSession
 from ai_whisperer.runtime.bus import Subscription
@@ -93,6 +93,8 @@ class SessionReader:
         """The open session; raises `ClosedError`."""
 
     def _find_agent(self, agent: AgentRef) -> AgentSession:
+        if not isinstance(agent, str | AgentSession):
+            raise InvalidInputError(f"Name an agent by its id or its handle, not by {type(agent).__name__}.")
         name = agent if isinstance(agent, str) else agent.agent_id
         return self._workspace.agents[self._workspace.book.resolve(name)]
 

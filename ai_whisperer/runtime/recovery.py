@@ -29,6 +29,7 @@ def restore(workspace: Workspace, snapshot: SessionSnapshot, own_tools: Mapping[
     for record in snapshot.agents:
         agent = AgentSession(workspace, record, own_tools.get(record.id, ()))
         agent.used = snapshot.usage.get(record.id, agent.used)
+        agent.equipment.look_for_missing_tools(record)
         workspace.agents[record.id] = agent
         workspace.book.add(record.id, record.definition)
     for mail in snapshot.mails:
@@ -54,6 +55,13 @@ def resume(workspace: Workspace, snapshot: SessionSnapshot) -> None:
     what kills it: at its last try it runs alone, and all else waits until it has shown itself harmless, so that the
     innocent are not counted out together with the guilty. All else waits for a minute at most.
     """
+    for agent in workspace.agents.values():
+        if agent.equipment.missing_tools:
+            decision = workspace.decide(CAUSE)
+            decision.tell(
+                "agent.tools_missing", {"agentId": agent.agent_id, "tools": list(agent.equipment.missing_tools)}
+            )
+            decision.submit()
     for timer in snapshot.timers:
         workspace.agents[timer.agent_id].arm(timer)
     suspects: deque[tuple[AgentSession, AILoop]] = deque()
@@ -64,7 +72,7 @@ def resume(workspace: Workspace, snapshot: SessionSnapshot) -> None:
     for agent, loop in interrupted:
         if loop.task.attempts >= MAX_ATTEMPTS:
             _set_aside(workspace, loop)
-        elif agent.state is not AgentState.ACTIVE:
+        elif agent.state is not AgentState.ACTIVE or agent.equipment.missing_tools:
             continue
         elif loop.task.attempts == MAX_ATTEMPTS - 1:
             suspects.append((agent, loop))

@@ -13,7 +13,10 @@ if TYPE_CHECKING:
 
 
 class AgentStatus(msgspec.Struct, frozen=True, kw_only=True):
-    """What an agent is doing. `current_task` is the kind of the task that has run longest."""
+    """What an agent is doing. `current_task` is the kind of the task that has run longest.
+
+    While there are `missing_tools` the agent waits for them: hand them in with `give_tools`.
+    """
 
     agent_id: str
     state: AgentState
@@ -31,6 +34,7 @@ class AgentStatus(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     description: str
     wake_events: tuple[str, ...] = ()
+    missing_tools: tuple[str, ...] = ()
 
 
 def status_of(agent: AgentSession) -> AgentStatus:
@@ -54,4 +58,5 @@ def status_of(agent: AgentSession) -> AgentStatus:
         name=record.definition.name or record.id,
         description=record.definition.description,
         wake_events=sleep.wake_events if sleep else (),
+        missing_tools=agent.equipment.missing_tools,
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from ai_whisperer.core.text import mended
+from ai_whisperer.core.text import mended, shortened
 from ai_whisperer.errors import ToolError, WhispererError
 from ai_whisperer.records import StepRecord, ToolCall, ToolResult
 from ai_whisperer.runtime.desk import AgentDesk
@@ -39,7 +39,8 @@ async def run_tool(agent: AgentSession, step: StepRecord) -> ToolResult:
         cancelled=CancelSignal(),
     )
     try:
-        return ToolResult(content=mended(await agent.registry.outside(call.name).call(call.arguments, context)))
+        content = await agent.registry.outside(call.name).call(call.arguments, context)
+        return ToolResult(content=shortened(mended(content), agent.record.definition.limits.max_result_bytes))
     except WhispererError as error:
         return ToolResult(content=mended(error.message), is_error=True)
     except asyncio.CancelledError:

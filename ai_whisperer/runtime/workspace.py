@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ai_whisperer.clock import Clock, IdSource
 from ai_whisperer.core.addresses import AddressBook
+from ai_whisperer.errors import ClosedError
 from ai_whisperer.models.base import ModelFactory
 from ai_whisperer.records import TaskRecord
 from ai_whisperer.runtime.bus import NotificationBus
@@ -114,6 +115,7 @@ class Workspace:
         self.agents = {}
         self.running = {}
         self.closing = False
+        self._event_loop = asyncio.get_running_loop()
         self.on_refused: FailureListener | None = None
         self.on_probation = False  # a suspect runs alone: see recovery
         self._arrival = last_arrival
@@ -124,7 +126,15 @@ class Workspace:
         """Begin a decision; raises what the store failed with, if it did."""
         if self.bus.failure is not None:
             raise self.bus.failure
+        self._check_event_loop()
         return Decision(self, cause)
+
+    def _check_event_loop(self) -> None:
+        if asyncio.get_running_loop() is not self._event_loop:
+            raise ClosedError(
+                "The session was opened in another event loop, which does not run any more. Open and close it within "
+                "one asyncio.run()."
+            )
 
     def next_arrival(self) -> int:
         self._arrival += 1
@@ -141,6 +151,7 @@ class Workspace:
 
     def wait_for(self, task_id: str) -> asyncio.Future[TaskRecord]:
         """A future for the task as it ended."""
+        self._check_event_loop()
         waiter: asyncio.Future[TaskRecord] = asyncio.get_running_loop().create_future()
         self._waiters.setdefault(task_id, set()).add(waiter)
         waiter.add_done_callback(lambda _: self._forget_waiter(task_id, waiter))

@@ -24,6 +24,19 @@ _CHECKED_BYTES = 16 << 20
 """Up to this size the whole file is checked when it is opened; a larger one shows its faults when they are read."""
 
 
+_held: set[int] = set()
+
+
+def _let_go_in_child() -> None:
+    """A forked child has the lock too, and would keep it when we die: it lets go at once."""
+    for descriptor in _held:
+        os.close(descriptor)
+    _held.clear()
+
+
+os.register_at_fork(after_in_child=_let_go_in_child)
+
+
 class FileLock:
     """A lock on a file that ends with the process, however the process ends."""
 
@@ -35,14 +48,17 @@ class FileLock:
         except BlockingIOError as error:
             holder = os.read(self._descriptor, 32).decode(errors="replace").strip() or "unknown"
             os.close(self._descriptor)
+            who = "This process" if holder == str(os.getpid()) else f"The process with the id {holder}"
+            what = "Close it first" if holder == str(os.getpid()) else "Stop it"
             raise StoreInUseError(
-                f"The process with the id {holder} has the data folder '{path.parent}' open. "
-                "Stop it or choose another data folder."
+                f"{who} has the data folder '{path.parent}' open. {what}, or choose another data folder."
             ) from error
+        _held.add(self._descriptor)
         os.ftruncate(self._descriptor, 0)
         os.pwrite(self._descriptor, str(os.getpid()).encode(), 0)
 
     def release(self) -> None:
+        _held.discard(self._descriptor)
         os.close(self._descriptor)
 
 

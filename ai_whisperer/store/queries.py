@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
-INSERT_AGENT: Final = "INSERT INTO agent VALUES (?,?,?,?,?,?,?,?)"
+INSERT_AGENT: Final = "INSERT INTO agent VALUES (?,?,?,?,?,?,?,?,?)"
 UPDATE_AGENT: Final = """
 UPDATE agent SET state=?, started=?, sleep=?, reason=? WHERE session_id=? AND id=?"""
-UPDATE_DEFINITION: Final = "UPDATE agent SET definition=? WHERE session_id=? AND id=?"
+UPDATE_DEFINITION: Final = "UPDATE agent SET definition=?, own_tools=? WHERE session_id=? AND id=?"
 
 INSERT_TASK: Final = "INSERT INTO task VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
 UPDATE_TASK: Final = """
@@ -34,7 +34,7 @@ TIMERS: Final = "SELECT * FROM timer WHERE session_id=? ORDER BY due_at, id"
 TASK: Final = "SELECT * FROM task WHERE session_id=? AND id=?"
 OPEN_TASKS: Final = """
 SELECT * FROM task WHERE session_id=? AND state IN ('queued', 'running') ORDER BY arrival"""
-DEAD_TASKS: Final = "SELECT * FROM task WHERE session_id=? AND state='dead' ORDER BY arrival"
+DEAD_TASKS: Final = "SELECT * FROM task WHERE session_id=? AND state IN ('dead', 'failed') ORDER BY arrival"
 TASKS_OF_AGENT: Final = """
 SELECT * FROM task WHERE session_id=? AND agent_id=? ORDER BY arrival DESC, created_at DESC LIMIT ?"""
 TASKS_OF_THREAD: Final = """

@@ -48,6 +48,7 @@ _failure = msgspec.json.Decoder(Failure).decode
 _call = msgspec.json.Decoder(ToolCall).decode
 _answer = msgspec.json.Decoder(Answer).decode
 _result = msgspec.json.Decoder(ToolResult).decode
+_names = msgspec.json.Decoder(tuple[str, ...]).decode
 _params = msgspec.json.Decoder(dict[str, Any]).decode
 
 
@@ -60,6 +61,7 @@ def agent_row(agent: AgentRecord) -> Row:
         agent.started,
         None if agent.sleep is None else _text(agent.sleep),
         agent.reason,
+        _text(agent.own_tools),
         agent.created_at,
     )
 
@@ -76,11 +78,11 @@ def agent_changes(agent: AgentRecord) -> Row:
 
 
 def definition_change(agent: AgentRecord) -> Row:
-    return (_text(agent.definition), agent.session_id, agent.id)
+    return (_text(agent.definition), _text(agent.own_tools), agent.session_id, agent.id)
 
 
 def agent_from(row: Row) -> AgentRecord:
-    session_id, agent_id, definition, state, started, sleep, reason, created_at = row
+    session_id, agent_id, definition, state, started, sleep, reason, own_tools, created_at = row
     return AgentRecord(
         session_id=session_id,
         id=agent_id,
@@ -89,6 +91,7 @@ def agent_from(row: Row) -> AgentRecord:
         started=bool(started),
         sleep=_sleep(sleep) if sleep else None,
         reason=reason,
+        own_tools=_names(own_tools),
         created_at=created_at,
     )
 

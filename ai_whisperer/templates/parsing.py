@@ -28,7 +28,7 @@ def load_template(path: str | Path) -> Template:
     """Read a template file; raises `TemplateError` that names the file and the line."""
     path = Path(path)
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise TemplateError(f"{path}: cannot be read as text ({error}). Check the path and the encoding.") from error
     return parse_template(text, source=str(path))
@@ -50,9 +50,11 @@ def parse_template(text: str, *, source: str = "template") -> Template:
     body = "\n".join(lines[end + 1 :]).strip()
     if body:
         fields["prompt"] = body
-    name = fields.pop("name", "")
+    name = fields.pop("name", None)
+    if not isinstance(name, str):
+        raise TemplateError(f"{source}, line {_line_of('name', header)}: a template needs a name, as text.")
     try:
-        check_agent_id(name if isinstance(name, str) else "")
+        check_agent_id(name)
     except InvalidInputError as error:
         raise TemplateError(f"{source}, line {_line_of('name', header)}: {error.message}") from error
     if isinstance(fields.get("tools"), str):

@@ -80,8 +80,8 @@ class Tool:
     async def call(self, arguments: str, context: ToolContext) -> str:
         """Run the function and return its result as text; raises `ToolArgumentsError` or what the function raises.
 
-        When the call is cancelled it returns only once the function has really ended: a coroutine is cancelled, a
-        plain function runs in a thread, sees `context.cancelled` and is waited for.
+        When the call is cancelled it ends only once the function has really ended: a coroutine is cancelled; a plain
+        function runs in a thread, sees `context.cancelled`, and its result counts.
         """
         values = self.parameters.parse(arguments)
         if self.parameters.context is not None:
@@ -203,15 +203,17 @@ async def _in_thread(function: Callable[..., Any], values: dict[str, Any], cance
 
     context = contextvars.copy_context()
     threading.Thread(target=context.run, args=(run,), name="whisperer-tool", daemon=True).start()
-    try:
-        result, error = await asyncio.shield(ended)
-    except asyncio.CancelledError:
-        cancelled.set()
-        while not ended.done():
-            # The thread cannot be ended from outside; to leave it running would be to lie about the stop.
-            with contextlib.suppress(asyncio.CancelledError):
-                await asyncio.wait([ended])
-        raise
+    while not ended.done():
+        try:
+            await asyncio.wait([ended])
+        except asyncio.CancelledError:
+            # The thread cannot be ended from outside, and to leave it running would be to lie about the stop. So it
+            # is waited for; then what it did is known, and is told like any other result.
+            cancelled.set()
+            current = asyncio.current_task()
+            if current is not None:
+                current.uncancel()
+    result, error = ended.result()
     if error is not None:
         raise error
     return result

@@ -20,8 +20,7 @@ class ToolRegistry:
     def __init__(self, offered: Iterable[Tool] = (), *, granted: tuple[str, ...] | None = None) -> None:
         """`offered` are the tools beside the coordination tools; `granted=None` grants them all.
 
-        A granted name that nobody offers is left out: the program that offers it may not be there after a restart,
-        and the model is then told so when it calls it.
+        A granted name that nobody offers is left out; `missing_from` tells of it.
         """
         tools: dict[str, AnyTool] = dict(COORDINATION_TOOLS)
         for candidate in offered:
@@ -49,3 +48,7 @@ class ToolRegistry:
 
     def find(self, name: str) -> AnyTool | None:
         return self._tools.get(name)
+
+    def missing_from(self, names: Iterable[str]) -> tuple[str, ...]:
+        """Those of the names that no tool here has."""
+        return tuple(name for name in names if name not in self._tools)

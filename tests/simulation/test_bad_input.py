@@ -31,7 +31,7 @@ async def deferred(read: Callable[[], object]) -> object:
 @pytest.mark.parametrize(
     ("deed", "error", "message"),
     [
-        (lambda m: m.send_task("nobody", "go"), UnknownAgentError, "Valid names: alice, idle, user"),
+        (lambda m: m.send_task("nobody", "go"), UnknownAgentError, "Valid names: alice, idle"),
         (lambda m: m.pause_agent("nobody"), UnknownAgentError, "no agent 'nobody'"),
         (lambda m: m.create_agent("alice"), DuplicateIdError, "already means 'alice'"),
         (lambda m: m.create_agent("ALICE"), DuplicateIdError, "Choose another name"),
@@ -73,6 +73,14 @@ async def deferred(read: Callable[[], object]) -> object:
         (lambda m: m.sleep_agent("alice", wake_events=["\ud800"]), InvalidInputError, "wake event"),
         (lambda m: m.sleep_agent("alice", wake_events="alert"), InvalidInputError, "list of names"),
         (lambda m: deferred(lambda: m.mailbox("nobody")), UnknownAgentError, "no agent 'nobody'"),
+        (lambda m: m.create_agent("x", {"tools": ["nope"]}), DefinitionError, "nobody has handed in: nope"),
+        (lambda m: m.create_agent("x", cast(Any, "text")), DefinitionError, "a mapping of fields, not str"),
+        (lambda m: m.create_agent(cast(Any, None)), InvalidInputError, "cannot name an agent"),
+        (lambda m: m.send_task("alice", cast(Any, None)), InvalidInputError, "prompt must be text, not NoneType"),
+        (lambda m: m.send_task(cast(Any, None), "go"), InvalidInputError, "by its id or its handle"),
+        (lambda m: m.send_task("alice", "go", task_id=cast(Any, 4)), InvalidInputError, "id must be text"),
+        (lambda m: m.send_mail("alice", cast(Any, None), "x"), InvalidInputError, "subject must be text"),
+        (lambda m: m.sleep_agent("alice", duration_seconds=cast(Any, "5")), InvalidInputError, "numbers of seconds"),
         (lambda m: m.open(), StateError, "open already"),
     ],
 )

@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
+import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from ai_whisperer import AsyncAgentSessionManager
-from ai_whisperer.errors import StoreCorruptError, StoreInUseError
+from ai_whisperer import AsyncAgentSessionManager, tool
+from ai_whisperer.errors import ClosedError, StoreCorruptError, StoreInUseError
 from ai_whisperer.models.base import Finished, ModelRequest, StreamEvent, TextDelta
+from ai_whisperer.models.scripted import FunctionModel
+from ai_whisperer.records import Answer
 from ai_whisperer.store.sqlite import SqliteStore
+from ai_whisperer.testing.disk import SimulatedDisk
+from ai_whisperer.testing.simulation import VirtualClock, simulate
+from tests.simulation.stage import call, results_of, round_of
 
 
 class StubbornModel:
@@ -81,3 +89,92 @@ def test_a_row_that_cannot_be_read_is_told_as_damage(tmp_path: Path) -> None:
             await AsyncAgentSessionManager(tmp_path).open()
 
     asyncio.run(run())
+
+
+@tool(idempotent=True)
+async def look_up(word: str) -> str:
+    """Look a word up."""
+    await asyncio.sleep(100)
+    return f"{word} found"
+
+
+def looks_up(request: ModelRequest) -> Answer | str:
+    return call("look_up", word="x") if round_of(request) == 0 else results_of(request)[0]
+
+
+@pytest.mark.parametrize("handed_in", ["when opened", "later"])
+def test_an_agent_whose_tools_are_not_handed_in_again_waits_for_them(handed_in: str) -> None:
+    disk = SimulatedDisk()
+
+    def manager_of(**options: Any) -> AsyncAgentSessionManager:
+        return AsyncAgentSessionManager(
+            store=disk.open(),
+            model_factory=lambda _: FunctionModel(looks_up, latency_seconds=1.0),
+            clock=VirtualClock(),
+            **options,
+        )
+
+    async def first() -> None:
+        manager = manager_of()
+        await manager.open()
+        await manager.create_agent("alice", tools=[look_up])
+        await manager.send_task("alice", "go", task_id="t")
+        await asyncio.sleep(50)
+        disk.crash()
+
+    async def second() -> None:
+        manager = manager_of(agent_tools={"alice": [look_up]} if handed_in == "when opened" else {})
+        await manager.open()
+        if handed_in == "later":
+            await asyncio.sleep(1000)
+            assert manager.get_agent_status("alice").missing_tools == ("look_up",)
+            assert manager.notifications()[-1].name == "agent.tools_missing"
+            await manager.give_tools("alice", [look_up])
+        ended = await manager.wait_task("t")
+        assert ended.result is not None
+        assert ended.result.final == "x found"
+        assert manager.get_agent_status("alice").missing_tools == ()
+        await manager.close()
+        disk.crash()
+
+    simulate(first())
+    simulate(second())
+    disk.close()
+
+
+def test_a_session_that_was_left_open_in_another_event_loop_says_so() -> None:
+    manager = AsyncAgentSessionManager()
+
+    async def first() -> None:
+        await manager.open()
+        await manager.create_agent("alice", auto_start=False)
+        await manager.send_task("alice", "go", task_id="t")
+
+    async def second() -> None:
+        with pytest.raises(ClosedError, match="another event loop"):
+            await manager.send_task("alice", "more")
+        with pytest.raises(ClosedError, match="another event loop"):
+            await manager.wait_task("t")
+
+    asyncio.run(first())
+    asyncio.run(second())
+
+
+def test_a_forked_child_does_not_keep_the_database_when_its_parent_dies(tmp_path: Path) -> None:
+    program = (
+        "import os, signal, sys\n"
+        "from ai_whisperer.store.sqlite import SqliteStore\n"
+        "store = SqliteStore.open(sys.argv[1])\n"
+        "child = os.fork()\n"
+        "if child == 0:\n"
+        "    sys.stdin.read()\n"
+        "    os._exit(0)\n"
+        "print(child, flush=True)\n"
+        "os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    command = [sys.executable, "-c", program, str(tmp_path)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as parent:
+        assert parent.stdout is not None
+        assert int(parent.stdout.readline()) > 0
+        parent.wait()
+        SqliteStore.open(tmp_path).abandon()

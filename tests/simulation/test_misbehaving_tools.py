@@ -104,3 +104,66 @@ def test_blocking_tools_do_not_wait_for_each_other_and_a_stop_waits_for_its_own(
             assert manager.get_task("t1").state is TaskState.CANCELLED
 
     asyncio.run(run())
+
+
+def test_a_blocking_tool_that_ends_while_it_is_stopped_has_its_result_kept() -> None:
+    begun = threading.Event()
+
+    @tool
+    def misbehave(context: ToolContext) -> str:
+        """Do something that cannot be cut short."""
+        begun.set()
+        while not context.cancelled.is_set():
+            threading.Event().wait(0.005)
+        return "it happened"
+
+    async def run() -> None:
+        model = FunctionModel(one_call)
+        async with AsyncAgentSessionManager(tools=[misbehave], model_factory=lambda _: model) as manager:
+            await manager.create_agent("alice")
+            task = await manager.send_task("alice", "go")
+            await asyncio.to_thread(begun.wait, 10)
+            await manager.stop_agent("alice")
+            result = manager.list_steps(task.id)[1].result
+            assert result is not None
+            assert result.content == "it happened"
+            assert manager.get_task(task.id).state is TaskState.CANCELLED
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("deed", ["stop", "cancel", "close"])
+def test_a_tool_cannot_end_what_it_runs_in(deed: str) -> None:
+    managers: list[AsyncAgentSessionManager] = []
+
+    @tool
+    async def misbehave(context: ToolContext) -> str:
+        """Saw off the branch it sits on."""
+        if deed == "stop":
+            await managers[0].stop_agent(context.agent_id)
+        elif deed == "cancel":
+            await managers[0].cancel_task(context.task_id)
+        else:
+            await managers[0].close()
+        return "never"
+
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        managers.append(manager)
+        await manager.create_agent("alice")
+        assert "A tool" in await manager.run_task("alice", "go")
+
+    play(scenario, one_call, tools=[misbehave])
+
+
+def test_a_result_over_the_limit_is_cut_and_says_so() -> None:
+    @tool
+    async def misbehave() -> str:
+        """Say too much."""
+        return "é" * 1000
+
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        await manager.create_agent("alice", {"limits": {"max_result_bytes": 101}})
+        told = await manager.run_task("alice", "go")
+        assert told == "é" * 50 + "\n[cut: 2,000 bytes in all, 101 shown]"
+
+    play(scenario, one_call, tools=[misbehave])

@@ -15,6 +15,7 @@ PACKAGE = Path(__file__).parents[2] / "ai_whisperer"
 WORDS = {"errors", "records", "clock"}
 ALLOWED: dict[str, set[str]] = {
     **dict.fromkeys(WORDS, WORDS),
+    "__main__": {"cli"},
     "__init__": WORDS | {"runtime", "templates", "tools"},
     "core": WORDS | {"core"},
     "store": WORDS | {"core", "store"},

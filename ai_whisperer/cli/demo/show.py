@@ -31,8 +31,9 @@ def _show(data: Path, model: str | None) -> int:
         print("Model: the built-in scripted one. It plays fixed answers, so no key is needed; --model uses a real one.")
     print("Three agents turn feedback into a report. They run side by side and talk only by mail.\n")
     code = _run_team(data, model, kill_after_lines=_LINES_BEFORE_THE_PLUG_IS_PULLED)
-    finished = asyncio.run(_finished_steps(data)) if code <= 0 else {}
+    finished: dict[str, float] = {}
     if code == -signal.SIGKILL:
+        finished = asyncio.run(_finished_steps(data))
         print("\n      *** kill -9: the process is gone, in the middle of its work. Starting it again. ***\n")
         code = _run_team(data, model, kill_after_lines=None)
     return code or asyncio.run(_sum_up(data, finished))
@@ -80,8 +81,9 @@ async def _sum_up(data: Path, finished_before: dict[str, float]) -> int:
         if task.error is not None:
             print(f"  {task.agent_id} failed: {task.error.message}")
     print(f"\n{ended} of {len(tasks)} tasks completed, {requests} model requests, {len(steps) - requests} tool calls.")
-    print(
-        f"When the plug was pulled, {len(finished_before)} steps were finished: {repeated} of them were done again. "
-        f"{interrupted} were under way and were begun anew."
-    )
+    if finished_before:
+        print(
+            f"When the plug was pulled, {len(finished_before)} steps were finished: {repeated} of them were done "
+            f"again. {interrupted} were under way and were begun anew."
+        )
     return 0 if reports and ended == len(tasks) and repeated == 0 else 1

@@ -106,5 +106,7 @@ def _file(name: str) -> Path:
 if __name__ == "__main__":
     try:
         asyncio.run(run(Path(sys.argv[1]), sys.argv[2] if len(sys.argv) > 2 else None))
+    except KeyboardInterrupt:
+        sys.exit(130)
     except WhispererError as error:
         sys.exit(f"whisperer: {error.message}")

@@ -6,6 +6,7 @@ CREATE TABLE agent (
   started INTEGER NOT NULL,
   sleep TEXT,
   reason TEXT NOT NULL,
+  own_tools TEXT NOT NULL,
   created_at REAL NOT NULL,
   PRIMARY KEY (session_id, id)
 ) WITHOUT ROWID;
@@ -37,7 +38,7 @@ CREATE TABLE task (
 );
 CREATE INDEX task_by_thread ON task (session_id, agent_id, thread_id, arrival);
 CREATE INDEX task_open ON task (session_id) WHERE state IN ('queued', 'running');
-CREATE INDEX task_dead ON task (session_id) WHERE state = 'dead';
+CREATE INDEX task_dead ON task (session_id) WHERE state IN ('dead', 'failed');
 
 CREATE TABLE step (
   session_id TEXT NOT NULL,

@@ -1,0 +1,167 @@
+"""Giving work to a session: tasks and mail."""
+
+from __future__ import annotations
+
+import asyncio
+from abc import abstractmethod
+
+from ai_whisperer.core.tasks import continuation_id
+from ai_whisperer.core.text import check_text
+from ai_whisperer.errors import InvalidInputError, StateError, TaskEndedError
+from ai_whisperer.records import USER, MailRecord, MailState, Priority, TaskRecord, TaskState
+from ai_whisperer.runtime.intake import Intake
+from ai_whisperer.runtime.reader import AgentRef, SessionReader
+
+BY_USER = f"user:{USER}"
+"""The cause of what a person or a program does."""
+
+_MAX_REASON_BYTES = 10_000
+
+
+class SessionWork(SessionReader):
+    """The half of the session manager that gives work and takes it back."""
+
+    def __init__(self) -> None:
+        self._retrying: set[str] = set()
+
+    @property
+    @abstractmethod
+    def _intake(self) -> Intake:
+        """Where work from outside is accepted; raises `ClosedError`."""
+
+    async def send_task(
+        self,
+        agent: AgentRef,
+        prompt: str,
+        *,
+        priority: Priority | str = Priority.NORMAL,
+        thread_id: str | None = None,
+        task_id: str | None = None,
+    ) -> TaskRecord:
+        """Give the agent a task. When this returns the task is on disk. Tasks of one thread share their history."""
+        return await self._intake.task(
+            self._find_agent(agent),
+            prompt,
+            priority=_priority(priority),
+            thread_id=thread_id,
+            task_id=task_id,
+            cause=BY_USER,
+        )
+
+    async def wait_task(self, task: str | TaskRecord) -> TaskRecord:
+        """Wait until the task has ended and return it. A continued task has ended when its last continuation has."""
+        task_id = task if isinstance(task, str) else task.id
+        while True:
+            known = self.get_task(task_id)
+            if not known.state.ended:
+                known = await self._workspace.wait_for(task_id)
+            if known.state is not TaskState.CONTINUED:
+                return known
+            task_id = continuation_id(known)
+
+    async def run_task(self, agent: AgentRef, prompt: str, *, thread_id: str | None = None) -> str:
+        """Give a task, wait for it, return the final answer; raises `TaskEndedError` if there is none.
+
+        The answer of a task that was continued is the answers of all its parts.
+        """
+        task = await self.send_task(agent, prompt, thread_id=thread_id)
+        ended = await self.wait_task(task)
+        if ended.result is None:
+            why = ended.error.message if ended.error else "no reason was recorded"
+            raise TaskEndedError(f"Task {ended.id} ended as {ended.state}: {why}")
+        if not ended.continuation:
+            return ended.result.final
+        chain = [self.get_task(task.id)]
+        while chain[-1].state is TaskState.CONTINUED:
+            chain.append(self.get_task(continuation_id(chain[-1])))
+        return "\n".join(part.result.final for part in chain if part.result is not None)
+
+    async def cancel_task(self, task: str | TaskRecord, *, reason: str = "cancelled by the user") -> TaskRecord:
+        """End a task. When this returns, what it ran is gone. Raises `StateError` if it has ended already."""
+        known = self.get_task(task if isinstance(task, str) else task.id)
+        while known.state is TaskState.CONTINUED:
+            known = self.get_task(continuation_id(known))
+        if known.state.ended:
+            raise StateError(
+                f"Task {known.id} is {known.state} already. Only a queued or running task can be cancelled."
+            )
+        check_reason(reason)
+        await self._find_agent(known.agent_id).cancel_task(known.id, BY_USER, reason)
+        ended = self.get_task(known.id)
+        if ended.state is not TaskState.CANCELLED:
+            raise StateError(f"Task {known.id} ended as {ended.state} before it could be cancelled.")
+        return ended
+
+    async def retry_task(self, task: str | TaskRecord) -> TaskRecord:
+        """Take a failed, cancelled or dead task up again at the step where it ended; no finished step is repeated."""
+        known = self.get_task(task if isinstance(task, str) else task.id)
+        if known.state not in (TaskState.FAILED, TaskState.CANCELLED, TaskState.DEAD):
+            raise StateError(f"Task {known.id} is {known.state}. Only a failed, cancelled or dead task can be retried.")
+        agent = self._find_agent(known.agent_id)
+        if known.id in self._retrying:
+            raise StateError(f"Task {known.id} is being retried already.")
+        agent.check_room()
+        decision = self._workspace.decide(BY_USER)
+        queued = agent.requeue(decision, known)
+        durable = decision.submit()
+        self._retrying.add(known.id)
+        durable.add_done_callback(lambda _: self._retrying.discard(known.id))
+        agent.take_back(queued, durable)
+        await asyncio.shield(durable)
+        return queued
+
+    async def send_mail(
+        self,
+        to: AgentRef,
+        subject: str,
+        body: str,
+        *,
+        priority: Priority | str = Priority.NORMAL,
+        thread_id: str | None = None,
+        mail_id: str | None = None,
+    ) -> MailRecord:
+        """Send mail from the user to an agent. When this returns the mail is on disk."""
+        recipient = to if isinstance(to, str) else to.agent_id
+        return await self._intake.mail(
+            recipient,
+            subject=subject,
+            body=body,
+            priority=_priority(priority),
+            thread_id=thread_id,
+            mail_id=mail_id,
+        )
+
+    async def reply_mail(self, mail_id: str, body: str, *, priority: Priority | str = Priority.NORMAL) -> MailRecord:
+        """Answer a mail in the user's inbox."""
+        post = self._workspace.post
+        decision = self._workspace.decide(BY_USER)
+        original = post.received_by(USER, mail_id)
+        reply = post.reply(decision, original, body=body, priority=_priority(priority))
+        await decision.commit()
+        return reply
+
+    async def mark_mail(self, mail_id: str, state: MailState | str) -> MailRecord:
+        """Mark a mail in the user's inbox as read or archived."""
+        mail = self._workspace.post.received_by(USER, mail_id)
+        decision = self._workspace.decide(BY_USER)
+        moved = self._workspace.post.move(decision, mail, _mail_state(state))
+        await decision.commit()
+        return moved
+
+
+def check_reason(reason: str) -> None:
+    """Raise unless the text can be kept as a reason."""
+    check_text("reason", reason, max_bytes=_MAX_REASON_BYTES)
+
+
+def _mail_state(given: MailState | str) -> MailState:
+    if given not in (MailState.READ, MailState.ARCHIVED):
+        raise InvalidInputError(f"A mail can be marked as read or archived, not as '{given}'.")
+    return MailState(given)
+
+
+def _priority(given: Priority | str) -> Priority:
+    try:
+        return Priority(given)
+    except ValueError as error:
+        raise InvalidInputError(f"'{given}' is not a priority. Use one of: {', '.join(Priority)}.") from error
