@@ -72,7 +72,7 @@ class AILoop:
         self._advance(decision)
         self._interrupted = False
         if self._next is not None:
-            self.worker = asyncio.get_running_loop().create_task(self._work(), name=f"loop {self.task.id}")
+            self.worker = self._agent.workspace.event_loop.create_task(self._work(), name=f"loop {self.task.id}")
             self.worker.add_done_callback(self._worker_ended)
 
     def interrupt_wait(self) -> None:
@@ -144,7 +144,7 @@ class AILoop:
             self.take_up()  # the agent may have been resumed meanwhile
         elif not self._dooms:
             # From elsewhere: the event loop ends, or some code cancelled what it should not. Then go on, later.
-            asyncio.get_running_loop().call_later(_SECONDS_UNTIL_TAKEN_UP, self.take_up)
+            self._agent.workspace.event_loop.call_later(_SECONDS_UNTIL_TAKEN_UP, self.take_up)
 
     async def _do_next(self) -> None:
         if self._durable is not None:

@@ -37,6 +37,7 @@ class Intake:
         task_id: str | None,
         cause: str,
     ) -> TaskRecord:
+        self._workspace.check_event_loop()
         check_text("prompt", prompt, max_bytes=agent.record.definition.limits.max_prompt_bytes)
         if not prompt.strip():
             raise InvalidInputError("The prompt is empty. Say what the agent is to do.")
@@ -78,6 +79,7 @@ class Intake:
         thread_id: str | None,
         mail_id: str | None,
     ) -> MailRecord:
+        self._workspace.check_event_loop()
         if mail_id is not None:
             known = self._mails.get(_checked_id(mail_id)) or self._workspace.store.mail(
                 self._workspace.session_id, mail_id

@@ -12,14 +12,15 @@ from ai_whisperer.errors import ModelTimeoutError
 class StallWatch:
     """Watches over the guards that are in use."""
 
-    def __init__(self) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
         self._lanes: dict[float, _Lane] = {}
 
     def guard(self, seconds: float) -> StallGuard:
         """`with watch.guard(120) as guard:` raises `ModelTimeoutError` when `touch` is not called for so long."""
         lane = self._lanes.get(seconds)
         if lane is None:
-            lane = self._lanes[seconds] = _Lane(seconds)
+            lane = self._lanes[seconds] = _Lane(seconds, self._loop)
         return StallGuard(lane)
 
 
@@ -29,11 +30,10 @@ class StallGuard:
     def __init__(self, lane: _Lane) -> None:
         self._lane = lane
         self._stalled = False
-        self._task = asyncio.current_task()
-        self.last = 0.0
+        self._task = asyncio.current_task(lane.loop)
+        self.last = lane.loop.time()
 
     def __enter__(self) -> Self:
-        self.last = asyncio.get_running_loop().time()
         self._lane.enter(self)
         return self
 
@@ -46,7 +46,7 @@ class StallGuard:
 
     def touch(self) -> None:
         """Something has come."""
-        self.last = asyncio.get_running_loop().time()
+        self.last = self._lane.loop.time()
 
     def stall(self) -> None:
         if self._task is not None and not self._stalled:
@@ -57,8 +57,9 @@ class StallGuard:
 class _Lane:
     """The guards with the same patience. While there are any, one timer is set for the first that could stall."""
 
-    def __init__(self, seconds: float) -> None:
+    def __init__(self, seconds: float, loop: asyncio.AbstractEventLoop) -> None:
         self.seconds = seconds
+        self.loop = loop
         self._guards: dict[StallGuard, None] = {}
         self._is_armed = False
 
@@ -72,11 +73,11 @@ class _Lane:
 
     def _arm(self, seconds: float) -> None:
         self._is_armed = True
-        asyncio.get_running_loop().call_later(seconds, self._look)
+        self.loop.call_later(seconds, self._look)
 
     def _look(self) -> None:
         self._is_armed = False
-        now = asyncio.get_running_loop().time()
+        now = self.loop.time()
         patience = self.seconds
         for guard in list(self._guards):
             left = guard.last + self.seconds - now

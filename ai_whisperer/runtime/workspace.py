@@ -109,13 +109,13 @@ class Workspace:
         self.ids = ids
         self.model_factory = model_factory
         self.tools = tuple(tools)
+        self.event_loop = asyncio.get_running_loop()
         self.scheduler = Scheduler(clock)
-        self.stalls = StallWatch()
+        self.stalls = StallWatch(self.event_loop)
         self.book = AddressBook()
         self.agents = {}
         self.running = {}
         self.closing = False
-        self._event_loop = asyncio.get_running_loop()
         self.on_refused: FailureListener | None = None
         self.on_probation = False  # a suspect runs alone: see recovery
         self._arrival = last_arrival
@@ -126,11 +126,11 @@ class Workspace:
         """Begin a decision; raises what the store failed with, if it did."""
         if self.bus.failure is not None:
             raise self.bus.failure
-        self._check_event_loop()
         return Decision(self, cause)
 
-    def _check_event_loop(self) -> None:
-        if asyncio.get_running_loop() is not self._event_loop:
+    def check_event_loop(self) -> None:
+        """Raise unless the caller runs where the session does. (To ask for the running loop costs a system call.)"""
+        if asyncio.get_running_loop() is not self.event_loop:
             raise ClosedError(
                 "The session was opened in another event loop, which does not run any more. Open and close it within "
                 "one asyncio.run()."
@@ -151,8 +151,8 @@ class Workspace:
 
     def wait_for(self, task_id: str) -> asyncio.Future[TaskRecord]:
         """A future for the task as it ended."""
-        self._check_event_loop()
-        waiter: asyncio.Future[TaskRecord] = asyncio.get_running_loop().create_future()
+        self.check_event_loop()
+        waiter: asyncio.Future[TaskRecord] = self.event_loop.create_future()
         self._waiters.setdefault(task_id, set()).add(waiter)
         waiter.add_done_callback(lambda _: self._forget_waiter(task_id, waiter))
         return waiter

@@ -124,6 +124,7 @@ class GroupCommitWriter:
         self._numbered: list[Notification] = []
         self._last_seq: dict[str, int] = {}
         self._listeners: dict[str, tuple[Listener, FailureListener]] = {}
+        self._loop: asyncio.AbstractEventLoop | None = None
         self._submitted = 0
         self._settled = 0
         self._flushing: list[tuple[int, asyncio.Future[None]]] = []
@@ -141,8 +142,9 @@ class GroupCommitWriter:
         self._listeners.pop(session_id, None)
 
     def submit(self, unit: Unit) -> asyncio.Future[None]:
-        loop = asyncio.get_running_loop()
-        future = loop.create_future()
+        if self._loop is None:
+            self._loop = asyncio.get_running_loop()  # once: each time costs a system call
+        future = self._loop.create_future()
         if self._failure is not None:
             future.set_exception(self._failure)
             future.exception()  # mark as seen: not everyone who submits waits
@@ -151,7 +153,7 @@ class GroupCommitWriter:
         self._waiting.append((unit, future))
         if not self._scheduled and not self._flying:
             self._scheduled = True
-            loop.call_soon(self._flush)
+            self._loop.call_soon(self._flush)
         return future
 
     async def flushed(self) -> None:
@@ -257,9 +259,9 @@ class GroupCommitWriter:
             if not future.done():
                 future.set_result(None)
         self._tell_flushed()
-        if self._waiting and not self._scheduled:
+        if self._waiting and not self._scheduled and self._loop is not None:
             self._scheduled = True
-            asyncio.get_running_loop().call_soon(self._flush)  # those who were just released may have more to add
+            self._loop.call_soon(self._flush)  # those who were just released may have more to add
 
     def _publish(self) -> None:
         numbered, self._numbered = self._numbered, []
