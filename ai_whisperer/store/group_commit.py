@@ -30,7 +30,6 @@ from ai_whisperer.records import Notification
 from ai_whisperer.store import queries, rows
 from ai_whisperer.store.base import FailureListener, Listener, Unit
 
-_MAX_ROWS_IN_GROUP = 2_000
 _QUICK_SECONDS = 0.001
 _CHECKPOINT_PAGES = 1_000
 
@@ -39,7 +38,13 @@ _Committed = Callable[[BaseException | None], None]
 
 
 class Committer(Protocol):
-    """Makes an open transaction of so many units durable and calls back on the event loop, with the error if any."""
+    """Makes an open transaction of so many units durable and calls back on the event loop, with the error if any.
+
+    `rows_in_group` is how many rows it wants to see together: many where a commit costs something; few where it does
+    not, so that the first who wait go on while the others are written.
+    """
+
+    rows_in_group: int
 
     def commit(self, connection: apsw.Connection, done: _Committed, *, units: int) -> None: ...
 
@@ -48,6 +53,8 @@ class Committer(Protocol):
 
 class InlineCommitter:
     """Commits at once. For databases in memory, where nothing can block."""
+
+    rows_in_group = 200
 
     def commit(self, connection: apsw.Connection, done: _Committed, *, units: int) -> None:
         del units
@@ -63,6 +70,8 @@ class ThreadCommitter:
     A unit that is alone is committed in place while commits are quick: handing it over would take longer than the
     commit does. A commit that turns out slow holds the event loop up once; those after it go to the thread.
     """
+
+    rows_in_group = 2_000
 
     def __init__(self) -> None:
         self._jobs: queue.SimpleQueue[tuple[apsw.Connection, _Committed, asyncio.AbstractEventLoop] | None]
@@ -180,7 +189,7 @@ class GroupCommitWriter:
     def _take_group(self) -> list[_Pending]:
         group: list[_Pending] = []
         size = 0
-        while self._waiting and size < _MAX_ROWS_IN_GROUP:
+        while self._waiting and size < self._committer.rows_in_group:
             pending = self._waiting.popleft()
             size += len(pending[0].writes) + len(pending[0].notes)
             group.append(pending)

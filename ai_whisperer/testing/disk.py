@@ -42,6 +42,8 @@ class SimulatedDisk:
 class _SlowCommitter:
     """Commits after a while, and tells after another: a crash may fall between the two."""
 
+    rows_in_group = 2_000
+
     def __init__(self, random: random.Random, slowest: float) -> None:
         self._random = random
         self._slowest = slowest
