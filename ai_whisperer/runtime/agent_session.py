@@ -28,7 +28,7 @@ from ai_whisperer.records import (
     TimerRecord,
     Usage,
 )
-from ai_whisperer.runtime.ai_loop import AILoop, loop_that_runs
+from ai_whisperer.runtime.ai_loop import AILoop, loop_that_calls
 from ai_whisperer.runtime.equipment import Equipment
 from ai_whisperer.runtime.notices import change_of, queued_of
 from ai_whisperer.runtime.running_task import RunningTask
@@ -313,7 +313,7 @@ class AgentSession:
 
     def _check_not_from_inside(self, what: str) -> None:
         """A tool that waits for its own end would wait for ever."""
-        calling = loop_that_runs.get()
+        calling = loop_that_calls()
         if calling is not None and calling.agent is self:
             raise StateError(f"A tool of '{self.agent_id}' cannot {what} its own agent. Do it from outside.")
 

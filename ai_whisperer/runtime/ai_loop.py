@@ -28,9 +28,13 @@ _log = logging.getLogger(__name__)
 
 _SECONDS_UNTIL_TAKEN_UP = 1.0
 
+_current: ContextVar[AILoop | None] = ContextVar("current_loop", default=None)
 
-loop_that_runs: ContextVar[AILoop | None] = ContextVar("loop_that_runs", default=None)
-"""The loop on whose behalf code runs: a tool inherits it."""
+
+def loop_that_calls() -> AILoop | None:
+    """The loop that runs the tool which calls this. What a tool leaves behind is its own once the loop has ended."""
+    loop = _current.get()
+    return loop if loop is not None and loop.worker is not None else None
 
 
 class AILoop:
@@ -120,7 +124,7 @@ class AILoop:
 
     async def _work(self) -> None:
         """Do the steps until the task ends or the loop is held up; never raise."""
-        loop_that_runs.set(self)
+        _current.set(self)
         try:
             while self._next is not None:
                 await self._do_next()

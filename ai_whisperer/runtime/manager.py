@@ -29,7 +29,7 @@ from ai_whisperer.records import (
     AgentState,
 )
 from ai_whisperer.runtime.agent_session import AgentSession
-from ai_whisperer.runtime.ai_loop import loop_that_runs
+from ai_whisperer.runtime.ai_loop import loop_that_calls
 from ai_whisperer.runtime.intake import Intake
 from ai_whisperer.runtime.opening import close_workspace, open_workspace
 from ai_whisperer.runtime.reader import AgentRef
@@ -121,7 +121,7 @@ class AsyncAgentSessionManager(SessionWork):
         """Let the steps under way finish for so long, cancel what is left, and let go. Tasks go on at the next open."""
         if self._open is None:
             return
-        calling = loop_that_runs.get()
+        calling = loop_that_calls()
         if calling is not None and calling.agent.workspace is self._open[0]:
             raise StateError("A tool cannot close the session that it runs in. Do it from outside.")
         (workspace, _), self._open = self._open, None

@@ -155,6 +155,31 @@ def test_a_tool_cannot_end_what_it_runs_in(deed: str) -> None:
     play(scenario, one_call, tools=[misbehave])
 
 
+def test_what_a_tool_leaves_behind_may_stop_the_agent_once_the_loop_has_ended() -> None:
+    managers: list[AsyncAgentSessionManager] = []
+    left: list[asyncio.Task[Any]] = []
+
+    @tool
+    async def misbehave(context: ToolContext) -> str:
+        """Have the agent stopped later."""
+
+        async def stop_later() -> None:
+            await asyncio.sleep(60)
+            await managers[0].stop_agent(context.agent_id)
+
+        left.append(asyncio.ensure_future(stop_later()))
+        return "later"
+
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        managers.append(manager)
+        await manager.create_agent("alice")
+        assert await manager.run_task("alice", "go") == "later"
+        await left[0]
+        assert manager.get_agent_status("alice").state is AgentState.STOPPED
+
+    play(scenario, one_call, tools=[misbehave])
+
+
 def test_a_result_over_the_limit_is_cut_and_says_so() -> None:
     @tool
     async def misbehave() -> str:
