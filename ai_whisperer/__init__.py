@@ -9,18 +9,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from ai_whisperer.definition import AgentDefinition, Limits, RetryPolicy
     from ai_whisperer.errors import WhispererError
-    from ai_whisperer.records import (
-        AgentDefinition,
-        AgentState,
-        ChannelResponse,
-        Limits,
-        Notification,
-        Priority,
-        RetryPolicy,
-        TaskRecord,
-        TaskState,
-    )
+    from ai_whisperer.records import AgentState, ChannelResponse, Notification, Priority, TaskRecord, TaskState
     from ai_whisperer.runtime.agent_session import AgentSession
     from ai_whisperer.runtime.manager import AsyncAgentSessionManager
     from ai_whisperer.runtime.status import AgentStatus
@@ -30,16 +21,16 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
-    "AgentDefinition": "records",
+    "AgentDefinition": "definition",
     "AgentSession": "runtime.agent_session",
     "AgentState": "records",
     "AgentStatus": "runtime.status",
     "AsyncAgentSessionManager": "runtime.manager",
     "ChannelResponse": "records",
-    "Limits": "records",
+    "Limits": "definition",
     "Notification": "records",
     "Priority": "records",
-    "RetryPolicy": "records",
+    "RetryPolicy": "definition",
     "TaskRecord": "records",
     "TaskState": "records",
     "ToolContext": "tools.function",

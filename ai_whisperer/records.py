@@ -12,6 +12,8 @@ from typing import Any
 
 import msgspec
 
+from ai_whisperer.definition import AgentDefinition
+
 USER = "user"
 """The address of the person: sender of what the API sends, recipient of what agents mail to people."""
 
@@ -43,6 +45,10 @@ class TaskKind(StrEnum):
     MAIL = "mailbox_message"
     CONTINUATION = "continuation"
     WAKE = "wake_up"
+    EVENT = "event"
+    SCHEDULED = "scheduled"
+    DELEGATED = "delegated_task"
+    ROOM = "room_message"
 
 
 class TaskState(StrEnum):
@@ -183,46 +189,46 @@ class Failure(Record, frozen=True, kw_only=True):
     message: str
 
 
-class Limits(Record, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """What an agent may use."""
-
-    max_concurrent_tasks: int = 1
-    max_queue_length: int = 10_000
-    max_steps_per_task: int = 100
-    max_continuations: int = 10
-    max_prompt_bytes: int = 1 << 20
-    max_mail_bytes: int = 256 << 10
-    max_result_bytes: int = 1 << 20
-
-
-class RetryPolicy(Record, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """How failed model requests are repeated."""
-
-    max_attempts: int = 5
-    first_delay_seconds: float = 1.0
-    max_delay_seconds: float = 60.0
-    stall_seconds: float = 120.0
-
-
-class AgentDefinition(Record, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """What an agent is, apart from what it is doing. `tools=None` grants every tool that the agent can be given."""
-
-    name: str = ""
-    description: str = ""
-    prompt: str = "You are a helpful agent in a team. Do the task you are given and answer with the result."
-    model: str = "scripted"
-    settings: dict[str, Any] = {}
-    tools: tuple[str, ...] | None = None
-    aliases: tuple[str, ...] = ()
-    limits: Limits = Limits()
-    retry: RetryPolicy = RetryPolicy()
-
-
 class SleepPlan(Record, frozen=True, kw_only=True, omit_defaults=True):
     """Until when and for what an agent sleeps."""
 
     until: float | None = None
     wake_events: tuple[str, ...] = ()
+
+
+class Budget(Record, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """What a task may use together with everything that it causes."""
+
+    max_tokens: int | None = None
+    max_cost_usd: float | None = None
+
+
+class ReportTo(Record, frozen=True, kw_only=True, omit_defaults=True):
+    """Who is mailed the result of a delegated task, in which conversation, and until when that is of use."""
+
+    agent_id: str
+    thread_id: str
+    deadline_at: float | None = None
+
+
+class RoomTurn(Record, frozen=True, kw_only=True, omit_defaults=True):
+    """The message of a room that a task answers. Who is `addressed` by name should not pass."""
+
+    room_id: str
+    number: int
+    hops: int = 0
+    addressed: bool = False
+
+
+class Origin(Record, frozen=True, kw_only=True, omit_defaults=True):
+    """Where a task or a mail comes from: the task at the root of its tree, and the terms that the tree inherits."""
+
+    root_id: str | None = None
+    deadline_at: float | None = None
+    budget: Budget | None = None
+    report_to: ReportTo | None = None
+    room: RoomTurn | None = None
+    schedule_id: str | None = None
 
 
 class AgentRecord(Record, frozen=True, kw_only=True):
@@ -242,6 +248,7 @@ class TaskRecord(Record, frozen=True, kw_only=True):
 
     `arrival` is the place in the session's order of arrivals. `attempts` counts the starts, and is written before the
     run, so that a task that kills the process cannot do so for ever; a task that shows itself harmless is counted anew.
+    `restarts` counts the times its loop crashed and was begun again; a queued task does not begin before `not_before`.
     """
 
     session_id: str
@@ -266,6 +273,22 @@ class TaskRecord(Record, frozen=True, kw_only=True):
     created_at: float = 0.0
     started_at: float | None = None
     finished_at: float | None = None
+    origin: Origin | None = None
+    not_before: float | None = None
+    restarts: int = 0
+
+    @property
+    def root_id(self) -> str:
+        """The task at the root of the tree that this one belongs to."""
+        return self.id if self.origin is None or self.origin.root_id is None else self.origin.root_id
+
+    @property
+    def deadline_at(self) -> float | None:
+        return None if self.origin is None else self.origin.deadline_at
+
+    @property
+    def budget(self) -> Budget | None:
+        return None if self.origin is None else self.origin.budget
 
 
 class StepRecord(Record, frozen=True, kw_only=True):
@@ -296,7 +319,10 @@ class StepRecord(Record, frozen=True, kw_only=True):
 
 
 class MailRecord(Record, frozen=True, kw_only=True):
-    """A durable message. `sequence` counts the mails of one sender; `task_id` is the task that handles it."""
+    """A durable message. `sequence` counts the mails of one sender; `task_id` is the task that handles it.
+
+    An `awaited` mail is one whose sender waits for the answer, or did: its task's result is its reply.
+    """
 
     session_id: str
     id: str
@@ -314,6 +340,8 @@ class MailRecord(Record, frozen=True, kw_only=True):
     task_id: str | None = None
     created_at: float = 0.0
     read_at: float | None = None
+    awaited: bool = False
+    origin: Origin | None = None
 
 
 class TimerRecord(Record, frozen=True, kw_only=True):

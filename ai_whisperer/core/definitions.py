@@ -7,8 +7,8 @@ from typing import Any
 
 import msgspec
 
+from ai_whisperer.definition import AgentDefinition
 from ai_whisperer.errors import DefinitionError
-from ai_whisperer.records import AgentDefinition
 
 _MAX_SECONDS = 1e9
 _MAX_BYTES = 1 << 20

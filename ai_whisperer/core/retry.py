@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from ai_whisperer.definition import RetryPolicy
 from ai_whisperer.errors import ModelError
-from ai_whisperer.records import RetryPolicy
 
 
 def delay_before_retry(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from ai_whisperer.definition import INHERIT
 from ai_whisperer.models.base import Model
 from ai_whisperer.records import AgentRecord
 from ai_whisperer.runtime.workspace import Workspace
@@ -31,7 +32,8 @@ class Equipment:
     def model(self, record: AgentRecord) -> Model:
         """The agent's own model client; raises a `ModelError`."""
         if self._model is None:
-            self._model = self._workspace.model_factory(record.definition.model)
+            name = record.definition.model
+            self._model = self._workspace.model_factory(self._workspace.default_model if name == INHERIT else name)
         return self._model
 
     def take_model(self) -> Model | None:

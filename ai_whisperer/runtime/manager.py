@@ -15,6 +15,7 @@ from ai_whisperer.core.addresses import check_agent_id
 from ai_whisperer.core.definitions import definition_from
 from ai_whisperer.core.sleeping import sleep_plan
 from ai_whisperer.core.text import check_text
+from ai_whisperer.definition import AgentDefinition
 from ai_whisperer.errors import (
     ClosedError,
     DefinitionError,
@@ -23,11 +24,7 @@ from ai_whisperer.errors import (
 )
 from ai_whisperer.models.base import ModelFactory
 from ai_whisperer.models.catalog import resolve
-from ai_whisperer.records import (
-    AgentDefinition,
-    AgentRecord,
-    AgentState,
-)
+from ai_whisperer.records import AgentRecord, AgentState
 from ai_whisperer.runtime.agent_session import AgentSession
 from ai_whisperer.runtime.ai_loop import loop_that_calls
 from ai_whisperer.runtime.intake import Intake
@@ -51,8 +48,8 @@ class AsyncAgentSessionManager(SessionWork):
     With a folder everything is durable: whatever a method returned survives the death of the process, and opening the
     same folder again goes on where it stopped. Without one the session lives in memory. `tools` are functions that
     agents can be granted; `agent_tools` are those of single agents, by agent id. Tools are code and are not kept: an
-    agent whose tools are not handed in again waits for them. All that reaches outside comes in through `model_factory`
-    and the tools; time, chance and ids come in too.
+    agent whose tools are not handed in again waits for them. `model` is the model of agents that name none. All that
+    reaches outside comes in through `model_factory` and the tools; time, chance and ids come in too.
     """
 
     def __init__(
@@ -63,6 +60,7 @@ class AsyncAgentSessionManager(SessionWork):
         store: Store | None = None,
         tools: Iterable[AnyFunction] = (),
         agent_tools: Mapping[str, Iterable[AnyFunction]] | None = None,
+        model: str = "scripted",
         model_factory: ModelFactory = resolve,
         clock: Clock | None = None,
         random: chance.Random | None = None,
@@ -78,6 +76,7 @@ class AsyncAgentSessionManager(SessionWork):
         self._agent_tools = {key: [as_tool(each) for each in some] for key, some in (agent_tools or {}).items()}
         for own in ([], *self._agent_tools.values()):
             ToolRegistry((*self._tools, *own))  # raises if two have one name
+        self._model = model
         self._model_factory = model_factory
         self._clock = clock or SystemClock()
         self._random = random or chance.Random()  # noqa: S311 - ids and jitter, no secrets
@@ -109,6 +108,7 @@ class AsyncAgentSessionManager(SessionWork):
                 random=self._random,
                 ids=self._ids,
                 model_factory=self._model_factory,
+                default_model=self._model,
                 tools=self._tools,
                 agent_tools=self._agent_tools,
             )

@@ -30,6 +30,7 @@ def open_workspace(
     random: random.Random,
     ids: IdSource,
     model_factory: ModelFactory,
+    default_model: str,
     tools: Sequence[Tool],
     agent_tools: Mapping[str, Sequence[Tool]],
 ) -> Workspace:
@@ -44,6 +45,7 @@ def open_workspace(
         random=random,
         ids=ids,
         model_factory=model_factory,
+        default_model=default_model,
         tools=tools,
         last_arrival=snapshot.last_arrival,
     )

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from ai_whisperer.core import mailbox
+from ai_whisperer.definition import Limits
 from ai_whisperer.errors import InvalidInputError, StateError, UnknownMailError
-from ai_whisperer.records import USER, Limits, MailRecord, MailState, Priority, TaskRecord
+from ai_whisperer.records import USER, MailRecord, MailState, Priority, TaskRecord
 from ai_whisperer.runtime.workspace import Decision, Workspace
 
 

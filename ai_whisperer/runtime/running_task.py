@@ -23,6 +23,7 @@ from ai_whisperer.records import (
     ToolResult,
     Usage,
 )
+from ai_whisperer.runtime.consequences import task_ended
 from ai_whisperer.runtime.notices import channels_of, failure_of, finished_of, started_of
 from ai_whisperer.runtime.tool_step import run_coordination_tool
 from ai_whisperer.runtime.workspace import Decision
@@ -70,6 +71,7 @@ class RunningTask:
             "async.task.cancelled",
             {"agentId": self.task.agent_id, "taskId": self.task.id, "reason": reason},
         )
+        task_ended(self._agent.workspace, decision, self.task)
         self._return_mail(decision)
 
     def record_step(self, decision: Decision, step: StepRecord) -> None:
@@ -210,6 +212,7 @@ class RunningTask:
             "async.task.completed",
             {"agentId": self.task.agent_id, "taskId": self.task.id, "result": channels_of(response)},
         )
+        task_ended(self._agent.workspace, decision, self.task)
         self._hand_back(decision)
 
     def _continue(self, decision: Decision, response: ChannelResponse) -> None:
@@ -247,6 +250,7 @@ class RunningTask:
             },
         )
         self._agent.workspace.post.task_given_up(decision, self.task)
+        task_ended(self._agent.workspace, decision, self.task)
         self._hand_back(decision)
 
     def give_up(self, decision: Decision, error: WhispererError) -> None:

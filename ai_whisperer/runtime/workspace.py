@@ -98,6 +98,7 @@ class Workspace:
         random: random.Random,
         ids: IdSource,
         model_factory: ModelFactory,
+        default_model: str,
         tools: Iterable[Tool],
         last_arrival: int,
     ) -> None:
@@ -108,6 +109,7 @@ class Workspace:
         self.random = random
         self.ids = ids
         self.model_factory = model_factory
+        self.default_model = default_model
         self.tools = tuple(tools)
         self.event_loop = asyncio.get_running_loop()
         self.scheduler = Scheduler(clock)

@@ -6,6 +6,14 @@ import asyncio
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
+from ai_whisperer.coordination import (
+    EventRecord,
+    LockRecord,
+    MessageRecord,
+    RoomRecord,
+    ScheduleRecord,
+    WaitRecord,
+)
 from ai_whisperer.records import (
     AgentRecord,
     MailRecord,
@@ -17,7 +25,7 @@ from ai_whisperer.records import (
     TimerRecord,
     Usage,
 )
-from ai_whisperer.store import queries, rows
+from ai_whisperer.store import coordination_rows, queries, rows
 
 Write = tuple[str, rows.Row]
 Note = tuple[str, str, str, float, dict[str, Any]]
@@ -78,6 +86,30 @@ class Unit:
     def delete_timer(self, session_id: str, timer_id: str) -> None:
         self.writes.append((queries.DELETE_TIMER, (session_id, timer_id)))
 
+    def put_wait(self, wait: WaitRecord) -> None:
+        self.writes.append((queries.PUT_WAIT, coordination_rows.wait_row(wait)))
+
+    def delete_wait(self, wait: WaitRecord) -> None:
+        self.writes.append((queries.DELETE_WAIT, (wait.session_id, wait.id)))
+
+    def put_lock(self, lock: LockRecord) -> None:
+        self.writes.append((queries.PUT_LOCK, coordination_rows.lock_row(lock)))
+
+    def insert_event(self, event: EventRecord) -> None:
+        self.writes.append((queries.INSERT_EVENT, coordination_rows.event_row(event)))
+
+    def put_schedule(self, schedule: ScheduleRecord) -> None:
+        self.writes.append((queries.PUT_SCHEDULE, coordination_rows.schedule_row(schedule)))
+
+    def delete_schedule(self, schedule: ScheduleRecord) -> None:
+        self.writes.append((queries.DELETE_SCHEDULE, (schedule.session_id, schedule.id)))
+
+    def put_room(self, room: RoomRecord) -> None:
+        self.writes.append((queries.PUT_ROOM, coordination_rows.room_row(room)))
+
+    def insert_message(self, message: MessageRecord) -> None:
+        self.writes.append((queries.INSERT_MESSAGE, coordination_rows.message_row(message)))
+
     def tell(self, session_id: str, name: str, *, cause: str, at: float, params: dict[str, Any]) -> None:
         self.notes.append((session_id, name, cause, at, params))
 
@@ -89,6 +121,10 @@ class SessionSnapshot(Record, frozen=True, kw_only=True):
     tasks: tuple[TaskRecord, ...]
     mails: tuple[MailRecord, ...]
     timers: tuple[TimerRecord, ...]
+    waits: tuple[WaitRecord, ...]
+    locks: tuple[LockRecord, ...]
+    schedules: tuple[ScheduleRecord, ...]
+    rooms: tuple[RoomRecord, ...]
     mail_sequences: dict[str, int]
     usage: dict[str, AgentUsage]
     last_arrival: int
@@ -138,6 +174,14 @@ class Store(Protocol):
 
     def tasks_of_thread(self, session_id: str, agent_id: str, thread_id: str) -> list[TaskRecord]: ...
 
+    def tasks_of_tree(self, session_id: str, root_id: str) -> list[TaskRecord]:
+        """The task at the root and all that it caused, the oldest first."""
+        ...
+
+    def failures_since(self, session_id: str, since: float) -> list[tuple[str, float]]:
+        """Which agents' tasks failed after that time, and when, in order."""
+        ...
+
     def threads_of_agent(self, session_id: str, agent_id: str) -> list[ThreadSummary]: ...
 
     def dead_tasks(self, session_id: str) -> list[TaskRecord]: ...
@@ -149,5 +193,11 @@ class Store(Protocol):
     def mailbox(self, session_id: str, recipient: str, *, limit: int) -> list[MailRecord]: ...
 
     def dead_mail(self, session_id: str) -> list[MailRecord]: ...
+
+    def event(self, session_id: str, event_id: str) -> EventRecord | None: ...
+
+    def events(self, session_id: str, *, limit: int) -> list[EventRecord]: ...
+
+    def messages(self, session_id: str, room_id: str, *, after: int, limit: int) -> list[MessageRecord]: ...
 
     def notifications(self, session_id: str, *, after: int, limit: int) -> list[Notification]: ...

@@ -9,19 +9,32 @@ UPDATE_AGENT: Final = """
 UPDATE agent SET state=?, started=?, sleep=?, reason=? WHERE session_id=? AND id=?"""
 UPDATE_DEFINITION: Final = "UPDATE agent SET definition=?, own_tools=? WHERE session_id=? AND id=?"
 
-INSERT_TASK: Final = "INSERT INTO task VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
+INSERT_TASK: Final = "INSERT INTO task VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
 UPDATE_TASK: Final = """
 UPDATE task SET state=?, attempts=?, progress_percent=?, progress_note=?, result=?, error=?, usage=?, started_at=?,
-  finished_at=?
+  finished_at=?, not_before=?, restarts=?
 WHERE session_id=? AND id=?"""
 
 PUT_STEP: Final = "INSERT OR REPLACE INTO step VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
 
-INSERT_MAIL: Final = "INSERT INTO mail VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
+INSERT_MAIL: Final = "INSERT INTO mail VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
 UPDATE_MAIL: Final = "UPDATE mail SET state=?, task_id=?, read_at=? WHERE session_id=? AND id=?"
 
 PUT_TIMER: Final = "INSERT OR REPLACE INTO timer VALUES (?,?,?,?,?)"
 DELETE_TIMER: Final = "DELETE FROM timer WHERE session_id=? AND id=?"
+
+PUT_WAIT: Final = "INSERT OR REPLACE INTO wait VALUES (?,?,?,?,?,?,?,?,?,?,?)"
+DELETE_WAIT: Final = "DELETE FROM wait WHERE session_id=? AND id=?"
+
+PUT_LOCK: Final = "INSERT OR REPLACE INTO lock VALUES (?,?,?,?,?,?,?)"
+
+INSERT_EVENT: Final = "INSERT INTO event VALUES (?,?,?,?,?,?,?,?,?)"
+
+PUT_SCHEDULE: Final = "INSERT OR REPLACE INTO schedule VALUES (?,?,?,?,?,?,?,?,?,?)"
+DELETE_SCHEDULE: Final = "DELETE FROM schedule WHERE session_id=? AND id=?"
+
+PUT_ROOM: Final = "INSERT OR REPLACE INTO room VALUES (?,?,?,?,?,?,?,?,?)"
+INSERT_MESSAGE: Final = "INSERT INTO message VALUES (?,?,?,?,?,?,?,?,?,?)"
 
 INSERT_NOTIFICATION: Final = "INSERT INTO notification VALUES (?,?,?,?,?,?)"
 LAST_SEQ: Final = "SELECT coalesce(max(seq), 0) FROM notification WHERE session_id=?"
@@ -31,12 +44,26 @@ SELECT seq, name, cause, at, params FROM notification WHERE session_id=? AND seq
 AGENTS: Final = "SELECT * FROM agent WHERE session_id=? ORDER BY created_at, id"
 TIMERS: Final = "SELECT * FROM timer WHERE session_id=? ORDER BY due_at, id"
 
+WAITS: Final = "SELECT * FROM wait WHERE session_id=? ORDER BY arrival"
+LOCKS: Final = "SELECT * FROM lock WHERE session_id=? ORDER BY name"
+SCHEDULES: Final = "SELECT * FROM schedule WHERE session_id=? ORDER BY created_at, id"
+ROOMS: Final = "SELECT * FROM room WHERE session_id=? ORDER BY created_at, id"
+EVENTS: Final = "SELECT * FROM event WHERE session_id=? ORDER BY created_at DESC, id DESC LIMIT ?"
+EVENT: Final = "SELECT * FROM event WHERE session_id=? AND id=?"
+MESSAGES_AFTER: Final = """
+SELECT * FROM message WHERE session_id=? AND room_id=? AND number>? ORDER BY number LIMIT ?"""
+
 TASK: Final = "SELECT * FROM task WHERE session_id=? AND id=?"
 OPEN_TASKS: Final = """
 SELECT * FROM task WHERE session_id=? AND state IN ('queued', 'running') ORDER BY arrival"""
 DEAD_TASKS: Final = "SELECT * FROM task WHERE session_id=? AND state IN ('dead', 'failed') ORDER BY arrival"
 TASKS_OF_AGENT: Final = """
 SELECT * FROM task WHERE session_id=? AND agent_id=? ORDER BY arrival DESC, created_at DESC LIMIT ?"""
+TASKS_OF_TREE: Final = """
+SELECT * FROM task WHERE session_id=?1 AND (id=?2 OR root_id=?2) ORDER BY created_at, arrival, continuation"""
+FAILURES_SINCE: Final = """
+SELECT agent_id, finished_at FROM task WHERE session_id=? AND state IN ('dead', 'failed') AND finished_at>?
+ORDER BY finished_at"""
 TASKS_OF_THREAD: Final = """
 SELECT * FROM task WHERE session_id=? AND agent_id=? AND thread_id=? AND started_at IS NOT NULL
 ORDER BY started_at, arrival, continuation"""
@@ -58,7 +85,8 @@ SELECT * FROM mail WHERE session_id=? AND recipient=? ORDER BY arrival DESC LIMI
 MAIL_SEQUENCES: Final = "SELECT sender, max(sequence) FROM mail WHERE session_id=? GROUP BY sender"
 LAST_ARRIVAL: Final = """
 SELECT max(coalesce((SELECT max(arrival) FROM task WHERE session_id=?1), 0),
-           coalesce((SELECT max(arrival) FROM mail WHERE session_id=?1), 0))"""
+           coalesce((SELECT max(arrival) FROM mail WHERE session_id=?1), 0),
+           coalesce((SELECT max(arrival) FROM wait WHERE session_id=?1), 0))"""
 USAGE_OF_AGENTS: Final = """
 SELECT agent_id, count(started_at),
   sum(usage->>'input_tokens') FILTER (WHERE state<>'running'),

@@ -6,8 +6,8 @@ from typing import Any
 
 import msgspec
 
+from ai_whisperer.definition import AgentDefinition
 from ai_whisperer.records import (
-    AgentDefinition,
     AgentRecord,
     AgentState,
     Answer,
@@ -16,6 +16,7 @@ from ai_whisperer.records import (
     MailRecord,
     MailState,
     Notification,
+    Origin,
     Priority,
     SleepPlan,
     StepKind,
@@ -42,6 +43,7 @@ def _text(value: Any) -> str:
 
 _definition = msgspec.json.Decoder(AgentDefinition).decode
 _sleep = msgspec.json.Decoder(SleepPlan).decode
+_origin = msgspec.json.Decoder(Origin).decode
 _usage = msgspec.json.Decoder(Usage).decode
 _response = msgspec.json.Decoder(ChannelResponse).decode
 _failure = msgspec.json.Decoder(Failure).decode
@@ -120,6 +122,10 @@ def task_row(task: TaskRecord) -> Row:
         task.created_at,
         task.started_at,
         task.finished_at,
+        None if task.origin is None else task.origin.root_id,
+        None if task.origin is None else _text(task.origin),
+        task.not_before,
+        task.restarts,
     )
 
 
@@ -134,6 +140,8 @@ def task_changes(task: TaskRecord) -> Row:
         _text(task.usage),
         task.started_at,
         task.finished_at,
+        task.not_before,
+        task.restarts,
         task.session_id,
         task.id,
     )
@@ -163,6 +171,9 @@ def task_from(row: Row) -> TaskRecord:
         created_at=row[19],
         started_at=row[20],
         finished_at=row[21],
+        origin=_origin(row[23]) if row[23] else None,
+        not_before=row[24],
+        restarts=row[25],
     )
 
 
@@ -222,6 +233,8 @@ def mail_row(mail: MailRecord) -> Row:
         mail.task_id,
         mail.created_at,
         mail.read_at,
+        mail.awaited,
+        None if mail.origin is None else _text(mail.origin),
     )
 
 
@@ -247,6 +260,8 @@ def mail_from(row: Row) -> MailRecord:
         task_id=row[13],
         created_at=row[14],
         read_at=row[15],
+        awaited=bool(row[16]),
+        origin=_origin(row[17]) if row[17] else None,
     )
 
 

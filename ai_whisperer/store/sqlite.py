@@ -12,6 +12,7 @@ from typing import Literal, TypeVar
 import apsw
 import msgspec
 
+from ai_whisperer.coordination import EventRecord, MessageRecord
 from ai_whisperer.errors import StoreCorruptError
 from ai_whisperer.records import (
     MailRecord,
@@ -21,7 +22,7 @@ from ai_whisperer.records import (
     ThreadSummary,
     Usage,
 )
-from ai_whisperer.store import opening, queries, rows
+from ai_whisperer.store import coordination_rows, opening, queries, rows
 from ai_whisperer.store.base import AgentUsage, FailureListener, Listener, SessionSnapshot, Unit
 from ai_whisperer.store.group_commit import Committer, GroupCommitWriter, InlineCommitter, ThreadCommitter
 
@@ -125,6 +126,10 @@ class SqliteStore:
             tasks=tuple(self._all(queries.OPEN_TASKS, key, rows.task_from)),
             mails=tuple(self._all(queries.OPEN_MAIL, key, rows.mail_from)),
             timers=tuple(self._all(queries.TIMERS, key, rows.timer_from)),
+            waits=tuple(self._all(queries.WAITS, key, coordination_rows.wait_from)),
+            locks=tuple(self._all(queries.LOCKS, key, coordination_rows.lock_from)),
+            schedules=tuple(self._all(queries.SCHEDULES, key, coordination_rows.schedule_from)),
+            rooms=tuple(self._all(queries.ROOMS, key, coordination_rows.room_from)),
             mail_sequences=dict(self._all(queries.MAIL_SEQUENCES, key, lambda row: (row[0], row[1]))),
             usage=dict(self._all(queries.USAGE_OF_AGENTS, key, _usage_from)),
             last_arrival=self._all(queries.LAST_ARRIVAL, key, lambda row: int(row[0]))[0],
@@ -139,6 +144,12 @@ class SqliteStore:
 
     def tasks_of_thread(self, session_id: str, agent_id: str, thread_id: str) -> list[TaskRecord]:
         return self._all(queries.TASKS_OF_THREAD, (session_id, agent_id, thread_id), rows.task_from)
+
+    def tasks_of_tree(self, session_id: str, root_id: str) -> list[TaskRecord]:
+        return self._all(queries.TASKS_OF_TREE, (session_id, root_id), rows.task_from)
+
+    def failures_since(self, session_id: str, since: float) -> list[tuple[str, float]]:
+        return self._all(queries.FAILURES_SINCE, (session_id, since), lambda row: (row[0], row[1]))
 
     def threads_of_agent(self, session_id: str, agent_id: str) -> list[ThreadSummary]:
         return self._all(
@@ -161,6 +172,15 @@ class SqliteStore:
 
     def dead_mail(self, session_id: str) -> list[MailRecord]:
         return self._all(queries.DEAD_MAIL, (session_id,), rows.mail_from)
+
+    def event(self, session_id: str, event_id: str) -> EventRecord | None:
+        return self._one(queries.EVENT, (session_id, event_id), coordination_rows.event_from)
+
+    def events(self, session_id: str, *, limit: int) -> list[EventRecord]:
+        return self._all(queries.EVENTS, (session_id, limit), coordination_rows.event_from)
+
+    def messages(self, session_id: str, room_id: str, *, after: int, limit: int) -> list[MessageRecord]:
+        return self._all(queries.MESSAGES_AFTER, (session_id, room_id, after, limit), coordination_rows.message_from)
 
     def notifications(self, session_id: str, *, after: int, limit: int) -> list[Notification]:
         return self._all(

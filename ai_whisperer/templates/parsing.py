@@ -11,8 +11,8 @@ import yaml
 
 from ai_whisperer.core.addresses import check_agent_id
 from ai_whisperer.core.definitions import definition_from
+from ai_whisperer.definition import AgentDefinition
 from ai_whisperer.errors import DefinitionError, InvalidInputError, TemplateError
-from ai_whisperer.records import AgentDefinition
 
 _FENCE = "---"
 

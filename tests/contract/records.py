@@ -2,15 +2,8 @@
 
 from __future__ import annotations
 
-from ai_whisperer.records import (
-    AgentDefinition,
-    AgentRecord,
-    AgentState,
-    MailRecord,
-    SleepPlan,
-    TaskKind,
-    TaskRecord,
-)
+from ai_whisperer.definition import AgentDefinition
+from ai_whisperer.records import AgentRecord, AgentState, MailRecord, SleepPlan, TaskKind, TaskRecord
 from ai_whisperer.store.base import Unit
 
 

@@ -1,8 +1,8 @@
 import pytest
 
 from ai_whisperer.core.addresses import AddressBook, check_agent_id
+from ai_whisperer.definition import AgentDefinition
 from ai_whisperer.errors import DuplicateIdError, InvalidInputError, UnknownAgentError, UnknownRecipientError
-from ai_whisperer.records import AgentDefinition
 
 DEBBIE = AgentDefinition(name="Debbie the Debugger", aliases=("d",))
 

@@ -1,8 +1,8 @@
 import pytest
 
 from ai_whisperer.core.retry import delay_before_retry
+from ai_whisperer.definition import RetryPolicy
 from ai_whisperer.errors import ModelError, ModelRateLimitError, ModelRefusedError, ModelServerError
-from ai_whisperer.records import RetryPolicy
 
 POLICY = RetryPolicy(max_attempts=4, first_delay_seconds=1.0, max_delay_seconds=3.0)
 

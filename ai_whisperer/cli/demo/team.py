@@ -10,8 +10,9 @@ from importlib import resources
 from pathlib import Path
 
 from ai_whisperer import AsyncAgentSessionManager, tool
+from ai_whisperer.definition import AgentDefinition
 from ai_whisperer.errors import WhispererError
-from ai_whisperer.records import USER, AgentDefinition, Notification
+from ai_whisperer.records import USER, Notification
 
 READY = "ready"
 DONE = "done"

@@ -1,0 +1,112 @@
+"""The records of what agents do with each other and with time: waits, locks, events, schedules, rooms."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Any
+
+from ai_whisperer.definition import ScheduleDefinition
+from ai_whisperer.records import Record
+
+
+class WaitKind(StrEnum):
+    REPLY = "reply"
+    LOCK = "lock"
+
+
+class RoomKind(StrEnum):
+    DIRECT = "direct"
+    GROUP = "group"
+
+
+class WaitRecord(Record, frozen=True, kw_only=True):
+    """A tool call that waits: for the reply to a mail, or for a lock. Its id is that of the step.
+
+    `target` is the mail or the lock, `target_agent` whom the mail went to. `arrival` is its place in the order.
+    """
+
+    session_id: str
+    id: str
+    kind: WaitKind
+    agent_id: str
+    task_id: str
+    target: str
+    target_agent: str
+    arrival: int
+    deadline_at: float
+    ttl_seconds: float | None = None
+    created_at: float = 0.0
+
+
+class LockRecord(Record, frozen=True, kw_only=True):
+    """A named lock. `token` rises with every holder; without a holder the lock is free."""
+
+    session_id: str
+    name: str
+    token: int
+    agent_id: str | None = None
+    task_id: str | None = None
+    acquired_at: float | None = None
+    expires_at: float | None = None
+
+
+class EventRecord(Record, frozen=True, kw_only=True):
+    """A named signal that was broadcast. `woken` and `notified` count the agents it woke and gave a task."""
+
+    session_id: str
+    id: str
+    name: str
+    sender: str
+    cause: str
+    data: Any = None
+    woken: int = 0
+    notified: int = 0
+    created_at: float = 0.0
+
+
+class ScheduleRecord(Record, frozen=True, kw_only=True):
+    """A schedule and where it stands. `next_at` is the due instant that fires next; `last_at` the one that fired last.
+
+    `agent_id` is the agent that a prompt goes to and that the schedule belongs to; None for an event of the session.
+    """
+
+    session_id: str
+    id: str
+    definition: ScheduleDefinition
+    agent_id: str | None = None
+    paused: bool = False
+    next_at: float | None = None
+    last_at: float | None = None
+    fired: int = 0
+    cause: str = ""
+    created_at: float = 0.0
+
+
+class RoomRecord(Record, frozen=True, kw_only=True):
+    """A chat of the user with one agent or several. `seen` is the last message that each member was shown."""
+
+    session_id: str
+    id: str
+    kind: RoomKind
+    title: str
+    members: tuple[str, ...]
+    hop_limit: int
+    last_number: int = 0
+    seen: Mapping[str, int] = {}
+    created_at: float = 0.0
+
+
+class MessageRecord(Record, frozen=True, kw_only=True):
+    """One message of a room. `task_id` is the task whose answer it is; `hops` counts the agents before it in a row."""
+
+    session_id: str
+    room_id: str
+    number: int
+    sender: str
+    text: str
+    mentions: tuple[str, ...] = ()
+    task_id: str | None = None
+    hops: int = 0
+    cause: str = ""
+    created_at: float = 0.0

@@ -1,0 +1,182 @@
+"""Records of waits, locks, events, schedules and rooms to rows and back. Nested values are JSON text."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from ai_whisperer.coordination import (
+    EventRecord,
+    LockRecord,
+    MessageRecord,
+    RoomKind,
+    RoomRecord,
+    ScheduleRecord,
+    WaitKind,
+    WaitRecord,
+)
+from ai_whisperer.definition import ScheduleDefinition
+from ai_whisperer.store.rows import Row
+
+_encode = msgspec.json.Encoder().encode
+_any = msgspec.json.Decoder().decode
+_schedule = msgspec.json.Decoder(ScheduleDefinition).decode
+_names = msgspec.json.Decoder(tuple[str, ...]).decode
+_numbers = msgspec.json.Decoder(dict[str, int]).decode
+
+
+def _text(value: Any) -> str:
+    return _encode(value).decode()
+
+
+def wait_row(wait: WaitRecord) -> Row:
+    return msgspec.structs.astuple(wait)
+
+
+def wait_from(row: Row) -> WaitRecord:
+    return WaitRecord(
+        session_id=row[0],
+        id=row[1],
+        kind=WaitKind(row[2]),
+        agent_id=row[3],
+        task_id=row[4],
+        target=row[5],
+        target_agent=row[6],
+        arrival=row[7],
+        deadline_at=row[8],
+        ttl_seconds=row[9],
+        created_at=row[10],
+    )
+
+
+def lock_row(lock: LockRecord) -> Row:
+    return msgspec.structs.astuple(lock)
+
+
+def lock_from(row: Row) -> LockRecord:
+    return LockRecord(
+        session_id=row[0],
+        name=row[1],
+        token=row[2],
+        agent_id=row[3],
+        task_id=row[4],
+        acquired_at=row[5],
+        expires_at=row[6],
+    )
+
+
+def event_row(event: EventRecord) -> Row:
+    return (
+        event.session_id,
+        event.id,
+        event.name,
+        event.sender,
+        event.cause,
+        _text(event.data),
+        event.woken,
+        event.notified,
+        event.created_at,
+    )
+
+
+def event_from(row: Row) -> EventRecord:
+    return EventRecord(
+        session_id=row[0],
+        id=row[1],
+        name=row[2],
+        sender=row[3],
+        cause=row[4],
+        data=_any(row[5]),
+        woken=row[6],
+        notified=row[7],
+        created_at=row[8],
+    )
+
+
+def schedule_row(schedule: ScheduleRecord) -> Row:
+    return (
+        schedule.session_id,
+        schedule.id,
+        _text(schedule.definition),
+        schedule.agent_id,
+        schedule.paused,
+        schedule.next_at,
+        schedule.last_at,
+        schedule.fired,
+        schedule.cause,
+        schedule.created_at,
+    )
+
+
+def schedule_from(row: Row) -> ScheduleRecord:
+    return ScheduleRecord(
+        session_id=row[0],
+        id=row[1],
+        definition=_schedule(row[2]),
+        agent_id=row[3],
+        paused=bool(row[4]),
+        next_at=row[5],
+        last_at=row[6],
+        fired=row[7],
+        cause=row[8],
+        created_at=row[9],
+    )
+
+
+def room_row(room: RoomRecord) -> Row:
+    return (
+        room.session_id,
+        room.id,
+        room.kind,
+        room.title,
+        _text(room.members),
+        room.hop_limit,
+        room.last_number,
+        _text(room.seen),
+        room.created_at,
+    )
+
+
+def room_from(row: Row) -> RoomRecord:
+    return RoomRecord(
+        session_id=row[0],
+        id=row[1],
+        kind=RoomKind(row[2]),
+        title=row[3],
+        members=_names(row[4]),
+        hop_limit=row[5],
+        last_number=row[6],
+        seen=_numbers(row[7]),
+        created_at=row[8],
+    )
+
+
+def message_row(message: MessageRecord) -> Row:
+    return (
+        message.session_id,
+        message.room_id,
+        message.number,
+        message.sender,
+        message.text,
+        _text(message.mentions),
+        message.task_id,
+        message.hops,
+        message.cause,
+        message.created_at,
+    )
+
+
+def message_from(row: Row) -> MessageRecord:
+    return MessageRecord(
+        session_id=row[0],
+        room_id=row[1],
+        number=row[2],
+        sender=row[3],
+        text=row[4],
+        mentions=_names(row[5]),
+        task_id=row[6],
+        hops=row[7],
+        cause=row[8],
+        created_at=row[9],
+    )
