@@ -100,6 +100,24 @@ class QueueFullError(ConflictError):
     code = "queue_full"
 
 
+class WaitCycleError(ConflictError):
+    """The wait would close a circle of agents that wait for each other; nothing was sent."""
+
+    code = "wait_cycle"
+
+
+class WaitDepthError(ConflictError):
+    """Too many agents wait for each other in a row already; nothing was sent."""
+
+    code = "wait_depth"
+
+
+class LockNotHeldError(ConflictError):
+    """The lock is not held by this task; nothing was changed."""
+
+    code = "lock_not_held"
+
+
 class ClosedError(ConflictError):
     """The session manager is not open. Enter it with `async with` first."""
 
@@ -246,6 +264,18 @@ class CrashLimitError(WhispererError):
     """The process died each time this task ran, so it was set aside. Mend the cause, then retry it."""
 
     code = "crash_limit"
+
+
+class DeadlineError(WhispererError):
+    """The time that the task was given is over. Give it more time or split it."""
+
+    code = "deadline"
+
+
+class BudgetError(WhispererError):
+    """The budget of the task and of all that it caused is spent. Give a larger one to a new task."""
+
+    code = "budget"
 
 
 class TaskEndedError(WhispererError):

@@ -18,6 +18,10 @@ USER = "user"
 """The address of the person: sender of what the API sends, recipient of what agents mail to people."""
 
 
+SWITCH_SUFFIX = "~switch"
+"""Ends the name of a thread in which an agent answers another that waits."""
+
+
 class AgentState(StrEnum):
     IDLE = "idle"
     ACTIVE = "active"
@@ -248,7 +252,7 @@ class TaskRecord(Record, frozen=True, kw_only=True):
 
     `arrival` is the place in the session's order of arrivals. `attempts` counts the starts, and is written before the
     run, so that a task that kills the process cannot do so for ever; a task that shows itself harmless is counted anew.
-    `restarts` counts the times its loop crashed and was begun again; a queued task does not begin before `not_before`.
+    `restarts` counts the times its loop crashed; it does not begin again before `not_before`.
     """
 
     session_id: str
@@ -281,6 +285,11 @@ class TaskRecord(Record, frozen=True, kw_only=True):
     def root_id(self) -> str:
         """The task at the root of the tree that this one belongs to."""
         return self.id if self.origin is None or self.origin.root_id is None else self.origin.root_id
+
+    @property
+    def answers_a_switch(self) -> bool:
+        """Whether somebody waits for this task, or did when it began: it runs beside the agent's other loops."""
+        return self.thread_id.endswith(SWITCH_SUFFIX)
 
     @property
     def deadline_at(self) -> float | None:
@@ -342,6 +351,11 @@ class MailRecord(Record, frozen=True, kw_only=True):
     read_at: float | None = None
     awaited: bool = False
     origin: Origin | None = None
+
+    @property
+    def work_thread_id(self) -> str:
+        """The thread of the task that handles the mail: an awaited one has a conversation of its own."""
+        return f"{self.thread_id}{SWITCH_SUFFIX}" if self.awaited else self.thread_id
 
 
 class TimerRecord(Record, frozen=True, kw_only=True):

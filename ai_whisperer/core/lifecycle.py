@@ -93,6 +93,11 @@ def takes_work(agent: AgentRecord) -> bool:
     return agent.started and agent.sleep is None and agent.state in (_IDLE, _ACTIVE)
 
 
+def takes_calls(agent: AgentRecord) -> bool:
+    """Whether the agent may answer another that waits for it: asleep too, since it sleeps on afterwards."""
+    return agent.started and agent.state in (_IDLE, _ACTIVE, _SLEEPING)
+
+
 def _fits(agent: AgentRecord, action: Action) -> bool:
     if agent.state is _IDLE:
         return (action is not Action.START) if agent.started else action in _BEFORE_START

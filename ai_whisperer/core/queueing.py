@@ -72,7 +72,7 @@ class WorkQueue:
         if item is not None:
             heapq.heappop(self._heap)
             del self._items[_name(item)]
-            self.occupy(item.thread_id)
+            self.occupy(_thread(item))
         return item
 
     def release(self, thread_id: str) -> None:
@@ -99,8 +99,9 @@ class WorkQueue:
         return None
 
     def _thread_in_the_way(self, item: Work) -> str | None:
-        if self._busy and item.thread_id in self._busy:
-            return item.thread_id
+        thread_id = _thread(item)
+        if self._busy and thread_id in self._busy:
+            return thread_id
         if self._held and isinstance(item, MailRecord):
             return self._held.get((item.sender, item.priority))
         return None
@@ -113,6 +114,10 @@ class WorkQueue:
             if self._held is None:
                 self._held = {}
             self._held.setdefault((item.sender, item.priority), thread_id)
+
+
+def _thread(item: Work) -> str:
+    return item.work_thread_id if isinstance(item, MailRecord) else item.thread_id
 
 
 def _name(item: Work) -> _Name:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import UTC, datetime
 
-from ai_whisperer.core.text import check_text
+from ai_whisperer.core.signals import check_event_name
 from ai_whisperer.errors import InvalidInputError
 from ai_whisperer.records import MailRecord, Priority, SleepPlan
 
@@ -12,16 +13,18 @@ MAIL_RECEIVED = "mail_received"
 """The wake event that any mail is."""
 
 _LONGEST_SLEEP_SECONDS = 100 * 366 * 86_400.0
-_LONGEST_EVENT_NAME = 200
+
+Time = float | datetime | str
+"""A time of day: seconds since the epoch, a datetime with its zone, or such a one as ISO 8601 text."""
 
 
 def sleep_plan(
-    now: float, *, duration_seconds: float | None, until: float | None, wake_events: Sequence[str]
+    now: float, *, duration_seconds: float | None, until: Time | None, wake_events: Sequence[str]
 ) -> SleepPlan:
     """The plan that these make, whichever comes first; raises `InvalidInputError` if the agent would never wake."""
-    for value in (duration_seconds, until):
-        if value is not None and not isinstance(value, int | float):
-            raise InvalidInputError(f"Times must be numbers of seconds, not {type(value).__name__}.")
+    if duration_seconds is not None and not isinstance(duration_seconds, int | float):
+        raise InvalidInputError(f"duration_seconds must be a number, not {type(duration_seconds).__name__}.")
+    until = None if until is None else seconds_of(until)
     if duration_seconds is not None:
         if not 0 < duration_seconds <= _LONGEST_SLEEP_SECONDS:
             raise InvalidInputError(
@@ -29,14 +32,39 @@ def sleep_plan(
             )
         until = min(now + duration_seconds, until) if until is not None else now + duration_seconds
     if until is not None and not now - 1 <= until <= now + _LONGEST_SLEEP_SECONDS:
-        raise InvalidInputError(f"until must be a time to come, in seconds since the epoch, not {until}.")
+        raise InvalidInputError(f"until must be a time to come, at most 100 years ahead, not {until}.")
     if isinstance(wake_events, str):
         raise InvalidInputError(f"wake_events must be a list of names, not the text '{wake_events[:50]}'.")
     for event in wake_events:
-        check_text("wake event", event, max_bytes=_LONGEST_EVENT_NAME)
+        check_event_name(event)
     if until is None and not wake_events:
         raise InvalidInputError("Give a duration, a time or at least one wake event, or the agent would never wake.")
     return SleepPlan(until=until, wake_events=tuple(wake_events))
+
+
+def seconds_of(time: Time) -> float:
+    """The time in seconds since the epoch; raises `InvalidInputError` if it is none or has no zone."""
+    if isinstance(time, int | float):
+        return float(time)
+    try:
+        moment = datetime.fromisoformat(time) if isinstance(time, str) else time
+        if moment.tzinfo is None:
+            raise InvalidInputError(f"The time {time} has no zone. Add one, for instance {moment.isoformat()}+00:00.")
+        return moment.timestamp()
+    except (ValueError, TypeError, AttributeError, OverflowError) as error:
+        raise InvalidInputError(
+            f"{time!r} is not a time. Use seconds since the epoch, or ISO 8601 such as 2030-01-31T09:00:00+01:00."
+        ) from error
+
+
+def in_words(plan: SleepPlan) -> str:
+    """Until when and for what, for a model."""
+    parts = []
+    if plan.until is not None:
+        parts.append(f"until {datetime.fromtimestamp(plan.until, UTC).isoformat(timespec='seconds')}")
+    if plan.wake_events:
+        parts.append(f"until one of the events {', '.join(plan.wake_events)}")
+    return " or ".join(parts)
 
 
 def wakes(mail: MailRecord, sleep: SleepPlan) -> bool:

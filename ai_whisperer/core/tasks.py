@@ -1,18 +1,55 @@
-"""What becomes a task: a mail, a wake-up, an answer that asks for more."""
+"""What becomes a task: a mail, a wake-up, an event, a delegation, an answer that asks for more."""
 
 from __future__ import annotations
 
+from collections import deque
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from ai_whisperer.coordination import EventRecord
 from ai_whisperer.core.mailbox import as_prompt
-from ai_whisperer.records import AgentRecord, MailRecord, TaskKind, TaskRecord, TaskState
+from ai_whisperer.records import AgentRecord, MailRecord, Origin, Priority, TaskKind, TaskRecord, TaskState
+
+_MAX_EVENT_DATA_CHARACTERS = 100_000
+
+
+def base_id(task: TaskRecord) -> str:
+    """The id of the task that this one continues in the end: its own, unless it is a continuation."""
+    return task.id.rpartition("~")[0] if task.continuation else task.id
 
 
 def continuation_id(task: TaskRecord) -> str:
     """The id of the task that continues this one, so that it can be found from it."""
-    return f"{task.id.partition('~')[0]}~{task.continuation + 1}"
+    return f"{base_id(task)}~{task.continuation + 1}"
+
+
+def inherited(task: TaskRecord) -> Origin:
+    """Where that which the task causes comes from: it belongs to the same tree and keeps its terms."""
+    return Origin(root_id=task.root_id, deadline_at=task.deadline_at, budget=task.budget)
+
+
+def branch_of(tree: Iterable[TaskRecord], task_id: str) -> dict[str, TaskRecord]:
+    """The task and everything below it in its tree, by id."""
+    children: dict[str | None, list[TaskRecord]] = {}
+    found: dict[str, TaskRecord] = {}
+    for task in tree:
+        children.setdefault(task.parent_id, []).append(task)
+        if task.id == task_id:
+            found[task_id] = task
+    below = deque(found)
+    while below:
+        for child in children.get(below.popleft(), ()):
+            if child.id not in found:
+                found[child.id] = child
+                below.append(child.id)
+    return found
 
 
 def continuation_of(task: TaskRecord, *, now: float) -> TaskRecord:
-    """The task that goes on with this one: in its thread and in its place in the order."""
+    """The task that goes on with this one: in its thread, in its place in the order, on its terms."""
     return TaskRecord(
         session_id=task.session_id,
         id=continuation_id(task),
@@ -26,6 +63,7 @@ def continuation_of(task: TaskRecord, *, now: float) -> TaskRecord:
         parent_id=task.id,
         continuation=task.continuation + 1,
         created_at=now,
+        origin=replace(task.origin or Origin(), root_id=task.root_id),
     )
 
 
@@ -35,7 +73,7 @@ def task_for_mail(mail: MailRecord, *, task_id: str, now: float) -> TaskRecord:
         session_id=mail.session_id,
         id=task_id,
         agent_id=mail.recipient,
-        thread_id=mail.thread_id,
+        thread_id=mail.work_thread_id,
         kind=TaskKind.MAIL,
         prompt=as_prompt(mail),
         arrival=mail.arrival,
@@ -43,13 +81,24 @@ def task_for_mail(mail: MailRecord, *, task_id: str, now: float) -> TaskRecord:
         priority=mail.priority,
         state=TaskState.RUNNING,
         mail_id=mail.id,
+        parent_id=_parent_of(mail.cause),
         attempts=1,
         created_at=now,
         started_at=now,
+        origin=mail.origin,
     )
 
 
-def wake_up(agent: AgentRecord, reason: str, *, task_id: str, arrival: int, cause: str, now: float) -> TaskRecord:
+def wake_up(
+    agent: AgentRecord,
+    reason: str,
+    *,
+    task_id: str,
+    arrival: int,
+    cause: str,
+    now: float,
+    origin: Origin | None = None,
+) -> TaskRecord:
     """The task that tells an agent why it was woken."""
     return TaskRecord(
         session_id=agent.session_id,
@@ -60,5 +109,70 @@ def wake_up(agent: AgentRecord, reason: str, *, task_id: str, arrival: int, caus
         prompt=f"You were asleep and have been woken. Reason: {reason}",
         arrival=arrival,
         cause=cause,
+        parent_id=_parent_of(cause),
         created_at=now,
+        origin=origin,
     )
+
+
+def task_for_event(
+    event: EventRecord, agent_id: str, *, task_id: str, arrival: int, origin: Origin | None
+) -> TaskRecord:
+    """The task that an event is for an agent which subscribes to it."""
+    return TaskRecord(
+        session_id=event.session_id,
+        id=task_id,
+        agent_id=agent_id,
+        thread_id=task_id,
+        kind=TaskKind.EVENT,
+        prompt=f"You subscribe to this event. {described(event)}",
+        arrival=arrival,
+        cause=f"event:{event.id}",
+        parent_id=_parent_of(event.cause),
+        created_at=event.created_at,
+        origin=origin,
+    )
+
+
+def delegated(
+    by: TaskRecord,
+    to: str,
+    prompt: str,
+    *,
+    task_id: str,
+    arrival: int,
+    priority: Priority,
+    origin: Origin,
+    now: float,
+) -> TaskRecord:
+    """The task that one agent gives to another."""
+    return TaskRecord(
+        session_id=by.session_id,
+        id=task_id,
+        agent_id=to,
+        thread_id=task_id,
+        kind=TaskKind.DELEGATED,
+        prompt=f"{by.agent_id} delegates this task to you; your answer is sent back to it.\n\n{prompt}",
+        arrival=arrival,
+        cause=f"task:{by.id}",
+        priority=priority,
+        parent_id=by.id,
+        created_at=now,
+        origin=origin,
+    )
+
+
+def described(event: EventRecord) -> str:
+    """The event in words, for a model."""
+    text = f"Event '{event.name}' was broadcast by {event.sender}."
+    return text if event.data is None else f"{text} Data: {_as_json(event.data)}"
+
+
+def _as_json(value: Any) -> str:
+    text = msgspec.json.encode(value).decode()
+    return text if len(text) <= _MAX_EVENT_DATA_CHARACTERS else text[:_MAX_EVENT_DATA_CHARACTERS] + "…"
+
+
+def _parent_of(cause: str) -> str | None:
+    kind, _, cause_id = cause.partition(":")
+    return cause_id if kind == "task" else None

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from ai_whisperer.errors import InvalidInputError, TooLargeError
 
+_MAX_REASON_BYTES = 10_000
+
 
 def check_text(what: str, text: str, *, max_bytes: int) -> None:
     """Raise unless the text can be stored and is within the limit."""
@@ -39,3 +41,8 @@ def shortened(text: str, max_bytes: int) -> str:
     if len(encoded) <= max_bytes:
         return text
     return f"{encoded[:max_bytes].decode(errors='ignore')}\n[cut: {len(encoded):,} bytes in all, {max_bytes:,} shown]"
+
+
+def check_reason(reason: str) -> None:
+    """Raise unless the text can be kept as a reason."""
+    check_text("reason", reason, max_bytes=_MAX_REASON_BYTES)

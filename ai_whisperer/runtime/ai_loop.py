@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING
 from ai_whisperer.core import journal
 from ai_whisperer.core.journal import CallTools, PendingCall, RequestModel
 from ai_whisperer.errors import WhispererError
-from ai_whisperer.records import StepKind, StepRecord, StepState, TaskRecord, Turn
+from ai_whisperer.records import StepRecord, TaskRecord, Turn
 from ai_whisperer.runtime.model_step import ModelStep
 from ai_whisperer.runtime.running_task import RunningTask
 from ai_whisperer.runtime.tool_step import run_tool
 from ai_whisperer.runtime.workspace import Decision
 
 if TYPE_CHECKING:
-    from ai_whisperer.runtime.agent_session import AgentSession
+    from ai_whisperer.runtime.agent_work import AgentWork
 
 _log = logging.getLogger(__name__)
 
@@ -52,7 +52,7 @@ class AILoop:
         "worker",
     )
 
-    def __init__(self, agent: AgentSession, task: TaskRecord, steps: list[StepRecord]) -> None:
+    def __init__(self, agent: AgentWork, task: TaskRecord, steps: list[StepRecord]) -> None:
         self._agent = agent
         self.running = RunningTask(agent, task, steps)
         self.is_waiting = False
@@ -64,7 +64,7 @@ class AILoop:
         self._history: list[Turn] | None = None
 
     @property
-    def agent(self) -> AgentSession:
+    def agent(self) -> AgentWork:
         return self._agent
 
     @property
@@ -109,8 +109,18 @@ class AILoop:
         """Go on after having been held up; nothing happens if the worker still works or the agent may not step."""
         if self.worker is not None or self._dooms or self.task.state.ended or self._agent.workspace.on_probation:
             return
-        if self._agent.may_step:
+        if self._agent.may_step and self._may_begin_again() and not self.running.only_waits():
             self.begin(self._decide())
+
+    def _may_begin_again(self) -> bool:
+        """Whether the time has come at which a loop that crashed may go on."""
+        not_before = self.task.not_before
+        return not_before is None or not_before <= self._agent.workspace.clock.now()
+
+    def plan_restart(self) -> None:
+        """See to it that a loop that crashed goes on when its time has come."""
+        if self.task.not_before is not None and not self.task.state.ended:
+            self._agent.workspace.scheduler.at(self.task.not_before, f"restart:{self.task.id}", self.take_up)
 
     def spare(self) -> None:
         """Take a `doom` back. The loop goes on unless somebody else wants its end."""
@@ -173,8 +183,8 @@ class AILoop:
         self._advance(decision)
 
     async def _call_tools(self, calls: tuple[PendingCall, ...]) -> None:
-        steps = self.running.steps
-        begun = [step for step in steps if step.kind is StepKind.TOOL and step.state is StepState.STARTED]
+        numbers = {pending.number for pending in calls}
+        begun = [step for step in self.running.steps if step.number in numbers]
         if len(calls) == 1:
             result = await run_tool(self._agent, begun[0])
             decision = self._decide()
@@ -195,7 +205,8 @@ class AILoop:
 
     def _advance(self, decision: Decision) -> None:
         self._next = None if self._dooms else self.running.advance(decision)
-        self._durable = decision.submit()
+        if decision.unit:
+            self._durable = decision.submit()
 
     def _fail(self, error: Exception) -> None:
         self._next = None
@@ -205,7 +216,8 @@ class AILoop:
             _log.error("loop %s failed", self.task.id, exc_info=error)
         if not self.task.state.ended:
             decision = self._decide()
-            self.running.fail_unexpectedly(decision, error)
+            self.running.crash(decision, error)
+            decision.then(self.plan_restart)
             decision.submit()
 
     def _load_history(self) -> list[Turn]:

@@ -2,9 +2,32 @@
 
 from __future__ import annotations
 
-from ai_whisperer.records import TaskRecord
+from ai_whisperer.coordination import WaitKind
+from ai_whisperer.records import TaskRecord, TaskState
+from ai_whisperer.runtime.delegation import report
 from ai_whisperer.runtime.workspace import Decision, Workspace
 
 
 def task_ended(workspace: Workspace, decision: Decision, task: TaskRecord) -> None:
     """The task has ended for good: completed, failed, cancelled or set aside; a task that is continued has not."""
+    workspace.deadlines.forget(task)
+    for wait in workspace.waits.of_task(task.id):
+        if wait.kind is WaitKind.REPLY:
+            workspace.switchboard.abandon(decision, wait)
+        else:
+            workspace.locks.abandon(decision, wait)
+    workspace.locks.task_ended(decision, task)
+    if task.answers_a_switch:
+        workspace.switchboard.task_ended(decision, task)
+    if task.origin is not None and task.origin.report_to is not None:
+        report(workspace, decision, task, task.origin.report_to)
+    if task.state in (TaskState.FAILED, TaskState.DEAD):
+        workspace.supervisor.task_failed(decision, task)
+
+
+def task_continued(workspace: Workspace, decision: Decision, task: TaskRecord, following: TaskRecord) -> None:
+    """Another task goes on with this one, and holds and owes what it did."""
+    workspace.deadlines.forget(task)
+    workspace.locks.task_continued(decision, task, following)
+    if task.answers_a_switch:
+        workspace.switchboard.task_continued(task, following)

@@ -7,20 +7,26 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
+from ai_whisperer.coordination import EventRecord, LockRecord
 from ai_whisperer.core.mailbox import in_order
-from ai_whisperer.records import MailRecord, Priority, StepRecord
+from ai_whisperer.core.sleeping import in_words, sleep_plan
+from ai_whisperer.core.tasks import inherited
+from ai_whisperer.core.text import check_reason
+from ai_whisperer.records import MailRecord, MailState, Priority, StepRecord, TaskRecord
+from ai_whisperer.runtime.delegation import delegate
 from ai_whisperer.runtime.status import status_of
 
 if TYPE_CHECKING:
     from ai_whisperer.runtime.agent_session import AgentSession
+    from ai_whisperer.runtime.agent_work import AgentWork
     from ai_whisperer.runtime.running_task import RunningTask
     from ai_whisperer.runtime.workspace import Decision
 
 
 class AgentDesk:
-    """See `tools.coordination.Desk`. Everything done here joins the decision that records the step's result."""
+    """See `tools.desk.Desk`. Everything done here joins the decision that records the step's result."""
 
-    def __init__(self, agent: AgentSession, running: RunningTask, decision: Decision, step: StepRecord) -> None:
+    def __init__(self, agent: AgentWork, running: RunningTask, decision: Decision, step: StepRecord) -> None:
         self._agent = agent
         self._running = running
         self._decision = decision
@@ -36,12 +42,86 @@ class AgentDesk:
             priority=priority,
             thread_id=self._running.task.thread_id,
             mail_id=self._mail_id,
+            origin=inherited(self._running.task),
         )
 
     def reply_mail(self, *, mail_id: str, body: str, priority: Priority) -> MailRecord:
         post = self._agent.workspace.post
         original = post.received_by(self._agent.agent_id, mail_id)
-        return post.reply(self._decision, original, body=body, priority=priority, mail_id=self._mail_id)
+        return post.reply(
+            self._decision,
+            original,
+            body=body,
+            priority=priority,
+            mail_id=self._mail_id,
+            origin=inherited(self._running.task),
+        )
+
+    def mail_to_answer(self) -> MailRecord | None:
+        mail_id = self._running.task.mail_id
+        mail = None if mail_id is None else self._agent.workspace.post.find(mail_id)
+        return mail if mail is not None and mail.state in (MailState.DELIVERED, MailState.READ) else None
+
+    def ask(self, *, to: str, subject: str, body: str, priority: Priority, timeout_seconds: float | None) -> None:
+        self._agent.workspace.switchboard.ask(
+            self._decision,
+            self._running.task,
+            self._step,
+            to=to,
+            subject=subject,
+            body=body,
+            priority=priority,
+            timeout_seconds=timeout_seconds,
+        )
+
+    def delegate(self, *, to: str, prompt: str, priority: Priority, timeout_seconds: float | None) -> TaskRecord:
+        return delegate(
+            self._agent.workspace,
+            self._decision,
+            self._running.task,
+            self._step,
+            to=to,
+            prompt=prompt,
+            priority=priority,
+            timeout_seconds=timeout_seconds,
+        )
+
+    def sleep(
+        self, *, duration_seconds: float | None, until: str | None, wake_events: Sequence[str], reason: str
+    ) -> str:
+        plan = sleep_plan(self._decision.at, duration_seconds=duration_seconds, until=until, wake_events=wake_events)
+        check_reason(reason)
+        self._own_agent.sleep(self._decision, plan, reason)
+        return in_words(plan)
+
+    def wake(self, *, agent: str, reason: str) -> None:
+        workspace = self._agent.workspace
+        check_reason(reason)
+        sleeper = workspace.agents[workspace.book.resolve(agent)]
+        sleeper.wake(self._decision, f"{reason} (from {self._agent.agent_id})", origin=inherited(self._running.task))
+
+    def broadcast(self, *, event: str, data: Any) -> EventRecord:
+        return self._agent.workspace.events.broadcast(
+            self._decision,
+            name=event,
+            data=data,
+            sender=self._agent.agent_id,
+            origin=inherited(self._running.task),
+        )
+
+    def acquire_lock(self, *, name: str, ttl_seconds: float, wait_seconds: float | None) -> LockRecord | None:
+        got = self._agent.workspace.locks.acquire(
+            self._decision,
+            self._running.task,
+            self._step,
+            name=name,
+            ttl_seconds=ttl_seconds,
+            wait_seconds=wait_seconds,
+        )
+        return got if isinstance(got, LockRecord) else None
+
+    def release_lock(self, name: str) -> None:
+        self._agent.workspace.locks.release(self._decision, self._running.task, name)
 
     def take_mail(self, limit: int) -> tuple[Sequence[MailRecord], int]:
         waiting = in_order(item for item in self._agent.queue if isinstance(item, MailRecord))
@@ -72,6 +152,8 @@ class AgentDesk:
             "sleeping_until": status.sleeping_until,
             "progress_percent": status.progress_percent,
             "progress_note": status.progress_note,
+            "waiting_for": status.waiting_for,
+            "reason": status.reason,
         }
 
     def report_progress(self, percent: float | None, note: str) -> None:
@@ -81,6 +163,10 @@ class AgentDesk:
             "async.task.progress",
             {"agentId": task.agent_id, "taskId": task.id, "percent": percent, "note": note},
         )
+
+    @property
+    def _own_agent(self) -> AgentSession:
+        return self._agent.workspace.agents[self._agent.agent_id]
 
     @property
     def _mail_id(self) -> str:

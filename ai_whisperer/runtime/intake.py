@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TypeVar
 
+from ai_whisperer.core.budgets import check_budget, deadline_after
 from ai_whisperer.core.text import check_text
 from ai_whisperer.errors import DuplicateIdError, InvalidInputError
-from ai_whisperer.records import USER, MailRecord, Priority, TaskKind, TaskRecord
+from ai_whisperer.records import USER, Budget, MailRecord, Origin, Priority, TaskKind, TaskRecord
 from ai_whisperer.runtime.agent_session import AgentSession
 from ai_whisperer.runtime.workspace import Workspace
 
@@ -36,30 +37,34 @@ class Intake:
         thread_id: str | None,
         task_id: str | None,
         cause: str,
+        timeout_seconds: float | None = None,
+        budget: Budget | None = None,
     ) -> TaskRecord:
         self._workspace.check_event_loop()
         check_text("prompt", prompt, max_bytes=agent.record.definition.limits.max_prompt_bytes)
         if not prompt.strip():
             raise InvalidInputError("The prompt is empty. Say what the agent is to do.")
         if task_id is not None:
-            known = self._tasks.get(_checked_id(task_id)) or self._workspace.store.task(
+            known = self._tasks.get(checked_id(task_id)) or self._workspace.store.task(
                 self._workspace.session_id, task_id
             )
             if known is not None:
                 return await self._again(known, (known.agent_id, known.prompt), (agent.agent_id, prompt))
         agent.check_room()
+        origin = self._terms(timeout_seconds, budget)
         new_id = task_id or self._workspace.ids.new()
         task = TaskRecord(
             session_id=self._workspace.session_id,
             id=new_id,
             agent_id=agent.agent_id,
-            thread_id=new_id if thread_id is None else _checked_id(thread_id),
+            thread_id=new_id if thread_id is None else checked_id(thread_id),
             kind=TaskKind.PROMPT,
             prompt=prompt,
             arrival=self._workspace.next_arrival(),
             cause=cause,
             priority=priority,
             created_at=self._workspace.clock.now(),
+            origin=origin,
         )
         decision = self._workspace.decide(cause)
         agent.accept_task(decision, task)
@@ -68,6 +73,13 @@ class Intake:
             decision.when_durable(lambda: self._tasks.pop(task_id, None))
         await decision.commit()
         return task
+
+    def _terms(self, timeout_seconds: float | None, budget: Budget | None) -> Origin | None:
+        if timeout_seconds is None and budget is None:
+            return None
+        if budget is not None:
+            check_budget(budget)
+        return Origin(deadline_at=deadline_after(timeout_seconds, now=self._workspace.clock.now()), budget=budget)
 
     async def mail(
         self,
@@ -81,7 +93,7 @@ class Intake:
     ) -> MailRecord:
         self._workspace.check_event_loop()
         if mail_id is not None:
-            known = self._mails.get(_checked_id(mail_id)) or self._workspace.store.mail(
+            known = self._mails.get(checked_id(mail_id)) or self._workspace.store.mail(
                 self._workspace.session_id, mail_id
             )
             if known is not None:
@@ -96,7 +108,7 @@ class Intake:
             subject=subject,
             body=body,
             priority=priority,
-            thread_id=None if thread_id is None else _checked_id(thread_id),
+            thread_id=None if thread_id is None else checked_id(thread_id),
             mail_id=mail_id,
         )
         if mail_id is not None:
@@ -115,7 +127,7 @@ class Intake:
         return known
 
 
-def _checked_id(given: str) -> str:
+def checked_id(given: str) -> str:
     if not isinstance(given, str):
         raise InvalidInputError(f"An id must be text, not {type(given).__name__}.")
     if not given.strip() or len(given) > _MAX_ID_CHARACTERS or not given.isprintable() or "~" in given:

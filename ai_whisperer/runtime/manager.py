@@ -11,10 +11,11 @@ from typing import Any
 from msgspec.structs import replace
 
 from ai_whisperer.clock import Clock, IdSource, SystemClock, TimedIds
+from ai_whisperer.coordination import EventRecord
 from ai_whisperer.core.addresses import check_agent_id
 from ai_whisperer.core.definitions import definition_from
-from ai_whisperer.core.sleeping import sleep_plan
-from ai_whisperer.core.text import check_text
+from ai_whisperer.core.sleeping import Time, sleep_plan
+from ai_whisperer.core.text import check_reason, check_text
 from ai_whisperer.definition import AgentDefinition
 from ai_whisperer.errors import (
     ClosedError,
@@ -24,14 +25,14 @@ from ai_whisperer.errors import (
 )
 from ai_whisperer.models.base import ModelFactory
 from ai_whisperer.models.catalog import resolve
-from ai_whisperer.records import AgentRecord, AgentState
+from ai_whisperer.records import USER, AgentRecord, AgentState
 from ai_whisperer.runtime.agent_session import AgentSession
 from ai_whisperer.runtime.ai_loop import loop_that_calls
 from ai_whisperer.runtime.intake import Intake
 from ai_whisperer.runtime.opening import close_workspace, open_workspace
 from ai_whisperer.runtime.reader import AgentRef
 from ai_whisperer.runtime.status import AgentStatus, status_of
-from ai_whisperer.runtime.work import BY_USER, SessionWork, check_reason
+from ai_whisperer.runtime.work import BY_USER, SessionWork
 from ai_whisperer.runtime.workspace import Workspace
 from ai_whisperer.store.base import Store
 from ai_whisperer.store.sqlite import SqliteStore
@@ -250,11 +251,14 @@ class AsyncAgentSessionManager(SessionWork):
         agent: AgentRef,
         *,
         duration_seconds: float | None = None,
-        until: float | None = None,
+        until: Time | None = None,
         wake_events: Sequence[str] = (),
         reason: str = "",
     ) -> AgentStatus:
-        """Let the agent sleep for a time, until a time (epoch seconds) or until an event, whichever comes first."""
+        """Let the agent sleep for a time, until a time or until an event, whichever comes first.
+
+        `until` is in seconds since the epoch, a datetime with its zone, or ISO 8601 text with its zone.
+        """
         session = self._find_agent(agent)
         plan = sleep_plan(
             self._workspace.clock.now(), duration_seconds=duration_seconds, until=until, wake_events=wake_events
@@ -273,6 +277,13 @@ class AsyncAgentSessionManager(SessionWork):
         session.wake(decision, reason)
         await decision.commit()
         return status_of(session)
+
+    async def broadcast_event(self, event: str, data: Any = None) -> EventRecord:
+        """Broadcast an event: it wakes the agents that sleep until it and becomes a task for those that subscribe."""
+        decision = self._workspace.decide(BY_USER)
+        record = self._workspace.events.broadcast(decision, name=event, data=data, sender=USER)
+        await decision.commit()
+        return record
 
     @property
     def _workspace(self) -> Workspace:

@@ -26,14 +26,14 @@ from ai_whisperer.runtime.notices import failure_of
 from ai_whisperer.runtime.tool_step import is_being_cancelled
 
 if TYPE_CHECKING:
-    from ai_whisperer.runtime.agent_session import AgentSession
+    from ai_whisperer.runtime.agent_work import AgentWork
     from ai_whisperer.runtime.ai_loop import AILoop
 
 
 class ModelStep:
     """The last step of a loop's journal, which is a model request that has begun."""
 
-    def __init__(self, agent: AgentSession, loop: AILoop) -> None:
+    def __init__(self, agent: AgentWork, loop: AILoop) -> None:
         self._agent = agent
         self._loop = loop
         self._step = loop.running.steps[-1]

@@ -14,7 +14,14 @@ from ai_whisperer.errors import ClosedError
 from ai_whisperer.models.base import ModelFactory
 from ai_whisperer.runtime import recovery
 from ai_whisperer.runtime.bus import NotificationBus
+from ai_whisperer.runtime.deadlines import Deadlines
+from ai_whisperer.runtime.events import Events
+from ai_whisperer.runtime.locks import Locks
 from ai_whisperer.runtime.post_office import PostOffice
+from ai_whisperer.runtime.supervision import Supervisor
+from ai_whisperer.runtime.switchboard import Switchboard
+from ai_whisperer.runtime.trees import Trees
+from ai_whisperer.runtime.waits import Waits
 from ai_whisperer.runtime.workspace import Workspace
 from ai_whisperer.store.base import Store
 from ai_whisperer.tools.function import Tool
@@ -50,6 +57,13 @@ def open_workspace(
         last_arrival=snapshot.last_arrival,
     )
     workspace.post = PostOffice(workspace, sequences=dict(snapshot.mail_sequences))
+    workspace.waits = Waits(workspace)
+    workspace.switchboard = Switchboard(workspace)
+    workspace.locks = Locks(workspace)
+    workspace.events = Events(workspace)
+    workspace.deadlines = Deadlines(workspace)
+    workspace.trees = Trees(workspace)
+    workspace.supervisor = Supervisor(workspace)
     workspace.on_refused = lambda failure: fail_workspace(workspace, failure)
     store.listen(session_id, bus.publish, workspace.on_refused)
     recovery.restore(workspace, snapshot, agent_tools)
@@ -69,6 +83,7 @@ async def close_workspace(workspace: Workspace, *, grace_seconds: float) -> None
         if workers:
             await asyncio.wait(workers, timeout=grace_seconds)
         await asyncio.gather(*(agent.halt_loops() for agent in workspace.agents.values()))
+        await workspace.chores.close()
         if workspace.bus.failure is None:
             _count_no_crash(workspace)
         for outcome in await asyncio.gather(

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from ai_whisperer.core import mailbox
-from ai_whisperer.definition import Limits
 from ai_whisperer.errors import InvalidInputError, StateError, UnknownMailError
-from ai_whisperer.records import USER, MailRecord, MailState, Priority, TaskRecord
+from ai_whisperer.records import USER, MailRecord, MailState, Origin, Priority, TaskRecord
 from ai_whisperer.runtime.workspace import Decision, Workspace
 
 
@@ -31,10 +30,16 @@ class PostOffice:
         thread_id: str | None = None,
         reply_to: str | None = None,
         mail_id: str | None = None,
+        origin: Origin | None = None,
+        awaited: bool = False,
+        given_to: str | None = None,
+        is_result: bool = False,
     ) -> MailRecord:
         """Accept a mail as part of a decision. Raises, having changed nothing, if it cannot be delivered.
 
-        The sender is what the runtime says, never what a caller or a model writes.
+        The sender is what the runtime says, never what a caller or a model writes. The sender of an `awaited` mail
+        waits for the answer. A mail that is `given_to` a task is in its hands already. A mail that `is_result` of a
+        task is taken by a full queue too: a task does not fail for want of room for its result.
         """
         recipient = self._workspace.book.resolve_recipient(to)
         if recipient == sender:
@@ -42,9 +47,8 @@ class PostOffice:
                 f"'{sender}' cannot send mail to itself; nothing was sent. Keep it in mind instead."
             )
         agent = self._workspace.agents.get(recipient)
-        limits = agent.record.definition.limits if agent else Limits()
-        mailbox.check_mail_text(subject, body, limits.max_mail_bytes)
-        if agent is not None:
+        mailbox.check_mail_text(subject, body, self._workspace.mail_limit(recipient))
+        if agent is not None and given_to is None and not is_result:
             agent.check_room()
         mail_id = mail_id or self._workspace.ids.new()
         mail = MailRecord(
@@ -60,11 +64,17 @@ class PostOffice:
             cause=decision.cause,
             priority=priority,
             reply_to=reply_to,
+            state=MailState.QUEUED if given_to is None else MailState.DELIVERED,
+            task_id=given_to,
             created_at=decision.at,
+            awaited=awaited,
+            origin=origin,
         )
         decision.unit.insert_mail(mail)
         decision.tell("mail.sent", _sent(mail))
-        if agent is not None:
+        if given_to is not None:
+            self.take_up(mail)
+        elif agent is not None:
             agent.accept_mail(decision, mail)
         return mail
 
@@ -86,10 +96,15 @@ class PostOffice:
         body: str,
         priority: Priority,
         mail_id: str | None = None,
+        origin: Origin | None = None,
     ) -> MailRecord:
-        """Answer a mail in the name of its recipient. Raises, having changed nothing, if that is not possible."""
+        """Answer a mail in the name of its recipient. Raises, having changed nothing, if that is not possible.
+
+        If its sender waits for the answer, the reply is the result of the call that waits.
+        """
         original = self._under_way.get(original.id, original)
         mailbox.move(original, MailState.REPLIED, now=decision.at)
+        wait = self._workspace.waits.for_reply_to(original.id)
         reply = self.send(
             decision,
             sender=original.recipient,
@@ -100,11 +115,15 @@ class PostOffice:
             thread_id=original.thread_id,
             reply_to=original.id,
             mail_id=mail_id,
+            origin=origin,
+            given_to=None if wait is None else wait.task_id,
         )
         self.move(decision, original, MailState.REPLIED)
         owner = self._workspace.agents.get(original.recipient)
         if owner is not None:
-            owner.queue.remove_mail(original.id)
+            owner.take_out_mail(original)
+        if wait is not None:
+            self._workspace.switchboard.replied(decision, wait, reply)
         return reply
 
     def task_given_up(self, decision: Decision, task: TaskRecord) -> None:
@@ -142,10 +161,14 @@ class PostOffice:
         else:
             self.take_up(mail)
 
+    def find(self, mail_id: str) -> MailRecord | None:
+        """The mail as it is now."""
+        known = self._under_way.get(mail_id) or self._moving.get(mail_id)
+        return known or self._workspace.store.mail(self._workspace.session_id, mail_id)
+
     def received_by(self, recipient: str, mail_id: str) -> MailRecord:
         """The mail in this mailbox; raises `UnknownMailError` for another's mail as for none."""
-        known = self._under_way.get(mail_id) or self._moving.get(mail_id)
-        known = known or self._workspace.store.mail(self._workspace.session_id, mail_id)
+        known = self.find(mail_id)
         if known is None or known.recipient != recipient:
             raise UnknownMailError(
                 f"'{recipient}' has received no mail '{mail_id}'. Use an id that check_mail or the mailbox shows."

@@ -6,6 +6,7 @@ from abc import abstractmethod
 
 import msgspec
 
+from ai_whisperer.coordination import EventRecord, LockRecord
 from ai_whisperer.core.addresses import normalized
 from ai_whisperer.errors import InvalidInputError, UnknownTaskError
 from ai_whisperer.records import USER, MailRecord, Notification, StepRecord, TaskRecord, ThreadSummary
@@ -63,12 +64,24 @@ class SessionReader:
             self._workspace.session_id, self._find_agent(agent).agent_id, limit=limit
         )
 
+    def get_task_tree(self, task_id: str) -> list[TaskRecord]:
+        """All tasks of the tree that the task belongs to, the oldest first; `parent_id` says what caused what."""
+        return self._tree(self.get_task(task_id).root_id)
+
     def list_steps(self, task_id: str) -> list[StepRecord]:
         """The journal of a task."""
         return self._workspace.store.steps(self._workspace.session_id, self.get_task(task_id).id)
 
     def list_threads(self, agent: AgentRef) -> list[ThreadSummary]:
         return self._workspace.store.threads_of_agent(self._workspace.session_id, self._find_agent(agent).agent_id)
+
+    def list_events(self, *, limit: int = 100) -> list[EventRecord]:
+        """The events that were broadcast, the newest first."""
+        return self._workspace.store.events(self._workspace.session_id, limit=limit)
+
+    def list_locks(self) -> list[LockRecord]:
+        """The locks that are held, and by whom."""
+        return self._workspace.locks.held()
 
     def notifications(self, *, after: int = 0, limit: int = 1000) -> list[Notification]:
         """A page of the numbered log."""
@@ -97,6 +110,11 @@ class SessionReader:
             raise InvalidInputError(f"Name an agent by its id or its handle, not by {type(agent).__name__}.")
         name = agent if isinstance(agent, str) else agent.agent_id
         return self._workspace.agents[self._workspace.book.resolve(name)]
+
+    def _tree(self, root_id: str) -> list[TaskRecord]:
+        tree = self._workspace.store.tasks_of_tree(self._workspace.session_id, root_id)
+        running = self._workspace.running
+        return [running[task.id].task if task.id in running else task for task in tree]
 
     def _find_task(self, task_id: str) -> TaskRecord | None:
         loop = self._workspace.running.get(task_id)

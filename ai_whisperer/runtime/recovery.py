@@ -36,16 +36,22 @@ def restore(workspace: Workspace, snapshot: SessionSnapshot, own_tools: Mapping[
         if mail.state is not MailState.QUEUED:
             workspace.post.take_up(mail)
         elif mail.recipient in workspace.agents:
-            workspace.agents[mail.recipient].queue.push(mail)
+            workspace.agents[mail.recipient].queue_up(mail)
     for task in snapshot.tasks:
         agent = workspace.agents[task.agent_id]
         if task.state is TaskState.QUEUED:
-            agent.queue.push(task)
+            agent.queue_up(task)
         else:
-            agent.queue.occupy(task.thread_id)
+            agent.occupy(task)
+            workspace.deadlines.watch(task)
             loop = AILoop(agent, task, workspace.store.steps(task.session_id, task.id))
             agent.add_loop(loop)
             agent.count_usage(loop.task.usage)
+            if task.answers_a_switch:
+                workspace.switchboard.task_began(task)
+    workspace.waits.restore(snapshot.waits)
+    workspace.locks.restore(snapshot.locks)
+    workspace.supervisor.restore()
 
 
 def resume(workspace: Workspace, snapshot: SessionSnapshot) -> None:
@@ -64,12 +70,18 @@ def resume(workspace: Workspace, snapshot: SessionSnapshot) -> None:
             decision.submit()
     for timer in snapshot.timers:
         workspace.agents[timer.agent_id].arm(timer)
+    workspace.waits.resume()
+    workspace.locks.resume()
     suspects: deque[tuple[AgentSession, AILoop]] = deque()
     others: list[tuple[AgentSession, AILoop]] = []
     # Listed beforehand: the first that goes on may send mail which starts a loop of another agent.
     interrupted = [(agent, loop) for agent in workspace.agents.values() for loop in agent.loops.values()]
-    workspace.on_probation = any(loop.task.attempts == MAX_ATTEMPTS - 1 for _, loop in interrupted)
+    workspace.on_probation = any(
+        loop.task.attempts == MAX_ATTEMPTS - 1 and not loop.running.only_waits() for _, loop in interrupted
+    )
     for agent, loop in interrupted:
+        if loop.running.only_waits():
+            continue  # it does nothing, and so cannot be what kills the process
         if loop.task.attempts >= MAX_ATTEMPTS:
             _set_aside(workspace, loop)
         elif agent.state is not AgentState.ACTIVE or agent.equipment.missing_tools:

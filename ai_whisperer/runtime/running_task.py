@@ -10,8 +10,9 @@ from msgspec.structs import replace
 from ai_whisperer.core import journal
 from ai_whisperer.core.failures import failure_from
 from ai_whisperer.core.journal import CallTools, Complete, Continue, Fail, PendingCall, RequestModel
+from ai_whisperer.core.supervising import INTERNAL
 from ai_whisperer.core.tasks import continuation_of
-from ai_whisperer.errors import ContinuationLimitError, WhispererError
+from ai_whisperer.errors import BudgetError, ContinuationLimitError, WhispererError
 from ai_whisperer.records import (
     ChannelResponse,
     Failure,
@@ -23,14 +24,14 @@ from ai_whisperer.records import (
     ToolResult,
     Usage,
 )
-from ai_whisperer.runtime.consequences import task_ended
+from ai_whisperer.runtime.consequences import task_continued, task_ended
 from ai_whisperer.runtime.notices import channels_of, failure_of, finished_of, started_of
 from ai_whisperer.runtime.tool_step import run_coordination_tool
 from ai_whisperer.runtime.workspace import Decision
-from ai_whisperer.tools.coordination import CoordinationTool
+from ai_whisperer.tools.desk import CoordinationTool
 
 if TYPE_CHECKING:
-    from ai_whisperer.runtime.agent_session import AgentSession
+    from ai_whisperer.runtime.agent_work import AgentWork
 
 
 class RunningTask:
@@ -42,7 +43,7 @@ class RunningTask:
 
     __slots__ = ("_agent", "_suspected", "on_settled", "steps", "task")
 
-    def __init__(self, agent: AgentSession, task: TaskRecord, steps: list[StepRecord]) -> None:
+    def __init__(self, agent: AgentWork, task: TaskRecord, steps: list[StepRecord]) -> None:
         self._agent = agent
         self.steps = steps
         self.task = replace(task, usage=_usage_of(steps)) if steps else task
@@ -74,6 +75,12 @@ class RunningTask:
         task_ended(self._agent.workspace, decision, self.task)
         self._return_mail(decision)
 
+    def fail_early(self, decision: Decision, error: WhispererError) -> None:
+        """Let the task fail, one that runs or one that waits. Its worker, if any, has ended already."""
+        self._settle_open_steps(decision)
+        self._end_in_failure(decision, failure_from(error), TaskState.FAILED)
+        self._return_mail(decision)
+
     def record_step(self, decision: Decision, step: StepRecord) -> None:
         """Put a step into the journal, in the unit and in memory."""
         decision.unit.put_step(step)
@@ -98,9 +105,8 @@ class RunningTask:
 
         Returns what is to be done, or None if the task has ended or may not go on now.
         """
-        limits = self._agent.record.definition.limits
         while True:
-            action = journal.next_action(self.steps, max_steps=limits.max_steps_per_task)
+            action = self._next_action()
             match action:
                 case RequestModel() | CallTools() if not self._agent.may_step:
                     return None
@@ -111,6 +117,8 @@ class RunningTask:
                     left = self._begin_calls(decision, action)
                     if left.calls:
                         return left
+                    if self.only_waits():
+                        return None
                 case Complete(response=response):
                     self._complete(decision, response)
                     return None
@@ -120,6 +128,27 @@ class RunningTask:
                 case Fail(failure=failure):
                     self._fail(decision, failure, TaskState.FAILED)
                     return None
+
+    def _next_action(self) -> journal.Next:
+        action = journal.next_action(self.steps, max_steps=self._agent.record.definition.limits.max_steps_per_task)
+        if isinstance(action, RequestModel) and self.task.budget is not None:
+            spent = self._agent.workspace.trees.spent(self.task)
+            if spent is not None:
+                error = BudgetError(
+                    f"The budget of the task and of all it caused is spent ({spent}). Give a larger one to a new task."
+                )
+                return Fail(failure=failure_from(error))
+        return action
+
+    def only_waits(self) -> bool:
+        """Whether nothing can be done until a call that waits for a reply or a lock has its result."""
+        waits = self._agent.workspace.waits
+        if not waits.of_task(self.task.id):
+            return False
+        action = self._next_action()
+        return isinstance(action, CallTools) and all(
+            pending.interrupted is not None and waits.is_waiting(pending.interrupted.id) for pending in action.calls
+        )
 
     def _begin_request(self, decision: Decision, action: RequestModel) -> None:
         step = action.repeats
@@ -152,9 +181,16 @@ class RunningTask:
                 call=pending.call,
                 started_at=decision.at,
             )
+            if self._agent.workspace.waits.is_waiting(step.id):
+                continue
             tool = self._agent.registry.find(pending.call.name)
             if isinstance(tool, CoordinationTool):
-                self._record_result(decision, step, run_coordination_tool(self._agent, self, decision, step, tool))
+                result = run_coordination_tool(self._agent, self, decision, step, tool)
+                if result is not None:
+                    self._record_result(decision, step, result)
+                    continue
+                self.record_step(decision, step)
+                self.tell_started(decision, step)
             elif pending.interrupted is None:
                 self.record_step(decision, step)
                 self.tell_started(decision, step)
@@ -181,6 +217,12 @@ class RunningTask:
         if step.answer is not None:
             self.task = replace(self.task, usage=self.task.usage + step.answer.usage)
             self._agent.count_usage(step.answer.usage)
+            self._agent.workspace.trees.count(self.task)
+
+    def record_awaited_result(self, decision: Decision, step_id: str, result: ToolResult) -> None:
+        """A call that waited has its result."""
+        step = next(step for step in self.steps if step.id == step_id)
+        self._record_result(decision, step, result)
 
     def record_outside_result(self, decision: Decision, step: StepRecord, result: ToolResult) -> None:
         """A tool with effects outside has ended."""
@@ -235,10 +277,15 @@ class RunningTask:
                 "result": channels_of(response),
             },
         )
+        task_continued(self._agent.workspace, decision, self.task, following)
         self._agent.accept_task(decision, following)
         self._hand_back(decision)
 
     def _fail(self, decision: Decision, failure: Failure, state: TaskState) -> None:
+        self._end_in_failure(decision, failure, state)
+        self._hand_back(decision)
+
+    def _end_in_failure(self, decision: Decision, failure: Failure, state: TaskState) -> None:
         self._end(decision, state, error=failure)
         decision.tell(
             "async.task.error",
@@ -251,17 +298,38 @@ class RunningTask:
         )
         self._agent.workspace.post.task_given_up(decision, self.task)
         task_ended(self._agent.workspace, decision, self.task)
-        self._hand_back(decision)
 
     def give_up(self, decision: Decision, error: WhispererError) -> None:
         """Set the task aside as a dead letter."""
         self._settle_open_steps(decision)
         self._fail(decision, failure_from(error), TaskState.DEAD)
 
-    def fail_unexpectedly(self, decision: Decision, error: Exception) -> None:
-        """End the task for a fault of ours."""
-        self._settle_open_steps(decision)
-        self._fail(decision, failure_from(error), TaskState.FAILED)
+    def crash(self, decision: Decision, error: Exception) -> None:
+        """The loop broke by a fault of ours or of what it runs: let it begin again after a while, or give it up.
+
+        While the loop waits it keeps its thread and its place; see `AILoop.take_up`.
+        """
+        failure = failure_from(error)
+        delay = None
+        if failure.code == INTERNAL:
+            delay = self._agent.workspace.supervisor.delay_before_restart(self.task)
+        if delay is None:
+            self._settle_open_steps(decision)
+            self._fail(decision, failure, TaskState.DEAD if failure.code == INTERNAL else TaskState.FAILED)
+            return
+        self._settle_open_tools(decision)
+        restarted = replace(self.task, restarts=self.task.restarts + 1, not_before=decision.at + delay)
+        self.update_task(decision, restarted)
+        decision.tell(
+            "async.task.restarting",
+            {
+                "agentId": restarted.agent_id,
+                "taskId": restarted.id,
+                "restarts": restarted.restarts,
+                "notBefore": restarted.not_before,
+                "error": failure_of(failure),
+            },
+        )
 
     def _end(
         self,
@@ -282,20 +350,25 @@ class RunningTask:
 
     def _return_mail(self, decision: Decision) -> None:
         for mail in self._agent.workspace.post.task_ended(decision, self.task):
-            self._agent.queue.push(mail)
+            self._agent.queue_up(mail)
 
     def _settle_open_steps(self, decision: Decision) -> None:
+        self._settle_open_tools(decision)
         for step in [step for step in self.steps if step.state is StepState.STARTED]:
-            if step.kind is StepKind.TOOL:
-                result = ToolResult(content=journal.OUTCOME_UNKNOWN, is_error=True)
-                settled = replace(step, state=StepState.UNKNOWN, result=result)
-            else:
-                settled = replace(
-                    step, state=StepState.FAILED, error=Failure(code="cancelled", message="The task was ended.")
-                )
-            settled = replace(settled, finished_at=decision.at, retry_at=None)
-            self.record_step(decision, settled)
-            self._tell_finished(decision, settled)
+            ended = Failure(code="cancelled", message="The task was ended.")
+            self._settle(decision, replace(step, state=StepState.FAILED, error=ended))
+
+    def _settle_open_tools(self, decision: Decision) -> None:
+        waits = self._agent.workspace.waits
+        for step in [step for step in self.steps if step.kind is StepKind.TOOL and step.state is StepState.STARTED]:
+            told = journal.NO_LONGER_WAITED if waits.is_waiting(step.id) else journal.OUTCOME_UNKNOWN
+            result = ToolResult(content=told, is_error=True)
+            self._settle(decision, replace(step, state=StepState.UNKNOWN, result=result))
+
+    def _settle(self, decision: Decision, step: StepRecord) -> None:
+        settled = replace(step, finished_at=decision.at, retry_at=None)
+        self.record_step(decision, settled)
+        self._tell_finished(decision, settled)
 
     def tell_started(self, decision: Decision, step: StepRecord) -> None:
         decision.tell("step.started", started_of(self.task, step))

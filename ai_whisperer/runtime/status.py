@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import msgspec
 
+from ai_whisperer.coordination import WaitKind
 from ai_whisperer.records import AgentState, MailRecord, Usage
 
 if TYPE_CHECKING:
@@ -15,7 +17,8 @@ if TYPE_CHECKING:
 class AgentStatus(msgspec.Struct, frozen=True, kw_only=True):
     """What an agent is doing. `current_task` is the kind of the task that has run longest.
 
-    While there are `missing_tools` the agent waits for them: hand them in with `give_tools`.
+    `waiting_for` names the agents, and the locks as `lock:name`, that its loops wait for. While there are
+    `missing_tools` the agent waits for them: hand them in with `give_tools`.
     """
 
     agent_id: str
@@ -34,6 +37,7 @@ class AgentStatus(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     description: str
     wake_events: tuple[str, ...] = ()
+    waiting_for: tuple[str, ...] = ()
     missing_tools: tuple[str, ...] = ()
 
 
@@ -45,11 +49,11 @@ def status_of(agent: AgentSession) -> AgentStatus:
         agent_id=record.id,
         state=record.state,
         current_task=loop.task.kind.value if loop else None,
-        queue_size=len(agent.queue),
+        queue_size=agent.queue_size,
         sleeping_until=sleep.until if sleep else None,
         started=record.started,
         reason=record.reason,
-        unread_mail=sum(isinstance(item, MailRecord) for item in agent.queue),
+        unread_mail=sum(isinstance(item, MailRecord) for item in agent.waiting),
         running_tasks=tuple(agent.loops),
         progress_percent=loop.task.progress_percent if loop else None,
         progress_note=loop.task.progress_note if loop else "",
@@ -58,5 +62,12 @@ def status_of(agent: AgentSession) -> AgentStatus:
         name=record.definition.name or record.id,
         description=record.definition.description,
         wake_events=sleep.wake_events if sleep else (),
+        waiting_for=tuple(_waited_for(agent)),
         missing_tools=agent.equipment.missing_tools,
     )
+
+
+def _waited_for(agent: AgentSession) -> Iterator[str]:
+    for task_id in agent.loops:
+        for wait in agent.workspace.waits.of_task(task_id):
+            yield wait.target_agent if wait.kind is WaitKind.REPLY else f"lock:{wait.target}"

@@ -9,26 +9,26 @@ from ai_whisperer.core.text import mended, shortened
 from ai_whisperer.errors import ToolError, WhispererError
 from ai_whisperer.records import StepRecord, ToolCall, ToolResult
 from ai_whisperer.runtime.desk import AgentDesk
-from ai_whisperer.tools.coordination import CoordinationTool
+from ai_whisperer.tools.desk import CoordinationTool
 from ai_whisperer.tools.function import CancelSignal, ToolContext
 
 if TYPE_CHECKING:
-    from ai_whisperer.runtime.agent_session import AgentSession
+    from ai_whisperer.runtime.agent_work import AgentWork
     from ai_whisperer.runtime.running_task import RunningTask
     from ai_whisperer.runtime.workspace import Decision
 
 
 def run_coordination_tool(
-    agent: AgentSession, running: RunningTask, decision: Decision, step: StepRecord, tool: CoordinationTool
-) -> ToolResult:
-    """Run a tool that touches only the store: its effects join the decision."""
+    agent: AgentWork, running: RunningTask, decision: Decision, step: StepRecord, tool: CoordinationTool
+) -> ToolResult | None:
+    """Run a tool that touches only the store: its effects join the decision. None: the call waits for its result."""
     try:
         return tool.run(AgentDesk(agent, running, decision, step), _call_of(step).arguments)
     except WhispererError as error:
         return ToolResult(content=error.message, is_error=True)
 
 
-async def run_tool(agent: AgentSession, step: StepRecord) -> ToolResult:
+async def run_tool(agent: AgentWork, step: StepRecord) -> ToolResult:
     """Run a tool with effects outside. Returns the result, or raises `CancelledError` once the tool has ended."""
     call = _call_of(step)
     context = ToolContext(

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import asyncio
 from abc import abstractmethod
+from collections.abc import Mapping
 
-from ai_whisperer.core.tasks import continuation_id
-from ai_whisperer.core.text import check_text
+from ai_whisperer.core.tasks import branch_of, continuation_id
+from ai_whisperer.core.text import check_reason
 from ai_whisperer.errors import InvalidInputError, StateError, TaskEndedError
-from ai_whisperer.records import USER, MailRecord, MailState, Priority, TaskRecord, TaskState
+from ai_whisperer.records import USER, Budget, MailRecord, MailState, Priority, TaskRecord, TaskState
 from ai_whisperer.runtime.intake import Intake
 from ai_whisperer.runtime.reader import AgentRef, SessionReader
 
 BY_USER = f"user:{USER}"
 """The cause of what a person or a program does."""
-
-_MAX_REASON_BYTES = 10_000
 
 
 class SessionWork(SessionReader):
@@ -37,8 +36,13 @@ class SessionWork(SessionReader):
         priority: Priority | str = Priority.NORMAL,
         thread_id: str | None = None,
         task_id: str | None = None,
+        timeout_seconds: float | None = None,
+        budget: Budget | None = None,
     ) -> TaskRecord:
-        """Give the agent a task. When this returns the task is on disk. Tasks of one thread share their history."""
+        """Give the agent a task. When this returns the task is on disk. Tasks of one thread share their history.
+
+        `timeout_seconds` and `budget` hold for the task and for everything that it causes.
+        """
         return await self._intake.task(
             self._find_agent(agent),
             prompt,
@@ -46,6 +50,8 @@ class SessionWork(SessionReader):
             thread_id=thread_id,
             task_id=task_id,
             cause=BY_USER,
+            timeout_seconds=timeout_seconds,
+            budget=budget,
         )
 
     async def wait_task(self, task: str | TaskRecord) -> TaskRecord:
@@ -91,6 +97,51 @@ class SessionWork(SessionReader):
         if ended.state is not TaskState.CANCELLED:
             raise StateError(f"Task {known.id} ended as {ended.state} before it could be cancelled.")
         return ended
+
+    async def cancel_tree(self, task: str | TaskRecord, *, reason: str = "cancelled by the user") -> list[TaskRecord]:
+        """End a task and everything that it caused: delegated tasks, mail that waits, what others do because of it.
+
+        Returns the tasks that were cancelled. Raises `StateError` if nothing of it is left to be cancelled.
+        """
+        root = self.get_task(task if isinstance(task, str) else task.id)
+        check_reason(reason)
+        cancelled: list[TaskRecord] = []
+        withdrawn = 0
+        while True:  # what is cancelled may have caused more until it was
+            await self._workspace.store.flushed()
+            branch = branch_of(self._tree(root.root_id), root.id)
+            withdrawn += await self._withdraw_mails(branch)
+            left = [each for each in branch.values() if not each.state.ended]
+            if not left:
+                break
+            self._workspace.trees.cancelling.update(branch)
+            try:
+                cancelled += await self._cancel_all(left, reason)
+            finally:
+                self._workspace.trees.cancelling.difference_update(branch)
+        if not cancelled and not withdrawn:
+            raise StateError(f"Task {root.id} and all that it caused have ended already; there is nothing to cancel.")
+        return cancelled
+
+    async def _cancel_all(self, tasks: list[TaskRecord], reason: str) -> list[TaskRecord]:
+        await asyncio.gather(*(self._find_agent(task.agent_id).cancel_task(task.id, BY_USER, reason) for task in tasks))
+        ended = [self.get_task(task.id) for task in tasks]
+        return [task for task in ended if task.state is TaskState.CANCELLED]
+
+    async def _withdraw_mails(self, branch: Mapping[str, TaskRecord]) -> int:
+        """Archive the mails that tasks of the branch sent and nobody has begun to handle."""
+        workspace = self._workspace
+        decision = workspace.decide(BY_USER)
+        count = 0
+        for agent in workspace.agents.values():
+            for mail in [item for item in agent.waiting if isinstance(item, MailRecord)]:
+                if mail.cause.removeprefix("task:") in branch and mail.cause.startswith("task:"):
+                    agent.take_out_mail(mail)
+                    workspace.post.move(decision, mail, MailState.ARCHIVED)
+                    count += 1
+        if count:
+            await decision.commit()
+        return count
 
     async def retry_task(self, task: str | TaskRecord) -> TaskRecord:
         """Take a failed, cancelled or dead task up again at the step where it ended; no finished step is repeated."""
@@ -147,11 +198,6 @@ class SessionWork(SessionReader):
         moved = self._workspace.post.move(decision, mail, _mail_state(state))
         await decision.commit()
         return moved
-
-
-def check_reason(reason: str) -> None:
-    """Raise unless the text can be kept as a reason."""
-    check_text("reason", reason, max_bytes=_MAX_REASON_BYTES)
 
 
 def _mail_state(given: MailState | str) -> MailState:

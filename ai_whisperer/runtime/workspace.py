@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from ai_whisperer.clock import Clock, IdSource
 from ai_whisperer.core.addresses import AddressBook
+from ai_whisperer.definition import Limits
 from ai_whisperer.errors import ClosedError
 from ai_whisperer.models.base import ModelFactory
 from ai_whisperer.records import TaskRecord
 from ai_whisperer.runtime.bus import NotificationBus
+from ai_whisperer.runtime.chores import Chores
 from ai_whisperer.runtime.scheduler import Scheduler
 from ai_whisperer.runtime.stall import StallWatch
 from ai_whisperer.store.base import FailureListener, Store, Unit
@@ -22,7 +24,14 @@ from ai_whisperer.tools.registry import ToolRegistry
 if TYPE_CHECKING:
     from ai_whisperer.runtime.agent_session import AgentSession
     from ai_whisperer.runtime.ai_loop import AILoop
+    from ai_whisperer.runtime.deadlines import Deadlines
+    from ai_whisperer.runtime.events import Events
+    from ai_whisperer.runtime.locks import Locks
     from ai_whisperer.runtime.post_office import PostOffice
+    from ai_whisperer.runtime.supervision import Supervisor
+    from ai_whisperer.runtime.switchboard import Switchboard
+    from ai_whisperer.runtime.trees import Trees
+    from ai_whisperer.runtime.waits import Waits
 
 
 class Decision:
@@ -36,7 +45,7 @@ class Decision:
 
     def __init__(self, workspace: Workspace, cause: str) -> None:
         self._workspace = workspace
-        self._follow_ups: list[Callable[[], None]] | None = None
+        self._follow_ups: list[Callable[[], object]] | None = None
         self._ended: list[TaskRecord] | None = None
         self._durable_calls: list[Callable[[], object]] | None = None
         self.unit = Unit(workspace.on_refused)
@@ -46,7 +55,7 @@ class Decision:
     def tell(self, name: str, params: dict[str, Any]) -> None:
         self.unit.tell(self._workspace.session_id, name, cause=self.cause, at=self.at, params=params)
 
-    def then(self, follow_up: Callable[[], None]) -> None:
+    def then(self, follow_up: Callable[[], object]) -> None:
         """Call this right after the unit was handed to the store: what it decides comes later in the log."""
         if self._follow_ups is None:
             self._follow_ups = []
@@ -87,6 +96,13 @@ class Workspace:
     agents: dict[str, AgentSession]
     running: dict[str, AILoop]
     post: PostOffice
+    waits: Waits
+    switchboard: Switchboard
+    locks: Locks
+    events: Events
+    deadlines: Deadlines
+    trees: Trees
+    supervisor: Supervisor
 
     def __init__(
         self,
@@ -114,6 +130,7 @@ class Workspace:
         self.event_loop = asyncio.get_running_loop()
         self.scheduler = Scheduler(clock)
         self.stalls = StallWatch(self.event_loop)
+        self.chores = Chores(self.event_loop)
         self.book = AddressBook()
         self.agents = {}
         self.running = {}
@@ -137,6 +154,11 @@ class Workspace:
                 "The session was opened in another event loop, which does not run any more. Open and close it within "
                 "one asyncio.run()."
             )
+
+    def mail_limit(self, recipient: str) -> int:
+        """How many bytes a mail to this agent, or to the person, may have."""
+        agent = self.agents.get(recipient)
+        return (Limits() if agent is None else agent.record.definition.limits).max_mail_bytes
 
     def next_arrival(self) -> int:
         self._arrival += 1

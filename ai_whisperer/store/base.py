@@ -178,8 +178,8 @@ class Store(Protocol):
         """The task at the root and all that it caused, the oldest first."""
         ...
 
-    def failures_since(self, session_id: str, since: float) -> list[tuple[str, float]]:
-        """Which agents' tasks failed after that time, and when, in order."""
+    def failures_since(self, session_id: str, since: float) -> list[tuple[str, str, float]]:
+        """Whose tasks failed after that time, with which error code, and when, in order."""
         ...
 
     def threads_of_agent(self, session_id: str, agent_id: str) -> list[ThreadSummary]: ...

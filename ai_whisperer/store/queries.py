@@ -62,8 +62,8 @@ SELECT * FROM task WHERE session_id=? AND agent_id=? ORDER BY arrival DESC, crea
 TASKS_OF_TREE: Final = """
 SELECT * FROM task WHERE session_id=?1 AND (id=?2 OR root_id=?2) ORDER BY created_at, arrival, continuation"""
 FAILURES_SINCE: Final = """
-SELECT agent_id, finished_at FROM task WHERE session_id=? AND state IN ('dead', 'failed') AND finished_at>?
-ORDER BY finished_at"""
+SELECT agent_id, error->>'code', finished_at FROM task
+WHERE session_id=? AND state IN ('dead', 'failed') AND finished_at>? ORDER BY finished_at"""
 TASKS_OF_THREAD: Final = """
 SELECT * FROM task WHERE session_id=? AND agent_id=? AND thread_id=? AND started_at IS NOT NULL
 ORDER BY started_at, arrival, continuation"""

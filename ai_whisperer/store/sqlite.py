@@ -148,8 +148,8 @@ class SqliteStore:
     def tasks_of_tree(self, session_id: str, root_id: str) -> list[TaskRecord]:
         return self._all(queries.TASKS_OF_TREE, (session_id, root_id), rows.task_from)
 
-    def failures_since(self, session_id: str, since: float) -> list[tuple[str, float]]:
-        return self._all(queries.FAILURES_SINCE, (session_id, since), lambda row: (row[0], row[1]))
+    def failures_since(self, session_id: str, since: float) -> list[tuple[str, str, float]]:
+        return self._all(queries.FAILURES_SINCE, (session_id, since), lambda row: (row[0], row[1] or "", row[2]))
 
     def threads_of_agent(self, session_id: str, agent_id: str) -> list[ThreadSummary]:
         return self._all(

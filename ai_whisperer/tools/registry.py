@@ -6,7 +6,8 @@ from collections.abc import Iterable
 
 from ai_whisperer.errors import DuplicateIdError, UnknownToolError
 from ai_whisperer.records import ToolSpec
-from ai_whisperer.tools.coordination import COORDINATION_TOOLS, CoordinationTool
+from ai_whisperer.tools.coordination import COORDINATION_TOOLS
+from ai_whisperer.tools.desk import CoordinationTool
 from ai_whisperer.tools.function import Tool
 
 AnyTool = Tool | CoordinationTool

@@ -213,7 +213,9 @@ def test_errors_of_tools_are_for_the_model_and_end_nothing() -> None:
         assert "returned something that is not JSON" in told[3]
         assert "Expected `str`, got `int` - at `$.kind`" in told[4]
         assert "missing required field `kind`" in told[5]
-        assert told[6].startswith("You have no tool 'nonsense'. Your tools: agent_status, broken, check_mail")
+        assert told[6].startswith(
+            "You have no tool 'nonsense'. Your tools: acquire_lock, agent_status, broadcast_event, broken"
+        )
 
     play(scenario, say, tools=[broken])
 

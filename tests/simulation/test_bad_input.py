@@ -70,7 +70,7 @@ async def deferred(read: Callable[[], object]) -> object:
         (lambda m: m.send_task("alice", "go", task_id="a~1"), InvalidInputError, "without '~'"),
         (lambda m: m.pause_agent("alice", reason="\ud800"), InvalidInputError, "lone surrogate"),
         (lambda m: m.stop_agent("alice", reason="x" * 10_001), TooLargeError, "at most 10,000"),
-        (lambda m: m.sleep_agent("alice", wake_events=["\ud800"]), InvalidInputError, "wake event"),
+        (lambda m: m.sleep_agent("alice", wake_events=["\ud800"]), InvalidInputError, "event name"),
         (lambda m: m.sleep_agent("alice", wake_events="alert"), InvalidInputError, "list of names"),
         (lambda m: deferred(lambda: m.mailbox("nobody")), UnknownAgentError, "no agent 'nobody'"),
         (lambda m: m.create_agent("x", {"tools": ["nope"]}), DefinitionError, "nobody has handed in: nope"),
@@ -80,7 +80,7 @@ async def deferred(read: Callable[[], object]) -> object:
         (lambda m: m.send_task(cast(Any, None), "go"), InvalidInputError, "by its id or its handle"),
         (lambda m: m.send_task("alice", "go", task_id=cast(Any, 4)), InvalidInputError, "id must be text"),
         (lambda m: m.send_mail("alice", cast(Any, None), "x"), InvalidInputError, "subject must be text"),
-        (lambda m: m.sleep_agent("alice", duration_seconds=cast(Any, "5")), InvalidInputError, "numbers of seconds"),
+        (lambda m: m.sleep_agent("alice", duration_seconds=cast(Any, "5")), InvalidInputError, "must be a number"),
         (lambda m: m.open(), StateError, "open already"),
     ],
 )

@@ -1,0 +1,321 @@
+"""The work of one live agent: what waits in its queue and the loops that run for it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable
+
+from msgspec.structs import replace
+
+from ai_whisperer.core import lifecycle
+from ai_whisperer.core.lifecycle import Action
+from ai_whisperer.core.queueing import Work, WorkQueue
+from ai_whisperer.core.tasks import task_for_mail
+from ai_whisperer.errors import QueueFullError, StateError, WhispererError
+from ai_whisperer.models.base import Model
+from ai_whisperer.records import (
+    AgentRecord,
+    AgentState,
+    MailRecord,
+    SleepPlan,
+    StepKind,
+    StepRecord,
+    StepState,
+    TaskRecord,
+    TaskState,
+    Usage,
+)
+from ai_whisperer.runtime.ai_loop import AILoop, loop_that_calls
+from ai_whisperer.runtime.equipment import Equipment
+from ai_whisperer.runtime.notices import change_of, queued_of
+from ai_whisperer.runtime.running_task import RunningTask
+from ai_whisperer.runtime.workspace import Decision, Workspace
+from ai_whisperer.store.base import AgentUsage
+from ai_whisperer.tools.function import Tool
+from ai_whisperer.tools.registry import ToolRegistry
+
+_ANNOUNCED = {
+    Action.START: "agent.started",
+    Action.PAUSE: "agent.paused",
+    Action.RESUME: "agent.resumed",
+    Action.STOP: "agent.stopped",
+}
+
+
+class AgentWork:
+    """An agent in memory: a few kilobytes, and no asyncio task unless a loop runs.
+
+    `calls` is the work for which somebody waits: it is begun at once, beside the other loops, and asleep too.
+    """
+
+    __slots__ = ("_calls", "_dispatching", "_halting", "equipment", "loops", "queue", "record", "used", "workspace")
+
+    def __init__(self, workspace: Workspace, record: AgentRecord, own_tools: Iterable[Tool] = ()) -> None:
+        self.workspace = workspace
+        self.record = record
+        self.queue = WorkQueue()
+        self.loops: dict[str, AILoop] = {}
+        self.used = AgentUsage()
+        self.equipment = Equipment(workspace, own_tools)
+        self._calls: WorkQueue | None = None
+        self._halting = False
+        self._dispatching = False
+
+    @property
+    def agent_id(self) -> str:
+        return self.record.id
+
+    @property
+    def state(self) -> AgentState:
+        return self.record.state
+
+    @property
+    def registry(self) -> ToolRegistry:
+        return self.equipment.registry(self.record)
+
+    @property
+    def model(self) -> Model:
+        return self.equipment.model(self.record)
+
+    @property
+    def may_step(self) -> bool:
+        """Whether a loop of this agent may begin another step."""
+        held_up = self._halting or self.workspace.closing or self.equipment.missing_tools
+        return self.record.state is AgentState.ACTIVE and not held_up
+
+    @property
+    def calls(self) -> WorkQueue:
+        if self._calls is None:
+            self._calls = WorkQueue()
+        return self._calls
+
+    @property
+    def waiting(self) -> Iterable[Work]:
+        """All that waits here, in no order."""
+        yield from self.queue
+        yield from self._calls or ()
+
+    @property
+    def queue_size(self) -> int:
+        return len(self.queue) + len(self._calls or ())
+
+    def check_room(self) -> None:
+        """Raise `QueueFullError` if the agent can take no more work."""
+        limit = self.record.definition.limits.max_queue_length
+        if len(self.queue) >= limit:
+            raise QueueFullError(
+                f"The queue of '{self.agent_id}' is full ({limit} items); nothing was accepted. Try again later, "
+                "or raise max_queue_length."
+            )
+
+    def accept_task(self, decision: Decision, task: TaskRecord) -> None:
+        """Queue a new task and begin it as soon as it may."""
+        decision.unit.insert_task(task)
+        decision.tell("async.task.queued", queued_of(task))
+        self.queue_up(task)
+        decision.then(self.dispatch)
+
+    def queue_up(self, item: Work) -> None:
+        """Put work into its queue."""
+        if isinstance(item, TaskRecord) and item.deadline_at is not None:
+            self.workspace.deadlines.watch(item)
+        self._queue_of(item).push(item)
+
+    def take_out_mail(self, mail: MailRecord) -> None:
+        """Take a mail out of its turn, if it waits here."""
+        self._queue_of(mail).remove_mail(mail.id)
+
+    def take_out(self, task_id: str) -> TaskRecord | None:
+        """Take a waiting task out of its turn; None if it does not wait here."""
+        found = self.queue.remove_task(task_id)
+        return found if found is not None or self._calls is None else self._calls.remove_task(task_id)
+
+    def dispatch(self) -> None:
+        """Begin as much of the waiting work as may run now."""
+        if self._dispatching:
+            return  # a task that ended as soon as it began: the loop below goes on
+        self._dispatching = True
+        try:
+            while self._calls and self._may_answer() and (call := self._calls.take()) is not None:
+                self._begin(call)
+            while self._may_take() and (item := self.queue.take()) is not None:
+                self._begin(item)
+        finally:
+            self._dispatching = False
+
+    async def cancel_task(self, task_id: str, cause: str, reason: str) -> None:
+        """Cancel a task that waits or runs, unless it ends first. Then its tools are gone and its end is durable."""
+        await self._end_early(task_id, cause, lambda running, decision: running.cancel(decision, reason))
+
+    async def fail_task(self, task_id: str, cause: str, error: WhispererError) -> None:
+        """Let a task that waits or runs fail with this error, unless it ends first."""
+        await self._end_early(task_id, cause, lambda running, decision: running.fail_early(decision, error))
+
+    async def halt_loops(self) -> None:
+        """Cancel the workers of all loops and return when they have ended, with their tools."""
+        await asyncio.gather(*(loop.halt() for loop in list(self.loops.values())))
+
+    def requeue(self, decision: Decision, task: TaskRecord) -> TaskRecord:
+        """Make an ended task a queued one again: a request that failed may be asked anew. See `take_back`."""
+        self.workspace.post.reclaim(decision, task)
+        for step in self.workspace.store.steps(task.session_id, task.id):
+            if step.kind is StepKind.MODEL and step.state is StepState.FAILED:
+                decision.unit.put_step(replace(step, state=StepState.STARTED, failures=0, error=None, finished_at=None))
+        queued = replace(task, state=TaskState.QUEUED, attempts=0, restarts=0, error=None, finished_at=None)
+        decision.unit.update_task(queued)
+        decision.tell("async.task.queued", queued_of(queued))
+        return queued
+
+    def take_back(self, task: TaskRecord, durable: asyncio.Future[None]) -> None:
+        """Put a task into the queue once its journal is durable, so that it can be read when its turn comes."""
+
+        def queue(future: asyncio.Future[None]) -> None:
+            if future.exception() is None and not self.workspace.closing:
+                self.queue_up(task)
+                self.dispatch()
+
+        durable.add_done_callback(queue)
+
+    def take_up_loops(self) -> None:
+        """Go on with the loops that were held up, as far as the agent may."""
+        for loop in list(self.loops.values()):
+            loop.take_up()
+
+    def add_loop(self, loop: AILoop) -> None:
+        self.loops[loop.task.id] = loop
+        self.workspace.running[loop.task.id] = loop
+        self.workspace.trees.enter(loop.task)
+
+    def occupy(self, task: TaskRecord) -> None:
+        """The loop of a task goes on from before: its thread is busy."""
+        self._queue_of(task).occupy(task.thread_id)
+
+    def remove_loop(self, decision: Decision, task: TaskRecord) -> None:
+        """Forget the loop of a task that has ended; the next of its thread may begin."""
+        del self.loops[task.id]
+        del self.workspace.running[task.id]
+        self._queue_of(task).release(task.thread_id)
+        self.workspace.trees.leave(decision, task)
+
+    def loop_ended(self, decision: Decision, task: TaskRecord) -> None:
+        """A task has ended: begin the next one when that is submitted, or come to rest."""
+        self.remove_loop(decision, task)
+        self._rest_or_go_on(decision)
+
+    def count_usage(self, usage: Usage) -> None:
+        self.used = replace(self.used, usage=self.used.usage + usage)
+
+    def _queue_of(self, item: Work) -> WorkQueue:
+        is_call = item.awaited if isinstance(item, MailRecord) else item.answers_a_switch
+        return self.calls if is_call else self.queue
+
+    async def _end_early(self, task_id: str, cause: str, end: Callable[[RunningTask, Decision], None]) -> None:
+        waiting = self.take_out(task_id)
+        if waiting is not None:
+            decision = self.workspace.decide(cause)
+            end(RunningTask(self, waiting, self._journal_of(waiting)), decision)
+            decision.then(self.dispatch)
+            await decision.commit()
+            return
+        loop = self.loops.get(task_id)
+        if loop is None:
+            await self.workspace.store.flushed()  # its end is on its way to the disk
+            return
+        self._check_not_from_inside("cancel a task of")
+        try:
+            await loop.doom()
+        except asyncio.CancelledError:
+            loop.spare()
+            raise
+        if task_id not in self.loops:
+            await self.workspace.store.flushed()
+            return
+        decision = self.workspace.decide(cause)
+        end(loop.running, decision)
+        self.remove_loop(decision, loop.task)
+        self._rest_or_go_on(decision)
+        await decision.commit()
+
+    def _check_not_from_inside(self, what: str) -> None:
+        """A tool that waits for its own end would wait for ever."""
+        calling = loop_that_calls()
+        if calling is not None and calling.agent is self:
+            raise StateError(f"A tool of '{self.agent_id}' cannot {what} its own agent. Do it from outside.")
+
+    @property
+    def _is_held_up(self) -> bool:
+        workspace = self.workspace
+        return bool(self._halting or workspace.closing or workspace.on_probation or self.equipment.missing_tools)
+
+    def _may_take(self) -> bool:
+        """Whether the agent may begin another task now."""
+        if self._is_held_up or not lifecycle.takes_work(self.record):
+            return False
+        running = len(self.loops)
+        if self._calls is not None:  # what answers a waiting agent runs beside these
+            running = sum(not loop.task.answers_a_switch for loop in self.loops.values())
+        return running < self.record.definition.limits.max_concurrent_tasks
+
+    def _may_answer(self) -> bool:
+        """Whether the agent may begin to answer another that waits for it."""
+        return not self._is_held_up and lifecycle.takes_calls(self.record)
+
+    def _rest_or_go_on(self, decision: Decision) -> None:
+        """After a loop has ended: come to rest if that was the last, else take what waits when this is submitted."""
+        calls = self._calls is not None and self._may_answer() and self._calls.has_free()
+        if calls or (self._may_take() and self.queue.has_free()):
+            decision.then(self.dispatch)
+        elif not self.loops and self.record.state is AgentState.ACTIVE and not self._halting:
+            self._transition(decision, Action.REST)
+
+    def _journal_of(self, task: TaskRecord) -> list[StepRecord]:
+        """The steps of a task that waits: it has some if it is taken up again."""
+        return self.workspace.store.steps(task.session_id, task.id) if task.started_at is not None else []
+
+    def _begin(self, item: Work) -> None:
+        """Start the loop of a task, or of the mail that becomes one, in one unit with its first step."""
+        decision = self.workspace.decide(_cause_of(item))
+        if isinstance(item, MailRecord):
+            task = task_for_mail(item, task_id=self.workspace.ids.new(), now=decision.at)
+            self.workspace.post.deliver(decision, item, task.id)
+            decision.unit.insert_task(task)
+            if task.deadline_at is not None:
+                self.workspace.deadlines.watch(task)
+        else:
+            task = replace(item, state=TaskState.RUNNING, attempts=1, started_at=decision.at)
+            decision.unit.update_task(task)
+        if self.record.state is not AgentState.ACTIVE:
+            self._transition(decision, Action.WORK)
+        if isinstance(item, MailRecord) or item.started_at is None:
+            self.used = replace(self.used, tasks=self.used.tasks + 1)
+        loop = AILoop(self, task, [] if isinstance(item, MailRecord) else self._journal_of(item))
+        self.add_loop(loop)
+        if task.answers_a_switch:
+            self.workspace.switchboard.task_began(task)
+        loop.running.announce(decision)
+        loop.begin(decision)
+
+    def _transition(
+        self, decision: Decision, action: Action, *, plan: SleepPlan | None = None, reason: str = ""
+    ) -> None:
+        before = self.record
+        self.record = lifecycle.apply(before, action, plan=plan, reason=reason)
+        if before.sleep is not None and self.record.sleep is not before.sleep and before.sleep.until is not None:
+            self.workspace.scheduler.cancel(self.timer_id)
+            decision.unit.delete_timer(self.workspace.session_id, self.timer_id)
+        decision.unit.update_agent(self.record)
+        if action in _ANNOUNCED:
+            decision.tell(_ANNOUNCED[action], {"agentId": self.agent_id, "reason": reason})
+        if before.state is not self.record.state:
+            decision.tell("agent.state_changed", change_of(before, self.record, action))
+        elif before.sleep is not self.record.sleep:
+            decision.tell("agent.sleep_changed", change_of(before, self.record, action))
+
+    @property
+    def timer_id(self) -> str:
+        """The timer that ends the agent's sleep."""
+        return f"wake:{self.agent_id}"
+
+
+def _cause_of(item: Work) -> str:
+    return f"mail:{item.id}" if isinstance(item, MailRecord) else f"task:{item.id}"

@@ -1,0 +1,169 @@
+"""Named locks that tasks hold for a while: leases with an end, given in the order in which they were asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import partial
+
+from msgspec.structs import replace
+
+from ai_whisperer.coordination import LockRecord, WaitKind, WaitRecord
+from ai_whisperer.core.budgets import deadline_after, earliest
+from ai_whisperer.core.locking import check_lock, in_words
+from ai_whisperer.errors import LockNotHeldError, WaitCycleError
+from ai_whisperer.records import StepRecord, TaskRecord, ToolResult
+from ai_whisperer.runtime.workspace import Decision, Workspace
+
+
+class Locks:
+    """The locks of one session. A lock is held by one task until it is released, its lease is over or the task ends.
+
+    `token` rises each time a lock changes hands, so that a write by a holder of the past can be told from others.
+    """
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+        self._locks: dict[str, LockRecord] = {}
+        workspace.waits.on_expiry(WaitKind.LOCK, self._give_up)
+
+    def restore(self, locks: Iterable[LockRecord]) -> None:
+        for lock in locks:
+            self._locks[lock.name] = lock
+            if lock.task_id is not None:
+                self._workspace.waits.graph.holds(lock.task_id, lock.name)
+
+    def resume(self) -> None:
+        """Watch the leases again; those that are over end at once."""
+        for lock in list(self._locks.values()):
+            self._arm(lock)
+
+    def held(self) -> list[LockRecord]:
+        return [lock for lock in self._locks.values() if lock.task_id is not None]
+
+    def acquire(
+        self,
+        decision: Decision,
+        task: TaskRecord,
+        step: StepRecord,
+        *,
+        name: str,
+        ttl_seconds: float,
+        wait_seconds: float | None,
+    ) -> LockRecord | WaitRecord:
+        """Take the lock, or let the step wait for it. Raises, having changed nothing, if the wait would never end.
+
+        A task that holds the lock already has its lease renewed.
+        """
+        check_lock(name, ttl_seconds)
+        lock = self._locks.get(name) or LockRecord(session_id=self._workspace.session_id, name=name, token=0)
+        if lock.task_id in (None, task.id):
+            return self._give(decision, lock, task.agent_id, task.id, ttl_seconds)
+        graph = self._workspace.waits.graph
+        circle = graph.circle_of_lock(task.agent_id, task.id, (lock.agent_id or "", lock.task_id or ""))
+        if circle is not None:
+            raise WaitCycleError(
+                f"You cannot wait for lock '{name}': {lock.agent_id} holds it and waits for you "
+                f"({' → '.join(circle)}), and nobody would ever go on. Nothing was changed. Release what you hold, or "
+                "go on without it."
+            )
+        limits = self._workspace.agents[task.agent_id].record.definition.limits
+        patience = deadline_after(wait_seconds or limits.switch_timeout_seconds, now=decision.at)
+        deadline_at = earliest(patience, task.deadline_at, self._workspace.waits.deadline_of(task))
+        wait = WaitRecord(
+            session_id=self._workspace.session_id,
+            id=step.id,
+            kind=WaitKind.LOCK,
+            agent_id=task.agent_id,
+            task_id=task.id,
+            target=name,
+            target_agent=lock.agent_id or "",
+            arrival=self._workspace.next_arrival(),
+            deadline_at=deadline_at if deadline_at is not None else decision.at,
+            ttl_seconds=ttl_seconds,
+            created_at=decision.at,
+        )
+        self._workspace.waits.begin(decision, wait)
+        decision.tell("lock.waiting", {**_told(lock), "agentId": task.agent_id, "taskId": task.id})
+        return wait
+
+    def release(self, decision: Decision, task: TaskRecord, name: str) -> None:
+        """Give the lock to the first that waits, if any; raises `LockNotHeldError` if the task does not hold it."""
+        lock = self._locks.get(name)
+        if lock is None or lock.task_id != task.id:
+            held = ", ".join(self._workspace.waits.graph.held_by(task.id)) or "none"
+            raise LockNotHeldError(
+                f"This task does not hold lock '{name}': it never did, or the lease is over. It holds: {held}."
+            )
+        self._free(decision, lock, "lock.released")
+
+    def task_ended(self, decision: Decision, task: TaskRecord) -> None:
+        """What the task holds is free."""
+        for name in self._workspace.waits.graph.held_by(task.id):
+            self._free(decision, self._locks[name], "lock.released")
+
+    def task_continued(self, decision: Decision, task: TaskRecord, following: TaskRecord) -> None:
+        """What the task holds goes over to the one that goes on with it."""
+        graph = self._workspace.waits.graph
+        for name in graph.held_by(task.id):
+            graph.frees(task.id, name)
+            graph.holds(following.id, name)
+            self._put(decision, replace(self._locks[name], task_id=following.id))
+
+    def abandon(self, decision: Decision, wait: WaitRecord) -> None:
+        """The task that waits has ended."""
+        self._workspace.waits.forget(decision, wait)
+
+    def _give(
+        self, decision: Decision, lock: LockRecord, agent_id: str, task_id: str, ttl_seconds: float
+    ) -> LockRecord:
+        renewed = lock.task_id == task_id
+        given = replace(
+            lock,
+            token=lock.token if renewed else lock.token + 1,
+            agent_id=agent_id,
+            task_id=task_id,
+            acquired_at=lock.acquired_at if renewed else decision.at,
+            expires_at=decision.at + ttl_seconds,
+        )
+        self._workspace.waits.graph.holds(task_id, given.name)
+        self._put(decision, given)
+        decision.tell("lock.renewed" if renewed else "lock.acquired", {**_told(given), "expiresAt": given.expires_at})
+        return given
+
+    def _free(self, decision: Decision, lock: LockRecord, told: str) -> None:
+        waits = self._workspace.waits
+        waits.graph.frees(lock.task_id or "", lock.name)
+        decision.tell(told, _told(lock))
+        free = replace(lock, agent_id=None, task_id=None, acquired_at=None, expires_at=None)
+        following = next(iter(waits.graph.waits_for(WaitKind.LOCK, lock.name)), None)
+        if following is None:
+            self._put(decision, free)
+            return
+        given = self._give(decision, free, following.agent_id, following.task_id, following.ttl_seconds or 1.0)
+        waits.end(decision, following, ToolResult(content=in_words(given)))
+
+    def _put(self, decision: Decision, lock: LockRecord) -> None:
+        decision.unit.put_lock(lock)
+        self._locks[lock.name] = lock
+        self._arm(lock)
+
+    def _arm(self, lock: LockRecord) -> None:
+        if lock.expires_at is None:
+            self._workspace.scheduler.cancel(f"lock:{lock.name}")
+        else:
+            self._workspace.scheduler.at(lock.expires_at, f"lock:{lock.name}", partial(self._lease_is_over, lock.name))
+
+    def _lease_is_over(self, name: str) -> None:
+        decision = self._workspace.decide(f"timer:lock:{name}")
+        self._free(decision, self._locks[name], "lock.expired")
+        decision.submit()
+
+    def _give_up(self, decision: Decision, wait: WaitRecord) -> None:
+        holder = self._locks[wait.target].agent_id
+        told = f"Timeout: lock '{wait.target}' is still held by {holder}. You no longer wait for it."
+        decision.tell("lock.wait_ended", {"name": wait.target, "agentId": wait.agent_id, "taskId": wait.task_id})
+        self._workspace.waits.end(decision, wait, ToolResult(content=told, is_error=True))
+
+
+def _told(lock: LockRecord) -> dict[str, object]:
+    return {"name": lock.name, "holder": lock.agent_id, "taskId": lock.task_id, "token": lock.token}

@@ -1,0 +1,56 @@
+"""What task trees have used of their budgets. A tree is a task and everything that it causes, over all agents."""
+
+from __future__ import annotations
+
+from ai_whisperer.core.budgets import overdrawn
+from ai_whisperer.records import TaskRecord, Usage
+from ai_whisperer.runtime.workspace import Decision, Workspace
+
+
+class Trees:
+    """The usage of the trees that have a budget and a running task; the others cost nothing.
+
+    A tree is read from the store when its first task begins and forgotten when the end of its last one is durable.
+    """
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+        self._used: dict[str, dict[str, Usage]] = {}
+        self._running: dict[str, int] = {}
+        self.cancelling: set[str] = set()
+
+    def enter(self, task: TaskRecord) -> None:
+        """A task begins, or is taken up."""
+        if task.budget is not None:
+            root_id = task.root_id
+            if root_id not in self._used:
+                self._used[root_id] = self._read(root_id)
+            self._running[root_id] = self._running.get(root_id, 0) + 1
+            self._used[root_id][task.id] = task.usage
+
+    def count(self, task: TaskRecord) -> None:
+        """The task has used more: its record says how much in all."""
+        if task.budget is not None:
+            self._used[task.root_id][task.id] = task.usage
+
+    def leave(self, decision: Decision, task: TaskRecord) -> None:
+        """A task has ended."""
+        if task.budget is not None:
+            decision.when_durable(lambda: self._left(task.root_id))
+
+    def spent(self, task: TaskRecord) -> str | None:
+        """Why the tree of the task may use no more; None if it may."""
+        if task.budget is None:
+            return None
+        used = self._used.get(task.root_id) or self._read(task.root_id)
+        return overdrawn(task.budget, sum(used.values(), Usage()))
+
+    def _left(self, root_id: str) -> None:
+        self._running[root_id] -= 1
+        if not self._running[root_id]:
+            del self._running[root_id]
+            del self._used[root_id]
+
+    def _read(self, root_id: str) -> dict[str, Usage]:
+        tasks = self._workspace.store.tasks_of_tree(self._workspace.session_id, root_id)
+        return {task.id: task.usage for task in tasks}

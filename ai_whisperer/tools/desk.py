@@ -1,0 +1,89 @@
+"""The desk at which coordination tools work, and what such a tool is. They run in-process and touch only the store.
+
+They work on a `Desk`, which the runtime provides: everything done there is part of the same transaction as the tool's
+result, so it happens exactly once, and it happens in the name of the agent that called.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
+
+import msgspec
+
+from ai_whisperer.coordination import EventRecord, LockRecord
+from ai_whisperer.records import MailRecord, Priority, TaskRecord, ToolResult, ToolSpec
+from ai_whisperer.tools.function import ArgumentsParser, object_schema
+
+
+class Desk(Protocol):
+    """What a coordination tool may do in the name of the agent whose loop calls it."""
+
+    def send_mail(self, *, to: str, subject: str, body: str, priority: Priority) -> MailRecord: ...
+
+    def reply_mail(self, *, mail_id: str, body: str, priority: Priority) -> MailRecord: ...
+
+    def take_mail(self, limit: int) -> tuple[Sequence[MailRecord], int]:
+        """The first unread mails, in order, and how many are left."""
+        ...
+
+    def mail_to_answer(self) -> MailRecord | None:
+        """The mail that the task is about, unless it was answered."""
+        ...
+
+    def ask(self, *, to: str, subject: str, body: str, priority: Priority, timeout_seconds: float | None) -> None:
+        """Mail a question; the call waits for the answer, which becomes its result."""
+        ...
+
+    def delegate(self, *, to: str, prompt: str, priority: Priority, timeout_seconds: float | None) -> TaskRecord: ...
+
+    def sleep(
+        self, *, duration_seconds: float | None, until: str | None, wake_events: Sequence[str], reason: str
+    ) -> str:
+        """Let the agent sleep when its work has ended. Returns until when, in words."""
+        ...
+
+    def wake(self, *, agent: str, reason: str) -> None: ...
+
+    def broadcast(self, *, event: str, data: Any) -> EventRecord: ...
+
+    def acquire_lock(self, *, name: str, ttl_seconds: float, wait_seconds: float | None) -> LockRecord | None:
+        """The lock; None if the call waits for it, and has the lock as its result then."""
+        ...
+
+    def release_lock(self, name: str) -> None: ...
+
+    def agents(self) -> Sequence[Mapping[str, Any]]: ...
+
+    def agent_status(self, name: str) -> Mapping[str, Any]: ...
+
+    def report_progress(self, percent: float | None, note: str) -> None: ...
+
+
+class Arguments(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Base of the parameters: what a tool does not know is refused, a sender above all."""
+
+
+class CoordinationTool:
+    """A tool that runs on the desk."""
+
+    __slots__ = ("_parser", "_run", "name", "spec")
+
+    def __init__(
+        self,
+        name: str,
+        description: str,
+        arguments: type[Arguments],
+        run: Callable[[Desk, Any], ToolResult | None],
+    ) -> None:
+        self.name = name
+        self.spec = ToolSpec(name=name, description=description, parameters=object_schema(arguments))
+        self._parser = ArgumentsParser(arguments)
+        self._run = run
+
+    def run(self, desk: Desk, arguments: str) -> ToolResult | None:
+        """Do it and return the result, or None if the call waits for it.
+
+        Raises a `WhispererError`, having changed nothing, if it cannot be done.
+        """
+        return self._run(desk, self._parser.parse(arguments))
