@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from ai_whisperer.core.signals import check_event_name
 from ai_whisperer.definition import AgentDefinition
 from ai_whisperer.errors import DefinitionError
 
@@ -31,18 +32,10 @@ def definition_from(config: AgentDefinition | Mapping[str, Any] | None) -> Agent
 
 
 def _check(definition: AgentDefinition) -> None:
-    for field in definition.limits.__struct_fields__:
-        least = 0 if field == "max_continuations" else 1
-        if getattr(definition.limits, field) < least:
-            raise DefinitionError(f"limits.{field} must be at least {least}, not {getattr(definition.limits, field)}.")
-    retry = definition.retry
-    if retry.max_attempts < 1:
-        raise DefinitionError(f"retry.max_attempts must be at least 1, not {retry.max_attempts}.")
-    for field in ("first_delay_seconds", "max_delay_seconds"):
-        if not 0 <= getattr(retry, field) < _MAX_SECONDS:
-            raise DefinitionError(f"retry.{field} must be a number of seconds from 0 on, not {getattr(retry, field)}.")
-    if not 0 < retry.stall_seconds < _MAX_SECONDS:
-        raise DefinitionError(f"retry.stall_seconds must be more than 0, not {retry.stall_seconds}.")
+    _check_limits(definition)
+    for event in definition.subscribes:
+        if event != "*":
+            check_event_name(event)
     if not definition.model.strip():
         raise DefinitionError("model must not be empty. Use 'scripted' or 'provider:name'.")
     try:
@@ -51,3 +44,33 @@ def _check(definition: AgentDefinition) -> None:
         raise DefinitionError(f"The agent definition holds something that is not JSON or not text: {error}.") from error
     if len(encoded) > _MAX_BYTES:
         raise DefinitionError(f"The agent definition has {len(encoded):,} bytes, at most {_MAX_BYTES:,} are allowed.")
+
+
+def _check_limits(definition: AgentDefinition) -> None:
+    limits = definition.limits
+    for field in limits.__struct_fields__:
+        if field == "switch_timeout_seconds":
+            _check_seconds("limits", limits, field, positive=True)
+        else:
+            _check_count("limits", limits, field, least=0 if field == "max_continuations" else 1)
+    _check_count("retry", definition.retry, "max_attempts", least=1)
+    _check_count("supervision", definition.supervision, "max_restarts", least=0)
+    _check_count("supervision", definition.supervision, "max_failures", least=1)
+    for field in ("first_delay_seconds", "max_delay_seconds"):
+        _check_seconds("retry", definition.retry, field, positive=False)
+        _check_seconds("supervision", definition.supervision, field, positive=False)
+    _check_seconds("retry", definition.retry, "stall_seconds", positive=True)
+    _check_seconds("supervision", definition.supervision, "window_seconds", positive=True)
+
+
+def _check_count(group: str, values: object, field: str, *, least: int) -> None:
+    value = getattr(values, field)
+    if value < least:
+        raise DefinitionError(f"{group}.{field} must be at least {least}, not {value}.")
+
+
+def _check_seconds(group: str, values: object, field: str, *, positive: bool) -> None:
+    value = getattr(values, field)
+    if not 0 <= value < _MAX_SECONDS or (positive and value == 0):
+        bound = "more than 0" if positive else "0 or more"
+        raise DefinitionError(f"{group}.{field} must be {bound} and below {_MAX_SECONDS:g} seconds, not {value}.")

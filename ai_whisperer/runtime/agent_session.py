@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable
+from contextlib import suppress
 
 from msgspec.structs import replace
 
@@ -121,10 +122,22 @@ class AgentSession(AgentWork):
 
     async def stop(self, cause: str, reason: str) -> None:
         """Cancel what runs; when this returns it is gone and the stop is durable. Mail and queue are kept."""
-        self._check_not_halting()
         self._check_not_from_inside("stop")
+        self._begin_stop()
+        await self._finish_stop(cause, reason)
+
+    def stop_soon(self, cause: str, reason: str) -> None:
+        """Begin no new step, and stop as soon as what is under way has been cancelled; nothing if that cannot be."""
+        with suppress(StateError):
+            self._begin_stop()
+            self.workspace.chores.run(self._finish_stop(cause, reason), name=f"stop of {self.agent_id}")
+
+    def _begin_stop(self) -> None:
+        self._check_not_halting()
         lifecycle.apply(self.record, Action.STOP)
         self._halting = True
+
+    async def _finish_stop(self, cause: str, reason: str) -> None:
         try:
             await self.halt_loops()
         except asyncio.CancelledError:

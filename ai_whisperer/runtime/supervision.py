@@ -46,8 +46,4 @@ class Supervisor:
             f"{task.error.message} Mend the cause, then start the agent."
         )
         decision.tell("agent.failing", {"agentId": task.agent_id, "taskId": task.id, "reason": reason})
-        decision.then(
-            lambda: self._workspace.chores.run(
-                agent.stop(f"task:{task.id}", reason), name=f"supervisor stops {task.agent_id}"
-            )
-        )
+        decision.then(lambda: agent.stop_soon(f"task:{task.id}", reason))
