@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Sequence
-from pathlib import Path
-from typing import Any
+from collections.abc import Sequence
 
 import pytest
 from msgspec.structs import replace
@@ -29,27 +27,8 @@ from ai_whisperer.records import (
 )
 from ai_whisperer.store.base import Store, Unit
 from ai_whisperer.store.sqlite import SqliteStore
+from tests.contract.conftest import Run
 from tests.contract.records import agent, mail, task, unit_with
-
-Scenario = Callable[[Store], Coroutine[Any, Any, None]]
-Run = Callable[[Scenario], None]
-
-
-@pytest.fixture(params=["file", "memory"])
-def run(request: pytest.FixtureRequest, tmp_path: Path) -> Run:
-    """Runs a scenario on a fresh store."""
-
-    def runner(scenario: Scenario) -> None:
-        async def main() -> None:
-            store = SqliteStore.open(tmp_path) if request.param == "file" else SqliteStore.in_memory()
-            try:
-                await scenario(store)
-            finally:
-                await store.close()
-
-        asyncio.run(main())
-
-    return runner
 
 
 def test_what_was_written_is_read_back_the_same(run: Run) -> None:

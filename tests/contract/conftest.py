@@ -1,0 +1,33 @@
+"""Every store that there is, for the tests of the contract."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ai_whisperer.store.base import Store
+from ai_whisperer.store.sqlite import SqliteStore
+
+Scenario = Callable[[Store], Coroutine[Any, Any, None]]
+Run = Callable[[Scenario], None]
+
+
+@pytest.fixture(params=["file", "memory"])
+def run(request: pytest.FixtureRequest, tmp_path: Path) -> Run:
+    """Runs a scenario on a fresh store."""
+
+    def runner(scenario: Scenario) -> None:
+        async def main() -> None:
+            store = SqliteStore.open(tmp_path) if request.param == "file" else SqliteStore.in_memory()
+            try:
+                await scenario(store)
+            finally:
+                await store.close()
+
+        asyncio.run(main())
+
+    return runner
