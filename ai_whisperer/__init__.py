@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from ai_whisperer.runtime.agent_session import AgentSession
     from ai_whisperer.runtime.manager import AsyncAgentSessionManager
     from ai_whisperer.runtime.status import AgentStatus
-    from ai_whisperer.templates.parsing import load_template
+    from ai_whisperer.templates.library import TemplateLibrary, load_template
+    from ai_whisperer.templates.parsing import Template
     from ai_whisperer.tools.function import ToolContext, tool
 
 __version__ = "0.1.0"
@@ -33,9 +34,11 @@ _HOMES = {
     "RetryPolicy": "definition",
     "TaskRecord": "records",
     "TaskState": "records",
+    "Template": "templates.parsing",
+    "TemplateLibrary": "templates.library",
     "ToolContext": "tools.function",
     "WhispererError": "errors",
-    "load_template": "templates.parsing",
+    "load_template": "templates.library",
     "tool": "tools.function",
 }
 
@@ -52,6 +55,8 @@ __all__ = [
     "RetryPolicy",
     "TaskRecord",
     "TaskState",
+    "Template",
+    "TemplateLibrary",
     "ToolContext",
     "WhispererError",
     "load_template",

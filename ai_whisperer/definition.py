@@ -7,6 +7,12 @@ from typing import Any
 
 import msgspec
 
+DEFAULT_PROMPT = """\
+You are a helpful agent in a team. Do the task you are given and answer with the result.
+
+If you need something that another agent knows or can do better, look who is there and ask by mail; what others have
+asked of you, answer by mail. Say plainly what you could not do or are not sure of."""
+
 INHERIT = "inherit"
 """The model name that stands for the session's own default."""
 
@@ -80,7 +86,7 @@ class AgentDefinition(
 
     name: str = ""
     description: str = ""
-    prompt: str = "You are a helpful agent in a team. Do the task you are given and answer with the result."
+    prompt: str = DEFAULT_PROMPT
     model: str = INHERIT
     settings: dict[str, Any] = {}
     tools: tuple[str, ...] | None = None

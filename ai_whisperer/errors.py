@@ -76,6 +76,12 @@ class UnknownMailError(NotFoundError):
     code = "unknown_mail"
 
 
+class UnknownTemplateError(NotFoundError):
+    """There is no template of that name."""
+
+    code = "unknown_template"
+
+
 class ConflictError(WhispererError):
     """The call does not fit what is already there; nothing was changed."""
 

@@ -14,6 +14,9 @@ from ai_whisperer.errors import DefinitionError
 _MAX_SECONDS = 1e9
 _MAX_BYTES = 1 << 20
 
+MERGED_FIELDS = ("limits", "retry", "supervision", "settings")
+"""The fields that have fields of their own: one definition over another replaces only those that it states."""
+
 
 def definition_from(config: AgentDefinition | Mapping[str, Any] | None) -> AgentDefinition:
     """The definition that the mapping describes; raises `DefinitionError` that names the field."""
@@ -29,6 +32,27 @@ def definition_from(config: AgentDefinition | Mapping[str, Any] | None) -> Agent
         raise DefinitionError(f"The agent definition is not valid: {error}. Known fields: {known}.") from error
     _check(definition)
     return definition
+
+
+def merged(under: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of one definition over those of another: lists are replaced, `limits` and its like key by key."""
+    fields = {**under, **over}
+    for key in MERGED_FIELDS:
+        below, above = under.get(key), over.get(key)
+        if isinstance(below, Mapping) and isinstance(above, Mapping):
+            fields[key] = {**below, **above}
+    return fields
+
+
+def overridden(base: AgentDefinition, config: AgentDefinition | Mapping[str, Any] | None) -> AgentDefinition:
+    """The definition with what the config states instead; raises `DefinitionError` that names the field.
+
+    An `AgentDefinition` states the fields in which it differs from the default.
+    """
+    if config is None:
+        return base
+    stated = config if isinstance(config, Mapping) else msgspec.to_builtins(definition_from(config))
+    return definition_from(merged(msgspec.to_builtins(base), stated))
 
 
 def _check(definition: AgentDefinition) -> None:

@@ -16,7 +16,6 @@ from ai_whisperer.core.addresses import check_agent_id
 from ai_whisperer.core.definitions import definition_from
 from ai_whisperer.core.sleeping import Time, sleep_plan
 from ai_whisperer.core.text import check_reason, check_text
-from ai_whisperer.definition import AgentDefinition
 from ai_whisperer.errors import (
     ClosedError,
     DefinitionError,
@@ -28,6 +27,7 @@ from ai_whisperer.models.catalog import resolve
 from ai_whisperer.records import USER, AgentRecord, AgentState
 from ai_whisperer.runtime.agent_session import AgentSession
 from ai_whisperer.runtime.ai_loop import loop_that_calls
+from ai_whisperer.runtime.casting import Config, definition_for
 from ai_whisperer.runtime.intake import Intake
 from ai_whisperer.runtime.opening import close_workspace, open_workspace
 from ai_whisperer.runtime.reader import AgentRef
@@ -36,10 +36,11 @@ from ai_whisperer.runtime.work import BY_USER, SessionWork
 from ai_whisperer.runtime.workspace import Workspace
 from ai_whisperer.store.base import Store
 from ai_whisperer.store.sqlite import SqliteStore
+from ai_whisperer.templates.library import AnyLibrary, TemplateEntry, library_of
+from ai_whisperer.templates.parsing import Template
 from ai_whisperer.tools.function import Tool, as_tool
 from ai_whisperer.tools.registry import ToolRegistry
 
-Config = AgentDefinition | Mapping[str, Any] | None
 AnyFunction = Tool | Callable[..., Any]
 
 
@@ -49,8 +50,10 @@ class AsyncAgentSessionManager(SessionWork):
     With a folder everything is durable: whatever a method returned survives the death of the process, and opening the
     same folder again goes on where it stopped. Without one the session lives in memory. `tools` are functions that
     agents can be granted; `agent_tools` are those of single agents, by agent id. Tools are code and are not kept: an
-    agent whose tools are not handed in again waits for them. `model` is the model of agents that name none. All that
-    reaches outside comes in through `model_factory` and the tools; time, chance and ids come in too.
+    agent whose tools are not handed in again waits for them. `model` is the model of agents that name none. `templates`
+    is a library, or folders that are searched before the built-in templates; without it the standard library, with the
+    current folder as the project. All that reaches outside comes in through `model_factory` and the tools; time, chance
+    and ids come in too.
     """
 
     def __init__(
@@ -63,6 +66,7 @@ class AsyncAgentSessionManager(SessionWork):
         agent_tools: Mapping[str, Iterable[AnyFunction]] | None = None,
         model: str = "scripted",
         model_factory: ModelFactory = resolve,
+        templates: AnyLibrary = None,
         clock: Clock | None = None,
         random: chance.Random | None = None,
         ids: IdSource | None = None,
@@ -79,6 +83,7 @@ class AsyncAgentSessionManager(SessionWork):
             ToolRegistry((*self._tools, *own))  # raises if two have one name
         self._model = model
         self._model_factory = model_factory
+        self._templates = library_of(templates)
         self._clock = clock or SystemClock()
         self._random = random or chance.Random()  # noqa: S311 - ids and jitter, no secrets
         self._ids = ids or TimedIds(self._clock, self._random)
@@ -150,17 +155,27 @@ class AsyncAgentSessionManager(SessionWork):
         agent_id: str,
         config: Config = None,
         *,
+        template: str | Template | None = None,
         tools: Iterable[AnyFunction] = (),
         auto_start: bool = True,
     ) -> AgentSession:
         """Create an agent and, unless told otherwise, start it.
 
-        `tools` are functions of its own; without them, those that `agent_tools` has for it.
+        `config` overrides the fields of `template`; without a template it is the whole definition. With neither, the
+        template that is called like the agent is used, if there is one. `tools` are functions of its own; without
+        them, those that `agent_tools` has for it.
         """
         workspace = self._workspace
         check_agent_id(agent_id)
-        definition = definition_from(config)
         own = [as_tool(each) for each in tools] or self._agent_tools.get(agent_id, [])
+        definition = definition_for(
+            agent_id,
+            config,
+            template,
+            library=self._templates,
+            book=workspace.book,
+            offered=(*workspace.tools, *own),
+        )
         if own or definition.tools:
             missing = workspace.registry(definition.tools, own).missing_from(definition.tools or ())
             if missing:
@@ -189,6 +204,10 @@ class AsyncAgentSessionManager(SessionWork):
         await decision.commit()
         return agent
 
+    def list_templates(self) -> list[TemplateEntry]:
+        """The templates that agents can be made of, and the files that cannot be used, each with its error."""
+        return self._templates.list()
+
     async def give_tools(self, agent: AgentRef, tools: Iterable[AnyFunction]) -> AgentStatus:
         """Hand an agent tools of its own, above all those that it had before a restart and now waits for."""
         session = self._find_agent(agent)
@@ -198,7 +217,10 @@ class AsyncAgentSessionManager(SessionWork):
         return status_of(session)
 
     async def start_agent(self, agent: AgentRef, config: Config = None) -> AgentStatus:
-        """Start an agent; one that does not exist yet is created. A given config replaces the definition."""
+        """Start an agent; one that does not exist yet is created by `create_agent`.
+
+        A given config replaces the definition.
+        """
         if isinstance(agent, str) and not self._workspace.book.knows(agent):
             return status_of(await self.create_agent(agent, config))
         session = self._find_agent(agent)

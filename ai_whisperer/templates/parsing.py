@@ -1,85 +1,67 @@
-"""Reads a template: front matter between two lines `---`, then the system prompt."""
+"""A template: what its file and the files that it extends say, as the definition of an agent."""
 
 from __future__ import annotations
 
-import re
-from pathlib import Path
-from typing import Any
+from functools import lru_cache
 
 import msgspec
-import yaml
 
-from ai_whisperer.core.addresses import check_agent_id
 from ai_whisperer.core.definitions import definition_from
 from ai_whisperer.definition import AgentDefinition
-from ai_whisperer.errors import DefinitionError, InvalidInputError, TemplateError
-
-_FENCE = "---"
+from ai_whisperer.errors import DefinitionError
+from ai_whisperer.templates.checking import places_in
+from ai_whisperer.templates.drafts import Draft, draft_of, extended
+from ai_whisperer.templates.front_matter import fault, split
 
 
 class Template(msgspec.Struct, frozen=True, kw_only=True):
-    """A template: the id that an agent made from it gets by default, and its definition."""
+    """A template: its name, and the definition of the agents that are made of it.
+
+    `source` is the file that it is from. The other fields are for files that were written for Claude Code:
+    `outside_tools` are the tools that it grants (None: it does not say), `denied_tools` those that it denies, and
+    `ignored_fields` the fields that mean nothing here.
+    """
 
     name: str
     definition: AgentDefinition
-
-
-def load_template(path: str | Path) -> Template:
-    """Read a template file; raises `TemplateError` that names the file and the line."""
-    path = Path(path)
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise TemplateError(f"{path}: cannot be read as text ({error}). Check the path and the encoding.") from error
-    return parse_template(text, source=str(path))
+    source: str = ""
+    outside_tools: tuple[str, ...] | None = None
+    denied_tools: tuple[str, ...] = ()
+    ignored_fields: tuple[str, ...] = ()
 
 
 def parse_template(text: str, *, source: str = "template") -> Template:
-    """Read a template's text; raises `TemplateError` that names the line."""
-    lines = text.splitlines()
-    if not lines or lines[0].strip() != _FENCE:
-        raise TemplateError(f"{source}, line 1: a template begins with a line '---' and its fields after it.")
+    """Read a template's text; raises `TemplateError` that names the line.
+
+    What a template extends stands in other files, so one that does is read by a `TemplateLibrary`.
+    """
+    draft = draft_of(split(text.replace("\r\n", "\n"), source), source)
+    if draft.extends is not None:
+        where, line = draft.spot(("extends",))
+        raise fault(where, line, f"'{draft.name}' extends '{draft.extends}'. Read it with load_template or a library.")
+    return template_of((draft,))
+
+
+@lru_cache(maxsize=1024)
+def template_of(chain: tuple[Draft, ...]) -> Template:
+    """The template that the first draft is, which extends the second, which extends the third …
+
+    Raises `TemplateError` that names the file and the line.
+    """
+    whole = chain[-1]
+    for draft in reversed(chain[:-1]):
+        whole = extended(whole, draft)
     try:
-        end = next(number for number, line in enumerate(lines[1:], 1) if line.strip() == _FENCE)
-    except StopIteration:
-        raise TemplateError(
-            f"{source}, line {len(lines)}: the second line '---', which ends the fields, is missing."
-        ) from None
-    header = lines[1:end]
-    fields = _fields(header, source)
-    body = "\n".join(lines[end + 1 :]).strip()
-    if body:
-        fields["prompt"] = body
-    name = fields.pop("name", None)
-    if not isinstance(name, str):
-        raise TemplateError(f"{source}, line {_line_of('name', header)}: a template needs a name, as text.")
-    try:
-        check_agent_id(name)
-    except InvalidInputError as error:
-        raise TemplateError(f"{source}, line {_line_of('name', header)}: {error.message}") from error
-    if isinstance(fields.get("tools"), str):
-        fields["tools"] = [tool.strip() for tool in fields["tools"].split(",") if tool.strip()]
-    try:
-        return Template(name=name, definition=definition_from(fields))
+        definition = definition_from(whole.fields)
     except DefinitionError as error:
         complaint = error.message.partition(" Known fields:")[0]
-        culprit = next((key for key in fields if re.search(rf"\b{re.escape(key)}\b", complaint)), "")
-        raise TemplateError(f"{source}, line {_line_of(culprit, header)}: {error.message}") from error
-
-
-def _fields(header: list[str], source: str) -> dict[str, Any]:
-    try:
-        fields = yaml.safe_load("\n".join(header))
-    except yaml.MarkedYAMLError as error:
-        line = error.problem_mark.line + 2 if error.problem_mark else 2
-        raise TemplateError(f"{source}, line {line}: {error.problem or 'not valid YAML'}.") from error
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise TemplateError(f"{source}: the fields are not valid YAML ({error}).") from error
-    if not isinstance(fields, dict) or not all(isinstance(key, str) for key in fields):
-        raise TemplateError(f"{source}, line 2: the fields must be lines like 'name: analyzer'.")
-    return fields
-
-
-def _line_of(key: str, header: list[str]) -> int:
-    """The line of the file on which a field stands; the first line of the fields if it does not."""
-    return next((number for number, line in enumerate(header, 2) if key and line.startswith(f"{key}:")), 2)
+        culprit = next((place for place in places_in(complaint) if place in whole.spots), ())
+        raise fault(*whole.spot(culprit), error.message) from error
+    return Template(
+        name=whole.name,
+        definition=definition,
+        source=whole.source,
+        outside_tools=whole.outside_tools,
+        denied_tools=whole.denied_tools,
+        ignored_fields=whole.ignored_fields,
+    )

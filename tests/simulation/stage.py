@@ -35,6 +35,7 @@ def opened(
         store=store,
         tools=tools,
         model_factory=models or (lambda _: FunctionModel(say, latency_seconds=latency_seconds)),
+        templates=(),
         clock=clock or VirtualClock(),
         random=random.Random(seed),
     )

@@ -22,7 +22,7 @@ ALLOWED: dict[str, set[str]] = {
     "models": WORDS | {"core", "models"},
     "tools": WORDS | {"core", "tools"},
     "templates": WORDS | {"core", "templates"},
-    "runtime": WORDS | {"core", "store", "models", "tools", "runtime"},
+    "runtime": WORDS | {"core", "store", "models", "tools", "templates", "runtime"},
     "cli": WORDS | {"core", "store", "models", "tools", "templates", "runtime", "server", "cluster", "cli", "__init__"},
     "testing": WORDS | {"core", "store", "models", "tools", "runtime", "testing", "__init__"},
 }

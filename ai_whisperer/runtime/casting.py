@@ -1,0 +1,82 @@
+"""Which definition a new agent gets: what the caller gave, over the template that was named or is called like it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from msgspec.structs import replace
+
+from ai_whisperer.core.addresses import AddressBook, normalized
+from ai_whisperer.core.definitions import definition_from, overridden
+from ai_whisperer.definition import AgentDefinition
+from ai_whisperer.errors import InvalidInputError
+from ai_whisperer.templates.library import TemplateLibrary
+from ai_whisperer.templates.parsing import Template
+from ai_whisperer.tools.coordination import COORDINATION_TOOLS
+from ai_whisperer.tools.function import Tool
+
+Config = AgentDefinition | Mapping[str, Any] | None
+
+
+def definition_for(
+    agent_id: str,
+    config: Config,
+    template: str | Template | None,
+    *,
+    library: TemplateLibrary,
+    book: AddressBook,
+    offered: Iterable[Tool],
+) -> AgentDefinition:
+    """The definition of a new agent; raises a `DefinitionError`, or `UnknownTemplateError`.
+
+    A config without a template is the whole definition, and no file is looked at. `offered` are the tools that there
+    are for the agent beside the coordination tools.
+    """
+    if template is None and config is not None:
+        return definition_from(config)
+    chosen = _chosen(agent_id, template, library)
+    if chosen is None:
+        return AgentDefinition()
+    named = _with_free_names(agent_id, chosen, book)
+    return overridden(replace(named, tools=_granted(chosen, offered)), config)
+
+
+def _chosen(agent_id: str, template: str | Template | None, library: TemplateLibrary) -> Template | None:
+    if template is None:
+        return library.find(agent_id)
+    if isinstance(template, Template):
+        return template
+    if not isinstance(template, str):
+        raise InvalidInputError(f"Give a template's name or a Template, not {type(template).__name__}.")
+    return library.get(template)
+
+
+def _with_free_names(agent_id: str, template: Template, book: AddressBook) -> AgentDefinition:
+    """The template's definition with the further names that the agent can have.
+
+    A name means one agent only: only the agent that is called like the template gets its names, and of those only the
+    ones that are not taken.
+    """
+    definition = template.definition
+    if normalized(agent_id) != normalized(template.name):
+        return replace(definition, name="", aliases=())
+    return replace(
+        definition,
+        name="" if book.knows(definition.name) else definition.name,
+        aliases=tuple(alias for alias in definition.aliases if not book.knows(alias)),
+    )
+
+
+def _granted(template: Template, offered: Iterable[Tool]) -> tuple[str, ...] | None:
+    """The tools that the template grants; None for all.
+
+    Of a file for Claude Code all coordination tools, which it could not know of, and those of the tools that it grants
+    which somebody has handed in: what it does not grant it does not get.
+    """
+    stated, denied = template.outside_tools, set(template.denied_tools)
+    names = [*COORDINATION_TOOLS, *(each.name for each in offered)]
+    if stated is None and denied.isdisjoint(names):
+        return template.definition.tools
+    allowed = names if stated is None else [*COORDINATION_TOOLS, *stated]
+    return tuple(name for name in names if name in allowed and name not in denied)

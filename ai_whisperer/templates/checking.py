@@ -1,0 +1,86 @@
+"""Whether the fields of a template fit what an agent is: every one of them, nested ones too."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Callable, Iterable
+from functools import cache
+from typing import Any, NoReturn, get_args, get_origin
+
+import msgspec
+
+from ai_whisperer.templates.front_matter import Place
+
+Complain = Callable[[Place, str], NoReturn]
+"""Raises the error that names the file and the line of the place."""
+
+_NOT_TEXT = ("`bool`", "`int`", "`float`", "`date`", "`datetime`")
+
+
+def check_fields(values: Any, kind: type[msgspec.Struct], *, place: Place = (), complain: Complain) -> None:
+    """Complain about the first field that the record does not have or whose value does not fit."""
+    if not isinstance(values, dict):
+        complain(place, f"`{dotted(place)}` must have fields of its own, like '{_fields_of(kind)[0][0]}: …'.")
+    known = dict(_fields_of(kind))
+    for key, value in values.items():
+        inner = (*place, key)
+        if key not in known:
+            complain(inner, unknown_field(inner, known))
+        _check_value(value, known[key], inner, complain)
+
+
+def unknown_field(place: Place, known: Iterable[str]) -> str:
+    """The complaint about a field that nobody knows, with the nearest one that there is."""
+    names = list(known)
+    near = difflib.get_close_matches(str(place[-1]), names, n=1)
+    hint = f" Did you mean `{near[0]}`?" if near else ""
+    return f"unknown field `{dotted(place)}`.{hint} Known fields: {', '.join(names)}."
+
+
+def dotted(place: Place) -> str:
+    """The place as people write it: `schedule[0].cron`."""
+    text = ""
+    for part in place:
+        text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else str(part)
+    return text
+
+
+def places_in(message: str) -> list[Place]:
+    """The places that a complaint may be about, the likeliest first: the path it begins with, then its words."""
+    found = [_place_of(path.group()) for path in re.finditer(r"[a-z_]+(?:\.[a-z_]+|\[\d+\])*", message)]
+    return [place[:length] for place in found for length in range(len(place), 0, -1)]
+
+
+def _place_of(path: str) -> Place:
+    parts = re.findall(r"[a-z_]+|\d+", path)
+    return tuple(int(part) if part.isdigit() else part for part in parts)
+
+
+def _check_value(value: Any, kind: Any, place: Place, complain: Complain) -> None:
+    items = _items_of(kind)
+    if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
+        check_fields(value, kind, place=place, complain=complain)
+    elif items is not None and isinstance(value, list):
+        for number, item in enumerate(value):
+            _check_value(item, items, (*place, number), complain)
+    else:
+        try:
+            msgspec.convert(value, kind)
+        except msgspec.ValidationError as error:
+            reason = str(error).partition(" - at ")[0]
+            quotes = " Put it in quotes." if "Expected `str" in reason and reason.endswith(_NOT_TEXT) else ""
+            complain(place, f"`{dotted(place)}`: {reason}.{quotes}")
+
+
+def _items_of(kind: Any) -> Any:
+    """What a list of this kind holds; None if it is no list."""
+    for option in (kind, *get_args(kind)):
+        if get_origin(option) is tuple:
+            return get_args(option)[0]
+    return None
+
+
+@cache
+def _fields_of(kind: type[msgspec.Struct]) -> tuple[tuple[str, Any], ...]:
+    return tuple((field.encode_name, field.type) for field in msgspec.structs.fields(kind))

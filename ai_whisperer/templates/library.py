@@ -1,0 +1,224 @@
+"""The library of templates: an ordered search path of folders, read when it is asked."""
+
+from __future__ import annotations
+
+import difflib
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+import msgspec
+
+from ai_whisperer.core.addresses import normalized
+from ai_whisperer.errors import InvalidInputError, TemplateError, UnknownTemplateError
+from ai_whisperer.templates.drafts import Draft
+from ai_whisperer.templates.folders import (
+    TemplateFile,
+    TemplateFolder,
+    TemplateKind,
+    files_in,
+    folder_at,
+    read_file,
+)
+from ai_whisperer.templates.front_matter import fault
+from ai_whisperer.templates.parsing import Template, template_of
+
+BUILTIN = TemplateFolder(Path(__file__).parent / "builtin", TemplateKind.BUILTIN)
+"""The templates that come with the package."""
+
+
+class TemplateEntry(msgspec.Struct, frozen=True, kw_only=True):
+    """One line of the list: a template or, with an `error`, a file or folder that cannot be used."""
+
+    name: str
+    description: str
+    kind: TemplateKind
+    path: str
+    error: str | None = None
+
+
+class _Found(msgspec.Struct, frozen=True):
+    """A file, and how far down the search path it was found."""
+
+    file: TemplateFile
+    position: int
+
+    @property
+    def draft(self) -> Draft:
+        if isinstance(self.file.content, TemplateError):
+            raise TemplateError(self.file.content.message)
+        return self.file.content
+
+
+class TemplateLibrary:
+    """The templates in these folders; of two with one name that in the earlier folder is meant.
+
+    Case and spacing of names do not matter. The folders are looked at whenever the library is asked, so a file that
+    was added or changed counts at once; a file that did not change is not read again.
+    """
+
+    def __init__(self, folders: Iterable[TemplateFolder | str | Path]) -> None:
+        given = (folder if isinstance(folder, TemplateFolder) else folder_at(folder) for folder in folders)
+        first: dict[Path, TemplateFolder] = {}
+        for folder in given:
+            first.setdefault(folder.path, folder)
+        self._folders = tuple(first.values())
+
+    @classmethod
+    def standard(cls, project: str | Path | None = None, user: str | Path | None = None) -> TemplateLibrary:
+        """The project's `.whisperer/agents` and `.claude/agents`, the user's `agents`, and the built-in ones.
+
+        `project` is the current folder unless given, `user` is `$WHISPERER_HOME` or `~/.whisperer`.
+        """
+        folders: list[TemplateFolder] = []
+        root = _current_folder() if project is None else Path(os.path.abspath(project))
+        if root is not None:
+            folders.append(TemplateFolder(root / ".whisperer" / "agents", TemplateKind.PROJECT))
+            folders.append(TemplateFolder(root / ".claude" / "agents", TemplateKind.CLAUDE))
+        home = _user_folder() if user is None else Path(user)
+        if home is not None:
+            folders.append(TemplateFolder(home / "agents", TemplateKind.USER))
+        return cls([*folders, BUILTIN])
+
+    @property
+    def folders(self) -> tuple[TemplateFolder, ...]:
+        """The search path."""
+        return self._folders
+
+    def get(self, name: str) -> Template:
+        """The template of that name; raises `UnknownTemplateError` with those that there are.
+
+        One whose file cannot be used raises its `TemplateError`.
+        """
+        found = self.find(name)
+        if found is None:
+            raise self._unknown(name)
+        return found
+
+    def find(self, name: str) -> Template | None:
+        """The template of that name, or None; raises `TemplateError` if its file cannot be used."""
+        if not isinstance(name, str):
+            raise InvalidInputError(f"Name a template by text, not by {type(name).__name__}.")
+        found = self._first(normalized(name))
+        return None if found is None else self._template(found)
+
+    def names(self) -> list[str]:
+        """The names of the templates that can be used, in order."""
+        return [entry.name for entry in self.list() if entry.error is None]
+
+    def list(self) -> list[TemplateEntry]:
+        """All templates by name, and the files that cannot be used, each with its error."""
+        entries: list[TemplateEntry] = []
+        seen: set[str] = set()
+        for found in self._all():
+            name = normalized(found.file.name)
+            if name not in seen or isinstance(found.file.content, TemplateError):
+                entries.append(self._entry(found))
+            seen.add(name)
+        return sorted(entries, key=lambda entry: normalized(entry.name))
+
+    def load(self, path: str | Path) -> Template:
+        """The template in that file, which need not be in the library; what it extends is looked for there."""
+        whole = Path(os.path.abspath(path))
+        file = read_file(whole, folder_at(whole.parent).kind)
+        if file is None:
+            raise fault(str(whole), 1, "a template begins with a line '---' and its fields after it.")
+        inside = (at for at, folder in enumerate(self._folders) if whole.is_relative_to(folder.path))
+        return self._template(_Found(file, next(inside, -1)))
+
+    def _entry(self, found: _Found) -> TemplateEntry:
+        description, error = "", None
+        try:
+            description = self._template(found).definition.description
+        except TemplateError as complaint:
+            error = complaint.message
+        return TemplateEntry(
+            name=found.file.name,
+            description=description,
+            kind=self._folders[found.position].kind,
+            path=str(found.file.path),
+            error=error,
+        )
+
+    def _template(self, found: _Found) -> Template:
+        """The template in that file, with what it extends."""
+        chain = [found]
+        while (parent := chain[-1].draft.extends) is not None:
+            chain.append(self._parent(chain, parent))
+        return template_of(tuple(each.draft for each in chain))
+
+    def _parent(self, chain: Sequence[_Found], name: str) -> _Found:
+        """What the last of the chain extends; raises `TemplateError` that names its file, its line and the chain."""
+        child = chain[-1].draft
+        shown = " → ".join([*(each.draft.name for each in chain), name])
+        where = child.spot(("extends",))
+        same_name = normalized(name) == normalized(child.name)
+        found = self._first(normalized(name), below=chain[-1].position if same_name else -1)
+        if found is None:
+            further = " further down the search path" if same_name else ""
+            raise fault(*where, f"there is no template '{name}'{further} to extend ({shown}).{self._nearest(name)}")
+        if any(each.file.path == found.file.path for each in chain):
+            raise fault(*where, f"`extends` goes round in a circle: {shown}.")
+        if isinstance(found.file.content, TemplateError):
+            raise fault(*where, f"what it extends cannot be used ({shown}): {found.file.content.message}")
+        return found
+
+    def _first(self, name: str, *, below: int = -1) -> _Found | None:
+        return next((found for found in self._all(below=below) if normalized(found.file.name) == name), None)
+
+    def _all(self, *, below: int = -1) -> Iterator[_Found]:
+        for position, folder in enumerate(self._folders):
+            if position > below:
+                yield from (_Found(file, position) for file in files_in(folder))
+
+    def _unknown(self, name: str) -> UnknownTemplateError:
+        names = ", ".join(self.names()) or "none"
+        unread = [entry.error for entry in self.list() if entry.error and not entry.name]
+        problems = f" Not all folders could be looked at: {' '.join(unread)}" if unread else ""
+        return UnknownTemplateError(
+            f"There is no template '{name}'.{self._nearest(name)} Templates: {names}.{problems}"
+        )
+
+    def _nearest(self, name: str) -> str:
+        known = {normalized(found.file.name): found.file.name for found in self._all() if found.file.name}
+        near = difflib.get_close_matches(normalized(name), known, n=1)
+        return f" Did you mean '{known[near[0]]}'?" if near else ""
+
+
+AnyLibrary = TemplateLibrary | str | Path | Iterable[str | Path] | None
+"""A library, or the folders before the built-in one; None for the standard one."""
+
+
+def library_of(given: AnyLibrary) -> TemplateLibrary:
+    if given is None:
+        return TemplateLibrary.standard()
+    if isinstance(given, TemplateLibrary):
+        return given
+    return TemplateLibrary([*([given] if isinstance(given, str | Path) else given), BUILTIN])
+
+
+def load_template(path: str | Path) -> Template:
+    """Read a template file; raises `TemplateError` that names the file and the line.
+
+    What it extends is looked for beside it, then in the standard library.
+    """
+    standard = TemplateLibrary.standard()
+    return TemplateLibrary([Path(path).parent, *standard.folders]).load(path)
+
+
+def _current_folder() -> Path | None:
+    try:
+        return Path.cwd()
+    except OSError:
+        return None
+
+
+def _user_folder() -> Path | None:
+    """The user's own folder, if the process has a user with a home."""
+    given = os.environ.get("WHISPERER_HOME")
+    if given:
+        return Path(given).expanduser()
+    try:
+        return Path.home() / ".whisperer"
+    except RuntimeError:
+        return None
