@@ -46,6 +46,12 @@ class TemplateError(DefinitionError):
     code = "invalid_template"
 
 
+class ScheduleError(InvalidInputError):
+    """The schedule is not valid. Correct the named field; nothing was changed."""
+
+    code = "invalid_schedule"
+
+
 class NotFoundError(WhispererError):
     """There is no such thing in this session."""
 
@@ -74,6 +80,12 @@ class UnknownMailError(NotFoundError):
     """There is no mail with that id in this mailbox."""
 
     code = "unknown_mail"
+
+
+class UnknownScheduleError(NotFoundError):
+    """There is no schedule with that id in this session."""
+
+    code = "unknown_schedule"
 
 
 class ConflictError(WhispererError):

@@ -7,8 +7,9 @@ from typing import Any
 
 import msgspec
 
+from ai_whisperer.core.schedules import check_schedule
 from ai_whisperer.definition import AgentDefinition
-from ai_whisperer.errors import DefinitionError
+from ai_whisperer.errors import DefinitionError, InvalidInputError
 
 _MAX_SECONDS = 1e9
 _MAX_BYTES = 1 << 20
@@ -27,6 +28,7 @@ def definition_from(config: AgentDefinition | Mapping[str, Any] | None) -> Agent
         known = ", ".join(AgentDefinition.__struct_fields__)
         raise DefinitionError(f"The agent definition is not valid: {error}. Known fields: {known}.") from error
     _check(definition)
+    _check_schedule(definition)
     return definition
 
 
@@ -51,3 +53,12 @@ def _check(definition: AgentDefinition) -> None:
         raise DefinitionError(f"The agent definition holds something that is not JSON or not text: {error}.") from error
     if len(encoded) > _MAX_BYTES:
         raise DefinitionError(f"The agent definition has {len(encoded):,} bytes, at most {_MAX_BYTES:,} are allowed.")
+
+
+def _check_schedule(definition: AgentDefinition) -> None:
+    limit = definition.limits.max_prompt_bytes
+    for number, each in enumerate(definition.schedule):
+        try:
+            check_schedule(each, agent_id="itself", max_prompt_bytes=limit)
+        except InvalidInputError as error:
+            raise DefinitionError(f"schedule[{number}].{error.message}") from error
