@@ -1,14 +1,20 @@
-"""What becomes a task: a mail, a wake-up, an answer that asks for more."""
+"""What becomes a task: a mail, a wake-up, a due schedule, an answer that asks for more."""
 
 from __future__ import annotations
 
+from ai_whisperer.coordination import ScheduleRecord
 from ai_whisperer.core.mailbox import as_prompt
-from ai_whisperer.records import AgentRecord, MailRecord, TaskKind, TaskRecord, TaskState
+from ai_whisperer.records import AgentRecord, MailRecord, Origin, TaskKind, TaskRecord, TaskState
+
+
+def base_id(task: TaskRecord) -> str:
+    """The id of the task that this one continues in the end: its own, unless it is a continuation."""
+    return task.id.rpartition("~")[0] if task.continuation else task.id
 
 
 def continuation_id(task: TaskRecord) -> str:
     """The id of the task that continues this one, so that it can be found from it."""
-    return f"{task.id.partition('~')[0]}~{task.continuation + 1}"
+    return f"{base_id(task)}~{task.continuation + 1}"
 
 
 def continuation_of(task: TaskRecord, *, now: float) -> TaskRecord:
@@ -61,4 +67,20 @@ def wake_up(agent: AgentRecord, reason: str, *, task_id: str, arrival: int, caus
         arrival=arrival,
         cause=cause,
         created_at=now,
+    )
+
+
+def scheduled(schedule: ScheduleRecord, *, task_id: str, arrival: int, cause: str, now: float) -> TaskRecord:
+    """The task that a schedule with a prompt fires."""
+    return TaskRecord(
+        session_id=schedule.session_id,
+        id=task_id,
+        agent_id=schedule.agent_id or "",
+        thread_id=task_id,
+        kind=TaskKind.SCHEDULED,
+        prompt=schedule.definition.prompt or "",
+        arrival=arrival,
+        cause=cause,
+        created_at=now,
+        origin=Origin(schedule_id=schedule.id),
     )

@@ -22,7 +22,9 @@ from ai_whisperer.tools.registry import ToolRegistry
 if TYPE_CHECKING:
     from ai_whisperer.runtime.agent_session import AgentSession
     from ai_whisperer.runtime.ai_loop import AILoop
+    from ai_whisperer.runtime.events import Events
     from ai_whisperer.runtime.post_office import PostOffice
+    from ai_whisperer.runtime.schedules import Schedules
 
 
 class Decision:
@@ -87,6 +89,8 @@ class Workspace:
     agents: dict[str, AgentSession]
     running: dict[str, AILoop]
     post: PostOffice
+    events: Events
+    schedules: Schedules
 
     def __init__(
         self,
