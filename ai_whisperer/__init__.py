@@ -9,7 +9,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ai_whisperer.definition import AgentDefinition, Limits, RetryPolicy
+    from ai_whisperer.coordination import ScheduleRecord
+    from ai_whisperer.definition import AgentDefinition, Limits, MissedRuns, RetryPolicy, ScheduleDefinition
     from ai_whisperer.errors import WhispererError
     from ai_whisperer.records import AgentState, ChannelResponse, Notification, Priority, TaskRecord, TaskState
     from ai_whisperer.runtime.agent_session import AgentSession
@@ -29,9 +30,12 @@ _HOMES = {
     "AsyncAgentSessionManager": "runtime.manager",
     "ChannelResponse": "records",
     "Limits": "definition",
+    "MissedRuns": "definition",
     "Notification": "records",
     "Priority": "records",
     "RetryPolicy": "definition",
+    "ScheduleDefinition": "definition",
+    "ScheduleRecord": "coordination",
     "TaskRecord": "records",
     "TaskState": "records",
     "Template": "templates.parsing",
@@ -50,9 +54,12 @@ __all__ = [
     "AsyncAgentSessionManager",
     "ChannelResponse",
     "Limits",
+    "MissedRuns",
     "Notification",
     "Priority",
     "RetryPolicy",
+    "ScheduleDefinition",
+    "ScheduleRecord",
     "TaskRecord",
     "TaskState",
     "Template",

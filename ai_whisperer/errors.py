@@ -46,6 +46,12 @@ class TemplateError(DefinitionError):
     code = "invalid_template"
 
 
+class ScheduleError(InvalidInputError):
+    """The schedule is not valid. Correct the named field; nothing was changed."""
+
+    code = "invalid_schedule"
+
+
 class NotFoundError(WhispererError):
     """There is no such thing in this session."""
 
@@ -80,6 +86,12 @@ class UnknownTemplateError(NotFoundError):
     """There is no template of that name."""
 
     code = "unknown_template"
+
+
+class UnknownScheduleError(NotFoundError):
+    """There is no schedule with that id in this session."""
+
+    code = "unknown_schedule"
 
 
 class ConflictError(WhispererError):

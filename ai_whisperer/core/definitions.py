@@ -7,9 +7,10 @@ from typing import Any
 
 import msgspec
 
+from ai_whisperer.core.schedules import check_schedule
 from ai_whisperer.core.signals import check_event_name
 from ai_whisperer.definition import AgentDefinition
-from ai_whisperer.errors import DefinitionError
+from ai_whisperer.errors import DefinitionError, InvalidInputError
 
 _MAX_SECONDS = 1e9
 _MAX_BYTES = 1 << 20
@@ -31,6 +32,7 @@ def definition_from(config: AgentDefinition | Mapping[str, Any] | None) -> Agent
         known = ", ".join(AgentDefinition.__struct_fields__)
         raise DefinitionError(f"The agent definition is not valid: {error}. Known fields: {known}.") from error
     _check(definition)
+    _check_schedule(definition)
     return definition
 
 
@@ -98,3 +100,12 @@ def _check_seconds(group: str, values: object, field: str, *, positive: bool) ->
     if not 0 <= value < _MAX_SECONDS or (positive and value == 0):
         bound = "more than 0" if positive else "0 or more"
         raise DefinitionError(f"{group}.{field} must be {bound} and below {_MAX_SECONDS:g} seconds, not {value}.")
+
+
+def _check_schedule(definition: AgentDefinition) -> None:
+    limit = definition.limits.max_prompt_bytes
+    for number, each in enumerate(definition.schedule):
+        try:
+            check_schedule(each, agent_id="itself", max_prompt_bytes=limit)
+        except InvalidInputError as error:
+            raise DefinitionError(f"schedule[{number}].{error.message}") from error

@@ -47,6 +47,9 @@ class WorkQueue:
         self._items[name] = item
         heapq.heappush(self._heap, (item.priority.rank, item.arrival, name))
 
+    def has_task(self, task_id: str) -> bool:
+        return (_TASK, task_id) in self._items
+
     def remove_task(self, task_id: str) -> TaskRecord | None:
         """Take a task out of its turn; None if it does not wait here."""
         item = self._items.pop((_TASK, task_id), None)

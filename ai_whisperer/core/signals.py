@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import msgspec
@@ -20,16 +21,15 @@ def check_event_name(name: str) -> None:
         raise InvalidInputError(f"{name!r} cannot name an event: use printable characters, for instance 'data_ready'.")
 
 
-def check_event(name: str, data: Any) -> None:
-    """Raise `InvalidInputError` unless an event of this name with this data can be broadcast."""
-    check_event_name(name)
+def check_event_data(data: Any) -> None:
+    """Raise `InvalidInputError` unless this can go along with an event."""
     try:
-        encoded = msgspec.json.encode(data)
-        encoded.decode()
-    except (TypeError, ValueError, RecursionError) as error:
-        raise InvalidInputError(f"The data of event '{name}' is not JSON: {error}. Nothing was broadcast.") from error
-    if len(encoded) > _MAX_DATA_BYTES:
+        json.dumps(data, allow_nan=False)  # msgspec writes what is not a number as null
+        size = len(msgspec.json.encode(data).decode().encode())
+    except (TypeError, ValueError, OverflowError, RecursionError) as error:
+        raise InvalidInputError(f"The data of an event must be JSON: {error}. Nothing was changed.") from error
+    if size > _MAX_DATA_BYTES:
         raise TooLargeError(
-            f"The data of event '{name}' has {len(encoded):,} bytes, at most {_MAX_DATA_BYTES:,} are allowed; nothing "
-            "was broadcast. Send a reference to it instead."
+            f"The data of an event has {size:,} bytes, at most {_MAX_DATA_BYTES:,} are allowed; nothing was changed. "
+            "Send a reference to it instead."
         )

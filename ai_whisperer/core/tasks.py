@@ -1,4 +1,4 @@
-"""What becomes a task: a mail, a wake-up, an event, a delegation, an answer that asks for more."""
+"""What becomes a task: a mail, a wake-up, an event, a due schedule, a delegation, an answer that asks for more."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from ai_whisperer.coordination import EventRecord
+from ai_whisperer.coordination import EventRecord, ScheduleRecord
 from ai_whisperer.core.mailbox import as_prompt
 from ai_whisperer.records import AgentRecord, MailRecord, Origin, Priority, TaskKind, TaskRecord, TaskState
 
@@ -176,3 +176,19 @@ def _as_json(value: Any) -> str:
 def _parent_of(cause: str) -> str | None:
     kind, _, cause_id = cause.partition(":")
     return cause_id if kind == "task" else None
+
+
+def scheduled(schedule: ScheduleRecord, *, task_id: str, arrival: int, cause: str, now: float) -> TaskRecord:
+    """The task that a schedule with a prompt fires."""
+    return TaskRecord(
+        session_id=schedule.session_id,
+        id=task_id,
+        agent_id=schedule.agent_id or "",
+        thread_id=task_id,
+        kind=TaskKind.SCHEDULED,
+        prompt=schedule.definition.prompt or "",
+        arrival=arrival,
+        cause=cause,
+        created_at=now,
+        origin=Origin(schedule_id=schedule.id),
+    )

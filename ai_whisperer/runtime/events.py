@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from ai_whisperer.coordination import EventRecord
-from ai_whisperer.core.signals import check_event
+from ai_whisperer.core.signals import check_event_data, check_event_name
 from ai_whisperer.core.tasks import described, task_for_event
 from ai_whisperer.errors import QueueFullError
 from ai_whisperer.records import Origin
@@ -38,7 +38,8 @@ class Events:
         The sender hears nothing of its own event. A subscriber whose queue is full is left out, and that is announced.
         Raises, having changed nothing, if the event makes no sense.
         """
-        check_event(name, data)
+        check_event_name(name)
+        check_event_data(data)
         event = EventRecord(
             session_id=self._workspace.session_id,
             id=event_id or self._workspace.ids.new(),

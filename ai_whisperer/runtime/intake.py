@@ -128,6 +128,7 @@ class Intake:
 
 
 def checked_id(given: str) -> str:
+    """The id, if a caller may give it; raises `InvalidInputError`."""
     if not isinstance(given, str):
         raise InvalidInputError(f"An id must be text, not {type(given).__name__}.")
     if not given.strip() or len(given) > _MAX_ID_CHARACTERS or not given.isprintable() or "~" in given:

@@ -31,8 +31,9 @@ from ai_whisperer.runtime.casting import Config, definition_for
 from ai_whisperer.runtime.intake import Intake
 from ai_whisperer.runtime.opening import close_workspace, open_workspace
 from ai_whisperer.runtime.reader import AgentRef
+from ai_whisperer.runtime.session_schedules import SessionSchedules
 from ai_whisperer.runtime.status import AgentStatus, status_of
-from ai_whisperer.runtime.work import BY_USER, SessionWork
+from ai_whisperer.runtime.work import BY_USER
 from ai_whisperer.runtime.workspace import Workspace
 from ai_whisperer.store.base import Store
 from ai_whisperer.store.sqlite import SqliteStore
@@ -44,7 +45,7 @@ from ai_whisperer.tools.registry import ToolRegistry
 AnyFunction = Tool | Callable[..., Any]
 
 
-class AsyncAgentSessionManager(SessionWork):
+class AsyncAgentSessionManager(SessionSchedules):
     """Runs the agents of one session. Use it as `async with AsyncAgentSessionManager("data-folder") as manager:`.
 
     With a folder everything is durable: whatever a method returned survives the death of the process, and opening the
@@ -183,6 +184,7 @@ class AsyncAgentSessionManager(SessionWork):
                     f"'{agent_id}' is granted tools that nobody has handed in: {', '.join(missing)}. Give them to the "
                     "manager (tools=, agent_tools=) or to create_agent."
                 )
+        gone, come = workspace.schedules.changes_for(agent_id, None, definition)
         record = AgentRecord(
             session_id=self._session_id,
             id=agent_id,
@@ -199,6 +201,7 @@ class AsyncAgentSessionManager(SessionWork):
             "agent.created",
             {"agentId": agent_id, "name": definition.name or agent_id, "description": definition.description},
         )
+        workspace.schedules.change(decision, gone, come)
         if auto_start:
             agent.start(decision)
         await decision.commit()
@@ -230,8 +233,10 @@ class AsyncAgentSessionManager(SessionWork):
         else:
             definition = definition_from(config)
             session.check_startable()
+            gone, come = self._workspace.schedules.changes_for(session.agent_id, session.record.definition, definition)
             self._workspace.book.replace(session.agent_id, session.record.definition, definition)
             session.redefine(decision, replace(session.record, definition=definition))
+            self._workspace.schedules.change(decision, gone, come)
             session.start(decision)
         await decision.commit()
         return status_of(session)

@@ -18,6 +18,7 @@ from ai_whisperer.runtime.deadlines import Deadlines
 from ai_whisperer.runtime.events import Events
 from ai_whisperer.runtime.locks import Locks
 from ai_whisperer.runtime.post_office import PostOffice
+from ai_whisperer.runtime.schedules import Schedules
 from ai_whisperer.runtime.supervision import Supervisor
 from ai_whisperer.runtime.switchboard import Switchboard
 from ai_whisperer.runtime.trees import Trees
@@ -64,10 +65,13 @@ def open_workspace(
     workspace.deadlines = Deadlines(workspace)
     workspace.trees = Trees(workspace)
     workspace.supervisor = Supervisor(workspace)
+    workspace.schedules = Schedules(workspace)
     workspace.on_refused = lambda failure: fail_workspace(workspace, failure)
     store.listen(session_id, bus.publish, workspace.on_refused)
     recovery.restore(workspace, snapshot, agent_tools)
+    workspace.schedules.restore(snapshot.schedules)
     recovery.resume(workspace, snapshot)
+    workspace.schedules.arm_all()
     return workspace
 
 

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from ai_whisperer.runtime.events import Events
     from ai_whisperer.runtime.locks import Locks
     from ai_whisperer.runtime.post_office import PostOffice
+    from ai_whisperer.runtime.schedules import Schedules
     from ai_whisperer.runtime.supervision import Supervisor
     from ai_whisperer.runtime.switchboard import Switchboard
     from ai_whisperer.runtime.trees import Trees
@@ -103,6 +104,7 @@ class Workspace:
     deadlines: Deadlines
     trees: Trees
     supervisor: Supervisor
+    schedules: Schedules
 
     def __init__(
         self,

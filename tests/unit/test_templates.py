@@ -147,6 +147,24 @@ def test_the_prompt_is_kept_to_the_letter() -> None:
     assert parse_template(f"---\nname: a\n---\n\n{body}\n").definition.prompt == body
 
 
+def test_a_template_may_have_a_schedule_and_a_bad_one_is_refused_with_the_line() -> None:
+    text = """---
+name: reporter
+model: scripted
+schedule:
+  - cron: "{cron}"
+    zone: Europe/Berlin
+    prompt: Write the report.
+    missed: skip
+---
+You write reports.
+"""
+    entry = parse_template(text.format(cron="0 9 * * MON-FRI")).definition.schedule[0]
+    assert (entry.zone, entry.prompt, entry.missed) == ("Europe/Berlin", "Write the report.", "skip")
+    with pytest.raises(TemplateError, match=r"line 5: schedule\[0\]\.cron .*the hour field '99'"):
+        parse_template(text.format(cron="0 99 * * *"))
+
+
 def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     with pytest.raises(TemplateError, match=r"nowhere\.md: cannot be read"):
         load_template(tmp_path / "nowhere.md")

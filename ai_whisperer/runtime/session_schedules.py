@@ -1,0 +1,118 @@
+"""Schedules, as a program or a person handles them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from ai_whisperer.coordination import ScheduleRecord
+from ai_whisperer.core.schedules import check_schedule
+from ai_whisperer.definition import Limits, MissedRuns, ScheduleDefinition
+from ai_whisperer.errors import DuplicateIdError, InvalidInputError, ScheduleError
+from ai_whisperer.runtime.intake import checked_id
+from ai_whisperer.runtime.reader import AgentRef
+from ai_whisperer.runtime.work import BY_USER, SessionWork
+
+ScheduleRef = str | ScheduleRecord
+"""A schedule: its id or its record."""
+
+
+class SessionSchedules(SessionWork):
+    """The part of the session manager that handles schedules."""
+
+    async def create_schedule(
+        self,
+        agent: AgentRef | None = None,
+        *,
+        cron: str | None = None,
+        interval_seconds: float | None = None,
+        zone: str = "UTC",
+        prompt: str | None = None,
+        event: str | None = None,
+        data: Any = None,
+        missed: MissedRuns | str = MissedRuns.ONCE,
+        schedule_id: str | None = None,
+    ) -> ScheduleRecord:
+        """Give the agent a prompt, or broadcast an event, at every time that `cron` or `interval_seconds` names.
+
+        `cron` has five fields and is read in the time zone `zone`; intervals are counted from now on. `missed` says
+        what becomes of due times that passed while nothing could fire: `skip`, `once` or `all`. When this returns the
+        schedule is on disk. The same call again with the same `schedule_id` returns the schedule that is there.
+        Raises `ScheduleError` that names the field which is wrong.
+        """
+        self._workspace.check_event_loop()
+        session = None if agent is None else self._find_agent(agent)
+        definition = _definition(
+            cron=cron,
+            interval_seconds=interval_seconds,
+            zone=zone,
+            prompt=prompt,
+            event=event,
+            data=data,
+            missed=missed,
+        )
+        agent_id = None if session is None else session.agent_id
+        limits = Limits() if session is None else session.record.definition.limits
+        check_schedule(definition, agent_id=agent_id, max_prompt_bytes=limits.max_prompt_bytes)
+        definition = msgspec.json.decode(msgspec.json.encode(definition), type=ScheduleDefinition)  # as it is stored
+        schedules = self._workspace.schedules
+        known = None if schedule_id is None else schedules.find(checked_id(schedule_id))
+        if known is not None:
+            if (known.agent_id, known.definition) != (agent_id, definition):
+                raise DuplicateIdError(
+                    f"There is another schedule '{known.id}' already. Delete it or choose another id; nothing was "
+                    "changed."
+                )
+            await self._workspace.store.flushed()
+            return schedules.get(known.id)
+        decision = self._workspace.decide(BY_USER)
+        record = schedules.create(
+            decision, definition, agent=session, schedule_id=schedule_id or self._workspace.ids.new()
+        )
+        await decision.commit()
+        return record
+
+    def list_schedules(self, agent: AgentRef | None = None) -> list[ScheduleRecord]:
+        """The schedules of an agent, or of the whole session, the oldest first."""
+        return self._workspace.schedules.of_agent(None if agent is None else self._find_agent(agent).agent_id)
+
+    def get_schedule(self, schedule: ScheduleRef) -> ScheduleRecord:
+        """The schedule as it is now; raises `UnknownScheduleError`."""
+        return self._workspace.schedules.get(_id_of(schedule))
+
+    async def pause_schedule(self, schedule: ScheduleRef) -> ScheduleRecord:
+        """Let the schedule fire no more until it is resumed."""
+        decision = self._workspace.decide(BY_USER)
+        record = self._workspace.schedules.pause(decision, _id_of(schedule))
+        await decision.commit()
+        return record
+
+    async def resume_schedule(self, schedule: ScheduleRef) -> ScheduleRecord:
+        """Let a paused schedule go on from now: what passed while it was paused does not fire and is not missed."""
+        decision = self._workspace.decide(BY_USER)
+        record = self._workspace.schedules.resume(decision, _id_of(schedule))
+        await decision.commit()
+        return record
+
+    async def delete_schedule(self, schedule: ScheduleRef) -> ScheduleRecord:
+        """Remove the schedule and return it as it was. Tasks that it has fired already stay."""
+        decision = self._workspace.decide(BY_USER)
+        record = self._workspace.schedules.delete(decision, _id_of(schedule))
+        await decision.commit()
+        return record
+
+
+def _id_of(schedule: ScheduleRef) -> str:
+    if not isinstance(schedule, str | ScheduleRecord):
+        raise InvalidInputError(f"Name a schedule by its id, not by {type(schedule).__name__}.")
+    return schedule if isinstance(schedule, str) else schedule.id
+
+
+def _definition(**fields: Any) -> ScheduleDefinition:
+    try:
+        return msgspec.convert(fields, ScheduleDefinition)
+    except (msgspec.ValidationError, TypeError, ValueError, RecursionError) as error:
+        raise ScheduleError(
+            f"The schedule is not valid: {error}. `missed` is one of {', '.join(MissedRuns)}."
+        ) from error
