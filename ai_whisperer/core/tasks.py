@@ -8,7 +8,12 @@ from ai_whisperer.records import AgentRecord, MailRecord, TaskKind, TaskRecord, 
 
 def continuation_id(task: TaskRecord) -> str:
     """The id of the task that continues this one, so that it can be found from it."""
-    return f"{task.id.partition('~')[0]}~{task.continuation + 1}"
+    return f"{chain_id(task)}~{task.continuation + 1}"
+
+
+def chain_id(task: TaskRecord) -> str:
+    """The id of the first task of those that continue each other."""
+    return task.id.partition("~")[0]
 
 
 def continuation_of(task: TaskRecord, *, now: float) -> TaskRecord:
@@ -26,6 +31,7 @@ def continuation_of(task: TaskRecord, *, now: float) -> TaskRecord:
         parent_id=task.id,
         continuation=task.continuation + 1,
         created_at=now,
+        origin=task.origin,
     )
 
 
