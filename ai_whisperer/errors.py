@@ -76,6 +76,18 @@ class UnknownMailError(NotFoundError):
     code = "unknown_mail"
 
 
+class UnknownRoomError(NotFoundError):
+    """There is no room with that id in this session."""
+
+    code = "unknown_room"
+
+
+class UnknownMemberError(NotFoundError):
+    """The room has no such member; nothing was changed."""
+
+    code = "unknown_member"
+
+
 class ConflictError(WhispererError):
     """The call does not fit what is already there; nothing was changed."""
 
