@@ -8,3 +8,4 @@ from ai_whisperer.runtime.workspace import Decision, Workspace
 
 def task_ended(workspace: Workspace, decision: Decision, task: TaskRecord) -> None:
     """The task has ended for good: completed, failed, cancelled or set aside; a task that is continued has not."""
+    workspace.rooms.task_ended(decision, task)

@@ -42,7 +42,7 @@ class Intake:
         if not prompt.strip():
             raise InvalidInputError("The prompt is empty. Say what the agent is to do.")
         if task_id is not None:
-            known = self._tasks.get(_checked_id(task_id)) or self._workspace.store.task(
+            known = self._tasks.get(checked_id(task_id)) or self._workspace.store.task(
                 self._workspace.session_id, task_id
             )
             if known is not None:
@@ -53,7 +53,7 @@ class Intake:
             session_id=self._workspace.session_id,
             id=new_id,
             agent_id=agent.agent_id,
-            thread_id=new_id if thread_id is None else _checked_id(thread_id),
+            thread_id=new_id if thread_id is None else checked_id(thread_id),
             kind=TaskKind.PROMPT,
             prompt=prompt,
             arrival=self._workspace.next_arrival(),
@@ -81,7 +81,7 @@ class Intake:
     ) -> MailRecord:
         self._workspace.check_event_loop()
         if mail_id is not None:
-            known = self._mails.get(_checked_id(mail_id)) or self._workspace.store.mail(
+            known = self._mails.get(checked_id(mail_id)) or self._workspace.store.mail(
                 self._workspace.session_id, mail_id
             )
             if known is not None:
@@ -96,7 +96,7 @@ class Intake:
             subject=subject,
             body=body,
             priority=priority,
-            thread_id=None if thread_id is None else _checked_id(thread_id),
+            thread_id=None if thread_id is None else checked_id(thread_id),
             mail_id=mail_id,
         )
         if mail_id is not None:
@@ -115,7 +115,8 @@ class Intake:
         return known
 
 
-def _checked_id(given: str) -> str:
+def checked_id(given: str) -> str:
+    """The id that a caller gave; raises `InvalidInputError` if it cannot be one."""
     if not isinstance(given, str):
         raise InvalidInputError(f"An id must be text, not {type(given).__name__}.")
     if not given.strip() or len(given) > _MAX_ID_CHARACTERS or not given.isprintable() or "~" in given:

@@ -30,8 +30,9 @@ from ai_whisperer.runtime.ai_loop import loop_that_calls
 from ai_whisperer.runtime.intake import Intake
 from ai_whisperer.runtime.opening import close_workspace, open_workspace
 from ai_whisperer.runtime.reader import AgentRef
+from ai_whisperer.runtime.session_rooms import SessionRooms
 from ai_whisperer.runtime.status import AgentStatus, status_of
-from ai_whisperer.runtime.work import BY_USER, SessionWork, check_reason
+from ai_whisperer.runtime.work import BY_USER, check_reason
 from ai_whisperer.runtime.workspace import Workspace
 from ai_whisperer.store.base import Store
 from ai_whisperer.store.sqlite import SqliteStore
@@ -42,7 +43,7 @@ Config = AgentDefinition | Mapping[str, Any] | None
 AnyFunction = Tool | Callable[..., Any]
 
 
-class AsyncAgentSessionManager(SessionWork):
+class AsyncAgentSessionManager(SessionRooms):
     """Runs the agents of one session. Use it as `async with AsyncAgentSessionManager("data-folder") as manager:`.
 
     With a folder everything is durable: whatever a method returned survives the death of the process, and opening the

@@ -15,6 +15,7 @@ from ai_whisperer.models.base import ModelFactory
 from ai_whisperer.runtime import recovery
 from ai_whisperer.runtime.bus import NotificationBus
 from ai_whisperer.runtime.post_office import PostOffice
+from ai_whisperer.runtime.rooms import Rooms
 from ai_whisperer.runtime.workspace import Workspace
 from ai_whisperer.store.base import Store
 from ai_whisperer.tools.function import Tool
@@ -50,6 +51,7 @@ def open_workspace(
         last_arrival=snapshot.last_arrival,
     )
     workspace.post = PostOffice(workspace, sequences=dict(snapshot.mail_sequences))
+    workspace.rooms = Rooms(workspace, snapshot.rooms)
     workspace.on_refused = lambda failure: fail_workspace(workspace, failure)
     store.listen(session_id, bus.publish, workspace.on_refused)
     recovery.restore(workspace, snapshot, agent_tools)

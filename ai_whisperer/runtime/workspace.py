@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from ai_whisperer.runtime.agent_session import AgentSession
     from ai_whisperer.runtime.ai_loop import AILoop
     from ai_whisperer.runtime.post_office import PostOffice
+    from ai_whisperer.runtime.rooms import Rooms
 
 
 class Decision:
@@ -87,6 +88,7 @@ class Workspace:
     agents: dict[str, AgentSession]
     running: dict[str, AILoop]
     post: PostOffice
+    rooms: Rooms
 
     def __init__(
         self,
