@@ -5,8 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
+from msgspec.structs import replace
+
 from ai_whisperer.coordination import MessageRecord, RoomKind, RoomRecord
 from ai_whisperer.core.mentions import Mentions
+from ai_whisperer.core.tasks import inherited
 from ai_whisperer.core.text import check_text, shortened
 from ai_whisperer.errors import InvalidInputError, StateError, TooLargeError, UnknownMemberError
 from ai_whisperer.records import USER, Origin, RoomTurn, TaskKind, TaskRecord
@@ -173,9 +176,7 @@ def task_for_member(
 ) -> TaskRecord:
     """The task in which a member answers a message. What an answer causes belongs to the tree of its task."""
     turn = RoomTurn(room_id=message.room_id, number=message.number, seen=seen, hops=message.hops, addressed=addressed)
-    origin = Origin(room=turn)
-    if cause is not None:
-        origin = Origin(root_id=cause.root_id, deadline_at=cause.deadline_at, budget=cause.budget, room=turn)
+    origin = Origin() if cause is None else inherited(cause)
     return TaskRecord(
         session_id=message.session_id,
         id=task_id,
@@ -186,7 +187,8 @@ def task_for_member(
         arrival=arrival,
         cause=f"message:{message.id}",
         created_at=message.created_at,
-        origin=origin,
+        parent_id=None if cause is None else cause.id,
+        origin=replace(origin, room=turn),
     )
 
 

@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from ai_whisperer.core.mailbox import as_prompt
-from ai_whisperer.records import AgentRecord, MailRecord, TaskKind, TaskRecord, TaskState
+from ai_whisperer.records import AgentRecord, MailRecord, Origin, TaskKind, TaskRecord, TaskState
+
+
+def base_id(task: TaskRecord) -> str:
+    """The id of the task that this one continues in the end: its own, unless it is a continuation."""
+    return task.id.rpartition("~")[0] if task.continuation else task.id
 
 
 def continuation_id(task: TaskRecord) -> str:
     """The id of the task that continues this one, so that it can be found from it."""
-    return f"{chain_id(task)}~{task.continuation + 1}"
+    return f"{base_id(task)}~{task.continuation + 1}"
 
 
-def chain_id(task: TaskRecord) -> str:
-    """The id of the first task of those that continue each other."""
-    return task.id.partition("~")[0]
+def inherited(task: TaskRecord) -> Origin:
+    """Where that which the task causes comes from: it belongs to the same tree and keeps its terms."""
+    return Origin(root_id=task.root_id, deadline_at=task.deadline_at, budget=task.budget)
 
 
 def continuation_of(task: TaskRecord, *, now: float) -> TaskRecord:
-    """The task that goes on with this one: in its thread and in its place in the order."""
+    """The task that goes on with this one: in its thread, in its place in the order, on its terms."""
     return TaskRecord(
         session_id=task.session_id,
         id=continuation_id(task),
@@ -31,7 +38,7 @@ def continuation_of(task: TaskRecord, *, now: float) -> TaskRecord:
         parent_id=task.id,
         continuation=task.continuation + 1,
         created_at=now,
-        origin=task.origin,
+        origin=replace(task.origin or Origin(), root_id=task.root_id),
     )
 
 

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from ai_whisperer.coordination import MessageRecord, RoomKind, RoomRecord
 from ai_whisperer.core import rooms as rules
 from ai_whisperer.core.mentions import Mentions, mentions_in
-from ai_whisperer.core.tasks import chain_id
+from ai_whisperer.core.tasks import base_id
 from ai_whisperer.core.text import check_text, shortened
 from ai_whisperer.errors import QueueFullError, StateError, UnknownMemberError, UnknownRoomError
 from ai_whisperer.records import USER, AgentState, Failure, RoomTurn, TaskKind, TaskRecord, TaskState
@@ -134,7 +134,7 @@ class Rooms:
         message = self._message(
             decision, room, sender=task.agent_id, text=text, message_id=rules.answer_id(task), mentions=named
         )
-        message = replace(message, task_id=chain_id(task), hops=hops)
+        message = replace(message, task_id=base_id(task), hops=hops)
         if hops > room.hop_limit:
             message = self._add(decision, room, message, asked=(), cause=task)
             if named:
@@ -284,7 +284,7 @@ class Rooms:
 
 
 def _about(task: TaskRecord, turn: RoomTurn) -> dict[str, object]:
-    return {"roomId": turn.room_id, "number": turn.number, "agentId": task.agent_id, "taskId": chain_id(task)}
+    return {"roomId": turn.room_id, "number": turn.number, "agentId": task.agent_id, "taskId": base_id(task)}
 
 
 def _posted(message: MessageRecord) -> dict[str, object]:
