@@ -98,14 +98,20 @@ class RoomRecord(Record, frozen=True, kw_only=True):
 
 
 class MessageRecord(Record, frozen=True, kw_only=True):
-    """One message of a room. `task_id` is the task whose answer it is; `hops` counts the agents before it in a row."""
+    """One message of a room. `task_id` is the task whose answer it is; `hops` counts the agents before it in a row.
+
+    `mentions` are the members that it addresses by name; `asked` leads from those who were asked for an answer to the
+    tasks in which they give it.
+    """
 
     session_id: str
+    id: str
     room_id: str
     number: int
     sender: str
     text: str
     mentions: tuple[str, ...] = ()
+    asked: Mapping[str, str] = {}
     task_id: str | None = None
     hops: int = 0
     cause: str = ""

@@ -94,6 +94,18 @@ class UnknownScheduleError(NotFoundError):
     code = "unknown_schedule"
 
 
+class UnknownRoomError(NotFoundError):
+    """There is no room with that id in this session."""
+
+    code = "unknown_room"
+
+
+class UnknownMemberError(NotFoundError):
+    """The room has no such member; nothing was changed."""
+
+    code = "unknown_member"
+
+
 class ConflictError(WhispererError):
     """The call does not fit what is already there; nothing was changed."""
 

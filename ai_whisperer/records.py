@@ -216,10 +216,14 @@ class ReportTo(Record, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class RoomTurn(Record, frozen=True, kw_only=True, omit_defaults=True):
-    """The message of a room that a task answers. Who is `addressed` by name should not pass."""
+    """The message of a room that a task answers. Who is `addressed` by name should not pass.
+
+    `seen` is the message up to which the member had seen the room before: the task shows it those after it.
+    """
 
     room_id: str
     number: int
+    seen: int = 0
     hops: int = 0
     addressed: bool = False
 

@@ -21,6 +21,7 @@ def task_ended(workspace: Workspace, decision: Decision, task: TaskRecord) -> No
         workspace.switchboard.task_ended(decision, task)
     if task.origin is not None and task.origin.report_to is not None:
         report(workspace, decision, task, task.origin.report_to)
+    workspace.rooms.task_ended(decision, task)
     if task.state in (TaskState.FAILED, TaskState.DEAD):
         workspace.supervisor.task_failed(decision, task)
 

@@ -18,6 +18,7 @@ from ai_whisperer.runtime.deadlines import Deadlines
 from ai_whisperer.runtime.events import Events
 from ai_whisperer.runtime.locks import Locks
 from ai_whisperer.runtime.post_office import PostOffice
+from ai_whisperer.runtime.rooms import Rooms
 from ai_whisperer.runtime.schedules import Schedules
 from ai_whisperer.runtime.supervision import Supervisor
 from ai_whisperer.runtime.switchboard import Switchboard
@@ -66,6 +67,7 @@ def open_workspace(
     workspace.trees = Trees(workspace)
     workspace.supervisor = Supervisor(workspace)
     workspace.schedules = Schedules(workspace)
+    workspace.rooms = Rooms(workspace, snapshot.rooms)
     workspace.on_refused = lambda failure: fail_workspace(workspace, failure)
     store.listen(session_id, bus.publish, workspace.on_refused)
     recovery.restore(workspace, snapshot, agent_tools)

@@ -146,6 +146,8 @@ class SessionWork(SessionReader):
     async def retry_task(self, task: str | TaskRecord) -> TaskRecord:
         """Take a failed, cancelled or dead task up again at the step where it ended; no finished step is repeated."""
         known = self.get_task(task if isinstance(task, str) else task.id)
+        while known.state is TaskState.CONTINUED:
+            known = self.get_task(continuation_id(known))
         if known.state not in (TaskState.FAILED, TaskState.CANCELLED, TaskState.DEAD):
             raise StateError(f"Task {known.id} is {known.state}. Only a failed, cancelled or dead task can be retried.")
         agent = self._find_agent(known.agent_id)

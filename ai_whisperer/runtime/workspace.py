@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from ai_whisperer.runtime.events import Events
     from ai_whisperer.runtime.locks import Locks
     from ai_whisperer.runtime.post_office import PostOffice
+    from ai_whisperer.runtime.rooms import Rooms
     from ai_whisperer.runtime.schedules import Schedules
     from ai_whisperer.runtime.supervision import Supervisor
     from ai_whisperer.runtime.switchboard import Switchboard
@@ -105,6 +106,7 @@ class Workspace:
     trees: Trees
     supervisor: Supervisor
     schedules: Schedules
+    rooms: Rooms
 
     def __init__(
         self,

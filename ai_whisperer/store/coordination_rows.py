@@ -23,6 +23,7 @@ _encode = msgspec.json.Encoder().encode
 _any = msgspec.json.Decoder().decode
 _schedule = msgspec.json.Decoder(ScheduleDefinition).decode
 _names = msgspec.json.Decoder(tuple[str, ...]).decode
+_texts = msgspec.json.Decoder(dict[str, str]).decode
 _numbers = msgspec.json.Decoder(dict[str, int]).decode
 
 
@@ -155,11 +156,13 @@ def room_from(row: Row) -> RoomRecord:
 def message_row(message: MessageRecord) -> Row:
     return (
         message.session_id,
+        message.id,
         message.room_id,
         message.number,
         message.sender,
         message.text,
         _text(message.mentions),
+        _text(message.asked),
         message.task_id,
         message.hops,
         message.cause,
@@ -170,13 +173,15 @@ def message_row(message: MessageRecord) -> Row:
 def message_from(row: Row) -> MessageRecord:
     return MessageRecord(
         session_id=row[0],
-        room_id=row[1],
-        number=row[2],
-        sender=row[3],
-        text=row[4],
-        mentions=_names(row[5]),
-        task_id=row[6],
-        hops=row[7],
-        cause=row[8],
-        created_at=row[9],
+        id=row[1],
+        room_id=row[2],
+        number=row[3],
+        sender=row[4],
+        text=row[5],
+        mentions=_names(row[6]),
+        asked=_texts(row[7]),
+        task_id=row[8],
+        hops=row[9],
+        cause=row[10],
+        created_at=row[11],
     )

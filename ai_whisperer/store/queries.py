@@ -34,7 +34,7 @@ PUT_SCHEDULE: Final = "INSERT OR REPLACE INTO schedule VALUES (?,?,?,?,?,?,?,?,?
 DELETE_SCHEDULE: Final = "DELETE FROM schedule WHERE session_id=? AND id=?"
 
 PUT_ROOM: Final = "INSERT OR REPLACE INTO room VALUES (?,?,?,?,?,?,?,?,?)"
-INSERT_MESSAGE: Final = "INSERT INTO message VALUES (?,?,?,?,?,?,?,?,?,?)"
+INSERT_MESSAGE: Final = "INSERT INTO message VALUES (?,?,?,?,?,?,?,?,?,?,?,?)"
 
 INSERT_NOTIFICATION: Final = "INSERT INTO notification VALUES (?,?,?,?,?,?)"
 LAST_SEQ: Final = "SELECT coalesce(max(seq), 0) FROM notification WHERE session_id=?"
@@ -50,6 +50,7 @@ SCHEDULES: Final = "SELECT * FROM schedule WHERE session_id=? ORDER BY created_a
 ROOMS: Final = "SELECT * FROM room WHERE session_id=? ORDER BY created_at, id"
 EVENTS: Final = "SELECT * FROM event WHERE session_id=? ORDER BY created_at DESC, id DESC LIMIT ?"
 EVENT: Final = "SELECT * FROM event WHERE session_id=? AND id=?"
+MESSAGE: Final = "SELECT * FROM message WHERE session_id=? AND id=?"
 MESSAGES_AFTER: Final = """
 SELECT * FROM message WHERE session_id=? AND room_id=? AND number>? ORDER BY number LIMIT ?"""
 

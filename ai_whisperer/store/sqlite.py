@@ -179,6 +179,9 @@ class SqliteStore:
     def events(self, session_id: str, *, limit: int) -> list[EventRecord]:
         return self._all(queries.EVENTS, (session_id, limit), coordination_rows.event_from)
 
+    def message(self, session_id: str, message_id: str) -> MessageRecord | None:
+        return self._one(queries.MESSAGE, (session_id, message_id), coordination_rows.message_from)
+
     def messages(self, session_id: str, room_id: str, *, after: int, limit: int) -> list[MessageRecord]:
         return self._all(queries.MESSAGES_AFTER, (session_id, room_id, after, limit), coordination_rows.message_from)
 

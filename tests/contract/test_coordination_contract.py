@@ -67,7 +67,15 @@ ROOM = RoomRecord(
     created_at=1.0,
 )
 MESSAGE = MessageRecord(
-    session_id="s", room_id="r1", number=1, sender="user", text="Hi @bob", mentions=("bob",), hops=1, created_at=2.0
+    session_id="s",
+    id="m1",
+    room_id="r1",
+    number=1,
+    sender="user",
+    text="Hi @bob",
+    mentions=("bob",),
+    hops=1,
+    created_at=2.0,
 )
 
 
@@ -138,7 +146,7 @@ def test_messages_and_events_come_in_pages(run: Run) -> None:
     async def scenario(store: Store) -> None:
         unit = Unit()
         for number in range(1, 6):
-            unit.insert_message(replace(MESSAGE, number=number))
+            unit.insert_message(replace(MESSAGE, id=f"m{number}", number=number))
             unit.insert_event(replace(EVENT, id=f"e{number}", created_at=float(number)))
         await store.submit(unit)
         assert [each.number for each in store.messages("s", "r1", after=2, limit=2)] == [3, 4]

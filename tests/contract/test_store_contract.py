@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import pytest
 from msgspec.structs import replace
 
+from ai_whisperer.coordination import MessageRecord, RoomKind, RoomRecord
 from ai_whisperer.errors import StoreInUseError, StoreRefusedError
 from ai_whisperer.records import (
     Answer,
@@ -73,6 +74,67 @@ def test_what_was_written_is_read_back_the_same(run: Run) -> None:
         assert store.steps("s", "t1") == [step, called]
         assert store.task("s", "t1") == task()
         assert store.mail("s", "m1") == mail()
+
+    run(scenario)
+
+
+def test_rooms_and_their_messages_are_read_back_the_same(run: Run) -> None:
+    async def scenario(store: Store) -> None:
+        room = RoomRecord(
+            session_id="s",
+            id="r",
+            kind=RoomKind.GROUP,
+            title="Plans",
+            members=("alice", "bob"),
+            hop_limit=4,
+            last_number=3,
+            seen={"alice": 2},
+            created_at=1.5,
+        )
+        messages = [
+            MessageRecord(
+                session_id="s",
+                id=f"m{number}",
+                room_id="r",
+                number=number,
+                sender="alice",
+                text="é ☃\n@bob",
+                mentions=("bob",),
+                asked={"bob": "t2"},
+                task_id="t1",
+                hops=1,
+                cause="task:t1",
+                created_at=2.5,
+            )
+            for number in (1, 2, 3)
+        ]
+        unit = Unit()
+        unit.put_room(replace(room, last_number=0, seen={}))
+        unit.put_room(room)
+        for message in messages:
+            unit.insert_message(message)
+        await store.submit(unit)
+        assert store.load("s").rooms == (room,)
+        assert store.messages("s", "r", after=0, limit=9) == messages
+        assert store.messages("s", "r", after=1, limit=1) == messages[1:2]
+        assert store.messages("s", "other", after=0, limit=9) == store.messages("x", "r", after=0, limit=9) == []
+        assert store.message("s", "m2") == messages[1]
+        assert store.message("s", "m4") is None
+
+    run(scenario)
+
+
+def test_the_id_of_a_message_is_used_once_in_a_session(run: Run) -> None:
+    async def scenario(store: Store) -> None:
+        message = MessageRecord(session_id="s", id="m", room_id="r", number=1, sender="user", text="x")
+        unit = Unit()
+        unit.insert_message(message)
+        unit.insert_message(replace(message, session_id="other"))
+        await store.submit(unit)
+        again = Unit()
+        again.insert_message(replace(message, room_id="r2"))
+        with pytest.raises(StoreRefusedError):
+            await store.submit(again)
 
     run(scenario)
 

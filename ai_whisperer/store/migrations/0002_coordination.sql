@@ -76,14 +76,17 @@ CREATE TABLE room (
 
 CREATE TABLE message (
   session_id TEXT NOT NULL,
+  id TEXT NOT NULL,
   room_id TEXT NOT NULL,
   number INTEGER NOT NULL,
   sender TEXT NOT NULL,
   text TEXT NOT NULL,
   mentions TEXT NOT NULL,
+  asked TEXT NOT NULL,
   task_id TEXT,
   hops INTEGER NOT NULL,
   cause TEXT NOT NULL,
   created_at REAL NOT NULL,
   PRIMARY KEY (session_id, room_id, number)
 ) WITHOUT ROWID;
+CREATE UNIQUE INDEX message_by_id ON message (session_id, id);
