@@ -165,10 +165,13 @@ def test_a_forked_child_does_not_keep_the_database_when_its_parent_dies(tmp_path
         "import os, signal, sys\n"
         "from ai_whisperer.store.sqlite import SqliteStore\n"
         "store = SqliteStore.open(sys.argv[1])\n"
+        "reading, writing = os.pipe()\n"
         "child = os.fork()\n"
         "if child == 0:\n"
+        "    os.write(writing, b'.')\n"
         "    sys.stdin.read()\n"
         "    os._exit(0)\n"
+        "os.read(reading, 1)\n"
         "print(child, flush=True)\n"
         "os.kill(os.getpid(), signal.SIGKILL)\n"
     )
