@@ -130,7 +130,7 @@ class Rooms:
     def _post_answer(self, decision: Decision, room: RoomRecord, task: TaskRecord, *, text: str, hops: int) -> None:
         text = shortened(text, rules.MAX_MESSAGE_BYTES)
         named = rules.mentioned(room, self._mentions(room, text), sender=task.agent_id)
-        absent = {member: reason for member in named if (reason := self._why_absent(member))}
+        absent = {member: reason for member in named if (reason := self._why_absent(room, member))}
         message = self._message(
             decision, room, sender=task.agent_id, text=text, message_id=rules.answer_id(task), mentions=named
         )
@@ -259,9 +259,13 @@ class Rooms:
     def _is_stopped(self, agent_id: str) -> bool:
         return self._agent(agent_id).state is AgentState.STOPPED
 
-    def _why_absent(self, agent_id: str) -> str | None:
+    def _why_absent(self, room: RoomRecord, agent_id: str) -> str | None:
+        """Why a member that an agent mentions is not asked; a few agents that all mention all would never end."""
         if self._is_stopped(agent_id):
             return "stopped"
+        turns = sum(item.thread_id == rules.thread_of(room.id) for item in self._agent(agent_id).queue)
+        if turns >= rules.MAX_WAITING_TURNS:
+            return "busy"
         try:
             self._agent(agent_id).check_room()
         except QueueFullError as error:

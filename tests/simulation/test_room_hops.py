@@ -130,3 +130,18 @@ def test_an_answer_longer_than_a_message_may_be_is_cut_with_a_word_about_it() ->
         assert answer.endswith("[cut: 300,000 bytes in all, 262,144 shown]")
 
     play(scenario, lambda _: "x" * 300_000)
+
+
+def test_a_large_group_in_which_all_mention_all_comes_to_rest() -> None:
+    members = tuple(f"agent{number}" for number in range(8))
+
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        room = await group(manager, *members, hop_limit=3)
+        await manager.post_message(room, "Go on, @all!")
+        await silence(manager)
+        messages = manager.room_messages(room, limit=10_000)
+        assert {message.sender for message in messages} == {"user", *members}
+        assert len(messages) < 8 * 8 * 4, "without a bound there would be 8 * 7 * 7 * 7"
+        assert {note["reason"] for note in told(manager, "room.absent")} == {"busy"}
+
+    play(scenario, lambda _: "What do you think, @all?")
