@@ -130,6 +130,14 @@ class AgentDesk:
             self._agent.workspace.post.deliver(self._decision, mail, self._running.task.id)
         return waiting[:limit], len(waiting[limit:])
 
+    def earlier_mail(self, limit: int) -> Sequence[MailRecord]:
+        workspace = self._agent.workspace
+        unread = self._agent.queue_size + limit  # what waits, and what this task may have taken just now
+        mails = workspace.store.mailbox(workspace.session_id, self._agent.agent_id, limit=limit + unread)
+        shown = (MailState.READ, MailState.REPLIED)
+        earlier = [mail for mail in mails if mail.state in shown and mail.task_id != self._running.task.id]
+        return earlier[:limit][::-1]
+
     def agents(self) -> Sequence[Mapping[str, Any]]:
         return [
             {
