@@ -152,6 +152,7 @@ class AgentDesk:
     def agent_status(self, name: str) -> Mapping[str, Any]:
         workspace = self._agent.workspace
         status = status_of(workspace.agents[workspace.book.resolve(name)])
+        since, last_step_at = status.running_since, status.last_step_at or status.running_since
         return {
             "agent": status.agent_id,
             "state": status.state,
@@ -160,6 +161,8 @@ class AgentDesk:
             "sleeping_until": status.sleeping_until,
             "progress_percent": status.progress_percent,
             "progress_note": status.progress_note,
+            "running_seconds": None if since is None else round(self._decision.at - since, 1),
+            "seconds_since_last_step": None if last_step_at is None else round(self._decision.at - last_step_at, 1),
             "waiting_for": status.waiting_for,
             "reason": status.reason,
         }
