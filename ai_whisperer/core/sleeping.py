@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 from ai_whisperer.core.signals import check_event_name
 from ai_whisperer.errors import InvalidInputError
-from ai_whisperer.records import MailRecord, Priority, SleepPlan
+from ai_whisperer.records import MailRecord, Priority, SleepPlan, TaskKind, TaskRecord
 
 MAIL_RECEIVED = "mail_received"
 """The wake event that any mail is."""
@@ -65,6 +65,13 @@ def in_words(plan: SleepPlan) -> str:
     if plan.wake_events:
         parts.append(f"until one of the events {', '.join(plan.wake_events)}")
     return " or ".join(parts)
+
+
+def keeps_awake(work: TaskRecord | MailRecord, sleep: SleepPlan) -> bool:
+    """Whether waiting work lets an agent not fall asleep: what woke it or would have, had it come a moment later."""
+    if isinstance(work, MailRecord):
+        return wakes(work, sleep)
+    return work.kind in (TaskKind.WAKE, TaskKind.EVENT)
 
 
 def wakes(mail: MailRecord, sleep: SleepPlan) -> bool:

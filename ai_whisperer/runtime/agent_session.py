@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from ai_whisperer.core import lifecycle
 from ai_whisperer.core.lifecycle import Action
 from ai_whisperer.core.queueing import Work
-from ai_whisperer.core.sleeping import wakes
+from ai_whisperer.core.sleeping import keeps_awake, wakes
 from ai_whisperer.core.tasks import wake_up
 from ai_whisperer.errors import StateError
 from ai_whisperer.records import (
@@ -83,7 +83,11 @@ class AgentSession(AgentWork):
         decision.then(self.dispatch)
 
     def sleep(self, decision: Decision, plan: SleepPlan, reason: str) -> None:
-        """Sleep as planned, as soon as no loop runs any more."""
+        """Sleep as planned, as soon as no loop runs any more.
+
+        Wake-ups, events and mail that would wake the agent may wait in its queue already: then it stays awake for
+        them, or what came a moment before the sleep would be slept over.
+        """
         self._check_not_halting()
         self._transition(decision, Action.SLEEP, plan=plan, reason=reason)
         if plan.until is not None:
@@ -96,6 +100,10 @@ class AgentSession(AgentWork):
             )
             decision.unit.put_timer(timer)
             self.arm(timer)
+        waiting = next((item for item in self.queue if keeps_awake(item, plan)), None)
+        if waiting is not None:
+            self._transition(decision, Action.WAKE, reason=f"{waiting.id} is waiting")
+            decision.then(self.dispatch)
 
     def wake(self, decision: Decision, reason: str, *, cause: str | None = None, origin: Origin | None = None) -> None:
         """End the sleep and tell the agent why."""

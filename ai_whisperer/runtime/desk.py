@@ -130,6 +130,14 @@ class AgentDesk:
             self._agent.workspace.post.deliver(self._decision, mail, self._running.task.id)
         return waiting[:limit], len(waiting[limit:])
 
+    def earlier_mail(self, limit: int) -> Sequence[MailRecord]:
+        workspace = self._agent.workspace
+        unread = self._agent.queue_size + limit  # what waits, and what this task may have taken just now
+        mails = workspace.store.mailbox(workspace.session_id, self._agent.agent_id, limit=limit + unread)
+        shown = (MailState.READ, MailState.REPLIED)
+        earlier = [mail for mail in mails if mail.state in shown and mail.task_id != self._running.task.id]
+        return earlier[:limit][::-1]
+
     def agents(self) -> Sequence[Mapping[str, Any]]:
         return [
             {
@@ -144,6 +152,7 @@ class AgentDesk:
     def agent_status(self, name: str) -> Mapping[str, Any]:
         workspace = self._agent.workspace
         status = status_of(workspace.agents[workspace.book.resolve(name)])
+        since, last_step_at = status.running_since, status.last_step_at or status.running_since
         return {
             "agent": status.agent_id,
             "state": status.state,
@@ -152,6 +161,8 @@ class AgentDesk:
             "sleeping_until": status.sleeping_until,
             "progress_percent": status.progress_percent,
             "progress_note": status.progress_note,
+            "running_seconds": None if since is None else round(self._decision.at - since, 1),
+            "seconds_since_last_step": None if last_step_at is None else round(self._decision.at - last_step_at, 1),
             "waiting_for": status.waiting_for,
             "reason": status.reason,
         }

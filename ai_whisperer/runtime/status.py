@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from ai_whisperer.coordination import WaitKind
-from ai_whisperer.records import AgentState, MailRecord, Usage
+from ai_whisperer.records import AgentState, MailRecord, StepRecord, Usage
 
 if TYPE_CHECKING:
     from ai_whisperer.runtime.agent_session import AgentSession
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 class AgentStatus(msgspec.Struct, frozen=True, kw_only=True):
     """What an agent is doing. `current_task` is the kind of the task that has run longest.
 
+    It runs since `running_since`, and a step of it ended last at `last_step_at`: one that hangs shows itself there.
     `waiting_for` names the agents, and the locks as `lock:name`, that its loops wait for. While there are
     `missing_tools` the agent waits for them: hand them in with `give_tools`.
     """
@@ -39,6 +40,8 @@ class AgentStatus(msgspec.Struct, frozen=True, kw_only=True):
     wake_events: tuple[str, ...] = ()
     waiting_for: tuple[str, ...] = ()
     missing_tools: tuple[str, ...] = ()
+    running_since: float | None = None
+    last_step_at: float | None = None
 
 
 def status_of(agent: AgentSession) -> AgentStatus:
@@ -64,7 +67,13 @@ def status_of(agent: AgentSession) -> AgentStatus:
         wake_events=sleep.wake_events if sleep else (),
         waiting_for=tuple(_waited_for(agent)),
         missing_tools=agent.equipment.missing_tools,
+        running_since=loop.task.started_at if loop else None,
+        last_step_at=_last_step_at(loop.running.steps) if loop else None,
     )
+
+
+def _last_step_at(steps: Sequence[StepRecord]) -> float | None:
+    return next((step.finished_at for step in reversed(steps) if step.finished_at is not None), None)
 
 
 def _waited_for(agent: AgentSession) -> Iterator[str]:

@@ -65,12 +65,15 @@ class SessionWork(SessionReader):
                 return known
             task_id = continuation_id(known)
 
-    async def run_task(self, agent: AgentRef, prompt: str, *, thread_id: str | None = None) -> str:
+    async def run_task(
+        self, agent: AgentRef, prompt: str, *, thread_id: str | None = None, task_id: str | None = None
+    ) -> str:
         """Give a task, wait for it, return the final answer; raises `TaskEndedError` if there is none.
 
-        The answer of a task that was continued is the answers of all its parts.
+        The answer of a task that was continued is the answers of all its parts. The same call again with the same
+        `task_id`, also after a restart, waits for the same task.
         """
-        task = await self.send_task(agent, prompt, thread_id=thread_id)
+        task = await self.send_task(agent, prompt, thread_id=thread_id, task_id=task_id)
         ended = await self.wait_task(task)
         if ended.result is None:
             why = ended.error.message if ended.error else "no reason was recorded"

@@ -27,6 +27,10 @@ class Desk(Protocol):
         """The first unread mails, in order, and how many are left."""
         ...
 
+    def earlier_mail(self, limit: int) -> Sequence[MailRecord]:
+        """The latest mails that the agent was shown before, in any conversation, in the order of their arrival."""
+        ...
+
     def mail_to_answer(self) -> MailRecord | None:
         """The mail that the task is about, unless it was answered."""
         ...

@@ -32,6 +32,7 @@ class ReplyMail(Arguments, frozen=True, kw_only=True):
 
 class CheckMail(Arguments, frozen=True, kw_only=True):
     limit: Annotated[int, msgspec.Meta(ge=1, le=100)] = 10
+    include_read: bool = False
 
 
 def _send_mail(desk: Desk, given: SendMail) -> ToolResult:
@@ -63,6 +64,9 @@ def _check_mail(desk: Desk, given: CheckMail) -> ToolResult:
         parts += [heading, *map(as_text, mails)]
     else:
         parts.append("No new mail.")
+    earlier = desk.earlier_mail(given.limit) if given.include_read else ()
+    if earlier:
+        parts += [f"{len(earlier)} mail(s) that you have read before.", *map(as_text, earlier)]
     return ToolResult(content="\n\n---\n".join(parts), mails=tuple(mail.id for mail in mails))
 
 
@@ -73,7 +77,12 @@ MAIL_TOOLS = (
         SendMail,
         _send_mail,
     ),
-    CoordinationTool("check_mail", "Read your unread mail, the most urgent first.", CheckMail, _check_mail),
+    CoordinationTool(
+        "check_mail",
+        "Read your unread mail, the most urgent first; with include_read also the latest that you have read before.",
+        CheckMail,
+        _check_mail,
+    ),
     CoordinationTool("reply_mail", "Answer a mail that you received.", ReplyMail, _reply_mail),
     CoordinationTool(
         "send_mail_with_switch",

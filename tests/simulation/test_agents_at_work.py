@@ -261,3 +261,36 @@ def test_idle_agents_have_no_asyncio_task() -> None:
         assert len(asyncio.all_tasks()) == before
 
     play(scenario)
+
+
+def test_others_can_see_since_when_an_agent_works_and_when_it_last_got_further() -> None:
+    @tool
+    async def hang() -> str:
+        """Never come back."""
+        await asyncio.sleep(1e9)
+        return ""
+
+    def say(request: ModelRequest) -> Answer | str:
+        if request.agent_id == "worker":
+            return call("report_progress", percent=50) if round_of(request) == 0 else call("hang")
+        return call("agent_status", agent="worker") if round_of(request) == 0 else results_of(request)[0]
+
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        await manager.create_agent("worker")
+        await manager.create_agent("watcher")
+        assert '"running_seconds":null,"seconds_since_last_step":null' in await manager.run_task("watcher", "look")
+        await manager.send_task("worker", "go")  # two requests of a second each, then it hangs
+        await asyncio.sleep(60)
+        assert '"running_seconds":61.0,"seconds_since_last_step":59.0' in await manager.run_task("watcher", "look")
+        await manager.stop_agent("worker")
+
+    play(scenario, say, tools=[hang])
+
+
+def test_a_task_that_is_run_again_under_its_id_is_the_same_task() -> None:
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        await manager.create_agent("alice")
+        assert await manager.run_task("alice", "go", task_id="t") == await manager.run_task("alice", "go", task_id="t")
+        assert [task.id for task in manager.list_tasks("alice")] == ["t"]
+
+    play(scenario)

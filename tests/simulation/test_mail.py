@@ -177,6 +177,32 @@ def test_check_mail_shows_unread_mail_in_order_and_it_is_not_delivered_again() -
     play(scenario, say)
 
 
+def test_check_mail_can_show_what_was_read_in_other_conversations() -> None:
+    def say(request: ModelRequest) -> Answer | str:
+        if "look" not in prompt_of(request):
+            return "handled"
+        return call("check_mail", limit=2, include_read=True) if round_of(request) == 0 else results_of(request)[0]
+
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        await manager.create_agent("bob")
+        for number in range(3):
+            await manager.send_mail("bob", f"subject {number}", "x")
+        await until(lambda: manager.get_agent_status("bob").state is AgentState.IDLE)
+        await manager.send_mail("bob", "look", "at the earlier ones")
+        await until(lambda: len(manager.list_tasks("bob")) == 4)
+        await until(lambda: manager.get_agent_status("bob").state is AgentState.IDLE)
+        told = manager.list_tasks("bob")[0].result
+        assert told is not None
+        given, new, earlier = told.final.partition("No new mail.")
+        assert (new, given.count("Subject: look")) == ("No new mail.", 1)
+        assert "2 mail(s) that you have read before." in earlier
+        assert "subject 0" not in earlier
+        assert earlier.index("subject 1") < earlier.index("subject 2")
+        assert "look" not in earlier
+
+    play(scenario, say)
+
+
 def test_an_agent_cannot_answer_the_mail_of_another() -> None:
     def say(request: ModelRequest) -> Answer | str:
         if round_of(request) == 0:

@@ -8,7 +8,9 @@ import pytest
 
 from ai_whisperer import AgentState, AsyncAgentSessionManager
 from ai_whisperer.errors import InvalidInputError, StateError
-from tests.simulation.stage import play, play_over_crash, until
+from ai_whisperer.models.base import ModelRequest
+from ai_whisperer.records import Answer
+from tests.simulation.stage import call, play, play_over_crash, prompt_of, round_of, until
 
 
 def test_a_sleeper_wakes_when_its_time_has_come_and_is_told_so() -> None:
@@ -130,3 +132,21 @@ def test_a_sleep_that_makes_no_sense_is_refused_and_nothing_changes(arguments: d
         assert len(manager.notifications()) == before
 
     play(scenario)
+
+
+def test_an_agent_does_not_sleep_over_what_would_have_woken_it() -> None:
+    def say(request: ModelRequest) -> Answer | str:
+        return call("sleep", wake_events=["alert"]) if round_of(request) == 0 else prompt_of(request)
+
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        await manager.create_agent("alice", {"subscribes": ["alert"]})
+        await manager.send_task("alice", "look around")
+        await asyncio.sleep(0.5)
+        await manager.broadcast_event("alert", {"number": 1})
+        await manager.send_mail("alice", "Now", "Please.", priority="urgent")
+        await manager.send_mail("alice", "Later", "If you have time.")
+        await until(lambda: manager.get_agent_status("alice").state is AgentState.SLEEPING)
+        assert [task.kind for task in manager.list_tasks("alice")] == ["mailbox_message", "event", "user_prompt"]
+        assert manager.get_agent_status("alice").unread_mail == 1
+
+    play(scenario, say)

@@ -10,20 +10,12 @@ from importlib import resources
 from pathlib import Path
 
 from ai_whisperer import AsyncAgentSessionManager, tool
+from ai_whisperer.cli.telling import line_of
 from ai_whisperer.definition import AgentDefinition
 from ai_whisperer.errors import WhispererError
-from ai_whisperer.records import USER, Notification
 
 READY = "ready"
 DONE = "done"
-
-_TOLD = {
-    "async.task.started": "starts a task ({kind})",
-    "async.task.progress": "reports {percent} %: {note}",
-    "async.task.completed": "finishes its task",
-    "async.task.error": "fails: {error}",
-    "step.retried": "retries: {error}",
-}
 
 
 @tool(idempotent=True)
@@ -52,7 +44,9 @@ async def run(data: Path, model: str | None) -> None:
         await manager.send_task("writer", "Prepare a report template for sentiment analysis", task_id="demo-template")
         if not _is_finished(manager):
             async for note in subscription:
-                _tell(note)
+                line = line_of(note)
+                if line is not None:
+                    print(line, flush=True)
                 if note.seq == manager.last_seq and _is_finished(manager):
                     break
     print(DONE, flush=True)
@@ -83,21 +77,6 @@ def _team(model: str) -> dict[str, AgentDefinition]:
 
 def _is_finished(manager: AsyncAgentSessionManager) -> bool:
     return all(status.state == "idle" and not status.queue_size for status in manager.list_agents())
-
-
-def _tell(note: Notification) -> None:
-    params = note.params
-    if "error" in params:
-        params = {**params, "error": params["error"]["message"]}
-    if note.name == "mail.sent" and params["sender"] != USER:
-        who, what = params["sender"], f"mails {params['recipient']}: {params['subject']}"
-    elif note.name == "step.finished" and "tool" in params:
-        who, what = params["agentId"], f"used {params['tool']}"
-    elif note.name in _TOLD:
-        who, what = params["agentId"], _TOLD[note.name].format_map(params)
-    else:
-        return
-    print(f"{note.seq:4}  {who:<9} {what}", flush=True)
 
 
 def _file(name: str) -> Path:

@@ -1,0 +1,50 @@
+"""Task decomposition: a planner delegates three parts, three coders write them at once, an integrator joins them."""
+
+from __future__ import annotations
+
+import ast
+
+from ai_whisperer import AsyncAgentSessionManager, tool
+from stage import at_rest, create_agent, news, play
+
+
+@tool(idempotent=True)
+async def combine_and_test(parts: list[str]) -> str:
+    """Put parts of a Python module together, test that they make one, and return the verdict with the module."""
+    module = "\n\n\n".join(part.strip() for part in parts)
+    try:
+        names = [node.name for node in ast.parse(module).body if isinstance(node, ast.FunctionDef)]
+    except SyntaxError as error:
+        return f"FAILED in line {error.lineno}: {error.msg}.\n\n{module}"
+    if len(names) != len(set(names)):
+        return f"FAILED: two functions have one name ({', '.join(names)}).\n\n{module}"
+    return f"Passed: one module with {', '.join(names)}.\n\n{module}"
+
+
+async def run(manager: AsyncAgentSessionManager) -> str:
+    # Planner decomposes work
+    planner = await create_agent(manager, "planner")
+    for coder in ("coder1", "coder2", "coder3"):
+        await create_agent(manager, coder, template="coder")
+    await create_agent(manager, "integrator")
+    await manager.send_task(
+        planner,
+        "Create plan for new feature implementation: statistics about the words of a text, as the three Python "
+        "functions count_words, longest_word and most_common_word.",
+        task_id="plan",
+    )
+
+    # Planner creates tasks and delegates:
+    # - Task A → Coder1
+    # - Task B → Coder2
+    # - Task C → Coder3
+
+    # Coders work in parallel
+    # Each sends results to integrator when done
+    # Integrator combines and tests
+    await at_rest(manager)
+    return news(manager)
+
+
+if __name__ == "__main__":
+    play(run, rules="decomposition.yaml", tools=[combine_and_test])

@@ -1,0 +1,18 @@
+"""Switching: Alice asks Patricia and waits; Patricia looks at the mail, replies, and Alice goes on with the answer."""
+
+from __future__ import annotations
+
+from ai_whisperer import AsyncAgentSessionManager
+from stage import at_rest, create_agent, play
+
+
+async def run(manager: AsyncAgentSessionManager) -> str:
+    alice = await create_agent(manager, "alice")
+    await create_agent(manager, "patricia")
+    answer = await manager.run_task(alice, "Send mail to Patricia asking about RFC review", task_id="ask-patricia")
+    await at_rest(manager)
+    return answer
+
+
+if __name__ == "__main__":
+    play(run, rules="switch.yaml")
