@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TypeVar
+from typing import Any, TypeVar
 
+import msgspec
+
+from ai_whisperer.coordination import EventRecord
 from ai_whisperer.core.budgets import check_budget, deadline_after
 from ai_whisperer.core.text import check_text
 from ai_whisperer.errors import DuplicateIdError, InvalidInputError
@@ -13,11 +16,11 @@ from ai_whisperer.runtime.workspace import Workspace
 
 _MAX_ID_CHARACTERS = 200
 
-_Accepted = TypeVar("_Accepted", TaskRecord, MailRecord)
+_Accepted = TypeVar("_Accepted", TaskRecord, MailRecord, EventRecord)
 
 
 class Intake:
-    """Takes tasks and mail from people and programs.
+    """Takes tasks, mail and events from people and programs.
 
     A caller that gives an id may call again with the same content when it does not know whether it was heard: the
     work is accepted once. What is on its way to the disk under a given id is kept in mind until it is there.
@@ -27,6 +30,7 @@ class Intake:
         self._workspace = workspace
         self._tasks: dict[str, TaskRecord] = {}
         self._mails: dict[str, MailRecord] = {}
+        self._events: dict[str, EventRecord] = {}
 
     async def task(
         self,
@@ -117,6 +121,22 @@ class Intake:
         await decision.commit()
         return mail
 
+    async def event(self, name: str, data: Any, *, event_id: str | None) -> EventRecord:
+        self._workspace.check_event_loop()
+        if event_id is not None:
+            known = self._events.get(checked_id(event_id)) or self._workspace.store.event(
+                self._workspace.session_id, event_id
+            )
+            if known is not None:
+                return await self._again(known, (known.name, _as_kept(known.data)), (name, _as_kept(data)))
+        decision = self._workspace.decide(f"user:{USER}")
+        event = self._workspace.events.broadcast(decision, name=name, data=data, sender=USER, event_id=event_id)
+        if event_id is not None:
+            self._events[event_id] = event
+            decision.when_durable(lambda: self._events.pop(event_id, None))
+        await decision.commit()
+        return event
+
     async def _again(self, known: _Accepted, before: tuple[str, ...], now: tuple[str, ...]) -> _Accepted:
         """Answer as the first time, once that is durable; raise if the id stood for something else."""
         if before != now:
@@ -125,6 +145,14 @@ class Intake:
             )
         await self._workspace.store.flushed()
         return known
+
+
+def _as_kept(data: Any) -> str:
+    """The data as it is kept, to compare; whatever it is, it can be compared."""
+    try:
+        return msgspec.json.encode(data).decode()
+    except (TypeError, ValueError, RecursionError):
+        return repr(data)
 
 
 def checked_id(given: str) -> str:

@@ -11,7 +11,6 @@ from typing import Any
 from msgspec.structs import replace
 
 from ai_whisperer.clock import Clock, IdSource, SystemClock, TimedIds
-from ai_whisperer.coordination import EventRecord
 from ai_whisperer.core.addresses import check_agent_id
 from ai_whisperer.core.definitions import definition_from
 from ai_whisperer.core.sleeping import Time, sleep_plan
@@ -24,7 +23,7 @@ from ai_whisperer.errors import (
 )
 from ai_whisperer.models.base import ModelFactory
 from ai_whisperer.models.catalog import resolve
-from ai_whisperer.records import USER, AgentRecord, AgentState
+from ai_whisperer.records import AgentRecord, AgentState
 from ai_whisperer.runtime.agent_session import AgentSession
 from ai_whisperer.runtime.ai_loop import loop_that_calls
 from ai_whisperer.runtime.casting import Config, definition_for
@@ -305,13 +304,6 @@ class AsyncAgentSessionManager(SessionRooms, SessionSchedules):
         session.wake(decision, reason)
         await decision.commit()
         return status_of(session)
-
-    async def broadcast_event(self, event: str, data: Any = None) -> EventRecord:
-        """Broadcast an event: it wakes the agents that sleep until it and becomes a task for those that subscribe."""
-        decision = self._workspace.decide(BY_USER)
-        record = self._workspace.events.broadcast(decision, name=event, data=data, sender=USER)
-        await decision.commit()
-        return record
 
     @property
     def _workspace(self) -> Workspace:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 from abc import abstractmethod
 from collections.abc import Mapping
+from typing import Any
 
+from ai_whisperer.coordination import EventRecord
 from ai_whisperer.core.tasks import branch_of, continuation_id
 from ai_whisperer.core.text import check_reason
 from ai_whisperer.errors import InvalidInputError, StateError, TaskEndedError
@@ -186,6 +188,13 @@ class SessionWork(SessionReader):
             thread_id=thread_id,
             mail_id=mail_id,
         )
+
+    async def broadcast_event(self, event: str, data: Any = None, *, event_id: str | None = None) -> EventRecord:
+        """Broadcast an event: it wakes the agents that sleep until it and becomes a task for those that subscribe.
+
+        Under the same id it happens once, however often it is called.
+        """
+        return await self._intake.event(event, data, event_id=event_id)
 
     async def reply_mail(self, mail_id: str, body: str, *, priority: Priority | str = Priority.NORMAL) -> MailRecord:
         """Answer a mail in the user's inbox."""

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from ai_whisperer import AgentState, AsyncAgentSessionManager, WhispererError
-from ai_whisperer.errors import InvalidInputError, TooLargeError
+from ai_whisperer.errors import DuplicateIdError, InvalidInputError, TooLargeError
 from ai_whisperer.models.base import ModelRequest
 from ai_whisperer.records import Answer
 from tests.simulation.stage import call, play, play_over_crash, prompt_of, results_of, round_of, until
@@ -157,6 +157,23 @@ def test_a_broadcast_happens_wholly_or_not_at_all(crash_after: float) -> None:
         assert heard == [len(manager.list_events())] * 5
 
     play_over_crash(before, after, crash_after_seconds=crash_after)
+
+
+def test_an_event_that_is_broadcast_twice_under_one_id_happens_once() -> None:
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        await manager.create_agent("a", {"subscribes": ["e"]})
+        first, second = await asyncio.gather(
+            manager.broadcast_event("e", {"n": 1}, event_id="one"),
+            manager.broadcast_event("e", {"n": 1}, event_id="one"),
+        )
+        third = await manager.broadcast_event("e", {"n": 1}, event_id="one")
+        assert first == second == third
+        assert len(manager.list_tasks("a")) == len(manager.list_events()) == 1
+        for name, data in (("e", {"n": 2}), ("other", {"n": 1})):
+            with pytest.raises(DuplicateIdError):
+                await manager.broadcast_event(name, data, event_id="one")
+
+    play(scenario)
 
 
 def say_sleep(**arguments: Any) -> Callable[[ModelRequest], Answer | str]:
