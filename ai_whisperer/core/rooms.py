@@ -19,7 +19,7 @@ MAX_MEMBERS = 100
 MAX_HOP_LIMIT = 100
 MAX_TITLE_CHARACTERS = 200
 MAX_MESSAGES_SHOWN = 200
-MAX_WAITING_TURNS = 2
+MAX_WAITING_TURNS = 5
 """So many turns of one member may wait in a room before agents that mention it are not passed on any more."""
 
 _INDENT = "\n    "
