@@ -12,7 +12,7 @@ import pytest
 from ai_whisperer import AsyncAgentSessionManager, TaskState, tool
 from ai_whisperer.models.base import ModelRequest
 from ai_whisperer.records import Answer, TaskRecord
-from tests.simulation.stage import call, calls, play, prompt_of, results_of, round_of
+from tests.simulation.stage import call, calls, play, play_over_crash, prompt_of, results_of, round_of
 
 SWITCH, LOCK = "switch", "lock"
 
@@ -80,13 +80,15 @@ def assert_nothing_is_left(manager: AsyncAgentSessionManager) -> None:
 
 
 async def all_tasks(manager: AsyncAgentSessionManager, *, step_seconds: float = 1.0) -> list[TaskRecord]:
-    """All tasks there are, when all have ended."""
-    while True:
-        tasks = [task for status in manager.list_agents() for task in manager.list_tasks(status.agent_id)]
-        if all(task.state.ended for task in tasks) and not any(s.queue_size for s in manager.list_agents()):
-            await manager.flushed()
-            return tasks
-        await asyncio.sleep(step_seconds)
+    """All tasks there are, when all have ended; raises `TimeoutError` if they do not."""
+    async with asyncio.timeout(5000):
+        while True:
+            agents = manager.list_agents()
+            tasks = [task for status in agents for task in manager.list_tasks(status.agent_id)]
+            if all(task.state.ended for task in tasks) and not any(status.queue_size for status in agents):
+                await manager.flushed()
+                return tasks
+            await asyncio.sleep(step_seconds)
 
 
 @pytest.mark.parametrize("size", range(2, 7))
@@ -118,6 +120,29 @@ def test_the_wait_that_closes_a_circle_is_refused_at_once_and_all_others_end(siz
             assert_nothing_is_left(manager)
 
         play(scenario, play_rounds(circle_of(kinds)), tools=[nap_until], seed=size)
+
+
+@pytest.mark.parametrize("kinds", list(itertools.product((SWITCH, LOCK), repeat=3)))
+def test_a_circle_is_refused_also_if_its_other_waits_began_before_the_process_died(kinds: tuple[str, ...]) -> None:
+    async def before(manager: AsyncAgentSessionManager) -> None:
+        for place, name in enumerate("abc"):
+            await manager.create_agent(name)
+            if is_begun_by_the_user(kinds, place):
+                await manager.send_task(name, "go")
+        await asyncio.sleep(1000)
+
+    async def after(manager: AsyncAgentSessionManager) -> None:
+        waiting = [bool(manager.get_agent_status(name).waiting_for) for name in "abc"]
+        assert waiting == [True, True, False]
+        tasks = await all_tasks(manager)
+        assert asyncio.get_running_loop().time() < 10
+        last = next(task for task in tasks if task.agent_id == "c")
+        assert last.result is not None
+        assert "(c → a → b → c)" in last.result.final
+        assert_nothing_is_left(manager)
+
+    say = play_rounds(circle_of(kinds))
+    play_over_crash(before, after, say, crash_after_seconds=25, tools=[nap_until])
 
 
 def test_two_that_want_two_locks_in_opposite_order_do_not_hang_when_both_are_handed_over() -> None:
