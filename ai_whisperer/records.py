@@ -19,7 +19,7 @@ USER = "user"
 
 
 SWITCH_SUFFIX = "~switch"
-"""Ends the name of a thread in which an agent answers another that waits."""
+"""Ends the name of a thread in which an agent answers others that wait."""
 
 
 class AgentState(StrEnum):
@@ -229,7 +229,10 @@ class RoomTurn(Record, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Origin(Record, frozen=True, kw_only=True, omit_defaults=True):
-    """Where a task or a mail comes from: the task at the root of its tree, and the terms that the tree inherits."""
+    """Where a task or a mail comes from: the task at the root of its tree, and the terms that the tree inherits.
+
+    `answers` is the awaited mail that a task, or the one that it continues, is to answer.
+    """
 
     root_id: str | None = None
     deadline_at: float | None = None
@@ -237,6 +240,7 @@ class Origin(Record, frozen=True, kw_only=True, omit_defaults=True):
     report_to: ReportTo | None = None
     room: RoomTurn | None = None
     schedule_id: str | None = None
+    answers: str | None = None
 
 
 class AgentRecord(Record, frozen=True, kw_only=True):
@@ -293,7 +297,7 @@ class TaskRecord(Record, frozen=True, kw_only=True):
     @property
     def answers_a_switch(self) -> bool:
         """Whether somebody waits for this task, or did when it began: it runs beside the agent's other loops."""
-        return self.thread_id.endswith(SWITCH_SUFFIX)
+        return self.origin is not None and self.origin.answers is not None
 
     @property
     def deadline_at(self) -> float | None:

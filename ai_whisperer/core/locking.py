@@ -19,10 +19,9 @@ def check_lock(name: str, ttl_seconds: float) -> None:
         raise InvalidInputError(f"ttl_seconds must be more than 0 and at most 7 days, not {ttl_seconds}.")
 
 
-def in_words(lock: LockRecord) -> str:
-    """What its holder is told about a lock."""
-    seconds = (lock.expires_at or 0.0) - (lock.acquired_at or 0.0)
+def in_words(lock: LockRecord, ttl_seconds: float) -> str:
+    """What its holder is told about a lock that it has from now on for so long."""
     return (
-        f"You hold lock '{lock.name}' with token {lock.token} for {seconds:g} seconds. Release it as soon as you are "
-        "done; it is released when your task ends."
+        f"You hold lock '{lock.name}' with token {lock.token} for {ttl_seconds:g} seconds. Release it as soon as you "
+        "are done; it is released when your task ends."
     )

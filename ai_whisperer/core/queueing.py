@@ -21,7 +21,7 @@ class WorkQueue:
     """An agent's waiting work. Taking an item makes its thread busy until the thread is released.
 
     Work of a busy thread is passed by work of others, except by mail of the same sender and priority as a mail that
-    waits there: one sender's mails never overtake.
+    waits there: one sender's mails never overtake. A mail whose sender waits does not wait for its thread.
     """
 
     __slots__ = ("_busy", "_heap", "_held", "_items", "_parked")
@@ -41,11 +41,11 @@ class WorkQueue:
         return iter(self._items.values())
 
     def push(self, item: Work) -> None:
-        name = _name(item)
-        if name in self._items:
-            raise ValueError(f"{item.id} is already in the queue")
-        self._items[name] = item
-        heapq.heappush(self._heap, (item.priority.rank, item.arrival, name))
+        self._put(item, item.priority.rank)
+
+    def push_first(self, item: Work) -> None:
+        """Put an item before all others, urgent ones too."""
+        self._put(item, -1)
 
     def has_task(self, task_id: str) -> bool:
         return (_TASK, task_id) in self._items
@@ -88,6 +88,13 @@ class WorkQueue:
         if self._held:
             self._held = {sender: thread for sender, thread in self._held.items() if thread != thread_id}
 
+    def _put(self, item: Work, rank: int) -> None:
+        name = _name(item)
+        if name in self._items:
+            raise ValueError(f"{item.id} is already in the queue")
+        self._items[name] = item
+        heapq.heappush(self._heap, (rank, item.arrival, name))
+
     def _first(self) -> Work | None:
         """Bring the first item that is free to the top of the heap, parking those that are not."""
         while self._heap:
@@ -103,6 +110,8 @@ class WorkQueue:
 
     def _thread_in_the_way(self, item: Work) -> str | None:
         thread_id = _thread(item)
+        if isinstance(item, MailRecord) and item.awaited:
+            return None
         if self._busy and thread_id in self._busy:
             return thread_id
         if self._held and isinstance(item, MailRecord):

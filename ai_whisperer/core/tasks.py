@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from typing import Any
 
 import msgspec
@@ -11,7 +11,16 @@ from msgspec.structs import replace
 
 from ai_whisperer.coordination import EventRecord, ScheduleRecord
 from ai_whisperer.core.mailbox import as_prompt
-from ai_whisperer.records import AgentRecord, MailRecord, Origin, Priority, TaskKind, TaskRecord, TaskState
+from ai_whisperer.records import (
+    SWITCH_SUFFIX,
+    AgentRecord,
+    MailRecord,
+    Origin,
+    Priority,
+    TaskKind,
+    TaskRecord,
+    TaskState,
+)
 
 _MAX_EVENT_DATA_CHARACTERS = 100_000
 
@@ -67,13 +76,21 @@ def continuation_of(task: TaskRecord, *, now: float) -> TaskRecord:
     )
 
 
-def task_for_mail(mail: MailRecord, *, task_id: str, now: float) -> TaskRecord:
-    """The task that a mail becomes when its turn comes; it runs from the start."""
+def task_for_mail(mail: MailRecord, *, task_id: str, now: float, busy_threads: Container[str] = ()) -> TaskRecord:
+    """The task that a mail becomes when its turn comes; it runs from the start.
+
+    An awaited mail does not wait for its thread: if that is busy, it opens one of its own.
+    """
+    thread_id, origin = mail.work_thread_id, mail.origin
+    if mail.awaited:
+        origin = replace(origin or Origin(), answers=mail.id)
+        if thread_id in busy_threads:
+            thread_id = f"{mail.id}{SWITCH_SUFFIX}"
     return TaskRecord(
         session_id=mail.session_id,
         id=task_id,
         agent_id=mail.recipient,
-        thread_id=mail.work_thread_id,
+        thread_id=thread_id,
         kind=TaskKind.MAIL,
         prompt=as_prompt(mail),
         arrival=mail.arrival,
@@ -85,7 +102,7 @@ def task_for_mail(mail: MailRecord, *, task_id: str, now: float) -> TaskRecord:
         attempts=1,
         created_at=now,
         started_at=now,
-        origin=mail.origin,
+        origin=origin,
     )
 
 

@@ -43,6 +43,16 @@ def shortened(text: str, max_bytes: int) -> str:
     return f"{encoded[:max_bytes].decode(errors='ignore')}\n[cut: {len(encoded):,} bytes in all, {max_bytes:,} shown]"
 
 
+def fitted(text: str, max_bytes: int) -> str:
+    """The text or, if it is too long, as much of it as fits into the limit together with a word about the cut."""
+    encoded = text.encode()
+    if len(encoded) <= max_bytes:
+        return text
+    note = f"\n[cut: {len(encoded):,} bytes in all]"
+    room = max_bytes - len(note)
+    return encoded[: max_bytes if room < 0 else room].decode(errors="ignore") + ("" if room < 0 else note)
+
+
 def check_reason(reason: str) -> None:
     """Raise unless the text can be kept as a reason."""
     check_text("reason", reason, max_bytes=_MAX_REASON_BYTES)

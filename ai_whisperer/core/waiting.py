@@ -1,7 +1,12 @@
 """Who waits for whom: the graph of waits, and the circles that would never end.
 
 A task waits for the reply to a mail, and so for the task that answers it; or for a lock, and so for the task that holds
-it. A wait is refused if whoever it is for already waits, over any number of others, for the task that wants to wait.
+it and for those that asked for it before. A wait is refused if whoever it is for already waits, over any number of
+others, for the task that wants to wait.
+
+That is the only moment at which a circle can close. A lock that changes hands goes to the first that waits for it, and
+those behind have waited for that one from the beginning; a task that begins to answer, or goes on with another, waits
+for nobody yet.
 """
 
 from __future__ import annotations
@@ -13,25 +18,35 @@ from ai_whisperer.coordination import WaitKind, WaitRecord
 
 
 class WaitGraph:
-    """The waits of one session."""
+    """The waits of one session. They are added in the order in which they began."""
 
     def __init__(self) -> None:
         self._by_target: dict[tuple[WaitKind, str], dict[str, WaitRecord]] = {}
+        self._by_task: dict[str, dict[str, WaitRecord]] = {}
         self._answers: dict[str, str] = {}
         self._holds: dict[str, set[str]] = {}
 
     def add(self, wait: WaitRecord) -> None:
         self._by_target.setdefault((wait.kind, wait.target), {})[wait.id] = wait
+        self._by_task.setdefault(wait.task_id, {})[wait.id] = wait
 
     def remove(self, wait: WaitRecord) -> None:
-        waits = self._by_target.get((wait.kind, wait.target), {})
-        waits.pop(wait.id, None)
-        if not waits:
-            self._by_target.pop((wait.kind, wait.target), None)
+        by_target = self._by_target[wait.kind, wait.target]
+        del by_target[wait.id]
+        if not by_target:
+            del self._by_target[wait.kind, wait.target]
+        by_task = self._by_task[wait.task_id]
+        del by_task[wait.id]
+        if not by_task:
+            del self._by_task[wait.task_id]
 
     def waits_for(self, kind: WaitKind, target: str) -> list[WaitRecord]:
         """The waits for a mail or a lock, in the order in which they began."""
-        return sorted(self._by_target.get((kind, target), {}).values(), key=lambda wait: wait.arrival)
+        return list(self._by_target.get((kind, target), {}).values())
+
+    def waits_of(self, task_id: str) -> list[WaitRecord]:
+        """The waits of a task, in the order in which they began."""
+        return list(self._by_task.get(task_id, {}).values())
 
     def answers(self, task_id: str, mail_id: str) -> None:
         """The task answers the mail: whoever waits for the reply waits for it."""
@@ -56,12 +71,12 @@ class WaitGraph:
         return sorted(self._holds.get(task_id, ()))
 
     def depth(self, task_id: str) -> int:
-        """How many waits in a row end in this task."""
-        return max((len(path) for path in self._paths_to(task_id)), default=0)
+        """How many questions in a row end in this task: it answers one who was asked by one who was asked by …"""
+        return sum(1 for _ in self._questions_above(task_id))
 
     def earliest_deadline(self, task_id: str) -> float | None:
-        """The first deadline of those who wait for this task, directly or over others."""
-        return min((path[0].deadline_at for path in self._paths_to(task_id)), default=None)
+        """When the first of those whose questions end in this task loses patience; None if it answers none."""
+        return min((wait.deadline_at for wait in self._questions_above(task_id)), default=None)
 
     def circle_of_switch(self, agent_id: str, task_id: str, recipient: str) -> list[str] | None:
         """The circle that closes if this task of this agent waits for that recipient; None if there is none.
@@ -71,41 +86,60 @@ class WaitGraph:
         """
         for path in self._paths_to(task_id):
             if path[0].agent_id == recipient:
-                return [agent_id, recipient, *_agents_after(path, agent_id)]
+                return _circle(agent_id, path)
         return None
 
-    def circle_of_lock(self, agent_id: str, task_id: str, holder: tuple[str, str]) -> list[str] | None:
-        """The circle that closes if this task waits for a lock that the task `holder` (agent, task) holds."""
-        holder_agent, holder_task = holder
-        if holder_task == task_id:
-            return [agent_id, agent_id]
+    def circle_of_lock(self, agent_id: str, task_id: str, lock: str) -> list[str] | None:
+        """The circle that closes if this task of this agent waits for that lock; None if there is none."""
         for path in self._paths_to(task_id):
-            if path[0].task_id == holder_task:
-                return [agent_id, holder_agent, *_agents_after(path, agent_id)]
+            if self._comes_first(path[0].task_id, lock):
+                return _circle(agent_id, path)
         return None
+
+    def _comes_first(self, task_id: str, lock: str) -> bool:
+        """Whether the task holds the lock or waits for it, so that whoever asks for it now comes after."""
+        if lock in self._holds.get(task_id, ()):
+            return True
+        waits = self._by_task.get(task_id, {}).values()
+        return any(wait.kind is WaitKind.LOCK and wait.target == lock for wait in waits)
+
+    def _questions_above(self, task_id: str) -> Iterator[WaitRecord]:
+        """The wait for the answer of this task, the wait for the answer of the task that waits so, and so on up."""
+        while True:
+            mail_id = self._answers.get(task_id)
+            waits = {} if mail_id is None else self._by_target.get((WaitKind.REPLY, mail_id), {})
+            wait = next(iter(waits.values()), None)
+            if wait is None:
+                return
+            yield wait
+            task_id = wait.task_id
 
     def _paths_to(self, task_id: str) -> Iterator[list[WaitRecord]]:
-        """Every task that waits for this one, as the waits that lead from it to this one, the shortest first."""
+        """Every other task that waits for this one, as the waits that lead from it to this one, the shortest first."""
         seen = {task_id}
-        paths: deque[list[WaitRecord]] = deque([wait] for wait in self._waiting_for(task_id))
-        while paths:
-            path = paths.popleft()
-            waiter = path[0].task_id
-            if waiter in seen:
-                continue
-            seen.add(waiter)
-            yield path
-            paths.extend([wait, *path] for wait in self._waiting_for(waiter))
+        reached: deque[tuple[str, list[WaitRecord]]] = deque([(task_id, [])])
+        while reached:
+            waited_for, path = reached.popleft()
+            for wait in self._waiting_for(waited_for):
+                if wait.task_id not in seen:
+                    seen.add(wait.task_id)
+                    longer = [wait, *path]
+                    yield longer
+                    reached.append((wait.task_id, longer))
 
     def _waiting_for(self, task_id: str) -> Iterator[WaitRecord]:
-        """The waits that end when this task does what it is asked for."""
+        """The waits that cannot end before this task has gone on."""
         mail_id = self._answers.get(task_id)
         if mail_id is not None:
             yield from self._by_target.get((WaitKind.REPLY, mail_id), {}).values()
         for lock in sorted(self._holds.get(task_id, ())):
             yield from self._by_target.get((WaitKind.LOCK, lock), {}).values()
+        for own in self._by_task.get(task_id, {}).values():
+            if own.kind is WaitKind.LOCK:
+                behind = self._by_target[own.kind, own.target].values()
+                yield from (wait for wait in behind if wait.arrival > own.arrival)
 
 
-def _agents_after(path: list[WaitRecord], agent_id: str) -> list[str]:
-    """The agents on a path of waits behind its first one, up to the agent at its end."""
-    return [*(wait.agent_id for wait in path[1:]), agent_id]
+def _circle(agent_id: str, path: list[WaitRecord]) -> list[str]:
+    """The agents on the circle that a path of waits to this agent makes when the agent waits for its beginning."""
+    return [agent_id, *(wait.agent_id for wait in path), agent_id]

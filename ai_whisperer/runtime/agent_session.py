@@ -24,6 +24,7 @@ from ai_whisperer.records import (
     TimerRecord,
 )
 from ai_whisperer.runtime.agent_work import AgentWork
+from ai_whisperer.runtime.consequences import agent_stopped
 from ai_whisperer.runtime.workspace import Decision
 from ai_whisperer.tools.function import Tool
 
@@ -156,7 +157,7 @@ class AgentSession(AgentWork):
         for loop in list(self.loops.values()):
             loop.running.cancel(decision, "The agent was stopped.")
             self.remove_loop(decision, loop.task)
-        self.workspace.switchboard.agent_stopped(decision, self.calls)
+        agent_stopped(self.workspace, decision, self.waiting)
         self._transition(decision, Action.STOP, reason=reason)
         durable = decision.submit()
         self._halting = False

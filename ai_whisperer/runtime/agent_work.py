@@ -45,7 +45,7 @@ _ANNOUNCED = {
 class AgentWork:
     """An agent in memory: a few kilobytes, and no asyncio task unless a loop runs.
 
-    `calls` is the work for which somebody waits: it is begun at once, beside the other loops, and asleep too.
+    What somebody waits for is queued apart from the rest: it is begun at once, beside the other loops, and asleep too.
     """
 
     __slots__ = ("_calls", "_dispatching", "_halting", "equipment", "loops", "queue", "record", "used", "workspace")
@@ -84,12 +84,6 @@ class AgentWork:
         return self.record.state is AgentState.ACTIVE and not held_up
 
     @property
-    def calls(self) -> WorkQueue:
-        if self._calls is None:
-            self._calls = WorkQueue()
-        return self._calls
-
-    @property
     def waiting(self) -> Iterable[Work]:
         """All that waits here, in no order."""
         yield from self.queue
@@ -116,10 +110,13 @@ class AgentWork:
         decision.then(self.dispatch)
 
     def queue_up(self, item: Work) -> None:
-        """Put work into its queue."""
+        """Put work into its queue. Before all else goes on what others wait for: the place of its loop is free."""
         if isinstance(item, TaskRecord) and item.deadline_at is not None:
             self.workspace.deadlines.watch(item)
-        self._queue_of(item).push(item)
+        if self._keeps_others_waiting(item):
+            self._queue_of(item).push_first(item)
+        else:
+            self._queue_of(item).push(item)
 
     def take_out_mail(self, mail: MailRecord) -> None:
         """Take a mail out of its turn, if it waits here."""
@@ -185,16 +182,17 @@ class AgentWork:
         self.loops[loop.task.id] = loop
         self.workspace.running[loop.task.id] = loop
         self.workspace.trees.enter(loop.task)
-
-    def occupy(self, task: TaskRecord) -> None:
-        """The loop of a task goes on from before: its thread is busy."""
-        self._queue_of(task).occupy(task.thread_id)
+        self.queue.occupy(loop.task.thread_id)
+        if self._calls is not None:
+            self._calls.occupy(loop.task.thread_id)
 
     def remove_loop(self, decision: Decision, task: TaskRecord) -> None:
         """Forget the loop of a task that has ended; the next of its thread may begin."""
         del self.loops[task.id]
         del self.workspace.running[task.id]
-        self._queue_of(task).release(task.thread_id)
+        self.queue.release(task.thread_id)
+        if self._calls is not None:
+            self._calls.release(task.thread_id)
         self.workspace.trees.leave(decision, task)
 
     def loop_ended(self, decision: Decision, task: TaskRecord) -> None:
@@ -207,7 +205,19 @@ class AgentWork:
 
     def _queue_of(self, item: Work) -> WorkQueue:
         is_call = item.awaited if isinstance(item, MailRecord) else item.answers_a_switch
-        return self.calls if is_call else self.queue
+        if not is_call:
+            return self.queue
+        if self._calls is None:
+            self._calls = WorkQueue()
+            for loop in self.loops.values():
+                self._calls.occupy(loop.task.thread_id)
+        return self._calls
+
+    def _keeps_others_waiting(self, item: Work) -> bool:
+        """Whether this goes on with a task that another waits for, or that holds a lock."""
+        if isinstance(item, MailRecord) or not item.continuation:
+            return False
+        return item.answers_a_switch or bool(self.workspace.waits.graph.held_by(item.id))
 
     async def _end_early(self, task_id: str, cause: str, end: Callable[[RunningTask, Decision], None]) -> None:
         waiting = self.take_out(task_id)
@@ -276,7 +286,8 @@ class AgentWork:
         """Start the loop of a task, or of the mail that becomes one, in one unit with its first step."""
         decision = self.workspace.decide(_cause_of(item))
         if isinstance(item, MailRecord):
-            task = task_for_mail(item, task_id=self.workspace.ids.new(), now=decision.at)
+            busy = {loop.task.thread_id for loop in self.loops.values()}
+            task = task_for_mail(item, task_id=self.workspace.ids.new(), now=decision.at, busy_threads=busy)
             self.workspace.post.deliver(decision, item, task.id)
             decision.unit.insert_task(task)
             if task.deadline_at is not None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from ai_whisperer.coordination import WaitKind
+from ai_whisperer.core.queueing import Work
 from ai_whisperer.records import TaskRecord, TaskState
 from ai_whisperer.runtime.delegation import report
 from ai_whisperer.runtime.workspace import Decision, Workspace
@@ -16,7 +19,7 @@ def task_ended(workspace: Workspace, decision: Decision, task: TaskRecord) -> No
             workspace.switchboard.abandon(decision, wait)
         else:
             workspace.locks.abandon(decision, wait)
-    workspace.locks.task_ended(decision, task)
+    workspace.locks.release_all(decision, task)
     if task.answers_a_switch:
         workspace.switchboard.task_ended(decision, task)
     if task.origin is not None and task.origin.report_to is not None:
@@ -32,3 +35,11 @@ def task_continued(workspace: Workspace, decision: Decision, task: TaskRecord, f
     workspace.locks.task_continued(decision, task, following)
     if task.answers_a_switch:
         workspace.switchboard.task_continued(task, following)
+
+
+def agent_stopped(workspace: Workspace, decision: Decision, waiting: Iterable[Work]) -> None:
+    """The agent has stopped, and what waits in its queues waits for a start: nobody else should wait for that."""
+    for item in waiting:
+        workspace.switchboard.put_off(decision, item)
+        if isinstance(item, TaskRecord):
+            workspace.locks.release_all(decision, item)

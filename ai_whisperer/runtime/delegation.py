@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from ai_whisperer.core.budgets import deadline_after, earliest
 from ai_whisperer.core.tasks import delegated, inherited
-from ai_whisperer.core.text import check_text, shortened
+from ai_whisperer.core.text import check_text, fitted
 from ai_whisperer.errors import BudgetError, InvalidInputError, StateError
 from ai_whisperer.records import Origin, Priority, ReportTo, StepRecord, TaskRecord, TaskState
 from ai_whisperer.runtime.workspace import Decision, Workspace
@@ -76,7 +76,7 @@ def report(workspace: Workspace, decision: Decision, task: TaskRecord, to: Repor
         sender=task.agent_id,
         to=to.agent_id,
         subject=f"{subject} {' '.join(words.split())[:_SUBJECT_CHARACTERS]}",
-        body=shortened(f"Task {task.id}:\n{body}", workspace.mail_limit(to.agent_id)),
+        body=fitted(f"Task {task.id}:\n{body}", workspace.mail_limit(to.agent_id)),
         priority=task.priority,
         thread_id=to.thread_id,
         origin=Origin(root_id=task.root_id, deadline_at=to.deadline_at, budget=task.budget),

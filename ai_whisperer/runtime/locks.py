@@ -8,7 +8,6 @@ from functools import partial
 from msgspec.structs import replace
 
 from ai_whisperer.coordination import LockRecord, WaitKind, WaitRecord
-from ai_whisperer.core.budgets import deadline_after, earliest
 from ai_whisperer.core.locking import check_lock, in_words
 from ai_whisperer.errors import LockNotHeldError, WaitCycleError
 from ai_whisperer.records import StepRecord, TaskRecord, ToolResult
@@ -18,7 +17,8 @@ from ai_whisperer.runtime.workspace import Decision, Workspace
 class Locks:
     """The locks of one session. A lock is held by one task until it is released, its lease is over or the task ends.
 
-    `token` rises each time a lock changes hands, so that a write by a holder of the past can be told from others.
+    A free lock has nobody who waits for it. `token` rises each time a lock changes hands, and a free lock keeps it, so
+    that a write by a holder of the past can be told from others.
     """
 
     def __init__(self, workspace: Workspace) -> None:
@@ -34,11 +34,13 @@ class Locks:
 
     def resume(self) -> None:
         """Watch the leases again; those that are over end at once."""
-        for lock in list(self._locks.values()):
+        for lock in self._locks.values():
             self._arm(lock)
 
     def held(self) -> list[LockRecord]:
-        return [lock for lock in self._locks.values() if lock.task_id is not None]
+        """The locks that somebody holds, by name."""
+        held = (lock for lock in self._locks.values() if lock.task_id is not None)
+        return sorted(held, key=lambda lock: lock.name)
 
     def acquire(
         self,
@@ -55,20 +57,17 @@ class Locks:
         A task that holds the lock already has its lease renewed.
         """
         check_lock(name, ttl_seconds)
+        deadline_at = self._workspace.waits.deadline(task, wait_seconds, now=decision.at)
         lock = self._locks.get(name) or LockRecord(session_id=self._workspace.session_id, name=name, token=0)
         if lock.task_id in (None, task.id):
             return self._give(decision, lock, task.agent_id, task.id, ttl_seconds)
-        graph = self._workspace.waits.graph
-        circle = graph.circle_of_lock(task.agent_id, task.id, (lock.agent_id or "", lock.task_id or ""))
+        circle = self._workspace.waits.graph.circle_of_lock(task.agent_id, task.id, name)
         if circle is not None:
             raise WaitCycleError(
-                f"You cannot wait for lock '{name}': {lock.agent_id} holds it and waits for you "
-                f"({' → '.join(circle)}), and nobody would ever go on. Nothing was changed. Release what you hold, or "
-                "go on without it."
+                f"You cannot wait for lock '{name}': {circle[1]} has it or gets it before you, and waits for you "
+                f"({' → '.join(circle)}), so that nobody would ever go on. Nothing was changed. Release what you hold, "
+                "or go on without it."
             )
-        limits = self._workspace.agents[task.agent_id].record.definition.limits
-        patience = deadline_after(wait_seconds or limits.switch_timeout_seconds, now=decision.at)
-        deadline_at = earliest(patience, task.deadline_at, self._workspace.waits.deadline_of(task))
         wait = WaitRecord(
             session_id=self._workspace.session_id,
             id=step.id,
@@ -78,12 +77,12 @@ class Locks:
             target=name,
             target_agent=lock.agent_id or "",
             arrival=self._workspace.next_arrival(),
-            deadline_at=deadline_at if deadline_at is not None else decision.at,
+            deadline_at=deadline_at,
             ttl_seconds=ttl_seconds,
             created_at=decision.at,
         )
         self._workspace.waits.begin(decision, wait)
-        decision.tell("lock.waiting", {**_told(lock), "agentId": task.agent_id, "taskId": task.id})
+        decision.tell("lock.waiting", {**_wait_told(wait), "holder": lock.agent_id, "deadlineAt": deadline_at})
         return wait
 
     def release(self, decision: Decision, task: TaskRecord, name: str) -> None:
@@ -96,8 +95,8 @@ class Locks:
             )
         self._free(decision, lock, "lock.released")
 
-    def task_ended(self, decision: Decision, task: TaskRecord) -> None:
-        """What the task holds is free."""
+    def release_all(self, decision: Decision, task: TaskRecord) -> None:
+        """The task has ended, or will not go on for now: what it holds is free."""
         for name in self._workspace.waits.graph.held_by(task.id):
             self._free(decision, self._locks[name], "lock.released")
 
@@ -111,6 +110,7 @@ class Locks:
 
     def abandon(self, decision: Decision, wait: WaitRecord) -> None:
         """The task that waits has ended."""
+        decision.tell("lock.wait_ended", {**_wait_told(wait), "outcome": "abandoned"})
         self._workspace.waits.forget(decision, wait)
 
     def _give(
@@ -131,16 +131,20 @@ class Locks:
         return given
 
     def _free(self, decision: Decision, lock: LockRecord, told: str) -> None:
+        """Take the lock from its holder and give it to the first that waits."""
         waits = self._workspace.waits
         waits.graph.frees(lock.task_id or "", lock.name)
         decision.tell(told, _told(lock))
         free = replace(lock, agent_id=None, task_id=None, acquired_at=None, expires_at=None)
-        following = next(iter(waits.graph.waits_for(WaitKind.LOCK, lock.name)), None)
-        if following is None:
+        waiting = waits.graph.waits_for(WaitKind.LOCK, lock.name)
+        if not waiting:
             self._put(decision, free)
             return
-        given = self._give(decision, free, following.agent_id, following.task_id, following.ttl_seconds or 1.0)
-        waits.end(decision, following, ToolResult(content=in_words(given)))
+        given = free
+        for wait in waiting:
+            if wait.task_id == waiting[0].task_id:  # it may have asked more than once: then the last renews the first
+                given = self._give(decision, given, wait.agent_id, wait.task_id, wait.ttl_seconds or 1.0)
+                self._end(decision, wait, "acquired", ToolResult(content=in_words(given, wait.ttl_seconds or 1.0)))
 
     def _put(self, decision: Decision, lock: LockRecord) -> None:
         decision.unit.put_lock(lock)
@@ -160,10 +164,24 @@ class Locks:
 
     def _give_up(self, decision: Decision, wait: WaitRecord) -> None:
         holder = self._locks[wait.target].agent_id
-        told = f"Timeout: lock '{wait.target}' is still held by {holder}. You no longer wait for it."
-        decision.tell("lock.wait_ended", {"name": wait.target, "agentId": wait.agent_id, "taskId": wait.task_id})
-        self._workspace.waits.end(decision, wait, ToolResult(content=told, is_error=True))
+        seconds = round(decision.at - wait.created_at)
+        told = f"Timeout: after {seconds} seconds lock '{wait.target}' is still held by {holder}. You no longer wait."
+        self._end(decision, wait, "timed_out", ToolResult(content=told, is_error=True))
+
+    def _end(self, decision: Decision, wait: WaitRecord, outcome: str, result: ToolResult) -> None:
+        decision.tell("lock.wait_ended", {**_wait_told(wait), "outcome": outcome})
+        self._workspace.waits.end(decision, wait, result)
 
 
 def _told(lock: LockRecord) -> dict[str, object]:
-    return {"name": lock.name, "holder": lock.agent_id, "taskId": lock.task_id, "token": lock.token}
+    return {
+        "name": lock.name,
+        "agentId": lock.agent_id,
+        "taskId": lock.task_id,
+        "holder": lock.agent_id,
+        "token": lock.token,
+    }
+
+
+def _wait_told(wait: WaitRecord) -> dict[str, object]:
+    return {"name": wait.target, "agentId": wait.agent_id, "taskId": wait.task_id, "stepId": wait.id}

@@ -97,6 +97,7 @@ class PostOffice:
         priority: Priority,
         mail_id: str | None = None,
         origin: Origin | None = None,
+        is_result: bool = False,
     ) -> MailRecord:
         """Answer a mail in the name of its recipient. Raises, having changed nothing, if that is not possible.
 
@@ -117,6 +118,7 @@ class PostOffice:
             mail_id=mail_id,
             origin=origin,
             given_to=None if wait is None else wait.task_id,
+            is_result=is_result,
         )
         self.move(decision, original, MailState.REPLIED)
         owner = self._workspace.agents.get(original.recipient)

@@ -37,12 +37,12 @@ def restore(workspace: Workspace, snapshot: SessionSnapshot, own_tools: Mapping[
             workspace.post.take_up(mail)
         elif mail.recipient in workspace.agents:
             workspace.agents[mail.recipient].queue_up(mail)
+    workspace.locks.restore(snapshot.locks)
     for task in snapshot.tasks:
         agent = workspace.agents[task.agent_id]
         if task.state is TaskState.QUEUED:
             agent.queue_up(task)
         else:
-            agent.occupy(task)
             workspace.deadlines.watch(task)
             loop = AILoop(agent, task, workspace.store.steps(task.session_id, task.id))
             agent.add_loop(loop)
@@ -50,7 +50,6 @@ def restore(workspace: Workspace, snapshot: SessionSnapshot, own_tools: Mapping[
             if task.answers_a_switch:
                 workspace.switchboard.task_began(task)
     workspace.waits.restore(snapshot.waits)
-    workspace.locks.restore(snapshot.locks)
     workspace.supervisor.restore()
 
 

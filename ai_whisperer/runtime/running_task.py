@@ -355,15 +355,20 @@ class RunningTask:
     def _settle_open_steps(self, decision: Decision) -> None:
         self._settle_open_tools(decision)
         for step in [step for step in self.steps if step.state is StepState.STARTED]:
-            ended = Failure(code="cancelled", message="The task was ended.")
-            self._settle(decision, replace(step, state=StepState.FAILED, error=ended))
+            if step.kind is StepKind.TOOL:
+                result = ToolResult(content=journal.NO_LONGER_WAITED, is_error=True)
+                self._settle(decision, replace(step, state=StepState.UNKNOWN, result=result))
+            else:
+                ended = Failure(code="cancelled", message="The task was ended.")
+                self._settle(decision, replace(step, state=StepState.FAILED, error=ended))
 
     def _settle_open_tools(self, decision: Decision) -> None:
+        """Settle the calls that were cut off. Those that wait for a reply or a lock were not: they go on waiting."""
         waits = self._agent.workspace.waits
         for step in [step for step in self.steps if step.kind is StepKind.TOOL and step.state is StepState.STARTED]:
-            told = journal.NO_LONGER_WAITED if waits.is_waiting(step.id) else journal.OUTCOME_UNKNOWN
-            result = ToolResult(content=told, is_error=True)
-            self._settle(decision, replace(step, state=StepState.UNKNOWN, result=result))
+            if not waits.is_waiting(step.id):
+                result = ToolResult(content=journal.OUTCOME_UNKNOWN, is_error=True)
+                self._settle(decision, replace(step, state=StepState.UNKNOWN, result=result))
 
     def _settle(self, decision: Decision, step: StepRecord) -> None:
         settled = replace(step, finished_at=decision.at, retry_at=None)

@@ -8,11 +8,10 @@ the result of the call that waits. Whoever waited too long, or was stopped, gets
 from __future__ import annotations
 
 from ai_whisperer.coordination import WaitKind, WaitRecord
-from ai_whisperer.core.budgets import deadline_after, earliest
 from ai_whisperer.core.mailbox import as_text
-from ai_whisperer.core.queueing import WorkQueue
-from ai_whisperer.core.tasks import base_id, inherited
-from ai_whisperer.core.text import shortened
+from ai_whisperer.core.queueing import Work
+from ai_whisperer.core.tasks import inherited
+from ai_whisperer.core.text import fitted, shortened
 from ai_whisperer.errors import InvalidInputError, StateError, WaitCycleError, WaitDepthError
 from ai_whisperer.records import AgentState, MailRecord, MailState, Priority, StepRecord, TaskRecord, ToolResult
 from ai_whisperer.runtime.workspace import Decision, Workspace
@@ -42,8 +41,7 @@ class Switchboard:
         limits = workspace.agents[task.agent_id].record.definition.limits
         recipient = workspace.book.resolve_recipient(to)
         self._check_recipient(task, recipient, limits.max_switch_depth)
-        patience = deadline_after(timeout_seconds or limits.switch_timeout_seconds, now=decision.at)
-        deadline_at = earliest(patience, task.deadline_at, workspace.waits.deadline_of(task))
+        deadline_at = workspace.waits.deadline(task, timeout_seconds, now=decision.at)
         mail = workspace.post.send(
             decision,
             sender=task.agent_id,
@@ -65,7 +63,7 @@ class Switchboard:
             target=mail.id,
             target_agent=recipient,
             arrival=workspace.next_arrival(),
-            deadline_at=deadline_at if deadline_at is not None else decision.at,
+            deadline_at=deadline_at,
             created_at=decision.at,
         )
         workspace.waits.begin(decision, wait)
@@ -77,21 +75,19 @@ class Switchboard:
 
     def task_began(self, task: TaskRecord) -> None:
         """A task answers a question: keep in mind who waits for it."""
-        mail_id = self._question_of(task)
+        mail_id = _question_of(task)
         if mail_id is not None:
             self._workspace.waits.graph.answers(task.id, mail_id)
 
     def task_continued(self, task: TaskRecord, following: TaskRecord) -> None:
         """The answer is to come from the task that goes on with this one."""
-        mail_id = self._question_of(task)
         self._workspace.waits.graph.answers_no_more(task.id)
-        if mail_id is not None:
-            self._workspace.waits.graph.answers(following.id, mail_id)
+        self.task_began(following)
 
     def task_ended(self, decision: Decision, task: TaskRecord) -> None:
         """Pass on what the task that answers has brought: its result as the reply, or that there is none."""
         workspace = self._workspace
-        mail_id = self._question_of(task)
+        mail_id = _question_of(task)
         workspace.waits.graph.answers_no_more(task.id)
         mail = None if mail_id is None else workspace.post.find(mail_id)
         if mail is None:
@@ -101,10 +97,11 @@ class Switchboard:
             workspace.post.reply(
                 decision,
                 mail,
-                body=shortened(task.result.final, limit) or "(no text)",
+                body=fitted(task.result.final, limit) or "(no text)",
                 priority=mail.priority,
                 mail_id=f"{task.id}~mail",
                 origin=inherited(task),
+                is_result=True,
             )
         wait = workspace.waits.for_reply_to(mail.id)
         if wait is not None:
@@ -118,12 +115,12 @@ class Switchboard:
         decision.tell("switch.ended", {**_told(wait), "outcome": "answered", "replyId": reply.id})
         self._workspace.waits.end(decision, wait, ToolResult(content=content, mails=(reply.id,)))
 
-    def agent_stopped(self, decision: Decision, calls: WorkQueue) -> None:
-        """Questions that were not yet begun get no answer now; they are kept, and answered by mail after a start."""
-        for mail in list(calls):
-            wait = self._workspace.waits.for_reply_to(mail.id)
-            if wait is not None:
-                self._end_without_answer(decision, wait, "stopped", f"{wait.target_agent} was stopped.")
+    def put_off(self, decision: Decision, item: Work) -> None:
+        """The agent was stopped. A question that is left gets no answer now, but by mail after a start."""
+        mail_id = item.id if isinstance(item, MailRecord) else _question_of(item)
+        wait = None if mail_id is None else self._workspace.waits.for_reply_to(mail_id)
+        if wait is not None:
+            self._end_without_answer(decision, wait, "stopped", f"{wait.target_agent} was stopped.")
 
     def abandon(self, decision: Decision, wait: WaitRecord) -> None:
         """The task that waits has ended: an answer will come as ordinary mail."""
@@ -164,12 +161,10 @@ class Switchboard:
         content = f"{told} You no longer wait. Should an answer come, you get it as mail."
         self._workspace.waits.end(decision, wait, ToolResult(content=content, is_error=True))
 
-    def _question_of(self, task: TaskRecord) -> str | None:
-        """The mail that the task answers. What it continues has that, and is durable long before it is continued."""
-        if task.mail_id is not None or not task.continuation:
-            return task.mail_id
-        first = self._workspace.store.task(task.session_id, base_id(task))
-        return None if first is None else first.mail_id
+
+def _question_of(task: TaskRecord) -> str | None:
+    """The mail that the task answers."""
+    return None if task.origin is None else task.origin.answers
 
 
 def _told(wait: WaitRecord) -> dict[str, object]:

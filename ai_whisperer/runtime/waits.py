@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from functools import partial
 
 from ai_whisperer.coordination import WaitKind, WaitRecord
+from ai_whisperer.core.budgets import deadline_after, earliest
 from ai_whisperer.core.waiting import WaitGraph
 from ai_whisperer.records import TaskRecord, ToolResult
 from ai_whisperer.runtime.workspace import Decision, Workspace
@@ -19,7 +20,6 @@ class Waits:
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
         self._waits: dict[str, WaitRecord] = {}
-        self._of_task: dict[str, set[str]] = {}
         self._expiry: dict[WaitKind, Expiry] = {}
         self.graph = WaitGraph()
 
@@ -28,6 +28,7 @@ class Waits:
         self._expiry[kind] = expire
 
     def restore(self, waits: Iterable[WaitRecord]) -> None:
+        """Bring the waits of the time before back into memory; they come in the order in which they began."""
         for wait in waits:
             self._remember(wait)
 
@@ -45,7 +46,7 @@ class Waits:
         return step_id in self._waits
 
     def of_task(self, task_id: str) -> list[WaitRecord]:
-        return [self._waits[wait_id] for wait_id in sorted(self._of_task.get(task_id, ()))]
+        return self.graph.waits_of(task_id)
 
     def for_reply_to(self, mail_id: str) -> WaitRecord | None:
         """The wait for the reply to this mail, if somebody still waits."""
@@ -54,9 +55,11 @@ class Waits:
     def end(self, decision: Decision, wait: WaitRecord, result: ToolResult) -> None:
         """The call that waited has this result; its loop goes on when that is submitted."""
         self.forget(decision, wait)
-        loop = self._workspace.running[wait.task_id]
+        workspace = self._workspace
+        loop = workspace.running[wait.task_id]
         loop.running.record_awaited_result(decision, wait.id, result)
-        decision.then(loop.take_up)
+        # Not at once: the wait may end while its own loop is still about to rest, and then could not take it up.
+        decision.then(lambda: workspace.event_loop.call_soon(loop.take_up))
 
     def forget(self, decision: Decision, wait: WaitRecord) -> None:
         """The call waits no more; whoever calls this says what becomes of it."""
@@ -64,18 +67,19 @@ class Waits:
         self._workspace.scheduler.cancel(_key(wait))
         self.graph.remove(wait)
         del self._waits[wait.id]
-        waiting = self._of_task[wait.task_id]
-        waiting.discard(wait.id)
-        if not waiting:
-            del self._of_task[wait.task_id]
 
-    def deadline_of(self, task: TaskRecord) -> float | None:
-        """When the one who waits for this task loses patience: the task's own waits should not be longer."""
-        return self.graph.earliest_deadline(task.id)
+    def deadline(self, task: TaskRecord, seconds: float | None, *, now: float) -> float:
+        """When a wait of the task ends in vain: after so many seconds, or as many as its agent waits by default.
+
+        It is not longer than the task has time, nor than those wait who want an answer from the task.
+        """
+        limits = self._workspace.agents[task.agent_id].record.definition.limits
+        patience = deadline_after(seconds or limits.switch_timeout_seconds, now=now)
+        first = earliest(patience, task.deadline_at, self.graph.earliest_deadline(task.id))
+        return now if first is None else first
 
     def _remember(self, wait: WaitRecord) -> None:
         self._waits[wait.id] = wait
-        self._of_task.setdefault(wait.task_id, set()).add(wait.id)
         self.graph.add(wait)
 
     def _arm(self, wait: WaitRecord) -> None:

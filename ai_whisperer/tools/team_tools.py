@@ -113,7 +113,7 @@ def _broadcast_event(desk: Desk, given: BroadcastEvent) -> ToolResult:
 
 def _acquire_lock(desk: Desk, given: AcquireLock) -> ToolResult | None:
     lock = desk.acquire_lock(name=given.name, ttl_seconds=given.ttl_seconds, wait_seconds=given.wait_seconds)
-    return None if lock is None else ToolResult(content=in_words(lock))
+    return None if lock is None else ToolResult(content=in_words(lock, given.ttl_seconds))
 
 
 def _release_lock(desk: Desk, given: ReleaseLock) -> ToolResult:

@@ -84,7 +84,7 @@ def play_over_crash(
     simulate(second(), seed=settings.get("seed", 0) + 1)
 
 
-def call(name: str, **arguments: Any) -> Answer:
+def call(name: str, /, **arguments: Any) -> Answer:
     """An answer that asks for one tool call."""
     return calls((name, arguments))
 

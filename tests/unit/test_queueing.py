@@ -3,6 +3,7 @@ import random
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from ai_whisperer.core.queueing import WorkQueue
 from ai_whisperer.records import MailRecord, Priority, TaskKind, TaskRecord
@@ -134,3 +135,17 @@ def test_all_items_come_once_and_within_a_thread_in_order(items: list[tuple[str,
         ids = [item.id for item in expected if item.thread_id == thread]
         assert [item_id for item_id in order if item_id in ids] == ids
     assert len(order) == len(pushed)
+
+
+def test_what_is_put_first_comes_before_urgent_work_that_came_earlier() -> None:
+    queue = WorkQueue()
+    queue.push(task(1, priority=Priority.URGENT))
+    queue.push_first(task(2, priority=Priority.LOW))
+    assert taken(queue) == ["t2", "t1"]
+
+
+def test_a_mail_whose_sender_waits_does_not_wait_for_its_thread() -> None:
+    queue = WorkQueue()
+    queue.push(replace(mail(1, thread="x"), awaited=True))
+    queue.push(replace(mail(2, thread="x"), awaited=True))
+    assert taken(queue) == ["t1", "t2"]
