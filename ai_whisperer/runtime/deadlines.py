@@ -27,9 +27,17 @@ class Deadlines:
 
     def _time_is_over(self, task: TaskRecord) -> None:
         agent = self._workspace.agents[task.agent_id]
-        error = DeadlineError(f"The time for task {task.id} is over. Give it more time or split it.")
         cause = f"timer:{_key(task)}"
-        self._workspace.chores.run(agent.fail_task(task.id, cause, error), name=f"deadline of {task.id}")
+        self._workspace.chores.run(agent.fail_task(task.id, cause, _error_of(task)), name=f"deadline of {task.id}")
+
+
+def overdue(task: TaskRecord, *, now: float) -> DeadlineError | None:
+    """The error with which the task fails if its time is over: then it begins no more steps."""
+    return _error_of(task) if task.deadline_at is not None and task.deadline_at <= now else None
+
+
+def _error_of(task: TaskRecord) -> DeadlineError:
+    return DeadlineError(f"The time for task {task.id} is over. Give it more time or split it.")
 
 
 def _key(task: TaskRecord) -> str:

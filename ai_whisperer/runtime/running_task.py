@@ -25,6 +25,7 @@ from ai_whisperer.records import (
     Usage,
 )
 from ai_whisperer.runtime.consequences import task_continued, task_ended
+from ai_whisperer.runtime.deadlines import overdue
 from ai_whisperer.runtime.notices import channels_of, failure_of, finished_of, started_of
 from ai_whisperer.runtime.tool_step import run_coordination_tool
 from ai_whisperer.runtime.workspace import Decision
@@ -106,7 +107,7 @@ class RunningTask:
         Returns what is to be done, or None if the task has ended or may not go on now.
         """
         while True:
-            action = self._next_action()
+            action = self._on_its_terms(self._next_action(), now=decision.at)
             match action:
                 case RequestModel() | CallTools() if not self._agent.may_step:
                     return None
@@ -126,11 +127,19 @@ class RunningTask:
                     self._continue(decision, response)
                     return None
                 case Fail(failure=failure):
+                    self._settle_open_steps(decision)
                     self._fail(decision, failure, TaskState.FAILED)
                     return None
 
     def _next_action(self) -> journal.Next:
-        action = journal.next_action(self.steps, max_steps=self._agent.record.definition.limits.max_steps_per_task)
+        return journal.next_action(self.steps, max_steps=self._agent.record.definition.limits.max_steps_per_task)
+
+    def _on_its_terms(self, action: journal.Next, *, now: float) -> journal.Next:
+        """The action if the task has time and budget for it, else that it fails."""
+        if isinstance(action, RequestModel | CallTools):
+            late = overdue(self.task, now=now)
+            if late is not None:
+                return Fail(failure=failure_from(late))
         if isinstance(action, RequestModel) and self.task.budget is not None:
             spent = self._agent.workspace.trees.spent(self.task)
             if spent is not None:
