@@ -158,7 +158,9 @@ class AgentWork:
         for step in self.workspace.store.steps(task.session_id, task.id):
             if step.kind is StepKind.MODEL and step.state is StepState.FAILED:
                 decision.unit.put_step(replace(step, state=StepState.STARTED, failures=0, error=None, finished_at=None))
-        queued = replace(task, state=TaskState.QUEUED, attempts=0, restarts=0, error=None, finished_at=None)
+        queued = replace(
+            task, state=TaskState.QUEUED, attempts=0, restarts=0, not_before=None, error=None, finished_at=None
+        )
         decision.unit.update_task(queued)
         decision.tell("async.task.queued", queued_of(queued))
         return queued

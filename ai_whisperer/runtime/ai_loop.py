@@ -109,13 +109,16 @@ class AILoop:
         """Go on after having been held up; nothing happens if the worker still works or the agent may not step."""
         if self.worker is not None or self._dooms or self.task.state.ended or self._agent.workspace.on_probation:
             return
-        if self._agent.may_step and self._may_begin_again() and not self.running.only_waits():
+        if self._agent.may_step and not self.rests:
             self.begin(self._decide())
 
-    def _may_begin_again(self) -> bool:
-        """Whether the time has come at which a loop that crashed may go on."""
+    @property
+    def rests(self) -> bool:
+        """Whether there is nothing to do now: all that the task can do is wait, or its loop crashed a moment ago."""
         not_before = self.task.not_before
-        return not_before is None or not_before <= self._agent.workspace.clock.now()
+        if not_before is not None and not_before > self._agent.workspace.clock.now():
+            return True
+        return self.running.only_waits()
 
     def plan_restart(self) -> None:
         """See to it that a loop that crashed goes on when its time has come."""
@@ -212,7 +215,7 @@ class AILoop:
         self._next = None
         if self._agent.workspace.bus.failure is not None:
             return  # the store has failed: everyone was told
-        if not isinstance(error, WhispererError):
+        if not isinstance(error, WhispererError) or self.task.state.ended:
             _log.error("loop %s failed", self.task.id, exc_info=error)
         if not self.task.state.ended:
             decision = self._decide()

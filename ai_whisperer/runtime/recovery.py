@@ -75,11 +75,10 @@ def resume(workspace: Workspace, snapshot: SessionSnapshot) -> None:
     others: list[tuple[AgentSession, AILoop]] = []
     # Listed beforehand: the first that goes on may send mail which starts a loop of another agent.
     interrupted = [(agent, loop) for agent in workspace.agents.values() for loop in agent.loops.values()]
-    workspace.on_probation = any(
-        loop.task.attempts == MAX_ATTEMPTS - 1 and not loop.running.only_waits() for _, loop in interrupted
-    )
+    workspace.on_probation = any(loop.task.attempts == MAX_ATTEMPTS - 1 and not loop.rests for _, loop in interrupted)
     for agent, loop in interrupted:
-        if loop.running.only_waits():
+        if loop.rests:
+            loop.plan_restart()
             continue  # it does nothing, and so cannot be what kills the process
         if loop.task.attempts >= MAX_ATTEMPTS:
             _set_aside(workspace, loop)
