@@ -98,7 +98,7 @@ def task_for_mail(mail: MailRecord, *, task_id: str, now: float, busy_threads: C
         priority=mail.priority,
         state=TaskState.RUNNING,
         mail_id=mail.id,
-        parent_id=_parent_of(mail.cause),
+        parent_id=parent_of(mail.cause),
         attempts=1,
         created_at=now,
         started_at=now,
@@ -113,6 +113,7 @@ def wake_up(
     task_id: str,
     arrival: int,
     cause: str,
+    parent_id: str | None,
     now: float,
     origin: Origin | None = None,
 ) -> TaskRecord:
@@ -126,7 +127,7 @@ def wake_up(
         prompt=f"You were asleep and have been woken. Reason: {reason}",
         arrival=arrival,
         cause=cause,
-        parent_id=_parent_of(cause),
+        parent_id=parent_id,
         created_at=now,
         origin=origin,
     )
@@ -145,7 +146,7 @@ def task_for_event(
         prompt=f"You subscribe to this event. {described(event)}",
         arrival=arrival,
         cause=f"event:{event.id}",
-        parent_id=_parent_of(event.cause),
+        parent_id=parent_of(event.cause),
         created_at=event.created_at,
         origin=origin,
     )
@@ -190,7 +191,8 @@ def _as_json(value: Any) -> str:
     return text if len(text) <= _MAX_EVENT_DATA_CHARACTERS else text[:_MAX_EVENT_DATA_CHARACTERS] + "…"
 
 
-def _parent_of(cause: str) -> str | None:
+def parent_of(cause: str) -> str | None:
+    """The task that is this cause; None if it is something else."""
     kind, _, cause_id = cause.partition(":")
     return cause_id if kind == "task" else None
 

@@ -12,7 +12,7 @@ from ai_whisperer.core import lifecycle
 from ai_whisperer.core.lifecycle import Action
 from ai_whisperer.core.queueing import Work
 from ai_whisperer.core.sleeping import keeps_awake, wakes
-from ai_whisperer.core.tasks import wake_up
+from ai_whisperer.core.tasks import parent_of, wake_up
 from ai_whisperer.errors import StateError
 from ai_whisperer.records import (
     AgentRecord,
@@ -116,6 +116,7 @@ class AgentSession(AgentWork):
             task_id=self.workspace.ids.new(),
             arrival=self.workspace.next_arrival(),
             cause=cause or decision.cause,
+            parent_id=parent_of(decision.cause),
             now=decision.at,
             origin=origin,
         )

@@ -147,7 +147,8 @@ def _begin_again(workspace: Workspace, loop: AILoop) -> None:
     decision = workspace.decide(CAUSE)
     loop.running.update_task(decision, replace(loop.task, attempts=loop.task.attempts + 1))
     loop.running.announce(decision)
-    loop.begin(decision)
+    decision.submit()
+    loop.begin(workspace.decide(f"task:{loop.task.id}"))  # what it does now is its own doing, and belongs to its tree
 
 
 def _set_aside(workspace: Workspace, loop: AILoop) -> None:
