@@ -19,10 +19,13 @@ _MOVES: Mapping[MailState, frozenset[MailState]] = {
     ),
     MailState.READ: frozenset({MailState.REPLIED, MailState.ARCHIVED, MailState.DEAD}),
     MailState.REPLIED: frozenset({MailState.ARCHIVED, MailState.REPLIED}),
-    MailState.ARCHIVED: frozenset(),
+    MailState.ARCHIVED: frozenset({MailState.DELIVERED}),
     MailState.DEAD: frozenset({MailState.QUEUED, MailState.DELIVERED}),
 }
-"""`delivered`: handed to a task. `read`: a model was shown it. `dead`: its task could not be done."""
+"""`delivered`: handed to a task. `read`: a model was shown it. `dead`: its task could not be done.
+
+A mail that was archived or is dead is delivered once more if its task is taken up again.
+"""
 
 MAX_SUBJECT_CHARACTERS = 500
 

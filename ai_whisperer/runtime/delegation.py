@@ -63,8 +63,8 @@ def delegate(
 
 def report(workspace: Workspace, decision: Decision, task: TaskRecord, to: ReportTo) -> None:
     """Mail the result of a delegated task, or why there is none, to the agent that wants it."""
-    if task.id in workspace.trees.cancelling:
-        return  # whoever would be told is cancelled with it
+    if workspace.trees.is_being_cancelled(task.id):
+        return  # whoever would be told is cancelled with it, or is not to be disturbed
     if task.state is TaskState.COMPLETED and task.result is not None:
         subject, body = "Result of", task.result.final
     else:

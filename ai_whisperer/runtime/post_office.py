@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ai_whisperer.core import mailbox
+from ai_whisperer.core.tasks import parent_of
 from ai_whisperer.errors import InvalidInputError, StateError, UnknownMailError
 from ai_whisperer.records import USER, MailRecord, MailState, Origin, Priority, TaskRecord
 from ai_whisperer.runtime.workspace import Decision, Workspace
@@ -135,11 +136,18 @@ class PostOffice:
             self.move(decision, mail, MailState.DEAD)
 
     def task_ended(self, decision: Decision, task: TaskRecord) -> list[MailRecord]:
-        """Settle the mails that a task had. Those that no model was shown are queued again, and returned."""
+        """Settle the mails that a task had. Those that no model was shown are queued again, and returned.
+
+        A mail whose sender is being cancelled together with the task is withdrawn.
+        """
         returned: list[MailRecord] = []
         for mail_id in sorted(self._of_task.pop(task.id, ())):
             mail = self._under_way.pop(mail_id)
-            if mail.state is MailState.DELIVERED:
+            if mail.state is not MailState.DELIVERED:
+                continue
+            if self._workspace.trees.is_being_cancelled(parent_of(mail.cause)):
+                self.move(decision, mail, MailState.ARCHIVED)
+            else:
                 returned.append(self.move(decision, mail, MailState.QUEUED))
         return returned
 
@@ -158,7 +166,7 @@ class PostOffice:
             raise StateError(
                 f"Task {task.id} was for mail {mail.id}, which went back to the mailbox and is handled from there."
             )
-        if mail.state is MailState.DEAD:
+        if mail.state in (MailState.DEAD, MailState.ARCHIVED):
             self.deliver(decision, mail, task.id)
         else:
             self.take_up(mail)

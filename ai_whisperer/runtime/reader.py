@@ -112,9 +112,14 @@ class SessionReader:
         return self._workspace.agents[self._workspace.book.resolve(name)]
 
     def _tree(self, root_id: str) -> list[TaskRecord]:
-        tree = self._workspace.store.tasks_of_tree(self._workspace.session_id, root_id)
-        running = self._workspace.running
-        return [running[task.id].task if task.id in running else task for task in tree]
+        """The tree as it is now, with what is still on its way to the disk."""
+        tasks = {task.id: task for task in self._workspace.store.tasks_of_tree(self._workspace.session_id, root_id)}
+        running = (loop.task for loop in self._workspace.running.values())
+        waiting = (item for agent in self._workspace.agents.values() for item in agent.waiting)
+        for task in (*running, *waiting):
+            if isinstance(task, TaskRecord) and task.root_id == root_id:
+                tasks[task.id] = task
+        return list(tasks.values())
 
     def _find_task(self, task_id: str) -> TaskRecord | None:
         loop = self._workspace.running.get(task_id)

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+
 from ai_whisperer.core.budgets import overdrawn
 from ai_whisperer.records import TaskRecord, Usage
 from ai_whisperer.runtime.workspace import Decision, Workspace
@@ -17,7 +21,20 @@ class Trees:
         self._workspace = workspace
         self._used: dict[str, dict[str, Usage]] = {}
         self._running: dict[str, int] = {}
-        self.cancelling: set[str] = set()
+        self._cancelling: Counter[str] = Counter()
+
+    @contextmanager
+    def cancelling(self, task_ids: Iterable[str]) -> Iterator[None]:
+        """While these tasks are cancelled together, none is told of another's end or gets another's mail back."""
+        together = Counter(list(task_ids))
+        self._cancelling += together
+        try:
+            yield
+        finally:
+            self._cancelling -= together
+
+    def is_being_cancelled(self, task_id: str | None) -> bool:
+        return task_id in self._cancelling
 
     def enter(self, task: TaskRecord) -> None:
         """A task begins, or is taken up."""

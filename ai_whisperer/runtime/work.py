@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ai_whisperer.coordination import EventRecord
-from ai_whisperer.core.tasks import branch_of, continuation_id
+from ai_whisperer.core.tasks import branch_of, continuation_id, parent_of
 from ai_whisperer.core.text import check_reason
 from ai_whisperer.errors import InvalidInputError, StateError, TaskEndedError
 from ai_whisperer.records import USER, Budget, MailRecord, MailState, Priority, TaskRecord, TaskState
@@ -119,11 +119,8 @@ class SessionWork(SessionReader):
             left = [each for each in branch.values() if not each.state.ended]
             if not left:
                 break
-            self._workspace.trees.cancelling.update(branch)
-            try:
+            with self._workspace.trees.cancelling(branch):
                 cancelled += await self._cancel_all(left, reason)
-            finally:
-                self._workspace.trees.cancelling.difference_update(branch)
         if not cancelled and not withdrawn:
             raise StateError(f"Task {root.id} and all that it caused have ended already; there is nothing to cancel.")
         return cancelled
@@ -140,7 +137,7 @@ class SessionWork(SessionReader):
         count = 0
         for agent in workspace.agents.values():
             for mail in [item for item in agent.waiting if isinstance(item, MailRecord)]:
-                if mail.cause.removeprefix("task:") in branch and mail.cause.startswith("task:"):
+                if parent_of(mail.cause) in branch:
                     agent.take_out_mail(mail)
                     workspace.post.move(decision, mail, MailState.ARCHIVED)
                     count += 1
