@@ -81,4 +81,5 @@ def report(workspace: Workspace, decision: Decision, task: TaskRecord, to: Repor
         thread_id=to.thread_id,
         origin=Origin(root_id=task.root_id, deadline_at=to.deadline_at, budget=task.budget),
         is_result=True,
+        cause=f"task:{task.id}",  # whoever ended it, a person or a timer: what comes of it belongs to its tree
     )

@@ -35,12 +35,14 @@ class PostOffice:
         awaited: bool = False,
         given_to: str | None = None,
         is_result: bool = False,
+        cause: str | None = None,
     ) -> MailRecord:
         """Accept a mail as part of a decision. Raises, having changed nothing, if it cannot be delivered.
 
         The sender is what the runtime says, never what a caller or a model writes. The sender of an `awaited` mail
         waits for the answer. A mail that is `given_to` a task is in its hands already. A mail that `is_result` of a
-        task is taken by a full queue too: a task does not fail for want of room for its result.
+        task is always taken, by a full queue too: whoever calls this has cut it to size, and a task that is done does
+        not fail for want of room for its result.
         """
         recipient = self._workspace.book.resolve_recipient(to)
         if recipient == sender:
@@ -48,9 +50,10 @@ class PostOffice:
                 f"'{sender}' cannot send mail to itself; nothing was sent. Keep it in mind instead."
             )
         agent = self._workspace.agents.get(recipient)
-        mailbox.check_mail_text(subject, body, self._workspace.mail_limit(recipient))
-        if agent is not None and given_to is None and not is_result:
-            agent.check_room()
+        if not is_result:
+            mailbox.check_mail_text(subject, body, self._workspace.mail_limit(recipient))
+            if agent is not None and given_to is None:
+                agent.check_room()
         mail_id = mail_id or self._workspace.ids.new()
         mail = MailRecord(
             session_id=self._workspace.session_id,
@@ -62,7 +65,7 @@ class PostOffice:
             subject=subject,
             body=body,
             arrival=self._workspace.next_arrival(),
-            cause=decision.cause,
+            cause=cause or decision.cause,
             priority=priority,
             reply_to=reply_to,
             state=MailState.QUEUED if given_to is None else MailState.DELIVERED,
