@@ -5,20 +5,29 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
 from ai_whisperer.core.queueing import WorkQueue
-from ai_whisperer.records import StepKind, StepRecord, StepState
+from ai_whisperer.core.waiting import WaitGraph
+from ai_whisperer.records import StepKind, StepRecord, StepState, TaskRecord
+from ai_whisperer.runtime import consequences, delegation
+from ai_whisperer.runtime.ai_loop import AILoop
+from ai_whisperer.runtime.deadlines import Deadlines
+from ai_whisperer.runtime.events import Events
+from ai_whisperer.runtime.locks import Locks
 from ai_whisperer.runtime.post_office import PostOffice
 from ai_whisperer.runtime.running_task import RunningTask
-from ai_whisperer.runtime.workspace import Decision
+from ai_whisperer.runtime.switchboard import Switchboard
+from ai_whisperer.runtime.trees import Trees
+from ai_whisperer.runtime.workspace import Decision, Workspace
 from ai_whisperer.store.base import Unit
 from ai_whisperer.tools.function import Tool
 from tests.simulation.chaos import Chaos, failure_of
 
-SEEDS = int(os.environ.get("WHISPERER_SIMULATION_SEEDS", "250"))
+SEEDS = int(os.environ.get("WHISPERER_SIMULATION_SEEDS", "170"))
 FIRST = int(os.environ.get("WHISPERER_SIMULATION_FIRST_SEED", "0"))
 
 
@@ -92,6 +101,77 @@ def leave_open_steps_behind(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(RunningTask, "_settle_open_steps", lambda *_: None)
 
 
+def forget_to_tell_that_a_wait_was_given_up(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Switchboard, "abandon", lambda self, decision, wait: self._workspace.waits.forget(decision, wait))
+
+
+def keep_the_row_of_a_wait(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Unit, "delete_wait", lambda *_: None)
+
+
+def leave_questions_unanswered(patch: pytest.MonkeyPatch) -> None:
+    end = Switchboard.task_ended
+
+    def end_without_a_result(self: Switchboard, decision: Decision, task: TaskRecord) -> None:
+        end(self, decision, replace(task, result=None))
+
+    patch.setattr(Switchboard, "task_ended", end_without_a_result)
+
+
+def give_a_lock_to_whoever_asks(patch: pytest.MonkeyPatch) -> None:
+    acquire = Locks.acquire
+
+    def acquire_anyway(self: Locks, decision: Decision, task: Any, step: Any, **terms: Any) -> object:
+        lock = self._locks.get(terms["name"])
+        if lock is not None:
+            self._locks[lock.name] = replace(lock, task_id=None)
+        return acquire(self, decision, task, step, **terms)
+
+    patch.setattr(Locks, "acquire", acquire_anyway)
+
+
+def wait_in_circles(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(WaitGraph, "circle_of_lock", lambda *_: None)
+    patch.setattr(WaitGraph, "circle_of_switch", lambda *_: None)
+
+
+def report_no_failed_delegation(patch: pytest.MonkeyPatch) -> None:
+    report = delegation.report
+
+    def report_success(workspace: Any, decision: Any, task: TaskRecord, to: Any) -> None:
+        if task.result is not None:
+            report(workspace, decision, task, to)
+
+    patch.setattr(consequences, "report", report_success)
+
+
+def overlook_deadlines(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Deadlines, "watch", lambda *_: None)
+
+
+def spend_without_end(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Trees, "spent", lambda *_: None)
+
+
+def broadcast_twice(patch: pytest.MonkeyPatch) -> None:
+    broadcast = Events.broadcast
+
+    def twice(self: Events, decision: Decision, **event: Any) -> object:
+        broadcast(self, decision, **event)
+        return broadcast(self, decision, **event)
+
+    patch.setattr(Events, "broadcast", twice)
+
+
+def never_begin_a_crashed_loop_again(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(AILoop, "plan_restart", lambda *_: None)
+
+
+def lose_the_parent_of_what_a_task_does(patch: pytest.MonkeyPatch) -> None:
+    decide = Workspace.decide
+    patch.setattr(Workspace, "decide", lambda self, cause: decide(self, cause.replace("task:", "recovery:")))
+
+
 @pytest.mark.parametrize(
     "plant",
     [
@@ -102,6 +182,17 @@ def leave_open_steps_behind(patch: pytest.MonkeyPatch) -> None:
         lose_mail_when_its_task_is_cancelled,
         count_mail_as_read_when_it_is_delivered,
         leave_open_steps_behind,
+        forget_to_tell_that_a_wait_was_given_up,
+        keep_the_row_of_a_wait,
+        leave_questions_unanswered,
+        give_a_lock_to_whoever_asks,
+        wait_in_circles,
+        report_no_failed_delegation,
+        overlook_deadlines,
+        spend_without_end,
+        broadcast_twice,
+        never_begin_a_crashed_loop_again,
+        lose_the_parent_of_what_a_task_does,
     ],
 )
 def test_a_planted_bug_is_caught(plant: Plant, monkeypatch: pytest.MonkeyPatch) -> None:

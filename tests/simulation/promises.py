@@ -1,0 +1,324 @@
+"""The promises, seen from outside, after a random run. Each failure says which one was broken."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+
+from ai_whisperer import AsyncAgentSessionManager
+from ai_whisperer.coordination import WaitKind
+from ai_whisperer.core.tasks import base_id
+from ai_whisperer.records import (
+    MailRecord,
+    Notification,
+    StepKind,
+    StepRecord,
+    StepState,
+    TaskKind,
+    TaskRecord,
+    TaskState,
+)
+from tests.simulation.world import AGENTS, World
+
+TREE_CANCELLED = "cancelled with its tree"
+SLACK_SECONDS = 1.0
+"""How much later than due something may be: the disk is slow."""
+
+GRACE_SECONDS = 5.0
+"""So long steps may go on when the session is closed, and no clock is watched any more."""
+
+_ENDS = {"async.task.completed", "async.task.error", "async.task.cancelled"}
+
+
+class Findings:
+    """All that a session says about itself at the end."""
+
+    def __init__(self, manager: AsyncAgentSessionManager) -> None:
+        self.tasks = {task.id: task for name in AGENTS for task in manager.list_tasks(name, limit=100_000)}
+        self.mails = {mail.id: mail for name in (*AGENTS, "user") for mail in manager.mailbox(name, limit=100_000)}
+        self.steps = {task_id: manager.list_steps(task_id) for task_id in self.tasks}
+        self.notes = manager.notifications(limit=1_000_000)
+        self.events = manager.list_events(limit=100_000)
+
+    def named(self, *names: str) -> list[Notification]:
+        return [note for note in self.notes if note.name in names]
+
+    def step(self, step_id: str) -> StepRecord:
+        task_id, _, number = step_id.rpartition(".")
+        return self.steps[task_id][int(number) - 1]
+
+
+def check_now(manager: AsyncAgentSessionManager, *, loops: int) -> None:
+    """What must hold at every moment."""
+    for name in AGENTS:
+        running = [manager.get_task(task_id) for task_id in manager.get_agent_status(name).running_tasks]
+        ordinary = [task for task in running if not task.answers_a_switch]
+        assert len(ordinary) <= loops, "an agent runs more loops than it may"
+    waits_for = _who_waits_for_whom(manager)
+    for task_id in waits_for:
+        reached, ahead = set[str](), {task_id}
+        while ahead:
+            ahead = {other for each in ahead for other in waits_for.get(each, ())} - reached
+            reached |= ahead
+        assert task_id not in reached, "some wait in a circle"
+
+
+def _who_waits_for_whom(manager: AsyncAgentSessionManager) -> dict[str, set[str]]:
+    """By waiting task, the tasks it waits for: those that answer its questions and hold the locks that it wants."""
+    workspace = manager._workspace
+    running = [loop.task for loop in workspace.running.values()]
+    answering = {task.origin.answers: task.id for task in running if task.origin is not None}
+    holders = {lock.name: lock.task_id for lock in manager.list_locks()}
+    found: dict[str, set[str]] = defaultdict(set)
+    for wait in workspace.waits._waits.values():
+        other = (holders if wait.kind is WaitKind.LOCK else answering).get(wait.target)
+        if other is not None:
+            found[wait.task_id].add(other)
+    return found
+
+
+def check(manager: AsyncAgentSessionManager, world: World) -> None:
+    """Raise `AssertionError` with the promise that was broken."""
+    found = Findings(manager)
+    assert [note.seq for note in found.notes] == list(range(1, len(found.notes) + 1)), "the log has a gap"
+    _check_tasks(found, world)
+    _check_trees(found)
+    _check_journals(found, world)
+    _check_mails(found, world)
+    _check_mail_order(found)
+    _check_threads(found)
+    _check_switches(found, world)
+    _check_locks(manager, found, world)
+    _check_delegation(found)
+    _check_deadlines(found, world)
+    _check_budgets(found)
+    _check_events(found, world)
+    _check_nothing_is_left(manager)
+
+
+def _check_tasks(found: Findings, world: World) -> None:
+    assert world.accepted_tasks <= set(found.tasks), "an accepted task was lost"
+    assert all(task.state.ended for task in found.tasks.values()), "a task never ended"
+    for task in found.tasks.values():
+        if task.error is not None and task.error.code == "internal":
+            assert any(name in task.error.message for name in ("PlannedFaultError", "ExceptionGroup")), "a loop broke"
+            assert task.state is TaskState.DEAD, "a task whose loop broke is no dead letter"
+
+
+def _check_trees(found: Findings) -> None:
+    for task in found.tasks.values():
+        above: TaskRecord | None = task
+        while above is not None and above.id != task.root_id:
+            above = found.tasks.get(above.parent_id or "")
+        assert above is not None, f"{task.id} is not found from the root of its tree"
+
+
+def _check_journals(found: Findings, world: World) -> None:
+    assert not world.asked_again, "a finished model request was repeated"
+    assert all(count == 1 for count in world.effects.values()), "an outside effect happened twice"
+    for task_id, journal in found.steps.items():
+        assert [step.number for step in journal] == list(range(1, len(journal) + 1)), "a journal has a gap"
+        for step in journal:
+            assert step.state is not StepState.STARTED, f"{task_id} has a step without an end"
+            assert step.kind is StepKind.MODEL or step.result is not None, "a call ended without a result"
+            happened = world.effects[step.id] + world.repeatable_effects[step.id]
+            if step.call is not None and step.state is StepState.DONE and step.call.name in ("effect", "repeatable"):
+                assert happened, "a tool result was recorded for a call that did not happen"
+
+
+def _check_mails(found: Findings, world: World) -> None:
+    assert world.accepted_mails <= set(found.mails), "an accepted mail was lost"
+    handled = Counter(task.mail_id for task in found.tasks.values() if task.mail_id and task.state != "cancelled")
+    sequences: dict[str, list[int]] = defaultdict(list)
+    for mail in found.mails.values():
+        sequences[mail.sender].append(mail.sequence)
+        assert mail.recipient == "user" or mail.state not in ("queued", "delivered"), "a mail was never handled"
+        owner = found.tasks.get(mail.task_id or "")
+        if owner is not None and owner.mail_id == mail.id and owner.state in ("failed", "dead"):
+            assert mail.state in ("dead", "replied"), "a mail whose task failed is no dead letter"
+        assert handled[mail.id] <= 1, "a mail was handled twice"
+        if mail.state in ("read", "replied") and mail.recipient != "user":
+            assert mail.id in world.shown_mail, "a mail counts as read that no model was shown"
+    for sender, numbers in sequences.items():
+        assert sorted(numbers) == list(range(1, len(numbers) + 1)), f"the sequence of {sender} has a gap"
+
+
+def _check_mail_order(found: Findings) -> None:
+    """One sender's mails of one priority to one recipient never overtake: their first delivery is in order.
+
+    Questions for whose answer somebody waits pass the others, and the answers to them are handed over at once.
+    """
+    delivered: dict[tuple[str, str, str, bool], list[int]] = defaultdict(list)
+    seen: set[str] = set()
+    for note in found.named("mail.state_changed"):
+        mail = found.mails[note.params["mailId"]]
+        if note.params["state"] == "delivered" and mail.id not in seen and not _answers_a_switch(found, mail):
+            seen.add(mail.id)
+            delivered[mail.sender, mail.recipient, mail.priority, mail.awaited].append(mail.sequence)
+    for key, sequence in delivered.items():
+        assert sequence == sorted(sequence), f"mail from {key[0]} to {key[1]} was overtaken"
+
+
+def _answers_a_switch(found: Findings, mail: MailRecord) -> bool:
+    return mail.reply_to is not None and found.mails[mail.reply_to].awaited
+
+
+def _check_threads(found: Findings) -> None:
+    running: dict[tuple[str, str], str] = {}
+    for note in found.notes:
+        task = found.tasks.get(note.params.get("taskId", ""))
+        if task is None:
+            continue
+        key = (task.agent_id, task.thread_id)
+        if note.name == "async.task.started":
+            assert running.get(key, task.id) == task.id, "two tasks of one thread ran at the same time"
+            running[key] = task.id
+        elif note.name in {*_ENDS, "async.task.continuation"} and running.get(key) == task.id:
+            del running[key]
+
+
+def _check_switches(found: Findings, world: World) -> None:
+    began = {note.params["stepId"]: note for note in found.named("switch.began")}
+    ended = Counter(note.params["stepId"] for note in found.named("switch.ended"))
+    assert ended == Counter(dict.fromkeys(began, 1)), "a switch did not end exactly once"
+    for note in found.named("switch.ended"):
+        step = found.step(note.params["stepId"])
+        assert step.result is not None
+        assert found.mails[note.params["mailId"]].awaited, "somebody waits for the answer to an ordinary mail"
+        match note.params["outcome"]:
+            case "answered":
+                assert step.result.mails == (note.params["replyId"],), "an answer is not the result of the call"
+            case "abandoned":
+                assert step.state is StepState.UNKNOWN, "a call that was given up has a result"
+            case _:
+                assert step.result.is_error, "a call without an answer says nothing of it"
+                assert step.state is StepState.DONE, "a call that got no answer has no result"
+        due_at = began[step.id].params["deadlineAt"]
+        assert note.at <= _latest(world, due_at, until=note.at), "somebody waited longer than they wanted"
+    for task in found.tasks.values():
+        mail = found.mails.get(task.mail_id or "")
+        if mail is not None and mail.awaited:
+            assert task.answers_a_switch, "a question was answered among the ordinary work"
+            if _last_of(found, task).state is TaskState.COMPLETED:
+                assert mail.state == "replied", "a question whose task is done was not answered"
+
+
+def _check_locks(manager: AsyncAgentSessionManager, found: Findings, world: World) -> None:
+    assert not manager.list_locks(), "a lock is still held"
+    waits = {note.params["stepId"]: note for note in found.named("lock.waiting")}
+    ended = Counter(note.params["stepId"] for note in found.named("lock.wait_ended"))
+    assert ended == Counter(dict.fromkeys(waits, 1)), "a wait for a lock did not end exactly once"
+    for note in found.named("lock.wait_ended"):
+        due_at = waits[note.params["stepId"]].params["deadlineAt"]
+        assert note.at <= _latest(world, due_at, until=note.at), "somebody waited longer for a lock than they wanted"
+    held: dict[str, int] = {}
+    tokens: Counter[str] = Counter()
+    for note in found.named("lock.acquired", "lock.renewed", "lock.released", "lock.expired"):
+        name, token = note.params["name"], note.params["token"]
+        if note.name == "lock.acquired":
+            assert name not in held, "a lock has two holders"
+            assert token == tokens[name] + 1, "the token of a lock did not rise"
+            held[name] = tokens[name] = token
+        else:
+            assert held[name] == token, "a lock was given back by somebody who does not hold it"
+            if note.name != "lock.renewed":
+                del held[name]
+
+
+def _check_delegation(found: Findings) -> None:
+    """Each end of a delegated task is reported once, unless it is cancelled as part of a tree."""
+    reports: Counter[str] = Counter()
+    for mail in found.mails.values():
+        if mail.body.startswith("Task ") and mail.reply_to is None:
+            task = found.tasks[mail.body.split(":\n")[0].removeprefix("Task ")]
+            reports[base_id(task)] += 1
+    ends: Counter[str] = Counter()
+    silent: Counter[str] = Counter()
+    for note in found.named(*_ENDS):
+        task = found.tasks[note.params["taskId"]]
+        if found.tasks[base_id(task)].kind is TaskKind.DELEGATED:
+            ends[base_id(task)] += 1
+            silent[base_id(task)] += note.params.get("reason") == TREE_CANCELLED
+    for task_id, count in ends.items():
+        told = reports.pop(task_id, 0)
+        assert count - silent[task_id] == told, f"{task_id} ended {count} times and was reported {told} times"
+    assert not reports, "something was reported that was not delegated"
+
+
+def _check_deadlines(found: Findings, world: World) -> None:
+    began: dict[str, float] = {}
+    for note in found.notes:
+        task = found.tasks.get(note.params.get("taskId", ""))
+        if task is None or task.deadline_at is None:
+            continue
+        if note.name in ("async.task.queued", "async.task.started"):
+            began[task.id] = note.at
+        elif note.name in {*_ENDS, "async.task.continuation"}:
+            due_at = max(task.deadline_at, began.get(task.id, task.created_at))
+            assert note.at <= _latest(world, due_at, until=note.at), "a task outlived its deadline"
+
+
+def _check_budgets(found: Findings) -> None:
+    used: Counter[str] = Counter()
+    for note in found.named("step.started", "step.finished"):
+        task = found.tasks[note.params["taskId"]]
+        if task.budget is None or task.budget.max_tokens is None or note.params["kind"] != StepKind.MODEL:
+            continue
+        if note.name == "step.finished":
+            usage = note.params.get("usage", {})
+            used[task.root_id] += usage.get("inputTokens", 0) + usage.get("outputTokens", 0)
+        elif "attempt" not in note.params:
+            assert used[task.root_id] < task.budget.max_tokens, "a tree went on when its budget was spent"
+
+
+def _check_events(found: Findings, world: World) -> None:
+    recorded = Counter(str(event.data) for event in found.events)
+    told = Counter(str(note.params["data"]) for note in found.named("event.broadcast"))
+    assert recorded == told, "an event was recorded and not told, or told and not recorded"
+    assert all(count == 1 for count in recorded.values()), "an event was broadcast twice"
+    assert world.accepted_events <= set(recorded), "an accepted event was lost"
+    for step in _calls_of(found, "broadcast_event"):
+        happened = any(event.cause == f"task:{step.task_id}" for event in found.events)
+        if step.result is not None and not step.result.is_error:
+            assert happened, "an event that was broadcast is not there"
+
+
+def _check_nothing_is_left(manager: AsyncAgentSessionManager) -> None:
+    """Memory and store forget what is over."""
+    workspace = manager._workspace
+    waits, graph, trees, post = workspace.waits, workspace.waits.graph, workspace.trees, workspace.post
+    kept = {
+        "waits in the store": workspace.store.load(workspace.session_id).waits,
+        "waits": list(waits._waits),
+        "the graph of waits": [*graph._by_target, *graph._by_task, *graph._answers, *graph._holds],
+        "trees": [*trees._used, *trees._running, *trees._cancelling],
+        "mails": [*post._under_way, *post._of_task, *post._moving],
+        "loops": list(workspace.running),
+        "timers": [key for key in workspace.scheduler._due if not key.startswith("restart:")],
+        "busy threads": [
+            thread
+            for agent in workspace.agents.values()
+            for queue in (agent.queue, agent._calls)
+            for thread in (queue and queue._busy) or ()
+        ],
+    }
+    left = {name: what for name, what in kept.items() if what}
+    assert not left, f"something is left that is over: {left}"
+
+
+def _calls_of(found: Findings, tool: str) -> Iterator[StepRecord]:
+    for journal in found.steps.values():
+        yield from (step for step in journal if step.call is not None and step.call.name == tool)
+
+
+def _last_of(found: Findings, task: TaskRecord) -> TaskRecord:
+    while task.state is TaskState.CONTINUED:
+        task = found.tasks[f"{base_id(task)}~{task.continuation + 1}"]
+    return task
+
+
+def _latest(world: World, due_at: float, *, until: float) -> float:
+    """When what was due at that time must have happened, in the life that goes on at `until`."""
+    opened_at = max(at for at in world.opened_at if at <= until)
+    is_closing = any(opened_at <= at <= until for at in world.closed_at)
+    return max(due_at, opened_at) + SLACK_SECONDS + (GRACE_SECONDS if is_closing else 0.0)
