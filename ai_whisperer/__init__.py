@@ -9,10 +9,26 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ai_whisperer.coordination import ScheduleRecord
-    from ai_whisperer.definition import AgentDefinition, Limits, MissedRuns, RetryPolicy, ScheduleDefinition
+    from ai_whisperer.coordination import EventRecord, LockRecord, MessageRecord, RoomRecord, ScheduleRecord
+    from ai_whisperer.definition import (
+        AgentDefinition,
+        Limits,
+        MissedRuns,
+        RetryPolicy,
+        ScheduleDefinition,
+        Supervision,
+    )
     from ai_whisperer.errors import WhispererError
-    from ai_whisperer.records import AgentState, ChannelResponse, Notification, Priority, TaskRecord, TaskState
+    from ai_whisperer.records import (
+        AgentState,
+        Budget,
+        ChannelResponse,
+        MailRecord,
+        Notification,
+        Priority,
+        TaskRecord,
+        TaskState,
+    )
     from ai_whisperer.runtime.agent_session import AgentSession
     from ai_whisperer.runtime.manager import AsyncAgentSessionManager
     from ai_whisperer.runtime.status import AgentStatus
@@ -28,14 +44,21 @@ _HOMES = {
     "AgentState": "records",
     "AgentStatus": "runtime.status",
     "AsyncAgentSessionManager": "runtime.manager",
+    "Budget": "records",
     "ChannelResponse": "records",
+    "EventRecord": "coordination",
     "Limits": "definition",
+    "LockRecord": "coordination",
+    "MailRecord": "records",
+    "MessageRecord": "coordination",
     "MissedRuns": "definition",
     "Notification": "records",
     "Priority": "records",
     "RetryPolicy": "definition",
+    "RoomRecord": "coordination",
     "ScheduleDefinition": "definition",
     "ScheduleRecord": "coordination",
+    "Supervision": "definition",
     "TaskRecord": "records",
     "TaskState": "records",
     "Template": "templates.parsing",
@@ -52,14 +75,21 @@ __all__ = [
     "AgentState",
     "AgentStatus",
     "AsyncAgentSessionManager",
+    "Budget",
     "ChannelResponse",
+    "EventRecord",
     "Limits",
+    "LockRecord",
+    "MailRecord",
+    "MessageRecord",
     "MissedRuns",
     "Notification",
     "Priority",
     "RetryPolicy",
+    "RoomRecord",
     "ScheduleDefinition",
     "ScheduleRecord",
+    "Supervision",
     "TaskRecord",
     "TaskState",
     "Template",
