@@ -58,6 +58,23 @@ class Mail(NamedTuple):
     reply_to: str | None
     state: str
     task_id: str | None
+    awaited: bool
+    body: str
+
+
+class Wait(NamedTuple):
+    """A call that waits; its id is that of its step."""
+
+    id: str
+    kind: str
+    task_id: str
+    target: str
+
+
+class Lock(NamedTuple):
+    name: str
+    token: int
+    task_id: str | None
 
 
 class Note(NamedTuple):
@@ -78,6 +95,8 @@ class Database(NamedTuple):
     steps: dict[str, Step]
     mails: dict[str, Mail]
     timers: list[str]
+    waits: dict[str, Wait]
+    locks: dict[str, Lock]
     notes: list[Note]
 
 
@@ -98,7 +117,7 @@ class Evidence(NamedTuple):
     requests: list[Request]
 
 
-NOTHING = Database(integrity="ok", agents={}, tasks={}, steps={}, mails={}, timers=[], notes=[])
+NOTHING = Database(integrity="ok", agents={}, tasks={}, steps={}, mails={}, timers=[], waits={}, locks={}, notes=[])
 
 
 def read_database(folder: Path) -> Database:
@@ -142,7 +161,10 @@ def _read(connection: apsw.Connection) -> Database:
     ]
     mails = [
         Mail(*row)
-        for row in rows("SELECT id, sender, sequence, recipient, reply_to, state, task_id FROM mail ORDER BY sequence")
+        for row in rows(
+            "SELECT id, sender, sequence, recipient, reply_to, state, task_id, awaited, body FROM mail "
+            "ORDER BY sequence"
+        )
     ]
     notes = [
         Note(*row)
@@ -151,6 +173,8 @@ def _read(connection: apsw.Connection) -> Database:
             "''), params->>'agentId' FROM notification ORDER BY seq"
         )
     ]
+    waits = [Wait(*row) for row in rows("SELECT id, kind, task_id, target FROM wait")]
+    locks = [Lock(*row) for row in rows("SELECT name, token, task_id FROM lock")]
     return Database(
         integrity=integrity,
         agents={agent.id: agent for agent in agents},
@@ -158,6 +182,8 @@ def _read(connection: apsw.Connection) -> Database:
         steps={step.id: step for step in steps},
         mails={mail.id: mail for mail in mails},
         timers=[str(row[0]) for row in rows("SELECT agent_id FROM timer")],
+        waits={wait.id: wait for wait in waits},
+        locks={lock.name: lock for lock in locks},
         notes=notes,
     )
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from .evidence import Database, Evidence
-from .workload import Workload
+from .evidence import Database, Evidence, Mail
+from .workload import WAITING_TOOLS, Workload
 
 _ENDED = ("completed", "failed", "cancelled", "dead")
 _UNDER_WAY = ("delivered", "read", "replied")
@@ -22,6 +22,9 @@ def always(now: Evidence, before: Evidence | None, workload: Workload) -> Iterat
     yield from _begun_unjournaled(now)
     yield from _out_of_order(database)
     yield from _half_done(database)
+    yield from _half_waited(database)
+    yield from _misheld(database)
+    yield from _unreported(database)
     yield from _untold(database)
     yield from _restless(database)
     if before is not None:
@@ -94,11 +97,52 @@ def _half_done(database: Database) -> Iterator[str]:
         if tasks != 1:
             yield f"mail {mail_id} has {tasks} tasks"
     for mail in database.mails.values():
+        if answers_a_wait(database, mail):
+            continue  # whoever waited for it has it
         if mail.recipient in database.agents and (mail.state in _UNDER_WAY) != (mail.id in handling):
             yield f"mail {mail.id} is {mail.state} and has {handling[mail.id]} tasks"
     sleepers = sorted(agent.id for agent in database.agents.values() if agent.sleep_until is not None)
     if sleepers != sorted(database.timers):
         yield f"the sleepers are {sleepers}, the timers are of {sorted(database.timers)}"
+
+
+def answers_a_wait(database: Database, mail: Mail) -> bool:
+    return mail.reply_to is not None and database.mails[mail.reply_to].awaited
+
+
+def _half_waited(database: Database) -> Iterator[str]:
+    """A call that waits, its row, and what it waits for are on disk together; so are its end and the answer."""
+    waiting = {step.id for step in database.steps.values() if step.tool in WAITING_TOOLS and step.state == "started"}
+    if waiting != set(database.waits):
+        yield f"the calls {sorted(waiting)} wait, there are rows for {sorted(database.waits)}"
+    told = Counter(note.about for note in database.notes if note.name == "switch.began")
+    told -= Counter(note.about for note in database.notes if note.name == "switch.ended")
+    asking = Counter(wait.id for wait in database.waits.values() if wait.kind == "reply")
+    if told != asking:
+        yield f"switches {sorted(told)} have begun and not ended, those that wait are {sorted(asking)}"
+    for wait in database.waits.values():
+        question = database.mails.get(wait.target)
+        if wait.kind == "reply" and (question is None or not question.awaited or question.state == "replied"):
+            yield f"call {wait.id} waits for a reply to {question}"
+
+
+def _misheld(database: Database) -> Iterator[str]:
+    """A lock is held by a task that runs, and has been taken as often as the log says."""
+    taken = Counter(note.about for note in database.notes if note.name == "lock.acquired")
+    if sum(lock.token for lock in database.locks.values()) != sum(taken.values()):
+        yield f"locks were told to be taken {sum(taken.values())} times, the tokens are {database.locks}"
+    for lock in database.locks.values():
+        if lock.task_id is not None and database.tasks[lock.task_id].state != "running":
+            yield f"lock {lock.name} is held by a task that is {database.tasks[lock.task_id].state}"
+
+
+def _unreported(database: Database) -> Iterator[str]:
+    """The end of a delegated task and the mail with its result are on disk together."""
+    for task in database.tasks.values():
+        if task.kind == "delegated_task":
+            reports = sum(mail.body.startswith(f"Task {task.id}:") for mail in database.mails.values())
+            if reports != (task.state in _ENDED):
+                yield f"task {task.id} is {task.state} and was reported {reports} times"
 
 
 def _untold(database: Database) -> Iterator[str]:

@@ -6,6 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
 from .evidence import Database, Evidence, Step
+from .invariants import answers_a_wait
 from .worker import AgentFigures
 from .workload import REPEATABLE, USER, Mail, Workload, expected_of
 
@@ -44,8 +45,8 @@ def _unfinished(database: Database, set_aside: frozenset[str]) -> Iterator[str]:
     for agent in database.agents.values():
         if agent.state != "idle" or agent.is_asleep:
             yield f"agent {agent.id} is {agent.state}"
-    if database.timers:
-        yield f"timers are left: {database.timers}"
+    if database.timers or database.waits:
+        yield f"timers are left: {database.timers}, waits are left: {database.waits}"
 
 
 def _unhandled(database: Database) -> Iterator[str]:
@@ -54,7 +55,11 @@ def _unhandled(database: Database) -> Iterator[str]:
         replied = any(reply.reply_to == mail.id for reply in database.mails.values())
         if mail.state != ("replied" if replied else unanswered):
             yield f"mail {mail.id} from {mail.sender} to {mail.recipient} is {mail.state}"
-        if mail.recipient != USER and (mail.task_id is None or database.tasks[mail.task_id].mail_id != mail.id):
+        if answers_a_wait(database, mail):
+            asking = database.steps[str(mail.reply_to).removesuffix("~mail")]
+            if (asking.task_id, asking.state) != (mail.task_id, "done") or mail.id not in asking.content:
+                yield f"answer {mail.id} is not the result of {asking}"
+        elif mail.recipient != USER and (mail.task_id is None or database.tasks[mail.task_id].mail_id != mail.id):
             yield f"mail {mail.id} and task {mail.task_id} do not belong together"
 
 
@@ -62,8 +67,12 @@ def _not_as_expected(database: Database, workload: Workload) -> Iterator[str]:
     expected = expected_of(workload)
     tasks = Counter((task.agent, task.kind) for task in database.tasks.values())
     mails = Counter(
-        Mail(mail.sender, mail.recipient, is_reply=mail.reply_to is not None) for mail in database.mails.values()
+        Mail(mail.sender, mail.recipient, is_reply=mail.reply_to is not None, is_awaited=bool(mail.awaited))
+        for mail in database.mails.values()
     )
+    locks = {lock.name: lock.token for lock in database.locks.values()}
+    if locks != expected.locks or any(lock.task_id is not None for lock in database.locks.values()):
+        yield f"locks: {dict(expected.locks)} were to be taken and given back, they are {database.locks}"
     for what, wanted, found in (("tasks", expected.tasks, tasks), ("mails", expected.mails, mails)):
         if wanted != found:
             yield f"{what}: missing {dict(wanted - found)}, too many {dict(found - wanted)}"  # type: ignore[operator]

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from msgspec.structs import replace
 
 from ai_whisperer.records import (
+    USER,
     AgentState,
     MailRecord,
     MailState,
@@ -23,7 +24,7 @@ from ai_whisperer.records import (
     TaskRecord,
     TimerRecord,
 )
-from ai_whisperer.runtime import recovery
+from ai_whisperer.runtime import consequences, recovery
 from ai_whisperer.runtime.agent_session import AgentSession
 from ai_whisperer.runtime.ai_loop import AILoop
 from ai_whisperer.runtime.desk import AgentDesk
@@ -174,8 +175,8 @@ def deliver_apart(switch: KillSwitch) -> None:
         original: Callable[[AgentSession, TaskRecord | MailRecord], None],
     ) -> Callable[[AgentSession, TaskRecord | MailRecord], None]:
         def begun(self: AgentSession, item: TaskRecord | MailRecord) -> None:
-            if isinstance(item, TaskRecord):
-                original(self, item)
+            if isinstance(item, TaskRecord) or item.sender != USER or item.recipient == "dot":
+                original(self, item)  # a late mail would be the last thing to be done, and nobody waits for it now
                 return
             decision = self.workspace.decide(f"mail:{item.id}")
             decision.unit.update_mail(replace(item, state=MailState.DELIVERED))
@@ -253,6 +254,30 @@ def tell_apart(switch: KillSwitch) -> None:
     swap(Decision, "submit", submit)
 
 
+def forget_waits(_: KillSwitch) -> None:
+    """A call that waits has no row: after a death nobody knows that it does."""
+    swap(Unit, "put_wait", lambda _: lambda *_: None)
+
+
+def report_apart(switch: KillSwitch) -> None:
+    """The result of a delegated task is mailed after, and not together with, its end."""
+
+    def make(original: Callable[..., None]) -> Callable[..., None]:
+        def report(workspace: Workspace, decision: Decision, *arguments: Any) -> None:
+            switch.reached(_HALF_DONE)
+
+            def report_now(_: object) -> None:
+                later = workspace.decide(decision.cause)
+                original(workspace, later, *arguments)
+                later.submit()
+
+            decision.then(lambda: workspace.store.submit(Unit()).add_done_callback(report_now))
+
+        return report
+
+    swap(consequences, "report", make)
+
+
 _APART = tuple(f"{_HALF_DONE}:{number}>commit.after:{later}" for number in (1, 2) for later in (1, 2))
 _AROUND_COMMITS = ("commit.before", "commit.after")
 _IN_TOOLS = ("tool.sent", "tool.acted")
@@ -269,5 +294,7 @@ PLANTED_BUGS = {
     "deliver-apart": PlantedBug(deliver_apart, _APART, "is delivered and has 0 tasks"),
     "mail-apart": PlantedBug(mail_apart, _APART, "missing"),
     "wake-apart": PlantedBug(wake_apart, _APART, "the sleepers are"),
+    "forget-waits": PlantedBug(forget_waits, ("commit.after",), "wait, there are rows for"),
+    "report-apart": PlantedBug(report_apart, _APART, "is completed and was reported 0 times"),
     "tell-apart": PlantedBug(tell_apart, _APART, "was told 0 times"),
 }

@@ -19,6 +19,9 @@ REPEATABLE = frozenset({"look_up", "linger"})
 ONE_SHOT = frozenset({"charge"})
 """The tools whose effects may not."""
 
+WAITING_TOOLS = frozenset({"send_mail_with_switch", "acquire_lock"})
+"""The tools whose calls may wait; other coordination tools are done as soon as they are begun."""
+
 _PLAN = re.compile(r"^plan: (.+)$", re.MULTILINE)
 _MAIL_ID = re.compile(r"^Mail id: (\S+)$", re.MULTILINE)
 
@@ -52,6 +55,7 @@ class Mail(NamedTuple):
     sender: str
     recipient: str
     is_reply: bool
+    is_awaited: bool = False
 
 
 class Expectation(NamedTuple):
@@ -61,6 +65,8 @@ class Expectation(NamedTuple):
     mails: Counter[Mail]
     effects: dict[str, str]
     """The tool of each label."""
+    locks: Counter[str]
+    """How often each lock is taken."""
 
 
 def plan_in(prompt: str) -> list[list[PlannedCall]]:
@@ -79,6 +85,12 @@ def arguments_of(call: PlannedCall, prompt: str) -> dict[str, Any]:
         case "reply_mail":
             found = _MAIL_ID.search(prompt)
             return {"mail_id": found[1] if found else "", "body": "Thank you."}
+        case "send_mail_with_switch":
+            return {"to_agent": call.argument, "subject": "An urgent question", "body": "Is all of it done?"}
+        case "delegate_task":
+            return {"to_agent": call.argument, "task": "Do a part of it."}
+        case "acquire_lock" | "release_lock":
+            return {"name": call.argument}
         case "report_progress":
             return {"percent": float(call.argument), "note": "under way"}
         case _:
@@ -87,7 +99,7 @@ def arguments_of(call: PlannedCall, prompt: str) -> dict[str, Any]:
 
 def expected_of(workload: Workload) -> Expectation:
     """Play the plans through on paper."""
-    expected = Expectation(tasks=Counter(), mails=Counter(), effects={})
+    expected = Expectation(tasks=Counter(), mails=Counter(), effects={}, locks=Counter())
     to_do: deque[tuple[str, str, str]] = deque()
     for operation in workload.operations:
         if operation.kind == "task":
@@ -100,13 +112,28 @@ def expected_of(workload: Workload) -> Expectation:
     while to_do:
         agent, asker, prompt = to_do.popleft()
         for call in (call for answer in plan_in(prompt) for call in answer):
-            if call.tool == "send_mail":
-                _mail(expected, to_do, Mail(agent, call.argument, is_reply=False), "plan: reply_mail:it")
-            elif call.tool == "reply_mail":
-                _mail(expected, to_do, Mail(agent, asker, is_reply=True), "Thank you.")
-            elif call.tool in REPEATABLE | ONE_SHOT:
-                expected.effects[call.argument] = call.tool
+            _call(expected, to_do, call, agent=agent, asker=asker)
     return expected
+
+
+def _call(
+    expected: Expectation, to_do: deque[tuple[str, str, str]], call: PlannedCall, *, agent: str, asker: str
+) -> None:
+    match call.tool:
+        case "send_mail":
+            _mail(expected, to_do, Mail(agent, call.argument, is_reply=False), "plan: reply_mail:it")
+        case "reply_mail":
+            _mail(expected, to_do, Mail(agent, asker, is_reply=True), "Thank you.")
+        case "send_mail_with_switch":
+            _mail(expected, to_do, Mail(agent, call.argument, is_reply=False, is_awaited=True), "")
+            expected.mails[Mail(call.argument, agent, is_reply=True)] += 1
+        case "delegate_task":
+            expected.tasks[call.argument, "delegated_task"] += 1
+            _mail(expected, to_do, Mail(call.argument, agent, is_reply=False), "")
+        case "acquire_lock":
+            expected.locks[call.argument] += 1
+        case tool if tool in REPEATABLE | ONE_SHOT:
+            expected.effects[call.argument] = tool
 
 
 def _mail(expected: Expectation, to_do: deque[tuple[str, str, str]], mail: Mail, body: str) -> None:
@@ -117,16 +144,27 @@ def _mail(expected: Expectation, to_do: deque[tuple[str, str, str]], mail: Mail,
 
 
 def team(run: str) -> Workload:
-    """Four agents that call tools side by side, mail each other, sleep, and are paused and resumed."""
+    """Four agents that call tools side by side, mail, ask and lock out each other, sleep, are paused and resumed."""
     return Workload(
         stages=(
             (_create("ada", limits={"max_concurrent_tasks": 2}), _create("bob"), _create("cyd"), _create("dot")),
             (
                 Operation(kind="pause", id="pause", agent="cyd"),
                 Operation(kind="sleep", id="sleep", agent="dot"),
-                _task(run, "ada", 1, "look_up:l1 + charge:c1 + look_up:l2; send_mail:bob; report_progress:50"),
-                _task(run, "ada", 2, "charge:c2 + report_progress:90; look_up:l3", trouble="stumble"),
-                _task(run, "cyd", 1, "charge:c3; send_mail:ada + report_progress:10"),
+                _task(
+                    run,
+                    "ada",
+                    1,
+                    "look_up:l1 + charge:c1 + acquire_lock:door; send_mail:bob; release_lock:door + report_progress:50",
+                ),
+                _task(
+                    run,
+                    "ada",
+                    2,
+                    "charge:c2 + acquire_lock:door; look_up:l3 + send_mail_with_switch:bob",
+                    trouble="stumble",
+                ),
+                _task(run, "cyd", 1, "charge:c3 + delegate_task:dot; send_mail:ada + report_progress:10"),
                 _mail_to(run, "bob", "look_up:l4 + charge:c4 + reply_mail:it"),
                 _mail_to(run, "dot", "reply_mail:it"),
             ),

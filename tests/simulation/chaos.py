@@ -194,6 +194,7 @@ class Chaos:
                     await _set_going(manager, name)
                 await asyncio.sleep(3)
         await manager.flushed()
+        await asyncio.sleep(1)  # whoever waited for the last commit has been told
         assert not self.faults, f"a loop broke: {self.faults}"
         check(manager, self.world)
         self.log = [(note.seq, note.name, note.cause) for note in manager.notifications(limit=100_000)]
