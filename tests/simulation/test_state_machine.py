@@ -19,6 +19,8 @@ from ai_whisperer.core.queueing import WorkQueue
 from ai_whisperer.errors import StateError
 from ai_whisperer.models.base import ModelRequest
 from ai_whisperer.models.scripted import FunctionModel
+from ai_whisperer.runtime import agent_session
+from ai_whisperer.runtime.agent_session import AgentSession
 from ai_whisperer.store.sqlite import SqliteStore
 from ai_whisperer.testing.disk import SimulatedDisk
 from ai_whisperer.testing.simulation import SimulationLoop, VirtualClock
@@ -27,6 +29,7 @@ from tests.simulation.stage import prompt_of
 _T = TypeVar("_T")
 
 AGENTS = ("ann", "ben")
+SUBSCRIBES = {"ann": (), "ben": ("rain",)}
 ALLOWED = {
     "created": {"start", "stop"},
     "idle": {"pause", "sleep", "stop"},
@@ -45,20 +48,29 @@ AFTER = {
 
 
 class Imagined:
-    """What an agent ought to be: a state, what waits, and what was handled, in order."""
+    """What an agent ought to be: a state, what waits, and what was handled, in order.
+
+    What waits is a tuple of rank, arrival and text, which begins with `t` for a task, `m` for a mail, `e` for an event.
+    """
 
     def __init__(self) -> None:
         self.state = "created"
         self.waiting: list[tuple[int, int, str]] = []
         self.handled: list[str] = []
-        self.has_woken = False
+        self.listens_for = ""
 
-    def receive(self, priority: Priority, arrival: int, text: str, *, is_mail: bool) -> None:
+    def receive(self, priority: Priority, arrival: int, text: str) -> None:
         self.waiting.append((priority.rank, arrival, text))
-        self.has_woken |= is_mail and priority in (Priority.URGENT, Priority.HIGH)
         self.work()
 
-    def act(self, action: str) -> None:
+    def hear(self, event: str, arrival: int, *, subscribes: bool) -> None:
+        """An event ends the sleep of one who listens for it, and is a task for one who has subscribed to it."""
+        if self.state in ("sleeping", "paused asleep") and self.listens_for == event:
+            self.act("wake")
+        elif subscribes:
+            self.receive(Priority.NORMAL, arrival, f"e{arrival}")
+
+    def act(self, action: str, listens_for: str = "") -> None:
         if action == "pause":
             self.state = "paused asleep" if self.state == "sleeping" else "paused"
         elif action == "wake" and self.state == "paused asleep":
@@ -67,23 +79,28 @@ class Imagined:
             self.state = "sleeping"
         else:
             self.state = AFTER[action]
-        self.has_woken &= action != "sleep"
+        if action == "sleep":
+            self.listens_for = listens_for
+            if any(text[0] == "e" for *_, text in self.waiting):
+                self.state = "idle"  # it does not sleep over an event
         self.work()
 
     def work(self) -> None:
-        if self.state == "sleeping" and self.has_woken:
+        if self.state == "sleeping" and any(self._wakes(rank, text) for rank, _, text in self.waiting):
             self.state = "idle"
         if self.state == "idle":
-            self.has_woken = False
             self.handled += [text for *_, text in sorted(self.waiting)]
             self.waiting.clear()
+
+    def _wakes(self, rank: int, text: str) -> bool:
+        return text[0] == "m" and (rank <= Priority.HIGH.rank or self.listens_for == "mail_received")
 
 
 class SessionMachine(RuleBasedStateMachine):
     """A session on a simulated disk beside its model."""
 
-    @initialize(seed=st.integers(0, 1000))
-    def open(self, seed: int) -> None:
+    @initialize(seed=st.integers(0, 1000), unstarted=st.sampled_from(["", "", *AGENTS]))
+    def open(self, seed: int, unstarted: str) -> None:
         self.loop = SimulationLoop(seed)
         self.disk = SimulatedDisk(seed)
         self.handled: dict[str, list[str]] = {name: [] for name in AGENTS}
@@ -93,7 +110,9 @@ class SessionMachine(RuleBasedStateMachine):
         self.manager: AsyncAgentSessionManager
         self.run(self.begin())
         for name in AGENTS:
-            self.run(self.manager.create_agent(name, auto_start=False))
+            start = name != unstarted
+            self.run(self.manager.create_agent(name, {"subscribes": SUBSCRIBES[name]}, auto_start=start))
+            self.imagined[name].state = "idle" if start else "created"
 
     async def begin(self) -> None:
         self.store = self.disk.open()
@@ -107,9 +126,9 @@ class SessionMachine(RuleBasedStateMachine):
 
     def say(self, request: ModelRequest) -> str:
         prompt = prompt_of(request)
-        text = prompt.split("Subject: ")[1].splitlines()[0] if "Subject: " in prompt else prompt
+        text = prompt.split("Subject: ")[1].splitlines()[0] if "Subject: " in prompt else prompt.split("Data: ")[-1]
         if not prompt.startswith("You were asleep"):
-            self.handled[request.agent_id].append(text)
+            self.handled[request.agent_id].append(text.strip('"'))
         return "done"
 
     def run(self, work: Coroutine[Any, Any, _T]) -> _T:
@@ -117,20 +136,24 @@ class SessionMachine(RuleBasedStateMachine):
         self.loop.run_until_complete(asyncio.sleep(10))
         return result
 
-    @rule(agent=st.sampled_from(AGENTS), action=st.sampled_from(["start", "pause", "resume", "stop", "wake", "sleep"]))
-    def act(self, agent: str, action: str) -> None:
+    @rule(agent=st.sampled_from(AGENTS), wake_event=st.sampled_from(["rain", "mail_received", "never"]))
+    def sleep(self, agent: str, wake_event: str) -> None:
+        self.act(agent, "sleep", wake_event)
+
+    @rule(agent=st.sampled_from(AGENTS), action=st.sampled_from(["start", "pause", "resume", "stop", "wake"]))
+    def act(self, agent: str, action: str, wake_event: str = "") -> None:
         calls: dict[str, Callable[[str], Coroutine[Any, Any, object]]] = {
             "start": self.manager.start_agent,
             "pause": self.manager.pause_agent,
             "resume": self.manager.resume_agent,
             "stop": self.manager.stop_agent,
             "wake": self.manager.wake_agent,
-            "sleep": lambda name: self.manager.sleep_agent(name, wake_events=["never"]),
+            "sleep": lambda name: self.manager.sleep_agent(name, wake_events=[wake_event]),
         }
         call = calls[action](agent)
         if action in ALLOWED[self.imagined[agent].state]:
             self.run(call)
-            self.imagined[agent].act(action)
+            self.imagined[agent].act(action, wake_event)
         else:
             with pytest.raises(StateError):
                 self.run(call)
@@ -139,13 +162,20 @@ class SessionMachine(RuleBasedStateMachine):
     def send_task(self, agent: str, priority: Priority) -> None:
         self.arrival += 1
         self.run(self.manager.send_task(agent, f"t{self.arrival}", priority=priority))
-        self.imagined[agent].receive(priority, self.arrival, f"t{self.arrival}", is_mail=False)
+        self.imagined[agent].receive(priority, self.arrival, f"t{self.arrival}")
 
     @rule(agent=st.sampled_from(AGENTS), priority=st.sampled_from(list(Priority)))
     def send_mail(self, agent: str, priority: Priority) -> None:
         self.arrival += 1
         self.run(self.manager.send_mail(agent, f"m{self.arrival}", "x", priority=priority))
-        self.imagined[agent].receive(priority, self.arrival, f"m{self.arrival}", is_mail=True)
+        self.imagined[agent].receive(priority, self.arrival, f"m{self.arrival}")
+
+    @rule()
+    def broadcast(self) -> None:
+        self.arrival += 1
+        self.run(self.manager.broadcast_event("rain", f"e{self.arrival}"))
+        for name in AGENTS:
+            self.imagined[name].hear("rain", self.arrival, subscribes="rain" in SUBSCRIBES[name])
 
     @rule()
     def crash(self) -> None:
@@ -186,9 +216,22 @@ TestSession.settings = settings(
 )
 
 
-def test_a_planted_bug_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+def give_every_item_the_same_priority(patch: pytest.MonkeyPatch) -> None:
     push = WorkQueue.push
-    monkeypatch.setattr(WorkQueue, "push", lambda queue, item: push(queue, replace(item, priority=Priority.NORMAL)))
+    patch.setattr(WorkQueue, "push", lambda queue, item: push(queue, replace(item, priority=Priority.NORMAL)))
+
+
+def sleep_through_events(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(AgentSession, "listens_for", lambda *_: False)
+
+
+def fall_asleep_over_an_event(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(agent_session, "keeps_awake", lambda *_: False)
+
+
+@pytest.mark.parametrize("plant", [give_every_item_the_same_priority, sleep_through_events, fall_asleep_over_an_event])
+def test_a_planted_bug_is_caught(plant: Callable[[pytest.MonkeyPatch], None], monkeypatch: pytest.MonkeyPatch) -> None:
+    plant(monkeypatch)
     with pytest.raises(AssertionError):
         run_state_machine_as_test(
             SessionMachine, settings=settings(TestSession.settings, database=None, phases=[Phase.generate])
