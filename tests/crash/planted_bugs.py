@@ -278,7 +278,7 @@ def report_apart(switch: KillSwitch) -> None:
     swap(consequences, "report", make)
 
 
-_APART = tuple(f"{_HALF_DONE}:{number}>commit.after:{later}" for number in (1, 2) for later in (1, 2))
+_APART = tuple(f"{_HALF_DONE}:{number}>commit.after:{later}" for later in (1, 2, 3, 4) for number in (1, 2, 3))
 _AROUND_COMMITS = ("commit.before", "commit.after")
 _IN_TOOLS = ("tool.sent", "tool.acted")
 
