@@ -13,7 +13,7 @@ from contextlib import suppress
 from typing import Any
 
 from ai_whisperer import AgentState, AsyncAgentSessionManager, WhispererError
-from ai_whisperer.errors import StateError
+from ai_whisperer.errors import QueueFullError, StateError
 from ai_whisperer.models.scripted import FunctionModel
 from ai_whisperer.records import Budget, StepState
 from ai_whisperer.testing.disk import SimulatedDisk
@@ -39,13 +39,13 @@ class Chaos:
         self._sent = 0
         self.log: list[tuple[int, str, str]] = []
         self.faults: list[str] = []
+        self._listener = FaultListener(self.faults)
 
     def run(self) -> None:
         """Live, die, live again; in the last life let all work end and check what was promised."""
-        handler = FaultListener(self.faults)
         loggers = [logging.getLogger(name) for name in ("ai_whisperer", "asyncio")]
         for logger in loggers:
-            logger.addHandler(handler)
+            logger.addHandler(self._listener)
         try:
             with self.world.faulty_loops():
                 for life in range(self._lives):
@@ -53,7 +53,7 @@ class Chaos:
                 simulate(self._finish(), seed=self.seed * 100 + 99)
         finally:
             for logger in loggers:
-                logger.removeHandler(handler)
+                logger.removeHandler(self._listener)
             self.disk.crash()
             self.disk.close()
 
@@ -66,11 +66,12 @@ class Chaos:
             random=random.Random(self._random.random()),
         )
         self.world.opened_at.append(self._now())
+        self._listener.is_deaf = False
         await manager.open()
         self.world.settled = self._settled_steps(manager)
         for name in AGENTS:
             if name not in manager.active_sessions:
-                await manager.create_agent(name, _definition(name))
+                await manager.create_agent(name, _definition(name, random.Random(self.seed)))
         return manager
 
     def _now(self) -> float:
@@ -102,14 +103,18 @@ class Chaos:
             await manager.close()
         assert not self.faults, f"a loop broke: {self.faults}"
         self.disk.crash()
+        self._listener.is_deaf = True
         self._elapsed += asyncio.get_running_loop().time() + self._random.choice((0.0, 100.0))
 
     async def _meddle(self, manager: AsyncAgentSessionManager) -> None:
         for _ in range(25):
             await asyncio.sleep(self._random.random() * 2)
             check_now(manager, loops=LOOPS)
-            with suppress(StateError):  # a call that does not fit the state is refused: that is as it should be
-                await self._choose()(manager, self._random.choice(AGENTS))
+            patience = self._random.random() * 0.1 if self._random.random() < 0.1 else None
+            # What does not fit is refused, and now and then somebody gives up waiting: that is as it should be.
+            with suppress(StateError, QueueFullError, TimeoutError):
+                async with asyncio.timeout(patience):
+                    await self._choose()(manager, self._random.choice(AGENTS))
 
     def _choose(self) -> Callable[[AsyncAgentSessionManager, str], Awaitable[object]]:
         deeds: list[tuple[int, Callable[[AsyncAgentSessionManager, str], Awaitable[object]]]] = [
@@ -201,10 +206,11 @@ class Chaos:
         await manager.close()
 
 
-def _definition(name: str) -> dict[str, Any]:
+def _definition(name: str, chance: random.Random) -> dict[str, Any]:
     return {
         "limits": {
             "max_concurrent_tasks": LOOPS,
+            "max_queue_length": chance.choice((3, 1000, 1000)),
             "max_continuations": 2,
             "max_mail_bytes": 400,
             "max_switch_depth": 3,
