@@ -216,7 +216,7 @@ class ReportTo(Record, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class RoomTurn(Record, frozen=True, kw_only=True, omit_defaults=True):
-    """The message of a room that a task answers. Who is `addressed` by name should not pass.
+    """The message of a room that a task answers.
 
     `seen` is the message up to which the member had seen the room before: the task shows it those after it.
     """
@@ -225,7 +225,6 @@ class RoomTurn(Record, frozen=True, kw_only=True, omit_defaults=True):
     number: int
     seen: int = 0
     hops: int = 0
-    addressed: bool = False
 
 
 class Origin(Record, frozen=True, kw_only=True, omit_defaults=True):
@@ -239,7 +238,6 @@ class Origin(Record, frozen=True, kw_only=True, omit_defaults=True):
     budget: Budget | None = None
     report_to: ReportTo | None = None
     room: RoomTurn | None = None
-    schedule_id: str | None = None
     answers: str | None = None
 
 
@@ -253,6 +251,7 @@ class AgentRecord(Record, frozen=True, kw_only=True):
     reason: str = ""
     own_tools: tuple[str, ...] = ()
     created_at: float = 0.0
+    started_at: float | None = None
 
 
 class TaskRecord(Record, frozen=True, kw_only=True):

@@ -173,11 +173,10 @@ def task_for_member(
     task_id: str,
     arrival: int,
     seen: int,
-    addressed: bool,
     cause: TaskRecord | None,
 ) -> TaskRecord:
     """The task in which a member answers a message. What an answer causes belongs to the tree of its task."""
-    turn = RoomTurn(room_id=message.room_id, number=message.number, seen=seen, hops=message.hops, addressed=addressed)
+    turn = RoomTurn(room_id=message.room_id, number=message.number, seen=seen, hops=message.hops)
     origin = Origin() if cause is None else inherited(cause)
     return TaskRecord(
         session_id=message.session_id,

@@ -209,5 +209,4 @@ def scheduled(schedule: ScheduleRecord, *, task_id: str, arrival: int, cause: st
         arrival=arrival,
         cause=cause,
         created_at=now,
-        origin=Origin(schedule_id=schedule.id),
     )

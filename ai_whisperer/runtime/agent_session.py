@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 
 from msgspec.structs import replace
@@ -52,6 +52,13 @@ class AgentSession(AgentWork):
         if self.record.state is not AgentState.PAUSED and not mail.awaited:
             self._wake_for_mail(decision, [mail])
         decision.then(self.dispatch)
+
+    def take_mail_back(self, decision: Decision, mails: Sequence[MailRecord]) -> None:
+        """Put mails that no model was shown into the mailbox again; like new ones they may end a sleep."""
+        for mail in mails:
+            self.queue_up(mail)
+        if self.record.state is not AgentState.PAUSED:
+            self._wake_for_mail(decision, [mail for mail in mails if not mail.awaited])
 
     def check_startable(self) -> None:
         """Raise `StateError` if the agent cannot be started now."""
@@ -106,13 +113,21 @@ class AgentSession(AgentWork):
             self._transition(decision, Action.WAKE, reason=f"{waiting.id} is waiting")
             decision.then(self.dispatch)
 
-    def wake(self, decision: Decision, reason: str, *, cause: str | None = None, origin: Origin | None = None) -> None:
-        """End the sleep and tell the agent why."""
+    def wake(
+        self,
+        decision: Decision,
+        reason: str,
+        *,
+        details: str | None = None,
+        cause: str | None = None,
+        origin: Origin | None = None,
+    ) -> None:
+        """End the sleep and tell the agent why; `details` are more words about it, for the agent alone."""
         self._check_not_halting()
         self._transition(decision, Action.WAKE, reason=reason)
         task = wake_up(
             self.record,
-            reason,
+            details or reason,
             task_id=self.workspace.ids.new(),
             arrival=self.workspace.next_arrival(),
             cause=cause or decision.cause,
@@ -126,13 +141,18 @@ class AgentSession(AgentWork):
         """Whether the agent sleeps and the event wakes it."""
         return self.record.sleep is not None and event in self.record.sleep.wake_events and not self._halting
 
+    def subscribes_to(self, event: str) -> bool:
+        """Whether the event becomes a task of the agent."""
+        subscribes = self.record.definition.subscribes
+        return bool(subscribes) and (event in subscribes or "*" in subscribes)
+
     def arm(self, timer: TimerRecord) -> None:
         """Have the timer fire when it is due, at once if it is past."""
         self.workspace.scheduler.at(timer.due_at, timer.id, lambda: self._timer_fired(timer))
 
     async def stop(self, cause: str, reason: str) -> None:
         """Cancel what runs; when this returns it is gone and the stop is durable. Mail and queue are kept."""
-        self._check_not_from_inside("stop")
+        self.check_not_from_inside("stop")
         self._begin_stop()
         await self._finish_stop(cause, reason)
 

@@ -231,9 +231,11 @@ class AgentWork:
             return
         loop = self.loops.get(task_id)
         if loop is None:
-            await self.workspace.store.flushed()  # its end is on its way to the disk
+            await self.workspace.store.flushed()  # its end, or its way back into the queue, is on its way to the disk
+            if task_id in self.loops or self.queue.has_task(task_id):
+                await self._end_early(task_id, cause, end)
             return
-        self._check_not_from_inside("cancel a task of")
+        self.check_not_from_inside("cancel a task of")
         try:
             await loop.doom()
         except asyncio.CancelledError:
@@ -248,7 +250,7 @@ class AgentWork:
         self._rest_or_go_on(decision)
         await decision.commit()
 
-    def _check_not_from_inside(self, what: str) -> None:
+    def check_not_from_inside(self, what: str) -> None:
         """A tool that waits for its own end would wait for ever."""
         calling = loop_that_calls()
         if calling is not None and calling.agent is self:
@@ -313,6 +315,8 @@ class AgentWork:
     ) -> None:
         before = self.record
         self.record = lifecycle.apply(before, action, plan=plan, reason=reason)
+        if action is Action.START:
+            self.record = replace(self.record, started_at=decision.at)
         if before.sleep is not None and self.record.sleep is not before.sleep and before.sleep.until is not None:
             self.workspace.scheduler.cancel(self.timer_id)
             decision.unit.delete_timer(self.workspace.session_id, self.timer_id)

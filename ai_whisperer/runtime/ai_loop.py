@@ -76,7 +76,11 @@ class AILoop:
         self._advance(decision)
         self._interrupted = False
         if self._next is not None:
-            self.worker = self._agent.workspace.event_loop.create_task(self._work(), name=f"loop {self.task.id}")
+            workspace = self._agent.workspace
+            # In a context of its own: whoever happens to begin this loop, perhaps another one, lends it no variables.
+            self.worker = workspace.event_loop.create_task(
+                self._work(), name=f"loop {self.task.id}", context=workspace.context.copy()
+            )
             self.worker.add_done_callback(self._worker_ended)
 
     def interrupt_wait(self) -> None:

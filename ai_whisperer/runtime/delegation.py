@@ -9,6 +9,7 @@ from ai_whisperer.core.tasks import delegated, inherited
 from ai_whisperer.core.text import check_text, fitted
 from ai_whisperer.errors import BudgetError, InvalidInputError, StateError
 from ai_whisperer.records import Origin, Priority, ReportTo, StepRecord, TaskRecord, TaskState
+from ai_whisperer.runtime.answers import answer_of, parts_of
 from ai_whisperer.runtime.workspace import Decision, Workspace
 
 _SUBJECT_CHARACTERS = 80
@@ -65,18 +66,19 @@ def report(workspace: Workspace, decision: Decision, task: TaskRecord, to: Repor
     """Mail the result of a delegated task, or why there is none, to the agent that wants it."""
     if workspace.trees.is_being_cancelled(task.id):
         return  # whoever would be told is cancelled with it, or is not to be disturbed
-    if task.state is TaskState.COMPLETED and task.result is not None:
-        subject, body = "Result of", task.result.final
+    first = parts_of(workspace.store, task)[0]
+    if task.state is TaskState.COMPLETED:
+        subject, body = "Result of", answer_of(workspace.store, task)
     else:
         subject = f"Not done ({task.state}):"
         body = task.error.message if task.error is not None else "No reason is known."
-    words = task.prompt.partition("\n\n")[2].strip() or task.prompt
+    words = first.prompt.partition("\n\n")[2].strip() or first.prompt
     workspace.post.send(
         decision,
         sender=task.agent_id,
         to=to.agent_id,
         subject=f"{subject} {' '.join(words.split())[:_SUBJECT_CHARACTERS]}",
-        body=fitted(f"Task {task.id}:\n{body}", workspace.mail_limit(to.agent_id)),
+        body=fitted(f"Task {first.id}:\n{body}", workspace.mail_limit(to.agent_id)),
         priority=task.priority,
         thread_id=to.thread_id,
         origin=Origin(root_id=task.root_id, deadline_at=to.deadline_at, budget=task.budget),

@@ -109,6 +109,12 @@ class AgentDesk:
             origin=inherited(self._running.task),
         )
 
+    def listeners(self, event: str) -> int:
+        others = (agent for agent in self._agent.workspace.agents.values() if agent.agent_id != self._agent.agent_id)
+        return sum(
+            agent.record.started and (agent.listens_for(event) or agent.subscribes_to(event)) for agent in others
+        )
+
     def acquire_lock(self, *, name: str, ttl_seconds: float, wait_seconds: float | None) -> LockRecord | None:
         got = self._agent.workspace.locks.acquire(
             self._decision,

@@ -50,13 +50,14 @@ class Events:
             created_at=decision.at,
         )
         woken = notified = 0
+        reason, details = f"event '{name}' from {sender}", described(event)
         for agent in self._workspace.agents.values():
             if agent.agent_id == sender:
                 continue
             if agent.listens_for(name):
-                agent.wake(decision, described(event), cause=f"event:{event.id}", origin=origin)
+                agent.wake(decision, reason, details=details, cause=f"event:{event.id}", origin=origin)
                 woken += 1
-            elif name in agent.record.definition.subscribes or "*" in agent.record.definition.subscribes:
+            elif agent.subscribes_to(name):
                 notified += self._notify(decision, event, agent, origin)
         event = replace(event, woken=woken, notified=notified)
         decision.unit.insert_event(event)

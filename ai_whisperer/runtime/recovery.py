@@ -71,6 +71,7 @@ def resume(workspace: Workspace, snapshot: SessionSnapshot) -> None:
         workspace.agents[timer.agent_id].arm(timer)
     workspace.waits.resume()
     workspace.locks.resume()
+    workspace.supervisor.resume()
     suspects: deque[tuple[AgentSession, AILoop]] = deque()
     others: list[tuple[AgentSession, AILoop]] = []
     # Listed beforehand: the first that goes on may send mail which starts a loop of another agent.

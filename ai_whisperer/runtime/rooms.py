@@ -18,6 +18,7 @@ from ai_whisperer.core.tasks import base_id
 from ai_whisperer.core.text import check_text, shortened
 from ai_whisperer.errors import QueueFullError, StateError, UnknownMemberError, UnknownRoomError
 from ai_whisperer.records import USER, AgentState, Failure, RoomTurn, TaskKind, TaskRecord, TaskState
+from ai_whisperer.runtime.answers import answer_of
 from ai_whisperer.runtime.notices import failure_of
 from ai_whisperer.runtime.transcript import Transcript
 from ai_whisperer.runtime.workspace import Decision, Workspace
@@ -122,7 +123,7 @@ class Rooms:
         elif task.agent_id not in room.members:
             failure = Failure(code="not_a_member", message=f"'{task.agent_id}' left the room before it answered.")
             self._tell_unanswered(decision, task, turn, failure)
-        elif rules.is_pass(room, text := self._answer_of(task)):
+        elif rules.is_pass(room, text := answer_of(self._workspace.store, task)):
             decision.tell("room.passed", _about(task, turn))
         else:
             self._post_answer(decision, room, task, text=text, hops=turn.hops + 1)
@@ -229,7 +230,6 @@ class Rooms:
             task_id=self._workspace.ids.new(),
             arrival=self._workspace.next_arrival(),
             seen=seen,
-            addressed=addressed,
             cause=cause,
         )
 
@@ -238,16 +238,6 @@ class Rooms:
         begun = task.started_at is not None or task.continuation
         if not begun and room.seen.get(task.agent_id, 0) > turn.seen:
             self._put(decision, replace(room, seen={**room.seen, task.agent_id: turn.seen}))
-
-    def _answer_of(self, task: TaskRecord) -> str:
-        """The final answer; that of a task that was continued is the answers of all its parts."""
-        parts = [task]
-        while (parent_id := parts[0].parent_id) is not None and parts[0].continuation:
-            parent = self._workspace.store.task(task.session_id, parent_id)
-            if parent is None:
-                break
-            parts.insert(0, parent)
-        return "\n".join(part.result.final for part in parts if part.result is not None)
 
     def _put(self, decision: Decision, room: RoomRecord) -> None:
         decision.unit.put_room(room)

@@ -218,15 +218,19 @@ class RunningTask:
         self._clear_of_suspicion(decision, StepKind.MODEL)
         self.record_step(decision, step)
         self._tell_finished(decision, step)
+        if step.answer is not None:
+            self._mark_shown(decision, step)
+            self.task = replace(self.task, usage=self.task.usage + step.answer.usage)
+            self._agent.count_usage(step.answer.usage)
+            self._agent.workspace.trees.count(self.task)
+
+    def _mark_shown(self, decision: Decision, step: StepRecord) -> None:
+        """The model has answered, and so was shown the mails that its request held."""
         post = self._agent.workspace.post
         if self.task.mail_id is not None:
             post.shown(decision, self.task.mail_id)
         for mail_id in journal.mails_shown_by(self.steps, step):
             post.shown(decision, mail_id)
-        if step.answer is not None:
-            self.task = replace(self.task, usage=self.task.usage + step.answer.usage)
-            self._agent.count_usage(step.answer.usage)
-            self._agent.workspace.trees.count(self.task)
 
     def record_awaited_result(self, decision: Decision, step_id: str, result: ToolResult) -> None:
         """A call that waited has its result."""
@@ -358,8 +362,8 @@ class RunningTask:
         self._agent.loop_ended(decision, self.task)
 
     def _return_mail(self, decision: Decision) -> None:
-        for mail in self._agent.workspace.post.task_ended(decision, self.task):
-            self._agent.queue_up(mail)
+        workspace = self._agent.workspace
+        workspace.agents[self.task.agent_id].take_mail_back(decision, workspace.post.task_ended(decision, self.task))
 
     def _settle_open_steps(self, decision: Decision) -> None:
         self._settle_open_tools(decision)

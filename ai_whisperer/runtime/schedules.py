@@ -14,7 +14,7 @@ from ai_whisperer.core import schedules
 from ai_whisperer.core.tasks import scheduled
 from ai_whisperer.definition import AgentDefinition, MissedRuns, ScheduleDefinition
 from ai_whisperer.errors import DuplicateIdError, QueueFullError, ScheduleError, StateError, UnknownScheduleError
-from ai_whisperer.records import AgentState, Origin
+from ai_whisperer.records import AgentState
 from ai_whisperer.runtime.workspace import Decision, Workspace
 
 if TYPE_CHECKING:
@@ -233,14 +233,12 @@ class Schedules:
 
     def _fire(self, decision: Decision, record: ScheduleRecord, due_at: float) -> ScheduleRecord:
         params = {"scheduleId": record.id, "agentId": record.agent_id, "dueAt": due_at, "nextAt": record.next_at}
-        origin = Origin(schedule_id=record.id)
         if record.definition.event is not None:
             event = self._workspace.events.broadcast(
                 decision,
                 name=record.definition.event,
                 data=record.definition.data,
                 sender=decision.cause,
-                origin=origin,
             )
             params["eventId"] = event.id
         else:

@@ -14,6 +14,7 @@ from ai_whisperer.core.tasks import inherited
 from ai_whisperer.core.text import fitted, shortened
 from ai_whisperer.errors import InvalidInputError, StateError, WaitCycleError, WaitDepthError
 from ai_whisperer.records import AgentState, MailRecord, MailState, Priority, StepRecord, TaskRecord, ToolResult
+from ai_whisperer.runtime.answers import answer_of
 from ai_whisperer.runtime.workspace import Decision, Workspace
 
 
@@ -97,7 +98,7 @@ class Switchboard:
             workspace.post.reply(
                 decision,
                 mail,
-                body=fitted(task.result.final, limit) or "(no text)",
+                body=fitted(answer_of(workspace.store, task), limit) or "(no text)",
                 priority=mail.priority,
                 mail_id=f"{task.id}~mail",
                 origin=inherited(task),
@@ -151,7 +152,10 @@ class Switchboard:
 
     def _give_up(self, decision: Decision, wait: WaitRecord) -> None:
         agent = self._workspace.agents.get(wait.target_agent)
-        state = f" (it is {agent.state} now)" if agent is not None else ""
+        state = ""
+        if agent is not None:
+            hindrance = " and waits for its tools" if agent.equipment.missing_tools else ""
+            state = f" (it is {agent.state} now{hindrance})"
         seconds = round(decision.at - wait.created_at)
         told = f"Timeout: {wait.target_agent} did not answer within {seconds} seconds{state}."
         self._end_without_answer(decision, wait, "timed_out", told)

@@ -12,6 +12,7 @@ from ai_whisperer.core.tasks import branch_of, continuation_id, parent_of
 from ai_whisperer.core.text import check_reason
 from ai_whisperer.errors import InvalidInputError, StateError, TaskEndedError
 from ai_whisperer.records import USER, Budget, MailRecord, MailState, Priority, TaskRecord, TaskState
+from ai_whisperer.runtime.answers import answer_of
 from ai_whisperer.runtime.intake import Intake
 from ai_whisperer.runtime.reader import AgentRef, SessionReader
 
@@ -80,12 +81,7 @@ class SessionWork(SessionReader):
         if ended.result is None:
             why = ended.error.message if ended.error else "no reason was recorded"
             raise TaskEndedError(f"Task {ended.id} ended as {ended.state}: {why}")
-        if not ended.continuation:
-            return ended.result.final
-        chain = [self.get_task(task.id)]
-        while chain[-1].state is TaskState.CONTINUED:
-            chain.append(self.get_task(continuation_id(chain[-1])))
-        return "\n".join(part.result.final for part in chain if part.result is not None)
+        return answer_of(self._workspace.store, ended)
 
     async def cancel_task(self, task: str | TaskRecord, *, reason: str = "cancelled by the user") -> TaskRecord:
         """End a task. When this returns, what it ran is gone. Raises `StateError` if it has ended already."""
@@ -115,8 +111,10 @@ class SessionWork(SessionReader):
         while True:  # what is cancelled may have caused more until it was
             await self._workspace.store.flushed()
             branch = branch_of(self._tree(root.root_id), root.id)
-            withdrawn += await self._withdraw_mails(branch)
             left = [each for each in branch.values() if not each.state.ended]
+            for each in left:
+                self._find_agent(each.agent_id).check_not_from_inside("cancel the tree of a task of")
+            withdrawn += await self._withdraw_mails(branch)
             if not left:
                 break
             with self._workspace.trees.cancelling(branch):
@@ -126,7 +124,10 @@ class SessionWork(SessionReader):
         return cancelled
 
     async def _cancel_all(self, tasks: list[TaskRecord], reason: str) -> list[TaskRecord]:
-        await asyncio.gather(*(self._find_agent(task.agent_id).cancel_task(task.id, BY_USER, reason) for task in tasks))
+        cancelling = (self._find_agent(task.agent_id).cancel_task(task.id, BY_USER, reason) for task in tasks)
+        for outcome in await asyncio.gather(*cancelling, return_exceptions=True):
+            if isinstance(outcome, BaseException):
+                raise outcome
         ended = [self.get_task(task.id) for task in tasks]
         return [task for task in ended if task.state is TaskState.CANCELLED]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Callable, Iterable
+from contextvars import copy_context
 from typing import TYPE_CHECKING, Any
 
 from ai_whisperer.clock import Clock, IdSource
@@ -132,6 +133,7 @@ class Workspace:
         self.default_model = default_model
         self.tools = tuple(tools)
         self.event_loop = asyncio.get_running_loop()
+        self.context = copy_context()
         self.scheduler = Scheduler(clock)
         self.stalls = StallWatch(self.event_loop)
         self.chores = Chores(self.event_loop)

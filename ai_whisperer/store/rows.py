@@ -65,6 +65,7 @@ def agent_row(agent: AgentRecord) -> Row:
         agent.reason,
         _text(agent.own_tools),
         agent.created_at,
+        agent.started_at,
     )
 
 
@@ -74,6 +75,7 @@ def agent_changes(agent: AgentRecord) -> Row:
         agent.started,
         None if agent.sleep is None else _text(agent.sleep),
         agent.reason,
+        agent.started_at,
         agent.session_id,
         agent.id,
     )
@@ -84,7 +86,7 @@ def definition_change(agent: AgentRecord) -> Row:
 
 
 def agent_from(row: Row) -> AgentRecord:
-    session_id, agent_id, definition, state, started, sleep, reason, own_tools, created_at = row
+    session_id, agent_id, definition, state, started, sleep, reason, own_tools, created_at, started_at = row
     return AgentRecord(
         session_id=session_id,
         id=agent_id,
@@ -95,6 +97,7 @@ def agent_from(row: Row) -> AgentRecord:
         reason=reason,
         own_tools=_names(own_tools),
         created_at=created_at,
+        started_at=started_at,
     )
 
 

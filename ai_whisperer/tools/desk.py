@@ -51,6 +51,10 @@ class Desk(Protocol):
 
     def broadcast(self, *, event: str, data: Any) -> EventRecord: ...
 
+    def listeners(self, event: str) -> int:
+        """How many other agents that are started would hear of such an event."""
+        ...
+
     def acquire_lock(self, *, name: str, ttl_seconds: float, wait_seconds: float | None) -> LockRecord | None:
         """The lock; None if the call waits for it, and has the lock as its result then."""
         ...

@@ -81,10 +81,10 @@ def _request_help(desk: Desk, given: RequestHelp) -> ToolResult:
     if given.to_agent is not None:
         mail = desk.send_mail(to=given.to_agent, subject=subject, body=given.problem, priority=Priority.HIGH)
         return ToolResult(content=f"Asked {mail.recipient} for help as mail {mail.id}. An answer will come as mail.")
-    event = desk.broadcast(event=HELP_REQUESTED, data={"problem": given.problem})
-    asked = event.woken + event.notified
-    if asked:
-        return ToolResult(content=f"Asked {asked} agent(s) that offer help. An answer will come as mail.")
+    helpers = desk.listeners(HELP_REQUESTED)
+    desk.broadcast(event=HELP_REQUESTED, data={"problem": given.problem})
+    if helpers:
+        return ToolResult(content=f"Asked {helpers} agent(s) that offer help. An answer will come as mail.")
     mail = desk.send_mail(to=USER, subject=subject, body=given.problem, priority=Priority.HIGH)
     return ToolResult(content=f"No agent offers help, so the user was asked as mail {mail.id}.")
 

@@ -57,8 +57,8 @@ def test_the_monitor_is_woken_by_the_alert_by_the_hour_and_by_hand() -> None:
     ]
     reasons, moments = [reason for reason, _ in woken], [moment for _, moment in woken]
     assert reasons == [
-        'Event \'alert\' was broadcast by user. Data: {"disk":"90 % full"}',
-        "Event 'hourly_check' was broadcast by schedule:hourly.",
+        "event 'alert' from user",
+        "event 'hourly_check' from schedule:hourly",
         "User requested immediate check",
     ]
     assert moments[0] == pytest.approx(900, abs=1)

@@ -162,8 +162,7 @@ def test_the_terms_of_tasks_and_mails_are_kept_and_a_tree_can_be_read(run: Run) 
             deadline_at=9.5,
             budget=Budget(max_tokens=5, max_cost_usd=0.5),
             report_to=ReportTo(agent_id="alice", thread_id="t1", deadline_at=1.0),
-            room=RoomTurn(room_id="r1", number=3, hops=1, addressed=True),
-            schedule_id="hourly",
+            room=RoomTurn(room_id="r1", number=3, hops=1, seen=2),
         )
         child = replace(task("t2", arrival=2), parent_id="t1", origin=terms, not_before=3.0, restarts=2)
         awaited = replace(mail(), awaited=True, origin=terms)

@@ -111,6 +111,22 @@ def test_a_delegated_task_that_fails_is_reported_too() -> None:
     play(scenario, by_name(plan=planner("c1"), c1=broken))
 
 
+def test_the_result_of_a_task_in_several_parts_is_reported_as_a_whole_under_its_first_id() -> None:
+    def c1(request: ModelRequest) -> str:
+        return "part two" if "Go on" in prompt_of(request) else "part one\n[CONTINUE]"
+
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        await manager.create_agent("plan")
+        await manager.create_agent("c1")
+        final = await manager.run_task("plan", "go")
+        await all_idle(manager)
+        (mail,) = manager.mailbox("plan")
+        delegated = final.split(" as task ")[1].split(". ")[0]
+        assert (mail.subject, mail.body) == ("Result of part of c1", f"Task {delegated}:\npart one\npart two")
+
+    play(scenario, by_name(plan=planner("c1"), c1=c1))
+
+
 @pytest.mark.parametrize(
     ("to", "task", "told"),
     [
@@ -308,6 +324,34 @@ def test_cancelling_a_tree_ends_all_of_it_and_nobody_is_told_of_parts() -> None:
     play(scenario, say, tools=[hours])
 
 
+def test_a_tool_cannot_cancel_the_tree_that_its_own_agent_is_in_and_nothing_is_cancelled() -> None:
+    told: list[str] = []
+
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        @tool
+        async def cancel_all(root: str) -> str:
+            """Cancel the whole tree."""
+            await asyncio.sleep(60)
+            await manager.cancel_tree(root)
+            return "cancelled"
+
+        def say(request: ModelRequest) -> Answer | str:
+            if round_of(request) == 0:
+                return calls(("delegate_task", {"to_agent": "c1", "task": "work"}), ("cancel_all", {"root": "root"}))
+            told.extend(results_of(request))
+            return "done"
+
+        says["plan"] = say
+        await manager.create_agent("plan", tools=[cancel_all])
+        await manager.create_agent("c1")
+        await manager.wait_task(await manager.send_task("plan", "go", task_id="root"))
+        assert "cannot cancel the tree of a task of its own agent" in told[1]
+        assert manager.list_tasks("c1")[0].state is TaskState.RUNNING
+
+    says: dict[str, Say] = {"c1": worker(5)}
+    play(scenario, lambda request: says[request.agent_id](request), tools=[hours])
+
+
 def test_cancelling_a_branch_leaves_the_rest_of_the_tree() -> None:
     async def scenario(manager: AsyncAgentSessionManager) -> None:
         for name in ("plan", "c1", "c2"):
@@ -360,6 +404,8 @@ def test_help_goes_to_the_named_one_or_to_those_who_offer_it_or_to_the_person() 
         assert manager.mailbox()[0].subject == "Help wanted: The tests hang."
         assert "Asked b for help" in await manager.run_task("a", "b")
         assert manager.mailbox("b")[0].priority == "high"
+        await manager.create_agent("d", {"subscribes": ["help_requested"]}, auto_start=False)
+        assert "No agent offers help" in await manager.run_task("a", "go"), "one that is not started is no help"
         await manager.create_agent("c", {"subscribes": ["help_requested"]})
         assert "Asked 1 agent(s) that offer help" in await manager.run_task("a", "go")
         assert "The tests hang." in manager.list_tasks("c")[0].prompt

@@ -8,7 +8,7 @@ from contextvars import ContextVar
 from ai_whisperer import AsyncAgentSessionManager, ToolContext, tool
 from ai_whisperer.models.base import ModelRequest
 from ai_whisperer.records import Answer, AnswerTurn, ToolTurn, UserTurn
-from tests.simulation.stage import call, play, prompt_of, results_of, round_of
+from tests.simulation.stage import call, play, prompt_of, results_of, round_of, until
 
 _note: ContextVar[str] = ContextVar("note", default="nothing")
 
@@ -61,6 +61,30 @@ def test_two_loops_of_one_agent_see_neither_the_history_nor_the_variables_of_eac
         await manager.run_task("a", "the red matter again", thread_id="red-thread")
         assert "task-red" in seen["red"][-1], "the later task of a thread knows the earlier one"
         assert "blue" not in seen["red"][-1]
+
+    play(scenario, say, tools=[remember])
+
+
+def test_a_loop_sees_no_variables_of_the_one_that_made_way_for_it_or_mailed_it() -> None:
+    def say(request: ModelRequest) -> Answer | str:
+        if round_of(request) == 0:
+            return call("remember", secret=f"secret of {request.agent_id}")
+        if round_of(request) == 1 and request.agent_id == "a" and "third" in prompt_of(request):
+            return call("send_mail", to_agent="b", subject="s", body="b")
+        return results_of(request)[0]
+
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        await manager.create_agent("a")
+        await manager.create_agent("b")
+        tasks = [await manager.send_task("a", prompt) for prompt in ("first", "second", "third")]
+        for task in tasks:
+            ended = await manager.wait_task(task)
+            assert ended.result is not None
+            assert ended.result.final.startswith("was nothing, ")
+        await until(lambda: any(task.result for task in manager.list_tasks("b")))
+        mailed = manager.list_tasks("b")[0].result
+        assert mailed is not None
+        assert mailed.final.startswith("was nothing, ")
 
     play(scenario, say, tools=[remember])
 

@@ -385,3 +385,26 @@ def test_progress_and_status_can_be_seen_by_other_agents() -> None:
         assert "async.task.progress" in await names_of(manager)
 
     play(scenario, say, latency_seconds=10)
+
+
+def test_mail_that_a_refused_request_held_is_not_read_and_comes_again() -> None:
+    refused: list[str] = []
+
+    def say(request: ModelRequest) -> Answer | str:
+        if "You have mail" in prompt_of(request):
+            return "handled"
+        if round_of(request) == 0:
+            return call("check_mail")
+        refused.append(request.step_id)
+        raise ModelRefusedError
+
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        await manager.create_agent("alice")
+        task = await manager.send_task("alice", "look")
+        await manager.send_mail("alice", "Hello", "World")
+        assert (await manager.wait_task(task)).state == "failed"
+        await until(lambda: manager.mailbox("alice")[0].state == "read")
+        assert len(refused) == 1
+        assert manager.list_tasks("alice")[0].kind == "mailbox_message"
+
+    play(scenario, say)

@@ -6,11 +6,11 @@ import asyncio
 
 import pytest
 
-from ai_whisperer import AgentState, AsyncAgentSessionManager
+from ai_whisperer import AgentState, AsyncAgentSessionManager, tool
 from ai_whisperer.errors import InvalidInputError, StateError
 from ai_whisperer.models.base import ModelRequest
 from ai_whisperer.records import Answer
-from tests.simulation.stage import call, play, play_over_crash, prompt_of, round_of, until
+from tests.simulation.stage import call, calls, play, play_over_crash, prompt_of, round_of, until
 
 
 def test_a_sleeper_wakes_when_its_time_has_come_and_is_told_so() -> None:
@@ -150,3 +150,27 @@ def test_an_agent_does_not_sleep_over_what_would_have_woken_it() -> None:
         assert manager.get_agent_status("alice").unread_mail == 1
 
     play(scenario, say)
+
+
+def test_urgent_mail_that_goes_back_to_the_mailbox_is_not_slept_over() -> None:
+    @tool
+    async def dawdle() -> str:
+        """Take a long time."""
+        await asyncio.sleep(1000)
+        return ""
+
+    def say(request: ModelRequest) -> Answer | str:
+        if "You have mail" in prompt_of(request):
+            return "handled"
+        return calls(("check_mail", {}), ("sleep", {"wake_events": ["never"]}), ("dawdle", {}))
+
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        await manager.create_agent("alice")
+        task = await manager.send_task("alice", "look")
+        await asyncio.sleep(0.5)
+        await manager.send_mail("alice", "Now", "Please.", priority="urgent")
+        await asyncio.sleep(10)
+        await manager.cancel_task(task)
+        await until(lambda: manager.mailbox("alice")[0].state == "read")
+
+    play(scenario, say, tools=[dawdle])

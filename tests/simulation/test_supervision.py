@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ai_whisperer import AgentState, AsyncAgentSessionManager, TaskState
+from ai_whisperer import AgentState, AsyncAgentSessionManager, TaskState, tool
 from ai_whisperer.errors import ModelRefusedError, StateError
 from ai_whisperer.models.base import ModelRequest
 from ai_whisperer.records import Answer, StepRecord
@@ -198,6 +198,57 @@ def test_failures_before_a_crash_of_the_process_count() -> None:
         assert manager.get_agent_status("bad").state is AgentState.IDLE
 
     play_over_crash(before, after, say, crash_after_seconds=50)
+
+
+def test_failures_before_the_last_start_of_the_agent_do_not_count_after_a_crash_of_the_process() -> None:
+    def say(request: ModelRequest) -> str:
+        raise ModelRefusedError
+
+    async def before(manager: AsyncAgentSessionManager) -> None:
+        await manager.create_agent("bad", STRICT)
+        for number in range(3):
+            await manager.wait_task(await manager.send_task("bad", "go", task_id=f"t{number}"))
+        await until(lambda: manager.get_agent_status("bad").state is AgentState.STOPPED)
+        await manager.start_agent("bad")
+        await asyncio.sleep(1000)
+
+    async def after(manager: AsyncAgentSessionManager) -> None:
+        await manager.wait_task(await manager.send_task("bad", "go"))
+        await asyncio.sleep(10)
+        assert manager.get_agent_status("bad").state is AgentState.IDLE
+
+    play_over_crash(before, after, say, crash_after_seconds=50)
+
+
+def test_a_stop_that_the_process_did_not_live_to_see_happens_at_the_start() -> None:
+    @tool
+    async def hold() -> str:
+        """Do not let go."""
+        try:
+            await asyncio.sleep(1e6)
+        finally:
+            await asyncio.sleep(1000)
+        return ""
+
+    def say(request: ModelRequest) -> Answer | str:
+        if "hold" in prompt_of(request):
+            return call("hold")
+        raise ModelRefusedError
+
+    async def before(manager: AsyncAgentSessionManager) -> None:
+        await manager.create_agent("bad", {**STRICT, "limits": {"max_concurrent_tasks": 4}})
+        await manager.send_task("bad", "hold on")
+        await asyncio.sleep(5)
+        for number in range(3):
+            await manager.wait_task(await manager.send_task("bad", "go", task_id=f"t{number}"))
+        await asyncio.sleep(1000)
+
+    async def after(manager: AsyncAgentSessionManager) -> None:
+        assert "agent.failing" in [note.name for note in manager.notifications(limit=1000)]
+        await until(lambda: manager.get_agent_status("bad").state is AgentState.STOPPED)
+        assert manager.get_agent_status("bad").reason.startswith("3 tasks failed within 600 seconds")
+
+    play_over_crash(before, after, say, crash_after_seconds=60, tools=[hold])
 
 
 def test_a_restart_that_is_due_after_a_crash_of_the_process_happens(faults: dict[str, int]) -> None:

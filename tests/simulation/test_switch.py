@@ -350,13 +350,13 @@ def test_a_chain_that_is_too_deep_is_refused() -> None:
     play(scenario, say)
 
 
-def test_an_answer_in_several_parts_is_the_last_part() -> None:
+def test_an_answer_in_several_parts_comes_as_a_whole() -> None:
     def bob(request: ModelRequest) -> str:
         return "the end" if "Go on" in prompt_of(request) else "first part\n[CONTINUE]"
 
     async def scenario(manager: AsyncAgentSessionManager) -> None:
         await create(manager, "alice", "bob")
-        assert (await manager.run_task("alice", "go")).endswith("the end")
+        assert (await manager.run_task("alice", "go")).endswith("first part\nthe end")
 
     play(scenario, team(alice=asks("bob"), bob=bob))
 

@@ -138,8 +138,8 @@ def test_a_task_that_an_answer_causes_belongs_to_the_tree_of_its_task_and_inheri
         origin=Origin(root_id="t0", deadline_at=5.0, budget=Budget(max_tokens=9), room=RoomTurn(room_id="r", number=1)),
     )
     asked = replace(message(2, "bob", "@alice?"), hops=1)
-    task = task_for_member("p", asked, "alice", task_id="t2", arrival=2, seen=1, addressed=True, cause=cause)
-    turn = RoomTurn(room_id="r", number=2, seen=1, hops=1, addressed=True)
+    task = task_for_member("p", asked, "alice", task_id="t2", arrival=2, seen=1, cause=cause)
+    turn = RoomTurn(room_id="r", number=2, seen=1, hops=1)
     assert task.origin == Origin(root_id="t0", deadline_at=5.0, budget=Budget(max_tokens=9), room=turn)
     assert (task.thread_id, task.kind, task.cause, task.parent_id) == ("room~r", TaskKind.ROOM, "message:m2", "t1")
 

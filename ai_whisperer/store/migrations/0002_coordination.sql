@@ -1,3 +1,5 @@
+ALTER TABLE agent ADD COLUMN started_at REAL;
+
 ALTER TABLE task ADD COLUMN root_id TEXT;
 ALTER TABLE task ADD COLUMN origin TEXT;
 ALTER TABLE task ADD COLUMN not_before REAL;
