@@ -19,15 +19,24 @@ class Chores:
     def __init__(self, event_loop: asyncio.AbstractEventLoop) -> None:
         self._event_loop = event_loop
         self._tasks: set[asyncio.Task[None]] = set()
+        self._closed = False
 
     def run(self, chore: Coroutine[Any, Any, None], *, name: str) -> None:
-        """Run it to its end, in a context of its own: it does not act for whoever happened to run now."""
+        """Run it to its end, in a context of its own: it does not act for whoever happened to run now.
+
+        After `close` it is not begun.
+        """
+        if self._closed:
+            chore.close()
+            return
         task = self._event_loop.create_task(_quietly(chore, name), name=name, context=Context())
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(lambda _: chore.close())  # it may have been cancelled before it could begin
 
     async def close(self) -> None:
         """Cancel what is left and return when it has ended. What it was to do is found again at the next start."""
+        self._closed = True
         for task in self._tasks:
             task.cancel()
         if self._tasks:

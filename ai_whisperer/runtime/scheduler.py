@@ -13,7 +13,7 @@ _LONGEST_NAP_SECONDS = 60.0
 
 
 class Scheduler:
-    """Calls back when a time of day has come; at once if it is past."""
+    """Calls back when a time of day has come; at once if it is past. After `close` nothing is called back any more."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -21,9 +21,12 @@ class Scheduler:
         self._due: dict[str, tuple[int, Callable[[], None]]] = {}
         self._count = 0
         self._handle: asyncio.TimerHandle | None = None
+        self._closed = False
 
     def at(self, due_at: float, key: str, callback: Callable[[], None]) -> None:
         """Call back at that time. The key names the entry; a new time for the same key replaces the old one."""
+        if self._closed:
+            return  # what ends while the session closes may still ask for a time: the next session will see to it
         self._count += 1
         self._due[key] = (self._count, callback)
         heapq.heappush(self._heap, (due_at, self._count, key))
@@ -34,6 +37,7 @@ class Scheduler:
         self._due.pop(key, None)
 
     def close(self) -> None:
+        self._closed = True
         self._due.clear()
         self._heap.clear()
         self._disarm()

@@ -83,3 +83,17 @@ def test_a_callback_that_fails_keeps_no_other_from_its_time() -> None:
         return fired
 
     assert simulate(scenario()) == ["good"]
+
+
+def test_after_the_close_nothing_is_called_back_any_more() -> None:
+    async def scenario() -> list[str]:
+        clock = VirtualClock()
+        scheduler = Scheduler(clock)
+        fired: list[str] = []
+        scheduler.at(clock.now() + 1, "before", lambda: fired.append("before"))
+        scheduler.close()
+        scheduler.at(clock.now() + 1, "after", lambda: fired.append("after"))
+        await asyncio.sleep(10)
+        return fired
+
+    assert simulate(scenario()) == []

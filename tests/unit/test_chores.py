@@ -1,0 +1,48 @@
+import asyncio
+import gc
+import inspect
+
+from ai_whisperer.runtime.chores import Chores
+
+
+async def note(done: list[str], what: str) -> None:
+    done.append(what)
+
+
+def test_a_chore_is_done_and_forgotten() -> None:
+    async def scenario() -> list[str]:
+        chores = Chores(asyncio.get_running_loop())
+        done: list[str] = []
+        chores.run(note(done, "it"), name="it")
+        await asyncio.sleep(0.001)
+        assert not chores._tasks
+        return done
+
+    assert asyncio.run(scenario()) == ["it"]
+
+
+def test_a_chore_that_could_not_begin_before_the_close_is_let_go() -> None:
+    async def scenario() -> list[str]:
+        chores = Chores(asyncio.get_running_loop())
+        done: list[str] = []
+        chores.run(note(done, "too late"), name="it")
+        await chores.close()
+        await asyncio.sleep(0.001)
+        gc.collect()  # a coroutine that nobody awaited or closed would complain here
+        return done
+
+    assert asyncio.run(scenario()) == []
+
+
+def test_after_the_close_no_chore_begins() -> None:
+    async def scenario() -> list[str]:
+        chores = Chores(asyncio.get_running_loop())
+        await chores.close()
+        done: list[str] = []
+        chore = note(done, "too late")
+        chores.run(chore, name="it")
+        assert inspect.getcoroutinestate(chore) == inspect.CORO_CLOSED
+        await asyncio.sleep(0.001)
+        return done
+
+    assert asyncio.run(scenario()) == []
