@@ -64,7 +64,7 @@ def delegate(
 
 def report(workspace: Workspace, decision: Decision, task: TaskRecord, to: ReportTo) -> None:
     """Mail the result of a delegated task, or why there is none, to the agent that wants it."""
-    if workspace.trees.is_being_cancelled(task.id):
+    if task.state is TaskState.CANCELLED and workspace.trees.is_being_cancelled(task.id):
         return  # whoever would be told is cancelled with it, or is not to be disturbed
     first = parts_of(workspace.store, task)[0]
     if task.state is TaskState.COMPLETED:
