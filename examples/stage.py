@@ -94,6 +94,9 @@ async def _show(
     await manager.open()
     telling = asyncio.create_task(_tell(manager.subscribe()))
     try:
+        for task in manager.dead_letters().tasks:
+            if task.error is not None and task.error.code == "crash_limit":
+                await manager.retry_task(task)  # whoever kills the example again and again wants to see it go on
         outcome = await run(manager, **terms)
         failed = [f"{task.agent_id}: {task.error.message}" for task in manager.dead_letters().tasks if task.error]
     finally:

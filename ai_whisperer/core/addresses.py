@@ -27,6 +27,11 @@ def check_agent_id(agent_id: str) -> None:
         raise InvalidInputError("'user' is the person's own address. Choose another agent id.")
 
 
+def _check_name(name: object) -> None:
+    if not isinstance(name, str):
+        raise InvalidInputError(f"Name an agent by text or by its handle, not by {type(name).__name__}.")
+
+
 class AddressBook:
     """The names of one session's agents. A name means one agent only."""
 
@@ -61,6 +66,7 @@ class AddressBook:
 
     def resolve(self, name: str) -> str:
         """The id of the agent that is meant; raises `UnknownAgentError` with the valid names."""
+        _check_name(name)
         found = self._ids.get(normalized(name))
         if found is None:
             raise UnknownAgentError(f"There is no agent '{name}'. {self._known([])}")
@@ -68,6 +74,7 @@ class AddressBook:
 
     def resolve_recipient(self, name: str) -> str:
         """The agent or the person a mail goes to; raises `UnknownRecipientError` with the valid names."""
+        _check_name(name)
         if normalized(name) == USER:
             return USER
         found = self._ids.get(normalized(name))

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from ai_whisperer.core.schedules import check_schedule
-from ai_whisperer.core.signals import check_event_name
+from ai_whisperer.core.signals import check_depth, check_event_name
 from ai_whisperer.definition import AgentDefinition
 from ai_whisperer.errors import DefinitionError, InvalidInputError
 
@@ -59,12 +59,16 @@ def overridden(base: AgentDefinition, config: AgentDefinition | Mapping[str, Any
 
 def _check(definition: AgentDefinition) -> None:
     _check_limits(definition)
-    for event in definition.subscribes:
-        if event != "*":
-            check_event_name(event)
+    for number, event in enumerate(definition.subscribes):
+        try:
+            if event != "*":
+                check_event_name(event)
+        except InvalidInputError as error:
+            raise DefinitionError(f"subscribes[{number}]: {error.message}") from error
     if not definition.model.strip():
         raise DefinitionError("model must not be empty. Use 'scripted' or 'provider:name'.")
     try:
+        check_depth(definition.settings)
         encoded = msgspec.json.encode(definition)
     except (TypeError, ValueError, RecursionError) as error:
         raise DefinitionError(f"The agent definition holds something that is not JSON or not text: {error}.") from error

@@ -12,7 +12,7 @@ from ai_whisperer.records import USER, Record
 EVERYONE = ("all", "everyone")
 """Names that address all members, unless one of them is called so."""
 
-_SPACE = r"(?:[^\S\n]|[_\-])+"
+_SPACE = r"(?:[^\S\n]|[_\-]){1,8}"
 _ENDS = r"(?!\w|[-.]\w)"
 _SEPARATORS = re.compile(r"[\s_\-]+")
 _FENCE = re.compile(r"\s*(`{3,}(?=[^`]*$)|~{3,})")

@@ -12,6 +12,7 @@ from ai_whisperer.errors import InvalidInputError, TooLargeError
 
 MAX_NAME_BYTES = 200
 _MAX_DATA_BYTES = 256 << 10
+_MAX_DEPTH = 100
 
 
 def check_event_name(name: str) -> None:
@@ -21,9 +22,19 @@ def check_event_name(name: str) -> None:
         raise InvalidInputError(f"{name!r} cannot name an event: use printable characters, for instance 'data_ready'.")
 
 
+def check_depth(data: Any, levels: int = _MAX_DEPTH) -> None:
+    """Raise `ValueError` if the data is nested deeper than can be read again wherever it is put."""
+    if levels < 0:
+        raise ValueError(f"nested more than {_MAX_DEPTH} levels deep")
+    within = data.values() if isinstance(data, dict) else data if isinstance(data, list | tuple) else ()
+    for each in within:
+        check_depth(each, levels - 1)
+
+
 def check_event_data(data: Any) -> None:
     """Raise `InvalidInputError` unless this can go along with an event."""
     try:
+        check_depth(data)
         json.dumps(data, allow_nan=False)  # msgspec writes what is not a number as null
         size = len(msgspec.json.encode(data).decode().encode())
     except (TypeError, ValueError, OverflowError, RecursionError) as error:

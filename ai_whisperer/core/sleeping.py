@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from datetime import UTC, datetime
 
 from ai_whisperer.core.signals import check_event_name
@@ -33,8 +33,8 @@ def sleep_plan(
         until = min(now + duration_seconds, until) if until is not None else now + duration_seconds
     if until is not None and not now - 1 <= until <= now + _LONGEST_SLEEP_SECONDS:
         raise InvalidInputError(f"until must be a time to come, at most 100 years ahead, not {until}.")
-    if isinstance(wake_events, str):
-        raise InvalidInputError(f"wake_events must be a list of names, not the text '{wake_events[:50]}'.")
+    if isinstance(wake_events, str) or not isinstance(wake_events, Sequence | Set):
+        raise InvalidInputError(f"wake_events must be a list of names, not {wake_events!r:.50}.")
     for event in wake_events:
         check_event_name(event)
     if until is None and not wake_events:
@@ -44,9 +44,9 @@ def sleep_plan(
 
 def seconds_of(time: Time) -> float:
     """The time in seconds since the epoch; raises `InvalidInputError` if it is none or has no zone."""
-    if isinstance(time, int | float):
-        return float(time)
     try:
+        if isinstance(time, int | float):
+            return float(time)
         moment = datetime.fromisoformat(time) if isinstance(time, str) else time
         if moment.tzinfo is None:
             raise InvalidInputError(f"The time {time} has no zone. Add one, for instance {moment.isoformat()}+00:00.")

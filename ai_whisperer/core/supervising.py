@@ -27,6 +27,11 @@ FAULTS = frozenset(
 """The failures that speak against an agent. That a task reached a limit of its own does not."""
 
 
+def restart_key(task_id: str) -> str:
+    """The name of the entry in the scheduler that lets a crashed loop begin again."""
+    return f"restart:{task_id}"
+
+
 def restart_delay(policy: Supervision, *, restarts: int, chance: Callable[[], float]) -> float | None:
     """Seconds until a loop that crashed after so many restarts begins again, longer each time; None: give it up."""
     if restarts >= policy.max_restarts:

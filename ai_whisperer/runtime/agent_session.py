@@ -37,8 +37,9 @@ class AgentSession(AgentWork):
     def give_tools(self, decision: Decision, tools: Iterable[Tool]) -> None:
         """Hand the agent tools of its own, and let it go on if it waited for them."""
         names = self.equipment.give_tools(self.record, tools)
-        self.redefine(decision, replace(self.record, own_tools=names))
-        self.equipment.look_for_missing_tools(self.record)
+        # For what it had and was not given again, it goes on waiting.
+        known = dict.fromkeys((*self.record.own_tools, *names))
+        self.redefine(decision, replace(self.record, own_tools=tuple(known)))
         decision.then(self.take_up_loops)
         decision.then(self.dispatch)
 
@@ -197,6 +198,7 @@ class AgentSession(AgentWork):
         """Take a new definition; loops that run use it from their next step on."""
         self.record = record
         self.equipment.forget_registry()
+        self.equipment.look_for_missing_tools(record)
         decision.unit.update_definition(record)
         decision.tell("agent.redefined", {"agentId": self.agent_id})
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from ai_whisperer.core import journal
 from ai_whisperer.core.journal import CallTools, PendingCall, RequestModel
+from ai_whisperer.core.supervising import restart_key
 from ai_whisperer.errors import WhispererError
 from ai_whisperer.records import StepRecord, TaskRecord, Turn
 from ai_whisperer.runtime.model_step import ModelStep
@@ -127,7 +128,7 @@ class AILoop:
     def plan_restart(self) -> None:
         """See to it that a loop that crashed goes on when its time has come."""
         if self.task.not_before is not None and not self.task.state.ended:
-            self._agent.workspace.scheduler.at(self.task.not_before, f"restart:{self.task.id}", self.take_up)
+            self._agent.workspace.scheduler.at(self.task.not_before, restart_key(self.task.id), self.take_up)
 
     def spare(self) -> None:
         """Take a `doom` back. The loop goes on unless somebody else wants its end."""

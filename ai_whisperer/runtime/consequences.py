@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from ai_whisperer.coordination import WaitKind
 from ai_whisperer.core.queueing import Work
+from ai_whisperer.core.supervising import restart_key
 from ai_whisperer.records import TaskRecord, TaskState
 from ai_whisperer.runtime.delegation import report
 from ai_whisperer.runtime.workspace import Decision, Workspace
@@ -14,6 +15,8 @@ from ai_whisperer.runtime.workspace import Decision, Workspace
 def task_ended(workspace: Workspace, decision: Decision, task: TaskRecord) -> None:
     """The task has ended for good: completed, failed, cancelled or set aside; a task that is continued has not."""
     workspace.deadlines.forget(task)
+    if task.not_before is not None:
+        workspace.scheduler.cancel(restart_key(task.id))
     for wait in workspace.waits.of_task(task.id):
         if wait.kind is WaitKind.REPLY:
             workspace.switchboard.abandon(decision, wait)

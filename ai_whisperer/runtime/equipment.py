@@ -15,18 +15,18 @@ from ai_whisperer.tools.registry import ToolRegistry
 class Equipment:
     """The tools and the model of one agent, made when they are first needed."""
 
-    __slots__ = ("_model", "_own_tools", "_registry", "_workspace", "missing_tools")
+    __slots__ = ("_model", "_registry", "_workspace", "missing_tools", "own_tools")
 
     def __init__(self, workspace: Workspace, own_tools: Iterable[Tool]) -> None:
         self._workspace = workspace
-        self._own_tools = tuple(own_tools)
+        self.own_tools = tuple(own_tools)
         self._registry: ToolRegistry | None = None
         self._model: Model | None = None
         self.missing_tools: tuple[str, ...] = ()
 
     def registry(self, record: AgentRecord) -> ToolRegistry:
         if self._registry is None:
-            self._registry = self._workspace.registry(record.definition.tools, self._own_tools)
+            self._registry = self._workspace.registry(record.definition.tools, self.own_tools)
         return self._registry
 
     def model(self, record: AgentRecord) -> Model:
@@ -47,13 +47,13 @@ class Equipment:
 
     def look_for_missing_tools(self, record: AgentRecord) -> None:
         """Note the tools that the agent had or was granted and that nobody has handed in: without them it waits."""
-        wanted = (*record.own_tools, *(record.definition.tools or ()))
+        wanted = dict.fromkeys((*record.own_tools, *(record.definition.tools or ())))
         self.missing_tools = self.registry(record).missing_from(wanted) if wanted else ()
 
     def give_tools(self, record: AgentRecord, tools: Iterable[Tool]) -> tuple[str, ...]:
         """Take tools in place of those of the same names; returns the names of all. Raises if two have one name."""
         given = {tool.name: tool for tool in tools}
-        own = (*(tool for tool in self._own_tools if tool.name not in given), *given.values())
+        own = (*(tool for tool in self.own_tools if tool.name not in given), *given.values())
         self._registry = self._workspace.registry(record.definition.tools, own)
-        self._own_tools = own
+        self.own_tools = own
         return tuple(tool.name for tool in own)

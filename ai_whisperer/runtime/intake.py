@@ -8,6 +8,7 @@ import msgspec
 
 from ai_whisperer.coordination import EventRecord
 from ai_whisperer.core.budgets import check_budget, deadline_after
+from ai_whisperer.core.signals import check_event_data
 from ai_whisperer.core.text import check_text
 from ai_whisperer.errors import DuplicateIdError, InvalidInputError
 from ai_whisperer.records import USER, Budget, MailRecord, Origin, Priority, TaskKind, TaskRecord
@@ -129,6 +130,8 @@ class Intake:
             )
             if known is not None:
                 return await self._again(known, (known.name, _as_kept(known.data)), (name, _as_kept(data)))
+        check_event_data(data)
+        data = msgspec.json.decode(msgspec.json.encode(data))  # as it is kept
         decision = self._workspace.decide(f"user:{USER}")
         event = self._workspace.events.broadcast(decision, name=name, data=data, sender=USER, event_id=event_id)
         if event_id is not None:

@@ -17,19 +17,21 @@ from ai_whisperer.runtime.workspace import Decision, Workspace
 class Locks:
     """The locks of one session. A lock is held by one task until it is released, its lease is over or the task ends.
 
-    A free lock has nobody who waits for it. `token` rises each time a lock changes hands, and a free lock keeps it, so
-    that a write by a holder of the past can be told from others.
+    A free lock has nobody who waits for it, and is forgotten. `token` rises each time any lock of the session changes
+    hands, so that a write by a holder of the past can be told from others; the last one is kept under an empty name.
     """
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
         self._locks: dict[str, LockRecord] = {}
+        self._last_token = 0
         workspace.waits.on_expiry(WaitKind.LOCK, self._give_up)
 
     def restore(self, locks: Iterable[LockRecord]) -> None:
         for lock in locks:
-            self._locks[lock.name] = lock
+            self._last_token = max(self._last_token, lock.token)
             if lock.task_id is not None:
+                self._locks[lock.name] = lock
                 self._workspace.waits.graph.holds(lock.task_id, lock.name)
 
     def resume(self) -> None:
@@ -39,8 +41,7 @@ class Locks:
 
     def held(self) -> list[LockRecord]:
         """The locks that somebody holds, by name."""
-        held = (lock for lock in self._locks.values() if lock.task_id is not None)
-        return sorted(held, key=lambda lock: lock.name)
+        return sorted(self._locks.values(), key=lambda lock: lock.name)
 
     def acquire(
         self,
@@ -117,9 +118,11 @@ class Locks:
         self, decision: Decision, lock: LockRecord, agent_id: str, task_id: str, ttl_seconds: float
     ) -> LockRecord:
         renewed = lock.task_id == task_id
+        if not renewed:
+            self._last_token += 1
         given = replace(
             lock,
-            token=lock.token if renewed else lock.token + 1,
+            token=lock.token if renewed else self._last_token,
             agent_id=agent_id,
             task_id=task_id,
             acquired_at=lock.acquired_at if renewed else decision.at,
@@ -138,13 +141,19 @@ class Locks:
         free = replace(lock, agent_id=None, task_id=None, acquired_at=None, expires_at=None)
         waiting = waits.graph.waits_for(WaitKind.LOCK, lock.name)
         if not waiting:
-            self._put(decision, free)
+            self._forget(decision, free)
             return
         given = free
         for wait in waiting:
             if wait.task_id == waiting[0].task_id:  # it may have asked more than once: then the last renews the first
                 given = self._give(decision, given, wait.agent_id, wait.task_id, wait.ttl_seconds or 1.0)
                 self._end(decision, wait, "acquired", ToolResult(content=in_words(given, wait.ttl_seconds or 1.0)))
+
+    def _forget(self, decision: Decision, lock: LockRecord) -> None:
+        del self._locks[lock.name]
+        self._workspace.scheduler.cancel(f"lock:{lock.name}")
+        decision.unit.delete_lock(lock)
+        decision.unit.put_lock(LockRecord(session_id=lock.session_id, name="", token=self._last_token))
 
     def _put(self, decision: Decision, lock: LockRecord) -> None:
         decision.unit.put_lock(lock)

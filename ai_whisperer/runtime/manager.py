@@ -15,6 +15,7 @@ from ai_whisperer.core.addresses import check_agent_id
 from ai_whisperer.core.definitions import definition_from
 from ai_whisperer.core.sleeping import Time, sleep_plan
 from ai_whisperer.core.text import check_reason, check_text
+from ai_whisperer.definition import AgentDefinition
 from ai_whisperer.errors import (
     ClosedError,
     DefinitionError,
@@ -39,7 +40,7 @@ from ai_whisperer.store.base import Store
 from ai_whisperer.store.sqlite import SqliteStore
 from ai_whisperer.templates.library import AnyLibrary, TemplateEntry, library_of
 from ai_whisperer.templates.parsing import Template
-from ai_whisperer.tools.function import Tool, as_tool
+from ai_whisperer.tools.function import Tool, as_tools
 from ai_whisperer.tools.registry import ToolRegistry
 
 AnyFunction = Tool | Callable[..., Any]
@@ -74,12 +75,18 @@ class AsyncAgentSessionManager(SessionRooms, SessionSchedules):
     ) -> None:
         if data is not None and store is not None:
             raise InvalidInputError("Give a data folder or a store, not both.")
+        if data is not None and not isinstance(data, str | Path):
+            raise InvalidInputError(f"data must be the path of a folder, not {type(data).__name__}.")
         check_text("session id", session_id, max_bytes=200)
+        if not isinstance(model, str) or not model.strip():
+            raise InvalidInputError("model must be the name of a model, such as 'scripted' or 'openai-chat:NAME'.")
         self._data = data
         self._given_store = store
         self._session_id = session_id
-        self._tools = [as_tool(each) for each in tools]
-        self._agent_tools = {key: [as_tool(each) for each in some] for key, some in (agent_tools or {}).items()}
+        self._tools = as_tools(tools)
+        if agent_tools is not None and not isinstance(agent_tools, Mapping):
+            raise InvalidInputError("agent_tools must lead from agent ids to lists of functions.")
+        self._agent_tools = {key: as_tools(some) for key, some in (agent_tools or {}).items()}
         for own in ([], *self._agent_tools.values()):
             ToolRegistry((*self._tools, *own))  # raises if two have one name
         self._model = model
@@ -168,7 +175,7 @@ class AsyncAgentSessionManager(SessionRooms, SessionSchedules):
         """
         workspace = self._workspace
         check_agent_id(agent_id)
-        own = [as_tool(each) for each in tools] or self._agent_tools.get(agent_id, [])
+        own = as_tools(tools) or self._agent_tools.get(agent_id, [])
         definition = definition_for(
             agent_id,
             config,
@@ -177,13 +184,7 @@ class AsyncAgentSessionManager(SessionRooms, SessionSchedules):
             book=workspace.book,
             offered=(*workspace.tools, *own),
         )
-        if own or definition.tools:
-            missing = workspace.registry(definition.tools, own).missing_from(definition.tools or ())
-            if missing:
-                raise DefinitionError(
-                    f"'{agent_id}' is granted tools that nobody has handed in: {', '.join(missing)}. Give them to the "
-                    "manager (tools=, agent_tools=) or to create_agent."
-                )
+        self._check_tools(agent_id, definition, own)
         gone, come = workspace.schedules.changes_for(agent_id, None, definition)
         record = AgentRecord(
             session_id=self._session_id,
@@ -215,7 +216,7 @@ class AsyncAgentSessionManager(SessionRooms, SessionSchedules):
         """Hand an agent tools of its own, above all those that it had before a restart and now waits for."""
         session = self._find_agent(agent)
         decision = self._workspace.decide(BY_USER)
-        session.give_tools(decision, [as_tool(each) for each in tools])
+        session.give_tools(decision, as_tools(tools))
         await decision.commit()
         return status_of(session)
 
@@ -233,9 +234,11 @@ class AsyncAgentSessionManager(SessionRooms, SessionSchedules):
         else:
             definition = definition_from(config)
             session.check_startable()
+            self._check_tools(session.agent_id, definition, session.equipment.own_tools)
             gone, come = self._workspace.schedules.changes_for(session.agent_id, session.record.definition, definition)
             self._workspace.book.replace(session.agent_id, session.record.definition, definition)
-            session.redefine(decision, replace(session.record, definition=definition))
+            own = tuple(each.name for each in session.equipment.own_tools)
+            session.redefine(decision, replace(session.record, definition=definition, own_tools=own))
             self._workspace.schedules.change(decision, gone, come)
             session.start(decision)
         await decision.commit()
@@ -304,6 +307,16 @@ class AsyncAgentSessionManager(SessionRooms, SessionSchedules):
         session.wake(decision, reason)
         await decision.commit()
         return status_of(session)
+
+    def _check_tools(self, agent_id: str, definition: AgentDefinition, own: Sequence[Tool]) -> None:
+        """Raise `DefinitionError` if the definition grants a tool that nobody has."""
+        if own or definition.tools:
+            missing = self._workspace.registry(definition.tools, own).missing_from(definition.tools or ())
+            if missing:
+                raise DefinitionError(
+                    f"'{agent_id}' is granted tools that nobody has handed in: {', '.join(missing)}. Give them to the "
+                    "manager (tools=, agent_tools=) or to create_agent."
+                )
 
     @property
     def _workspace(self) -> Workspace:

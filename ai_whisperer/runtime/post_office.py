@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ai_whisperer.core import mailbox
+from ai_whisperer.core.paging import can_be_id
 from ai_whisperer.core.tasks import parent_of
 from ai_whisperer.errors import InvalidInputError, StateError, UnknownMailError
 from ai_whisperer.records import USER, MailRecord, MailState, Origin, Priority, TaskRecord
@@ -176,6 +177,8 @@ class PostOffice:
 
     def find(self, mail_id: str) -> MailRecord | None:
         """The mail as it is now."""
+        if not can_be_id(mail_id):
+            return None
         known = self._under_way.get(mail_id) or self._moving.get(mail_id)
         return known or self._workspace.store.mail(self._workspace.session_id, mail_id)
 

@@ -8,6 +8,7 @@ import msgspec
 
 from ai_whisperer.coordination import EventRecord, LockRecord
 from ai_whisperer.core.addresses import normalized
+from ai_whisperer.core.paging import can_be_id, checked_limit, checked_position
 from ai_whisperer.errors import InvalidInputError, UnknownTaskError
 from ai_whisperer.records import USER, MailRecord, Notification, StepRecord, TaskRecord, ThreadSummary
 from ai_whisperer.runtime.agent_session import AgentSession
@@ -37,7 +38,7 @@ class SessionReader:
         """The mails of an agent or, by default, of the user, the newest first."""
         is_user = isinstance(owner, str) and normalized(owner) == USER
         name = USER if is_user else self._find_agent(owner).agent_id
-        return self._workspace.store.mailbox(self._workspace.session_id, name, limit=limit)
+        return self._workspace.store.mailbox(self._workspace.session_id, name, limit=checked_limit(limit))
 
     def dead_letters(self) -> DeadLetters:
         store = self._workspace.store
@@ -51,17 +52,18 @@ class SessionReader:
     def list_agents(self) -> list[AgentStatus]:
         return [status_of(agent) for agent in self._workspace.agents.values()]
 
-    def get_task(self, task_id: str) -> TaskRecord:
+    def get_task(self, task: str | TaskRecord) -> TaskRecord:
         """The task as it is now; raises `UnknownTaskError`."""
-        found = self._find_task(task_id)
+        task_id = task.id if isinstance(task, TaskRecord) else task
+        found = self._find_task(task_id) if can_be_id(task_id) else None
         if found is None:
-            raise UnknownTaskError(f"There is no task '{task_id}' in session '{self._workspace.session_id}'.")
+            raise UnknownTaskError(f"There is no task {task_id!r} in session '{self._workspace.session_id}'.")
         return found
 
     def list_tasks(self, agent: AgentRef, *, limit: int = 100) -> list[TaskRecord]:
         """The tasks of an agent, the newest first."""
         return self._workspace.store.tasks_of_agent(
-            self._workspace.session_id, self._find_agent(agent).agent_id, limit=limit
+            self._workspace.session_id, self._find_agent(agent).agent_id, limit=checked_limit(limit)
         )
 
     def get_task_tree(self, task_id: str) -> list[TaskRecord]:
@@ -77,7 +79,7 @@ class SessionReader:
 
     def list_events(self, *, limit: int = 100) -> list[EventRecord]:
         """The events that were broadcast, the newest first."""
-        return self._workspace.store.events(self._workspace.session_id, limit=limit)
+        return self._workspace.store.events(self._workspace.session_id, limit=checked_limit(limit))
 
     def list_locks(self) -> list[LockRecord]:
         """The locks that are held, and by whom."""
@@ -85,7 +87,9 @@ class SessionReader:
 
     def notifications(self, *, after: int = 0, limit: int = 1000) -> list[Notification]:
         """A page of the numbered log."""
-        return self._workspace.store.notifications(self._workspace.session_id, after=after, limit=limit)
+        return self._workspace.store.notifications(
+            self._workspace.session_id, after=checked_position(after), limit=checked_limit(limit)
+        )
 
     @property
     def last_seq(self) -> int:
@@ -98,7 +102,7 @@ class SessionReader:
         With `deltas` the pieces of answers come along as they are streamed, unnumbered.
         """
         bus = self._workspace.bus
-        return bus.subscribe(after=bus.last_seq if after is None else after, deltas=deltas)
+        return bus.subscribe(after=bus.last_seq if after is None else checked_position(after), deltas=deltas)
 
     @property
     @abstractmethod

@@ -12,6 +12,10 @@ _LONGEST_NAP_SECONDS = 60.0
 """The event loop's time and the time of day drift apart when a machine sleeps or its clock is set: look again."""
 
 
+_SLACK = 64
+"""So many entries that were cancelled may lie about; more are swept out."""
+
+
 class Scheduler:
     """Calls back when a time of day has come; at once if it is past. After `close` nothing is called back any more."""
 
@@ -35,6 +39,9 @@ class Scheduler:
 
     def cancel(self, key: str) -> None:
         self._due.pop(key, None)
+        if len(self._heap) > 2 * len(self._due) + _SLACK:
+            self._heap = [entry for entry in self._heap if self._due.get(entry[2], (0,))[0] == entry[1]]
+            heapq.heapify(self._heap)
 
     def close(self) -> None:
         self._closed = True

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from ai_whisperer.coordination import MessageRecord, RoomKind, RoomRecord
 from ai_whisperer.core import rooms as rules
+from ai_whisperer.core.paging import checked_limit, checked_position
 from ai_whisperer.errors import DuplicateIdError, InvalidInputError
 from ai_whisperer.runtime.agent_session import AgentSession
 from ai_whisperer.runtime.intake import checked_id
@@ -14,8 +15,6 @@ from ai_whisperer.runtime.work import BY_USER, SessionWork
 
 RoomRef = str | RoomRecord
 """A room: its record, as it is or was, or its id."""
-
-_MAX_PAGE = 10_000
 
 
 class SessionRooms(SessionWork):
@@ -98,12 +97,11 @@ class SessionRooms(SessionWork):
 
     def room_messages(self, room: RoomRef, *, after: int = 0, limit: int = 100) -> list[MessageRecord]:
         """A page of the room's transcript: the messages after this number, in order."""
-        if not isinstance(after, int) or not isinstance(limit, int) or after < 0 or not 1 <= limit <= _MAX_PAGE:
-            raise InvalidInputError(
-                f"Ask for 1 to {_MAX_PAGE:,} messages after a number from 0 on, not for {limit!r} after {after!r}."
-            )
         return self._workspace.store.messages(
-            self._workspace.session_id, self.get_room(room).id, after=after, limit=limit
+            self._workspace.session_id,
+            self.get_room(room).id,
+            after=checked_position(after),
+            limit=checked_limit(limit),
         )
 
     def _room(

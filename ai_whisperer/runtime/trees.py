@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 
 from ai_whisperer.core.budgets import overdrawn
@@ -20,6 +20,7 @@ class Trees:
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
         self._used: dict[str, dict[str, Usage]] = {}
+        self._total: dict[str, Usage] = {}
         self._running: dict[str, int] = {}
         self._cancelling: Counter[str] = Counter()
 
@@ -42,13 +43,20 @@ class Trees:
             root_id = task.root_id
             if root_id not in self._used:
                 self._used[root_id] = self._read(root_id)
+                self._total[root_id] = _sum(self._used[root_id])
             self._running[root_id] = self._running.get(root_id, 0) + 1
-            self._used[root_id][task.id] = task.usage
+            self.count(task)
 
     def count(self, task: TaskRecord) -> None:
         """The task has used more: its record says how much in all."""
         if task.budget is not None:
-            self._used[task.root_id][task.id] = task.usage
+            used = self._used[task.root_id]
+            before = used.get(task.id)
+            used[task.id] = task.usage
+            if before is None:
+                self._total[task.root_id] += task.usage
+            elif before != task.usage:
+                self._total[task.root_id] += _difference(task.usage, before)
 
     def leave(self, decision: Decision, task: TaskRecord) -> None:
         """A task has ended."""
@@ -59,15 +67,30 @@ class Trees:
         """Why the tree of the task may use no more; None if it may."""
         if task.budget is None:
             return None
-        used = self._used.get(task.root_id) or self._read(task.root_id)
-        return overdrawn(task.budget, sum(used.values(), Usage()))
+        total = self._total.get(task.root_id)
+        return overdrawn(task.budget, _sum(self._read(task.root_id)) if total is None else total)
 
     def _left(self, root_id: str) -> None:
         self._running[root_id] -= 1
         if not self._running[root_id]:
             del self._running[root_id]
             del self._used[root_id]
+            del self._total[root_id]
 
     def _read(self, root_id: str) -> dict[str, Usage]:
         tasks = self._workspace.store.tasks_of_tree(self._workspace.session_id, root_id)
         return {task.id: task.usage for task in tasks}
+
+
+def _sum(used: Mapping[str, Usage]) -> Usage:
+    return sum(used.values(), Usage())
+
+
+def _difference(after: Usage, before: Usage) -> Usage:
+    cost = None if after.cost_usd is None else after.cost_usd - (before.cost_usd or 0.0)
+    return Usage(
+        input_tokens=after.input_tokens - before.input_tokens,
+        output_tokens=after.output_tokens - before.output_tokens,
+        cached_tokens=after.cached_tokens - before.cached_tokens,
+        cost_usd=cost,
+    )

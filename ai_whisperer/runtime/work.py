@@ -12,7 +12,9 @@ from ai_whisperer.core.tasks import branch_of, continuation_id, parent_of
 from ai_whisperer.core.text import check_reason
 from ai_whisperer.errors import InvalidInputError, StateError, TaskEndedError
 from ai_whisperer.records import USER, Budget, MailRecord, MailState, Priority, TaskRecord, TaskState
+from ai_whisperer.runtime.agent_session import AgentSession
 from ai_whisperer.runtime.answers import answer_of
+from ai_whisperer.runtime.deadlines import overdue
 from ai_whisperer.runtime.intake import Intake
 from ai_whisperer.runtime.reader import AgentRef, SessionReader
 
@@ -58,15 +60,18 @@ class SessionWork(SessionReader):
         )
 
     async def wait_task(self, task: str | TaskRecord) -> TaskRecord:
-        """Wait until the task has ended and return it. A continued task has ended when its last continuation has."""
-        task_id = task if isinstance(task, str) else task.id
+        """Wait until the task has ended and return it. A continued task has ended when its last continuation has.
+
+        A task of an agent that is stopped, paused, asleep or without its tools waits, and so does this: see the
+        `reason` and `missing_tools` in its status, and use `asyncio.timeout` if you cannot wait.
+        """
+        known = self.get_task(task)
         while True:
-            known = self.get_task(task_id)
             if not known.state.ended:
-                known = await self._workspace.wait_for(task_id)
+                known = await self._workspace.wait_for(known.id)
             if known.state is not TaskState.CONTINUED:
                 return known
-            task_id = continuation_id(known)
+            known = self.get_task(continuation_id(known))
 
     async def run_task(
         self, agent: AgentRef, prompt: str, *, thread_id: str | None = None, task_id: str | None = None
@@ -85,7 +90,7 @@ class SessionWork(SessionReader):
 
     async def cancel_task(self, task: str | TaskRecord, *, reason: str = "cancelled by the user") -> TaskRecord:
         """End a task. When this returns, what it ran is gone. Raises `StateError` if it has ended already."""
-        known = self.get_task(task if isinstance(task, str) else task.id)
+        known = self.get_task(task)
         while known.state is TaskState.CONTINUED:
             known = self.get_task(continuation_id(known))
         if known.state.ended:
@@ -104,7 +109,7 @@ class SessionWork(SessionReader):
 
         Returns the tasks that were cancelled. Raises `StateError` if nothing of it is left to be cancelled.
         """
-        root = self.get_task(task if isinstance(task, str) else task.id)
+        root = self.get_task(task)
         check_reason(reason)
         cancelled: list[TaskRecord] = []
         withdrawn = 0
@@ -148,7 +153,7 @@ class SessionWork(SessionReader):
 
     async def retry_task(self, task: str | TaskRecord) -> TaskRecord:
         """Take a failed, cancelled or dead task up again at the step where it ended; no finished step is repeated."""
-        known = self.get_task(task if isinstance(task, str) else task.id)
+        known = self.get_task(task)
         while known.state is TaskState.CONTINUED:
             known = self.get_task(continuation_id(known))
         if known.state not in (TaskState.FAILED, TaskState.CANCELLED, TaskState.DEAD):
@@ -156,6 +161,7 @@ class SessionWork(SessionReader):
         agent = self._find_agent(known.agent_id)
         if known.id in self._retrying:
             raise StateError(f"Task {known.id} is being retried already.")
+        self._check_terms(known)
         agent.check_room()
         decision = self._workspace.decide(BY_USER)
         queued = agent.requeue(decision, known)
@@ -165,6 +171,17 @@ class SessionWork(SessionReader):
         agent.take_back(queued, durable)
         await asyncio.shield(durable)
         return queued
+
+    def _check_terms(self, task: TaskRecord) -> None:
+        """Raise `StateError` if the task has neither time nor budget left, so that it could only fail again."""
+        if overdue(task, now=self._workspace.clock.now()) is not None:
+            raise StateError(f"The time for task {task.id} is over, so it cannot be retried. Send a new task instead.")
+        spent = self._workspace.trees.spent(task)
+        if spent is not None:
+            raise StateError(
+                f"The budget of task {task.id} is spent ({spent}), so it cannot be retried. Send a new task with a "
+                "larger one instead."
+            )
 
     async def send_mail(
         self,
@@ -177,7 +194,7 @@ class SessionWork(SessionReader):
         mail_id: str | None = None,
     ) -> MailRecord:
         """Send mail from the user to an agent. When this returns the mail is on disk."""
-        recipient = to if isinstance(to, str) else to.agent_id
+        recipient = to.agent_id if isinstance(to, AgentSession) else to
         return await self._intake.mail(
             recipient,
             subject=subject,

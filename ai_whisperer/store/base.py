@@ -95,6 +95,9 @@ class Unit:
     def put_lock(self, lock: LockRecord) -> None:
         self.writes.append((queries.PUT_LOCK, coordination_rows.lock_row(lock)))
 
+    def delete_lock(self, lock: LockRecord) -> None:
+        self.writes.append((queries.DELETE_LOCK, (lock.session_id, lock.name)))
+
     def insert_event(self, event: EventRecord) -> None:
         self.writes.append((queries.INSERT_EVENT, coordination_rows.event_row(event)))
 

@@ -36,6 +36,9 @@ _CHECKPOINT_PAGES = 1_000
 _Pending = tuple[Unit, "asyncio.Future[None]"]
 _Committed = Callable[[BaseException | None], None]
 
+_REFUSALS = (apsw.ConstraintError, apsw.MismatchError, TypeError, ValueError, OverflowError, RecursionError)
+"""What a unit that cannot be written raises; it fails alone."""
+
 
 class Committer(Protocol):
     """Makes an open transaction of so many units durable and calls back on the event loop, with the error if any.
@@ -206,7 +209,7 @@ class GroupCommitWriter:
             for unit, _ in group:
                 self._write_unit(unit)
             self._write_notes(self._numbered)
-        except (apsw.ConstraintError, apsw.MismatchError, TypeError, ValueError):
+        except _REFUSALS:
             self._connection.execute("ROLLBACK")
             self._last_seq = before
             self._numbered = []
@@ -225,7 +228,7 @@ class GroupCommitWriter:
             try:
                 self._write_unit(unit)
                 self._write_notes(self._numbered[numbered:])
-            except (apsw.ConstraintError, apsw.MismatchError, TypeError, ValueError) as error:
+            except _REFUSALS as error:
                 self._connection.execute("ROLLBACK TO unit")
                 self._last_seq = before
                 del self._numbered[numbered:]

@@ -27,6 +27,7 @@ PUT_WAIT: Final = "INSERT OR REPLACE INTO wait VALUES (?,?,?,?,?,?,?,?,?,?,?)"
 DELETE_WAIT: Final = "DELETE FROM wait WHERE session_id=? AND id=?"
 
 PUT_LOCK: Final = "INSERT OR REPLACE INTO lock VALUES (?,?,?,?,?,?,?)"
+DELETE_LOCK: Final = "DELETE FROM lock WHERE session_id=? AND name=?"
 
 INSERT_EVENT: Final = "INSERT INTO event VALUES (?,?,?,?,?,?,?,?,?)"
 

@@ -11,7 +11,7 @@ import contextvars
 import inspect
 import threading
 import typing
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import Any, overload
 
 import msgspec
@@ -127,6 +127,13 @@ def as_tool(candidate: Tool | Callable[..., Any]) -> Tool:
     if not callable(candidate):
         raise InvalidInputError(f"{candidate!r} cannot be a tool. Give a function or what @tool made of one.")
     return Tool(candidate)
+
+
+def as_tools(candidates: Iterable[Tool | Callable[..., Any]]) -> list[Tool]:
+    """The functions as tools; raises `InvalidInputError` unless each can be one."""
+    if not isinstance(candidates, Iterable):
+        raise InvalidInputError(f"tools must be a list of functions, not {type(candidates).__name__}.")
+    return [as_tool(each) for each in candidates]
 
 
 class ArgumentsParser:

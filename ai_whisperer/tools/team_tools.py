@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import msgspec
 
 from ai_whisperer.core.locking import in_words
+from ai_whisperer.errors import InvalidInputError
 from ai_whisperer.records import USER, Priority, ToolResult
 from ai_whisperer.tools.desk import Arguments, CoordinationTool, Desk
 from ai_whisperer.tools.mail_tools import Seconds
@@ -77,12 +78,16 @@ def _delegate_task(desk: Desk, given: DelegateTask) -> ToolResult:
 
 
 def _request_help(desk: Desk, given: RequestHelp) -> ToolResult:
+    if not given.problem.strip():
+        raise InvalidInputError("The problem is empty; nobody was asked. Say what you need help with.")
     subject = f"Help wanted: {' '.join(given.problem.split())[:_HELP_SUBJECT_CHARACTERS]}"
     if given.to_agent is not None:
         mail = desk.send_mail(to=given.to_agent, subject=subject, body=given.problem, priority=Priority.HIGH)
         return ToolResult(content=f"Asked {mail.recipient} for help as mail {mail.id}. An answer will come as mail.")
     helpers = desk.listeners(HELP_REQUESTED)
-    desk.broadcast(event=HELP_REQUESTED, data={"problem": given.problem})
+    desk.broadcast(
+        event=HELP_REQUESTED, data={"problem": given.problem, "answer": "by send_mail to whoever broadcast this"}
+    )
     if helpers:
         return ToolResult(content=f"Asked {helpers} agent(s) that offer help. An answer will come as mail.")
     mail = desk.send_mail(to=USER, subject=subject, body=given.problem, priority=Priority.HIGH)

@@ -212,13 +212,13 @@ def _check_locks(manager: AsyncAgentSessionManager, found: Findings, world: Worl
         due_at = waits[note.params["stepId"]].params["deadlineAt"]
         assert note.at <= _latest(world, due_at, until=note.at), "somebody waited longer for a lock than they wanted"
     held: dict[str, int] = {}
-    tokens: Counter[str] = Counter()
+    last_token = 0
     for note in found.named("lock.acquired", "lock.renewed", "lock.released", "lock.expired"):
         name, token = note.params["name"], note.params["token"]
         if note.name == "lock.acquired":
             assert name not in held, "a lock has two holders"
-            assert token == tokens[name] + 1, "the token of a lock did not rise"
-            held[name] = tokens[name] = token
+            assert token == last_token + 1, "the token of a lock did not rise"
+            held[name] = last_token = token
         else:
             assert held[name] == token, "a lock was given back by somebody who does not hold it"
             if note.name != "lock.renewed":

@@ -448,3 +448,22 @@ def test_a_delegation_is_done_and_reported_once_over_a_crash(crash_after: float)
         assert len(manager.mailbox("plan")) == 2
 
     play_over_crash(before, after, by_name(plan=planner("c1", "c2")), crash_after_seconds=crash_after)
+
+
+def test_a_task_without_time_or_budget_left_cannot_be_retried() -> None:
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        await manager.create_agent("a", auto_start=False)
+        late = await manager.wait_task(await manager.send_task("a", "go", timeout_seconds=5))
+        await manager.create_agent("plan")
+        await manager.create_agent("c1")
+        poor = await manager.wait_task(await manager.send_task("plan", "go", budget=Budget(max_tokens=100)))
+        await all_idle_of(manager, "plan")
+        for task, why in ((late, "time for task .* is over"), (poor, "budget of task .* is spent")):
+            with pytest.raises(StateError, match=why):
+                await manager.retry_task(task)
+            assert manager.get_task(task).state is TaskState.FAILED
+
+    async def all_idle_of(manager: AsyncAgentSessionManager, name: str) -> None:
+        await until(lambda: manager.get_agent_status(name).state is AgentState.IDLE)
+
+    play(scenario, costly)

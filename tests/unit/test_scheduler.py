@@ -97,3 +97,15 @@ def test_after_the_close_nothing_is_called_back_any_more() -> None:
         return fired
 
     assert simulate(scenario()) == []
+
+
+def test_entries_that_were_cancelled_do_not_pile_up_behind_one_that_is_live() -> None:
+    async def main() -> None:
+        scheduler = Scheduler(VirtualClock())
+        scheduler.at(VirtualClock().now() + 60, "live", lambda: None)
+        for number in range(1000):
+            scheduler.at(VirtualClock().now() + 1e6, f"key{number}", lambda: None)
+            scheduler.cancel(f"key{number}")
+        assert len(scheduler._heap) < 100
+
+    simulate(main())

@@ -1,0 +1,33 @@
+"""What callers may give to read a part of something: ids and pages."""
+
+from __future__ import annotations
+
+from ai_whisperer.errors import InvalidInputError
+
+_LAST_POSITION = 2**62
+_LONGEST_PAGE = 1_000_000
+
+
+def checked_limit(limit: int) -> int:
+    """How many to read, if that makes sense; raises `InvalidInputError`."""
+    if isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit <= _LONGEST_PAGE:
+        raise InvalidInputError(f"limit must be a whole number from 1 to {_LONGEST_PAGE:,}.")
+    return limit
+
+
+def checked_position(after: int) -> int:
+    """After which number to read on, if that makes sense; raises `InvalidInputError`."""
+    if isinstance(after, bool) or not isinstance(after, int) or not 0 <= after < _LAST_POSITION:
+        raise InvalidInputError("after must be a whole number from 0 on: the number of what was read last.")
+    return after
+
+
+def can_be_id(given: object) -> bool:
+    """Whether something could be the id of something kept: text, and such that can be written down."""
+    if not isinstance(given, str):
+        return False
+    try:
+        given.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
