@@ -47,7 +47,7 @@ async def deferred(read: Callable[[], object]) -> object:
         (lambda m: deferred(lambda: m.get_room("nowhere")), UnknownRoomError, "Rooms: chat~alice, frozen, group"),
         (lambda m: deferred(lambda: m.get_room(cast(Any, 5))), InvalidInputError, "by its id or its record"),
         (lambda m: deferred(lambda: m.room_messages("nowhere")), UnknownRoomError, "no room 'nowhere'"),
-        (lambda m: deferred(lambda: m.room_messages("group", limit=0)), InvalidInputError, "1 to 10,000"),
+        (lambda m: deferred(lambda: m.room_messages("group", limit=0)), InvalidInputError, "1 to 1,000,000"),
         (lambda m: deferred(lambda: m.room_messages("group", after=-1)), InvalidInputError, "from 0 on"),
         (lambda m: m.post_message("nowhere", "hi"), UnknownRoomError, "no room 'nowhere'"),
         (lambda m: m.post_message("group", " \n"), InvalidInputError, "message is empty"),

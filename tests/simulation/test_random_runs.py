@@ -30,6 +30,9 @@ from tests.simulation.chaos import Chaos, failure_of
 SEEDS = int(os.environ.get("WHISPERER_SIMULATION_SEEDS", "170"))
 FIRST = int(os.environ.get("WHISPERER_SIMULATION_FIRST_SEED", "0"))
 
+_SEEDS_FOR_A_PLANTED_BUG = 200
+"""Most show at once; a circle of waits comes about in three runs of a hundred."""
+
 
 def test_random_runs_keep_every_promise() -> None:
     broken = {seed: failure for seed in range(FIRST, FIRST + SEEDS) if (failure := failure_of(seed))}
@@ -197,9 +200,9 @@ def lose_the_parent_of_what_a_task_does(patch: pytest.MonkeyPatch) -> None:
 )
 def test_a_planted_bug_is_caught(plant: Plant, monkeypatch: pytest.MonkeyPatch) -> None:
     plant(monkeypatch)
-    for seed in range(60):
+    for seed in range(_SEEDS_FOR_A_PLANTED_BUG):
         failure = failure_of(seed)
         if failure is not None:
             print(f"{plant.__name__}: caught at seed {seed}: {failure}")
             return
-    pytest.fail(f"{plant.__name__} was not caught in 60 seeds")
+    pytest.fail(f"{plant.__name__} was not caught in {_SEEDS_FOR_A_PLANTED_BUG} seeds")

@@ -31,7 +31,7 @@ def test_a_budget_that_is_accepted_can_be_read_again(tokens: Any, cost: Any) -> 
     "budget", [Budget(max_tokens=True), Budget(max_cost_usd=True), Budget(max_cost_usd=10**400), Budget(max_tokens=0)]
 )
 def test_a_budget_that_makes_no_sense_is_refused(budget: Budget) -> None:
-    with pytest.raises(InvalidInputError, match="budget.max"):
+    with pytest.raises(InvalidInputError, match=r"budget\.max"):
         check_budget(budget)
 
 
