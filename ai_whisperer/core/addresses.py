@@ -44,6 +44,8 @@ class AddressBook:
         names = {normalized(name) for name in (agent_id, definition.name, *definition.aliases)} - {""}
         for name in names:
             taken = USER if name == USER else self._ids.get(name)
+            if taken == agent_id:
+                raise DuplicateIdError(f"There is an agent '{agent_id}' already. Use it, or choose another id.")
             if taken is not None:
                 raise DuplicateIdError(
                     f"The name '{name}' already means '{taken}' in this session. Choose another name for '{agent_id}'."

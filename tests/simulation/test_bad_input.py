@@ -33,7 +33,7 @@ async def deferred(read: Callable[[], object]) -> object:
     [
         (lambda m: m.send_task("nobody", "go"), UnknownAgentError, "Valid names: alice, idle"),
         (lambda m: m.pause_agent("nobody"), UnknownAgentError, "no agent 'nobody'"),
-        (lambda m: m.create_agent("alice"), DuplicateIdError, "already means 'alice'"),
+        (lambda m: m.create_agent("alice"), DuplicateIdError, "an agent 'alice' already"),
         (lambda m: m.create_agent("ALICE"), DuplicateIdError, "Choose another name"),
         (lambda m: m.create_agent("x", {"aliases": ["alice"]}), DuplicateIdError, "already means"),
         (lambda m: m.create_agent("two words"), InvalidInputError, "use 1 to 100 letters"),
