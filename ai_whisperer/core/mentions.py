@@ -13,6 +13,8 @@ EVERYONE = ("all", "everyone")
 """Names that address all members, unless one of them is called so."""
 
 _SPACE = r"(?:[^\S\n]|[_\-]){1,8}"
+"""What stands between two words of a name. It has a bound, or a text of blanks would be read again for each member."""
+
 _ENDS = r"(?!\w|[-.]\w)"
 _SEPARATORS = re.compile(r"[\s_\-]+")
 _FENCE = re.compile(r"\s*(`{3,}(?=[^`]*$)|~{3,})")
@@ -60,9 +62,34 @@ def _pattern(names: tuple[str, ...]) -> re.Pattern[str]:
     # A name and its folded form can differ by more than case: the folded "Straße" is "strasse".
     spellings = {spelling for name in names for spelling in (name.strip(), normalized(name))} - {""}
     spellings |= {*EVERYONE, USER}
-    longest_first = sorted(spellings, key=lambda spelling: (-len(spelling), spelling))
-    choices = "|".join(_SPACE.join(map(re.escape, _SEPARATORS.split(spelling))) for spelling in longest_first)
-    return re.compile(rf"(?<![\w\\])@(?:(?P<name>{choices}){_ENDS}|(?P<stranger>\w[\w.\-]*))", re.IGNORECASE)
+    following: dict[str, set[tuple[str, ...]]] = {}
+    for spelling in spellings:
+        first, *others = _SEPARATORS.split(spelling.lower() if spelling.isascii() else spelling)
+        following.setdefault(first, set()).add(tuple(others))
+    choices = "|".join(_named(first, following[first]) for first in sorted(following, key=_longest_first))
+    beginnings = "".join(re.escape(first[0]) if first else r"\s_\-" for first in following)
+    return re.compile(
+        rf"(?<![\w\\])@(?:(?=[{beginnings}])(?P<name>{choices}){_ENDS}|(?P<stranger>\w[\w.\-]*))", re.IGNORECASE
+    )
+
+
+def _named(first: str, following: set[tuple[str, ...]]) -> str:
+    """Finds the names that begin with this word, the longest first, and looks at the word once for all of them."""
+    longer = sorted((" ".join(words) for words in following if any(words)), key=_longest_first)
+    ends = [_SPACE + "+(?:" + "|".join(map(_spaced, longer)) + ")"] if longer else []
+    if ("",) in following:
+        ends.append(_SPACE)  # the name ends in a separator; more of them in the text may be taken back
+    if () in following:
+        ends.append("")
+    return f"{re.escape(first)}(?:{'|'.join(ends)})"
+
+
+def _spaced(words: str) -> str:
+    return _SPACE.join(re.escape(word) for word in words.split(" "))
+
+
+def _longest_first(words: str) -> tuple[int, str]:
+    return -len(words), words
 
 
 def _without_code(text: str) -> str:

@@ -19,6 +19,7 @@ NAMES = {
     "v1.2": "v1.2",
     "Straße": "street",
     "O'Brien (QA)": "obrien",
+    "trailing-": "trailing",
 }
 
 
@@ -37,6 +38,10 @@ NAMES = {
         ("@debbie the debugger look", ("debugger",)),
         ("@Debbie_The-Debugger, look", ("debugger",)),
         ("@debbie   the\tdebugger", ("debugger",)),
+        ("@debbie        the debugger", ("debugger",)),
+        ("@debbie         the debugger", ("debbie",)),
+        ("@trailing- look", ("trailing",)),
+        ("@trailing-- look", ("trailing",)),
         ("@debbie the debuggers", ("debbie",)),
         ("@debbie\nthe debugger", ("debbie",)),
         ("@code reviewer @code_reviewer", ("reviewer",)),
@@ -118,3 +123,24 @@ def test_a_large_text_is_read_in_little_time(piece: str) -> None:
     begun = time.perf_counter()
     mentions_in(text, NAMES)
     assert time.perf_counter() - begun < 5
+
+
+@pytest.mark.parametrize(
+    "piece",
+    ["@agent" + "-" * 250_000, "@agent" + " " * 60, "@agent ", "@agent-", "@"],
+    ids=["one with dashes", "many with blanks", "many in a row", "many joined", "none named"],
+)
+def test_a_text_is_read_in_about_the_same_time_however_many_members_there_are(piece: str) -> None:
+    text = piece * (260_000 // len(piece))
+
+    def seconds(members: int) -> float:
+        names = {f"agent-{number}": f"agent-{number}" for number in range(members)}
+        mentions_in("@", names)  # the pattern is made once
+        times = []
+        for _ in range(3):
+            begun = time.process_time()
+            mentions_in(text, names)
+            times.append(time.process_time() - begun)
+        return min(times)
+
+    assert seconds(100) < 8 * seconds(2)
