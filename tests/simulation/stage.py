@@ -13,6 +13,7 @@ from ai_whisperer import AsyncAgentSessionManager
 from ai_whisperer.models.base import Model, ModelRequest
 from ai_whisperer.models.scripted import FunctionModel
 from ai_whisperer.records import Answer, AnswerTurn, ToolCall, ToolTurn, Usage, UserTurn
+from ai_whisperer.runtime.manager import AnyFunction
 from ai_whisperer.store.base import Store
 from ai_whisperer.testing.disk import SimulatedDisk
 from ai_whisperer.testing.simulation import VirtualClock, simulate
@@ -25,7 +26,7 @@ def opened(
     store: Store | None,
     say: Say,
     *,
-    tools: Iterable[Callable[..., Any]] = (),
+    tools: Iterable[AnyFunction] = (),
     latency_seconds: float = 1.0,
     seed: int = 0,
     models: Callable[[str], Model] | None = None,

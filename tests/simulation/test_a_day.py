@@ -1,0 +1,63 @@
+"""A day of fifty agents leaves nothing behind in memory."""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+
+import pytest
+
+from ai_whisperer.runtime.ai_loop import AILoop
+from ai_whisperer.runtime.trees import Trees
+from ai_whisperer.testing.disk import SimulatedDisk
+from ai_whisperer.testing.simulation import simulate
+from tests.simulation.day import CRASHING, Day, nap, say
+from tests.simulation.residue import residue_of
+from tests.simulation.stage import opened
+
+
+@pytest.fixture(autouse=True)
+def crashing_loops(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    """The loops of one agent crash twice before they go on; what is logged would keep them."""
+    request_model = AILoop._request_model
+
+    async def crashing(self: AILoop) -> None:
+        if self.task.agent_id == CRASHING and self.task.restarts < 2:
+            raise RuntimeError("a fault of ours")
+        await request_model(self)
+
+    monkeypatch.setattr(AILoop, "_request_model", crashing)
+    caplog.set_level(logging.CRITICAL)
+
+
+def changes_over(*, hours: int) -> dict[str, tuple[int, int]]:
+    """What there is more or less of after so many hours than after the first, in which much is made for good."""
+    disk = SimulatedDisk()
+    found: list[Counter[str]] = []
+
+    async def main() -> None:
+        store = disk.open()
+        async with opened(store, say, tools=[nap]) as manager:
+            day = Day(manager)
+            await day.prepare()
+            for hour in range(hours):
+                await day.hour()
+                if hour in (0, hours - 1):
+                    found.append(residue_of(manager))
+        await store.close()
+
+    simulate(main())
+    disk.close()
+    before, after = found
+    return {name: (before[name], after[name]) for name in before | after if before[name] != after[name]}
+
+
+def test_after_a_day_of_fifty_agents_memory_is_as_it_was_before() -> None:
+    changes = changes_over(hours=24)
+    assert changes.pop("Scheduler._heap", (0, 0))[1] < 200, "times that were cancelled lie about"
+    assert changes == {}
+
+
+def test_what_is_left_behind_would_be_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Trees, "_left", lambda *_: None)
+    assert {"Trees._used", "Trees._running"} <= set(changes_over(hours=3))
