@@ -298,3 +298,18 @@ def test_when_the_store_refuses_what_memory_already_holds_the_session_stops(monk
         assert isinstance(manager.failure, StoreRefusedError)
 
     play(scenario, latency_seconds=10)
+
+
+def test_an_agent_does_not_wait_for_a_tool_of_its_own_that_a_new_definition_does_not_grant() -> None:
+    async def mine() -> str:
+        """A tool of its own."""
+        return "mine"
+
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        await manager.create_agent("a", tools=[mine])
+        await manager.stop_agent("a")
+        await manager.start_agent("a", {"tools": ["check_mail"]})
+        assert manager.get_agent_status("a").missing_tools == ()
+        assert await manager.run_task("a", "go") == "done"
+
+    play(scenario)
