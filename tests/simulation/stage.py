@@ -20,6 +20,7 @@ from ai_whisperer.testing.simulation import VirtualClock, simulate
 
 Say = Callable[[ModelRequest], Answer | str]
 Scenario = Callable[[AsyncAgentSessionManager], Coroutine[Any, Any, None]]
+Deed = Callable[[AsyncAgentSessionManager], Awaitable[object]]
 
 
 def opened(
@@ -124,6 +125,11 @@ def results_of(request: ModelRequest) -> list[str]:
         if isinstance(turn, ToolTurn):
             found.append(turn.content)
     return found[::-1]
+
+
+async def deferred(read: Callable[[], object]) -> object:
+    """A call that reads, as one that can be awaited like the others."""
+    return read()
 
 
 async def names_of(manager: AsyncAgentSessionManager) -> list[str]:

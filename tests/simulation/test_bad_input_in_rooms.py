@@ -19,13 +19,7 @@ from ai_whisperer.errors import (
     UnknownMemberError,
     UnknownRoomError,
 )
-from tests.simulation.stage import play
-
-Deed = Callable[[AsyncAgentSessionManager], Awaitable[object]]
-
-
-async def deferred(read: Callable[[], object]) -> object:
-    return read()
+from tests.simulation.stage import Deed, deferred, play
 
 
 @pytest.mark.parametrize(
