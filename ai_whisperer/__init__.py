@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     )
     from ai_whisperer.runtime.agent_session import AgentSession
     from ai_whisperer.runtime.manager import AsyncAgentSessionManager
-    from ai_whisperer.runtime.status import AgentStatus
+    from ai_whisperer.status import AgentStatus
     from ai_whisperer.templates.library import TemplateLibrary, load_template
     from ai_whisperer.templates.parsing import Template
     from ai_whisperer.tools.function import ToolContext, tool
@@ -42,7 +42,7 @@ _HOMES = {
     "AgentDefinition": "definition",
     "AgentSession": "runtime.agent_session",
     "AgentState": "records",
-    "AgentStatus": "runtime.status",
+    "AgentStatus": "status",
     "AsyncAgentSessionManager": "runtime.manager",
     "Budget": "records",
     "ChannelResponse": "records",

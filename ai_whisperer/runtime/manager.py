@@ -33,9 +33,10 @@ from ai_whisperer.runtime.opening import close_workspace, open_workspace
 from ai_whisperer.runtime.reader import AgentRef
 from ai_whisperer.runtime.session_rooms import SessionRooms
 from ai_whisperer.runtime.session_schedules import SessionSchedules
-from ai_whisperer.runtime.status import AgentStatus, status_of
+from ai_whisperer.runtime.status import status_of
 from ai_whisperer.runtime.work import BY_USER
 from ai_whisperer.runtime.workspace import Workspace
+from ai_whisperer.status import AgentStatus
 from ai_whisperer.store.base import Store
 from ai_whisperer.store.sqlite import SqliteStore
 from ai_whisperer.templates.library import AnyLibrary, TemplateEntry, library_of

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 
-import msgspec
-
 from ai_whisperer.coordination import EventRecord, LockRecord
 from ai_whisperer.core.addresses import normalized
 from ai_whisperer.core.paging import can_be_id, checked_limit, checked_position
@@ -13,18 +11,12 @@ from ai_whisperer.errors import InvalidInputError, UnknownTaskError
 from ai_whisperer.records import USER, MailRecord, Notification, StepRecord, TaskRecord, ThreadSummary
 from ai_whisperer.runtime.agent_session import AgentSession
 from ai_whisperer.runtime.bus import Subscription
-from ai_whisperer.runtime.status import AgentStatus, status_of
+from ai_whisperer.runtime.status import status_of
 from ai_whisperer.runtime.workspace import Workspace
+from ai_whisperer.status import AgentStatus, DeadLetters
 
 AgentRef = str | AgentSession
 """An agent: its handle, its id, or any of its names."""
-
-
-class DeadLetters(msgspec.Struct, frozen=True, kw_only=True):
-    """What could not be done and waits for a person: `retry_task` takes it up again."""
-
-    tasks: list[TaskRecord]
-    mails: list[MailRecord]
 
 
 class SessionReader:

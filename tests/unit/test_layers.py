@@ -12,7 +12,7 @@ import pytest
 
 PACKAGE = Path(__file__).parents[2] / "ai_whisperer"
 
-WORDS = {"errors", "definition", "records", "coordination", "clock"}
+WORDS = {"errors", "definition", "records", "coordination", "status", "clock"}
 ALLOWED: dict[str, set[str]] = {
     **dict.fromkeys(WORDS, WORDS),
     "__main__": {"cli"},
@@ -23,7 +23,11 @@ ALLOWED: dict[str, set[str]] = {
     "tools": WORDS | {"core", "tools"},
     "templates": WORDS | {"core", "templates"},
     "runtime": WORDS | {"core", "store", "models", "tools", "templates", "runtime"},
-    "cli": WORDS | {"core", "store", "models", "tools", "templates", "runtime", "server", "cluster", "cli", "__init__"},
+    "protocol": WORDS | {"templates", "protocol"},
+    "server": WORDS | {"core", "store", "models", "tools", "templates", "runtime", "protocol", "server", "__init__"},
+    "client": WORDS | {"protocol", "client", "__init__"},
+    "cli": WORDS
+    | {"core", "store", "models", "tools", "templates", "runtime", "protocol", "server", "client", "cli", "__init__"},
     "testing": WORDS | {"core", "store", "models", "tools", "runtime", "testing", "__init__"},
 }
 """What each part of the package may import of the package."""
