@@ -52,6 +52,12 @@ class ScheduleError(InvalidInputError):
     code = "invalid_schedule"
 
 
+class SettingsError(InvalidInputError):
+    """A setting is not valid. Correct it where it was written, and start again."""
+
+    code = "invalid_settings"
+
+
 class NotFoundError(WhispererError):
     """There is no such thing in this session."""
 

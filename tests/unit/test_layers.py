@@ -12,7 +12,7 @@ import pytest
 
 PACKAGE = Path(__file__).parents[2] / "ai_whisperer"
 
-WORDS = {"errors", "definition", "records", "coordination", "status", "clock"}
+WORDS = {"errors", "definition", "records", "coordination", "status", "clock", "settings", "setting_values"}
 ALLOWED: dict[str, set[str]] = {
     **dict.fromkeys(WORDS, WORDS),
     "__main__": {"cli"},
