@@ -64,6 +64,12 @@ class NotFoundError(WhispererError):
     code = "not_found"
 
 
+class UnknownSessionError(NotFoundError):
+    """There is no session with that id."""
+
+    code = "unknown_session"
+
+
 class UnknownAgentError(NotFoundError):
     """There is no agent of that name in this session."""
 
@@ -134,6 +140,30 @@ class QueueFullError(ConflictError):
     """The agent's queue is full. Try again later; nothing was accepted."""
 
     code = "queue_full"
+
+
+class TooManyRequestsError(WhispererError):
+    """There are more requests than the server takes. Wait a moment and try again; nothing was changed."""
+
+    code = "too_many_requests"
+
+
+class PortError(WhispererError):
+    """The port cannot be used. Choose another."""
+
+    code = "port"
+
+
+class UnauthorizedError(WhispererError):
+    """The token is missing or wrong. Use the address with the token that `whisperer serve` printed."""
+
+    code = "unauthorized"
+
+
+class ConnectionLostError(WhispererError):
+    """The server cannot be reached, or the connection to it broke. Start it with `whisperer serve`."""
+
+    code = "connection_lost"
 
 
 class WaitCycleError(ConflictError):

@@ -20,6 +20,7 @@ from ai_whisperer.store.base import Store
 _RECENT = 4_096
 _PAGE = 500
 _MAX_DELTAS = 10_000
+_AT_ONCE = 32
 
 
 class NotificationBus:
@@ -97,15 +98,7 @@ class Subscription:
         return self
 
     async def __anext__(self) -> Notification:
-        while True:
-            if not self._page:
-                self._page.extend(self._bus.after(self.cursor))
-            if self.deltas and (not self._page or self.deltas[0][0] <= self.cursor):
-                return self.deltas.popleft()[1]
-            if self._page:
-                note = self._page.popleft()
-                self.cursor = note.seq
-                return note
+        while (note := self._next()) is None:
             if self._bus.closed:
                 self.close()
                 if self._bus.failure is not None:
@@ -115,6 +108,29 @@ class Subscription:
                 raise StateError("Somebody reads this subscription already. Subscribe once for each reader.")
             self._waiter = asyncio.get_running_loop().create_future()
             await self._waiter
+        return note
+
+    async def some(self) -> list[Notification]:
+        """What has come, at least one unless the session was closed, and not too many at once."""
+        try:
+            notes = [await anext(self)]
+        except StopAsyncIteration:
+            return []
+        while len(notes) < _AT_ONCE and (note := self._next()) is not None:
+            notes.append(note)
+        return notes
+
+    def _next(self) -> Notification | None:
+        """The next one, if it is there."""
+        if not self._page:
+            self._page.extend(self._bus.after(self.cursor))
+        if self.deltas and (not self._page or self.deltas[0][0] <= self.cursor):
+            return self.deltas.popleft()[1]
+        if not self._page:
+            return None
+        note = self._page.popleft()
+        self.cursor = note.seq
+        return note
 
     def take_delta(self, position: int, note: Notification) -> None:
         if self.deltas is not None:

@@ -13,6 +13,7 @@ from ai_whisperer.core.text import check_text
 from ai_whisperer.errors import DuplicateIdError, InvalidInputError
 from ai_whisperer.records import USER, Budget, MailRecord, Origin, Priority, TaskKind, TaskRecord
 from ai_whisperer.runtime.agent_session import AgentSession
+from ai_whisperer.runtime.callers import by_caller
 from ai_whisperer.runtime.workspace import Workspace
 
 _MAX_ID_CHARACTERS = 200
@@ -105,7 +106,7 @@ class Intake:
                 recipient = self._workspace.book.resolve_recipient(to)
                 before = (known.sender, known.recipient, known.subject, known.body)
                 return await self._again(known, before, (USER, recipient, subject, body))
-        decision = self._workspace.decide(f"user:{USER}")
+        decision = self._workspace.decide(by_caller())
         mail = self._workspace.post.send(
             decision,
             sender=USER,
@@ -132,7 +133,7 @@ class Intake:
                 return await self._again(known, (known.name, _as_kept(known.data)), (name, _as_kept(data)))
         check_event_data(data)
         data = msgspec.json.decode(msgspec.json.encode(data))  # as it is kept
-        decision = self._workspace.decide(f"user:{USER}")
+        decision = self._workspace.decide(by_caller())
         event = self._workspace.events.broadcast(decision, name=name, data=data, sender=USER, event_id=event_id)
         if event_id is not None:
             self._events[event_id] = event

@@ -27,6 +27,7 @@ from ai_whisperer.models.catalog import resolve
 from ai_whisperer.records import AgentRecord, AgentState
 from ai_whisperer.runtime.agent_session import AgentSession
 from ai_whisperer.runtime.ai_loop import loop_that_calls
+from ai_whisperer.runtime.callers import by_caller
 from ai_whisperer.runtime.casting import Config, definition_for
 from ai_whisperer.runtime.intake import Intake
 from ai_whisperer.runtime.opening import close_workspace, open_workspace
@@ -34,7 +35,6 @@ from ai_whisperer.runtime.reader import AgentRef
 from ai_whisperer.runtime.session_rooms import SessionRooms
 from ai_whisperer.runtime.session_schedules import SessionSchedules
 from ai_whisperer.runtime.status import status_of
-from ai_whisperer.runtime.work import BY_USER
 from ai_whisperer.runtime.workspace import Workspace
 from ai_whisperer.status import AgentStatus
 from ai_whisperer.store.base import Store
@@ -197,7 +197,7 @@ class AsyncAgentSessionManager(SessionRooms, SessionSchedules):
         workspace.book.add(agent_id, definition)
         agent = AgentSession(workspace, record, own)
         workspace.agents[agent_id] = agent
-        decision = workspace.decide(BY_USER)
+        decision = workspace.decide(by_caller())
         decision.unit.insert_agent(record)
         decision.tell(
             "agent.created",
@@ -216,7 +216,7 @@ class AsyncAgentSessionManager(SessionRooms, SessionSchedules):
     async def give_tools(self, agent: AgentRef, tools: Iterable[AnyFunction]) -> AgentStatus:
         """Hand an agent tools of its own, above all those that it had before a restart and now waits for."""
         session = self._find_agent(agent)
-        decision = self._workspace.decide(BY_USER)
+        decision = self._workspace.decide(by_caller())
         session.give_tools(decision, as_tools(tools))
         await decision.commit()
         return status_of(session)
@@ -229,7 +229,7 @@ class AsyncAgentSessionManager(SessionRooms, SessionSchedules):
         if isinstance(agent, str) and not self._workspace.book.knows(agent):
             return status_of(await self.create_agent(agent, config))
         session = self._find_agent(agent)
-        decision = self._workspace.decide(BY_USER)
+        decision = self._workspace.decide(by_caller())
         if config is None:
             session.start(decision)
         else:
@@ -249,7 +249,7 @@ class AsyncAgentSessionManager(SessionRooms, SessionSchedules):
         """Let no new step begin. The step under way goes on to its end, mail keeps arriving."""
         session = self._find_agent(agent)
         check_reason(reason)
-        decision = self._workspace.decide(BY_USER)
+        decision = self._workspace.decide(by_caller())
         session.pause(decision, reason)
         await decision.commit()
         return status_of(session)
@@ -265,7 +265,7 @@ class AsyncAgentSessionManager(SessionRooms, SessionSchedules):
     async def resume_agent(self, agent: AgentRef) -> AgentStatus:
         """Go on where the agent was paused."""
         session = self._find_agent(agent)
-        decision = self._workspace.decide(BY_USER)
+        decision = self._workspace.decide(by_caller())
         session.resume(decision)
         await decision.commit()
         return status_of(session)
@@ -274,7 +274,7 @@ class AsyncAgentSessionManager(SessionRooms, SessionSchedules):
         """Cancel what runs and free everything. When this returns, tools are gone; mail and queue are kept."""
         session = self._find_agent(agent)
         check_reason(reason)
-        await session.stop(BY_USER, reason)
+        await session.stop(by_caller(), reason)
         return status_of(session)
 
     async def sleep_agent(
@@ -295,7 +295,7 @@ class AsyncAgentSessionManager(SessionRooms, SessionSchedules):
             self._workspace.clock.now(), duration_seconds=duration_seconds, until=until, wake_events=wake_events
         )
         check_reason(reason)
-        decision = self._workspace.decide(BY_USER)
+        decision = self._workspace.decide(by_caller())
         session.sleep(decision, plan, reason)
         await decision.commit()
         return status_of(session)
@@ -304,7 +304,7 @@ class AsyncAgentSessionManager(SessionRooms, SessionSchedules):
         """End the agent's sleep; it is told the reason."""
         session = self._find_agent(agent)
         check_reason(reason)
-        decision = self._workspace.decide(BY_USER)
+        decision = self._workspace.decide(by_caller())
         session.wake(decision, reason)
         await decision.commit()
         return status_of(session)

@@ -52,11 +52,12 @@ class SessionReader:
             raise UnknownTaskError(f"There is no task {task_id!r} in session '{self._workspace.session_id}'.")
         return found
 
-    def list_tasks(self, agent: AgentRef, *, limit: int = 100) -> list[TaskRecord]:
-        """The tasks of an agent, the newest first."""
-        return self._workspace.store.tasks_of_agent(
-            self._workspace.session_id, self._find_agent(agent).agent_id, limit=checked_limit(limit)
-        )
+    def list_tasks(self, agent: AgentRef | None = None, *, limit: int = 100) -> list[TaskRecord]:
+        """The tasks of an agent, or of all agents, the newest first."""
+        store, session_id = self._workspace.store, self._workspace.session_id
+        if agent is None:
+            return store.tasks(session_id, limit=checked_limit(limit))
+        return store.tasks_of_agent(session_id, self._find_agent(agent).agent_id, limit=checked_limit(limit))
 
     def get_task_tree(self, task_id: str) -> list[TaskRecord]:
         """All tasks of the tree that the task belongs to, the oldest first; `parent_id` says what caused what."""

@@ -9,9 +9,10 @@ from ai_whisperer.core import rooms as rules
 from ai_whisperer.core.paging import checked_limit, checked_position
 from ai_whisperer.errors import DuplicateIdError, InvalidInputError
 from ai_whisperer.runtime.agent_session import AgentSession
+from ai_whisperer.runtime.callers import by_caller
 from ai_whisperer.runtime.intake import checked_id
 from ai_whisperer.runtime.reader import AgentRef
-from ai_whisperer.runtime.work import BY_USER, SessionWork
+from ai_whisperer.runtime.work import SessionWork
 
 RoomRef = str | RoomRecord
 """A room: its record, as it is or was, or its id."""
@@ -62,7 +63,7 @@ class SessionRooms(SessionWork):
     async def add_member(self, room: RoomRef, agent: AgentRef) -> RoomRecord:
         """Let an agent into a group; it can see what was said before."""
         self._workspace.check_event_loop()
-        decision = self._workspace.decide(BY_USER)
+        decision = self._workspace.decide(by_caller())
         agent_id = self._find_agent(agent).agent_id
         changed = self._workspace.rooms.add_member(decision, self.get_room(room), agent_id)
         await decision.commit()
@@ -71,7 +72,7 @@ class SessionRooms(SessionWork):
     async def remove_member(self, room: RoomRef, agent: AgentRef) -> RoomRecord:
         """Take an agent out of a group. What it is about to answer is not posted any more."""
         self._workspace.check_event_loop()
-        decision = self._workspace.decide(BY_USER)
+        decision = self._workspace.decide(by_caller())
         agent_id = self._find_agent(agent).agent_id
         changed = self._workspace.rooms.remove_member(decision, self.get_room(room), agent_id)
         await decision.commit()
@@ -90,7 +91,7 @@ class SessionRooms(SessionWork):
             known = rooms.transcript.find(checked_id(message_id))
             if known is not None:
                 return await self._same_message(known, known_room, text)
-        decision = self._workspace.decide(BY_USER)
+        decision = self._workspace.decide(by_caller())
         message = rooms.post(decision, known_room, text, message_id=message_id or self._workspace.ids.new())
         await decision.commit()
         return message
@@ -127,7 +128,7 @@ class SessionRooms(SessionWork):
         return members
 
     async def _create(self, room: RoomRecord) -> RoomRecord:
-        decision = self._workspace.decide(BY_USER)
+        decision = self._workspace.decide(by_caller())
         self._workspace.rooms.create(decision, room)
         await decision.commit()
         return room

@@ -10,9 +10,10 @@ from ai_whisperer.coordination import ScheduleRecord
 from ai_whisperer.core.schedules import check_schedule
 from ai_whisperer.definition import Limits, MissedRuns, ScheduleDefinition
 from ai_whisperer.errors import DuplicateIdError, InvalidInputError, ScheduleError
+from ai_whisperer.runtime.callers import by_caller
 from ai_whisperer.runtime.intake import checked_id
 from ai_whisperer.runtime.reader import AgentRef
-from ai_whisperer.runtime.work import BY_USER, SessionWork
+from ai_whisperer.runtime.work import SessionWork
 
 ScheduleRef = str | ScheduleRecord
 """A schedule: its id or its record."""
@@ -66,7 +67,7 @@ class SessionSchedules(SessionWork):
                 )
             await self._workspace.store.flushed()
             return schedules.get(known.id)
-        decision = self._workspace.decide(BY_USER)
+        decision = self._workspace.decide(by_caller())
         record = schedules.create(
             decision, definition, agent=session, schedule_id=schedule_id or self._workspace.ids.new()
         )
@@ -83,21 +84,21 @@ class SessionSchedules(SessionWork):
 
     async def pause_schedule(self, schedule: ScheduleRef) -> ScheduleRecord:
         """Let the schedule fire no more until it is resumed."""
-        decision = self._workspace.decide(BY_USER)
+        decision = self._workspace.decide(by_caller())
         record = self._workspace.schedules.pause(decision, _id_of(schedule))
         await decision.commit()
         return record
 
     async def resume_schedule(self, schedule: ScheduleRef) -> ScheduleRecord:
         """Let a paused schedule go on from now: what passed while it was paused does not fire and is not missed."""
-        decision = self._workspace.decide(BY_USER)
+        decision = self._workspace.decide(by_caller())
         record = self._workspace.schedules.resume(decision, _id_of(schedule))
         await decision.commit()
         return record
 
     async def delete_schedule(self, schedule: ScheduleRef) -> ScheduleRecord:
         """Remove the schedule and return it as it was. Tasks that it has fired already stay."""
-        decision = self._workspace.decide(BY_USER)
+        decision = self._workspace.decide(by_caller())
         record = self._workspace.schedules.delete(decision, _id_of(schedule))
         await decision.commit()
         return record

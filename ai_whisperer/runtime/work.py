@@ -14,12 +14,10 @@ from ai_whisperer.errors import InvalidInputError, StateError, TaskEndedError
 from ai_whisperer.records import USER, Budget, MailRecord, MailState, Priority, TaskRecord, TaskState
 from ai_whisperer.runtime.agent_session import AgentSession
 from ai_whisperer.runtime.answers import answer_of
+from ai_whisperer.runtime.callers import by_caller
 from ai_whisperer.runtime.deadlines import overdue
 from ai_whisperer.runtime.intake import Intake
 from ai_whisperer.runtime.reader import AgentRef, SessionReader
-
-BY_USER = f"user:{USER}"
-"""The cause of what a person or a program does."""
 
 
 class SessionWork(SessionReader):
@@ -54,7 +52,7 @@ class SessionWork(SessionReader):
             priority=_priority(priority),
             thread_id=thread_id,
             task_id=task_id,
-            cause=BY_USER,
+            cause=by_caller(),
             timeout_seconds=timeout_seconds,
             budget=budget,
         )
@@ -98,7 +96,7 @@ class SessionWork(SessionReader):
                 f"Task {known.id} is {known.state} already. Only a queued or running task can be cancelled."
             )
         check_reason(reason)
-        await self._find_agent(known.agent_id).cancel_task(known.id, BY_USER, reason)
+        await self._find_agent(known.agent_id).cancel_task(known.id, by_caller(), reason)
         ended = self.get_task(known.id)
         if ended.state is not TaskState.CANCELLED:
             raise StateError(f"Task {known.id} ended as {ended.state} before it could be cancelled.")
@@ -129,7 +127,7 @@ class SessionWork(SessionReader):
         return cancelled
 
     async def _cancel_all(self, tasks: list[TaskRecord], reason: str) -> list[TaskRecord]:
-        cancelling = (self._find_agent(task.agent_id).cancel_task(task.id, BY_USER, reason) for task in tasks)
+        cancelling = (self._find_agent(task.agent_id).cancel_task(task.id, by_caller(), reason) for task in tasks)
         for outcome in await asyncio.gather(*cancelling, return_exceptions=True):
             if isinstance(outcome, BaseException):
                 raise outcome
@@ -139,7 +137,7 @@ class SessionWork(SessionReader):
     async def _withdraw_mails(self, branch: Mapping[str, TaskRecord]) -> int:
         """Archive the mails that tasks of the branch sent and nobody has begun to handle."""
         workspace = self._workspace
-        decision = workspace.decide(BY_USER)
+        decision = workspace.decide(by_caller())
         count = 0
         for agent in workspace.agents.values():
             for mail in [item for item in agent.waiting if isinstance(item, MailRecord)]:
@@ -163,7 +161,7 @@ class SessionWork(SessionReader):
             raise StateError(f"Task {known.id} is being retried already.")
         self._check_terms(known)
         agent.check_room()
-        decision = self._workspace.decide(BY_USER)
+        decision = self._workspace.decide(by_caller())
         queued = agent.requeue(decision, known)
         durable = decision.submit()
         self._retrying.add(known.id)
@@ -214,7 +212,7 @@ class SessionWork(SessionReader):
     async def reply_mail(self, mail_id: str, body: str, *, priority: Priority | str = Priority.NORMAL) -> MailRecord:
         """Answer a mail in the user's inbox."""
         post = self._workspace.post
-        decision = self._workspace.decide(BY_USER)
+        decision = self._workspace.decide(by_caller())
         original = post.received_by(USER, mail_id)
         reply = post.reply(decision, original, body=body, priority=_priority(priority))
         await decision.commit()
@@ -223,7 +221,7 @@ class SessionWork(SessionReader):
     async def mark_mail(self, mail_id: str, state: MailState | str) -> MailRecord:
         """Mark a mail in the user's inbox as read or archived."""
         mail = self._workspace.post.received_by(USER, mail_id)
-        decision = self._workspace.decide(BY_USER)
+        decision = self._workspace.decide(by_caller())
         moved = self._workspace.post.move(decision, mail, _mail_state(state))
         await decision.commit()
         return moved

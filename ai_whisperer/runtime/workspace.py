@@ -15,6 +15,7 @@ from ai_whisperer.errors import ClosedError
 from ai_whisperer.models.base import ModelFactory
 from ai_whisperer.records import TaskRecord
 from ai_whisperer.runtime.bus import NotificationBus
+from ai_whisperer.runtime.callers import forget_caller
 from ai_whisperer.runtime.chores import Chores
 from ai_whisperer.runtime.scheduler import Scheduler
 from ai_whisperer.runtime.stall import StallWatch
@@ -134,6 +135,7 @@ class Workspace:
         self.tools = tuple(tools)
         self.event_loop = asyncio.get_running_loop()
         self.context = copy_context()
+        self.context.run(forget_caller)
         self.scheduler = Scheduler(clock)
         self.stalls = StallWatch(self.event_loop)
         self.chores = Chores(self.event_loop)
