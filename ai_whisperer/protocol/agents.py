@@ -1,0 +1,172 @@
+"""The methods `async.*` and `agent.*`: agents, their lifecycle, their states, events."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from ai_whisperer.coordination import EventRecord
+from ai_whisperer.definition import AgentDefinition
+from ai_whisperer.protocol.method import InSession, Method, OfAgent, Params
+from ai_whisperer.protocol.wire import guide_type
+from ai_whisperer.records import Priority, TaskRecord
+from ai_whisperer.status import AgentStatus
+
+
+class AgentStates(msgspec.Struct, frozen=True, kw_only=True):
+    """All agents of a session by id, as they are after the notification `last_seq`. Keys as in the user guide."""
+
+    agents: dict[str, AgentStatus]
+    last_seq: int
+
+
+class AgentDetails(msgspec.Struct, frozen=True, kw_only=True):
+    """An agent as it is, and its definition."""
+
+    agent_id: str
+    status: AgentStatus
+    definition: AgentDefinition
+    own_tools: tuple[str, ...]
+    created_at: float
+    started_at: float | None
+
+
+class CreateAgent(OfAgent, frozen=True, kw_only=True):
+    """Create an agent and, unless told otherwise, start it.
+
+    `config` overrides the fields of `template`; without a template it is the whole definition. With neither, the
+    template that is called like the agent is used, if there is one.
+    """
+
+    config: dict[str, Any] | None = None
+    template: str | None = None
+    auto_start: bool = True
+
+
+class StartAgent(OfAgent, frozen=True, kw_only=True):
+    """Let an agent take work. A given config replaces its definition. One that does not exist is created."""
+
+    config: dict[str, Any] | None = None
+
+
+class PauseAgent(OfAgent, frozen=True, kw_only=True):
+    """Let no new step begin. The step under way goes on to its end, mail keeps arriving."""
+
+    reason: str = ""
+
+
+class InterruptAgent(OfAgent, frozen=True, kw_only=True):
+    """Pause at once: the model request in flight is cancelled, and repeated later."""
+
+    reason: str = ""
+
+
+class ResumeAgent(OfAgent, frozen=True, kw_only=True):
+    """Go on where the agent was paused."""
+
+
+class StopAgent(OfAgent, frozen=True, kw_only=True):
+    """Cancel what runs and free everything. Mail and queue are kept."""
+
+    reason: str = ""
+
+
+class SleepAgent(OfAgent, frozen=True, kw_only=True):
+    """Let the agent sleep for a time, until a time, or until an event, whichever comes first.
+
+    `until` is in seconds since the epoch, or ISO 8601 text with its zone.
+    """
+
+    duration_seconds: float | None = None
+    until: float | str | None = None
+    wake_events: tuple[str, ...] = ()
+    reason: str = ""
+
+
+class WakeAgent(OfAgent, frozen=True, kw_only=True):
+    """End the agent's sleep; it is told the reason."""
+
+    reason: str = "woken by the user"
+
+
+class TaskBudget(Params, frozen=True, kw_only=True):
+    """What a task may use together with everything that it causes."""
+
+    max_tokens: int | None = None
+    max_cost_usd: float | None = None
+
+
+class SendTask(OfAgent, frozen=True, kw_only=True):
+    """Give the agent a task. When this is answered the task is on disk. Tasks of one thread share their history.
+
+    `timeoutSeconds` and `budget` hold for the task and for everything that it causes. A caller that gives a `taskId`
+    may call again with the same content: the task is given once.
+    """
+
+    prompt: str
+    priority: Priority = Priority.NORMAL
+    thread_id: str | None = None
+    task_id: str | None = None
+    timeout_seconds: float | None = None
+    budget: TaskBudget | None = None
+
+
+class GetAgentStates(InSession, frozen=True, kw_only=True):
+    """What all agents of the session are doing. Times are in seconds since the epoch."""
+
+
+class GetAgent(OfAgent, frozen=True, kw_only=True):
+    """What one agent is doing, and its definition as a template would have it."""
+
+
+class BroadcastEvent(InSession, frozen=True, kw_only=True):
+    """Broadcast an event: it wakes agents that sleep until it and becomes a task for those that subscribe.
+
+    Under the same `eventId` it happens once, however often it is called.
+    """
+
+    event: str
+    data: Any = None
+    event_id: str | None = None
+
+
+class ListEvents(InSession, frozen=True, kw_only=True):
+    """The events that were broadcast, the newest first."""
+
+    limit: int = 100
+
+
+class EventList(msgspec.Struct, frozen=True):
+    events: list[EventRecord]
+
+
+CREATE_AGENT = Method("async.createAgent", CreateAgent, AgentStatus)
+START_AGENT = Method("async.startAgent", StartAgent, AgentStatus)
+PAUSE_AGENT = Method("async.pauseAgent", PauseAgent, AgentStatus)
+INTERRUPT_AGENT = Method("async.interruptAgent", InterruptAgent, AgentStatus)
+RESUME_AGENT = Method("async.resumeAgent", ResumeAgent, AgentStatus)
+STOP_AGENT = Method("async.stopAgent", StopAgent, AgentStatus)
+SLEEP_AGENT = Method("async.sleepAgent", SleepAgent, AgentStatus)
+WAKE_AGENT = Method("async.wakeAgent", WakeAgent, AgentStatus)
+SEND_TASK = Method("async.sendTask", SendTask, TaskRecord)
+GET_AGENT_STATES = Method("async.getAgentStates", GetAgentStates, AgentStates, wire=guide_type(AgentStates))
+BROADCAST_EVENT = Method("async.broadcastEvent", BroadcastEvent, EventRecord)
+GET_AGENT = Method("agent.get", GetAgent, AgentDetails)
+LIST_EVENTS = Method("event.list", ListEvents, EventList)
+
+METHODS: tuple[Method[Any, Any], ...] = (
+    CREATE_AGENT,
+    START_AGENT,
+    PAUSE_AGENT,
+    INTERRUPT_AGENT,
+    RESUME_AGENT,
+    STOP_AGENT,
+    SLEEP_AGENT,
+    WAKE_AGENT,
+    SEND_TASK,
+    GET_AGENT_STATES,
+    BROADCAST_EVENT,
+    GET_AGENT,
+    LIST_EVENTS,
+)

@@ -1,0 +1,28 @@
+"""All methods, by name."""
+
+from __future__ import annotations
+
+import difflib
+from typing import Any
+
+from ai_whisperer.protocol import agents, mail, sessions, tasks
+from ai_whisperer.protocol.jsonrpc import METHOD_NOT_FOUND, RpcError
+from ai_whisperer.protocol.method import Method
+
+METHODS: dict[str, Method[Any, Any]] = {
+    method.name: method for method in (*agents.METHODS, *tasks.METHODS, *mail.METHODS, *sessions.METHODS)
+}
+
+
+def method_named(name: str) -> Method[Any, Any]:
+    """The method; raises `RpcError` that names what is near."""
+    method = METHODS.get(name)
+    if method is None:
+        near = difflib.get_close_matches(name, METHODS, n=3)
+        hint = f" Did you mean {' or '.join(near)}?" if near else ""
+        raise RpcError(
+            METHOD_NOT_FOUND,
+            f"There is no method {name[:100]!r}.{hint} rpc.discover lists all {len(METHODS)} methods.",
+            {"code": "unknown_method", "near": near},
+        )
+    return method

@@ -1,0 +1,94 @@
+"""A method: its name, its params, its result."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any, Generic, TypeVar, cast
+
+import msgspec
+from msgspec.structs import fields
+
+from ai_whisperer.protocol.jsonrpc import INVALID_PARAMS, RpcError
+from ai_whisperer.protocol.wire import wire_type
+
+
+class Params(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True, omit_defaults=True):
+    """Base of the params of all methods. The docstring of a class is the description of its method."""
+
+
+class InSession(Params, frozen=True, kw_only=True):
+    """Params of a method that acts in a session."""
+
+    session_id: str
+
+
+class OfAgent(InSession, frozen=True, kw_only=True):
+    """Params of a method that acts on an agent, which is named by its id, its name or an alias."""
+
+    agent_id: str
+
+
+P = TypeVar("P", bound=Params)
+R = TypeVar("R")
+
+
+class Method(Generic[P, R]):
+    """A method that clients call and the server answers. Both take its types from here."""
+
+    def __init__(self, name: str, params: type[P], result: type[R], *, wire: Any = None) -> None:
+        """`wire` is the type that the result is sent as, where it is not that of all records."""
+        self.name = name
+        self.params = params
+        self.result = result
+        self.wire = wire_type(result) if wire is None else wire
+
+    def __repr__(self) -> str:
+        return f"Method({self.name!r})"
+
+    def read_params(self, raw: bytes) -> P:
+        """The params of a call; raises `RpcError` that names the field and what was expected."""
+        try:
+            if raw[:1] == b"[":
+                raw = self._by_name(raw)
+            return self._decoder.decode(raw or b"{}")
+        except (msgspec.DecodeError, RecursionError) as error:
+            raise RpcError(
+                INVALID_PARAMS,
+                f"The params of {self.name} are not valid: {_plain(error)}. Expected: {self.signature}.",
+                {"code": "invalid_params", "method": self.name},
+            ) from error
+
+    def write_result(self, result: R) -> bytes:
+        """The result as JSON."""
+        return msgspec.json.encode(msgspec.convert(result, self.wire, from_attributes=True))
+
+    def read_result(self, raw: bytes) -> R:
+        """The result from its JSON."""
+        return cast(R, msgspec.convert(msgspec.json.decode(raw, type=self.wire), self.result, from_attributes=True))
+
+    @property
+    def summary(self) -> str:
+        return (self.params.__doc__ or "").strip()
+
+    @cached_property
+    def signature(self) -> str:
+        """The params in one line: `{sessionId, agentId, reason?}`."""
+        named = (f"{each.encode_name}{'' if each.required else '?'}" for each in fields(self.params))
+        return "{" + ", ".join(named) + "}"
+
+    @cached_property
+    def _decoder(self) -> msgspec.json.Decoder[P]:
+        return msgspec.json.Decoder(self.params)
+
+    def _by_name(self, raw: bytes) -> bytes:
+        """Params by position as params by name."""
+        values = msgspec.json.decode(raw, type=list[msgspec.Raw])
+        names = [each.encode_name for each in fields(self.params)]
+        if len(values) > len(names):
+            raise msgspec.ValidationError(f"There are {len(values)} values for {len(names)} params")
+        return msgspec.json.encode(dict(zip(names, values, strict=False)))
+
+
+def _plain(error: Exception) -> str:
+    """The complaint with the place as a person names it: `$.budget.maxTokens` is `budget.maxTokens`."""
+    return str(error).replace("`$.", "`").replace(" - at ", " at ")

@@ -1,0 +1,66 @@
+"""The notifications that a session sends, and how one looks on the wire."""
+
+from __future__ import annotations
+
+import msgspec
+
+from ai_whisperer.protocol.jsonrpc import notification_frame
+from ai_whisperer.records import Notification
+
+NOTIFICATIONS = {
+    "agent.created": "An agent was created.",
+    "agent.started": "An agent was started: it takes work.",
+    "agent.paused": "An agent was paused.",
+    "agent.resumed": "An agent was resumed.",
+    "agent.stopped": "An agent was stopped.",
+    "agent.state_changed": "An agent went `from` one state `to` another.",
+    "agent.sleep_changed": "Until when and for what an agent sleeps was changed.",
+    "agent.redefined": "An agent has a new definition.",
+    "agent.tools_missing": "An agent waits for tools that were not handed in.",
+    "agent.failing": "Too many tasks of an agent failed: it is being stopped.",
+    "async.task.queued": "A task was accepted.",
+    "async.task.started": "A task began to run.",
+    "async.task.progress": "An agent told how far a task is.",
+    "async.task.completed": "A task was completed; `result` has the channels.",
+    "async.task.continuation": "A task asked for more and goes on in another.",
+    "async.task.error": "A task failed.",
+    "async.task.cancelled": "A task was cancelled.",
+    "async.task.restarting": "The loop of a task crashed and begins again later.",
+    "async.task.delta": "A piece of an answer as it is streamed; not numbered, not kept.",
+    "step.started": "A model request or a tool call began.",
+    "step.retried": "A model request failed and is repeated.",
+    "step.finished": "A model request or a tool call ended.",
+    "mail.sent": "A mail was accepted.",
+    "mail.state_changed": "A mail was delivered, read, replied to, archived or set aside.",
+    "event.broadcast": "An event was broadcast.",
+    "event.not_taken": "A subscriber whose queue is full did not get an event.",
+    "schedule.created": "A schedule was made.",
+    "schedule.changed": "A schedule was paused or resumed.",
+    "schedule.deleted": "A schedule was removed.",
+    "schedule.fired": "A schedule fired.",
+    "schedule.missed": "Due times of a schedule do not fire.",
+    "room.created": "A room was opened.",
+    "room.member_added": "An agent joined a room.",
+    "room.member_removed": "An agent left a room.",
+    "room.message": "Something was said in a room.",
+    "room.answering": "A member was asked and answers in a task.",
+    "room.passed": "A member passed.",
+    "room.unanswered": "A member did not answer.",
+    "room.absent": "A member was not asked.",
+    "room.hop_limit": "An answer asked nobody, since agents had talked long enough among themselves.",
+    "switch.began": "An agent asked another and waits for the answer.",
+    "switch.ended": "An agent waits no more for another's answer.",
+    "lock.waiting": "An agent waits for a lock.",
+    "lock.wait_ended": "An agent waits no more for a lock.",
+    "lock.acquired": "An agent has a lock.",
+    "lock.renewed": "An agent has a lock for longer.",
+    "lock.released": "An agent let go of a lock.",
+    "lock.expired": "The lease of a lock ran out.",
+}
+"""What each notification tells of. The params of all have `sessionId`, `seq`, `cause` and `at`."""
+
+
+def frame_of(note: Notification) -> bytes:
+    """The notification as clients get it: its params, and with them what every notification has."""
+    head = {"sessionId": note.session_id, "seq": note.seq, "cause": note.cause, "at": note.at}
+    return notification_frame(note.name, msgspec.json.encode({**note.params, **head}))

@@ -1,0 +1,106 @@
+"""The methods `task.*`: what was given to agents, how far it is, what became of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from ai_whisperer.protocol.method import InSession, Method, OfAgent
+from ai_whisperer.records import StepRecord, TaskRecord, ThreadSummary
+from ai_whisperer.status import DeadLetters
+
+
+class TaskList(msgspec.Struct, frozen=True):
+    tasks: list[TaskRecord]
+
+
+class StepList(msgspec.Struct, frozen=True):
+    steps: list[StepRecord]
+
+
+class ThreadList(msgspec.Struct, frozen=True):
+    threads: list[ThreadSummary]
+
+
+class OfTask(InSession, frozen=True, kw_only=True):
+    """Params of a method that acts on a task."""
+
+    task_id: str
+
+
+class GetTask(OfTask, frozen=True, kw_only=True):
+    """The task as it is now."""
+
+
+class ListTasks(InSession, frozen=True, kw_only=True):
+    """The tasks of an agent, or of all agents, the newest first."""
+
+    agent_id: str | None = None
+    limit: int = 100
+
+
+class WaitTask(OfTask, frozen=True, kw_only=True):
+    """Wait until the task has ended. If it has not after `timeoutSeconds`, it is answered as it is then.
+
+    A task that was continued has ended when its last continuation has.
+    """
+
+    timeout_seconds: float = 60.0
+
+
+class CancelTask(OfTask, frozen=True, kw_only=True):
+    """End a task. When this is answered, what it ran is gone."""
+
+    reason: str = "cancelled by the user"
+
+
+class CancelTree(OfTask, frozen=True, kw_only=True):
+    """End a task and everything that it caused. The answer has the tasks that were cancelled."""
+
+    reason: str = "cancelled by the user"
+
+
+class RetryTask(OfTask, frozen=True, kw_only=True):
+    """Take a failed, cancelled or dead task up again at the step where it ended; no finished step is repeated."""
+
+
+class GetTree(OfTask, frozen=True, kw_only=True):
+    """All tasks of the tree that the task belongs to, the oldest first; `parentId` says what caused what."""
+
+
+class ListSteps(OfTask, frozen=True, kw_only=True):
+    """The journal of a task: its model requests and tool calls."""
+
+
+class ListThreads(OfAgent, frozen=True, kw_only=True):
+    """The conversations of an agent."""
+
+
+class ListDeadLetters(InSession, frozen=True, kw_only=True):
+    """The tasks and mails that could not be done and wait for a person."""
+
+
+GET_TASK = Method("task.get", GetTask, TaskRecord)
+LIST_TASKS = Method("task.list", ListTasks, TaskList)
+WAIT_TASK = Method("task.wait", WaitTask, TaskRecord)
+CANCEL_TASK = Method("task.cancel", CancelTask, TaskRecord)
+CANCEL_TREE = Method("task.cancelTree", CancelTree, TaskList)
+RETRY_TASK = Method("task.retry", RetryTask, TaskRecord)
+GET_TREE = Method("task.tree", GetTree, TaskList)
+LIST_STEPS = Method("task.steps", ListSteps, StepList)
+LIST_THREADS = Method("task.threads", ListThreads, ThreadList)
+LIST_DEAD_LETTERS = Method("task.deadLetters", ListDeadLetters, DeadLetters)
+
+METHODS: tuple[Method[Any, Any], ...] = (
+    GET_TASK,
+    LIST_TASKS,
+    WAIT_TASK,
+    CANCEL_TASK,
+    CANCEL_TREE,
+    RETRY_TASK,
+    GET_TREE,
+    LIST_STEPS,
+    LIST_THREADS,
+    LIST_DEAD_LETTERS,
+)
