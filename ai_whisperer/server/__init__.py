@@ -1,0 +1,1 @@
+"""The server: sessions for many clients, over WebSocket."""

@@ -1,0 +1,113 @@
+"""Answers to `async.*` and `agent.*`."""
+
+from __future__ import annotations
+
+from ai_whisperer.coordination import EventRecord
+from ai_whisperer.protocol import agents
+from ai_whisperer.records import Budget, TaskRecord
+from ai_whisperer.server.calls import Caller, answers
+from ai_whisperer.status import AgentStatus
+
+
+@answers(agents.CREATE_AGENT)
+async def create_agent(caller: Caller, params: agents.CreateAgent) -> AgentStatus:
+    session = await caller.session(params.session_id)
+    agent = await session.create_agent(
+        params.agent_id, params.config, template=params.template, auto_start=params.auto_start
+    )
+    return session.get_agent_status(agent)
+
+
+@answers(agents.START_AGENT)
+async def start_agent(caller: Caller, params: agents.StartAgent) -> AgentStatus:
+    session = await caller.session(params.session_id)
+    if params.config is None:
+        session.get_agent_status(params.agent_id)  # a name that is misspelt is an error, not a new agent
+    return await session.start_agent(params.agent_id, params.config)
+
+
+@answers(agents.PAUSE_AGENT)
+async def pause_agent(caller: Caller, params: agents.PauseAgent) -> AgentStatus:
+    return await (await caller.session(params.session_id)).pause_agent(params.agent_id, reason=params.reason)
+
+
+@answers(agents.INTERRUPT_AGENT)
+async def interrupt_agent(caller: Caller, params: agents.InterruptAgent) -> AgentStatus:
+    return await (await caller.session(params.session_id)).interrupt_agent(params.agent_id, reason=params.reason)
+
+
+@answers(agents.RESUME_AGENT)
+async def resume_agent(caller: Caller, params: agents.ResumeAgent) -> AgentStatus:
+    return await (await caller.session(params.session_id)).resume_agent(params.agent_id)
+
+
+@answers(agents.STOP_AGENT)
+async def stop_agent(caller: Caller, params: agents.StopAgent) -> AgentStatus:
+    return await (await caller.session(params.session_id)).stop_agent(params.agent_id, reason=params.reason)
+
+
+@answers(agents.SLEEP_AGENT)
+async def sleep_agent(caller: Caller, params: agents.SleepAgent) -> AgentStatus:
+    session = await caller.session(params.session_id)
+    return await session.sleep_agent(
+        params.agent_id,
+        duration_seconds=params.duration_seconds,
+        until=params.until,
+        wake_events=params.wake_events,
+        reason=params.reason,
+    )
+
+
+@answers(agents.WAKE_AGENT)
+async def wake_agent(caller: Caller, params: agents.WakeAgent) -> AgentStatus:
+    return await (await caller.session(params.session_id)).wake_agent(params.agent_id, reason=params.reason)
+
+
+@answers(agents.SEND_TASK)
+async def send_task(caller: Caller, params: agents.SendTask) -> TaskRecord:
+    session = await caller.session(params.session_id)
+    budget = params.budget
+    return await session.send_task(
+        params.agent_id,
+        params.prompt,
+        priority=params.priority,
+        thread_id=params.thread_id,
+        task_id=params.task_id,
+        timeout_seconds=params.timeout_seconds,
+        budget=budget and Budget(max_tokens=budget.max_tokens, max_cost_usd=budget.max_cost_usd),
+    )
+
+
+@answers(agents.GET_AGENT_STATES)
+async def get_agent_states(caller: Caller, params: agents.GetAgentStates) -> agents.AgentStates:
+    session = await caller.reading(params.session_id)
+    return agents.AgentStates(
+        agents={status.agent_id: status for status in session.list_agents()}, last_seq=session.last_seq
+    )
+
+
+@answers(agents.GET_AGENT)
+async def get_agent(caller: Caller, params: agents.GetAgent) -> agents.AgentDetails:
+    session = await caller.reading(params.session_id)
+    status = session.get_agent_status(params.agent_id)
+    record = session.active_sessions[status.agent_id].record
+    return agents.AgentDetails(
+        agent_id=record.id,
+        status=status,
+        definition=record.definition,
+        own_tools=record.own_tools,
+        created_at=record.created_at,
+        started_at=record.started_at,
+    )
+
+
+@answers(agents.BROADCAST_EVENT)
+async def broadcast_event(caller: Caller, params: agents.BroadcastEvent) -> EventRecord:
+    session = await caller.session(params.session_id)
+    return await session.broadcast_event(params.event, params.data, event_id=params.event_id)
+
+
+@answers(agents.LIST_EVENTS)
+async def list_events(caller: Caller, params: agents.ListEvents) -> agents.EventList:
+    session = await caller.reading(params.session_id)
+    return agents.EventList(session.list_events(limit=params.limit))

@@ -1,0 +1,70 @@
+"""Which function answers which method, and who is calling."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any, Protocol, TypeVar
+
+import msgspec
+
+from ai_whisperer.protocol.method import Method, Params
+from ai_whisperer.protocol.sessions import Subscribe, Subscribed
+from ai_whisperer.runtime.manager import AsyncAgentSessionManager
+from ai_whisperer.server.host import SessionHost
+
+P = TypeVar("P", bound=Params)
+R = TypeVar("R")
+
+
+class Subscriptions(Protocol):
+    """What a connection has subscribed to."""
+
+    async def subscribe(self, session: AsyncAgentSessionManager, params: Subscribe) -> Subscribed: ...
+
+    async def unsubscribe(self, session: AsyncAgentSessionManager) -> Subscribed: ...
+
+
+class ServerFacts(msgspec.Struct, frozen=True, kw_only=True):
+    """What callers are told about the server."""
+
+    version: str
+    started_at: float
+    max_frame_bytes: int
+    log_folder: str | None
+
+
+class Caller(msgspec.Struct, frozen=True, kw_only=True):
+    """Who calls, and what it can reach."""
+
+    principal: str
+    host: SessionHost
+    facts: ServerFacts
+    subscriptions: Subscriptions
+
+    async def session(self, session_id: str) -> AsyncAgentSessionManager:
+        """The caller's session, to act in; raises `UnknownSessionError`."""
+        return await self.host.session(self.principal, session_id)
+
+    async def reading(self, session_id: str) -> AsyncAgentSessionManager:
+        """The caller's session, to read in, once all that was decided in it is on disk."""
+        session = await self.host.session(self.principal, session_id)
+        await session.flushed()
+        return session
+
+
+Answer = Callable[[Caller, Any], Awaitable[Any]]
+
+ANSWERS: dict[str, Answer] = {}
+"""The functions by the names of the methods. The modules `server.*_answers` fill it."""
+
+
+def answers(
+    method: Method[P, R],
+) -> Callable[[Callable[[Caller, P], Awaitable[R]]], Callable[[Caller, P], Awaitable[R]]]:
+    """Register the function as the one that answers this method."""
+
+    def register(function: Callable[[Caller, P], Awaitable[R]]) -> Callable[[Caller, P], Awaitable[R]]:
+        ANSWERS[method.name] = function
+        return function
+
+    return register

@@ -1,0 +1,113 @@
+"""Who may come in: the right Host, the right Origin, the right token."""
+
+from __future__ import annotations
+
+import hmac
+import ipaddress
+from collections.abc import Mapping
+
+import msgspec
+from starlette.datastructures import QueryParams
+from starlette.requests import HTTPConnection
+
+from ai_whisperer.errors import SettingsError
+from ai_whisperer.settings import Settings
+
+
+class Denial(msgspec.Struct, frozen=True):
+    """Why somebody is not let in, as an HTTP status and a sentence."""
+
+    status: int
+    message: str
+
+
+class Gate:
+    """Checks each HTTP request and each WebSocket before anything else happens.
+
+    Names are compared as they are: `localhost` can be made to mean any machine, so it is not trusted unless it is
+    among the allowed hosts.
+    """
+
+    def __init__(self, tokens: Mapping[str, str], *, settings: Settings, port: int) -> None:
+        """`tokens` leads from principals to their tokens."""
+        scheme = "https" if settings.tls_certificate else "http"
+        names = [settings.host] if not _is_any(settings.host) else []
+        if is_loopback(settings.host):
+            names += ["127.0.0.1", "::1"]
+        self._tokens = {principal: token.encode() for principal, token in tokens.items()}
+        self._hosts = {_with_port(name, port) for name in names} | set(settings.allowed_hosts)
+        self._origins = {f"{scheme}://{host}" for host in self._hosts} | set(settings.allowed_origins)
+        self._shown = f"{scheme}://{_with_port(settings.host, port)}/"
+        self.cookie = f"whisperer-{port}"
+
+    def check_address(self, request: HTTPConnection) -> Denial | None:
+        """None if the request is meant for this server and comes from its own page or from no page at all."""
+        host = request.headers.get("host", "")
+        if host not in self._hosts:
+            return Denial(
+                421, f"This server does not answer to the host {host[:100]!r}. Use {self._shown}, or allowed_hosts."
+            )
+        origin = request.headers.get("origin")
+        if origin is not None and origin not in self._origins:
+            return Denial(403, f"Pages of {origin[:100]!r} may not use this server. See the setting allowed_origins.")
+        return None
+
+    def principal(self, request: HTTPConnection) -> str | Denial:
+        """Who the request's token belongs to."""
+        given = self._token_of(request)
+        found = None
+        for principal, token in self._tokens.items():
+            if hmac.compare_digest(token, given):
+                found = principal
+        if found is not None:
+            return found
+        what = "The token is wrong." if given else "A token is needed."
+        return Denial(401, f"{what} Open the address that `whisperer serve` printed: it has the token in it.")
+
+    def _token_of(self, request: HTTPConnection) -> bytes:
+        """From the Authorization header, the query or, from the server's own page, the cookie."""
+        scheme, _, credentials = request.headers.get("authorization", "").partition(" ")
+        if scheme.lower() == "bearer" and credentials:
+            return credentials.strip().encode()
+        query = QueryParams(request.scope.get("query_string", b"")).get("token")
+        if query:
+            return query.encode()
+        if request.scope["type"] == "websocket" and "origin" not in request.headers:
+            return b""
+        return request.cookies.get(self.cookie, "").encode()
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach the address. A name is not an address."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def check_binding(settings: Settings) -> None:
+    """Raise `SettingsError` if the server could be reached from elsewhere without a token of its own and TLS."""
+    if is_loopback(settings.host):
+        return
+    if not settings.tls_certificate or not settings.tls_key:
+        raise SettingsError(
+            f"The host '{settings.host}' can be reached from other machines, so it needs TLS: give tls_certificate and "
+            "tls_key, or use 127.0.0.1 and let a proxy or a tunnel do it."
+        )
+    if not settings.token and not settings.tokens:
+        raise SettingsError(
+            f"The host '{settings.host}' can be reached from other machines, so it needs a token that you choose: give "
+            "--token, WHISPERER_TOKEN or [tokens] in whisperer.toml."
+        )
+
+
+def _is_any(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_unspecified
+    except ValueError:
+        return False
+
+
+def _with_port(host: str, port: int) -> str:
+    shown = f"[{host}]" if ":" in host else host
+    return shown if port in (80, 443) else f"{shown}:{port}"

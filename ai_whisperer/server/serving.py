@@ -1,0 +1,240 @@
+"""Starting and stopping the server."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import random
+import secrets
+import socket
+import time
+from collections.abc import AsyncIterator, Iterable, Iterator
+from pathlib import Path
+
+import msgspec
+import uvicorn
+
+from ai_whisperer import __version__
+from ai_whisperer.clock import SystemClock, TimedIds
+from ai_whisperer.errors import PortError, SettingsError, StoreReadOnlyError
+from ai_whisperer.models.base import ModelFactory
+from ai_whisperer.models.catalog import SCRIPTED, resolve
+from ai_whisperer.runtime.manager import AnyFunction
+from ai_whisperer.secrets import remember_secret
+from ai_whisperer.server import agent_answers, session_answers, work_answers  # noqa: F401 - they register themselves
+from ai_whisperer.server.agent_logs import LOGS_FOLDER, AgentLogs
+from ai_whisperer.server.app import Application
+from ai_whisperer.server.calls import ServerFacts
+from ai_whisperer.server.gate import Gate, check_binding
+from ai_whisperer.server.host import LOCAL, SessionHost
+from ai_whisperer.server.socket import ClientSocket
+from ai_whisperer.settings import Settings
+from ai_whisperer.store.sqlite import SqliteStore
+from ai_whisperer.templates.library import TemplateLibrary
+
+_TOKEN_FILE = "token"  # noqa: S105 - the name of a file
+ADDRESS_FILE = "server.json"
+
+
+class Address(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a running server can be reached; kept in its data folder for the person who may read it."""
+
+    url: str
+    token: str
+    pid: int
+
+    @property
+    def page(self) -> str:
+        """The address for a browser."""
+        return f"{self.url}/?token={self.token}"
+
+
+class RunningServer:
+    """A server that takes requests."""
+
+    def __init__(self, address: Address, host: SessionHost) -> None:
+        self.address = address
+        self._host = host
+
+    async def failure(self) -> BaseException:
+        """Wait until the store has failed, and return why: nothing runs any more."""
+        return await asyncio.shield(self._host.failed)
+
+
+@contextlib.asynccontextmanager
+async def running(
+    settings: Settings,
+    *,
+    tools: Iterable[AnyFunction] = (),
+    model_factory: ModelFactory = resolve,
+) -> AsyncIterator[RunningServer]:
+    """Serve while the block runs; afterwards steps under way finish and everything is on disk.
+
+    Raises a `WhispererError` that says what to do if the folder, the port or a setting cannot be used.
+    """
+    check_binding(settings)
+    listening = _listen(settings)
+    async with contextlib.AsyncExitStack() as stack:
+        stack.callback(listening.close)
+        store = SqliteStore.open(settings.data)
+        stack.push_async_callback(store.close)
+        token = settings.token or kept_token(settings.data)
+        tokens = {**settings.tokens, LOCAL: token}
+        for each in tokens.values():
+            remember_secret(each)
+        log_folder = settings.data / LOGS_FOLDER
+        logs = AgentLogs(
+            log_folder, max_bytes=settings.log_max_bytes, backups=settings.log_backups, level=settings.log_level
+        )
+        stack.callback(logs.close)
+        host = SessionHost(
+            store,
+            model=settings.model or SCRIPTED,
+            templates=_templates(settings),
+            tools=tools,
+            model_factory=model_factory,
+            logs=logs,
+        )
+        port = listening.getsockname()[1]
+        app = Application(
+            gate=Gate(tokens, settings=settings, port=port),
+            host=host,
+            facts=ServerFacts(
+                version=__version__,
+                started_at=time.time(),
+                max_frame_bytes=settings.max_frame_bytes,
+                log_folder=str(log_folder),
+            ),
+            settings=settings,
+            ids=TimedIds(SystemClock(), random.SystemRandom()),
+        )
+        address = Address(url=_url(settings, port), token=token, pid=os.getpid())
+        await host.start(session_id=settings.session)
+        async with _listening(app, listening, settings):
+            with _announced(settings.data, address):
+                try:
+                    yield RunningServer(address, host)
+                finally:
+                    await host.close(grace_seconds=settings.shutdown_grace_seconds)
+
+
+def kept_token(data: Path) -> str:
+    """The token of the data folder; a random one is made the first time, so that it outlives restarts."""
+    path = data / _TOKEN_FILE
+    try:
+        with contextlib.suppress(FileNotFoundError):
+            kept = path.read_text(encoding="ascii").strip()
+            if kept:
+                return kept
+        made = secrets.token_urlsafe(32)
+        _write_private(path, made)
+    except (OSError, UnicodeDecodeError) as error:
+        raise StoreReadOnlyError(
+            f"The token in '{path}' cannot be read or written ({error}). Remove the file or choose another data folder."
+        ) from error
+    return made
+
+
+def find_address(data: Path) -> Address | None:
+    """Where the server of that data folder can be reached; None if none runs there."""
+    try:
+        address = msgspec.json.decode((data / ADDRESS_FILE).read_bytes(), type=Address)
+        os.kill(address.pid, 0)
+    except (OSError, msgspec.MsgspecError):
+        return None
+    return address
+
+
+def _write_private(path: Path, text: str) -> None:
+    """Write a file that only its owner can read, whole or not at all."""
+    draft = path.with_name(f"{path.name}.{os.getpid()}")
+    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+        file.write(text)
+    draft.replace(path)
+
+
+@contextlib.contextmanager
+def _announced(data: Path, address: Address) -> Iterator[None]:
+    path = data / ADDRESS_FILE
+    _write_private(path, msgspec.json.encode(address).decode())
+    try:
+        yield
+    finally:
+        path.unlink(missing_ok=True)
+
+
+def _listen(settings: Settings) -> socket.socket:
+    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+    listening = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind((settings.host, settings.port))
+    except OSError as error:
+        listening.close()
+        raise PortError(
+            f"Port {settings.port} on {settings.host} cannot be used ({error.strerror or error}). Stop what uses it "
+            "or choose another with --port; --port 0 takes a free one."
+        ) from error
+    listening.setblocking(False)  # noqa: FBT003
+    return listening
+
+
+@contextlib.asynccontextmanager
+async def _listening(app: Application, listening: socket.socket, settings: Settings) -> AsyncIterator[None]:
+    """Take requests while the block runs."""
+    config = uvicorn.Config(
+        app.asgi,
+        ws=ClientSocket,
+        ws_max_size=settings.max_frame_bytes,
+        ws_per_message_deflate=False,
+        http="h11",
+        loop="asyncio",
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        date_header=False,
+        ssl_certfile=settings.tls_certificate,
+        ssl_keyfile=settings.tls_key,
+        timeout_graceful_shutdown=3,
+    )
+    try:
+        config.load()
+    except OSError as error:
+        raise SettingsError(f"The TLS certificate or its key cannot be used: {error}.") from error
+    server = _Uvicorn(config)
+    serving = asyncio.create_task(server.serve(sockets=[listening]), name="uvicorn")
+    await server.is_up.wait()
+    try:
+        yield
+    finally:
+        server.should_exit = True
+        await serving
+
+
+class _Uvicorn(uvicorn.Server):
+    """Uvicorn that leaves signals to whoever started it, and tells when it is up."""
+
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self.is_up = asyncio.Event()
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets=sockets)
+        self.is_up.set()
+
+
+def _templates(settings: Settings) -> TemplateLibrary:
+    standard = TemplateLibrary.standard()
+    return TemplateLibrary([*settings.templates, *standard.folders])
+
+
+def _url(settings: Settings, port: int) -> str:
+    host = f"[{settings.host}]" if ":" in settings.host else settings.host
+    return f"{'https' if settings.tls_certificate else 'http'}://{host}:{port}"

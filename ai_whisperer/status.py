@@ -1,0 +1,44 @@
+"""What a session shows of itself at a glance: what its agents do, and what waits for a person."""
+
+from __future__ import annotations
+
+import msgspec
+
+from ai_whisperer.records import AgentState, MailRecord, TaskRecord, Usage
+
+
+class AgentStatus(msgspec.Struct, frozen=True, kw_only=True):
+    """What an agent is doing. `current_task` is the kind of the task that has run longest.
+
+    It runs since `running_since`, and a step of it ended last at `last_step_at`: one that hangs shows itself there.
+    `waiting_for` names the agents, and the locks as `lock:name`, that its loops wait for. While there are
+    `missing_tools` the agent waits for them: hand them in with `give_tools`.
+    """
+
+    agent_id: str
+    state: AgentState
+    current_task: str | None
+    queue_size: int
+    sleeping_until: float | None
+    started: bool
+    reason: str
+    unread_mail: int
+    running_tasks: tuple[str, ...]
+    progress_percent: float | None
+    progress_note: str
+    tasks: int
+    usage: Usage
+    name: str
+    description: str
+    wake_events: tuple[str, ...] = ()
+    waiting_for: tuple[str, ...] = ()
+    missing_tools: tuple[str, ...] = ()
+    running_since: float | None = None
+    last_step_at: float | None = None
+
+
+class DeadLetters(msgspec.Struct, frozen=True, kw_only=True):
+    """What could not be done and waits for a person: `retry_task` takes it up again."""
+
+    tasks: list[TaskRecord]
+    mails: list[MailRecord]
