@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any, Generic, TypeVar, cast
+from typing import Any, Generic, TypeVar
 
 import msgspec
 from msgspec.structs import fields
@@ -64,7 +64,7 @@ class Method(Generic[P, R]):
 
     def read_result(self, raw: bytes) -> R:
         """The result from its JSON."""
-        return cast(R, msgspec.convert(msgspec.json.decode(raw, type=self.wire), self.result, from_attributes=True))
+        return msgspec.convert(msgspec.json.decode(raw, type=self.wire), self.result, from_attributes=True)
 
     @property
     def summary(self) -> str:

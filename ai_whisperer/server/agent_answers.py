@@ -74,7 +74,7 @@ async def send_task(caller: Caller, params: agents.SendTask) -> TaskRecord:
         thread_id=params.thread_id,
         task_id=params.task_id,
         timeout_seconds=params.timeout_seconds,
-        budget=budget and Budget(max_tokens=budget.max_tokens, max_cost_usd=budget.max_cost_usd),
+        budget=None if budget is None else Budget(max_tokens=budget.max_tokens, max_cost_usd=budget.max_cost_usd),
     )
 
 
