@@ -116,13 +116,13 @@ class ClientAgents(ClientBase):
         """What one agent is doing."""
         return (await self.get_agent(agent)).status
 
-    async def agent_states(self) -> AgentStates:
+    async def get_agent_states(self) -> AgentStates:
         """What all agents are doing, by id, as they are after the notification `last_seq`."""
         return await self._ask(agents.GET_AGENT_STATES, agents.GetAgentStates(session_id=self._session_id))
 
     async def list_agents(self) -> list[AgentStatus]:
         """What all agents are doing."""
-        return list((await self.agent_states()).agents.values())
+        return list((await self.get_agent_states()).agents.values())
 
 
 def is_busy(status: AgentStatus) -> bool:

@@ -83,7 +83,8 @@ def read_frame(data: str | bytes, *, max_depth: int, max_batch: int) -> Frame:
     except UnicodeEncodeError:
         return _refused(PARSE_ERROR, "The frame is not valid Unicode: it has half of a surrogate pair.")
     if _depth_exceeds(raw, max_depth):
-        return _refused(INVALID_REQUEST, f"The frame is nested deeper than {max_depth} levels. Flatten it.")
+        too_deep = _invalid(f"The frame is nested deeper than {max_depth} levels. Flatten it.")
+        return Frame((Refusal(too_deep, _id_of(raw)),))
     if raw.lstrip()[:1] != b"[":
         return Frame((_entry(raw),))
     try:
