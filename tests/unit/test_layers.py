@@ -12,7 +12,7 @@ import pytest
 
 PACKAGE = Path(__file__).parents[2] / "ai_whisperer"
 
-WORDS = {"errors", "definition", "records", "coordination", "clock", "settings", "setting_values"}
+WORDS = {"errors", "definition", "records", "coordination", "clock", "secrets", "settings", "setting_values"}
 ALLOWED: dict[str, set[str]] = {
     **dict.fromkeys(WORDS, WORDS),
     "__main__": {"cli"},
