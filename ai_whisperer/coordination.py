@@ -1,4 +1,4 @@
-"""The records of what agents do with each other and with time: waits, locks, events, schedules, rooms."""
+"""The records of sessions and of what agents do with each other and with time: waits, locks, events, rooms …"""
 
 from __future__ import annotations
 
@@ -18,6 +18,21 @@ class WaitKind(StrEnum):
 class RoomKind(StrEnum):
     DIRECT = "direct"
     GROUP = "group"
+
+
+class SessionRecord(Record, frozen=True, kw_only=True):
+    """A session that a server keeps. `owner` is the principal to whom it belongs."""
+
+    id: str
+    title: str
+    owner: str
+    created_at: float = 0.0
+
+
+class SessionSummary(SessionRecord, frozen=True, kw_only=True):
+    """A session as it is listed, with the number of its agents."""
+
+    agents: int = 0
 
 
 class WaitRecord(Record, frozen=True, kw_only=True):

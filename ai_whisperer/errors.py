@@ -58,6 +58,12 @@ class NotFoundError(WhispererError):
     code = "not_found"
 
 
+class UnknownSessionError(NotFoundError):
+    """There is no session with that id."""
+
+    code = "unknown_session"
+
+
 class UnknownAgentError(NotFoundError):
     """There is no agent of that name in this session."""
 

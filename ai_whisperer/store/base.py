@@ -12,6 +12,8 @@ from ai_whisperer.coordination import (
     MessageRecord,
     RoomRecord,
     ScheduleRecord,
+    SessionRecord,
+    SessionSummary,
     WaitRecord,
 )
 from ai_whisperer.records import (
@@ -42,7 +44,7 @@ class Unit:
     Notifications get their numbers when the unit is committed, in the order of the commits.
     """
 
-    __slots__ = ("notes", "on_refused", "writes")
+    __slots__ = ("deleted_sessions", "notes", "on_refused", "writes")
 
     def __init__(self, on_refused: FailureListener | None = None) -> None:
         """`on_refused` is called if the store refuses this unit. Later units with the same one are refused too.
@@ -52,9 +54,21 @@ class Unit:
         self.on_refused = on_refused
         self.writes: list[Write] = []
         self.notes: list[Note] = []
+        self.deleted_sessions: tuple[str, ...] = ()
 
     def __bool__(self) -> bool:
         return bool(self.writes or self.notes)
+
+    def put_session(self, session: SessionRecord) -> None:
+        self.writes.append((queries.PUT_SESSION, coordination_rows.session_row(session)))
+
+    def delete_session(self, session_id: str) -> None:
+        """Delete all that there is of a session; one of the same id begins anew, its log at 1.
+
+        The session must be closed: the store refuses the unit with `StoreInUseError` while somebody listens to it.
+        """
+        self.writes.extend((statement, (session_id,)) for statement in queries.DELETE_SESSION)
+        self.deleted_sessions += (session_id,)
 
     def insert_agent(self, agent: AgentRecord) -> None:
         self.writes.append((queries.INSERT_AGENT, rows.agent_row(agent)))
@@ -169,7 +183,23 @@ class Store(Protocol):
         """Commit what was submitted and let go of the database."""
         ...
 
-    def load(self, session_id: str) -> SessionSnapshot: ...
+    def load(self, session_id: str) -> SessionSnapshot:
+        """The session as it was left. Mail to the person is not part of it: nothing waits for that to be read."""
+        ...
+
+    def session(self, session_id: str) -> SessionRecord | None: ...
+
+    def sessions(self, owner: str, *, after: tuple[float, str] | None = None, limit: int) -> list[SessionSummary]:
+        """The sessions of an owner, the newest first; `after` is the `created_at` and the `id` of the one read last."""
+        ...
+
+    def unlisted_sessions(self) -> list[str]:
+        """The ids under which there are agents or notifications but no session: made without a server."""
+        ...
+
+    def sessions_with_work(self) -> list[str]:
+        """The ids of the sessions that do something by themselves once they are open, now or when it is due."""
+        ...
 
     def task(self, session_id: str, task_id: str) -> TaskRecord | None: ...
 

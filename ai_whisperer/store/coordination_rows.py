@@ -1,4 +1,4 @@
-"""Records of waits, locks, events, schedules and rooms to rows and back. Nested values are JSON text."""
+"""Records of sessions, waits, locks, events, schedules and rooms to rows and back. Nested values are JSON text."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from ai_whisperer.coordination import (
     RoomKind,
     RoomRecord,
     ScheduleRecord,
+    SessionRecord,
+    SessionSummary,
     WaitKind,
     WaitRecord,
 )
@@ -29,6 +31,18 @@ _numbers = msgspec.json.Decoder(dict[str, int]).decode
 
 def _text(value: Any) -> str:
     return _encode(value).decode()
+
+
+def session_row(session: SessionRecord) -> Row:
+    return (session.id, session.title, session.owner, session.created_at)
+
+
+def session_from(row: Row) -> SessionRecord:
+    return SessionRecord(id=row[0], title=row[1], owner=row[2], created_at=row[3])
+
+
+def session_summary_from(row: Row) -> SessionSummary:
+    return SessionSummary(id=row[0], title=row[1], owner=row[2], created_at=row[3], agents=row[4])
 
 
 def wait_row(wait: WaitRecord) -> Row:

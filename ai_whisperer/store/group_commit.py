@@ -161,6 +161,10 @@ class GroupCommitWriter:
             future.set_exception(self._failure)
             future.exception()  # mark as seen: not everyone who submits waits
             return future
+        for session_id in unit.deleted_sessions:
+            if session_id in self._listeners:
+                _refuse(future, StoreInUseError(f"The session '{session_id}' is open. Close it, then delete it."))
+                return future
         self._submitted += 1
         self._waiting.append((unit, future))
         if not self._scheduled and not self._flying:
@@ -203,7 +207,8 @@ class GroupCommitWriter:
         before = dict(self._last_seq)
         self._numbered = []
         self._connection.execute("BEGIN IMMEDIATE")
-        if self._banned:
+        if self._banned or any(unit.deleted_sessions for unit, _ in group):
+            # Notes are written after the units of a group: those of a session that is deleted must go with it.
             return self._write_one_by_one(group)
         try:
             for unit, _ in group:
@@ -248,6 +253,8 @@ class GroupCommitWriter:
         for sql, row in unit.writes:
             execute(sql, row)
         last_seq = self._last_seq
+        for session_id in unit.deleted_sessions:
+            last_seq.pop(session_id, None)
         for session_id, name, cause, at, params in unit.notes:
             if session_id not in last_seq:
                 ((last_seq[session_id],),) = self._connection.execute(queries.LAST_SEQ, (session_id,))

@@ -4,6 +4,54 @@ from __future__ import annotations
 
 from typing import Final
 
+PUT_SESSION: Final = "INSERT OR REPLACE INTO session VALUES (?,?,?,?)"
+SESSION: Final = "SELECT * FROM session WHERE id=?"
+SESSIONS: Final = """
+SELECT *, (SELECT count(*) FROM agent WHERE session_id=session.id) FROM session
+WHERE owner=? ORDER BY created_at DESC, id DESC LIMIT ?"""
+SESSIONS_AFTER: Final = """
+SELECT *, (SELECT count(*) FROM agent WHERE session_id=session.id) FROM session
+WHERE owner=? AND (created_at, id) < (?,?) ORDER BY created_at DESC, id DESC LIMIT ?"""
+UNLISTED_SESSIONS: Final = """
+WITH RECURSIVE
+  with_agents (id) AS (
+    SELECT min(session_id) FROM agent
+    UNION ALL
+    SELECT (SELECT min(session_id) FROM agent WHERE session_id>with_agents.id) FROM with_agents WHERE id IS NOT NULL
+  ),
+  with_notifications (id) AS (
+    SELECT min(session_id) FROM notification
+    UNION ALL
+    SELECT (SELECT min(session_id) FROM notification WHERE session_id>with_notifications.id)
+    FROM with_notifications WHERE id IS NOT NULL
+  )
+SELECT id FROM (SELECT id FROM with_agents UNION SELECT id FROM with_notifications)
+WHERE id IS NOT NULL AND id NOT IN (SELECT id FROM session) ORDER BY id"""
+"""Leaps from one session to the next, so that it takes as long as there are sessions, not agents."""
+SESSIONS_WITH_WORK: Final = """
+SELECT session_id FROM task WHERE state IN ('queued', 'running')
+UNION SELECT session_id FROM mail WHERE state IN ('queued', 'delivered') AND recipient<>'user'
+UNION SELECT session_id FROM timer
+UNION SELECT session_id FROM wait
+UNION SELECT session_id FROM lock WHERE task_id IS NOT NULL
+UNION SELECT session_id FROM schedule WHERE NOT paused AND next_at IS NOT NULL
+ORDER BY session_id"""
+DELETE_SESSION: Final = (
+    "DELETE FROM agent WHERE session_id=?",
+    "DELETE FROM task WHERE session_id=?",
+    "DELETE FROM step WHERE session_id=?",
+    "DELETE FROM mail WHERE session_id=?",
+    "DELETE FROM timer WHERE session_id=?",
+    "DELETE FROM wait WHERE session_id=?",
+    "DELETE FROM lock WHERE session_id=?",
+    "DELETE FROM event WHERE session_id=?",
+    "DELETE FROM schedule WHERE session_id=?",
+    "DELETE FROM room WHERE session_id=?",
+    "DELETE FROM message WHERE session_id=?",
+    "DELETE FROM notification WHERE session_id=?",
+    "DELETE FROM session WHERE id=?",
+)
+
 INSERT_AGENT: Final = "INSERT INTO agent VALUES (?,?,?,?,?,?,?,?,?,?)"
 UPDATE_AGENT: Final = """
 UPDATE agent SET state=?, started=?, sleep=?, reason=?, started_at=? WHERE session_id=? AND id=?"""
@@ -76,7 +124,7 @@ STEPS: Final = "SELECT * FROM step WHERE session_id=? AND task_id=? ORDER BY num
 
 MAIL: Final = "SELECT * FROM mail WHERE session_id=? AND id=?"
 OPEN_MAIL: Final = """
-SELECT * FROM mail WHERE session_id=?1 AND state IN ('queued', 'delivered')
+SELECT * FROM mail WHERE session_id=?1 AND state IN ('queued', 'delivered') AND recipient<>'user'
 UNION ALL
 SELECT mail.* FROM task JOIN mail ON mail.session_id=task.session_id AND mail.id=task.mail_id
 WHERE task.session_id=?1 AND task.state IN ('queued', 'running') AND mail.state='read'

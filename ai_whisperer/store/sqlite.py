@@ -12,7 +12,7 @@ from typing import Literal, TypeVar
 import apsw
 import msgspec
 
-from ai_whisperer.coordination import EventRecord, MessageRecord
+from ai_whisperer.coordination import EventRecord, MessageRecord, SessionRecord, SessionSummary
 from ai_whisperer.errors import StoreCorruptError
 from ai_whisperer.records import (
     MailRecord,
@@ -135,6 +135,20 @@ class SqliteStore:
             last_arrival=self._all(queries.LAST_ARRIVAL, key, lambda row: int(row[0]))[0],
             last_seq=self._all(queries.LAST_SEQ, key, lambda row: int(row[0]))[0],
         )
+
+    def session(self, session_id: str) -> SessionRecord | None:
+        return self._one(queries.SESSION, (session_id,), coordination_rows.session_from)
+
+    def sessions(self, owner: str, *, after: tuple[float, str] | None = None, limit: int) -> list[SessionSummary]:
+        if after is None:
+            return self._all(queries.SESSIONS, (owner, limit), coordination_rows.session_summary_from)
+        return self._all(queries.SESSIONS_AFTER, (owner, *after, limit), coordination_rows.session_summary_from)
+
+    def unlisted_sessions(self) -> list[str]:
+        return self._all(queries.UNLISTED_SESSIONS, (), lambda row: str(row[0]))
+
+    def sessions_with_work(self) -> list[str]:
+        return self._all(queries.SESSIONS_WITH_WORK, (), lambda row: str(row[0]))
 
     def task(self, session_id: str, task_id: str) -> TaskRecord | None:
         return self._one(queries.TASK, (session_id, task_id), rows.task_from)
