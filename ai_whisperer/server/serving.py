@@ -96,6 +96,7 @@ async def running(
             model_factory=model_factory,
             logs=logs,
         )
+        stack.push_async_callback(host.close, grace_seconds=0)  # for a start that failed half-way
         port = listening.getsockname()[1]
         app = Application(
             gate=Gate(tokens, settings=settings, port=port),
