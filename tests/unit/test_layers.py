@@ -23,6 +23,7 @@ ALLOWED: dict[str, set[str]] = {
     "tools": WORDS | {"core", "tools"},
     "templates": WORDS | {"core", "templates"},
     "runtime": WORDS | {"core", "store", "models", "tools", "templates", "runtime"},
+    "server": WORDS | {"core", "store", "models", "tools", "templates", "runtime", "server"},
     "cli": WORDS | {"core", "store", "models", "tools", "templates", "runtime", "server", "cluster", "cli", "__init__"},
     "testing": WORDS | {"core", "store", "models", "tools", "runtime", "testing", "__init__"},
 }

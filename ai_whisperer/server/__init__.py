@@ -1,0 +1,1 @@
+"""The server: what a running process offers to people and programs outside."""
