@@ -23,7 +23,7 @@ from ai_whisperer.models.catalog import SCRIPTED, resolve
 from ai_whisperer.runtime.manager import AnyFunction
 from ai_whisperer.secrets import remember_secret
 from ai_whisperer.server import agent_answers, session_answers, work_answers  # noqa: F401 - they register themselves
-from ai_whisperer.server.agent_logs import LOGS_FOLDER, AgentLogs
+from ai_whisperer.server.agent_logs import AgentLogs
 from ai_whisperer.server.app import Application
 from ai_whisperer.server.calls import ServerFacts
 from ai_whisperer.server.gate import Gate, check_binding
@@ -83,11 +83,10 @@ async def running(
         tokens = {**settings.tokens, LOCAL: token}
         for each in tokens.values():
             remember_secret(each)
-        log_folder = settings.data / LOGS_FOLDER
         logs = AgentLogs(
-            log_folder, max_bytes=settings.log_max_bytes, backups=settings.log_backups, level=settings.log_level
+            settings.data, max_bytes=settings.log_max_bytes, backups=settings.log_backups, level=settings.log_level
         )
-        stack.callback(logs.close)
+        stack.push_async_callback(asyncio.to_thread, logs.close)
         host = SessionHost(
             store,
             model=settings.model or SCRIPTED,
@@ -105,7 +104,7 @@ async def running(
                 version=__version__,
                 started_at=time.time(),
                 max_frame_bytes=settings.max_frame_bytes,
-                log_folder=str(log_folder),
+                data=settings.data,
             ),
             settings=settings,
             ids=TimedIds(SystemClock(), random.SystemRandom()),
