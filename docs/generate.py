@@ -122,8 +122,8 @@ def _signature(function: Any) -> str:
 def _settings() -> Iterator[str]:
     yield "# Settings"
     yield ""
-    yield "Made from the code by `make docs`. Flags go before variables, variables before `whisperer.toml` in the current"
-    yield "folder, and that before the defaults. `whisperer config` shows each value and where it came from."
+    yield "Made from the code by `make docs`. Flags go before variables, variables before `whisperer.toml` in the"
+    yield "current folder, and that before the defaults. `whisperer config` shows each value and where it came from."
     yield ""
     yield "| key in `whisperer.toml` | flag | variable | default | |"
     yield "|---|---|---|---|---|"
