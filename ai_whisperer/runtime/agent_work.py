@@ -324,6 +324,8 @@ class AgentWork:
     ) -> None:
         before = self.record
         self.record = lifecycle.apply(before, action, plan=plan, reason=reason)
+        if self.record is before:
+            return
         if action is Action.START:
             self.record = replace(self.record, started_at=decision.at)
         if before.sleep is not None and self.record.sleep is not before.sleep and before.sleep.until is not None:
