@@ -22,6 +22,7 @@ from typing import NamedTuple
 
 import msgspec
 import pytest
+from websockets.sync.client import connect
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "examples" / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -49,6 +50,7 @@ class Story:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.background: list[subprocess.Popen[str]] = []
+        self.address = ""
         programs = Path(sys.executable).parent
         self.environment = {
             **{name: value for name, value in os.environ.items() if not name.endswith("_API_KEY")},
@@ -73,7 +75,7 @@ class Story:
             commands = [line for line in block.text.splitlines() if line.partition("#")[0].strip() not in RUNS_ITSELF]
             self.run(["bash", "-e", "-c", "\n".join(commands)])
         elif block.language == "json":
-            msgspec.json.decode(block.text)
+            self.send(block.text)
         else:
             raise AssertionError(f"no block may be left untried, but nobody knows how to run {block.language!r}")
 
@@ -100,7 +102,19 @@ class Story:
         )
         self.background.append(process)
         assert process.stdout is not None
-        assert process.stdout.readline().startswith("ready ")
+        word, _, page = process.stdout.readline().strip().partition(" ")
+        assert word == "ready"
+        self.address = page.replace("http:", "ws:").replace("/?", "/ws?")
+
+    def send(self, text: str) -> None:
+        """Check that it is JSON; if it is a request, send it to the server."""
+        value = msgspec.json.decode(text)
+        if "method" in value:
+            with connect(self.address, proxy=None) as socket:
+                socket.send(text)
+                while (answer := msgspec.json.decode(socket.recv(timeout=30))).get("id") != value["id"]:
+                    pass
+            assert "result" in answer, answer
 
     def end(self) -> list[int]:
         """End what goes on, and tell how it ended."""
