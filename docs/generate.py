@@ -30,16 +30,18 @@ whisperer serve
 Requests are JSON-RPC 2.0: one a frame, or a batch. A session holds the agents; there is always one called `default`.
 
 ```json
-{"jsonrpc": "2.0", "id": 1, "method": "async.createAgent", "params": {"sessionId": "default", "agentId": "analyzer", "autoStart": true}}
+{"jsonrpc": "2.0", "id": 1, "method": "async.createAgent",
+ "params": {"sessionId": "default", "agentId": "analyzer", "autoStart": true}}
 ```
 
 ```json
-{"jsonrpc": "2.0", "id": 2, "method": "async.sendTask", "params": {"sessionId": "default", "agentId": "analyzer", "prompt": "Analyze the latest customer feedback data"}}
+{"jsonrpc": "2.0", "id": 2, "method": "async.sendTask",
+ "params": {"sessionId": "default", "agentId": "analyzer", "prompt": "Analyze the latest customer feedback data"}}
 ```
 
-When a request is answered, what it did is on disk. Requests of one connection take effect in the order in which they were
-sent; the answers may come in another. A request that carries an id of its own (`taskId`, `mailId`, `eventId` …) may be
-repeated when the connection broke: it takes effect once.
+When a request is answered, what it did is on disk. Requests of one connection take effect in the order in which they
+were sent; the answers may come in another. A request that carries an id of its own (`taskId`, `mailId`, `eventId` …) may
+be repeated when the connection broke: it takes effect once.
 
 Notifications come after a subscription, from any number on; 0 is from the start:
 
@@ -47,9 +49,9 @@ Notifications come after a subscription, from any number on; 0 is from the start
 {"jsonrpc": "2.0", "id": 3, "method": "events.subscribe", "params": {"sessionId": "default", "after": 0}}
 ```
 
-Each is a JSON-RPC notification whose params have `sessionId`, `seq`, `cause` and `at` beside its own. `seq` rises by one
-without gaps. Keep the last one: subscribing after it misses nothing and repeats nothing. A client that does not read is
-closed with the code 4008 and the number to go on from. Times are seconds since the epoch."""
+Each is a JSON-RPC notification whose params have `sessionId`, `seq`, `cause` and `at` beside its own. `seq` rises by
+one without gaps. Keep the last one: subscribing after it misses nothing and repeats nothing. A client that does not read
+is closed with the code 4008 and the number to go on from. Times are seconds since the epoch."""
 
 
 def pages() -> dict[str, str]:
