@@ -40,8 +40,8 @@ Requests are JSON-RPC 2.0: one a frame, or a batch. A session holds the agents; 
 ```
 
 When a request is answered, what it did is on disk. Requests of one connection take effect in the order in which they
-were sent; the answers may come in another. A request that carries an id of its own (`taskId`, `mailId`, `eventId` …) may
-be repeated when the connection broke: it takes effect once.
+were sent; the answers may come in another. A request that carries an id of its own (`taskId`, `mailId`, `eventId` …)
+may be repeated when the connection broke: it takes effect once.
 
 Notifications come after a subscription, from any number on; 0 is from the start:
 
@@ -50,8 +50,8 @@ Notifications come after a subscription, from any number on; 0 is from the start
 ```
 
 Each is a JSON-RPC notification whose params have `sessionId`, `seq`, `cause` and `at` beside its own. `seq` rises by
-one without gaps. Keep the last one: subscribing after it misses nothing and repeats nothing. A client that does not read
-is closed with the code 4008 and the number to go on from. Times are seconds since the epoch."""
+one without gaps. Keep the last one: subscribing after it misses nothing and repeats nothing. A client that does not
+read is closed with the code 4008 and the number to go on from. Times are seconds since the epoch."""
 
 
 def pages() -> dict[str, str]:
