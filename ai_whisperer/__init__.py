@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from ai_whisperer.client.client import Client
     from ai_whisperer.coordination import EventRecord, LockRecord, MessageRecord, RoomRecord, ScheduleRecord
     from ai_whisperer.definition import (
         AgentDefinition,
@@ -46,6 +47,7 @@ _HOMES = {
     "AsyncAgentSessionManager": "runtime.manager",
     "Budget": "records",
     "ChannelResponse": "records",
+    "Client": "client.client",
     "EventRecord": "coordination",
     "Limits": "definition",
     "LockRecord": "coordination",
@@ -77,6 +79,7 @@ __all__ = [
     "AsyncAgentSessionManager",
     "Budget",
     "ChannelResponse",
+    "Client",
     "EventRecord",
     "Limits",
     "LockRecord",

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from ai_whisperer.core.text import check_text
 from ai_whisperer.errors import InvalidInputError, StateError, TooLargeError
-from ai_whisperer.records import MailRecord, MailState
+from ai_whisperer.records import MailRecord, MailState, Priority
 
 _MOVES: Mapping[MailState, frozenset[MailState]] = {
     MailState.QUEUED: frozenset(
@@ -54,6 +54,21 @@ def check_mail_text(subject: str, body: str, max_bytes: int) -> None:
             f"The subject has {len(subject)} characters, at most {MAX_SUBJECT_CHARACTERS} are allowed; nothing was "
             "sent. Put the text into the body."
         )
+
+
+def priority_of(given: Priority | str) -> Priority:
+    """The priority of that name; raises `InvalidInputError` with those that there are."""
+    try:
+        return Priority(given)
+    except ValueError as error:
+        raise InvalidInputError(f"'{given}' is not a priority. Use one of: {', '.join(Priority)}.") from error
+
+
+def mark_of(given: MailState | str) -> MailState:
+    """What a person may mark a mail as; raises `InvalidInputError`."""
+    if given not in (MailState.READ, MailState.ARCHIVED):
+        raise InvalidInputError(f"A mail can be marked as read or archived, not as '{given}'.")
+    return MailState(given)
 
 
 def as_prompt(mail: MailRecord) -> str:

@@ -1,4 +1,4 @@
-"""What callers may give to read a part of something: ids and pages."""
+"""What callers may give to name something, or to read a part of something: ids and pages."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from ai_whisperer.errors import InvalidInputError
 
 _LAST_POSITION = 2**62
 _LONGEST_PAGE = 1_000_000
+_MAX_ID_CHARACTERS = 200
 
 
 def checked_limit(limit: int) -> int:
@@ -20,6 +21,17 @@ def checked_position(after: int) -> int:
     if isinstance(after, bool) or not isinstance(after, int) or not 0 <= after < _LAST_POSITION:
         raise InvalidInputError("after must be a whole number from 0 on: the number of what was read last.")
     return after
+
+
+def checked_id(given: str) -> str:
+    """The id, if a caller may give it; raises `InvalidInputError`."""
+    if not isinstance(given, str):
+        raise InvalidInputError(f"An id must be text, not {type(given).__name__}.")
+    if not given.strip() or len(given) > _MAX_ID_CHARACTERS or not given.isprintable() or "~" in given:
+        raise InvalidInputError(
+            f"{given[:50]!r} cannot be an id: use 1 to {_MAX_ID_CHARACTERS} printable characters, without '~'."
+        )
+    return given
 
 
 def can_be_id(given: object) -> bool:

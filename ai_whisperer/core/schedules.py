@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import partial
-from typing import Protocol
+from typing import Any, Protocol
 
 import msgspec
 
@@ -39,6 +39,16 @@ class Due(msgspec.Struct, frozen=True, kw_only=True):
     instants: tuple[float, ...]
     missed: int
     next_at: float | None
+
+
+def schedule_from(**fields: Any) -> ScheduleDefinition:
+    """The schedule that the fields describe; raises `ScheduleError` if one is of the wrong kind."""
+    try:
+        return msgspec.convert(fields, ScheduleDefinition)
+    except (msgspec.ValidationError, TypeError, ValueError, RecursionError) as error:
+        raise ScheduleError(
+            f"The schedule is not valid: {error}. `missed` is one of {', '.join(MissedRuns)}."
+        ) from error
 
 
 def check_schedule(definition: ScheduleDefinition, *, agent_id: str | None, max_prompt_bytes: int) -> None:

@@ -8,6 +8,7 @@ import msgspec
 
 from ai_whisperer.coordination import EventRecord
 from ai_whisperer.core.budgets import check_budget, deadline_after
+from ai_whisperer.core.paging import checked_id
 from ai_whisperer.core.signals import check_event_data
 from ai_whisperer.core.text import check_text
 from ai_whisperer.errors import DuplicateIdError, InvalidInputError
@@ -15,8 +16,6 @@ from ai_whisperer.records import USER, Budget, MailRecord, Origin, Priority, Tas
 from ai_whisperer.runtime.agent_session import AgentSession
 from ai_whisperer.runtime.callers import by_caller
 from ai_whisperer.runtime.workspace import Workspace
-
-_MAX_ID_CHARACTERS = 200
 
 _Accepted = TypeVar("_Accepted", TaskRecord, MailRecord, EventRecord)
 
@@ -157,14 +156,3 @@ def _as_kept(data: Any) -> str:
         return msgspec.json.encode(data).decode()
     except (TypeError, ValueError, RecursionError):
         return repr(data)
-
-
-def checked_id(given: str) -> str:
-    """The id, if a caller may give it; raises `InvalidInputError`."""
-    if not isinstance(given, str):
-        raise InvalidInputError(f"An id must be text, not {type(given).__name__}.")
-    if not given.strip() or len(given) > _MAX_ID_CHARACTERS or not given.isprintable() or "~" in given:
-        raise InvalidInputError(
-            f"{given[:50]!r} cannot be an id: use 1 to {_MAX_ID_CHARACTERS} printable characters, without '~'."
-        )
-    return given

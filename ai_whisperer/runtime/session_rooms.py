@@ -6,11 +6,10 @@ from collections.abc import Iterable
 
 from ai_whisperer.coordination import MessageRecord, RoomKind, RoomRecord
 from ai_whisperer.core import rooms as rules
-from ai_whisperer.core.paging import checked_limit, checked_position
+from ai_whisperer.core.paging import checked_id, checked_limit, checked_position
 from ai_whisperer.errors import DuplicateIdError, InvalidInputError
 from ai_whisperer.runtime.agent_session import AgentSession
 from ai_whisperer.runtime.callers import by_caller
-from ai_whisperer.runtime.intake import checked_id
 from ai_whisperer.runtime.reader import AgentRef
 from ai_whisperer.runtime.work import SessionWork
 

@@ -7,11 +7,11 @@ from typing import Any
 import msgspec
 
 from ai_whisperer.coordination import ScheduleRecord
-from ai_whisperer.core.schedules import check_schedule
+from ai_whisperer.core.paging import checked_id
+from ai_whisperer.core.schedules import check_schedule, schedule_from
 from ai_whisperer.definition import Limits, MissedRuns, ScheduleDefinition
-from ai_whisperer.errors import DuplicateIdError, InvalidInputError, ScheduleError
+from ai_whisperer.errors import DuplicateIdError, InvalidInputError
 from ai_whisperer.runtime.callers import by_caller
-from ai_whisperer.runtime.intake import checked_id
 from ai_whisperer.runtime.reader import AgentRef
 from ai_whisperer.runtime.work import SessionWork
 
@@ -44,7 +44,7 @@ class SessionSchedules(SessionWork):
         """
         self._workspace.check_event_loop()
         session = None if agent is None else self._find_agent(agent)
-        definition = _definition(
+        definition = schedule_from(
             cron=cron,
             interval_seconds=interval_seconds,
             zone=zone,
@@ -108,12 +108,3 @@ def _id_of(schedule: ScheduleRef) -> str:
     if not isinstance(schedule, str | ScheduleRecord):
         raise InvalidInputError(f"Name a schedule by its id, not by {type(schedule).__name__}.")
     return schedule if isinstance(schedule, str) else schedule.id
-
-
-def _definition(**fields: Any) -> ScheduleDefinition:
-    try:
-        return msgspec.convert(fields, ScheduleDefinition)
-    except (msgspec.ValidationError, TypeError, ValueError, RecursionError) as error:
-        raise ScheduleError(
-            f"The schedule is not valid: {error}. `missed` is one of {', '.join(MissedRuns)}."
-        ) from error

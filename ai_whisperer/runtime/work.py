@@ -8,9 +8,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from ai_whisperer.coordination import EventRecord
+from ai_whisperer.core.mailbox import mark_of, priority_of
 from ai_whisperer.core.tasks import branch_of, continuation_id, parent_of
 from ai_whisperer.core.text import check_reason
-from ai_whisperer.errors import InvalidInputError, StateError, TaskEndedError
+from ai_whisperer.errors import StateError, TaskEndedError
 from ai_whisperer.records import USER, Budget, MailRecord, MailState, Priority, TaskRecord, TaskState
 from ai_whisperer.runtime.agent_session import AgentSession
 from ai_whisperer.runtime.answers import answer_of
@@ -49,7 +50,7 @@ class SessionWork(SessionReader):
         return await self._intake.task(
             self._find_agent(agent),
             prompt,
-            priority=_priority(priority),
+            priority=priority_of(priority),
             thread_id=thread_id,
             task_id=task_id,
             cause=by_caller(),
@@ -197,7 +198,7 @@ class SessionWork(SessionReader):
             recipient,
             subject=subject,
             body=body,
-            priority=_priority(priority),
+            priority=priority_of(priority),
             thread_id=thread_id,
             mail_id=mail_id,
         )
@@ -214,7 +215,7 @@ class SessionWork(SessionReader):
         post = self._workspace.post
         decision = self._workspace.decide(by_caller())
         original = post.received_by(USER, mail_id)
-        reply = post.reply(decision, original, body=body, priority=_priority(priority))
+        reply = post.reply(decision, original, body=body, priority=priority_of(priority))
         await decision.commit()
         return reply
 
@@ -222,19 +223,6 @@ class SessionWork(SessionReader):
         """Mark a mail in the user's inbox as read or archived."""
         mail = self._workspace.post.received_by(USER, mail_id)
         decision = self._workspace.decide(by_caller())
-        moved = self._workspace.post.move(decision, mail, _mail_state(state))
+        moved = self._workspace.post.move(decision, mail, mark_of(state))
         await decision.commit()
         return moved
-
-
-def _mail_state(given: MailState | str) -> MailState:
-    if given not in (MailState.READ, MailState.ARCHIVED):
-        raise InvalidInputError(f"A mail can be marked as read or archived, not as '{given}'.")
-    return MailState(given)
-
-
-def _priority(given: Priority | str) -> Priority:
-    try:
-        return Priority(given)
-    except ValueError as error:
-        raise InvalidInputError(f"'{given}' is not a priority. Use one of: {', '.join(Priority)}.") from error

@@ -11,6 +11,7 @@ from msgspec.structs import asdict
 
 from ai_whisperer.clock import SystemClock, TimedIds
 from ai_whisperer.coordination import SessionRecord, SessionSummary
+from ai_whisperer.core.paging import checked_id
 from ai_whisperer.core.text import check_text
 from ai_whisperer.errors import (
     ClosedError,
@@ -21,7 +22,6 @@ from ai_whisperer.errors import (
 )
 from ai_whisperer.models.base import ModelFactory
 from ai_whisperer.models.catalog import resolve
-from ai_whisperer.runtime.intake import checked_id
 from ai_whisperer.runtime.manager import AnyFunction, AsyncAgentSessionManager
 from ai_whisperer.server.agent_logs import AgentLogs
 from ai_whisperer.store.base import Store, Unit

@@ -16,7 +16,7 @@ WORDS = {"errors", "definition", "records", "coordination", "status", "clock", "
 ALLOWED: dict[str, set[str]] = {
     **dict.fromkeys(WORDS, WORDS),
     "__main__": {"cli"},
-    "__init__": WORDS | {"runtime", "templates", "tools"},
+    "__init__": WORDS | {"runtime", "templates", "tools", "client"},
     "core": WORDS | {"core"},
     "store": WORDS | {"core", "store"},
     "models": WORDS | {"core", "models"},
@@ -25,7 +25,7 @@ ALLOWED: dict[str, set[str]] = {
     "runtime": WORDS | {"core", "store", "models", "tools", "templates", "runtime"},
     "protocol": WORDS | {"templates", "protocol"},
     "server": WORDS | {"core", "store", "models", "tools", "templates", "runtime", "protocol", "server", "__init__"},
-    "client": WORDS | {"protocol", "client", "__init__"},
+    "client": WORDS | {"core", "templates", "protocol", "client", "__init__"},
     "cli": WORDS
     | {"core", "store", "models", "tools", "templates", "runtime", "protocol", "server", "client", "cli", "__init__"},
     "testing": WORDS | {"core", "store", "models", "tools", "runtime", "testing", "__init__"},

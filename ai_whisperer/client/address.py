@@ -1,0 +1,60 @@
+"""Where a server is: the address as people have it, with or without the token in it."""
+
+from __future__ import annotations
+
+import re
+from urllib.parse import parse_qs, urlsplit
+
+import msgspec
+
+from ai_whisperer.errors import InvalidInputError, UnauthorizedError
+
+_SCHEMES = {"http": "ws", "ws": "ws", "https": "wss", "wss": "wss"}
+_TOKEN = re.compile(r"[!-~]+")
+
+
+class ServerAddress(msgspec.Struct, frozen=True, kw_only=True):
+    """The address of a server's WebSocket, and the token to show there. `url` has no secrets and can be told."""
+
+    url: str
+    token: str | None
+
+    def __repr__(self) -> str:
+        return f"ServerAddress({self.url!r})"
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """What a request must have to be let in."""
+        return {} if self.token is None else {"Authorization": f"Bearer {self.token}"}
+
+
+def read_address(url: str, token: str | None = None) -> ServerAddress:
+    """The server that is meant: its page or its WebSocket, as http(s) or ws(s), with `?token=` or without.
+
+    A token that is given beside the address counts. Raises `InvalidInputError`, or `UnauthorizedError` for a token
+    that cannot be one.
+    """
+    if not isinstance(url, str):
+        raise InvalidInputError(f"The address of a server must be text, not {type(url).__name__}.")
+    try:
+        parts = urlsplit(url.strip())
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        host = port = None
+    if not host or parts.scheme not in _SCHEMES:
+        shown = url.partition("?")[0][:200]
+        raise InvalidInputError(
+            f"{shown!r} is not the address of a server. Use the one that `whisperer serve` printed, such as "
+            "http://127.0.0.1:8642/."
+        )
+    given = token if token is not None else next(iter(parse_qs(parts.query).get("token", [])), None)
+    if given is not None and (not isinstance(given, str) or not _TOKEN.fullmatch(given)):
+        raise UnauthorizedError(
+            "The token has characters that no token has, or none at all. Use the address with the token that "
+            "`whisperer serve` printed."
+        )
+    at = f"[{host}]" if ":" in host else host
+    folder = parts.path.removesuffix("/").removesuffix("/ws")
+    return ServerAddress(
+        url=f"{_SCHEMES[parts.scheme]}://{at}{'' if port is None else f':{port}'}{folder}/ws", token=given
+    )

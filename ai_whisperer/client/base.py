@@ -1,0 +1,69 @@
+"""What all parts of the client have in common: how they ask, and how agents, tasks and the like are named."""
+
+from __future__ import annotations
+
+import random
+from typing import TypeVar
+
+from ai_whisperer.client.hub import Hub
+from ai_whisperer.clock import SystemClock, TimedIds
+from ai_whisperer.core.paging import can_be_id
+from ai_whisperer.errors import InvalidInputError, UnknownTaskError
+from ai_whisperer.protocol.agents import AgentDetails
+from ai_whisperer.protocol.method import Method, Params
+from ai_whisperer.records import TaskRecord
+from ai_whisperer.status import AgentStatus
+
+AgentRef = str | AgentStatus | AgentDetails
+"""An agent: its id, any of its names, or what a method returned about it."""
+
+TaskRef = str | TaskRecord
+"""A task: its id or its record, as it is or was."""
+
+ANY_SIZE = 1 << 62
+"""How large text may be is the server's decision."""
+
+P = TypeVar("P", bound=Params)
+R = TypeVar("R")
+
+_ids = TimedIds(SystemClock(), random.SystemRandom())
+
+
+class ClientBase:
+    """A session on a server."""
+
+    def __init__(self, hub: Hub, session_id: str) -> None:
+        self._hub = hub
+        self._session_id = session_id
+
+    @property
+    def session_id(self) -> str:
+        return self._session_id
+
+    async def _ask(self, method: Method[P, R], params: P) -> R:
+        """Call a method that may be repeated: it only reads, or carries the id under which it takes effect once."""
+        return await self._hub.main.ask(method, params)
+
+    async def _do(self, method: Method[P, R], params: P) -> R:
+        """Call a method that must not be repeated."""
+        return await self._hub.main.do(method, params)
+
+    def _task_id(self, task: TaskRef) -> str:
+        task_id = task.id if isinstance(task, TaskRecord) else task
+        if not can_be_id(task_id):
+            raise UnknownTaskError(f"There is no task {task_id!r} in session '{self._session_id}'.")
+        return task_id
+
+
+def new_id() -> str:
+    """An id that nobody else has."""
+    return _ids.new()
+
+
+def agent_name(agent: AgentRef) -> str:
+    """How the agent is called; raises `InvalidInputError`."""
+    if isinstance(agent, AgentStatus | AgentDetails):
+        return agent.agent_id
+    if not isinstance(agent, str):
+        raise InvalidInputError(f"Name an agent by its id or its handle, not by {type(agent).__name__}.")
+    return agent

@@ -1,0 +1,168 @@
+"""The client: what a program holds in its hand to work with a session on a server."""
+
+from __future__ import annotations
+
+import asyncio
+from types import TracebackType
+from typing import Any
+
+from ai_whisperer.client.address import read_address
+from ai_whisperer.client.agents import ClientAgents, is_busy
+from ai_whisperer.client.base import AgentRef, agent_name
+from ai_whisperer.client.events import EventStream
+from ai_whisperer.client.hub import Hub
+from ai_whisperer.client.mail import ClientMail
+from ai_whisperer.client.rooms import ClientRooms
+from ai_whisperer.client.schedules import ClientSchedules
+from ai_whisperer.client.tasks import ClientTasks
+from ai_whisperer.coordination import SessionSummary
+from ai_whisperer.core.paging import checked_limit, checked_position
+from ai_whisperer.core.text import check_text
+from ai_whisperer.errors import InvalidInputError, StateError
+from ai_whisperer.protocol import sessions
+from ai_whisperer.protocol.sessions import LogEntries, ServerInfo, UsageReport
+from ai_whisperer.records import AgentState, Notification
+
+_LOOK_AGAIN_SECONDS = 5.0
+"""Notifications say when to look whether all are at rest. They are hints, and this is the net under them."""
+
+_AT_REST_AGAIN = ("async.task.cancelled", "agent.tools_missing")
+"""Beside changes of state, what can leave an agent without anything that it could do."""
+
+
+class Client(ClientAgents, ClientTasks, ClientMail, ClientRooms, ClientSchedules):
+    """Works with a session on a server. Use it as `async with Client("http://127.0.0.1:8642/?token=…") as client:`.
+
+    The methods are those of `AsyncAgentSessionManager` and return and raise the same. `url` is the address that the
+    server printed, of its page or its WebSocket; `token` is needed if the address does not have it. A server that is
+    not there when the client is opened is an error at once; later the client connects again by itself for up to
+    `reconnect_seconds`. See `ai_whisperer.client` for what becomes of requests that are under way then.
+    """
+
+    def __init__(
+        self, url: str, token: str | None = None, *, session_id: str = "default", reconnect_seconds: float = 60.0
+    ) -> None:
+        check_text("session id", session_id, max_bytes=200)
+        if not 0 <= reconnect_seconds <= 86_400:
+            raise InvalidInputError("reconnect_seconds must be 0 to 86400.")
+        super().__init__(Hub(read_address(url, token), reconnect_seconds=reconnect_seconds), session_id)
+
+    async def __aenter__(self) -> Client:
+        await self.open()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def open(self) -> None:
+        """Connect; raises `UnauthorizedError`, or `ConnectionLostError` if nobody answers."""
+        await self._hub.open()
+
+    async def close(self) -> None:
+        """Let go of the server. Streams of events end, requests that were not answered raise `ClosedError`."""
+        await self._hub.close()
+
+    def session(self, session_id: str) -> Client:
+        """Another session over the same connection. It need not be opened or closed; it ends with this client."""
+        return _SessionView(self._hub, session_id)
+
+    def events(self, *, after: int | None = None, deltas: bool = False) -> EventStream:
+        """An iterator over the notifications after this number (0: from the start; None: from now on).
+
+        It goes on over lost connections and restarts of the server without a gap and without a repetition. With
+        `deltas` the pieces of answers come along as they are streamed, unnumbered.
+        """
+        position = None if after is None else checked_position(after)
+        return self._hub.stream(self._session_id, after=position, deltas=deltas)
+
+    async def notifications(self, *, after: int = 0, limit: int = 1000) -> list[Notification]:
+        """A page of the numbered log."""
+        params = sessions.ListNotifications(
+            session_id=self._session_id, after=checked_position(after), limit=checked_limit(limit)
+        )
+        return (await self._ask(sessions.LIST_NOTIFICATIONS, params)).notifications
+
+    async def at_rest(self) -> None:
+        """Wait until no agent works or is about to.
+
+        Agents that sleep, are paused, stopped or wait for tools do not count, whatever waits for them.
+        """
+        while True:
+            states = await self.agent_states()
+            busy = {status.agent_id for status in states.agents.values() if is_busy(status)}
+            if not busy:
+                return
+            async with self.events(after=states.last_seq) as events:
+                await _calm(busy, events)
+
+    async def usage(self) -> UsageReport:
+        """What the agents of the session have used, each and together."""
+        return await self._ask(sessions.GET_USAGE, sessions.GetUsage(session_id=self._session_id))
+
+    async def read_log(self, agent: AgentRef, *, after: int | None = None, limit: int = 200) -> LogEntries:
+        """The debug log of an agent: its last entries, or those after the `next` of an earlier answer."""
+        params = sessions.ReadLog(
+            session_id=self._session_id, agent_id=agent_name(agent), after=after, limit=checked_limit(limit)
+        )
+        return await self._ask(sessions.READ_LOG, params)
+
+    async def create_session(self, session_id: str | None = None, *, title: str = "") -> SessionSummary:
+        """Make a session: a workspace with its own agents. Its id is chosen unless given."""
+        return await self._do(sessions.CREATE_SESSION, sessions.CreateSession(session_id=session_id, title=title))
+
+    async def list_sessions(self, *, limit: int = 10_000) -> list[SessionSummary]:
+        """The sessions of the caller, the newest first."""
+        params = sessions.ListSessions(limit=checked_limit(limit))
+        return (await self._ask(sessions.LIST_SESSIONS, params)).sessions
+
+    async def get_session(self, session_id: str | None = None) -> SessionSummary:
+        """One session of the caller: this one unless another is named."""
+        params = sessions.GetSession(session_id=self._session_id if session_id is None else session_id)
+        return await self._ask(sessions.GET_SESSION, params)
+
+    async def delete_session(self, session_id: str) -> SessionSummary:
+        """Stop all agents of the session and delete everything in it, for good."""
+        return await self._do(sessions.DELETE_SESSION, sessions.DeleteSession(session_id=session_id))
+
+    async def server_info(self) -> ServerInfo:
+        """Version, model and limits of the server, and who the caller is."""
+        return await self._ask(sessions.GET_SERVER_INFO, sessions.GetServerInfo())
+
+    async def discover(self) -> dict[str, Any]:
+        """All methods of the server as an OpenRPC document."""
+        return await self._ask(sessions.DISCOVER, sessions.Discover())
+
+
+class _SessionView(Client):
+    """Another session over the connections of a client that somebody else opens and closes."""
+
+    def __init__(self, hub: Hub, session_id: str) -> None:
+        check_text("session id", session_id, max_bytes=200)
+        ClientAgents.__init__(self, hub, session_id)
+
+    async def open(self) -> None:
+        raise StateError("This is a session of a client that is open already. Use it as it is.")
+
+    async def close(self) -> None:
+        """Nothing to do: the client that it came from has the connection."""
+
+
+async def _calm(busy: set[str], events: EventStream) -> None:
+    """Wait until none of these agents seems busy any more, or for a while."""
+    try:
+        async with asyncio.timeout(_LOOK_AGAIN_SECONDS):
+            async for note in events:
+                agent_id = note.params.get("agentId", "")
+                if note.name in _AT_REST_AGAIN:
+                    busy.discard(agent_id)
+                elif note.name == "agent.state_changed":
+                    if note.params["to"] == AgentState.ACTIVE:
+                        busy.add(agent_id)
+                    else:
+                        busy.discard(agent_id)
+                if not busy:
+                    return
+    except TimeoutError:
+        return

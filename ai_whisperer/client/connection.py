@@ -1,0 +1,136 @@
+"""Requests to a server that may be away for a while: connects again, and repeats what can be repeated."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TypeVar
+
+import msgspec
+
+from ai_whisperer.client.address import ServerAddress
+from ai_whisperer.client.dialing import UnreachableError
+from ai_whisperer.client.link import Link, LinkBrokenError
+from ai_whisperer.client.patience import Patience
+from ai_whisperer.errors import ClosedError, ConnectionLostError, InvalidInputError
+from ai_whisperer.protocol.method import Method, Params
+
+P = TypeVar("P", bound=Params)
+R = TypeVar("R")
+
+
+class Connection:
+    """Asks a server. While it is away, requests wait for it, up to `reconnect_seconds`."""
+
+    def __init__(self, address: ServerAddress, *, reconnect_seconds: float) -> None:
+        self._address = address
+        self._reconnect_seconds = reconnect_seconds
+        self._link: Link | None = None
+        self._connecting: asyncio.Task[Link] | None = None
+        self._closed = False
+
+    async def open(self) -> None:
+        """Connect; raises at once if that is not possible."""
+        try:
+            self._link = await Link.open(self._address)
+        except (UnreachableError, LinkBrokenError) as error:
+            raise ConnectionLostError(
+                f"There is no answer at {self._address.url} ({error}). Start the server with `whisperer serve`, or use "
+                "the address that it printed."
+            ) from error
+
+    async def close(self) -> None:
+        """Let go. Requests that were not answered end with `ClosedError`."""
+        self._closed = True
+        if self._connecting is not None:
+            self._connecting.cancel()
+            await asyncio.gather(self._connecting, return_exceptions=True)
+        if self._link is not None:
+            await self._link.close()
+
+    @property
+    def in_flight(self) -> int:
+        """How many requests are not answered yet."""
+        return 0 if self._link is None else self._link.in_flight
+
+    async def do(self, method: Method[P, R], params: P) -> R:
+        """Call a method that must not be repeated: if the answer is lost, raises `ConnectionLostError`."""
+        payload = _written(method, params)
+        while True:
+            link = await self._linked(method)
+            try:
+                return method.read_result(await link.request(method.name, payload))
+            except LinkBrokenError as broken:
+                self._check_open()
+                if broken.was_sent:
+                    raise ConnectionLostError(
+                        f"The connection to {self._address.url} broke before {method.name} was answered, so it is not "
+                        "known whether it took effect. Look at the state of things before you call again."
+                    ) from broken
+
+    async def ask(self, method: Method[P, R], params: P) -> R:
+        """Call a method that may be repeated: it only reads, or carries the id under which it takes effect once."""
+        payload = _written(method, params)
+        patience: Patience | None = None
+        while True:
+            link = await self._linked(method)
+            try:
+                return method.read_result(await link.request(method.name, payload))
+            except (LinkBrokenError, ClosedError) as error:
+                self._check_open()
+                patience = patience or Patience(self._reconnect_seconds)
+                if patience.is_over:
+                    raise self._lost(method, error) from error
+                await patience.pause()
+
+    async def _linked(self, method: Method[P, R]) -> Link:
+        """The open link; whoever finds it broken begins to mend it, and all wait for that."""
+        while True:
+            self._check_open()
+            if self._link is not None and self._link.is_open:
+                return self._link
+            if self._connecting is None:
+                self._connecting = asyncio.create_task(self._connect(), name=f"connecting to {self._address.url}")
+                self._connecting.add_done_callback(self._connected)
+            try:
+                await asyncio.shield(self._connecting)
+            except (UnreachableError, LinkBrokenError) as error:
+                raise self._lost(method, error) from error
+            except asyncio.CancelledError:
+                self._check_open()
+                raise
+
+    async def _connect(self) -> Link:
+        """Try until it works or patience is at its end."""
+        patience = Patience(self._reconnect_seconds)
+        while True:
+            try:
+                return await Link.open(self._address)
+            except (UnreachableError, LinkBrokenError, ClosedError):
+                if patience.is_over:
+                    raise
+                await patience.pause()
+
+    def _connected(self, connecting: asyncio.Task[Link]) -> None:
+        self._connecting = None
+        if not connecting.cancelled() and connecting.exception() is None:
+            self._link = connecting.result()
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise ClosedError("The client was closed. Open another.")
+
+    def _lost(self, method: Method[P, R], error: Exception) -> ConnectionLostError:
+        return ConnectionLostError(
+            f"{self._address.url} could not be reached for {self._reconnect_seconds:g} seconds ({error}), so "
+            f"{method.name} was not answered, and if it changes something it is not known whether it did. See whether "
+            "the server runs."
+        )
+
+
+def _written(method: Method[P, R], params: P) -> bytes:
+    try:
+        return msgspec.json.encode(params)
+    except (TypeError, ValueError, OverflowError, RecursionError) as error:
+        raise InvalidInputError(
+            f"The params of {method.name} cannot be sent: {error}. Expected: {method.signature}."
+        ) from error

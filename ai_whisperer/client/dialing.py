@@ -1,0 +1,71 @@
+"""Opening a WebSocket to a server, and saying in words why that did not work."""
+
+from __future__ import annotations
+
+import logging
+
+from websockets.asyncio.client import ClientConnection, connect
+from websockets.exceptions import InvalidHandshake, InvalidStatus
+
+from ai_whisperer.client.address import ServerAddress
+from ai_whisperer.errors import ConnectionLostError, UnauthorizedError
+
+_UNAUTHORIZED = 401
+_FIRST_TEMPORARY = 500
+_GOODBYE_SECONDS = 2.0
+_log = logging.getLogger("ai_whisperer.client.socket")
+_log.setLevel(logging.INFO)  # below that the library writes headers, and with them the token
+
+
+class UnreachableError(Exception):
+    """Nobody answered, for a reason that may go away."""
+
+
+class _Connect(connect):
+    """Goes nowhere but to the address it was given, so that the token does not either."""
+
+    def process_redirect(self, exc: Exception) -> Exception | str:
+        return exc
+
+
+async def dial(address: ServerAddress) -> ClientConnection:
+    """An open WebSocket.
+
+    Raises `UnauthorizedError` if the token is not taken, `ConnectionLostError` if the server refuses for another
+    reason that stays, and `UnreachableError` if it makes sense to try again.
+    """
+    try:
+        return await _Connect(
+            address.url,
+            additional_headers=address.headers,
+            compression=None,
+            proxy=None,  # what is meant for this machine must not go to a proxy; tunnels are addresses of their own
+            close_timeout=_GOODBYE_SECONDS,
+            max_size=None,  # the server was asked for what it sends, and has no limit for its answers
+            logger=_log,
+        )
+    except InvalidStatus as refused:
+        raise _refusal(address, refused) from None
+    except (OSError, EOFError, TimeoutError, InvalidHandshake) as error:
+        raise UnreachableError(_in_words(error)) from error
+
+
+def _refusal(address: ServerAddress, refused: InvalidStatus) -> Exception:
+    status = refused.response.status_code
+    said = bytes(refused.response.body).decode(errors="replace").strip()[:500]
+    if status == _UNAUTHORIZED:
+        return UnauthorizedError(said or None)
+    if status >= _FIRST_TEMPORARY:
+        return UnreachableError(said or f"it answers with HTTP status {status}")
+    return ConnectionLostError(
+        f"{address.url} refuses the connection: {said or f'HTTP status {status}'}. Use the address that "
+        "`whisperer serve` printed."
+    )
+
+
+def _in_words(error: Exception) -> str:
+    if isinstance(error, TimeoutError):
+        return "it does not answer in time"
+    if isinstance(error, OSError):
+        return error.strerror or str(error) or type(error).__name__
+    return f"what answers is no AI Whisperer server ({error})"

@@ -1,0 +1,162 @@
+"""The notifications of a session as an endless iterator that nothing interrupts."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from types import TracebackType
+
+import msgspec
+from websockets.asyncio.client import ClientConnection
+from websockets.exceptions import ConnectionClosed
+
+from ai_whisperer.client.address import ServerAddress
+from ai_whisperer.client.dialing import UnreachableError, dial
+from ai_whisperer.client.link import Incoming, check_answer, read_incoming
+from ai_whisperer.client.patience import Patience
+from ai_whisperer.errors import ClosedError, ConnectionLostError, StateError
+from ai_whisperer.protocol.jsonrpc import request_frame
+from ai_whisperer.protocol.sessions import SUBSCRIBE, Subscribe
+from ai_whisperer.records import Notification
+
+
+class EventStream:
+    """An iterator over a session's notifications: each numbered one comes once, in order, whatever happens between.
+
+    It has a connection of its own. If that breaks, or the server closes it because too little was read, or goes away
+    and comes back, the stream goes on after the last notification that it gave. Nothing is read ahead but a few frames:
+    a reader that takes its time slows nobody. The pieces of answers (`deltas`) are not kept by the server: those that
+    are sent during an outage are lost.
+
+    It begins when the first notification is asked for, or with `async with`, which also ends it.
+    """
+
+    def __init__(
+        self,
+        address: ServerAddress,
+        *,
+        session_id: str,
+        after: int | None,
+        deltas: bool,
+        reconnect_seconds: float,
+    ) -> None:
+        self._address = address
+        self._session_id = session_id
+        self._after = after
+        self._deltas = deltas
+        self._reconnect_seconds = reconnect_seconds
+        self._patience = Patience(reconnect_seconds)
+        self._loop = asyncio.get_running_loop()
+        self._socket: ClientConnection | None = None
+        self._early: deque[Incoming] = deque()
+        self._is_read = False
+        self._closed = False
+
+    @property
+    def cursor(self) -> int | None:
+        """The number of the last notification that was given; None until a stream without a number has begun."""
+        return self._after
+
+    def __aiter__(self) -> EventStream:
+        return self
+
+    async def __anext__(self) -> Notification:
+        if self._is_read:
+            raise StateError("Somebody reads this subscription already. Subscribe once for each reader.")
+        self._is_read = True
+        try:
+            while (note := await self._next()) is None:
+                pass
+        finally:
+            self._is_read = False
+        return note
+
+    async def __aenter__(self) -> EventStream:
+        await self._connected()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """End the stream. The cursor stays: a stream that begins after it misses nothing."""
+        self._closed = True
+        socket, self._socket = self._socket, None
+        if socket is not None:
+            await socket.close()
+
+    def __del__(self) -> None:
+        socket = getattr(self, "_socket", None)
+        if socket is not None and not self._loop.is_closed():
+            socket.transport.abort()  # nobody reads it any more, and the server need not wait to find that out
+
+    async def _next(self) -> Notification | None:
+        """What comes next, or None if that is not a new notification."""
+        socket = await self._connected()
+        try:
+            incoming = self._early.popleft() if self._early else read_incoming(await socket.recv(decode=False))
+        except (ConnectionClosed, msgspec.MsgspecError):
+            socket.transport.abort()
+            self._socket = None
+            self._patience.renew()
+            await self._patience.pause()
+            return None
+        self._patience.relax()
+        return self._note_in(incoming)
+
+    def _note_in(self, incoming: Incoming) -> Notification | None:
+        if incoming.method is None:
+            return None
+        params = msgspec.json.decode(incoming.params)
+        seq: int = params.pop("seq")
+        if seq:
+            if self._after is not None and seq <= self._after:
+                return None
+            self._after = seq
+        return Notification(
+            seq=seq,
+            session_id=params.pop("sessionId"),
+            name=incoming.method,
+            cause=params.pop("cause"),
+            at=params.pop("at"),
+            params=params,
+        )
+
+    async def _connected(self) -> ClientConnection:
+        """The socket that notifications come on; made, and made again, as long as there is hope."""
+        while self._socket is None:
+            self._check_open()
+            try:
+                self._socket = await self._subscribed()
+            except (UnreachableError, ConnectionClosed, ClosedError, msgspec.MsgspecError) as error:
+                if self._patience.is_over:
+                    raise ConnectionLostError(
+                        f"{self._address.url} could not be reached for {self._reconnect_seconds:g} seconds ({error}). "
+                        f"See whether the server runs; the notifications after {self._after or 0} are still to come."
+                    ) from error
+                await self._patience.pause()
+        return self._socket
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise StopAsyncIteration
+
+    async def _subscribed(self) -> ClientConnection:
+        """A new socket on which the server has taken the subscription."""
+        socket = await dial(self._address)
+        try:
+            params = Subscribe(session_id=self._session_id, after=self._after, deltas=self._deltas)
+            await socket.send(request_frame(1, SUBSCRIBE.name, msgspec.json.encode(params)), text=True)
+            self._early.clear()
+            while (incoming := read_incoming(await socket.recv(decode=False))).method is not None:
+                self._early.append(incoming)
+            check_answer(incoming)
+            self._check_open()
+        except BaseException:
+            socket.transport.abort()
+            raise
+        if self._after is None:
+            self._after = SUBSCRIBE.read_result(bytes(incoming.result)).after
+        return socket

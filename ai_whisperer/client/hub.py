@@ -1,0 +1,72 @@
+"""All connections of one client to its server."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TypeVar
+from weakref import WeakSet
+
+from ai_whisperer.client.address import ServerAddress
+from ai_whisperer.client.connection import Connection
+from ai_whisperer.client.events import EventStream
+from ai_whisperer.errors import ClosedError
+from ai_whisperer.protocol.method import Method, Params
+
+P = TypeVar("P", bound=Params)
+R = TypeVar("R")
+
+_WAITS_OF_A_CONNECTION = 64
+"""The server reads no further on a connection on which many requests are under way: waits must not be so many."""
+
+
+class Hub:
+    """One connection for requests, more for those that the server answers late, and one for each stream of events."""
+
+    def __init__(self, address: ServerAddress, *, reconnect_seconds: float) -> None:
+        self._address = address
+        self._reconnect_seconds = reconnect_seconds
+        self._lanes: list[Connection] = []
+        self._streams: WeakSet[EventStream] = WeakSet()
+
+    async def open(self) -> None:
+        """Connect; raises `UnauthorizedError` or `ConnectionLostError` at once if that is not possible."""
+        main = Connection(self._address, reconnect_seconds=self._reconnect_seconds)
+        await main.open()
+        self._lanes = [main]
+
+    async def close(self) -> None:
+        """End all streams and requests."""
+        lanes, self._lanes = self._lanes, []
+        streams = [stream.close() for stream in self._streams]
+        await asyncio.gather(*streams, *(lane.close() for lane in lanes))
+
+    @property
+    def main(self) -> Connection:
+        """The connection for requests that are answered at once."""
+        if not self._lanes:
+            raise ClosedError("The client is not open. Enter it with `async with` first.")
+        return self._lanes[0]
+
+    async def ask_late(self, method: Method[P, R], params: P) -> R:
+        """Like `ask`, for a request that the server may answer much later: however many there are, none is in the way
+        of others."""
+        lane = self.main
+        if lane.in_flight >= _WAITS_OF_A_CONNECTION:
+            lane = min(self._lanes, key=lambda each: each.in_flight)
+        if lane.in_flight >= _WAITS_OF_A_CONNECTION:
+            lane = Connection(self._address, reconnect_seconds=self._reconnect_seconds)
+            self._lanes.append(lane)
+        return await lane.ask(method, params)
+
+    def stream(self, session_id: str, *, after: int | None, deltas: bool) -> EventStream:
+        """The notifications of a session, from there on."""
+        _ = self.main
+        stream = EventStream(
+            self._address,
+            session_id=session_id,
+            after=after,
+            deltas=deltas,
+            reconnect_seconds=self._reconnect_seconds,
+        )
+        self._streams.add(stream)
+        return stream
