@@ -23,6 +23,7 @@ from ai_whisperer.models.catalog import SCRIPTED, resolve
 from ai_whisperer.runtime.manager import AnyFunction
 from ai_whisperer.secrets import remember_secret
 from ai_whisperer.server import agent_answers, session_answers, work_answers  # noqa: F401 - they register themselves
+from ai_whisperer.server.address import ADDRESS_FILE, Address, find_address
 from ai_whisperer.server.agent_logs import LOGS_FOLDER, AgentLogs
 from ai_whisperer.server.app import Application
 from ai_whisperer.server.calls import ServerFacts
@@ -33,21 +34,9 @@ from ai_whisperer.settings import Settings
 from ai_whisperer.store.sqlite import SqliteStore
 from ai_whisperer.templates.library import TemplateLibrary
 
+__all__ = ["Address", "RunningServer", "find_address", "kept_token", "running"]
+
 _TOKEN_FILE = "token"  # noqa: S105 - the name of a file
-ADDRESS_FILE = "server.json"
-
-
-class Address(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a running server can be reached; kept in its data folder for the person who may read it."""
-
-    url: str
-    token: str
-    pid: int
-
-    @property
-    def page(self) -> str:
-        """The address for a browser."""
-        return f"{self.url}/?token={self.token}"
 
 
 class RunningServer:
@@ -134,16 +123,6 @@ def kept_token(data: Path) -> str:
             f"The token in '{path}' cannot be read or written ({error}). Remove the file or choose another data folder."
         ) from error
     return made
-
-
-def find_address(data: Path) -> Address | None:
-    """Where the server of that data folder can be reached; None if none runs there."""
-    try:
-        address = msgspec.json.decode((data / ADDRESS_FILE).read_bytes(), type=Address)
-        os.kill(address.pid, 0)
-    except (OSError, msgspec.MsgspecError):
-        return None
-    return address
 
 
 def _write_private(path: Path, text: str) -> None:
