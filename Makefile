@@ -3,7 +3,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
-.PHONY: demo test lint types bench soak clean
+.PHONY: demo test lint types docs bench soak clean
 
 demo: $(INSTALLED)
 	$(BIN)/whisperer demo
@@ -17,6 +17,9 @@ lint: $(INSTALLED)
 
 types: $(INSTALLED)
 	$(BIN)/mypy
+
+docs: $(INSTALLED)
+	$(BIN)/python docs/generate.py
 
 bench: $(INSTALLED)
 	$(BIN)/python -m bench

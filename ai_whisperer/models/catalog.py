@@ -12,6 +12,9 @@ from ai_whisperer.errors import ModelNameError
 from ai_whisperer.models.base import Model, ModelRequest, StreamEvent
 
 SCRIPTED = "scripted"
+SCRIPTED_DEMO = "scripted:demo"
+"""The scripted model with the rules that come with the package: it plays the workflows of the user guide."""
+DEMO_RULES = Path(__file__).parent / "demo_rules.yaml"
 
 PREFIXES = (
     "alibaba",
@@ -78,14 +81,15 @@ class ProviderModel:
 def resolve(name: str) -> Model:
     """Make the model of that name; raises `ModelNameError` for a name that means none.
 
-    The forms are `scripted`, `scripted:PATH` and `PREFIX:NAME`. That a provider's package is missing, or the key, is
-    told by the first request.
+    The forms are `scripted`, `scripted:demo`, `scripted:PATH` and `PREFIX:NAME`. That a provider's package is missing,
+    or the key, is told by the first request.
     """
     prefix, _, rest = name.partition(":")
     if name == SCRIPTED or (prefix == SCRIPTED and rest):
         from ai_whisperer.models.scripted import ScriptedModel
 
-        return ScriptedModel.from_file(Path(rest)) if rest else ScriptedModel()
+        path = DEMO_RULES if name == SCRIPTED_DEMO else Path(rest)
+        return ScriptedModel.from_file(path) if rest else ScriptedModel()
     if prefix not in PREFIXES or not rest:
         raise _unknown(name)
     return ProviderModel(name)

@@ -23,6 +23,7 @@ from pydantic_ai.models import Model as LibraryModel
 from pydantic_ai.models import ModelRequestParameters, infer_model
 from pydantic_ai.models.openai import OpenAIChatModel
 from pydantic_ai.providers import Provider, infer_provider, infer_provider_class
+from pydantic_ai.providers.ollama import OllamaProvider
 from pydantic_ai.providers.openai import OpenAIProvider
 from pydantic_ai.settings import ModelSettings
 from pydantic_ai.tools import ToolDefinition
@@ -36,6 +37,7 @@ from ai_whisperer.models.base import (
     StreamEvent,
     TextDelta,
 )
+from ai_whisperer.models.detection import OLLAMA, ollama_url
 from ai_whisperer.models.provider_errors import FAILURES, UNREADABLE, translated
 from ai_whisperer.records import Answer, AnswerTurn, ToolCall, ToolTurn, Turn, Usage, UserTurn
 
@@ -184,6 +186,8 @@ def _provider(prefix: str) -> Provider[Any]:
     if prefix in _OPENAI_PREFIXES and os.environ.get("OPENAI_BASE_URL") and not os.environ.get("OPENAI_API_KEY"):
         # A local server wants no key, but the client does not start without one.
         return OpenAIProvider(api_key="no-key-needed")
+    if prefix == OLLAMA.prefix:
+        return OllamaProvider(base_url=ollama_url(os.environ))
     return infer_provider(prefix)
 
 

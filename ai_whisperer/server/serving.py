@@ -23,7 +23,8 @@ from ai_whisperer.models.catalog import SCRIPTED, resolve
 from ai_whisperer.runtime.manager import AnyFunction
 from ai_whisperer.secrets import remember_secret
 from ai_whisperer.server import agent_answers, session_answers, work_answers  # noqa: F401 - they register themselves
-from ai_whisperer.server.agent_logs import LOGS_FOLDER, AgentLogs
+from ai_whisperer.server.address import ADDRESS_FILE, Address
+from ai_whisperer.server.agent_logs import AgentLogs
 from ai_whisperer.server.app import Application
 from ai_whisperer.server.calls import ServerFacts
 from ai_whisperer.server.gate import Gate, check_binding
@@ -34,20 +35,6 @@ from ai_whisperer.store.sqlite import SqliteStore
 from ai_whisperer.templates.library import TemplateLibrary
 
 _TOKEN_FILE = "token"  # noqa: S105 - the name of a file
-ADDRESS_FILE = "server.json"
-
-
-class Address(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a running server can be reached; kept in its data folder for the person who may read it."""
-
-    url: str
-    token: str
-    pid: int
-
-    @property
-    def page(self) -> str:
-        """The address for a browser."""
-        return f"{self.url}/?token={self.token}"
 
 
 class RunningServer:
@@ -83,11 +70,10 @@ async def running(
         tokens = {**settings.tokens, LOCAL: token}
         for each in tokens.values():
             remember_secret(each)
-        log_folder = settings.data / LOGS_FOLDER
         logs = AgentLogs(
-            log_folder, max_bytes=settings.log_max_bytes, backups=settings.log_backups, level=settings.log_level
+            settings.data, max_bytes=settings.log_max_bytes, backups=settings.log_backups, level=settings.log_level
         )
-        stack.callback(logs.close)
+        stack.push_async_callback(asyncio.to_thread, logs.close)
         host = SessionHost(
             store,
             model=settings.model or SCRIPTED,
@@ -96,6 +82,7 @@ async def running(
             model_factory=model_factory,
             logs=logs,
         )
+        stack.push_async_callback(host.close, grace_seconds=0)  # for a start that failed half-way
         port = listening.getsockname()[1]
         app = Application(
             gate=Gate(tokens, settings=settings, port=port),
@@ -104,7 +91,7 @@ async def running(
                 version=__version__,
                 started_at=time.time(),
                 max_frame_bytes=settings.max_frame_bytes,
-                log_folder=str(log_folder),
+                data=settings.data,
             ),
             settings=settings,
             ids=TimedIds(SystemClock(), random.SystemRandom()),
@@ -134,16 +121,6 @@ def kept_token(data: Path) -> str:
             f"The token in '{path}' cannot be read or written ({error}). Remove the file or choose another data folder."
         ) from error
     return made
-
-
-def find_address(data: Path) -> Address | None:
-    """Where the server of that data folder can be reached; None if none runs there."""
-    try:
-        address = msgspec.json.decode((data / ADDRESS_FILE).read_bytes(), type=Address)
-        os.kill(address.pid, 0)
-    except (OSError, msgspec.MsgspecError):
-        return None
-    return address
 
 
 def _write_private(path: Path, text: str) -> None:

@@ -16,7 +16,7 @@ import json
 import re
 import sys
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from http import HTTPStatus
@@ -135,6 +135,7 @@ class ModelServer:
     """The server, listening while it is entered.
 
     `received` holds the latest requests in order of arrival; `stalled` is set once a response has come to a stall.
+    `models` is what it answers when it is asked which models it has.
     """
 
     def __init__(
@@ -144,7 +145,9 @@ class ModelServer:
         port: int = 0,
         log: Path | None = None,
         latency_seconds: float = 0.0,
+        models: Sequence[str] = ("test-model",),
     ) -> None:
+        self.models = models
         self.received: deque[Received] = deque(maxlen=_KEPT_REQUESTS)
         self.stalled = asyncio.Event()
         self._respond = respond
@@ -212,6 +215,12 @@ class ModelServer:
 
     async def _answer(self, received: Received, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
         """Send the response; False when the connection has to end with it."""
+        if received.path.endswith("/models"):
+            _send_json(
+                200, {"object": "list", "data": [{"id": each, "object": "model"} for each in self.models]}, writer
+            )
+            await writer.drain()
+            return True
         reply = self._respond(received.body, received.number)
         if not received.path.endswith("/chat/completions") or not received.body.get("stream"):
             reply = Reply(status=404, error="Only streamed chat completions are served here.")
@@ -288,9 +297,15 @@ def _head(status: int, headers: Mapping[str, str]) -> bytes:
 
 def _send_error(reply: Reply, writer: asyncio.StreamWriter) -> None:
     error = {"message": reply.error, "type": "error", "param": None, "code": reply.error_code}
-    body = json.dumps({"error": error}).encode()
+    _send_json(reply.status, {"error": error}, writer, reply.headers)
+
+
+def _send_json(
+    status: int, content: dict[str, Any], writer: asyncio.StreamWriter, more: Mapping[str, str] | None = None
+) -> None:
+    body = json.dumps(content).encode()
     headers = {"content-type": "application/json", "content-length": str(len(body))}
-    writer.write(_head(reply.status, headers | {**reply.headers}) + body)
+    writer.write(_head(status, {**headers, **(more or {})}) + body)
 
 
 async def _run(arguments: argparse.Namespace) -> None:

@@ -12,7 +12,17 @@ import pytest
 
 PACKAGE = Path(__file__).parents[2] / "ai_whisperer"
 
-WORDS = {"errors", "definition", "records", "coordination", "status", "clock", "settings", "setting_values"}
+WORDS = {
+    "clock",
+    "coordination",
+    "definition",
+    "errors",
+    "records",
+    "secrets",
+    "setting_values",
+    "settings",
+    "status",
+}
 ALLOWED: dict[str, set[str]] = {
     **dict.fromkeys(WORDS, WORDS),
     "__main__": {"cli"},

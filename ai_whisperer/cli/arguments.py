@@ -1,0 +1,40 @@
+"""Options and arguments that several commands have, and how their values are read."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated, Any
+
+import msgspec
+import typer
+
+from ai_whisperer.records import Priority
+
+PriorityOption = Annotated[
+    Priority, typer.Option("--priority", "-p", help="How important it is.", show_choices=True, case_sensitive=False)
+]
+LimitOption = Annotated[int, typer.Option("--limit", "-n", min=1, help="Show at most so many.")]
+ReasonOption = Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why; it is kept and shown.")]
+
+
+def json_of(text: str | None, *, option: str) -> Any:
+    """The value of an option that takes JSON; None if it was not given."""
+    if text is None:
+        return None
+    try:
+        return msgspec.json.decode(text)
+    except msgspec.DecodeError as error:
+        raise typer.BadParameter(f"{option} takes JSON, and this is none: {error}.") from error
+
+
+def object_of(text: str | None, *, option: str) -> dict[str, Any] | None:
+    """The value of an option that takes a JSON object."""
+    value = json_of(text, option=option)
+    if value is None or isinstance(value, dict):
+        return value
+    raise typer.BadParameter(f'{option} takes a JSON object, such as \'{{"description": "Writes reports"}}\'.')
+
+
+def text_of(given: str) -> str:
+    """The text that was given, or what stands in the standard input if it is `-`."""
+    return sys.stdin.read() if given == "-" else given

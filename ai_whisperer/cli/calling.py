@@ -1,0 +1,174 @@
+"""How a command is called: the options that all commands share, and what they are given to work with.
+
+A command is a function whose first parameter is its `Call`; the others are its own options and arguments. Options for
+settings are made from the one definition of settings, and may stand before the command or after it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from msgspec import inspect as types
+
+from ai_whisperer.cli.output import Output
+from ai_whisperer.settings import FIELDS, Field, LoadedSettings, Settings, load_settings
+
+if TYPE_CHECKING:
+    from ai_whisperer.client import Client
+
+CONNECTION = ("url", "token", "session", "data")
+"""The settings that say which server and which session is meant."""
+
+SERVING = tuple(field.name for field in FIELDS if field.name != "url")
+"""The settings of a server."""
+
+ALL = tuple(field.name for field in FIELDS)
+
+_JSON = "json"
+_FIELDS = {field.name: field for field in FIELDS}
+_AS_JSON = Annotated[
+    bool, typer.Option("--json", help="Machine-readable output.", show_default=False, rich_help_panel="Settings")
+]
+
+Function = Callable[..., Any]
+
+
+class Call:
+    """One call of a command: the settings that hold, and where its answer goes."""
+
+    def __init__(self, settings: LoadedSettings, output: Output) -> None:
+        self.settings = settings
+        self.output = output
+
+    def server(self) -> AbstractAsyncContextManager[Client]:
+        """A connection to the session that is meant; raises a `WhispererError` that says how to start a server."""
+        from ai_whisperer.cli.connecting import connected
+
+        return connected(self.settings.values)
+
+
+def command(
+    app: typer.Typer, name: str | None = None, *, settings: Sequence[str] = CONNECTION, **more: Any
+) -> Callable[[Function], Function]:
+    """Make the function a command of the app, with options for these settings beside its own.
+
+    A parameter of its own that is called like a setting takes that option's place.
+    """
+
+    def register(function: Function) -> Function:
+        app.command(name, **more)(_callable(function, settings, only_without_subcommand=False))
+        return function
+
+    return register
+
+
+def group(app: typer.Typer, name: str, **more: Any) -> Callable[[Function], typer.Typer]:
+    """Make the function the command `NAME` and `NAME list`, and return a group for commands below it."""
+    below = typer.Typer()
+
+    def register(function: Function) -> typer.Typer:
+        below.callback(invoke_without_command=True)(_callable(function, CONNECTION, only_without_subcommand=True))
+        command(below, "list")(function)
+        app.add_typer(below, name=name, **more)
+        return below
+
+    return register
+
+
+def take_settings(context: typer.Context, given: Mapping[str, Any]) -> None:
+    """Keep what was given before a command; what is given after it comes first."""
+    context.obj = {**(context.obj or {}), **{name: value for name, value in given.items() if value}}
+
+
+def flags_of(context: typer.Context) -> dict[str, Any]:
+    """What was given so far, as far as it can be told while the line is still being written."""
+    chain: list[typer.Context] = [context]
+    while chain[-1].parent is not None:
+        chain.append(chain[-1].parent)  # type: ignore[arg-type]
+    return {
+        name: value
+        for each in reversed(chain)
+        for name, value in each.params.items()
+        if name in CONNECTION and isinstance(value, str)
+    }
+
+
+def load(flags: Mapping[str, Any]) -> LoadedSettings:
+    """The settings that hold in this process."""
+    return load_settings(flags, environment=os.environ, folder=Path.cwd())
+
+
+def shared_options(names: Sequence[str] = CONNECTION) -> Iterator[inspect.Parameter]:
+    """The parameters of a function that takes these settings and `--json`."""
+    for name in names:
+        yield _parameter(name, _option(_FIELDS[name]), default=None)
+    yield _parameter(_JSON, _AS_JSON, default=False)
+
+
+def with_signature(function: Function, parameters: Sequence[inspect.Parameter], like: Function) -> Function:
+    """Let typer see these parameters, and what the other function says of itself."""
+    function.__name__ = like.__name__
+    function.__doc__ = like.__doc__
+    function.__annotations__ = {each.name: each.annotation for each in parameters}
+    function.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    return function
+
+
+def _callable(function: Function, names: Sequence[str], *, only_without_subcommand: bool) -> Function:
+    _, *own = inspect.signature(function, eval_str=True).parameters.values()
+    own_names = {each.name for each in own}
+    shared = [name for name in names if name not in own_names]
+
+    def called(context: typer.Context, **given: Any) -> Any:
+        take_settings(context, {name: given.pop(name) for name in (*shared, _JSON)})
+        if only_without_subcommand and context.invoked_subcommand is not None:
+            return None
+        flags = {name: value for name, value in context.obj.items() if name in names}
+        call = Call(load(flags), Output(as_json=context.obj.get(_JSON, False)))
+        outcome = function(call, **given)
+        return asyncio.run(outcome) if inspect.iscoroutine(outcome) else outcome
+
+    context = _parameter("context", typer.Context)
+    mine = [_parameter(each.name, each.annotation, default=each.default) for each in own]
+    return with_signature(called, [context, *mine, *shared_options(shared)], like=function)
+
+
+def _parameter(name: str, annotation: Any, *, default: Any = inspect.Parameter.empty) -> inspect.Parameter:
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=annotation, default=default)
+
+
+def _option(field: Field) -> Any:
+    default = field.shown(getattr(Settings(), field.name))
+    several = isinstance(field.kind, types.VarTupleType)
+    return Annotated[
+        list[str] | None if several else str | None,
+        typer.Option(
+            field.flag,
+            help=field.description if default in (None, [], {}) else f"{field.description} Default: {default}.",
+            metavar=_metavar(field.kind),
+            show_default=False,
+            rich_help_panel="Settings",
+        ),
+    ]
+
+
+def _metavar(kind: types.Type) -> str:
+    match kind:
+        case types.IntType() | types.FloatType():
+            return "NUMBER"
+        case types.LiteralType():
+            return "|".join(str(value) for value in kind.values)
+        case types.CustomType():
+            return "PATH"
+        case types.VarTupleType(item_type=types.CustomType()):
+            return "FOLDER"
+        case types.DictType():
+            return "NAME=VALUE,…"
+    return "TEXT"

@@ -1,0 +1,158 @@
+"""`whisperer agents`, and the commands that change what an agent is doing."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from ai_whisperer.cli.arguments import ReasonOption, object_of
+from ai_whisperer.cli.calling import Call, command, group
+from ai_whisperer.cli.connecting import AgentName
+from ai_whisperer.cli.fleet import FLEET, cost, progress, tokens, waiting
+from ai_whisperer.cli.output import moment
+from ai_whisperer.status import AgentStatus
+
+NO_AGENTS = "There are no agents yet. Make one: whisperer agents create NAME, or: whisperer templates"
+
+ConfigOption = Annotated[
+    str | None, typer.Option("--config", "-c", metavar="JSON", help="Fields of its definition, as a template has them.")
+]
+
+
+def register(app: typer.Typer) -> None:
+    below = group(app, "agents", help="Show the agents; create one.")(list_agents)
+    command(below, "create")(create)
+    command(below, "show")(show)
+    for function in (start, pause, resume, stop, sleep, wake):
+        command(app)(function)
+
+
+async def list_agents(call: Call) -> None:
+    """Show the agents and what they are doing."""
+    async with call.server() as client:
+        statuses = await client.list_agents()
+    call.output.table(statuses, FLEET, empty=NO_AGENTS)
+
+
+async def create(
+    call: Call,
+    agent: Annotated[str, typer.Argument(metavar="NAME", help="The id that it gets.")],
+    *,
+    template: Annotated[
+        str | None, typer.Option("--template", "-t", metavar="NAME", help="Make it of this template.")
+    ] = None,
+    config: ConfigOption = None,
+    auto_start: Annotated[bool, typer.Option("--start/--no-start", help="Let it take work at once.")] = True,
+) -> None:
+    """Create an agent.
+
+    Without --template and --config it is made of the template that is called like it, if there is one.
+    """
+    definition = object_of(config, option="--config")
+    async with call.server() as client:
+        status = await client.create_agent(agent, definition, template=template, auto_start=auto_start)
+    call.output.told(status, f"{status.agent_id} was created{' and started' if status.started else ''}.")
+
+
+async def show(call: Call, agent: AgentName) -> None:
+    """Show an agent: what it is doing, what it used, its definition."""
+    async with call.server() as client:
+        details = await client.get_agent(agent)
+    status, definition = details.status, details.definition
+    call.output.details(
+        details,
+        [
+            ("agent", status.agent_id),
+            ("name", definition.name),
+            ("description", definition.description),
+            ("state", status.state),
+            ("waiting", waiting(status)),
+            ("task", status.current_task or ""),
+            ("progress", progress(status)),
+            ("queue", str(status.queue_size)),
+            ("unread mail", str(status.unread_mail)),
+            ("tasks", str(status.tasks)),
+            ("tokens", tokens(status.usage)),
+            ("cost", cost(status.usage)),
+            ("model", definition.model),
+            ("tools", "all" if definition.tools is None else ", ".join(definition.tools)),
+            ("aliases", ", ".join(definition.aliases)),
+            ("subscribes", ", ".join(definition.subscribes)),
+            ("created", moment(details.created_at)),
+        ],
+        body=definition.prompt,
+    )
+
+
+async def start(call: Call, agent: AgentName, *, config: ConfigOption = None) -> None:
+    """Let an agent take work; one that does not exist yet is created. A given config replaces its definition."""
+    definition = object_of(config, option="--config")
+    async with call.server() as client:
+        _tell(call, await client.start_agent(agent, definition))
+
+
+async def pause(
+    call: Call,
+    agent: AgentName,
+    *,
+    now: Annotated[
+        bool, typer.Option("--now", help="Cancel the model request under way; it is repeated later.")
+    ] = False,
+    reason: ReasonOption = "",
+) -> None:
+    """Let no new step of an agent begin. The step under way goes on to its end, mail keeps arriving."""
+    async with call.server() as client:
+        act = client.interrupt_agent if now else client.pause_agent
+        _tell(call, await act(agent, reason=reason))
+
+
+async def resume(call: Call, agent: AgentName) -> None:
+    """Let a paused agent go on where it was."""
+    async with call.server() as client:
+        _tell(call, await client.resume_agent(agent))
+
+
+async def stop(call: Call, agent: AgentName, *, reason: ReasonOption = "") -> None:
+    """Cancel what an agent runs and free everything. Its mail and its queue are kept."""
+    async with call.server() as client:
+        _tell(call, await client.stop_agent(agent, reason=reason))
+
+
+async def sleep(
+    call: Call,
+    agent: AgentName,
+    *,
+    seconds: Annotated[float | None, typer.Option("--for", metavar="SECONDS", help="For so long.")] = None,
+    until: Annotated[
+        str | None, typer.Option("--until", metavar="TIME", help="Until then: ISO 8601 with its zone.")
+    ] = None,
+    events: Annotated[
+        list[str] | None, typer.Option("--event", "-e", metavar="NAME", help="Until this event; may be repeated.")
+    ] = None,
+    reason: ReasonOption = "",
+) -> None:
+    """Let an agent sleep for a time, until a time, or until an event, whichever comes first."""
+    async with call.server() as client:
+        status = await client.sleep_agent(
+            agent, duration_seconds=seconds, until=until, wake_events=tuple(events or ()), reason=reason
+        )
+    _tell(call, status)
+
+
+async def wake(
+    call: Call,
+    agent: AgentName,
+    *,
+    reason: Annotated[
+        str, typer.Option("--reason", metavar="TEXT", help="Why; the agent is told.")
+    ] = "woken by the user",
+) -> None:
+    """End the sleep of an agent."""
+    async with call.server() as client:
+        _tell(call, await client.wake_agent(agent, reason=reason))
+
+
+def _tell(call: Call, status: AgentStatus) -> None:
+    more = waiting(status)
+    call.output.told(status, f"{status.agent_id} is {status.state}{f' ({more})' if more else ''}.")

@@ -1,0 +1,160 @@
+"""`whisperer chat`, and `whisperer rooms`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import AsyncIterator, Sequence
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ai_whisperer.cli.arguments import LimitOption, text_of
+from ai_whisperer.cli.calling import Call, command, group
+from ai_whisperer.cli.connecting import AgentName, agent_names
+from ai_whisperer.cli.output import Column, Output, moment
+from ai_whisperer.coordination import RoomRecord
+
+if TYPE_CHECKING:
+    from ai_whisperer.cli.conversation import Conversation
+    from ai_whisperer.client import Client
+
+RoomId = Annotated[str, typer.Argument(metavar="ROOM", help="The id of the room.")]
+Agents = Annotated[
+    list[str],
+    typer.Argument(metavar="AGENT...", help="Their ids, names or aliases.", autocompletion=agent_names),
+]
+
+
+def register(app: typer.Typer) -> None:
+    command(app)(chat)
+    below = group(app, "rooms", help="Show the rooms; open a group, read it, post in it.")(list_rooms)
+    for function in (create, show, post, add, remove):
+        command(below)(function)
+
+
+async def chat(
+    call: Call,
+    agents: Agents,
+    *,
+    room: Annotated[str | None, typer.Option("--room", metavar="ROOM", help="Go on in this group.")] = None,
+) -> None:
+    """Talk with an agent, or with several in a group; Ctrl-D ends it.
+
+    Answers come as they are written. Lines can also be piped in: each is sent when the one before was answered. In a
+    group `@name` asks one member, without it all may answer or pass.
+    """
+    from ai_whisperer.cli.conversation import Conversation
+    from ai_whisperer.cli.racing import first_of
+
+    async with call.server() as client:
+        record = await _room(client, agents, room)
+        async with client.events(deltas=not call.output.as_json) as notes:
+            conversation = Conversation(client, record, call.output)
+            await first_of(conversation.follow(notes), _talk(conversation, call.output))
+
+
+async def _room(client: Client, agents: Sequence[str], room: str | None) -> RoomRecord:
+    if room is not None:
+        return await client.get_room(room)
+    return await (client.open_chat(agents[0]) if len(agents) == 1 else client.create_room(agents))
+
+
+async def _talk(conversation: Conversation, output: Output) -> None:
+    asks = output.is_terminal and sys.stdin.isatty() and not output.as_json
+    async for line in _prompted(output) if asks else _lines():
+        if line.strip():
+            await conversation.say(line)
+    if asks:
+        output.text("")
+
+
+async def _prompted(output: Output) -> AsyncIterator[str]:
+    """The lines of the person, who is asked for each."""
+    output.piece("> ")
+    async for line in _lines():
+        yield line
+        output.piece("> ")
+
+
+def _lines() -> AsyncIterator[str]:
+    from ai_whisperer.cli.typed_lines import typed_lines
+
+    return typed_lines(sys.stdin)
+
+
+async def list_rooms(call: Call) -> None:
+    """Show the rooms, the oldest first."""
+    async with call.server() as client:
+        rooms = await client.list_rooms()
+    call.output.table(rooms, ROOMS, empty="There are no rooms. Open one: whisperer chat AGENT")
+
+
+async def create(
+    call: Call,
+    agents: Agents,
+    *,
+    title: Annotated[str, typer.Option("--title", metavar="TEXT", help="What it is about.")] = "",
+    hop_limit: Annotated[
+        int, typer.Option("--hop-limit", min=0, help="So often in a row may agents ask each other.")
+    ] = 4,
+    room_id: Annotated[
+        str | None, typer.Option("--id", metavar="ID", help="Under the same id it is made once.")
+    ] = None,
+) -> None:
+    """Open a group."""
+    async with call.server() as client:
+        room = await client.create_room(agents, title=title, hop_limit=hop_limit, room_id=room_id)
+    call.output.told(room, f"Room {room.id} is open: {', '.join(room.members)}.")
+
+
+async def show(
+    call: Call,
+    room: RoomId,
+    *,
+    after: Annotated[int, typer.Option("--after", min=0, help="Show what was said after this number.")] = 0,
+    limit: LimitOption = 100,
+) -> None:
+    """Show what was said in a room."""
+    async with call.server() as client:
+        messages = await client.room_messages(room, after=after, limit=limit)
+    if call.output.as_json:
+        call.output.json(messages)
+        return
+    for message in messages:
+        call.output.text(f"{message.number:4}  {moment(message.created_at)}  {message.sender}: {message.text}")
+
+
+async def post(
+    call: Call,
+    room: RoomId,
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="The message; `-` reads it from the standard input.")],
+) -> None:
+    """Say something in a room."""
+    async with call.server() as client:
+        message = await client.post_message(room, text_of(text))
+    asked = ", ".join(message.asked) or "nobody"
+    call.output.told(message, f"Message {message.number} was posted; {asked} was asked.")
+
+
+async def add(call: Call, room: RoomId, agent: AgentName) -> None:
+    """Let an agent into a group."""
+    async with call.server() as client:
+        record = await client.add_member(room, agent)
+    call.output.told(record, f"In room {record.id} are now: {', '.join(record.members)}.")
+
+
+async def remove(call: Call, room: RoomId, agent: AgentName) -> None:
+    """Take an agent out of a group."""
+    async with call.server() as client:
+        record = await client.remove_member(room, agent)
+    call.output.told(record, f"In room {record.id} are now: {', '.join(record.members)}.")
+
+
+ROOMS: Sequence[Column[RoomRecord]] = (
+    Column("ROOM", lambda each: each.id, whole=True),
+    Column("KIND", lambda each: each.kind),
+    Column("MEMBERS", lambda each: ", ".join(each.members)),
+    Column("MESSAGES", lambda each: str(each.last_number), right=True),
+    Column("CREATED", lambda each: moment(each.created_at)),
+    Column("TITLE", lambda each: each.title),
+)

@@ -1,0 +1,107 @@
+"""`whisperer mail`: the person's inbox, and mail to agents."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+from ai_whisperer.cli.arguments import LimitOption, PriorityOption, text_of
+from ai_whisperer.cli.calling import Call, command, group
+from ai_whisperer.cli.connecting import AgentName, agent_names
+from ai_whisperer.cli.output import Column, moment
+from ai_whisperer.records import USER, MailRecord, MailState, Priority
+
+MailId = Annotated[str, typer.Argument(metavar="MAIL", help="The id of a mail in the inbox.")]
+Body = Annotated[str, typer.Argument(metavar="BODY", help="The text; `-` reads it from the standard input.")]
+
+_SEARCHED = 10_000
+
+
+def register(app: typer.Typer) -> None:
+    below = group(app, "mail", help="Show what agents have written to you; write to them.")(list_mail)
+    for function in (send, reply, read, archive):
+        command(below)(function)
+
+
+async def list_mail(
+    call: Call,
+    *,
+    owner: Annotated[
+        str,
+        typer.Option("--of", metavar="AGENT", help="Show the mailbox of this agent.", autocompletion=agent_names),
+    ] = USER,
+    limit: LimitOption = 100,
+) -> None:
+    """Show what agents have written to you, the newest first."""
+    async with call.server() as client:
+        mails = await client.mailbox(owner, limit=limit)
+    call.output.table(mails, MAILS, empty="The mailbox is empty.")
+
+
+async def send(
+    call: Call,
+    agent: AgentName,
+    subject: Annotated[str, typer.Argument(metavar="SUBJECT")],
+    body: Body,
+    *,
+    priority: PriorityOption = Priority.NORMAL,
+    thread: Annotated[
+        str | None, typer.Option("--thread", metavar="NAME", help="Mails of one thread share their history.")
+    ] = None,
+    mail_id: Annotated[
+        str | None, typer.Option("--id", metavar="ID", help="Under the same id it is sent once.")
+    ] = None,
+) -> None:
+    """Write to an agent."""
+    async with call.server() as client:
+        mail = await client.send_mail(
+            agent, subject, text_of(body), priority=priority, thread_id=thread, mail_id=mail_id
+        )
+    call.output.told(mail, f"Mail {mail.id} was sent to {mail.recipient}.")
+
+
+async def reply(call: Call, mail: MailId, body: Body, *, priority: PriorityOption = Priority.NORMAL) -> None:
+    """Answer a mail in the inbox."""
+    async with call.server() as client:
+        answer = await client.reply_mail(mail, text_of(body), priority=priority)
+    call.output.told(answer, f"Mail {answer.id} was sent to {answer.recipient}.")
+
+
+async def read(call: Call, mail: MailId) -> None:
+    """Show a mail in the inbox, and mark it as read."""
+    async with call.server() as client:
+        known = next((each for each in await client.mailbox(USER, limit=_SEARCHED) if each.id == mail), None)
+        if known is None or known.state in (MailState.QUEUED, MailState.DELIVERED):
+            known = await client.mark_mail(mail, MailState.READ)
+    call.output.details(
+        known,
+        [
+            ("mail", known.id),
+            ("from", known.sender),
+            ("subject", known.subject),
+            ("priority", known.priority),
+            ("state", known.state),
+            ("sent", moment(known.created_at)),
+            ("answers", known.reply_to or ""),
+        ],
+        body=known.body,
+    )
+
+
+async def archive(call: Call, mail: MailId) -> None:
+    """Put a mail of the inbox away."""
+    async with call.server() as client:
+        record = await client.mark_mail(mail, MailState.ARCHIVED)
+    call.output.told(record, f"Mail {record.id} is {record.state}.")
+
+
+MAILS: Sequence[Column[MailRecord]] = (
+    Column("MAIL", lambda each: each.id, whole=True),
+    Column("FROM", lambda each: each.sender, whole=True),
+    Column("PRIORITY", lambda each: each.priority),
+    Column("STATE", lambda each: each.state),
+    Column("SENT", lambda each: moment(each.created_at)),
+    Column("SUBJECT", lambda each: each.subject),
+)

@@ -1,0 +1,151 @@
+"""`whisperer schedule` and `whisperer events`: what happens by the clock, and signals to all."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+from ai_whisperer.cli.arguments import LimitOption, json_of
+from ai_whisperer.cli.calling import Call, command, group
+from ai_whisperer.cli.connecting import AgentOption, agent_names
+from ai_whisperer.cli.output import Column, moment
+from ai_whisperer.cli.printable import as_json
+from ai_whisperer.coordination import EventRecord, ScheduleRecord
+from ai_whisperer.definition import MissedRuns
+
+ScheduleId = Annotated[str, typer.Argument(metavar="SCHEDULE", help="The id of the schedule.")]
+EventData = Annotated[
+    str | None,
+    typer.Option(
+        "--data", metavar="JSON", help="What goes with the event. (The data folder is named before the command.)"
+    ),
+]
+
+
+def register(app: typer.Typer) -> None:
+    below = group(app, "schedule", help="Show what happens by the clock; add, pause or remove it.")(list_schedules)
+    for function in (create, pause, resume, delete):
+        command(below)(function)
+    command(group(app, "events", help="Show the events; broadcast one.")(list_events))(send)
+
+
+async def list_schedules(call: Call, *, agent: AgentOption = None) -> None:
+    """Show the schedules, the oldest first."""
+    async with call.server() as client:
+        schedules = await client.list_schedules(agent)
+    call.output.table(schedules, SCHEDULES, empty="There are no schedules.")
+
+
+async def create(
+    call: Call,
+    agent: Annotated[
+        str | None, typer.Argument(metavar="[AGENT]", help="Who gets the prompt.", autocompletion=agent_names)
+    ] = None,
+    *,
+    cron: Annotated[
+        str | None, typer.Option("--cron", metavar="FIELDS", help="Five fields, such as '0 9 * * 1-5'.")
+    ] = None,
+    every: Annotated[float | None, typer.Option("--every", metavar="SECONDS", help="Again and again.")] = None,
+    zone: Annotated[str, typer.Option("--zone", metavar="NAME", help="The time zone of --cron.")] = "UTC",
+    prompt: Annotated[str | None, typer.Option("--prompt", metavar="TEXT", help="What the agent is to do.")] = None,
+    event: Annotated[str | None, typer.Option("--event", metavar="NAME", help="An event to broadcast.")] = None,
+    data: EventData = None,
+    missed: Annotated[MissedRuns, typer.Option("--missed", help="What becomes of times that were missed.")] = (
+        MissedRuns.ONCE
+    ),
+    schedule_id: Annotated[
+        str | None, typer.Option("--id", metavar="ID", help="Under the same id it is made once.")
+    ] = None,
+) -> None:
+    """Give an agent a prompt, or broadcast an event, by the clock."""
+    payload = json_of(data, option="--data")
+    async with call.server() as client:
+        record = await client.create_schedule(
+            agent,
+            cron=cron,
+            interval_seconds=every,
+            zone=zone,
+            prompt=prompt,
+            event=event,
+            data=payload,
+            missed=missed,
+            schedule_id=schedule_id,
+        )
+    call.output.told(record, f"Schedule {record.id} fires next at {moment(record.next_at) or 'no time'}.")
+
+
+async def pause(call: Call, schedule: ScheduleId) -> None:
+    """Let a schedule fire no more until it is resumed."""
+    async with call.server() as client:
+        record = await client.pause_schedule(schedule)
+    call.output.told(record, f"Schedule {record.id} is paused.")
+
+
+async def resume(call: Call, schedule: ScheduleId) -> None:
+    """Let a paused schedule go on from now."""
+    async with call.server() as client:
+        record = await client.resume_schedule(schedule)
+    call.output.told(record, f"Schedule {record.id} fires next at {moment(record.next_at) or 'no time'}.")
+
+
+async def delete(call: Call, schedule: ScheduleId) -> None:
+    """Remove a schedule. Tasks that it has fired already stay."""
+    async with call.server() as client:
+        record = await client.delete_schedule(schedule)
+    call.output.told(record, f"Schedule {record.id} is gone.")
+
+
+async def list_events(call: Call, *, limit: LimitOption = 100) -> None:
+    """Show the events that were broadcast, the newest first."""
+    async with call.server() as client:
+        events = await client.list_events(limit=limit)
+    call.output.table(events, EVENTS, empty="No event was broadcast yet.")
+
+
+async def send(
+    call: Call,
+    event: Annotated[str, typer.Argument(metavar="NAME", help="What has happened, such as data_ready.")],
+    *,
+    data: EventData = None,
+    event_id: Annotated[
+        str | None, typer.Option("--id", metavar="ID", help="Under the same id it happens once.")
+    ] = None,
+) -> None:
+    """Broadcast an event: it wakes agents that sleep until it, and becomes a task for those that subscribe."""
+    payload = json_of(data, option="--data")
+    async with call.server() as client:
+        record = await client.broadcast_event(event, payload, event_id=event_id)
+    call.output.told(record, f"{record.name} was broadcast: {record.woken} woken, {record.notified} given a task.")
+
+
+def _when(schedule: ScheduleRecord) -> str:
+    definition = schedule.definition
+    if definition.cron is None:
+        return f"every {definition.interval_seconds:g} s"
+    return f"{definition.cron} {definition.zone}"
+
+
+def _what(schedule: ScheduleRecord) -> str:
+    definition = schedule.definition
+    return f"event {definition.event}" if definition.prompt is None else definition.prompt
+
+
+SCHEDULES: Sequence[Column[ScheduleRecord]] = (
+    Column("SCHEDULE", lambda each: each.id, whole=True),
+    Column("AGENT", lambda each: each.agent_id or ""),
+    Column("WHEN", _when),
+    Column("NEXT", lambda each: "paused" if each.paused else moment(each.next_at)),
+    Column("LAST", lambda each: moment(each.last_at)),
+    Column("FIRED", lambda each: str(each.fired), right=True),
+    Column("WHAT", _what),
+)
+EVENTS: Sequence[Column[EventRecord]] = (
+    Column("EVENT", lambda each: each.name, whole=True),
+    Column("FROM", lambda each: each.sender),
+    Column("AT", lambda each: moment(each.created_at)),
+    Column("WOKEN", lambda each: str(each.woken), right=True),
+    Column("TASKS", lambda each: str(each.notified), right=True),
+    Column("DATA", lambda each: "" if each.data is None else as_json(each.data)),
+)

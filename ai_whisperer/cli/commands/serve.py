@@ -1,0 +1,110 @@
+"""`whisperer serve`."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, NamedTuple, NoReturn
+
+import typer
+from msgspec.structs import replace
+
+from ai_whisperer.cli.calling import SERVING, Call, command
+from ai_whisperer.cli.output import Output
+from ai_whisperer.errors import ModelNameError
+from ai_whisperer.settings import Settings
+
+if TYPE_CHECKING:
+    from ai_whisperer.server.address import Address
+
+
+def register(app: typer.Typer) -> None:
+    command(app, settings=SERVING)(serve)
+
+
+async def serve(call: Call) -> None:
+    """Run the server until Ctrl-C or SIGTERM.
+
+    When it takes requests it prints one line, `ready ADDRESS`: open that address in a browser. The first signal lets
+    the steps under way finish and leaves with 0, a second one leaves at once with 128 and its number. Everything
+    accepted is on disk either way, and goes on at the next start.
+    """
+    from ai_whisperer.cli.racing import first_of
+    from ai_whisperer.server.serving import running
+
+    settings = call.settings.values
+    leaving = _Leaving(call.output, settings)
+    chosen = await asyncio.to_thread(_model, settings.model, os.environ)
+    async with running(replace(settings, model=chosen.model)) as server:
+        call.output.note(f"{chosen.told}\nThe data is in {settings.data}.\nCtrl-C ends the server.")
+        _tell(call.output, server.address)
+        outcome = await first_of(leaving.asked.wait(), server.failure())
+    if isinstance(outcome, BaseException):
+        raise outcome
+
+
+class _Chosen(NamedTuple):
+    """The model of agents that name none, and the words about it for the person."""
+
+    model: str
+    told: str
+
+
+def _model(name: str | None, environment: Mapping[str, str]) -> _Chosen:
+    """The model that was named, if it can be used, else the one that the environment offers."""
+    from ai_whisperer.models.catalog import resolve
+    from ai_whisperer.models.detection import KEYS, detect_model
+
+    if name is None:
+        found = detect_model(environment)
+        advice = "It plays fixed answers; set a provider's key or --model for a real one." if found.is_scripted else ""
+        told = [*found.problems, f"The model is {found.model}, since {found.why}. {advice}".rstrip()]
+        return _Chosen(found.model, "\n".join(told))
+    resolve(name)
+    prefix = name.partition(":")[0]
+    for provider, variables in KEYS.items():
+        if prefix == provider.prefix and not any(environment.get(each) for each in (*variables, *_instead(prefix))):
+            raise ModelNameError(
+                f"The model '{name}' needs a key. Set {' or '.join(variables)}, or choose another model with --model."
+            )
+    return _Chosen(name, f"The model is {name}.")
+
+
+def _instead(prefix: str) -> tuple[str, ...]:
+    """What makes a key superfluous: a server of one's own."""
+    return ("OPENAI_BASE_URL",) if prefix.startswith("openai") else ()
+
+
+def _tell(output: Output, address: Address) -> None:
+    if output.as_json:
+        output.json({"ready": address.page, "url": address.url, "token": address.token, "pid": address.pid})
+    else:
+        output.text(f"ready {address.page}")
+
+
+class _Leaving:
+    """Leaves on signals: on the first in peace, on the second at once."""
+
+    def __init__(self, output: Output, settings: Settings) -> None:
+        self.asked = asyncio.Event()
+        self._output = output
+        self._grace_seconds = settings.shutdown_grace_seconds
+        for number in (signal.SIGINT, signal.SIGTERM):
+            asyncio.get_running_loop().add_signal_handler(number, self._leave, number)
+
+    def _leave(self, number: signal.Signals) -> None:
+        if self.asked.is_set():
+            _leave_now(number)
+        self.asked.set()
+        self._output.note(
+            f"Leaving: the steps under way may finish, for up to {self._grace_seconds:g} s. Once more leaves at once."
+        )
+
+
+def _leave_now(number: signal.Signals) -> NoReturn:
+    """End the process as if it were killed: what was accepted is on disk, and all else may be lost."""
+    sys.stderr.flush()
+    os._exit(128 + number)

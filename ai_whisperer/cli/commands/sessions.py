@@ -1,0 +1,149 @@
+"""`whisperer sessions`, `templates`, `locks` and `usage`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, NamedTuple
+
+import typer
+
+from ai_whisperer.cli.calling import Call, command, group
+from ai_whisperer.cli.fleet import cost, tokens
+from ai_whisperer.cli.output import Column, moment
+from ai_whisperer.coordination import LockRecord, SessionSummary
+from ai_whisperer.records import Usage
+
+if TYPE_CHECKING:
+    from ai_whisperer.templates.library import TemplateEntry
+
+
+def register(app: typer.Typer) -> None:
+    below = group(app, "sessions", help="Show your sessions; create or delete one.")(list_sessions)
+    command(below)(create)
+    command(below)(delete)
+    command(group(app, "templates", help="Show the templates that agents can be made of.")(list_templates), "show")(
+        show_template
+    )
+    command(app)(locks)
+    command(app)(usage)
+
+
+async def list_sessions(call: Call) -> None:
+    """Show your sessions, the newest first."""
+    async with call.server() as client:
+        sessions = await client.list_sessions()
+    call.output.table(sessions, SESSIONS, empty="There are no sessions.")
+
+
+async def create(
+    call: Call,
+    session_id: Annotated[str | None, typer.Argument(metavar="[ID]", help="Its id; chosen if none is given.")] = None,
+    *,
+    title: Annotated[str, typer.Option("--title", metavar="TEXT", help="What it is about.")] = "",
+) -> None:
+    """Make a session: a workspace with agents of its own."""
+    async with call.server() as client:
+        session = await client.create_session(session_id, title=title)
+    call.output.told(session, f"Session {session.id} is there. Use it with --session {session.id}.")
+
+
+async def delete(
+    call: Call,
+    session_id: Annotated[str, typer.Argument(metavar="ID", help="The session.")],
+    *,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask first.")] = False,
+) -> None:
+    """Stop all agents of a session and delete everything in it, for good."""
+    async with call.server() as client:
+        session = await client.get_session(session_id)
+        if not yes:
+            if call.output.as_json:
+                raise typer.BadParameter("Nobody can be asked with --json. Say --yes to delete the session.")
+            question = f"Delete session {session.id} with {session.agents} agents and all their work, for good?"
+            typer.confirm(question, abort=True, err=True)
+        session = await client.delete_session(session.id)
+    call.output.told(session, f"Session {session.id} is gone.")
+
+
+async def list_templates(call: Call) -> None:
+    """Show the templates that agents can be made of, and the files that have a mistake."""
+    async with call.server() as client:
+        templates = await client.list_templates()
+    call.output.table(templates, TEMPLATES, empty="There are no templates.")
+
+
+async def show_template(
+    call: Call, name: Annotated[str, typer.Argument(metavar="NAME", help="The name of the template.")]
+) -> None:
+    """Show a template: its definition and its prompt."""
+    async with call.server() as client:
+        template = await client.get_template(name)
+    definition = template.definition
+    call.output.details(
+        template,
+        [
+            ("template", template.name),
+            ("description", definition.description),
+            ("file", template.source),
+            ("model", definition.model),
+            ("tools", "all" if definition.tools is None else ", ".join(definition.tools)),
+            ("aliases", ", ".join(definition.aliases)),
+            ("subscribes", ", ".join(definition.subscribes)),
+            ("schedules", str(len(definition.schedule) or "")),
+        ],
+        body=definition.prompt,
+    )
+
+
+async def locks(call: Call) -> None:
+    """Show the locks that are held, and by whom."""
+    async with call.server() as client:
+        held = await client.list_locks()
+    call.output.table(held, LOCKS, empty="No lock is held.")
+
+
+async def usage(call: Call) -> None:
+    """Show what the agents have used, each and together."""
+    async with call.server() as client:
+        report = await client.usage()
+    if call.output.as_json:
+        call.output.json(report)
+        return
+    used = [_Used(name, each.tasks, each.usage) for name, each in report.agents.items()]
+    call.output.rows([*used, _Used("TOTAL", report.total.tasks, report.total.usage)], USED)
+
+
+class _Used(NamedTuple):
+    agent: str
+    tasks: int
+    usage: Usage
+
+
+SESSIONS: Sequence[Column[SessionSummary]] = (
+    Column("SESSION", lambda each: each.id, whole=True),
+    Column("AGENTS", lambda each: str(each.agents), right=True),
+    Column("CREATED", lambda each: moment(each.created_at)),
+    Column("TITLE", lambda each: each.title),
+)
+TEMPLATES: Sequence[Column[TemplateEntry]] = (
+    Column("TEMPLATE", lambda each: each.name, whole=True),
+    Column("KIND", lambda each: each.kind),
+    Column("DESCRIPTION", lambda each: each.description if each.error is None else f"ERROR: {each.error}"),
+)
+LOCKS: Sequence[Column[LockRecord]] = (
+    Column("LOCK", lambda each: each.name, whole=True),
+    Column("HELD BY", lambda each: each.agent_id or "", whole=True),
+    Column("TASK", lambda each: each.task_id or "", whole=True),
+    Column("SINCE", lambda each: moment(each.acquired_at)),
+    Column("UNTIL", lambda each: moment(each.expires_at)),
+    Column("TOKEN", lambda each: str(each.token), right=True),
+)
+USED: Sequence[Column[_Used]] = (
+    Column("AGENT", lambda each: each.agent, whole=True),
+    Column("TASKS", lambda each: str(each.tasks), right=True),
+    Column("INPUT", lambda each: f"{each.usage.input_tokens:,}", right=True),
+    Column("OUTPUT", lambda each: f"{each.usage.output_tokens:,}", right=True),
+    Column("CACHED", lambda each: f"{each.usage.cached_tokens:,}", right=True),
+    Column("TOKENS", lambda each: tokens(each.usage), right=True),
+    Column("COST", lambda each: cost(each.usage), right=True),
+)

@@ -1,0 +1,210 @@
+"""`whisperer tasks`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+from ai_whisperer.cli.arguments import LimitOption, PriorityOption, text_of
+from ai_whisperer.cli.calling import Call, command, group
+from ai_whisperer.cli.connecting import AgentName, AgentOption
+from ai_whisperer.cli.fleet import cost, progress, style_of, tokens
+from ai_whisperer.cli.output import Column, moment
+from ai_whisperer.errors import TaskEndedError
+from ai_whisperer.records import Budget, Failure, Priority, StepKind, StepRecord, TaskRecord, TaskState
+
+TaskId = Annotated[str, typer.Argument(metavar="TASK", help="The id of the task.")]
+
+
+def register(app: typer.Typer) -> None:
+    below = group(app, "tasks", help="Show the tasks; send, cancel or retry one.")(list_tasks)
+    for function in (send, show, wait, tree, cancel, retry, dead):
+        command(below)(function)
+
+
+async def list_tasks(call: Call, *, agent: AgentOption = None, limit: LimitOption = 100) -> None:
+    """Show the tasks, the newest first."""
+    async with call.server() as client:
+        tasks = await client.list_tasks(agent, limit=limit)
+    call.output.table(tasks, TASKS, empty='There are no tasks. Send one: whisperer tasks send AGENT "what to do"')
+
+
+async def send(
+    call: Call,
+    agent: AgentName,
+    prompt: Annotated[str, typer.Argument(metavar="PROMPT", help="What to do; `-` reads it from the standard input.")],
+    *,
+    until_done: Annotated[bool, typer.Option("--wait", "-w", help="Wait for the answer and show it.")] = False,
+    priority: PriorityOption = Priority.NORMAL,
+    thread: Annotated[
+        str | None, typer.Option("--thread", metavar="NAME", help="Tasks of one thread share their history.")
+    ] = None,
+    task_id: Annotated[
+        str | None, typer.Option("--id", metavar="ID", help="Under the same id it is given once.")
+    ] = None,
+    seconds: Annotated[
+        float | None,
+        typer.Option("--timeout", metavar="SECONDS", help="For the task and everything that it causes."),
+    ] = None,
+    max_tokens: Annotated[
+        int | None, typer.Option("--max-tokens", help="For the task and everything that it causes.")
+    ] = None,
+    max_cost: Annotated[
+        float | None, typer.Option("--max-cost", metavar="USD", help="For the task and everything that it causes.")
+    ] = None,
+) -> None:
+    """Give an agent a task."""
+    unlimited = max_tokens is None and max_cost is None
+    async with call.server() as client:
+        task = await client.send_task(
+            agent,
+            text_of(prompt),
+            priority=priority,
+            thread_id=thread,
+            task_id=task_id,
+            timeout_seconds=seconds,
+            budget=None if unlimited else Budget(max_tokens=max_tokens, max_cost_usd=max_cost),
+        )
+        if until_done:
+            _show_answer(call, await client.wait_task(task.id))
+            return
+    call.output.told(task, f"Task {task.id} was given to {task.agent_id}.")
+
+
+async def wait(call: Call, task: TaskId) -> None:
+    """Wait until a task has ended, and show its answer."""
+    async with call.server() as client:
+        _show_answer(call, await client.wait_task(task))
+
+
+async def show(call: Call, task: TaskId) -> None:
+    """Show a task with its steps and its answer."""
+    async with call.server() as client:
+        record = await client.get_task(task)
+        steps = await client.list_steps(task)
+    if call.output.as_json:
+        call.output.json({"task": record, "steps": steps})
+        return
+    call.output.details(
+        record,
+        [
+            ("task", record.id),
+            ("agent", record.agent_id),
+            ("kind", record.kind),
+            ("state", record.state),
+            ("progress", progress(record)),
+            ("thread", record.thread_id),
+            ("priority", record.priority),
+            ("caused by", record.cause),
+            ("created", moment(record.created_at)),
+            ("started", moment(record.started_at)),
+            ("finished", moment(record.finished_at)),
+            ("tokens", tokens(record.usage)),
+            ("cost", cost(record.usage)),
+            ("error", "" if record.error is None else f"{record.error.code}: {record.error.message}"),
+            ("prompt", record.prompt),
+        ],
+    )
+    if steps:
+        call.output.text("")
+        call.output.rows(steps, STEPS)
+    if record.result is not None:
+        call.output.text(f"\n{record.result.final}")
+
+
+async def tree(call: Call, task: TaskId) -> None:
+    """Show everything that belongs together with a task: what caused it and what it caused."""
+    async with call.server() as client:
+        call.output.table(await client.get_task_tree(task), TREE, empty="")
+
+
+async def cancel(
+    call: Call,
+    task: TaskId,
+    *,
+    with_all: Annotated[bool, typer.Option("--tree", help="Cancel everything that it caused, too.")] = False,
+    reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why; it is kept.")] = "cancelled by the user",
+) -> None:
+    """End a task."""
+    async with call.server() as client:
+        if with_all:
+            cancelled = await client.cancel_tree(task, reason=reason)
+            call.output.told(cancelled, f"Cancelled: {', '.join(each.id for each in cancelled)}.")
+        else:
+            record = await client.cancel_task(task, reason=reason)
+            call.output.told(record, f"Task {record.id} of {record.agent_id} is {record.state}.")
+
+
+async def retry(call: Call, task: TaskId) -> None:
+    """Take a failed, cancelled or dead task up again where it ended; no finished step is repeated."""
+    async with call.server() as client:
+        record = await client.retry_task(task)
+    call.output.told(record, f"Task {record.id} of {record.agent_id} is {record.state} again.")
+
+
+async def dead(call: Call) -> None:
+    """Show the tasks and mails that could not be done and wait for a person."""
+    async with call.server() as client:
+        letters = await client.dead_letters()
+    if call.output.as_json:
+        call.output.json(letters)
+        return
+    call.output.table(letters.tasks, TASKS, empty="No task was set aside.")
+    for mail in letters.mails:
+        call.output.text(f"mail {mail.id} from {mail.sender} to {mail.recipient}: {mail.subject}")
+
+
+def _show_answer(call: Call, task: TaskRecord) -> None:
+    """Show the answer of a task that has ended; raises what it failed with."""
+    answer = "" if task.result is None else task.result.final
+    if call.output.as_json:
+        call.output.json(task)
+    elif answer:
+        call.output.text(answer)
+    if task.state is not TaskState.COMPLETED:
+        error = task.error or Failure(code="task_ended", message="no reason was recorded.")
+        raise TaskEndedError(f"Task {task.id} of {task.agent_id} ended as {task.state}: {error.message}")
+
+
+def _outcome(task: TaskRecord) -> str:
+    if task.error is not None:
+        return task.error.message
+    return "" if task.result is None else task.result.final
+
+
+def _of_step(step: StepRecord) -> str:
+    """What a step brought."""
+    if step.error is not None:
+        return step.error.message
+    if step.kind is StepKind.TOOL:
+        return "" if step.result is None else step.result.content
+    if step.answer is None:
+        return ""
+    return step.answer.text or ", ".join(call.name for call in step.answer.tool_calls)
+
+
+TASKS: Sequence[Column[TaskRecord]] = (
+    Column("TASK", lambda each: each.id, whole=True),
+    Column("AGENT", lambda each: each.agent_id, whole=True),
+    Column("KIND", lambda each: each.kind),
+    Column("STATE", lambda each: each.state, whole=True, style=style_of),
+    Column("CREATED", lambda each: moment(each.created_at)),
+    Column("PROGRESS", progress),
+    Column("RESULT", _outcome),
+)
+TREE: Sequence[Column[TaskRecord]] = (
+    *TASKS[:4],
+    Column("CAUSED BY", lambda each: each.parent_id or each.cause, whole=True),
+    TASKS[-1],
+)
+STEPS: Sequence[Column[StepRecord]] = (
+    Column("STEP", lambda each: str(each.number), right=True),
+    Column("KIND", lambda each: each.kind if each.call is None else f"{each.kind} {each.call.name}"),
+    Column("STATE", lambda each: each.state, style=style_of),
+    Column("STARTED", lambda each: moment(each.started_at)),
+    Column("FINISHED", lambda each: moment(each.finished_at)),
+    Column("ATTEMPT", lambda each: str(each.attempt), right=True),
+    Column("WHAT IT BROUGHT", _of_step),
+)

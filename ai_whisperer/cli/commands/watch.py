@@ -1,0 +1,131 @@
+"""`whisperer watch` and `whisperer logs`: what is happening, and what has happened."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ai_whisperer.cli.calling import Call, command
+from ai_whisperer.cli.connecting import AgentName
+from ai_whisperer.cli.fleet import FLEET
+from ai_whisperer.cli.output import console, rich_table
+from ai_whisperer.cli.printable import as_json, shortened
+from ai_whisperer.cli.telling import line_of
+from ai_whisperer.records import Notification
+from ai_whisperer.status import AgentStatus
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from ai_whisperer.client import Client
+
+_EVENTS_SHOWN = 10
+_PAUSE_SECONDS = 0.2
+"""So long is waited between two looks at agents that change all the time."""
+_LONGEST_PAUSE_SECONDS = 2.0
+_LOG_SECONDS = 0.5
+_LOG_PAGE = 1000
+
+
+def register(app: typer.Typer) -> None:
+    command(app)(watch)
+    command(app)(logs)
+
+
+async def watch(
+    call: Call,
+    *,
+    once: Annotated[bool, typer.Option("--once", help="Show one table and leave.")] = False,
+    after: Annotated[
+        int | None,
+        typer.Option("--after", min=0, metavar="NUMBER", help="Begin after this event; 0 is from the start."),
+    ] = None,
+) -> None:
+    """Watch the agents at work: a live table and the last events; Ctrl-C ends it.
+
+    Without a terminal the events are told line by line, with --json each is a line of JSON.
+    """
+    async with call.server() as client:
+        if once:
+            call.output.table(await client.list_agents(), FLEET, empty="There are no agents yet.")
+            return
+        async with client.events(after=after) as notes:
+            if call.output.is_terminal and not call.output.as_json:
+                await _show_live(client, notes)
+                return
+            async for note in notes:
+                if call.output.as_json:
+                    call.output.json(note)
+                elif (line := line_of(note)) is not None:
+                    call.output.text(shortened(line))
+
+
+async def _show_live(client: Client, notes: AsyncIterator[Notification]) -> None:
+    from rich.live import Live
+
+    from ai_whisperer.cli.racing import first_of
+
+    lines: deque[str] = deque(maxlen=_EVENTS_SHOWN)
+    changed = asyncio.Event()
+
+    async def listen() -> None:
+        async for note in notes:
+            changed.set()
+            if (line := line_of(note)) is not None:
+                lines.append(line)
+
+    async def draw() -> None:
+        with Live(console=console(), auto_refresh=False) as live:
+            while True:
+                changed.clear()
+                live.update(_picture(await client.list_agents(), lines), refresh=True)
+                await asyncio.sleep(_PAUSE_SECONDS)
+                try:
+                    async with asyncio.timeout(_LONGEST_PAUSE_SECONDS):
+                        await changed.wait()
+                except TimeoutError:
+                    pass
+
+    await first_of(listen(), draw())
+
+
+def _picture(statuses: Sequence[AgentStatus], lines: Sequence[str]) -> RenderableType:
+    from rich.console import Group
+    from rich.text import Text
+
+    events = "\n".join(shortened(line) for line in lines)
+    return Group(rich_table(statuses, FLEET), Text(events, style="dim", no_wrap=True, overflow="ellipsis"))
+
+
+async def logs(
+    call: Call,
+    agent: AgentName,
+    *,
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on with what is written; Ctrl-C ends it.")] = False,
+    lines: Annotated[int, typer.Option("--lines", "-n", min=1, help="Show so many of the last entries.")] = 50,
+) -> None:
+    """Show the debug log of an agent; with --json an entry a line."""
+    async with call.server() as client:
+        page = await client.read_log(agent, limit=lines)
+        while True:
+            for entry in page.entries:
+                _show_entry(call, entry)
+            if not follow:
+                return
+            if len(page.entries) < _LOG_PAGE:
+                await asyncio.sleep(_LOG_SECONDS)
+            page = await client.read_log(agent, after=page.next, limit=_LOG_PAGE)
+
+
+def _show_entry(call: Call, entry: Mapping[str, Any]) -> None:
+    if call.output.as_json:
+        call.output.json(entry)
+        return
+    params = entry.get("params") or {}
+    told = as_json({name: value for name, value in params.items() if name != "agentId"}) if params else ""
+    head = (str(entry.get(name, "")) for name in ("time", "level", "event"))
+    call.output.text(" ".join([*head, told]).rstrip())

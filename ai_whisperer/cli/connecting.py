@@ -1,0 +1,77 @@
+"""How commands find the running server, and talk to it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Annotated, NamedTuple
+
+import typer
+
+from ai_whisperer.cli.calling import flags_of, load
+from ai_whisperer.errors import ConnectionLostError, WhispererError
+from ai_whisperer.settings import Settings
+
+if TYPE_CHECKING:
+    from ai_whisperer.client import Client
+
+_COMPLETION_SECONDS = 1.0
+
+
+class ServerAddress(NamedTuple):
+    """Where a server is, and the token to show there."""
+
+    url: str
+    token: str | None
+
+
+def server_address(settings: Settings) -> ServerAddress:
+    """The server that is meant: the one of the setting `url`, else the one that runs in the data folder."""
+    from ai_whisperer.server.address import find_address
+
+    if settings.url is not None:
+        return ServerAddress(settings.url, settings.token)
+    found = find_address(settings.data)
+    if found is None:
+        raise ConnectionLostError(
+            f"No server runs in the data folder '{settings.data}'. Start one there with `whisperer serve`, or name "
+            "another with --data or --url."
+        )
+    return ServerAddress(found.url, settings.token or found.token)
+
+
+@asynccontextmanager
+async def connected(settings: Settings) -> AsyncIterator[Client]:
+    """A connection to the session that is meant."""
+    address = server_address(settings)
+    from ai_whisperer.client import Client
+
+    async with Client(address.url, address.token, session_id=settings.session) as client:
+        yield client
+
+
+def agent_names(context: typer.Context, incomplete: str) -> list[str]:
+    """The agents whose ids begin like this, for a shell that completes them; none if no server answers soon."""
+    try:
+        names = asyncio.run(_agent_names(load(flags_of(context)).values))
+    except (WhispererError, OSError, TimeoutError):
+        return []
+    return [name for name in names if name.startswith(incomplete)]
+
+
+async def _agent_names(settings: Settings) -> list[str]:
+    async with asyncio.timeout(_COMPLETION_SECONDS), connected(settings) as client:
+        return [status.agent_id for status in await client.list_agents()]
+
+
+AgentName = Annotated[
+    str, typer.Argument(metavar="AGENT", help="Its id, its name or an alias.", autocompletion=agent_names)
+]
+"""The argument that names an agent."""
+
+AgentOption = Annotated[
+    str | None,
+    typer.Option("--agent", "-a", metavar="AGENT", help="Only those of this agent.", autocompletion=agent_names),
+]
+"""The option that names one."""

@@ -1,0 +1,127 @@
+"""A conversation with the members of a room: what is said there is shown as it comes."""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from collections.abc import AsyncIterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from ai_whisperer.cli.output import Output
+from ai_whisperer.coordination import MessageRecord, RoomKind, RoomRecord
+from ai_whisperer.records import AgentState, Notification
+
+if TYPE_CHECKING:
+    from ai_whisperer.client import Client
+
+_PAGE = 100
+
+
+class Conversation:
+    """Shows what is said in a room, and knows who is still to answer.
+
+    In a 1-1 chat an answer is shown while it is being written. The room's transcript is the truth: what was shown of an
+    answer that turned out otherwise is shown again, as it is.
+    """
+
+    def __init__(self, client: Client, room: RoomRecord, output: Output) -> None:
+        self._client = client
+        self._room = room
+        self._output = output
+        self._shown = room.last_number
+        self._own: set[str] = set()
+        self._owed: set[str] = set()
+        self._settled: set[str] = set()
+        self._changed = asyncio.Event()
+        self._answering: set[str] = set()
+        self._stream = _Stream(output)
+
+    async def say(self, text: str) -> None:
+        """Post a message, and return when all who were asked have answered or passed. Meanwhile `follow` must run."""
+        message_id = uuid.uuid4().hex
+        self._own.add(message_id)
+        message = await self._client.post_message(self._room.id, text, message_id=message_id)
+        self._owed |= set(message.asked.values()) - self._settled
+        for agent_id in message.asked:
+            if (await self._client.get_agent_status(agent_id)).state is AgentState.PAUSED:
+                self._output.note(f"{agent_id} is paused. It answers when it goes on: whisperer resume {agent_id}")
+        while self._owed:
+            self._changed.clear()
+            await self._changed.wait()
+
+    async def follow(self, notes: AsyncIterator[Notification]) -> None:
+        """Show what is said, for ever."""
+        async for note in notes:
+            if note.name == "async.task.delta":
+                self._see_delta(note.params)
+            elif note.params.get("roomId") == self._room.id:
+                await self._see(note.name, note.params)
+
+    def _see_delta(self, params: Mapping[str, Any]) -> None:
+        is_answer = params["taskId"].partition("~")[0] in self._answering
+        if is_answer and self._room.kind is RoomKind.DIRECT and params["channel"] == "final":
+            self._stream.take(params)
+
+    async def _see(self, name: str, params: Mapping[str, Any]) -> None:
+        match name:
+            case "room.answering":
+                if params["taskId"] not in self._settled:
+                    self._answering.add(params["taskId"])
+            case "room.message":
+                for message in await self._client.room_messages(self._room.id, after=self._shown, limit=_PAGE):
+                    self._show(message)
+            case "room.passed":
+                self._settle(params["taskId"])
+            case "room.unanswered":
+                self._stream.end()
+                self._output.note(f"{params['agentId']} did not answer: {params['error']['message']}")
+                self._settle(params["taskId"])
+            case "room.absent":
+                self._output.note(f"{params['agentId']} was not asked: it is {params['reason']}.")
+
+    def _show(self, message: MessageRecord) -> None:
+        self._shown = message.number
+        self._owed |= set(message.asked.values()) - self._settled
+        if self._output.as_json:
+            self._output.json(message)
+        elif message.id not in self._own and not self._stream.was(message):
+            self._output.text(f"{message.sender}: {message.text}")
+        if message.task_id is not None:
+            self._settle(message.task_id)
+
+    def _settle(self, task_id: str) -> None:
+        self._settled.add(task_id)
+        self._answering.discard(task_id)
+        self._owed.discard(task_id)
+        self._changed.set()
+
+
+class _Stream:
+    """An answer as it is being written: what was shown of its last attempt."""
+
+    def __init__(self, output: Output) -> None:
+        self._output = output
+        self._attempt: tuple[str, int] | None = None
+        self._text = ""
+
+    def take(self, params: Mapping[str, Any]) -> None:
+        attempt = (params["stepId"], params["attempt"])
+        if attempt != self._attempt:
+            self.end()
+            self._attempt = attempt
+            self._output.piece(f"{params['agentId']}: ")
+        self._text += params["text"]
+        self._output.piece(params["text"])
+
+    def was(self, message: MessageRecord) -> bool:
+        """Whether this is the message that was shown, to its end."""
+        if message.task_id is None:
+            return False
+        shown = self._text.strip()
+        self.end()
+        return shown == message.text.strip()
+
+    def end(self) -> None:
+        if self._attempt is not None:
+            self._output.text("")
+        self._attempt, self._text = None, ""

@@ -1,0 +1,72 @@
+"""Agents as a table shows them: what they are doing, how far they are, what they have used."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ai_whisperer.cli.output import Column, moment
+from ai_whisperer.records import AgentState, TaskRecord, TaskState, Usage
+from ai_whisperer.status import AgentStatus
+
+_BAR_WIDTH = 10
+_STYLES = {
+    AgentState.ACTIVE: "green",
+    AgentState.PAUSED: "yellow",
+    AgentState.SLEEPING: "blue",
+    AgentState.STOPPED: "red",
+    TaskState.RUNNING: "green",
+    TaskState.FAILED: "red",
+    TaskState.DEAD: "red",
+    TaskState.CANCELLED: "yellow",
+}
+
+
+def style_of(state: str) -> str:
+    """How a state of an agent or of a task looks in a terminal."""
+    return next((style for known, style in _STYLES.items() if known == state), "")
+
+
+def tokens(usage: Usage) -> str:
+    """All tokens that were used."""
+    return f"{usage.input_tokens + usage.output_tokens:,}"
+
+
+def cost(usage: Usage) -> str:
+    """What it cost; empty if that is not known."""
+    return "" if usage.cost_usd is None else f"${usage.cost_usd:.4f}"
+
+
+def progress(of: AgentStatus | TaskRecord) -> str:
+    """How far something is: a bar if that can be told, and the agent's words."""
+    if of.progress_percent is None:
+        return of.progress_note
+    done = round(min(max(of.progress_percent, 0.0), 100.0) * _BAR_WIDTH / 100)
+    bar = "█" * done + "░" * (_BAR_WIDTH - done)
+    return f"{bar} {of.progress_percent:3.0f} % {of.progress_note}".rstrip()
+
+
+def waiting(status: AgentStatus) -> str:
+    """What an agent waits for, if it waits: others, locks, a time, events, tools."""
+    parts = [f"waits for {', '.join(status.waiting_for)}"] if status.waiting_for else []
+    if status.missing_tools:
+        parts.append(f"lacks its tools: {', '.join(status.missing_tools)}")
+    if status.state is AgentState.SLEEPING:
+        until = [f"until {moment(status.sleeping_until)}"] if status.sleeping_until is not None else []
+        events = [f"for {', '.join(status.wake_events)}"] if status.wake_events else []
+        parts.append(" or ".join([*until, *events]))
+    if status.reason and status.state in (AgentState.PAUSED, AgentState.STOPPED, AgentState.SLEEPING):
+        parts.append(status.reason)
+    return "; ".join(parts)
+
+
+FLEET: Sequence[Column[AgentStatus]] = (
+    Column("AGENT", lambda each: each.agent_id, whole=True),
+    Column("STATE", lambda each: each.state, whole=True, style=style_of),
+    Column("QUEUE", lambda each: str(each.queue_size), right=True),
+    Column("TASK", lambda each: each.current_task or ""),
+    Column("PROGRESS", progress),
+    Column("TASKS", lambda each: str(each.tasks), right=True),
+    Column("TOKENS", lambda each: tokens(each.usage), right=True),
+    Column("COST", lambda each: cost(each.usage), right=True),
+    Column("WAITING", waiting),
+)

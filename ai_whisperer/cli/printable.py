@@ -1,0 +1,44 @@
+"""Text from models and from outside, made fit for a terminal: nothing in it can steer the terminal."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+_STEERING = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f"  # control characters, all but tab and line end
+    "\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069"  # what turns the direction of text or ends lines unseen
+    "\ud800-\udfff]"  # halves of characters, which cannot be written
+)
+_MAX_CELL = 200
+
+
+def printable(text: str) -> str:
+    """The text with every character that could steer a terminal shown as its escape, such as `\\x1b`."""
+    return _STEERING.sub(_escape, text.replace("\r\n", "\n"))
+
+
+def one_line(text: str) -> str:
+    """The same on one line."""
+    return printable(" ".join(text.split()))
+
+
+def shortened(text: str, *, width: int = _MAX_CELL) -> str:
+    """The text on one line, cut where it is too long for a table."""
+    line = one_line(text)
+    return line if len(line) <= width else f"{line[: width - 1]}…"
+
+
+def as_json(value: Any) -> str:
+    """Plain data as one line of JSON that steers no terminal either, and means the same."""
+    return _STEERING.sub(_escape_in_json, json.dumps(value, ensure_ascii=False))
+
+
+def _escape(match: re.Match[str]) -> str:
+    code = ord(match[0])
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
+
+
+def _escape_in_json(match: re.Match[str]) -> str:
+    return f"\\u{ord(match[0]):04x}"

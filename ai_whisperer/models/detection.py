@@ -1,0 +1,264 @@
+"""Which model to use when nobody has named one: what the environment offers, in a fixed order.
+
+Keys and addresses are looked at by the names of their variables; the values of keys are never kept or shown. Servers
+that the environment names, and an Ollama on this machine, are asked which models they have, with a short patience: so
+this is for commands that a person starts, not for imports.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from http.client import HTTPException
+from importlib.util import find_spec
+from typing import Any, NamedTuple
+from urllib.error import HTTPError, URLError
+from urllib.parse import SplitResult, urlsplit
+from urllib.request import HTTPRedirectHandler, ProxyHandler, Request, build_opener
+
+import msgspec
+
+from ai_whisperer.errors import ModelServerError
+from ai_whisperer.models.catalog import SCRIPTED_DEMO
+
+OLLAMA_URL = "http://127.0.0.1:11434"
+"""Where an Ollama on this machine answers unless it was told otherwise."""
+
+_PATIENCE_SECONDS = 2.0
+_MAX_LIST_BYTES = 4 << 20
+_LOOPBACK = ("localhost", "127.0.0.1", "::1")
+_NO_CHAT = re.compile(r"embed|whisper|tts|rerank|moderation|dall-e|image|transcribe|audio|realtime", re.IGNORECASE)
+
+
+class Provider(NamedTuple):
+    """A provider of models: the package that its models need, and the extra that installs it."""
+
+    prefix: str
+    package: str
+    extra: str
+
+    @property
+    def is_installed(self) -> bool:
+        try:
+            return find_spec(self.package) is not None
+        except (ImportError, ValueError):
+            return False
+
+    @property
+    def install(self) -> str:
+        return f"pip install 'pydantic-ai-slim[{self.extra}]'"
+
+
+OPENAI = Provider("openai-chat", "openai", "openai")
+ANTHROPIC = Provider("anthropic", "anthropic", "anthropic")
+GOOGLE = Provider("google", "google.genai", "google")
+OPENROUTER = Provider("openrouter", "openai", "openrouter")
+OLLAMA = Provider("ollama", "openai", "openai")
+PROVIDERS = (OPENAI, ANTHROPIC, GOOGLE, OPENROUTER, OLLAMA)
+"""The providers that are looked for, in the order in which they are taken."""
+
+DEFAULT_MODELS = {
+    OPENAI: "gpt-5.4-mini",
+    ANTHROPIC: "claude-haiku-5-5",
+    GOOGLE: "gemini-3.5-flash-lite",
+    OPENROUTER: "openai/gpt-5.4-mini",
+}
+"""Small, cheap models that can use tools. A server of one's own is asked for its models instead."""
+
+KEYS = {
+    OPENAI: ("OPENAI_API_KEY",),
+    ANTHROPIC: ("ANTHROPIC_API_KEY",),
+    GOOGLE: ("GOOGLE_API_KEY", "GEMINI_API_KEY"),
+    OPENROUTER: ("OPENROUTER_API_KEY",),
+}
+"""The variables that hold the keys."""
+
+
+class Candidate(msgspec.Struct, frozen=True, kw_only=True):
+    """A model that the environment offers through `source`. One that has a `problem` cannot be used."""
+
+    source: str
+    model: str = ""
+    problem: str | None = None
+
+
+class Detection(msgspec.Struct, frozen=True, kw_only=True):
+    """The model to use, why it is this one, and all that the environment offers, the first choice first."""
+
+    model: str
+    why: str
+    candidates: tuple[Candidate, ...] = ()
+
+    @property
+    def is_scripted(self) -> bool:
+        return self.model == SCRIPTED_DEMO
+
+    @property
+    def problems(self) -> list[str]:
+        """What kept the choices before this one from being it, each with what to do."""
+        problems: list[str] = []
+        for candidate in self.candidates:
+            if candidate.problem is None:
+                break
+            problems.append(candidate.problem)
+        return problems
+
+
+def detect_model(environment: Mapping[str, str], *, local_ollama: str | None = OLLAMA_URL) -> Detection:
+    """The first model of the environment that can be used, else the built-in scripted one.
+
+    `local_ollama` is where to look for an Ollama that the environment does not name; None looks nowhere.
+    """
+    candidates: list[Candidate] = []
+    for offer in (*_openai(environment), *_with_key(environment), *_ollama(environment, local_ollama)):
+        candidate = offer()
+        if candidate is not None:
+            candidates.append(candidate)
+            if candidate.problem is None:
+                return Detection(model=candidate.model, why=candidate.source, candidates=tuple(candidates))
+    why = "no other model can be used" if candidates else "the environment has no key and no model server"
+    return Detection(model=SCRIPTED_DEMO, why=why, candidates=tuple(candidates))
+
+
+def ollama_url(environment: Mapping[str, str]) -> str:
+    """The address of Ollama's OpenAI-compatible interface, as the environment has it or the usual one.
+
+    `OLLAMA_BASE_URL` is that address, with or without `/v1`; `OLLAMA_HOST` is written as Ollama itself reads it.
+    """
+    base = environment.get("OLLAMA_BASE_URL", "").strip() or _address_of_host(environment.get("OLLAMA_HOST", ""))
+    base = base.rstrip("/")
+    return base if base.endswith("/v1") else f"{base}/v1"
+
+
+def list_models(base_url: str, *, key: str = "") -> list[str]:
+    """The models that a server with an OpenAI-compatible interface offers; raises `ModelServerError`."""
+    parts = _parts(base_url)
+    shown = shown_address(base_url)
+    if parts is None or parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ModelServerError(f"'{shown}' is not the address of a server. It must begin with http:// or https://.")
+    headers = {"Accept": "application/json", **({"Authorization": f"Bearer {key}"} if key else {})}
+    address = parts._replace(netloc=parts.netloc.rpartition("@")[2], path=f"{parts.path.rstrip('/')}/models")
+    request = Request(address.geturl(), headers=headers)  # noqa: S310 - the scheme was checked
+    # A server on this machine is not behind a proxy. A redirect would carry the key to who knows where.
+    proxies = [ProxyHandler({})] if parts.hostname in _LOOPBACK else []
+    try:
+        with build_opener(_NoRedirect, *proxies).open(request, timeout=_PATIENCE_SECONDS) as answer:
+            listed = json.loads(answer.read(_MAX_LIST_BYTES))
+        names = [entry["id"] for entry in listed["data"]]
+    except HTTPError as error:
+        error.close()
+        raise ModelServerError(
+            f"The model server at {shown} refused to list its models (status {error.code})."
+        ) from None
+    except (URLError, OSError) as error:
+        reason = getattr(error, "reason", error)
+        raise ModelServerError(
+            f"No model server answers at {shown} ({reason}). Start it or correct the address."
+        ) from None
+    except (ValueError, LookupError, TypeError, HTTPException):
+        raise ModelServerError(
+            f"What answers at {shown} does not list models as an OpenAI-compatible server does."
+        ) from None
+    return [name for name in names if isinstance(name, str) and name]
+
+
+def shown_address(url: str) -> str:
+    """The address without what may be secret in it."""
+    parts = _parts(url)
+    if parts is None or not parts.netloc:
+        return re.sub(r".*@|[?#].*", "", url)
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
+
+
+_Offer = Callable[[], Candidate | None]
+
+
+class _NoRedirect(HTTPRedirectHandler):
+    def redirect_request(self, *_: Any) -> None:
+        return None
+
+
+def _openai(environment: Mapping[str, str]) -> Iterator[_Offer]:
+    key, base_url = environment.get("OPENAI_API_KEY", "").strip(), environment.get("OPENAI_BASE_URL", "").strip()
+    if base_url and (_parts(base_url) or urlsplit("")).hostname != "api.openai.com":
+        yield partial(_of_server, OPENAI, "OPENAI_BASE_URL", base_url, key)
+    elif key:
+        yield partial(_of_provider, OPENAI, "OPENAI_API_KEY")
+
+
+def _with_key(environment: Mapping[str, str]) -> Iterator[_Offer]:
+    for provider in (ANTHROPIC, GOOGLE, OPENROUTER):
+        variable = next((name for name in KEYS[provider] if environment.get(name, "").strip()), None)
+        if variable is not None:
+            yield partial(_of_provider, provider, variable)
+
+
+def _ollama(environment: Mapping[str, str], local: str | None) -> Iterator[_Offer]:
+    variable = next((name for name in ("OLLAMA_BASE_URL", "OLLAMA_HOST") if environment.get(name, "").strip()), None)
+    key = environment.get("OLLAMA_API_KEY", "").strip()
+    if variable is not None:
+        yield partial(_of_server, OLLAMA, variable, ollama_url(environment), key)
+    elif local is not None:
+        yield partial(_of_local_ollama, ollama_url({"OLLAMA_BASE_URL": local}))
+
+
+def _of_provider(provider: Provider, variable: str) -> Candidate:
+    model = f"{provider.prefix}:{DEFAULT_MODELS[provider]}"
+    problem = None
+    if not provider.is_installed:
+        problem = f"{variable} is set, but the package for it is not installed: {provider.install}"
+    return Candidate(source=f"{variable} is set", model=model, problem=problem)
+
+
+def _of_server(provider: Provider, variable: str, base_url: str, key: str) -> Candidate:
+    """The first model of the server that can talk."""
+    source = f"{variable} is {shown_address(base_url)}"
+    try:
+        return _choice(provider, source, list_models(base_url, key=key))
+    except ModelServerError as error:
+        return Candidate(source=source, problem=f"{variable}: {error.message}")
+
+
+def _of_local_ollama(base_url: str) -> Candidate | None:
+    """A model of the Ollama that nobody has named; None if there is none."""
+    try:
+        names = list_models(base_url)
+    except ModelServerError:
+        return None
+    return _choice(OLLAMA, f"an Ollama answers at {shown_address(base_url)}", names)
+
+
+def _choice(provider: Provider, source: str, names: list[str]) -> Candidate:
+    talking = [name for name in names if not _NO_CHAT.search(name)] or names
+    if not talking:
+        hint = "Get one with `ollama pull NAME`." if provider is OLLAMA else "Load one there, or name one with --model."
+        return Candidate(source=source, problem=f"{source}, but that server has no model. {hint}")
+    # A gateway to many models may list anything first.
+    usual = DEFAULT_MODELS.get(provider)
+    name = usual if usual in talking else talking[0]
+    return Candidate(source=source, model=f"{provider.prefix}:{name}")
+
+
+def _address_of_host(host: str) -> str:
+    """The address that a client uses for what `OLLAMA_HOST` tells the server to listen on."""
+    scheme, _, rest = host.strip().rpartition("://")
+    parts = _parts(f"//{rest}") if rest else None
+    if parts is None:
+        return OLLAMA_URL
+    name = parts.hostname or "127.0.0.1"
+    name = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(name, name)  # noqa: S104 - what it listens on, not we
+    name = f"[{name}]" if ":" in name else name
+    port = parts.port or {"http": 80, "https": 443}.get(scheme, 11434)
+    return f"{scheme or 'http'}://{name}:{port}{parts.path}"
+
+
+def _parts(url: str) -> SplitResult | None:
+    """The parts of an address, None if it is none."""
+    try:
+        parts = urlsplit(url.strip())
+        _ = parts.port
+    except ValueError:
+        return None
+    return parts
