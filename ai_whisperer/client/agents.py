@@ -127,9 +127,11 @@ class ClientAgents(ClientBase):
 
 def is_busy(status: AgentStatus) -> bool:
     """Whether the agent works, or is about to without anybody's help."""
+    if status.missing_tools:
+        return False
     if status.state is AgentState.ACTIVE:
         return True
-    return status.state is AgentState.IDLE and status.started and status.queue_size > 0 and not status.missing_tools
+    return status.state is AgentState.IDLE and status.started and status.queue_size > 0
 
 
 def _written(config: Config) -> dict[str, Any] | None:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Coroutine
-from typing import Any, TypeVar
+from collections.abc import Callable, Coroutine
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any, ParamSpec, TypeVar
 
 from ai_whisperer.errors import ClosedError, StateError
 
+P = ParamSpec("P")
 R = TypeVar("R")
 
 
@@ -17,6 +19,7 @@ class BackgroundLoop:
 
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
+        self._loop.set_default_executor(_LastingExecutor(thread_name_prefix="whisperer-scripting"))
         # A daemon, since Python waits for other threads before it calls those who want to know that it ends.
         self._thread = threading.Thread(target=self._loop.run_forever, name="whisperer-scripting", daemon=True)
         self._thread.start()
@@ -52,6 +55,21 @@ class BackgroundLoop:
             raise ClosedError("The connection was closed. Call connect() for another.")
         if threading.current_thread() is self._thread:
             raise StateError("This would wait for itself. Use the asynchronous Client here.")
+
+
+class _LastingExecutor(ThreadPoolExecutor):
+    """Does its work also when the program ends, as the closing of a server needs it: then on the spot."""
+
+    def submit(self, function: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> Future[R]:
+        try:
+            return super().submit(function, *args, **kwargs)
+        except RuntimeError:  # Python ends, and begins no more threads
+            outcome: Future[R] = Future()
+            try:
+                outcome.set_result(function(*args, **kwargs))
+            except BaseException as error:  # noqa: BLE001 - it goes to whoever waits for the outcome
+                outcome.set_exception(error)
+            return outcome
 
 
 async def _cancel_all() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -11,7 +12,8 @@ from msgspec.structs import replace
 from ai_whisperer.client import Client
 from ai_whisperer.client.address import read_address
 from ai_whisperer.errors import ConnectionLostError, UnknownSessionError
-from ai_whisperer.server.serving import find_address, running
+from ai_whisperer.models.detection import detect_model
+from ai_whisperer.server.address import find_address
 from ai_whisperer.settings import Settings, load_settings
 
 
@@ -42,8 +44,18 @@ async def _connected(
             return await stack.enter_async_context(Client(address.url, address.token, session_id=session_id))
         except ConnectionLostError:
             pass  # the file was left behind by a server that was killed, and its process number is another's now
-    server = await stack.enter_async_context(running(replace(settings, port=0)))
+    from ai_whisperer.server.serving import running  # only those who serve need what a server is made of
+
+    server = await stack.enter_async_context(running(await _for_a_script(settings)))
     return await stack.enter_async_context(Client(server.address.url, server.address.token, session_id=session_id))
+
+
+async def _for_a_script(settings: Settings) -> Settings:
+    """The settings for a server of one's own: on a free port, with the model that `whisperer serve` would use."""
+    model = settings.model
+    if model is None:
+        model = (await asyncio.to_thread(detect_model, os.environ)).model
+    return replace(settings, port=0, model=model)
 
 
 def _token(url: str, settings: Settings) -> str | None:
