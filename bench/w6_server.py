@@ -158,8 +158,8 @@ async def _make_agents(url: str) -> None:
     await caller.call("session.create", sessionId="writes")
     for session_id in ("default", "writes"):
         for each in range(AGENTS):
-            agent = {"sessionId": session_id, "agentId": f"agent-{each}", "config": {}, "autoStart": False}
-            await caller.call("async.createAgent", **agent)
+            agent_id = f"agent-{each}"
+            await caller.call("async.createAgent", sessionId=session_id, agentId=agent_id, config={}, autoStart=False)
 
 
 async def _store_agents(folder: Path, agents: int) -> None:

@@ -30,6 +30,10 @@ class _Params(msgspec.Struct, frozen=True, kw_only=True):
     pass
 
 
+class SessionClosed(_Params, frozen=True, kw_only=True):
+    pass
+
+
 class OfAgent(_Params, frozen=True, kw_only=True):
     agent_id: str
 
@@ -342,5 +346,6 @@ PARAMS: Mapping[str, type[msgspec.Struct]] = {
     "lock.renewed": LockHeld,
     "lock.released": LockTold,
     "lock.expired": LockTold,
+    "session.closed": SessionClosed,
 }
 """The type of the params by the name of the notification."""

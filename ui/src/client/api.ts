@@ -591,7 +591,7 @@ export interface Methods {
     };
     result: AgentStatus;
   };
-  /** Let an agent take work. A given config replaces its definition. One that does not exist is created. */
+  /** Let an agent take work. A given config replaces its definition, or makes the agent if there is none. */
   "async.startAgent": {
     params: {
       /** The id of the session. */
@@ -1602,6 +1602,9 @@ export interface Notifications {
     name: string;
     holder: string;
     token: number;
+  };
+  /** The session was deleted or the server ends: nothing more comes. Not numbered, not kept. */
+  "session.closed": {
   };
 }
 
