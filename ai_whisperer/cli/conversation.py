@@ -42,9 +42,8 @@ class Conversation:
         self._own.add(message_id)
         message = await self._client.post_message(self._room.id, text, message_id=message_id)
         self._owed |= set(message.asked.values()) - self._settled
-        for agent_id in message.asked:
-            if (await self._client.get_agent_status(agent_id)).state is AgentState.PAUSED:
-                self._output.note(f"{agent_id} is paused. It answers when it goes on: whisperer resume {agent_id}")
+        for agent_id, task_id in message.asked.items():
+            await self._tell_delay(agent_id, task_id)
         while self._owed:
             self._changed.clear()
             await self._changed.wait()
@@ -56,6 +55,14 @@ class Conversation:
                 self._see_delta(note.params)
             elif note.params.get("roomId") == self._room.id:
                 await self._see(note.name, note.params)
+
+    async def _tell_delay(self, agent_id: str, task_id: str) -> None:
+        """Tell why somebody does not answer at once, if that is so."""
+        status = await self._client.get_agent_status(agent_id)
+        if status.state is AgentState.PAUSED:
+            self._output.note(f"{agent_id} is paused. It answers when it goes on: whisperer resume {agent_id}")
+        elif status.state is AgentState.ACTIVE and task_id in self._owed and task_id not in status.running_tasks:
+            self._output.note(f"{agent_id} is busy with something else. It answers when that is done.")
 
     def _see_delta(self, params: Mapping[str, Any]) -> None:
         is_answer = params["taskId"].partition("~")[0] in self._answering
