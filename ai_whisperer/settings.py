@@ -17,10 +17,10 @@ import msgspec
 from msgspec import Meta
 
 from ai_whisperer.errors import SettingsError
+from ai_whisperer.secrets import HIDDEN, redacted, remember_secret
 from ai_whisperer.setting_values import checked, expected, from_object, from_text, kind_of
 
 FILE_NAME = "whisperer.toml"
-SECRET = "[secret]"  # noqa: S105 - what is shown in the place of one
 DEFAULT = "default"
 _PREFIX = "WHISPERER_"
 _OTHER_VARIABLES = re.compile(r"WHISPERER_(HOME|(SIMULATION|CRASH|MACHINE|TEST|BENCH)_\w+)")
@@ -131,12 +131,12 @@ class Field(NamedTuple):
     def shown(self, value: Any) -> Any:
         """The value as data for JSON, with its secrets hidden."""
         if isinstance(value, Mapping):
-            return {name: SECRET if self.secret else each for name, each in value.items()}
+            return {name: HIDDEN if self.secret else each for name, each in value.items()}
         if isinstance(value, tuple):
             return [self.shown(each) for each in value]
         if self.secret and value is not None:
-            return SECRET
-        return str(value) if isinstance(value, Path) else value
+            return HIDDEN
+        return redacted(str(value)) if isinstance(value, Path | str) else value
 
 
 def _fields() -> tuple[Field, ...]:
@@ -202,7 +202,8 @@ def load_settings(
     `flags` are by the names of the settings; None and empty lists are flags that were not given, as an empty variable
     is one that is not set. `file` is read in place of the folder's `whisperer.toml`, and must be there. Relative paths
     are relative to the file that they stand in, else to `folder`. Raises `SettingsError` that names the setting, the
-    place of the bad value and what is expected there; names that nobody knows are refused too.
+    place of the bad value and what is expected there; names that nobody knows are refused too. The tokens are
+    remembered as secrets.
     """
     found, given = _from_file(folder, file)
     given |= _from_environment(environment, folder)
@@ -213,6 +214,8 @@ def load_settings(
         values["data"] = folder / Settings().data
     settings = Settings(**values)
     _check_together(settings, {name: each.place for name, each in given.items()})
+    for token in _tokens(settings):
+        remember_secret(token)
     return LoadedSettings(values=settings, sources=sources, file=found)
 
 
@@ -287,7 +290,7 @@ def _value(field: Field, given: _Given) -> Any:
 
 
 def _excerpt(value: Any) -> str:
-    text = repr(str(value) if isinstance(value, Path) else value)
+    text = redacted(repr(str(value) if isinstance(value, Path) else value))
     return text if len(text) <= 100 else f"{text[:100]}…"
 
 
@@ -295,12 +298,16 @@ def _check_together(settings: Settings, places: Mapping[str, str]) -> None:
     if (settings.tls_certificate is None) != (settings.tls_key is None):
         there, missing = ("tls_certificate", "tls_key") if settings.tls_key is None else ("tls_key", "tls_certificate")
         raise SettingsError(f"The setting {there} ({places[there]}) needs {missing} beside it. Set both or neither.")
-    tokens = [*settings.tokens.values(), *([settings.token] if settings.token else [])]
+    tokens = _tokens(settings)
     if len(set(tokens)) < len(tokens):
         raise SettingsError(
             f"The setting tokens ({places['tokens']}) has a token twice, or the one of the setting token. "
             "Give each principal a token of its own."
         )
+
+
+def _tokens(settings: Settings) -> list[str]:
+    return [*settings.tokens.values(), *([settings.token] if settings.token else [])]
 
 
 def _unknown(what: str, name: str, known: Mapping[str, str]) -> SettingsError:

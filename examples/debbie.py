@@ -6,7 +6,7 @@ import asyncio
 
 from ai_whisperer import AgentSession, AgentState, AsyncAgentSessionManager, tool
 from ai_whisperer.records import TaskKind
-from stage import at_rest, create_agent, news, play, until
+from stage import create_agent, news, play, until
 
 
 @tool(idempotent=True)
@@ -37,7 +37,7 @@ async def run(manager: AsyncAgentSessionManager, *, period_seconds: float = EVER
     # The user has read her mail
     if coder.state is not AgentState.STOPPED:
         await manager.stop_agent(coder, reason="The build hangs.")
-    await at_rest(manager)
+    await manager.at_rest()
     return news(manager)
 
 

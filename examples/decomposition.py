@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from ai_whisperer import AsyncAgentSessionManager, tool
-from stage import at_rest, create_agent, news, play
+from stage import create_agent, news, play
 
 
 @tool(idempotent=True)
@@ -42,7 +42,7 @@ async def run(manager: AsyncAgentSessionManager) -> str:
     # Coders work in parallel
     # Each sends results to integrator when done
     # Integrator combines and tests
-    await at_rest(manager)
+    await manager.at_rest()
     return news(manager)
 
 

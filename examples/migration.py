@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ai_whisperer import AsyncAgentSessionManager
-from stage import at_rest, create_agent, news, play
+from stage import create_agent, news, play
 
 CHANGES = "search is fast now, drafts can be shared, there are dark colours"
 
@@ -56,7 +56,7 @@ async def after(manager: AsyncAgentSessionManager) -> None:
     # When alice completes, she sends result to patricia
     # Patricia combines prep work with alice's result
     # Eamonn monitors and processes when ready
-    await at_rest(manager)
+    await manager.at_rest()
 
 
 def seconds_of(manager: AsyncAgentSessionManager, thread_id: str) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ai_whisperer import AsyncAgentSessionManager
 from ai_whisperer.cli.demo.team import read_feedback
-from stage import at_rest, create_agent, news, play
+from stage import create_agent, news, play
 
 
 async def run(manager: AsyncAgentSessionManager) -> str:
@@ -30,7 +30,7 @@ async def run(manager: AsyncAgentSessionManager) -> str:
     # Analyzer finishes and sends results to writer
     # Writer incorporates results and sends to reviewer
     # Reviewer approves and notifies completion
-    await at_rest(manager)
+    await manager.at_rest()
     return news(manager)
 
 

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from ai_whisperer import AgentSession, AgentState, AsyncAgentSessionManager, WhispererError
+from ai_whisperer import AgentSession, AsyncAgentSessionManager, WhispererError
 from ai_whisperer.cli.telling import line_of
 from ai_whisperer.runtime.bus import Subscription
 from ai_whisperer.runtime.manager import AnyFunction
@@ -35,17 +35,6 @@ async def until(manager: AsyncAgentSessionManager, condition: Callable[[], bool]
                 break
     subscription.close()
     await manager.flushed()
-
-
-async def at_rest(manager: AsyncAgentSessionManager) -> None:
-    """Wait until no agent has anything left to do."""
-    await until(manager, lambda: all(rests(manager, agent) for agent in manager.active_sessions.values()))
-
-
-def rests(manager: AsyncAgentSessionManager, agent: AgentSession) -> bool:
-    """Whether the agent has nothing to do, or does nothing until somebody lets it."""
-    status = manager.get_agent_status(agent)
-    return status.state is not AgentState.ACTIVE and (status.state is not AgentState.IDLE or not status.queue_size)
 
 
 def news(manager: AsyncAgentSessionManager) -> str:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from ai_whisperer import AsyncAgentSessionManager
-from stage import at_rest, create_agent, play
+from stage import create_agent, play
 
 
 async def run(manager: AsyncAgentSessionManager) -> str:
     alice = await create_agent(manager, "alice")
     await create_agent(manager, "patricia")
     answer = await manager.run_task(alice, "Send mail to Patricia asking about RFC review", task_id="ask-patricia")
-    await at_rest(manager)
+    await manager.at_rest()
     return answer
 
 

@@ -60,12 +60,14 @@ _BEFORE_START = frozenset({Action.START, Action.STOP})
 
 
 def allowed(agent: AgentRecord) -> list[Action]:
-    """The actions that fit the agent as it is now, in the order of the table."""
+    """The actions that fit the agent as it is now and change it, in the order of the table."""
     return [action for action in TRANSITIONS[agent.state] if _fits(agent, action)]
 
 
 def apply(agent: AgentRecord, action: Action, *, plan: SleepPlan | None = None, reason: str = "") -> AgentRecord:
-    """Return the agent after the action; raise `StateError` if it does not fit."""
+    """The agent after the action, the same one if that changes nothing; raises `StateError` if it does not fit."""
+    if _is_so_already(agent, action):
+        return agent
     if action not in TRANSITIONS[agent.state] or not _fits(agent, action):
         raise StateError(_refusal(agent, action))
     state = TRANSITIONS[agent.state][action]
@@ -96,6 +98,13 @@ def takes_work(agent: AgentRecord) -> bool:
 def takes_calls(agent: AgentRecord) -> bool:
     """Whether the agent may answer another that waits for it: asleep too, since it sleeps on afterwards."""
     return agent.started and agent.state in (_IDLE, _ACTIVE, _SLEEPING)
+
+
+def _is_so_already(agent: AgentRecord, action: Action) -> bool:
+    """Whether the agent is what the action would make it, so that there is nothing to refuse and nothing to do."""
+    if action is Action.START:
+        return agent.started and agent.state in (_IDLE, _ACTIVE)
+    return action is Action.STOP and agent.state is _STOPPED
 
 
 def _fits(agent: AgentRecord, action: Action) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Mapping
 
@@ -16,14 +15,12 @@ from ai_whisperer.errors import (
     ModelServerError,
     ModelTimeoutError,
 )
+from ai_whisperer.secrets import redacted
 
 UNREADABLE = (ValueError, TypeError, AttributeError, LookupError)
 """What the library trips over when a provider sends JSON of the wrong shape."""
 FAILURES = (library.AgentRunError, library.UserError, OSError, *UNREADABLE)
 """Everything that a request may raise and that is for `translated`."""
-
-_SECRET_NAMES = ("_KEY", "_TOKEN", "_SECRET", "_PASSWORD")
-_URL_PASSWORD = re.compile(r"://[^/@\s:]*:([^/@\s]+)@")
 
 
 def translated(error: Exception, *, answering: bool) -> ModelError:
@@ -98,15 +95,5 @@ def _told(error: Exception) -> str:
     text = str(body or "") or str(root) or type(root).__name__
     # The library's advice names its own classes, which the reader does not have before them.
     text = re.sub(r" or pass it via `[^`]*`|\s*To try Pydantic AI .*", "", text, flags=re.DOTALL)
-    text = " ".join(_without_secrets(text)[:500].split())
+    text = " ".join(redacted(text)[:500].split())
     return text if text.endswith((".", "!", "?")) else f"{text}."
-
-
-def _without_secrets(text: str) -> str:
-    """Providers quote keys in their complaints; any that the environment holds is blotted out."""
-    for name, value in os.environ.items():
-        secrets = [value.strip()] if name.endswith(_SECRET_NAMES) else _URL_PASSWORD.findall(value)
-        for secret in secrets:
-            if len(secret) >= 8:
-                text = text.replace(secret, "***")
-    return text

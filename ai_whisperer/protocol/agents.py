@@ -45,7 +45,7 @@ class CreateAgent(OfAgent, frozen=True, kw_only=True):
 
 
 class StartAgent(OfAgent, frozen=True, kw_only=True):
-    """Let an agent take work. A given config replaces its definition. One that does not exist is created."""
+    """Let an agent take work. A given config replaces its definition, or makes the agent if there is none."""
 
     config: dict[str, Any] | None = None
 
@@ -138,6 +138,8 @@ class ListEvents(InSession, frozen=True, kw_only=True):
 
 
 class EventList(msgspec.Struct, frozen=True):
+    """Events, the newest first."""
+
     events: list[EventRecord]
 
 

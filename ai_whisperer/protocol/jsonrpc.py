@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import accumulate
 from typing import Any
 
 import msgspec
@@ -17,6 +18,8 @@ RequestId = int | float | str | None
 
 _VERSION = "2.0"
 _SHOWN_BYTES = 200
+_STEPS = [(byte in b"[{") - (byte in b"]}") for byte in range(256)]
+_NO_BRACKETS = bytes(byte for byte in range(256) if not _STEPS[byte])
 
 
 class RpcError(Exception):
@@ -62,34 +65,36 @@ class Frame(msgspec.Struct, frozen=True):
 
 class _Envelope(msgspec.Struct):
     method: str
-    jsonrpc: str | None = None
+    jsonrpc: str | msgspec.UnsetType = msgspec.UNSET
     params: msgspec.Raw = msgspec.Raw(b"")
     id: RequestId | msgspec.UnsetType = msgspec.UNSET
 
 
-class _IdOnly(msgspec.Struct):
-    id: RequestId = None
-
-
 _envelope = msgspec.json.Decoder(_Envelope)
-_id_only = msgspec.json.Decoder(_IdOnly)
 _batch = msgspec.json.Decoder(list[msgspec.Raw])
 
 
 def read_frame(data: str | bytes, *, max_depth: int, max_batch: int) -> Frame:
-    """The calls in a frame. It raises nothing: what is wrong becomes a refusal."""
+    """The calls in a frame. It raises nothing: what is wrong becomes a refusal.
+
+    Where an object has a key twice, the later one counts.
+    """
     try:
-        raw = data.encode() if isinstance(data, str) else data
-    except UnicodeEncodeError:
-        return _refused(PARSE_ERROR, "The frame is not valid Unicode: it has half of a surrogate pair.")
+        raw = _utf8(data)
+    except (UnicodeEncodeError, UnicodeDecodeError) as error:
+        return _refused(PARSE_ERROR, f"The frame is not text in UTF-8: {error.reason} at {error.start}.")
     if _depth_exceeds(raw, max_depth):
-        return _refused(INVALID_REQUEST, f"The frame is nested deeper than {max_depth} levels. Flatten it.")
+        too_deep = _invalid(f"The frame is nested deeper than {max_depth} levels. Flatten it.")
+        try:
+            return Frame((Refusal(too_deep, _id_in(raw)),))
+        except (msgspec.DecodeError, RecursionError):
+            return Frame((Refusal(too_deep),))
     if raw.lstrip()[:1] != b"[":
         return Frame((_entry(raw),))
     try:
         parts = _batch.decode(raw)
     except (msgspec.DecodeError, RecursionError) as error:
-        return _refused(PARSE_ERROR, f"The frame is not valid JSON: {error}.")
+        return Frame((_no_json(raw, error),))
     if not parts:
         return _refused(INVALID_REQUEST, "The batch is empty. Put at least one request into it.")
     if len(parts) > max_batch:
@@ -128,38 +133,58 @@ def batch_frame(frames: list[bytes]) -> bytes:
     return b"[" + b",".join(frames) + b"]"
 
 
+def plain_complaint(error: Exception) -> str:
+    """What is wrong, with the place as a person names it: `$.budget.maxTokens` is `budget.maxTokens`."""
+    return str(error).replace("`$.", "`").replace(" - at ", " at ")
+
+
+def _utf8(data: str | bytes) -> bytes:
+    if isinstance(data, str):
+        return data.encode()
+    data.decode()
+    return data
+
+
 def _entry(raw: bytes) -> Call | Refusal:
     try:
         envelope = _envelope.decode(raw)
     except msgspec.ValidationError as error:
-        return Refusal(_invalid(f"This is not a JSON-RPC 2.0 request: {error}."), _id_of(raw))
+        return _no_request(raw, error)
     except (msgspec.DecodeError, RecursionError) as error:
-        return Refusal(RpcError(PARSE_ERROR, f"The frame is not valid JSON: {error}. It begins {_shown(raw)}."))
+        return _no_json(raw, error)
+    request_id = None if envelope.id is msgspec.UNSET else envelope.id
     if envelope.jsonrpc != _VERSION:
-        return _without_version(envelope)
-    params = bytes(envelope.params)
-    if params and params[:1] not in (b"{", b"["):
-        request_id = None if envelope.id is msgspec.UNSET else envelope.id
+        # The bare form `{"method", "params"}` is taken as well, and answered with the id null.
+        if envelope.jsonrpc is msgspec.UNSET and envelope.id is msgspec.UNSET and bytes(envelope.params)[:1] == b"{":
+            return Call(envelope.method, envelope.params, None)
+        return Refusal(_invalid('This is not a JSON-RPC 2.0 request: `jsonrpc` must be "2.0".'), request_id)
+    if bytes(envelope.params)[:1] not in (b"", b"{", b"["):
         return Refusal(_invalid("`params` must be an object or an array."), request_id)
     return Call(envelope.method, envelope.params, envelope.id)
 
 
-def _without_version(envelope: _Envelope) -> Call | Refusal:
-    """The bare form `{"method", "params"}` is taken as well, and answered with the id null."""
-    if envelope.jsonrpc is None and envelope.id is msgspec.UNSET and bytes(envelope.params)[:1] == b"{":
-        return Call(envelope.method, envelope.params, None)
-    return Refusal(
-        _invalid('This is not a JSON-RPC 2.0 request: `jsonrpc` must be "2.0".'),
-        None if envelope.id is msgspec.UNSET else envelope.id,
-    )
-
-
-def _id_of(raw: bytes) -> RequestId:
-    """The id of a request that is not valid, if it has one that is."""
+def _no_request(raw: bytes, complaint: msgspec.ValidationError) -> Refusal:
+    """What is no request; after the first field that is wrong it may turn out to be no JSON either."""
+    error = _invalid(f"This is not a JSON-RPC 2.0 request: {plain_complaint(complaint)}.")
     try:
-        return _id_only.decode(raw).id
-    except (msgspec.DecodeError, RecursionError):
-        return None
+        return Refusal(error, _id_in(raw))
+    except msgspec.ValidationError:
+        return Refusal(error)
+    except (msgspec.DecodeError, RecursionError) as fault:
+        return _no_json(raw, fault)
+
+
+def _id_in(raw: bytes) -> RequestId:
+    """The id of what is no request, if it has one that can be."""
+    whole = msgspec.json.decode(raw)
+    request_id = whole.get("id") if isinstance(whole, dict) else None
+    known = isinstance(request_id, int | float | str) and not isinstance(request_id, bool)
+    return request_id if known else None
+
+
+def _no_json(raw: bytes, fault: Exception) -> Refusal:
+    shown = repr(raw[:_SHOWN_BYTES].decode(errors="replace"))
+    return Refusal(RpcError(PARSE_ERROR, f"The frame is not valid JSON: {fault}. It begins {shown}."))
 
 
 def _invalid(message: str) -> RpcError:
@@ -170,26 +195,10 @@ def _refused(code: int, message: str) -> Frame:
     return Frame((Refusal(RpcError(code, message)),))
 
 
-def _shown(raw: bytes) -> str:
-    return repr(raw[:_SHOWN_BYTES].decode(errors="replace"))
-
-
 def _depth_exceeds(raw: bytes, limit: int) -> bool:
-    """Whether brackets nest deeper than that. Few frames have so many brackets that they must be looked at."""
+    """Whether brackets nest deeper than that. What is in texts does not count, and is not looked at byte by byte."""
     if raw.count(b"[") + raw.count(b"{") <= limit:
         return False
-    depth = 0
-    in_text = escaped = False
-    for byte in raw:
-        if in_text:
-            in_text = escaped or byte != 0x22
-            escaped = byte == 0x5C and not escaped
-        elif byte == 0x22:
-            in_text = True
-        elif byte in b"[{":
-            depth += 1
-            if depth > limit:
-                return True
-        elif byte in b"]}":
-            depth -= 1
-    return False
+    parts = raw.replace(rb"\\", b"").replace(rb"\"", b"").split(b'"')
+    brackets = b"".join(parts[::2]).translate(None, _NO_BRACKETS)
+    return max(accumulate(map(_STEPS.__getitem__, brackets)), default=0) > limit

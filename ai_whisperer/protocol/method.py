@@ -8,7 +8,7 @@ from typing import Any, Generic, TypeVar
 import msgspec
 from msgspec.structs import fields
 
-from ai_whisperer.protocol.jsonrpc import INVALID_PARAMS, RpcError
+from ai_whisperer.protocol.jsonrpc import INVALID_PARAMS, RpcError, plain_complaint
 from ai_whisperer.protocol.wire import wire_type
 
 
@@ -54,7 +54,7 @@ class Method(Generic[P, R]):
         except (msgspec.DecodeError, RecursionError) as error:
             raise RpcError(
                 INVALID_PARAMS,
-                f"The params of {self.name} are not valid: {_plain(error)}. Expected: {self.signature}.",
+                f"The params of {self.name} are not valid: {plain_complaint(error)}. Expected: {self.signature}.",
                 {"code": "invalid_params", "method": self.name},
             ) from error
 
@@ -87,8 +87,3 @@ class Method(Generic[P, R]):
         if len(values) > len(names):
             raise msgspec.ValidationError(f"There are {len(values)} values for {len(names)} params")
         return msgspec.json.encode(dict(zip(names, values, strict=False)))
-
-
-def _plain(error: Exception) -> str:
-    """The complaint with the place as a person names it: `$.budget.maxTokens` is `budget.maxTokens`."""
-    return str(error).replace("`$.", "`").replace(" - at ", " at ")

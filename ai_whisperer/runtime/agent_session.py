@@ -62,11 +62,16 @@ class AgentSession(AgentWork):
             self._wake_for_mail(decision, [mail for mail in mails if not mail.awaited])
 
     def check_startable(self) -> None:
-        """Raise `StateError` if the agent cannot be started now."""
+        """Raise `StateError` if the agent cannot be started now, or is started already."""
         self._check_not_halting()
-        lifecycle.apply(self.record, Action.START)
+        if lifecycle.apply(self.record, Action.START) is self.record:
+            raise StateError(
+                f"Agent '{self.agent_id}' is {self.state} and already started; nothing was changed. Stop it first: it "
+                "takes a new definition when it is started."
+            )
 
     def start(self, decision: Decision) -> None:
+        """Begin to take work; nothing happens if the agent does so already."""
         self._check_not_halting()
         self._transition(decision, Action.START)
         decision.then(self.dispatch)
@@ -152,21 +157,27 @@ class AgentSession(AgentWork):
         self.workspace.scheduler.at(timer.due_at, timer.id, lambda: self._timer_fired(timer))
 
     async def stop(self, cause: str, reason: str) -> None:
-        """Cancel what runs; when this returns it is gone and the stop is durable. Mail and queue are kept."""
+        """Cancel what runs; when this returns it is gone and the stop is durable. Mail and queue are kept.
+
+        Nothing happens if the agent is stopped already.
+        """
         self.check_not_from_inside("stop")
-        self._begin_stop()
-        await self._finish_stop(cause, reason)
+        if self._begin_stop():
+            await self._finish_stop(cause, reason)
+        else:
+            await self.workspace.store.flushed()  # the stop before may still be on its way to the disk
 
     def stop_soon(self, cause: str, reason: str) -> None:
         """Begin no new step, and stop as soon as what is under way has been cancelled; nothing if that cannot be."""
         with suppress(StateError):
-            self._begin_stop()
-            self.workspace.chores.run(self._finish_stop(cause, reason), name=f"stop of {self.agent_id}")
+            if self._begin_stop():
+                self.workspace.chores.run(self._finish_stop(cause, reason), name=f"stop of {self.agent_id}")
 
-    def _begin_stop(self) -> None:
+    def _begin_stop(self) -> bool:
+        """Let nothing new begin; False if the agent is stopped already."""
         self._check_not_halting()
-        lifecycle.apply(self.record, Action.STOP)
-        self._halting = True
+        self._halting = lifecycle.apply(self.record, Action.STOP) is not self.record
+        return self._halting
 
     async def _finish_stop(self, cause: str, reason: str) -> None:
         try:

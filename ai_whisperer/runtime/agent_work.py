@@ -84,6 +84,15 @@ class AgentWork:
         return self.record.state is AgentState.ACTIVE and not held_up
 
     @property
+    def is_at_rest(self) -> bool:
+        """Whether the agent has nothing to do, or does nothing until somebody lets it."""
+        if self.equipment.missing_tools:
+            return True
+        if self.record.state is AgentState.ACTIVE or (self.queue and lifecycle.takes_work(self.record)):
+            return False
+        return not (self._calls and lifecycle.takes_calls(self.record))
+
+    @property
     def waiting(self) -> Iterable[Work]:
         """All that waits here, in no order."""
         yield from self.queue
@@ -315,6 +324,8 @@ class AgentWork:
     ) -> None:
         before = self.record
         self.record = lifecycle.apply(before, action, plan=plan, reason=reason)
+        if self.record is before:
+            return
         if action is Action.START:
             self.record = replace(self.record, started_at=decision.at)
         if before.sleep is not None and self.record.sleep is not before.sleep and before.sleep.until is not None:

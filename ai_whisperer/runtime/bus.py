@@ -1,8 +1,8 @@
 """Numbered notifications for subscribers, from any cursor on.
 
 A subscriber is a cursor, not a queue: it reads what it has not seen from the recent ones in memory, or from the store
-when it has fallen further behind. So a slow subscriber costs nothing and misses nothing. Deltas of a stream are not
-numbered and not kept: each subscriber that wants them has a bounded buffer, and the oldest give way.
+when it has fallen further behind. So a slow subscriber costs next to nothing and misses nothing. Deltas of a stream
+are not numbered and not kept: for each subscriber that wants them they wait in `PendingDeltas`, which is bounded.
 """
 
 from __future__ import annotations
@@ -13,14 +13,13 @@ from collections.abc import Sequence
 from typing import Any
 from weakref import WeakSet
 
+from ai_whisperer.core.deltas import PendingDeltas
 from ai_whisperer.errors import StateError
 from ai_whisperer.records import Notification
 from ai_whisperer.store.base import Store
 
 _RECENT = 4_096
-_PAGE = 500
-_MAX_DELTAS = 10_000
-_AT_ONCE = 32
+_PAGE = 32
 
 
 class NotificationBus:
@@ -90,9 +89,14 @@ class Subscription:
     def __init__(self, bus: NotificationBus, *, after: int, deltas: bool) -> None:
         self._bus = bus
         self.cursor = after
-        self.deltas: deque[tuple[int, Notification]] | None = deque(maxlen=_MAX_DELTAS) if deltas else None
+        self._deltas = PendingDeltas() if deltas else None
         self._page: deque[Notification] = deque()
         self._waiter: asyncio.Future[None] | None = None
+
+    @property
+    def lag(self) -> int:
+        """How many numbered notifications there are that were not read yet."""
+        return max(self._bus.last_seq - self.cursor, 0)
 
     def __aiter__(self) -> Subscription:
         return self
@@ -116,7 +120,7 @@ class Subscription:
             notes = [await anext(self)]
         except StopAsyncIteration:
             return []
-        while len(notes) < _AT_ONCE and (note := self._next()) is not None:
+        while len(notes) < _PAGE and (note := self._next()) is not None:
             notes.append(note)
         return notes
 
@@ -124,8 +128,8 @@ class Subscription:
         """The next one, if it is there."""
         if not self._page:
             self._page.extend(self._bus.after(self.cursor))
-        if self.deltas and (not self._page or self.deltas[0][0] <= self.cursor):
-            return self.deltas.popleft()[1]
+        if self._deltas and (not self._page or self._deltas.position <= self.cursor):
+            return self._deltas.take()
         if not self._page:
             return None
         note = self._page.popleft()
@@ -133,8 +137,8 @@ class Subscription:
         return note
 
     def take_delta(self, position: int, note: Notification) -> None:
-        if self.deltas is not None:
-            self.deltas.append((position, note))
+        if self._deltas is not None:
+            self._deltas.put(position, note)
             self.wake()
 
     def wake(self) -> None:

@@ -224,7 +224,8 @@ class AsyncAgentSessionManager(SessionRooms, SessionSchedules):
     async def start_agent(self, agent: AgentRef, config: Config = None) -> AgentStatus:
         """Start an agent; one that does not exist yet is created by `create_agent`.
 
-        A given config replaces the definition.
+        One that is started already goes on as it is. A given config replaces the definition, and so only that of an
+        agent that is not started.
         """
         if isinstance(agent, str) and not self._workspace.book.knows(agent):
             return status_of(await self.create_agent(agent, config))
@@ -271,7 +272,10 @@ class AsyncAgentSessionManager(SessionRooms, SessionSchedules):
         return status_of(session)
 
     async def stop_agent(self, agent: AgentRef, *, reason: str = "") -> AgentStatus:
-        """Cancel what runs and free everything. When this returns, tools are gone; mail and queue are kept."""
+        """Cancel what runs and free everything. When this returns, tools are gone; mail and queue are kept.
+
+        One that is stopped already stays so, with the reason that it has.
+        """
         session = self._find_agent(agent)
         check_reason(reason)
         await session.stop(by_caller(), reason)

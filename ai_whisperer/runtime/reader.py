@@ -7,9 +7,10 @@ from abc import abstractmethod
 from ai_whisperer.coordination import EventRecord, LockRecord
 from ai_whisperer.core.addresses import normalized
 from ai_whisperer.core.paging import can_be_id, checked_limit, checked_position
-from ai_whisperer.errors import InvalidInputError, UnknownTaskError
+from ai_whisperer.errors import ClosedError, InvalidInputError, StateError, UnknownTaskError
 from ai_whisperer.records import USER, MailRecord, Notification, StepRecord, TaskRecord, ThreadSummary
 from ai_whisperer.runtime.agent_session import AgentSession
+from ai_whisperer.runtime.ai_loop import loop_that_calls
 from ai_whisperer.runtime.bus import Subscription
 from ai_whisperer.runtime.status import status_of
 from ai_whisperer.runtime.workspace import Workspace
@@ -25,6 +26,29 @@ class SessionReader:
     async def flushed(self) -> None:
         """Wait until all that was decided so far is on disk. What is read then is what would survive."""
         await self._workspace.store.flushed()
+
+    async def at_rest(self) -> None:
+        """Wait until no agent has anything left to do; then all that they did is on disk.
+
+        An agent that is paused, asleep, stopped or without its tools is at rest, whatever waits for it.
+        """
+        workspace = self._workspace
+        calling = loop_that_calls()
+        if calling is not None and calling.agent.workspace is workspace:
+            raise StateError(
+                "A tool cannot wait until all agents are at rest: its own agent is not. Do it from outside."
+            )
+        subscription = self.subscribe()
+        try:
+            while busy := [agent for agent in workspace.agents.values() if not agent.is_at_rest]:
+                for agent in busy:
+                    while not agent.is_at_rest:  # whatever brings it to rest is told after it has happened
+                        await anext(subscription)
+        except StopAsyncIteration:
+            raise ClosedError("The session was closed before its agents had come to rest; they go on later.") from None
+        finally:
+            subscription.close()
+        await workspace.store.flushed()
 
     def mailbox(self, owner: AgentRef = USER, *, limit: int = 100) -> list[MailRecord]:
         """The mails of an agent or, by default, of the user, the newest first."""

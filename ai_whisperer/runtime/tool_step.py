@@ -9,6 +9,7 @@ from ai_whisperer.core.text import mended, shortened
 from ai_whisperer.errors import ToolError, WhispererError
 from ai_whisperer.records import StepRecord, ToolCall, ToolResult
 from ai_whisperer.runtime.desk import AgentDesk
+from ai_whisperer.secrets import redacted
 from ai_whisperer.tools.desk import CoordinationTool
 from ai_whisperer.tools.function import CancelSignal, ToolContext
 
@@ -42,7 +43,7 @@ async def run_tool(agent: AgentWork, step: StepRecord) -> ToolResult:
         content = await agent.registry.outside(call.name).call(call.arguments, context)
         return ToolResult(content=shortened(mended(content), agent.record.definition.limits.max_result_bytes))
     except WhispererError as error:
-        return ToolResult(content=mended(error.message), is_error=True)
+        return _failed(error.message)
     except asyncio.CancelledError:
         if is_being_cancelled():
             raise
@@ -50,8 +51,12 @@ async def run_tool(agent: AgentWork, step: StepRecord) -> ToolResult:
     except (KeyboardInterrupt, GeneratorExit):
         raise
     except BaseException as error:  # noqa: BLE001 - anybody's code: what it raises is for the model to read
-        told = f"The tool '{call.name}' failed: {type(error).__name__}: {error}"
-        return ToolResult(content=mended(told), is_error=True)
+        return _failed(f"The tool '{call.name}' failed: {type(error).__name__}: {error}")
+
+
+def _failed(told: str) -> ToolResult:
+    """What anybody's code said when it failed, which may quote the key or the address that it used."""
+    return ToolResult(content=redacted(mended(told)), is_error=True)
 
 
 def _call_of(step: StepRecord) -> ToolCall:

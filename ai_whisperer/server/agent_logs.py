@@ -1,33 +1,239 @@
-"""Per-agent logs: one file for each agent."""
+"""Debug logs of agents: what the session's notifications say about an agent, one JSON object a line, in its own file.
+
+The notifications are taken on the event loop and written by a thread. When the disk is slower than the agents, the
+oldest lines give way, those of debugging first; how many were lost is a line of the log. Nothing that happens here
+reaches an agent.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import logging
+import threading
+from collections import deque
+from collections.abc import Callable, Sequence
+from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 
+from ai_whisperer.core.addresses import check_agent_id
+from ai_whisperer.errors import InvalidInputError
 from ai_whisperer.records import Notification
+from ai_whisperer.secrets import redacted_data, redactor
+from ai_whisperer.server.log_files import LogFiles, log_folder, log_path, timestamp
 
-LOGS_FOLDER = "logs"
+Level = Literal["debug", "info", "warning", "error"]
+LOST = "log.lost"
+"""The event of a line that tells how many lines are missing."""
+
+_RANKS: dict[Level, int] = {"debug": 0, "info": 1, "warning": 2, "error": 3}
+_LEVELS: dict[str, Level] = {
+    "mail.state_changed": "debug",
+    "agent.tools_missing": "warning",
+    "async.task.restarting": "warning",
+    "event.not_taken": "warning",
+    "room.hop_limit": "warning",
+    "room.unanswered": "warning",
+    "schedule.missed": "warning",
+    "agent.failing": "error",
+    "async.task.error": "error",
+}
+_MAX_WAITING = 10_000
+_MAX_TEXT = 2_048
+_MAX_LINE_BYTES = 64 << 10
+_REDACTED_AT_MOST = 16 << 10
+"""So much of a long text is searched for secrets: far more than is shown, so that none is cut in two and missed."""
+_GATHER_SECONDS = 0.05
+_LINES_AT_MOST = 500
+_LINES_AT_ONCE = 20
+_REST_SECONDS = 0.0005
+"""After some lines the thread rests, since the event loop has to wait while the thread computes."""
+
+_log = logging.getLogger(__name__)
 
 
-class LogPage(msgspec.Struct, frozen=True):
-    entries: list[dict[str, Any]]
-    next: int
+class _Owner(NamedTuple):
+    """Whose log it is; None for what belongs to no agent of the session."""
+
+    session_id: str
+    agent_id: str | None
+
+
+class _Waiting(NamedTuple):
+    arrival: int
+    note: Notification
+
+
+class _Loss(NamedTuple):
+    lines: int
+    at: float
+
+
+class _Line(NamedTuple):
+    """A line to be written, and how many are lost with it if it cannot be."""
+
+    content: bytes
+    stands_for: int
+    at: float
 
 
 class AgentLogs:
-    def __init__(self, folder: Path, *, max_bytes: int, backups: int, level: str) -> None:
-        self._folder = folder
+    """Writes `logs/SESSION/AGENT.log` in the data folder. Use it from one thread; `close` ends the thread it owns.
+
+    `debug` also writes what happens to single steps and mails, `warning` and `error` only what went wrong.
+    """
+
+    def __init__(self, data: Path, *, max_bytes: int = 5_000_000, backups: int = 3, level: Level = "info") -> None:
+        self._data = data
+        self._least = _RANKS[level]
+        self._files = LogFiles(max_bytes=max_bytes, backups=backups)
+        self._lock = threading.Lock()
+        self._waiting: deque[_Waiting] = deque()
+        self._waiting_details: deque[_Waiting] = deque()
+        self._lost: dict[_Owner, _Loss] = {}
+        self._arrivals = 0
+        self._filled = threading.Event()
+        self._closed = threading.Event()
+        self._is_reported = False
+        self._thread = threading.Thread(target=self._run, name="whisperer-agent-logs", daemon=True)
+        self._thread.start()
 
     def write(self, notes: Sequence[Notification]) -> None:
-        pass
+        """Take notifications to be written soon. Never waits for the disk, never raises."""
+        if self._closed.is_set():
+            return
+        with self._lock:
+            for note in notes:
+                rank = _RANKS[level_of(note.name)]
+                if rank < self._least or note.seq == 0:
+                    continue
+                if len(self._waiting) + len(self._waiting_details) >= _MAX_WAITING:
+                    self._give_way()
+                self._arrivals += 1
+                queue = self._waiting if rank else self._waiting_details
+                queue.append(_Waiting(self._arrivals, note))
+            if self._waiting or self._waiting_details:
+                self._filled.set()
 
-    def close(self) -> None:
-        pass
+    def close(self, *, timeout_seconds: float = 5.0) -> None:
+        """Write what is left and end; what comes later is not taken.
+
+        It waits for the disk, at most so long: on an event loop, call it through `asyncio.to_thread`.
+        """
+        self._closed.set()
+        self._filled.set()
+        self._thread.join(timeout_seconds)
+
+    def _give_way(self) -> None:
+        oldest = (self._waiting_details or self._waiting).popleft().note
+        for owner in _owners(oldest):
+            self._lose(owner, 1, oldest.at)
+
+    def _lose(self, owner: _Owner, count: int, at: float) -> None:
+        before = self._lost.get(owner)
+        self._lost[owner] = _Loss(count + (before.lines if before else 0), at)
+
+    def _run(self) -> None:
+        closing = False
+        while not closing:
+            self._filled.wait()
+            self._filled.clear()
+            closing = self._closed.wait(_GATHER_SECONDS)
+            try:
+                self._write_waiting()
+            except Exception:  # noqa: BLE001 - a fault of ours costs some lines, not the logs of all agents
+                _log.exception("some lines of the agents' logs could not be made")
+        self._files.close()
+
+    def _write_waiting(self) -> None:
+        with self._lock:
+            waiting, self._waiting = self._waiting, deque()
+            details, self._waiting_details = self._waiting_details, deque()
+            lost, self._lost = self._lost, {}
+        lines = {owner: [_loss_line(owner, loss)] for owner, loss in lost.items()}
+        redact = redactor()
+        for number, (_, note) in enumerate(sorted([*waiting, *details]), 1):
+            for owner in _owners(note):
+                lines.setdefault(owner, []).append(_Line(_encoded(owner, note, redact), 1, note.at))
+            if number % _LINES_AT_ONCE == 0:
+                self._closed.wait(_REST_SECONDS)
+            if number % _LINES_AT_MOST == 0:
+                self._append(lines)
+                lines = {}
+        self._append(lines)
+
+    def _append(self, lines: dict[_Owner, list[_Line]]) -> None:
+        for owner, some in lines.items():
+            path = log_path(self._data, owner.session_id, owner.agent_id)
+            written, error = self._files.append(path, [line.content for line in some])
+            if error is not None:
+                self._report(error)
+                unwritten = some[written:]
+                with self._lock:
+                    self._lose(owner, sum(line.stands_for for line in unwritten), unwritten[-1].at)
+
+    def _report(self, error: OSError) -> None:
+        if not self._is_reported:
+            self._is_reported = True
+            _log.warning(
+                "The logs of agents in '%s' cannot be written: %s. Agents go on; what is lost will be counted there.",
+                log_folder(self._data),
+                error.strerror or error,
+            )
 
 
-def read_log(folder: Path, session_id: str, agent_id: str, *, after: int | None, limit: int) -> LogPage:
-    raise NotImplementedError
+def level_of(event: str) -> Level:
+    """How much a notification of this name matters in a log."""
+    return "debug" if event.startswith("step.") else _LEVELS.get(event, "info")
+
+
+def _owners(note: Notification) -> list[_Owner]:
+    """In whose logs the notification belongs: a mail in those of both sides."""
+    params = note.params
+    named = (params["agentId"],) if "agentId" in params else (params.get("sender"), params.get("recipient"))
+    agents = dict.fromkeys(each for each in named if isinstance(each, str) and _is_agent(each))
+    return [_Owner(note.session_id, agent) for agent in agents] or [_Owner(note.session_id, None)]
+
+
+@lru_cache(maxsize=10_000)
+def _is_agent(name: str) -> bool:
+    """Whether it can be an agent: not the person, and not a schedule that sends an event."""
+    try:
+        check_agent_id(name)
+    except InvalidInputError:
+        return False
+    return True
+
+
+def _encoded(owner: _Owner, note: Notification, redact: Callable[[str], str]) -> bytes:
+    def shown(text: str) -> str:
+        if len(text) <= _MAX_TEXT:
+            return redact(text)
+        return f"{redact(text[:_REDACTED_AT_MOST])[:_MAX_TEXT]}… [cut: {len(text):,} characters in all]"
+
+    try:
+        params = redacted_data(note.params, shown)
+        line = _entry(owner, note.at, level_of(note.name), note.name, seq=note.seq, cause=note.cause, params=params)
+    except RecursionError:
+        line = b""
+    if 0 < len(line) <= _MAX_LINE_BYTES:
+        return line
+    cut = {"cut": f"{len(line):,} bytes" if line else "nested too deeply"}
+    return _entry(owner, note.at, level_of(note.name), note.name, seq=note.seq, cause=note.cause, params=cut)
+
+
+def _loss_line(owner: _Owner, loss: _Loss) -> _Line:
+    return _Line(_entry(owner, loss.at, "warning", LOST, params={"lines": loss.lines}), loss.lines, loss.at)
+
+
+def _entry(owner: _Owner, at: float, level: Level, event: str, **more: Any) -> bytes:
+    entry = {
+        "time": timestamp(at),
+        "level": level,
+        "session": owner.session_id,
+        "agent": owner.agent_id,
+        "event": event,
+        **more,
+    }
+    return msgspec.json.encode(entry) + b"\n"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 import msgspec
@@ -25,12 +26,12 @@ class Subscriptions(Protocol):
 
 
 class ServerFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """What callers are told about the server."""
+    """What is known about the server. `data` is its folder, with the logs in it."""
 
     version: str
     started_at: float
     max_frame_bytes: int
-    log_folder: str | None
+    data: Path
 
 
 class Caller(msgspec.Struct, frozen=True, kw_only=True):

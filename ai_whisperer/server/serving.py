@@ -23,8 +23,8 @@ from ai_whisperer.models.catalog import SCRIPTED, resolve
 from ai_whisperer.runtime.manager import AnyFunction
 from ai_whisperer.secrets import remember_secret
 from ai_whisperer.server import agent_answers, session_answers, work_answers  # noqa: F401 - they register themselves
-from ai_whisperer.server.address import ADDRESS_FILE, Address, find_address
-from ai_whisperer.server.agent_logs import LOGS_FOLDER, AgentLogs
+from ai_whisperer.server.address import ADDRESS_FILE, Address
+from ai_whisperer.server.agent_logs import AgentLogs
 from ai_whisperer.server.app import Application
 from ai_whisperer.server.calls import ServerFacts
 from ai_whisperer.server.gate import Gate, check_binding
@@ -33,8 +33,6 @@ from ai_whisperer.server.socket import ClientSocket
 from ai_whisperer.settings import Settings
 from ai_whisperer.store.sqlite import SqliteStore
 from ai_whisperer.templates.library import TemplateLibrary
-
-__all__ = ["Address", "RunningServer", "find_address", "kept_token", "running"]
 
 _TOKEN_FILE = "token"  # noqa: S105 - the name of a file
 
@@ -72,11 +70,10 @@ async def running(
         tokens = {**settings.tokens, LOCAL: token}
         for each in tokens.values():
             remember_secret(each)
-        log_folder = settings.data / LOGS_FOLDER
         logs = AgentLogs(
-            log_folder, max_bytes=settings.log_max_bytes, backups=settings.log_backups, level=settings.log_level
+            settings.data, max_bytes=settings.log_max_bytes, backups=settings.log_backups, level=settings.log_level
         )
-        stack.callback(logs.close)
+        stack.push_async_callback(asyncio.to_thread, logs.close)
         host = SessionHost(
             store,
             model=settings.model or SCRIPTED,
@@ -85,6 +82,7 @@ async def running(
             model_factory=model_factory,
             logs=logs,
         )
+        stack.push_async_callback(host.close, grace_seconds=0)  # for a start that failed half-way
         port = listening.getsockname()[1]
         app = Application(
             gate=Gate(tokens, settings=settings, port=port),
@@ -93,7 +91,7 @@ async def running(
                 version=__version__,
                 started_at=time.time(),
                 max_frame_bytes=settings.max_frame_bytes,
-                log_folder=str(log_folder),
+                data=settings.data,
             ),
             settings=settings,
             ids=TimedIds(SystemClock(), random.SystemRandom()),
@@ -146,7 +144,8 @@ def _announced(data: Path, address: Address) -> Iterator[None]:
 
 def _listen(settings: Settings) -> socket.socket:
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
-    listening = socket.socket(family, socket.SOCK_STREAM)
+    # With the protocol named, asyncio knows the connections for TCP and has them send at once (TCP_NODELAY).
+    listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind((settings.host, settings.port))

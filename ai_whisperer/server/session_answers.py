@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from functools import reduce
-from pathlib import Path
 from typing import Any
 
 from ai_whisperer.coordination import ScheduleRecord, SessionSummary
 from ai_whisperer.core.paging import checked_limit
-from ai_whisperer.errors import NotFoundError
 from ai_whisperer.protocol import openrpc, sessions
 from ai_whisperer.records import Usage
-from ai_whisperer.server.agent_logs import read_log
 from ai_whisperer.server.calls import Caller, answers
+from ai_whisperer.server.log_reading import read_log
 
 
 @answers(sessions.CREATE_SESSION)
@@ -117,12 +115,9 @@ async def get_usage(caller: Caller, params: sessions.GetUsage) -> sessions.Usage
 async def read_agent_log(caller: Caller, params: sessions.ReadLog) -> sessions.LogEntries:
     session = await caller.reading(params.session_id)
     agent_id = session.get_agent_status(params.agent_id).agent_id
-    folder = caller.facts.log_folder
-    if folder is None:
-        raise NotFoundError("This server writes no logs. Give it a data folder.")
     page = await asyncio.to_thread(
         read_log,
-        Path(folder),
+        caller.facts.data,
         params.session_id,
         agent_id,
         after=params.after,

@@ -17,12 +17,13 @@ WITH RECURSIVE
   with_agents (id) AS (
     SELECT min(session_id) FROM agent
     UNION ALL
-    SELECT (SELECT min(session_id) FROM agent WHERE session_id>id) FROM with_agents WHERE id IS NOT NULL
+    SELECT (SELECT min(session_id) FROM agent WHERE session_id>with_agents.id) FROM with_agents WHERE id IS NOT NULL
   ),
   with_notifications (id) AS (
     SELECT min(session_id) FROM notification
     UNION ALL
-    SELECT (SELECT min(session_id) FROM notification WHERE session_id>id) FROM with_notifications WHERE id IS NOT NULL
+    SELECT (SELECT min(session_id) FROM notification WHERE session_id>with_notifications.id)
+    FROM with_notifications WHERE id IS NOT NULL
   )
 SELECT id FROM (SELECT id FROM with_agents UNION SELECT id FROM with_notifications)
 WHERE id IS NOT NULL AND id NOT IN (SELECT id FROM session) ORDER BY id"""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -85,12 +86,26 @@ def definition_change(agent: AgentRecord) -> Row:
     return (_text(agent.definition), _text(agent.own_tools), agent.session_id, agent.id)
 
 
-def agent_from(row: Row) -> AgentRecord:
-    session_id, agent_id, definition, state, started, sleep, reason, own_tools, created_at, started_at = row
+def agent_reader() -> Callable[[Row], AgentRecord]:
+    """Reads the agents of a session. Those whose definitions are equal share one: many are made of one template."""
+    definitions: dict[str, AgentDefinition] = {}
+
+    def read(row: Row) -> AgentRecord:
+        text = row[2]
+        definition = definitions.get(text)
+        if definition is None:
+            definition = definitions[text] = _definition(text)
+        return _agent_from(row, definition)
+
+    return read
+
+
+def _agent_from(row: Row, definition: AgentDefinition) -> AgentRecord:
+    session_id, agent_id, _, state, started, sleep, reason, own_tools, created_at, started_at = row
     return AgentRecord(
         session_id=session_id,
         id=agent_id,
-        definition=_definition(definition),
+        definition=definition,
         state=AgentState(state),
         started=bool(started),
         sleep=_sleep(sleep) if sleep else None,

@@ -122,7 +122,7 @@ class SqliteStore:
     def load(self, session_id: str) -> SessionSnapshot:
         key = (session_id,)
         return SessionSnapshot(
-            agents=tuple(self._all(queries.AGENTS, key, rows.agent_from)),
+            agents=tuple(self._all(queries.AGENTS, key, rows.agent_reader())),
             tasks=tuple(self._all(queries.OPEN_TASKS, key, rows.task_from)),
             mails=tuple(self._all(queries.OPEN_MAIL, key, rows.mail_from)),
             timers=tuple(self._all(queries.TIMERS, key, rows.timer_from)),

@@ -9,6 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from ai_whisperer.coordination import MessageRecord, RoomKind, RoomRecord
+from ai_whisperer.definition import AgentDefinition
 from ai_whisperer.errors import StoreInUseError, StoreRefusedError
 from ai_whisperer.records import (
     Answer,
@@ -338,5 +339,19 @@ def test_a_thousand_units_are_committed_in_few_groups(run: Run) -> None:
         await asyncio.gather(*(store.submit(unit_with(task(f"t{n}"), note="x")) for n in range(1000)))
         assert store.commits <= 10
         assert len(store.load("s").tasks) == 1000
+
+    run(scenario)
+
+
+def test_agents_of_equal_definitions_share_one_in_memory(run: Run) -> None:
+    async def scenario(store: Store) -> None:
+        other = replace(agent("carl"), definition=AgentDefinition(prompt="Be long."))
+        unit = Unit()
+        for each in (agent("alice"), agent("bert"), other):
+            unit.insert_agent(each)
+        await store.submit(unit)
+        alice, bert, carl = store.load("s").agents
+        assert alice.definition is bert.definition
+        assert (alice, bert, carl) == (agent("alice"), agent("bert"), other)
 
     run(scenario)

@@ -55,7 +55,7 @@ from tests.simulation.stage import Deed, deferred, play
         (lambda m: m.send_task("alice", "go", thread_id=""), InvalidInputError, "cannot be an id"),
         (lambda m: m.send_task("alice", "other", task_id="taken"), DuplicateIdError, "used for something else"),
         (lambda m: m.send_task("idle", "one too many"), QueueFullError, "Try again later"),
-        (lambda m: m.start_agent("alice"), StateError, "already started.*Allowed now: pause, sleep, stop"),
+        (lambda m: m.start_agent("alice", {}), StateError, "already started; nothing was changed. Stop it first"),
         (lambda m: m.resume_agent("alice"), StateError, "Cannot resume agent 'alice': it is idle"),
         (lambda m: m.pause_agent("idle"), StateError, "not started. Allowed now: start, stop"),
         (lambda m: m.wake_agent("alice"), StateError, "Cannot wake"),

@@ -61,6 +61,38 @@ def test_a_slow_subscriber_is_served_from_the_store_and_costs_the_others_nothing
     play(scenario)
 
 
+def test_a_subscription_says_how_far_behind_it_is() -> None:
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        await manager.create_agent("alice")
+        subscription = manager.subscribe(after=0)
+        ahead = manager.subscribe(after=10)
+        assert (subscription.lag, ahead.lag) == (2, 0)
+        await anext(subscription)
+        assert subscription.lag == 1
+        await manager.create_agent("bob", auto_start=False)
+        assert subscription.lag == 2
+        await take(subscription, 2)
+        assert subscription.lag == 0
+
+    play(scenario)
+
+
+def test_a_reader_that_stands_still_holds_only_a_few_notifications() -> None:
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        await manager.create_agent("bob", auto_start=False)
+        for n in range(100):
+            await manager.send_mail("bob", f"n{n}", "x")
+        recent = manager.subscribe(after=0)
+        await anext(recent)
+        assert len(recent._page) < 32
+        manager._workspace.bus._recent.clear()
+        from_store = manager.subscribe(after=0)
+        await anext(from_store)
+        assert len(from_store._page) < 32
+
+    play(scenario)
+
+
 def test_a_subscriber_from_now_on_sees_only_what_comes() -> None:
     async def scenario(manager: AsyncAgentSessionManager) -> None:
         await manager.create_agent("alice")
@@ -94,6 +126,28 @@ def test_the_pieces_of_a_stream_come_in_order_told_apart_by_channel_and_unnumber
         assert names.index("step.started") < names.index("async.task.delta") < names.index("step.finished")
         seen = [note.name for note in await take(without, 8)]
         assert "async.task.delta" not in seen
+
+    play(scenario, models=lambda _: ScriptedModel([rule]))
+
+
+def test_a_reader_that_lags_gets_the_pieces_joined_and_no_state_change_less() -> None:
+    answer = "".join(f"{number:07} " for number in range(8_000))
+    rule = Rule(text=answer, chunk_characters=8)
+
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        await manager.create_agent("alice")
+        after = manager.last_seq
+        lagging = manager.subscribe(after=after, deltas=True)
+        await manager.run_task("alice", "go")
+        await manager.flushed()
+        read: list[Notification] = []
+        while lagging.lag:
+            read.append(await anext(lagging))
+        (delta,) = [note for note in read if note.seq == 0]
+        assert delta.params["text"] == answer[delta.params["skipped"] :]
+        assert [note for note in read if note.seq] == manager.notifications(after=after)
+        names = [note.name for note in read]
+        assert names.index("step.started") < names.index("async.task.delta") < names.index("step.finished")
 
     play(scenario, models=lambda _: ScriptedModel([rule]))
 

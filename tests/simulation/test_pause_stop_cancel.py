@@ -115,6 +115,35 @@ def test_stop_cancels_what_runs_keeps_the_queue_and_a_start_goes_on_with_it() ->
     play(scenario, say, tools=[forever])
 
 
+def test_starting_an_agent_that_is_started_is_no_error_and_changes_nothing() -> None:
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        await manager.create_agent("alice")
+        started = manager.get_agent_status("alice")
+        told = manager.last_seq
+        assert await manager.start_agent("alice") == started
+        assert manager.last_seq == told
+        task = await manager.send_task("alice", "go")
+        told = manager.last_seq
+        assert (await manager.start_agent("alice")).state is AgentState.ACTIVE
+        assert manager.last_seq == told
+        assert (await manager.wait_task(task)).state is TaskState.COMPLETED
+
+    play(scenario)
+
+
+def test_stopping_an_agent_that_is_stopped_is_no_error_and_changes_nothing() -> None:
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        await manager.create_agent("alice")
+        stopped = await manager.stop_agent("alice", reason="enough")
+        told = manager.last_seq
+        assert await manager.stop_agent("alice", reason="again") == stopped
+        assert manager.last_seq == told
+        await manager.start_agent("alice")
+        assert await manager.run_task("alice", "go") == "done"
+
+    play(scenario)
+
+
 def test_a_running_and_a_waiting_task_can_be_cancelled() -> None:
     async def scenario(manager: AsyncAgentSessionManager) -> None:
         await manager.create_agent("alice")

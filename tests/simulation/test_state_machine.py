@@ -32,11 +32,11 @@ AGENTS = ("ann", "ben")
 SUBSCRIBES = {"ann": (), "ben": ("rain",)}
 ALLOWED = {
     "created": {"start", "stop"},
-    "idle": {"pause", "sleep", "stop"},
+    "idle": {"start", "pause", "sleep", "stop"},
     "paused": {"resume", "stop"},
     "paused asleep": {"resume", "wake", "stop"},
     "sleeping": {"pause", "sleep", "wake", "stop"},
-    "stopped": {"start"},
+    "stopped": {"start", "stop"},
 }
 AFTER = {
     "start": "idle",

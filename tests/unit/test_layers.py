@@ -12,7 +12,17 @@ import pytest
 
 PACKAGE = Path(__file__).parents[2] / "ai_whisperer"
 
-WORDS = {"errors", "definition", "records", "coordination", "status", "clock", "settings", "setting_values"}
+WORDS = {
+    "clock",
+    "coordination",
+    "definition",
+    "errors",
+    "records",
+    "secrets",
+    "setting_values",
+    "settings",
+    "status",
+}
 ALLOWED: dict[str, set[str]] = {
     **dict.fromkeys(WORDS, WORDS),
     "__main__": {"cli"},
@@ -26,6 +36,7 @@ ALLOWED: dict[str, set[str]] = {
     "protocol": WORDS | {"templates", "protocol"},
     "server": WORDS | {"core", "store", "models", "tools", "templates", "runtime", "protocol", "server", "__init__"},
     "client": WORDS | {"core", "templates", "protocol", "client", "__init__"},
+    "scripting": WORDS | {"models", "client", "server", "scripting"},
     "cli": WORDS
     | {"core", "store", "models", "tools", "templates", "runtime", "protocol", "server", "client", "cli", "__init__"},
     "testing": WORDS | {"core", "store", "models", "tools", "runtime", "testing", "__init__"},

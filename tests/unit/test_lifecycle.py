@@ -45,10 +45,11 @@ def test_an_action_that_fits_leads_to_its_state(state: AgentState, action: Actio
 @pytest.mark.parametrize(
     ("state", "actions"),
     [
-        (AgentState.IDLE, {Action.START, Action.REST, Action.RESUME, Action.WAKE}),
-        (AgentState.ACTIVE, {Action.START, Action.RESUME, Action.WAKE}),
+        (AgentState.IDLE, {Action.REST, Action.RESUME, Action.WAKE}),
+        (AgentState.ACTIVE, {Action.RESUME, Action.WAKE}),
         (AgentState.PAUSED, {Action.START, Action.WORK, Action.REST, Action.PAUSE, Action.SLEEP, Action.WAKE}),
-        (AgentState.STOPPED, set(Action) - {Action.START}),
+        (AgentState.SLEEPING, {Action.START, Action.REST, Action.RESUME}),
+        (AgentState.STOPPED, set(Action) - {Action.START, Action.STOP}),
     ],
 )
 def test_an_action_that_does_not_fit_is_refused_with_the_state_and_what_is_allowed(
@@ -60,9 +61,24 @@ def test_an_action_that_does_not_fit_is_refused_with_the_state_and_what_is_allow
             apply(before, action, plan=PLAN)
 
 
-def test_starting_twice_is_refused() -> None:
-    with pytest.raises(StateError, match="already started"):
-        apply(agent(AgentState.IDLE), Action.START)
+@pytest.mark.parametrize(
+    ("state", "action"),
+    [
+        (AgentState.IDLE, Action.START),
+        (AgentState.ACTIVE, Action.START),
+        (AgentState.STOPPED, Action.STOP),
+    ],
+)
+def test_an_action_that_would_change_nothing_changes_nothing(state: AgentState, action: Action) -> None:
+    before = agent(state, started=state is not AgentState.STOPPED, sleep=PLAN if state is AgentState.ACTIVE else None)
+    assert apply(before, action, reason="again") is before
+    assert action not in allowed(before)
+
+
+@pytest.mark.parametrize(("state", "way"), [(AgentState.PAUSED, "resume"), (AgentState.SLEEPING, "wake")])
+def test_an_agent_that_rests_for_a_reason_is_not_started_but_the_way_out_is_named(state: AgentState, way: str) -> None:
+    with pytest.raises(StateError, match=rf"Cannot start agent 'a': it is {state}.*Allowed now: .*{way}"):
+        apply(agent(state, sleep=PLAN), Action.START)
 
 
 def test_an_agent_without_a_sleep_cannot_be_woken() -> None:

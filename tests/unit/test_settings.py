@@ -12,6 +12,7 @@ import msgspec
 import pytest
 
 from ai_whisperer.errors import InvalidInputError, SettingsError
+from ai_whisperer.secrets import redacted
 from ai_whisperer.settings import FIELDS, LoadedSettings, Settings, load_settings
 
 ROOT = Path(__file__).parents[2]
@@ -239,3 +240,15 @@ def test_what_is_shown_hides_secrets_and_tells_the_source(tmp_path: Path) -> Non
     assert b"canary" not in msgspec.json.encode(loaded.shown())
     assert "canary" not in repr(loaded)
     assert "port=8642" in repr(loaded)
+
+
+def test_tokens_that_were_read_are_secrets_everywhere_from_then_on(tmp_path: Path) -> None:
+    load(tmp_path, toml='token = "canary-of-a-file-1"\n[tokens]\nada = "canary-of-a-file-2"')
+    assert redacted("canary-of-a-file-1 canary-of-a-file-2") == "[secret] [secret]"
+
+
+def test_the_token_in_an_address_is_not_shown(tmp_path: Path) -> None:
+    loaded = load(tmp_path, environment={"WHISPERER_URL": "ws://127.0.0.1:1/ws?token=canary-7"})
+    assert loaded.values.url == "ws://127.0.0.1:1/ws?token=canary-7"
+    assert next(each.value for each in loaded.shown() if each.name == "url") == "ws://127.0.0.1:1/ws?token=[secret]"
+    assert "canary" not in complaint(tmp_path, environment={"WHISPERER_URL": "127.0.0.1:1/ws?token=canary-7"})

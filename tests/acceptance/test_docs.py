@@ -1,0 +1,159 @@
+"""Every code block of the README and of the docs is run, and what is made from the code is up to date.
+
+A page is a story: its blocks are run in order, in one folder. What a block is for stands behind its language:
+
+    python            a program, run as it is
+    sh                commands; `sh background` is a command that goes on: a server, until it says that it is ready
+    X file=NAME       the content of a file
+    json              a request to the server that the page has started, or a value
+    text              no code: what is printed, or a picture
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+import pytest
+from websockets.sync.client import connect
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", ROOT / "examples" / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+FENCE = re.compile(r"^```(\S*)[ ]*(.*?)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+RUNS_ITSELF = {"make demo", "make test", "make bench", "make soak", "make docs"}
+"""What is run elsewhere: these set the machine up, or take long."""
+
+
+class Block(NamedTuple):
+    language: str
+    purpose: str
+    text: str
+    line: int
+
+
+def blocks_of(page: Path) -> Iterator[Block]:
+    text = page.read_text(encoding="utf-8")
+    for found in FENCE.finditer(text):
+        yield Block(found[1], found[2].strip(), found[3], text.count("\n", 0, found.start()) + 1)
+
+
+class Story:
+    """The folder in which a page is played."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.background: list[subprocess.Popen[str]] = []
+        self.address = ""
+        programs = Path(sys.executable).parent
+        self.environment = {
+            **{name: value for name, value in os.environ.items() if not name.endswith(("_API_KEY", "_BASE_URL"))},
+            "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}",
+            "PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'examples'}",
+            "WHISPERER_PORT": "0",
+            "HOME": str(folder),
+            "COLUMNS": "120",
+        }
+
+    def play(self, block: Block) -> None:
+        if block.purpose.startswith("file="):
+            path = self.folder / block.purpose.removeprefix("file=")
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(block.text, encoding="utf-8")
+        elif block.language == "python":
+            self.run([sys.executable, "-W", "error", "-c", block.text])
+        elif block.language == "sh" and block.purpose == "background":
+            self.start(block.text)
+        elif block.language == "sh":
+            commands = [line for line in block.text.splitlines() if line.partition("#")[0].strip() not in RUNS_ITSELF]
+            self.run(["bash", "-e", "-c", "\n".join(commands)])
+        elif block.language == "json":
+            self.send(block.text)
+        else:
+            raise AssertionError(f"no block may be left untried, but nobody knows how to run {block.language!r}")
+
+    def run(self, command: list[str]) -> None:
+        ran = subprocess.run(
+            command,
+            cwd=self.folder,
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=60,
+            stdin=subprocess.DEVNULL,
+        )
+        assert ran.returncode == 0, f"{ran.stdout}\n{ran.stderr}"
+
+    def start(self, command: str) -> None:
+        process = subprocess.Popen(
+            ["bash", "-c", f"exec {command}"],
+            cwd=self.folder,
+            env=self.environment,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        self.background.append(process)
+        assert process.stdout is not None
+        word, _, page = process.stdout.readline().strip().partition(" ")
+        assert word == "ready"
+        self.address = page.replace("http:", "ws:").replace("/?", "/ws?")
+
+    def send(self, text: str) -> None:
+        """Check that it is JSON; if it is a request, send it to the server."""
+        value = msgspec.json.decode(text)
+        if "method" in value:
+            with connect(self.address, proxy=None) as socket:
+                socket.send(text)
+                while (answer := msgspec.json.decode(socket.recv(timeout=30))).get("id") != value["id"]:
+                    pass
+            assert "result" in answer, answer
+
+    def end(self) -> list[int]:
+        """End what goes on, and tell how it ended."""
+        codes = []
+        for process in self.background:
+            process.terminate()
+            codes.append(process.wait(timeout=30))
+            if process.stdout is not None:
+                process.stdout.close()
+        return codes
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_block_of_the_page_runs(page: Path, tmp_path: Path) -> None:
+    story = Story(tmp_path)
+    try:
+        for block in blocks_of(page):
+            if block.language != "text":
+                try:
+                    story.play(block)
+                except AssertionError as failure:
+                    raise AssertionError(f"{page.name}, line {block.line}: {failure}") from None
+    finally:
+        codes = story.end()
+    assert codes == [0] * len(codes)
+
+
+def test_a_block_that_fails_is_found(tmp_path: Path) -> None:
+    with pytest.raises(AssertionError, match="ZeroDivisionError"):
+        Story(tmp_path).play(Block("python", "", "1 / 0", 1))
+    with pytest.raises(AssertionError, match="nobody knows how"):
+        Story(tmp_path).play(Block("cobol", "", "", 1))
+
+
+def test_the_generated_pages_are_up_to_date() -> None:
+    spec = importlib.util.spec_from_file_location("generate", ROOT / "docs" / "generate.py")
+    assert spec is not None
+    assert spec.loader is not None
+    generate = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(generate)
+    for name, text in generate.pages().items():
+        kept = (ROOT / "docs" / name).read_text(encoding="utf-8")
+        assert kept == text.rstrip() + "\n", f"docs/{name} is out of date: run `make docs`"

@@ -1,0 +1,327 @@
+"""What every store keeps of sessions: whose they are, which have work left, and nothing of a deleted one."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import apsw
+import pytest
+from msgspec.structs import asdict, replace
+
+from ai_whisperer.coordination import (
+    EventRecord,
+    LockRecord,
+    MessageRecord,
+    RoomKind,
+    RoomRecord,
+    ScheduleRecord,
+    SessionRecord,
+    SessionSummary,
+    WaitKind,
+    WaitRecord,
+)
+from ai_whisperer.definition import ScheduleDefinition
+from ai_whisperer.errors import StoreInUseError, StoreRefusedError
+from ai_whisperer.records import (
+    USER,
+    MailState,
+    StepKind,
+    StepRecord,
+    StepState,
+    TaskState,
+    TimerKind,
+    TimerRecord,
+)
+from ai_whisperer.store import opening, queries
+from ai_whisperer.store.base import Store, Unit
+from ai_whisperer.store.sqlite import DATABASE_NAME, SqliteStore
+from tests.contract.conftest import Run
+from tests.contract.records import agent, mail, task, unit_with
+
+TIMER = TimerRecord(session_id="s", id="wake:alice", agent_id="alice", kind=TimerKind.WAKE, due_at=9.0)
+LOCK = LockRecord(session_id="s", name="report", token=3, agent_id="alice", task_id="t1", expires_at=2.0)
+SCHEDULE = ScheduleRecord(
+    session_id="s", id="hourly", definition=ScheduleDefinition(cron="0 * * * *", event="tick"), next_at=10.0
+)
+WAIT = WaitRecord(
+    session_id="s",
+    id="t1.2",
+    kind=WaitKind.LOCK,
+    agent_id="alice",
+    task_id="t1",
+    target="report",
+    target_agent="bob",
+    arrival=7,
+    deadline_at=99.0,
+)
+
+
+def session(session_id: str = "s", *, owner: str = "ann", created_at: float = 1.5) -> SessionRecord:
+    return SessionRecord(id=session_id, title="Plans: é ☃", owner=owner, created_at=created_at)
+
+
+def listed(record: SessionRecord, agents: int = 0) -> SessionSummary:
+    return SessionSummary(**asdict(record), agents=agents)
+
+
+def a_row_in_every_table(session_id: str) -> Unit:
+    """A unit that leaves something of the session wherever there is a place for it."""
+    unit = Unit()
+    unit.put_session(session(session_id))
+    unit.insert_agent(agent(session_id=session_id))
+    unit.insert_task(replace(task(), session_id=session_id))
+    unit.put_step(
+        StepRecord(session_id=session_id, task_id="t1", number=1, kind=StepKind.MODEL, state=StepState.STARTED)
+    )
+    unit.insert_mail(replace(mail(), session_id=session_id))
+    unit.put_timer(replace(TIMER, session_id=session_id))
+    unit.put_wait(replace(WAIT, session_id=session_id))
+    unit.put_lock(replace(LOCK, session_id=session_id))
+    unit.insert_event(EventRecord(session_id=session_id, id="e", name="tick", sender="user", cause="test"))
+    unit.put_schedule(replace(SCHEDULE, session_id=session_id))
+    unit.put_room(
+        RoomRecord(session_id=session_id, id="r", kind=RoomKind.GROUP, title="Team", members=("alice",), hop_limit=4)
+    )
+    unit.insert_message(MessageRecord(session_id=session_id, id="m", room_id="r", number=1, sender="user", text="Hi"))
+    unit.tell(session_id, "told", cause="test", at=1.0, params={})
+    return unit
+
+
+def rows_of(connection: apsw.Connection, session_id: str) -> dict[str, int]:
+    """How many rows each table has of the session."""
+    counts: dict[str, int] = {}
+    for (table,) in list(connection.execute("SELECT name FROM sqlite_master WHERE type='table'")):
+        columns = {row[1] for row in connection.execute(f"PRAGMA table_info({table})")}
+        key = "session_id" if "session_id" in columns else "id"
+        counting = f"SELECT count(*) FROM {table} WHERE {key}=?"  # noqa: S608 - the names come from the schema
+        ((counts[table],),) = connection.execute(counting, (session_id,))
+    return counts
+
+
+def test_a_session_is_read_back_the_same_and_a_change_replaces_it(run: Run) -> None:
+    async def scenario(store: Store) -> None:
+        unit = Unit()
+        unit.put_session(session())
+        await store.submit(unit)
+        assert store.session("s") == session()
+        assert store.session("other") is None
+        renamed = replace(session(), title="Other")
+        unit = Unit()
+        unit.put_session(renamed)
+        await store.submit(unit)
+        assert store.session("s") == renamed
+        assert store.sessions("ann", limit=9) == [listed(renamed)]
+
+    run(scenario)
+
+
+def test_an_owner_sees_its_own_sessions_the_newest_first_with_the_number_of_their_agents(run: Run) -> None:
+    async def scenario(store: Store) -> None:
+        mine = [session(name, created_at=at) for name, at in (("a", 1.0), ("b", 3.0), ("c", 2.0))]
+        unit = Unit()
+        for each in (*mine, session("theirs", owner="bob")):
+            unit.put_session(each)
+        for agent_id in ("alice", "bert"):
+            unit.insert_agent(agent(agent_id, session_id="c"))
+        unit.insert_agent(agent(session_id="theirs"))
+        await store.submit(unit)
+        assert store.sessions("ann", limit=9) == [listed(mine[1]), listed(mine[2], agents=2), listed(mine[0])]
+        assert store.sessions("nobody", limit=9) == []
+
+    run(scenario)
+
+
+def test_sessions_come_in_pages_without_gap_also_when_many_were_made_at_once(run: Run) -> None:
+    async def scenario(store: Store) -> None:
+        unit = Unit()
+        for number in range(7):
+            unit.put_session(session(f"s{number}", created_at=float(number // 3)))
+        await store.submit(unit)
+        seen: list[str] = []
+        after: tuple[float, str] | None = None
+        while page := store.sessions("ann", after=after, limit=2):
+            seen.extend(each.id for each in page)
+            after = (page[-1].created_at, page[-1].id)
+        assert seen == ["s6", "s5", "s4", "s3", "s2", "s1", "s0"]
+
+    run(scenario)
+
+
+def test_sessions_that_were_made_without_a_server_are_found(run: Run) -> None:
+    async def scenario(store: Store) -> None:
+        assert store.unlisted_sessions() == []
+        unit = Unit()
+        unit.put_session(session("listed"))
+        for session_id in ("agents-1", "agents-2", "listed"):
+            unit.insert_agent(agent("alice", session_id=session_id))
+            unit.insert_agent(agent("bert", session_id=session_id))
+        for session_id in ("told", "told", "listed", "agents-2"):
+            unit.tell(session_id, "x", cause="test", at=1.0, params={})
+        await store.submit(unit)
+        assert store.unlisted_sessions() == ["agents-1", "agents-2", "told"]
+
+    run(scenario)
+
+
+def test_a_session_is_found_by_anything_that_goes_on_by_itself(run: Run) -> None:
+    async def scenario(store: Store) -> None:
+        unit = Unit()
+        unit.insert_task(replace(task(), session_id="queued"))
+        unit.insert_task(replace(task(), session_id="running", state=TaskState.RUNNING))
+        unit.insert_mail(replace(mail(), session_id="mailed"))
+        unit.insert_mail(replace(mail(), session_id="delivered", state=MailState.DELIVERED))
+        unit.put_timer(replace(TIMER, session_id="asleep"))
+        unit.put_wait(replace(WAIT, session_id="waiting"))
+        unit.put_lock(replace(LOCK, session_id="locked"))
+        unit.put_schedule(replace(SCHEDULE, session_id="scheduled"))
+        await store.submit(unit)
+        assert store.sessions_with_work() == sorted(
+            ["queued", "running", "mailed", "delivered", "asleep", "waiting", "locked", "scheduled"]
+        )
+
+    run(scenario)
+
+
+def test_a_session_that_does_nothing_by_itself_is_left_alone(run: Run) -> None:
+    async def scenario(store: Store) -> None:
+        unit = Unit()
+        unit.put_session(session())
+        unit.insert_agent(agent())
+        unit.put_lock(LockRecord(session_id="s", name="", token=5))
+        unit.put_schedule(replace(SCHEDULE, paused=True))
+        unit.put_schedule(replace(SCHEDULE, id="over", next_at=None))
+        unit.insert_mail(replace(mail("unread"), sender="alice", recipient=USER))
+        for number, state in enumerate(state for state in TaskState if state.ended):
+            unit.insert_task(replace(task(f"t{number}"), state=state))
+        closed = (state for state in MailState if state not in (MailState.QUEUED, MailState.DELIVERED))
+        for number, mail_state in enumerate(closed):
+            unit.insert_mail(replace(mail(f"m{number}", sequence=number), state=mail_state))
+        unit.tell("s", "told", cause="test", at=1.0, params={})
+        await store.submit(unit)
+        assert store.sessions_with_work() == []
+        assert store.load("s").mails == ()
+
+    run(scenario)
+
+
+def test_the_sessions_are_found_without_reading_their_histories() -> None:
+    connection = apsw.Connection(":memory:")
+    opening.migrate(connection)
+    plans = {
+        sql: [row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {sql}", bindings)]
+        for sql, bindings in (
+            (queries.SESSIONS_WITH_WORK, ()),
+            (queries.UNLISTED_SESSIONS, ()),
+            (queries.SESSIONS_AFTER, ("ann", 1.0, "s", 9)),
+            (queries.OPEN_MAIL, ("s",)),
+        )
+    }
+    for table in ("task", "mail"):
+        assert any(
+            f"SCAN {table} USING" in step and f"{table}_open" in step for step in plans[queries.SESSIONS_WITH_WORK]
+        )
+    leaps = plans[queries.UNLISTED_SESSIONS]
+    assert sum("SEARCH agent USING PRIMARY KEY" in step for step in leaps) == 2
+    assert sum("SEARCH notification USING PRIMARY KEY" in step for step in leaps) == 2
+    page = plans[queries.SESSIONS_AFTER]
+    assert any("session_by_owner (owner=? AND (created_at" in step for step in page)
+    assert not any("TEMP B-TREE" in step for step in page)
+    assert any("mail_open" in step for step in plans[queries.OPEN_MAIL])
+
+
+def test_of_a_deleted_session_nothing_is_left_in_any_table_and_others_keep_all(tmp_path: Path) -> None:
+    async def main() -> None:
+        store = SqliteStore.open(tmp_path)
+        for session_id in ("s", "other"):
+            await store.submit(a_row_in_every_table(session_id))
+        reading = apsw.Connection(str(tmp_path / DATABASE_NAME), flags=apsw.SQLITE_OPEN_READONLY)
+        full = rows_of(reading, "s")
+        assert set(full.values()) == {1}, "say in a_row_in_every_table how the new table is filled"
+        unit = Unit()
+        unit.delete_session("s")
+        await store.submit(unit)
+        assert set(rows_of(reading, "s").values()) == {0}
+        assert rows_of(reading, "other") == full
+        reading.close()
+        await store.close()
+
+    asyncio.run(main())
+
+
+def test_a_session_that_is_made_again_under_its_id_begins_its_log_at_one(run: Run) -> None:
+    async def scenario(store: Store) -> None:
+        for note in ("first", "second"):
+            await store.submit(unit_with(task(note), note=note))
+        deleting = Unit()
+        deleting.delete_session("s")
+        # In one group: what came before the deletion goes with it, what comes after stays.
+        await asyncio.gather(
+            store.submit(unit_with(task("third"), note="third")),
+            store.submit(deleting),
+            store.submit(unit_with(task("anew"), note="anew")),
+        )
+        assert [(note.seq, note.name) for note in store.notifications("s", after=0, limit=9)] == [(1, "anew")]
+        assert [each.id for each in store.load("s").tasks] == ["anew"]
+        await store.submit(unit_with(note="next"))
+        assert store.load("s").last_seq == 2
+
+    run(scenario)
+
+
+def test_a_deletion_that_is_refused_leaves_the_numbers_as_they_were(run: Run) -> None:
+    async def scenario(store: Store) -> None:
+        await store.submit(unit_with(task("t1"), note="first"))
+        deleting = Unit()
+        deleting.delete_session("s")
+        for _ in range(2):
+            deleting.insert_agent(agent())
+        with pytest.raises(StoreRefusedError):
+            await store.submit(deleting)
+        await store.submit(unit_with(note="second"))
+        assert [note.seq for note in store.notifications("s", after=0, limit=9)] == [1, 2]
+
+    run(scenario)
+
+
+def test_a_session_that_is_open_cannot_be_deleted(run: Run) -> None:
+    async def scenario(store: Store) -> None:
+        await store.submit(unit_with(task(), note="x"))
+        store.listen("s", lambda _: None, lambda _: None)
+        deleting = Unit()
+        deleting.delete_session("s")
+        with pytest.raises(StoreInUseError, match="Close it, then delete it"):
+            await store.submit(deleting)
+        await store.flushed()
+        assert store.task("s", "t1") is not None
+        store.unlisten("s")
+        await store.submit(deleting)
+        assert store.task("s", "t1") is None
+
+    run(scenario)
+
+
+def test_a_database_of_the_second_version_is_brought_up_to_date_with_all_that_is_in_it(tmp_path: Path) -> None:
+    folder = Path(opening.__file__).parent / "migrations"
+    old = apsw.Connection(str(tmp_path / DATABASE_NAME))
+    for name in ("0001_initial.sql", "0002_coordination.sql"):
+        old.execute((folder / name).read_text(encoding="utf-8"))
+    old.execute(f"PRAGMA application_id={opening.APPLICATION_ID}; PRAGMA user_version=2")
+    for sql, row in a_row_in_every_table("s").writes:
+        if sql != queries.PUT_SESSION:
+            old.execute(sql, row)
+    old.close()
+
+    async def main() -> None:
+        store = SqliteStore.open(tmp_path)
+        assert (store.unlisted_sessions(), store.sessions_with_work()) == (["s"], ["s"])
+        unit = Unit()
+        unit.put_session(session())
+        await store.submit(unit)
+        assert store.sessions("ann", limit=9) == [listed(session(), agents=1)]
+        assert store.unlisted_sessions() == []
+        snapshot = store.load("s")
+        assert (snapshot.tasks, snapshot.mails) == ((task(),), (mail(),))
+        await store.close()
+
+    asyncio.run(main())
