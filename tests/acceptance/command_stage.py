@@ -80,6 +80,12 @@ class Whisperer:
     def json(self, *arguments: str) -> Any:
         return json.loads(self.ok(*arguments, "--json"))
 
+    @contextmanager
+    def watching(self) -> Iterator[Process]:
+        """All that has happened and happens, as lines of JSON."""
+        with running("watch", "--json", "--after", "0", "--data", str(self.data), folder=self.data) as process:
+            yield process
+
 
 class Process:
     """A command in a process of its own, whose lines can be awaited."""
@@ -96,6 +102,7 @@ class Process:
         )
         self._lines: queue.Queue[str] = queue.Queue()
         self._errors: list[str] = []
+        self._errors_told: queue.Queue[str] = queue.Queue()
         self._readers = [
             threading.Thread(target=self._read, daemon=True),
             threading.Thread(target=self._read_errors, daemon=True),
@@ -112,6 +119,11 @@ class Process:
         while words not in (line := self.line()):
             assert line, f"the output ended without '{words}': {self.errors}"
         return line
+
+    def error_with(self, words: str) -> None:
+        """Wait until these words were told on stderr."""
+        while words not in self._errors_told.get(timeout=PATIENCE_SECONDS):
+            pass
 
     def signal(self, number: signal.Signals) -> None:
         self.process.send_signal(number)
@@ -140,7 +152,9 @@ class Process:
 
     def _read_errors(self) -> None:
         assert self.process.stderr is not None
-        self._errors.extend(self.process.stderr)
+        for line in self.process.stderr:
+            self._errors.append(line)
+            self._errors_told.put(line)
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import itertools
 import json
 import os
 import signal
@@ -15,6 +16,8 @@ import pytest
 
 from ai_whisperer.cli.main import main
 from tests.acceptance.command_stage import Whisperer, running, serving
+
+_numbers = itertools.count(1)
 
 
 @pytest.fixture(scope="module")
@@ -30,9 +33,9 @@ def whisperer(data: Path, capsys: pytest.CaptureFixture[str]) -> Whisperer:
 
 
 @pytest.fixture
-def agent(whisperer: Whisperer, request: pytest.FixtureRequest) -> str:
+def agent(whisperer: Whisperer) -> str:
     """An agent of the test's own."""
-    name = "a" + str(abs(hash(request.node.name)))
+    name = f"agent-{next(_numbers)}"
     whisperer.ok("agents", "create", name)
     return name
 
@@ -195,13 +198,26 @@ def test_watch_shows_the_fleet_once(whisperer: Whisperer, agent: str) -> None:
 
 
 def test_watch_tells_each_notification_as_a_line_of_json_until_ctrl_c(whisperer: Whisperer, agent: str) -> None:
-    with running("watch", "--json", "--after", "0", "--data", str(whisperer.data), folder=whisperer.data) as watching:
+    with whisperer.watching() as watching:
         first = json.loads(watching.line())
         assert (first["seq"], first["sessionId"]) == (1, "default")
         whisperer.ok("events", "send", "seen_by_the_watcher")
         assert json.loads(watching.line_with("seen_by_the_watcher"))["name"] == "event.broadcast"
         watching.signal(signal.SIGINT)
         assert watching.ended()[::2] == (130, "")
+
+
+def test_the_log_of_an_agent_is_shown_and_followed(whisperer: Whisperer, agent: str) -> None:
+    whisperer.ok("tasks", "send", agent, "Count", "--wait", "--id", "logged")
+    with running("logs", agent, "-f", "--data", str(whisperer.data), folder=whisperer.data) as following:
+        line = following.line_with("async.task.completed")
+        assert line.split()[1:3] == ["info", "async.task.completed"]
+        whisperer.ok("tasks", "send", agent, "Count on", "--id", "logged-later")
+        following.line_with('"taskId": "logged-later"')
+    shown = whisperer.ok("logs", agent, "-n", "1").splitlines()
+    assert len(shown) == 1
+    entries = [json.loads(line) for line in whisperer.ok("logs", agent, "--json").splitlines()]
+    assert {entry["agent"] for entry in entries} == {agent}
 
 
 def test_usage_is_counted_for_each_agent_and_in_all(whisperer: Whisperer, agent: str) -> None:
