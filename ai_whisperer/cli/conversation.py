@@ -14,8 +14,6 @@ from ai_whisperer.records import AgentState, Notification
 if TYPE_CHECKING:
     from ai_whisperer.client import Client
 
-_PAGE = 100
-
 
 class Conversation:
     """Shows what is said in a room, and knows who is still to answer.
@@ -75,8 +73,7 @@ class Conversation:
                 if params["taskId"] not in self._settled:
                     self._answering.add(params["taskId"])
             case "room.message":
-                for message in await self._client.room_messages(self._room.id, after=self._shown, limit=_PAGE):
-                    self._show(message)
+                await self._show_up_to(params["number"])
             case "room.passed":
                 self._settle(params["taskId"])
             case "room.unanswered":
@@ -85,6 +82,13 @@ class Conversation:
                 self._settle(params["taskId"])
             case "room.absent":
                 self._output.note(f"{params['agentId']} was not asked: it is {params['reason']}.")
+
+    async def _show_up_to(self, number: int) -> None:
+        """Show the messages up to this one, and none that the notifications have not come to."""
+        if number > self._shown:
+            missing = number - self._shown
+            for message in await self._client.room_messages(self._room.id, after=self._shown, limit=missing):
+                self._show(message)
 
     def _show(self, message: MessageRecord) -> None:
         self._shown = message.number

@@ -23,8 +23,9 @@ _numbers = itertools.count(1)
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     folder = tmp_path_factory.mktemp("served")
-    with serving(folder):
+    with serving(folder) as server:
         yield folder
+        assert len(server.errors.splitlines()) == 3, "the server told more than how it started"
 
 
 @pytest.fixture
