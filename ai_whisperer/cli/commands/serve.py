@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 from collections.abc import Mapping
+from contextlib import closing
 from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 import typer
@@ -33,15 +34,20 @@ async def serve(call: Call) -> None:
     accepted is on disk either way, and goes on at the next start.
     """
     from ai_whisperer.cli.racing import first_of
+    from ai_whisperer.server.process_log import setup_logging
     from ai_whisperer.server.serving import running
 
     settings = call.settings.values
     leaving = _Leaving(call.output, settings)
     chosen = await asyncio.to_thread(_model, settings.model, os.environ)
-    async with running(replace(settings, model=chosen.model)) as server:
-        call.output.note(f"{chosen.told}\nThe data is in {settings.data}.\nCtrl-C ends the server.")
-        _tell(call.output, server.address)
-        outcome = await first_of(leaving.asked.wait(), server.failure())
+    log = setup_logging(
+        settings.data, level=settings.log_level, max_bytes=settings.log_max_bytes, backups=settings.log_backups
+    )
+    with closing(log):
+        async with running(replace(settings, model=chosen.model)) as server:
+            call.output.note(f"{chosen.told}\nThe data is in {settings.data}.\nCtrl-C ends the server.")
+            _tell(call.output, server.address)
+            outcome = await first_of(leaving.asked.wait(), server.failure())
     if isinstance(outcome, BaseException):
         raise outcome
 
