@@ -22,6 +22,7 @@ from ai_whisperer.cli.commands import (
     chat,
     config,
     demo,
+    doctor,
     mail,
     run,
     schedule,
@@ -65,7 +66,7 @@ def _parameters() -> list[inspect.Parameter]:
 
 app = typer.Typer(context_settings={"help_option_names": ["-h", "--help"]})
 app.callback(invoke_without_command=True)(with_signature(_whisperer, _parameters(), like=_whisperer))
-for each in (demo, serve, run, agents, tasks, mail, chat, watch, schedule, sessions, config):
+for each in (demo, serve, run, agents, tasks, mail, chat, watch, schedule, sessions, config, doctor):
     each.register(app)
 
 
