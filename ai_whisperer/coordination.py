@@ -16,6 +16,8 @@ class WaitKind(StrEnum):
 
 
 class RoomKind(StrEnum):
+    """`direct`: the user and one agent. `group`: the user and several."""
+
     DIRECT = "direct"
     GROUP = "group"
 

@@ -23,6 +23,8 @@ SWITCH_SUFFIX = "~switch"
 
 
 class AgentState(StrEnum):
+    """`idle`: has nothing to do. `active`: at least one of its tasks runs."""
+
     IDLE = "idle"
     ACTIVE = "active"
     PAUSED = "paused"
@@ -31,6 +33,8 @@ class AgentState(StrEnum):
 
 
 class Priority(StrEnum):
+    """What is taken first: `urgent`, then `high`, `normal`, `low`."""
+
     URGENT = "urgent"
     HIGH = "high"
     NORMAL = "normal"
@@ -45,6 +49,8 @@ _RANKS = {priority: rank for rank, priority in enumerate(Priority)}
 
 
 class TaskKind(StrEnum):
+    """What a task came from."""
+
     PROMPT = "user_prompt"
     MAIL = "mailbox_message"
     CONTINUATION = "continuation"
@@ -72,6 +78,8 @@ class TaskState(StrEnum):
 
 
 class MailState(StrEnum):
+    """How far a mail has come. `dead`: set aside for a person."""
+
     QUEUED = "queued"
     DELIVERED = "delivered"
     READ = "read"
@@ -81,11 +89,15 @@ class MailState(StrEnum):
 
 
 class StepKind(StrEnum):
+    """A model request or a tool call."""
+
     MODEL = "model"
     TOOL = "tool"
 
 
 class StepState(StrEnum):
+    """`unknown`: it was cut off, and may have had its effect."""
+
     STARTED = "started"
     DONE = "done"
     FAILED = "failed"

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Protocol
 
-from bench import import_time, report, w1_messages, w2_tasks, w3_agents, w4_restart, w5_coordination
+from bench import import_time, report, w1_messages, w2_tasks, w3_agents, w4_restart, w5_coordination, w6_server
 from bench.probe import REPOSITORY, Probe, ProbeError, Sample, Samples
 from bench.report import Figure
 
@@ -31,7 +31,8 @@ class Workload(Protocol):
 
 
 WORKLOADS: dict[str, Workload] = {
-    module.TITLE: module for module in (w1_messages, w2_tasks, w3_agents, w4_restart, w5_coordination, import_time)
+    module.TITLE: module
+    for module in (w1_messages, w2_tasks, w3_agents, w4_restart, w5_coordination, w6_server, import_time)
 }
 
 

@@ -116,20 +116,22 @@ class ClientAgents(ClientBase):
         """What one agent is doing."""
         return (await self.get_agent(agent)).status
 
-    async def agent_states(self) -> AgentStates:
+    async def get_agent_states(self) -> AgentStates:
         """What all agents are doing, by id, as they are after the notification `last_seq`."""
         return await self._ask(agents.GET_AGENT_STATES, agents.GetAgentStates(session_id=self._session_id))
 
     async def list_agents(self) -> list[AgentStatus]:
         """What all agents are doing."""
-        return list((await self.agent_states()).agents.values())
+        return list((await self.get_agent_states()).agents.values())
 
 
 def is_busy(status: AgentStatus) -> bool:
     """Whether the agent works, or is about to without anybody's help."""
+    if status.missing_tools:
+        return False
     if status.state is AgentState.ACTIVE:
         return True
-    return status.state is AgentState.IDLE and status.started and status.queue_size > 0 and not status.missing_tools
+    return status.state is AgentState.IDLE and status.started and status.queue_size > 0
 
 
 def _written(config: Config) -> dict[str, Any] | None:

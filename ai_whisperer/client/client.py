@@ -90,7 +90,7 @@ class Client(ClientAgents, ClientTasks, ClientMail, ClientRooms, ClientSchedules
         Agents that sleep, are paused, stopped or wait for tools do not count, whatever waits for them.
         """
         while True:
-            states = await self.agent_states()
+            states = await self.get_agent_states()
             busy = {status.agent_id for status in states.agents.values() if is_busy(status)}
             if not busy:
                 return

@@ -19,6 +19,8 @@ from ai_whisperer.protocol.jsonrpc import request_frame
 from ai_whisperer.protocol.sessions import SUBSCRIBE, Subscribe
 from ai_whisperer.records import Notification
 
+_SESSION_CLOSED = "session.closed"
+
 
 class EventStream:
     """An iterator over a session's notifications: each numbered one comes once, in order, whatever happens between.
@@ -98,13 +100,20 @@ class EventStream:
         try:
             incoming = self._early.popleft() if self._early else read_incoming(await socket.recv(decode=False))
         except (ConnectionClosed, msgspec.MsgspecError):
-            socket.transport.abort()
-            self._socket = None
-            self._patience.renew()
-            await self._patience.pause()
+            await self._start_over(socket)
+            return None
+        if incoming.method == _SESSION_CLOSED:
+            await self._start_over(socket)
             return None
         self._patience.relax()
         return self._note_in(incoming)
+
+    async def _start_over(self, socket: ClientConnection) -> None:
+        """Forget the socket. If the session is not there any more, the next subscription says so."""
+        socket.transport.abort()
+        self._socket = None
+        self._patience.renew()
+        await self._patience.pause()
 
     def _note_in(self, incoming: Incoming) -> Notification | None:
         if incoming.method is None:

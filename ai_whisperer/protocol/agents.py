@@ -138,6 +138,8 @@ class ListEvents(InSession, frozen=True, kw_only=True):
 
 
 class EventList(msgspec.Struct, frozen=True):
+    """Events, the newest first."""
+
     events: list[EventRecord]
 
 

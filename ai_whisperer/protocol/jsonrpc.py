@@ -84,7 +84,11 @@ def read_frame(data: str | bytes, *, max_depth: int, max_batch: int) -> Frame:
     except (UnicodeEncodeError, UnicodeDecodeError) as error:
         return _refused(PARSE_ERROR, f"The frame is not text in UTF-8: {error.reason} at {error.start}.")
     if _depth_exceeds(raw, max_depth):
-        return _refused(INVALID_REQUEST, f"The frame is nested deeper than {max_depth} levels. Flatten it.")
+        too_deep = _invalid(f"The frame is nested deeper than {max_depth} levels. Flatten it.")
+        try:
+            return Frame((Refusal(too_deep, _id_in(raw)),))
+        except (msgspec.DecodeError, RecursionError):
+            return Frame((Refusal(too_deep),))
     if raw.lstrip()[:1] != b"[":
         return Frame((_entry(raw),))
     try:
@@ -163,14 +167,19 @@ def _no_request(raw: bytes, complaint: msgspec.ValidationError) -> Refusal:
     """What is no request; after the first field that is wrong it may turn out to be no JSON either."""
     error = _invalid(f"This is not a JSON-RPC 2.0 request: {plain_complaint(complaint)}.")
     try:
-        whole = msgspec.json.decode(raw)
+        return Refusal(error, _id_in(raw))
     except msgspec.ValidationError:
         return Refusal(error)
     except (msgspec.DecodeError, RecursionError) as fault:
         return _no_json(raw, fault)
+
+
+def _id_in(raw: bytes) -> RequestId:
+    """The id of what is no request, if it has one that can be."""
+    whole = msgspec.json.decode(raw)
     request_id = whole.get("id") if isinstance(whole, dict) else None
     known = isinstance(request_id, int | float | str) and not isinstance(request_id, bool)
-    return Refusal(error, request_id if known else None)
+    return request_id if known else None
 
 
 def _no_json(raw: bytes, fault: Exception) -> Refusal:

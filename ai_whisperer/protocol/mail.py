@@ -12,6 +12,8 @@ from ai_whisperer.records import USER, MailRecord, Priority
 
 
 class MailList(msgspec.Struct, frozen=True):
+    """Mails, the newest first."""
+
     mails: list[MailRecord]
 
 
@@ -52,10 +54,14 @@ class MarkMail(InSession, frozen=True, kw_only=True):
 
 
 class RoomList(msgspec.Struct, frozen=True):
+    """Rooms, the oldest first."""
+
     rooms: list[RoomRecord]
 
 
 class MessageList(msgspec.Struct, frozen=True):
+    """Messages of a room, in order."""
+
     messages: list[MessageRecord]
 
 

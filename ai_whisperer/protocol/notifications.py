@@ -56,6 +56,7 @@ NOTIFICATIONS = {
     "lock.renewed": "An agent has a lock for longer.",
     "lock.released": "An agent let go of a lock.",
     "lock.expired": "The lease of a lock ran out.",
+    "session.closed": "The session was deleted or the server ends: nothing more comes. Not numbered, not kept.",
 }
 """What each notification tells of. The params of all have `sessionId`, `seq`, `cause` and `at`."""
 

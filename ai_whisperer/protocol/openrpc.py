@@ -6,12 +6,14 @@ from functools import cache
 from typing import Any
 
 import msgspec
-from msgspec.structs import fields
 
 from ai_whisperer.protocol import errors, jsonrpc
 from ai_whisperer.protocol.catalog import METHODS
 from ai_whisperer.protocol.method import Method
+from ai_whisperer.protocol.notification_params import PARAMS
 from ai_whisperer.protocol.notifications import NOTIFICATIONS
+from ai_whisperer.protocol.vocabulary import MEANINGS
+from ai_whisperer.protocol.wire import wire_type
 
 _REFERENCE = "#/components/schemas/{name}"
 
@@ -29,10 +31,17 @@ _ERRORS = {
 @cache
 def document(version: str) -> dict[str, Any]:
     """The document for this version of the product."""
-    methods = list(METHODS.values())
-    results, components = msgspec.json.schema_components([each.wire for each in methods], ref_template=_REFERENCE)
-    params, more = msgspec.json.schema_components([each.params for each in methods], ref_template=_REFERENCE)
-    schemas = {**more, **components}
+    results = {name: method.wire for name, method in METHODS.items()}
+    params = {name: method.params for name, method in METHODS.items()}
+    told = {name: wire_type(kind) for name, kind in PARAMS.items()}
+    # All at once: two types of one name are then called by their modules too, and neither takes the other's place.
+    references, schemas = msgspec.json.schema_components(
+        [*results.values(), *params.values(), *told.values()], ref_template=_REFERENCE
+    )
+    result_of = dict(zip(results, references, strict=False))
+    params_of = dict(zip(params, references[len(results) :], strict=False))
+    told_of = dict(zip(told, references[len(results) + len(params) :], strict=True))
+    spread = {_name_in(reference) for reference in (*params_of.values(), *told_of.values())}
     return {
         "openrpc": "1.3.2",
         "info": {
@@ -41,16 +50,17 @@ def document(version: str) -> dict[str, Any]:
             "description": "Runs many AI agents at the same time. JSON-RPC 2.0 over WebSocket at /ws.",
         },
         "methods": [
-            _described(method, params=schemas[_name_in(given)], result=result)
-            for method, given, result in zip(methods, params, results, strict=True)
+            _described(method, params=schemas[_name_in(params_of[name])], result=result_of[name])
+            for name, method in METHODS.items()
         ],
         "components": {
-            "schemas": {name: schema for name, schema in schemas.items() if name not in _params_of(methods)},
-            "errors": {
-                str(code).replace("-", "E"): {"code": code, "message": meaning} for code, meaning in _ERRORS.items()
-            },
+            "schemas": {name: _plain(_as_sent(schema)) for name, schema in schemas.items() if name not in spread},
+            "errors": {_error_name(code): {"code": code, "message": meaning} for code, meaning in _ERRORS.items()},
         },
-        "x-notifications": [{"name": name, "summary": summary} for name, summary in NOTIFICATIONS.items()],
+        "x-notifications": [
+            {"name": name, "summary": summary, "params": _descriptors(_as_sent(schemas[_name_in(told_of[name])]))}
+            for name, summary in NOTIFICATIONS.items()
+        ],
     }
 
 
@@ -59,25 +69,43 @@ def _described(method: Method[Any, Any], *, params: dict[str, Any], result: dict
     described = {"name": method.name, "summary": _one_line(summary), "tags": [{"name": method.name.partition(".")[0]}]}
     if rest:
         described["description"] = _one_line(rest)
-    required = params.get("required", [])
     return {
         **described,
         "paramStructure": "either",
-        "params": [
-            {
-                "name": each.encode_name,
-                "required": each.encode_name in required,
-                "schema": params["properties"][each.encode_name],
-            }
-            for each in fields(method.params)
-        ],
+        "params": _with_meanings(_descriptors(params)),
         "result": {"name": "result", "schema": result},
-        "errors": [{"$ref": f"#/components/errors/{str(code).replace('-', 'E')}"} for code in _ERRORS],
+        "errors": [{"$ref": f"#/components/errors/{_error_name(code)}"} for code in _ERRORS],
     }
 
 
-def _params_of(methods: list[Method[Any, Any]]) -> set[str]:
-    return {method.params.__name__ for method in methods}
+def _descriptors(schema: dict[str, Any]) -> list[dict[str, Any]]:
+    """The properties of an object one by one, as OpenRPC has params."""
+    required = schema["required"]
+    return [{"name": name, "required": name in required, "schema": each} for name, each in schema["properties"].items()]
+
+
+def _with_meanings(descriptors: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [{"name": each["name"], "description": MEANINGS[each["name"]], **each} for each in descriptors]
+
+
+def _as_sent(schema: dict[str, Any]) -> dict[str, Any]:
+    """The schema of a record that the server sends: it leaves out no field that has a default.
+
+    What people write (params, definitions) is closed against unknown keys, and may leave such fields out.
+    """
+    if "properties" not in schema or schema.get("additionalProperties") is False:
+        return schema
+    properties, required = schema["properties"], schema["required"]
+    return {**schema, "required": [name for name, each in properties.items() if name in required or "default" in each]}
+
+
+def _plain(schema: dict[str, Any]) -> dict[str, Any]:
+    """The schema with its description on one line: line ends are where Python wants them."""
+    return {**schema, "description": _one_line(schema["description"])} if "description" in schema else schema
+
+
+def _error_name(code: int) -> str:
+    return str(code).replace("-", "E")
 
 
 def _name_in(reference: dict[str, Any]) -> str:

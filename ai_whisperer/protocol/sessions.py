@@ -35,10 +35,14 @@ class DeleteSession(InSession, frozen=True, kw_only=True):
 
 
 class SessionList(msgspec.Struct, frozen=True):
+    """Sessions, the newest first."""
+
     sessions: list[SessionSummary]
 
 
 class ScheduleList(msgspec.Struct, frozen=True):
+    """Schedules, the oldest first."""
+
     schedules: list[ScheduleRecord]
 
 
@@ -99,10 +103,14 @@ class GetTemplate(Params, frozen=True, kw_only=True):
 
 
 class TemplateList(msgspec.Struct, frozen=True):
+    """Templates by name, and the files that cannot be used."""
+
     templates: list[TemplateEntry]
 
 
 class TemplateDetails(msgspec.Struct, frozen=True, kw_only=True):
+    """A template, where it was read from, and the definition that it gives."""
+
     name: str
     source: str
     definition: AgentDefinition
@@ -113,6 +121,8 @@ class ListLocks(InSession, frozen=True, kw_only=True):
 
 
 class LockList(msgspec.Struct, frozen=True):
+    """The locks that are held."""
+
     locks: list[LockRecord]
 
 
@@ -142,6 +152,8 @@ class ReadLog(OfAgent, frozen=True, kw_only=True):
 
 
 class LogEntries(msgspec.Struct, frozen=True, kw_only=True):
+    """Entries of a log; `next` is where the ones after them begin."""
+
     entries: list[dict[str, Any]]
     next: int
 
@@ -177,6 +189,8 @@ class ListNotifications(InSession, frozen=True, kw_only=True):
 
 
 class NotificationList(msgspec.Struct, frozen=True, kw_only=True):
+    """Notifications, in order; `last_seq` is the number of the newest that there is."""
+
     notifications: list[Notification]
     last_seq: int
 
@@ -186,6 +200,8 @@ class GetServerInfo(Params, frozen=True, kw_only=True):
 
 
 class ServerInfo(msgspec.Struct, frozen=True, kw_only=True):
+    """The server, and who the caller is to it."""
+
     version: str
     principal: str
     model: str

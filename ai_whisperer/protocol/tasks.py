@@ -12,14 +12,20 @@ from ai_whisperer.status import DeadLetters
 
 
 class TaskList(msgspec.Struct, frozen=True):
+    """Tasks."""
+
     tasks: list[TaskRecord]
 
 
 class StepList(msgspec.Struct, frozen=True):
+    """The steps of a task, in order."""
+
     steps: list[StepRecord]
 
 
 class ThreadList(msgspec.Struct, frozen=True):
+    """The conversations of an agent."""
+
     threads: list[ThreadSummary]
 
 

@@ -5,6 +5,7 @@ Definitions of agents and schedules are written by people, in templates too, and
 
 from __future__ import annotations
 
+import re
 import types
 from collections.abc import Callable, Mapping
 from functools import cache
@@ -59,11 +60,21 @@ def _wire_struct(kind: type[msgspec.Struct], naming: _Naming) -> type[msgspec.St
     return msgspec.defstruct(
         naming.prefix + kind.__name__,
         [(field.name, _wire(hints[field.name], naming), _field_of(kind, field, naming)) for field in fields(kind)],
-        namespace={"__doc__": kind.__doc__},
+        namespace={"__doc__": _doc_of(kind, naming)},
         module=kind.__module__,
         frozen=True,
         kw_only=True,
         gc=False,
+    )
+
+
+def _doc_of(kind: type[msgspec.Struct], naming: _Naming) -> str | None:
+    """The docstring with its fields called as they are on the wire."""
+    if kind.__doc__ is None:
+        return None
+    keys = {field.name: naming.key(kind, field) for field in fields(kind)}
+    return re.sub(
+        r"`[^`]+`", lambda code: re.sub(r"\w+", lambda word: keys.get(word[0], word[0]), code[0]), kind.__doc__
     )
 
 

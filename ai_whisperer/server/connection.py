@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import AsyncIterator
 from typing import Protocol
 
@@ -14,6 +15,7 @@ from ai_whisperer.protocol.errors import to_rpc
 from ai_whisperer.protocol.jsonrpc import Call, Frame, Refusal, RpcError
 from ai_whisperer.protocol.sessions import Subscribe, Subscribed
 from ai_whisperer.protocol.tasks import WAIT_TASK
+from ai_whisperer.records import Notification
 from ai_whisperer.runtime.bus import Subscription
 from ai_whisperer.runtime.callers import called_by
 from ai_whisperer.runtime.manager import AsyncAgentSessionManager
@@ -100,7 +102,7 @@ class Connection:
             )
         subscription = session.subscribe(after=after, deltas=params.deltas)
         await self._end_feed(session.session_id)
-        self._feeds[session.session_id] = feed = _Feed(subscription)
+        self._feeds[session.session_id] = feed = _Feed(session.session_id, subscription)
         feed.task = self._loop.create_task(self._feed(feed), name=f"subscription of {self._id}")
         return Subscribed(session_id=session.session_id, after=after, last_seq=last_seq)
 
@@ -193,6 +195,7 @@ class Connection:
                 self._socket.put(b"".join([self._frames.of(note) for note in notes]))
                 feed.sent = feed.subscription.cursor
                 self._metrics.count_notifications(len(notes))
+            self._socket.put(self._frames.of(_closed(feed)))
         except SlowClientError:
             self._drop_slow()
         except WhispererError as failure:
@@ -216,10 +219,15 @@ class Connection:
 class _Feed:
     """A subscription and how much of it the client was sent."""
 
-    def __init__(self, subscription: Subscription) -> None:
+    def __init__(self, session_id: str, subscription: Subscription) -> None:
+        self.session_id = session_id
         self.subscription = subscription
         self.sent = subscription.cursor
         self.task: asyncio.Task[None] | None = None
+
+
+def _closed(feed: _Feed) -> Notification:
+    return Notification(seq=0, session_id=feed.session_id, name="session.closed", cause="", at=time.time(), params={})
 
 
 class _Rate:

@@ -53,11 +53,10 @@ class Story:
         self.address = ""
         programs = Path(sys.executable).parent
         self.environment = {
-            **{name: value for name, value in os.environ.items() if not name.endswith("_API_KEY")},
+            **{name: value for name, value in os.environ.items() if not name.endswith(("_API_KEY", "_BASE_URL"))},
             "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}",
             "PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'examples'}",
             "WHISPERER_PORT": "0",
-            "WHISPERER_MODEL": "scripted",
             "HOME": str(folder),
             "COLUMNS": "120",
         }

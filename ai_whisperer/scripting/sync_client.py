@@ -1,0 +1,237 @@
+"""The client for scripts: the methods of `Client`, without `await`."""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import functools
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
+from contextlib import AsyncExitStack, suppress
+from types import TracebackType
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+from ai_whisperer.client import Client, EventStream
+from ai_whisperer.client.agents import Config
+from ai_whisperer.client.base import AgentRef
+from ai_whisperer.errors import DuplicateIdError, UnknownAgentError, UnknownTemplateError
+from ai_whisperer.records import Budget, Notification, Priority, TaskRecord
+from ai_whisperer.scripting.background import BackgroundLoop
+from ai_whisperer.scripting.finding import open_client
+from ai_whisperer.status import AgentStatus
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def _sync(method: Callable[Concatenate[Client, P], Coroutine[Any, Any, R]]) -> Callable[Concatenate[SyncClient, P], R]:
+    """The method for those who wait for its result."""
+
+    @functools.wraps(method)
+    def call(self: SyncClient, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        return self.run(method(self.client, *args, **kwargs))
+
+    return call
+
+
+class SyncClient:
+    """Works with a session on a server, as `Client` does, from a program that does not use asyncio.
+
+    Without an address it finds the server that runs, or starts one in this process, which then ends with it. It is
+    closed by `close`, at the end of a `with` block, or at the end of the program.
+    """
+
+    def __init__(self, url: str | None = None, token: str | None = None, *, session_id: str | None = None) -> None:
+        self._background = BackgroundLoop()
+        self._stack = AsyncExitStack()
+        try:
+            self.client = self.run(open_client(self._stack, url, token, session_id))
+        except BaseException:
+            self.close()
+            raise
+        atexit.register(self.close)
+
+    def __enter__(self) -> SyncClient:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @property
+    def is_open(self) -> bool:
+        return self._background.is_open
+
+    def run(self, work: Coroutine[Any, Any, R]) -> R:
+        """Wait for a coroutine that uses `client`, the asynchronous client behind this one."""
+        return self._background.run(work)
+
+    def close(self) -> None:
+        """Let go of the server. One that was started for this client ends: what is under way goes on at its next
+        start."""
+        if self.is_open:
+            atexit.unregister(self.close)
+            try:
+                self.run(self._stack.aclose())
+            finally:
+                self._background.close()
+
+    def create_agent(
+        self, agent_id: str, config: Config = None, *, template: str | None = None, auto_start: bool = True
+    ) -> AgentStatus:
+        """Create an agent as `Client.create_agent` does. One that is there already is returned as it is."""
+        return self.run(_created(self.client, agent_id, config, template=template, auto_start=auto_start))
+
+    def send_task(
+        self,
+        agent: AgentRef,
+        prompt: str,
+        *,
+        priority: Priority | str = Priority.NORMAL,
+        thread_id: str | None = None,
+        task_id: str | None = None,
+        timeout_seconds: float | None = None,
+        budget: Budget | None = None,
+    ) -> TaskRecord:
+        """Give the agent a task. An agent that is not there is created if there is a template of that name."""
+
+        def send() -> Awaitable[TaskRecord]:
+            return self.client.send_task(
+                agent,
+                prompt,
+                priority=priority,
+                thread_id=thread_id,
+                task_id=task_id,
+                timeout_seconds=timeout_seconds,
+                budget=budget,
+            )
+
+        return self.run(_with_agent(self.client, agent, send))
+
+    def run_task(
+        self, agent: AgentRef, prompt: str, *, thread_id: str | None = None, task_id: str | None = None
+    ) -> str:
+        """Give the agent a task as `send_task` does, wait for it and return the final answer."""
+
+        def ask() -> Awaitable[str]:
+            return self.client.run_task(agent, prompt, thread_id=thread_id, task_id=task_id)
+
+        return self.run(_with_agent(self.client, agent, ask))
+
+    def agent_states(self) -> dict[str, AgentStatus]:
+        """What all agents are doing, by id."""
+        return self.run(self.client.get_agent_states()).agents
+
+    def wait_until_done(self, *, timeout_seconds: float | None = None) -> dict[str, AgentStatus]:
+        """Wait until no agent works or is about to; returns what they are doing then, or when the time is over."""
+        return self.run(_rested(self.client, timeout_seconds))
+
+    def events(self, *, after: int | None = None, deltas: bool = False) -> Iterator[Notification]:
+        """The notifications of the session from there on, as `Client.events` has them; endless."""
+        return self._each(self.run(_begun(self.client, after=after, deltas=deltas)))
+
+    add_member = _sync(Client.add_member)
+    answer_of = _sync(Client.answer_of)
+    at_rest = _sync(Client.at_rest)
+    broadcast_event = _sync(Client.broadcast_event)
+    cancel_task = _sync(Client.cancel_task)
+    cancel_tree = _sync(Client.cancel_tree)
+    create_room = _sync(Client.create_room)
+    create_schedule = _sync(Client.create_schedule)
+    create_session = _sync(Client.create_session)
+    dead_letters = _sync(Client.dead_letters)
+    delete_schedule = _sync(Client.delete_schedule)
+    delete_session = _sync(Client.delete_session)
+    discover = _sync(Client.discover)
+    get_agent = _sync(Client.get_agent)
+    get_agent_states = _sync(Client.get_agent_states)
+    get_agent_status = _sync(Client.get_agent_status)
+    get_room = _sync(Client.get_room)
+    get_schedule = _sync(Client.get_schedule)
+    get_session = _sync(Client.get_session)
+    get_task = _sync(Client.get_task)
+    get_task_tree = _sync(Client.get_task_tree)
+    get_template = _sync(Client.get_template)
+    interrupt_agent = _sync(Client.interrupt_agent)
+    list_agents = _sync(Client.list_agents)
+    list_events = _sync(Client.list_events)
+    list_locks = _sync(Client.list_locks)
+    list_rooms = _sync(Client.list_rooms)
+    list_schedules = _sync(Client.list_schedules)
+    list_sessions = _sync(Client.list_sessions)
+    list_steps = _sync(Client.list_steps)
+    list_tasks = _sync(Client.list_tasks)
+    list_templates = _sync(Client.list_templates)
+    list_threads = _sync(Client.list_threads)
+    mailbox = _sync(Client.mailbox)
+    mark_mail = _sync(Client.mark_mail)
+    notifications = _sync(Client.notifications)
+    open_chat = _sync(Client.open_chat)
+    pause_agent = _sync(Client.pause_agent)
+    pause_schedule = _sync(Client.pause_schedule)
+    post_message = _sync(Client.post_message)
+    read_log = _sync(Client.read_log)
+    remove_member = _sync(Client.remove_member)
+    reply_mail = _sync(Client.reply_mail)
+    resume_agent = _sync(Client.resume_agent)
+    resume_schedule = _sync(Client.resume_schedule)
+    retry_task = _sync(Client.retry_task)
+    room_messages = _sync(Client.room_messages)
+    send_mail = _sync(Client.send_mail)
+    server_info = _sync(Client.server_info)
+    sleep_agent = _sync(Client.sleep_agent)
+    start_agent = _sync(Client.start_agent)
+    stop_agent = _sync(Client.stop_agent)
+    usage = _sync(Client.usage)
+    wait_task = _sync(Client.wait_task)
+    wake_agent = _sync(Client.wake_agent)
+
+    def _each(self, stream: EventStream) -> Iterator[Notification]:
+        try:
+            while (note := self.run(_next(stream))) is not None:
+                yield note
+        finally:
+            if self.is_open:
+                self.run(stream.close())
+
+
+async def _created(
+    client: Client, agent_id: str, config: Config, *, template: str | None, auto_start: bool
+) -> AgentStatus:
+    try:
+        return await client.create_agent(agent_id, config, template=template, auto_start=auto_start)
+    except DuplicateIdError as taken:
+        with suppress(UnknownAgentError):
+            return await client.get_agent_status(agent_id)
+        raise taken from None  # not the id is taken, but another name that the agent was to have
+
+
+async def _with_agent(client: Client, agent: AgentRef, call: Callable[[], Awaitable[R]]) -> R:
+    """Make the call, and once more if it needs an agent that can be made of a template."""
+    try:
+        return await call()
+    except UnknownAgentError as unknown:
+        if not isinstance(agent, str):
+            raise
+        try:
+            template = await client.get_template(agent)
+        except UnknownTemplateError:
+            raise unknown from None
+    await _created(client, template.name, None, template=None, auto_start=True)
+    return await call()
+
+
+async def _rested(client: Client, timeout_seconds: float | None) -> dict[str, AgentStatus]:
+    with suppress(TimeoutError):
+        async with asyncio.timeout(timeout_seconds):
+            await client.at_rest()
+    return (await client.get_agent_states()).agents
+
+
+async def _begun(client: Client, *, after: int | None, deltas: bool) -> EventStream:
+    return await client.events(after=after, deltas=deltas).__aenter__()
+
+
+async def _next(stream: EventStream) -> Notification | None:
+    """The next notification; None when there will be none any more."""
+    return await anext(stream, None)

@@ -1,0 +1,1628 @@
+// Made from the types of the server by `python -m ai_whisperer.protocol.typescript`. Do not edit.
+
+/**
+ * What an agent is, apart from what it is doing. `tools=None` grants every tool that the agent can be given.
+ * `subscribes` names the events that become a task of the agent; `"*"` stands for all.
+ */
+export interface AgentDefinition {
+  name?: string;
+  description?: string;
+  prompt?: string;
+  model?: string;
+  settings?: Record<string, unknown>;
+  tools?: string[] | null;
+  aliases?: string[];
+  limits?: Limits;
+  retry?: RetryPolicy;
+  supervision?: Supervision;
+  subscribes?: string[];
+  schedule?: ScheduleDefinition[];
+}
+
+/** An agent as it is, and its definition. */
+export interface AgentDetails {
+  agentId: string;
+  status: AgentStatus;
+  definition: AgentDefinition;
+  ownTools: string[];
+  createdAt: number;
+  startedAt: number | null;
+}
+
+/** `idle`: has nothing to do. `active`: at least one of its tasks runs. */
+export type AgentState = "active" | "idle" | "paused" | "sleeping" | "stopped";
+
+/**
+ * What an agent is doing. `currentTask` is the kind of the task that has run longest. It runs since `runningSince`, and
+ * a step of it ended last at `lastStepAt`: one that hangs shows itself there. `waitingFor` names the agents, and the
+ * locks as `lock:name`, that its loops wait for. While there are `missingTools` the agent waits for them: hand them in
+ * with `give_tools`.
+ */
+export interface AgentStatus {
+  agentId: string;
+  state: AgentState;
+  currentTask: string | null;
+  queueSize: number;
+  sleepingUntil: number | null;
+  started: boolean;
+  reason: string;
+  unreadMail: number;
+  runningTasks: string[];
+  progressPercent: number | null;
+  progressNote: string;
+  tasks: number;
+  usage: Usage;
+  name: string;
+  description: string;
+  wakeEvents: string[];
+  waitingFor: string[];
+  missingTools: string[];
+  runningSince: number | null;
+  lastStepAt: number | null;
+}
+
+/** How many tasks an agent has begun, and what they used. */
+export interface AgentTotals {
+  tasks: number;
+  usage: Usage;
+}
+
+/** What a finished model request brought. `provider` keeps what the provider wants to see again. */
+export interface Answer {
+  text: string;
+  reasoning: string;
+  toolCalls: ToolCall[];
+  usage: Usage;
+  finish: string;
+  model: string;
+  provider: string | null;
+}
+
+/** What a task may use together with everything that it causes. */
+export interface Budget {
+  maxTokens: number | null;
+  maxCostUsd: number | null;
+}
+
+/** An answer in its three channels. */
+export interface ChannelResponse {
+  analysis: string;
+  commentary: string;
+  final: string;
+}
+
+/** What could not be done and waits for a person: `retry_task` takes it up again. */
+export interface DeadLetters {
+  tasks: TaskRecord[];
+  mails: MailRecord[];
+}
+
+/** Events, the newest first. */
+export interface EventList {
+  events: EventRecord[];
+}
+
+/** A named signal that was broadcast. `woken` and `notified` count the agents it woke and gave a task. */
+export interface EventRecord {
+  sessionId: string;
+  eventId: string;
+  name: string;
+  sender: string;
+  cause: string;
+  data: unknown;
+  woken: number;
+  notified: number;
+  createdAt: number;
+}
+
+/** Why a task ended badly: the stable code and the message of an error. */
+export interface Failure {
+  code: string;
+  message: string;
+}
+
+/** All agents of a session by id, as they are after the notification `last_seq`. Keys as in the user guide. */
+export interface GuideAgentStates {
+  agents: Record<string, GuideAgentStatus>;
+  last_seq: number;
+}
+
+/**
+ * What an agent is doing. `current_task` is the kind of the task that has run longest. It runs since `running_since`,
+ * and a step of it ended last at `last_step_at`: one that hangs shows itself there. `waiting_for` names the agents, and
+ * the locks as `lock:name`, that its loops wait for. While there are `missing_tools` the agent waits for them: hand
+ * them in with `give_tools`.
+ */
+export interface GuideAgentStatus {
+  agent_id: string;
+  state: AgentState;
+  current_task: string | null;
+  queue_size: number;
+  sleeping_until: number | null;
+  started: boolean;
+  reason: string;
+  unread_mail: number;
+  running_tasks: string[];
+  progress_percent: number | null;
+  progress_note: string;
+  tasks: number;
+  usage: GuideUsage;
+  name: string;
+  description: string;
+  wake_events: string[];
+  waiting_for: string[];
+  missing_tools: string[];
+  running_since: number | null;
+  last_step_at: number | null;
+}
+
+/** What a model request cost. `cost_usd` is None when the price of the model is not known. */
+export interface GuideUsage {
+  input_tokens: number;
+  output_tokens: number;
+  cached_tokens: number;
+  cost_usd: number | null;
+}
+
+/** What an agent may use. */
+export interface Limits {
+  max_concurrent_tasks?: number;
+  max_queue_length?: number;
+  max_steps_per_task?: number;
+  max_continuations?: number;
+  max_prompt_bytes?: number;
+  max_mail_bytes?: number;
+  max_result_bytes?: number;
+  max_switch_depth?: number;
+  switch_timeout_seconds?: number;
+}
+
+/** The locks that are held. */
+export interface LockList {
+  locks: LockRecord[];
+}
+
+/** A named lock. `token` rises with every holder; without a holder the lock is free. */
+export interface LockRecord {
+  sessionId: string;
+  name: string;
+  token: number;
+  agentId: string | null;
+  taskId: string | null;
+  acquiredAt: number | null;
+  expiresAt: number | null;
+}
+
+/** Entries of a log; `next` is where the ones after them begin. */
+export interface LogEntries {
+  entries: Record<string, unknown>[];
+  next: number;
+}
+
+/** Mails, the newest first. */
+export interface MailList {
+  mails: MailRecord[];
+}
+
+/**
+ * A durable message. `sequence` counts the mails of one sender; `taskId` is the task that handles it. An `awaited` mail
+ * is one whose sender waits for the answer, or did: its task's result is its reply.
+ */
+export interface MailRecord {
+  sessionId: string;
+  mailId: string;
+  threadId: string;
+  sender: string;
+  sequence: number;
+  recipient: string;
+  subject: string;
+  body: string;
+  arrival: number;
+  cause: string;
+  priority: Priority;
+  replyTo: string | null;
+  state: MailState;
+  taskId: string | null;
+  createdAt: number;
+  readAt: number | null;
+  awaited: boolean;
+  origin: Origin | null;
+}
+
+/** How far a mail has come. `dead`: set aside for a person. */
+export type MailState = "archived" | "dead" | "delivered" | "queued" | "read" | "replied";
+
+/** Messages of a room, in order. */
+export interface MessageList {
+  messages: MessageRecord[];
+}
+
+/**
+ * One message of a room. `taskId` is the task whose answer it is; `hops` counts the agents before it in a row.
+ * `mentions` are the members that it addresses by name; `asked` leads from those who were asked for an answer to the
+ * tasks in which they give it.
+ */
+export interface MessageRecord {
+  sessionId: string;
+  messageId: string;
+  roomId: string;
+  number: number;
+  sender: string;
+  text: string;
+  mentions: string[];
+  asked: Record<string, string>;
+  taskId: string | null;
+  hops: number;
+  cause: string;
+  createdAt: number;
+}
+
+/** What becomes of due times that passed while nothing could fire: none fires, the last one does, or all do. */
+export type MissedRuns = "all" | "once" | "skip";
+
+/** Notifications, in order; `lastSeq` is the number of the newest that there is. */
+export interface NotificationList {
+  notifications: Notification[];
+  lastSeq: number;
+}
+
+/**
+ * Where a task or a mail comes from: the task at the root of its tree, and the terms that the tree inherits. `answers`
+ * is the awaited mail that a task, or the one that it continues, is to answer.
+ */
+export interface Origin {
+  rootId: string | null;
+  deadlineAt: number | null;
+  budget: Budget | null;
+  reportTo: ReportTo | null;
+  room: RoomTurn | null;
+  answers: string | null;
+}
+
+/** What is taken first: `urgent`, then `high`, `normal`, `low`. */
+export type Priority = "high" | "low" | "normal" | "urgent";
+
+/** Who is mailed the result of a delegated task, in which conversation, and until when that is of use. */
+export interface ReportTo {
+  agentId: string;
+  threadId: string;
+  deadlineAt: number | null;
+}
+
+/** How failed model requests are repeated. */
+export interface RetryPolicy {
+  max_attempts?: number;
+  first_delay_seconds?: number;
+  max_delay_seconds?: number;
+  stall_seconds?: number;
+}
+
+/** `direct`: the user and one agent. `group`: the user and several. */
+export type RoomKind = "direct" | "group";
+
+/** Rooms, the oldest first. */
+export interface RoomList {
+  rooms: RoomRecord[];
+}
+
+/** A chat of the user with one agent or several. `seen` is the last message that each member was shown. */
+export interface RoomRecord {
+  sessionId: string;
+  roomId: string;
+  kind: RoomKind;
+  title: string;
+  members: string[];
+  hopLimit: number;
+  lastNumber: number;
+  seen: Record<string, number>;
+  createdAt: number;
+}
+
+/**
+ * The message of a room that a task answers. `seen` is the message up to which the member had seen the room before: the
+ * task shows it those after it.
+ */
+export interface RoomTurn {
+  roomId: string;
+  number: number;
+  seen: number;
+  hops: number;
+}
+
+/** When something fires, by `cron` or `interval_seconds`, and what: a `prompt` for the agent, or an `event`. */
+export interface ScheduleDefinition {
+  cron?: string | null;
+  interval_seconds?: number | null;
+  zone?: string;
+  prompt?: string | null;
+  event?: string | null;
+  data?: unknown;
+  missed?: MissedRuns;
+}
+
+/** Schedules, the oldest first. */
+export interface ScheduleList {
+  schedules: ScheduleRecord[];
+}
+
+/**
+ * A schedule and where it stands. `nextAt` is the due instant that fires next; `lastAt` the one that fired last.
+ * `agentId` is the agent that a prompt goes to and that the schedule belongs to; None for an event of the session.
+ */
+export interface ScheduleRecord {
+  sessionId: string;
+  scheduleId: string;
+  definition: ScheduleDefinition;
+  agentId: string | null;
+  paused: boolean;
+  nextAt: number | null;
+  lastAt: number | null;
+  fired: number;
+  cause: string;
+  createdAt: number;
+}
+
+/** The server, and who the caller is to it. */
+export interface ServerInfo {
+  version: string;
+  principal: string;
+  model: string;
+  maxFrameBytes: number;
+  startedAt: number;
+}
+
+/** Sessions, the newest first. */
+export interface SessionList {
+  sessions: SessionSummary[];
+}
+
+/** A session as it is listed, with the number of its agents. */
+export interface SessionSummary {
+  sessionId: string;
+  title: string;
+  owner: string;
+  createdAt: number;
+  agents: number;
+}
+
+/** A model request or a tool call. */
+export type StepKind = "model" | "tool";
+
+/** The steps of a task, in order. */
+export interface StepList {
+  steps: StepRecord[];
+}
+
+/**
+ * One model request or one tool call of a task: the unit of the journal. `attempt` counts the starts, `failures` those
+ * attempts that failed by themselves. A failed attempt leaves its error and the time of the next one in `error` and
+ * `retryAt`; the step is repeated under the same id.
+ */
+export interface StepRecord {
+  sessionId: string;
+  taskId: string;
+  number: number;
+  kind: StepKind;
+  state: StepState;
+  attempt: number;
+  failures: number;
+  call: ToolCall | null;
+  answer: Answer | null;
+  result: ToolResult | null;
+  error: Failure | null;
+  retryAt: number | null;
+  startedAt: number;
+  finishedAt: number | null;
+}
+
+/** `unknown`: it was cut off, and may have had its effect. */
+export type StepState = "done" | "failed" | "started" | "unknown";
+
+/** What one model request used. `costUsd` is None when the price of the model is not known. */
+export interface StepUsage {
+  inputTokens: number;
+  outputTokens: number;
+  costUsd: number | null;
+}
+
+/** `after` is where the subscription begins or ended, `lastSeq` the newest notification that there is. */
+export interface Subscribed {
+  sessionId: string;
+  after: number;
+  lastSeq: number;
+}
+
+/**
+ * What happens to a loop that crashes, and when its agent is stopped. A crashed loop begins again up to `max_restarts`
+ * times, each time after a longer delay; then its task is set aside. After `max_failures` failed tasks within
+ * `window_seconds` the agent is stopped, with the reason kept.
+ */
+export interface Supervision {
+  max_restarts?: number;
+  first_delay_seconds?: number;
+  max_delay_seconds?: number;
+  max_failures?: number;
+  window_seconds?: number;
+}
+
+/** What a task may use together with everything that it causes. */
+export interface TaskBudget {
+  maxTokens?: number | null;
+  maxCostUsd?: number | null;
+}
+
+/** What a task came from. */
+export type TaskKind =
+  | "continuation"
+  | "delegated_task"
+  | "event"
+  | "mailbox_message"
+  | "room_message"
+  | "scheduled"
+  | "user_prompt"
+  | "wake_up";
+
+/** Tasks. */
+export interface TaskList {
+  tasks: TaskRecord[];
+}
+
+/**
+ * One unit of work. A task that opens a thread lends it its id: `threadId == taskId`. `arrival` is the place in the
+ * session's order of arrivals. `attempts` counts the starts, and is written before the run, so that a task that kills
+ * the process cannot do so for ever; a task that shows itself harmless is counted anew. `restarts` counts the times its
+ * loop crashed; it does not begin again before `notBefore`.
+ */
+export interface TaskRecord {
+  sessionId: string;
+  taskId: string;
+  agentId: string;
+  threadId: string;
+  kind: TaskKind;
+  prompt: string;
+  arrival: number;
+  cause: string;
+  priority: Priority;
+  state: TaskState;
+  mailId: string | null;
+  parentId: string | null;
+  continuation: number;
+  attempts: number;
+  progressPercent: number | null;
+  progressNote: string;
+  result: ChannelResponse | null;
+  error: Failure | null;
+  usage: Usage;
+  createdAt: number;
+  startedAt: number | null;
+  finishedAt: number | null;
+  origin: Origin | null;
+  notBefore: number | null;
+  restarts: number;
+}
+
+/** `continued`: the answer asked for more, and another task goes on with it. `dead`: set aside for a person. */
+export type TaskState = "cancelled" | "completed" | "continued" | "dead" | "failed" | "queued" | "running";
+
+/** A template, where it was read from, and the definition that it gives. */
+export interface TemplateDetails {
+  name: string;
+  source: string;
+  definition: AgentDefinition;
+}
+
+/** One line of the list: a template or, with an `error`, a file or folder that cannot be used. */
+export interface TemplateEntry {
+  name: string;
+  description: string;
+  kind: TemplateKind;
+  path: string;
+  error: string | null;
+}
+
+/** Where a template is from. */
+export type TemplateKind = "built-in" | "claude" | "folder" | "project" | "user";
+
+/** Templates by name, and the files that cannot be used. */
+export interface TemplateList {
+  templates: TemplateEntry[];
+}
+
+/** The conversations of an agent. */
+export interface ThreadList {
+  threads: ThreadSummary[];
+}
+
+/** A conversation of one agent, as the tasks in it tell. */
+export interface ThreadSummary {
+  threadId: string;
+  tasks: number;
+  firstAt: number;
+  lastAt: number;
+}
+
+/** A tool call as the model asked for it; `arguments` is the JSON text that it wrote. */
+export interface ToolCall {
+  callId: string;
+  name: string;
+  arguments: string;
+}
+
+/** What a tool call brought, as the model is shown it. `mails` are the mails that it shows. */
+export interface ToolResult {
+  content: string;
+  isError: boolean;
+  mails: string[];
+}
+
+/** What a model request cost. `costUsd` is None when the price of the model is not known. */
+export interface Usage {
+  inputTokens: number;
+  outputTokens: number;
+  cachedTokens: number;
+  costUsd: number | null;
+}
+
+/** What was used, by agent and in total. `costUsd` is null where the price of a model is not known. */
+export interface UsageReport {
+  agents: Record<string, AgentTotals>;
+  total: AgentTotals;
+}
+
+/** Params and result by the name of the method. */
+export interface Methods {
+  /**
+   * Create an agent and, unless told otherwise, start it. `config` overrides the fields of `template`; without a
+   * template it is the whole definition. With neither, the template that is called like the agent is used, if there is
+   * one.
+   */
+  "async.createAgent": {
+    params: {
+      /** The id of the session. */
+      sessionId: string;
+      /** The agent, by its id, its name or an alias. */
+      agentId: string;
+      /** Fields of a definition, called as in templates. */
+      config?: Record<string, unknown> | null;
+      /** The name of the template that the agent is made of. */
+      template?: string | null;
+      /** Whether the agent takes work at once. */
+      autoStart?: boolean;
+    };
+    result: AgentStatus;
+  };
+  /** Let an agent take work. A given config replaces its definition, or makes the agent if there is none. */
+  "async.startAgent": {
+    params: {
+      /** The id of the session. */
+      sessionId: string;
+      /** The agent, by its id, its name or an alias. */
+      agentId: string;
+      /** Fields of a definition, called as in templates. */
+      config?: Record<string, unknown> | null;
+    };
+    result: AgentStatus;
+  };
+  /** Let no new step begin. The step under way goes on to its end, mail keeps arriving. */
+  "async.pauseAgent": {
+    params: {
+      /** The id of the session. */
+      sessionId: string;
+      /** The agent, by its id, its name or an alias. */
+      agentId: string;
+      /** Why, in words for people and agents. */
+      reason?: string;
+    };
+    result: AgentStatus;
+  };
+  /** Pause at once: the model request in flight is cancelled, and repeated later. */
+  "async.interruptAgent": {
+    params: {
+      /** The id of the session. */
+      sessionId: string;
+      /** The agent, by its id, its name or an alias. */
+      agentId: string;
+      /** Why, in words for people and agents. */
+      reason?: string;
+    };
+    result: AgentStatus;
+  };
+  /** Go on where the agent was paused. */
+  "async.resumeAgent": {
+    params: {
+      /** The id of the session. */
+      sessionId: string;
+      /** The agent, by its id, its name or an alias. */
+      agentId: string;
+    };
+    result: AgentStatus;
+  };
+  /** Cancel what runs and free everything. Mail and queue are kept. */
+  "async.stopAgent": {
+    params: {
+      /** The id of the session. */
+      sessionId: string;
+      /** The agent, by its id, its name or an alias. */
+      agentId: string;
+      /** Why, in words for people and agents. */
+      reason?: string;
+    };
+    result: AgentStatus;
+  };
+  /**
+   * Let the agent sleep for a time, until a time, or until an event, whichever comes first. `until` is in seconds since
+   * the epoch, or ISO 8601 text with its zone.
+   */
+  "async.sleepAgent": {
+    params: {
+      /** The id of the session. */
+      sessionId: string;
+      /** The agent, by its id, its name or an alias. */
+      agentId: string;
+      /** How long to sleep. */
+      durationSeconds?: number | null;
+      /** When to wake up. */
+      until?: number | string | null;
+      /** The events that end the sleep. */
+      wakeEvents?: string[];
+      /** Why, in words for people and agents. */
+      reason?: string;
+    };
+    result: AgentStatus;
+  };
+  /** End the agent's sleep; it is told the reason. */
+  "async.wakeAgent": {
+    params: {
+      /** The id of the session. */
+      sessionId: string;
+      /** The agent, by its id, its name or an alias. */
+      agentId: string;
+      /** Why, in words for people and agents. */
+      reason?: string;
+    };
+    result: AgentStatus;
+  };
+  /**
+   * Give the agent a task. When this is answered the task is on disk. Tasks of one thread share their history.
+   * `timeoutSeconds` and `budget` hold for the task and for everything that it causes. A caller that gives a `taskId`
+   * may call again with the same content: the task is given once.
+   */
+  "async.sendTask": {
+    params: {
+      /** The id of the session. */
+      sessionId: string;
+      /** The agent, by its id, its name or an alias. */
+      agentId: string;
+      /** What the agent is asked to do. */
+      prompt: string;
+      /** What is taken first. */
+      priority?: Priority;
+      /** The id of the conversation that it belongs to. */
+      threadId?: string | null;
+      /** The id of the task. */
+      taskId?: string | null;
+      /** How long it may take. */
+      timeoutSeconds?: number | null;
+      /** What the task may use together with everything that it causes. */
+      budget?: TaskBudget | null;
+    };
+    result: TaskRecord;
+  };
+  /** What all agents of the session are doing. Times are in seconds since the epoch. */
+  "async.getAgentStates": {
+    params: {
+      /** The id of the session. */
+      sessionId: string;
+    };
+    result: GuideAgentStates;
+  };
+  /**
+   * Broadcast an event: it wakes agents that sleep until it and becomes a task for those that subscribe. Under the same
+   * `eventId` it happens once, however often it is called.
+   */
+  "async.broadcastEvent": {
+    params: {
+      /** The id of the session. */
+      sessionId: string;
+      /** The name of the event. */
+      event: string;
+      /** What the event carries: any JSON value. */
+      data?: unknown;
+      /** The id of the event. */
+      eventId?: string | null;
+    };
+    result: EventRecord;
+  };
+  /** What one agent is doing, and its definition as a template would have it. */
+  "agent.get": {
+    params: {
+      /** The id of the session. */
+      sessionId: string;
+      /** The agent, by its id, its name or an alias. */
+      agentId: string;
+    };
+    result: AgentDetails;
+  };
+  /** The events that were broadcast, the newest first. */
+  "event.list": {
+    params: {
+      /** The id of the session. */
+      sessionId: string;
+      /** How many entries at most. */
+      limit?: number;
+    };
+    result: EventList;
+  };
+  /** The task as it is now. */
+  "task.get": {
+    params: {
+      /** The id of the session. */
+      sessionId: string;
+      /** The id of the task. */
+      taskId: string;
+    };
+    result: TaskRecord;
+  };
+  /** The tasks of an agent, or of all agents, the newest first. */
+  "task.list": {
+    params: {
+      /** The id of the session. */
+      sessionId: string;
+      /** The agent, by its id, its name or an alias. */
+      agentId?: string | null;
+      /** How many entries at most. */
+      limit?: number;
+    };
+    result: TaskList;
+  };
+  /**
+   * Wait until the task has ended. If it has not after `timeoutSeconds`, it is answered as it is then. A task that was
+   * continued has ended when its last continuation has.
+   */
+  "task.wait": {
+    params: {
+      /** The id of the session. */
+      sessionId: string;
+      /** The id of the task. */
+      taskId: string;
+      /** How long it may take. */
+      timeoutSeconds?: number;
+    };
+    result: TaskRecord;
+  };
+  /** End a task. When this is answered, what it ran is gone. */
+  "task.cancel": {
+    params: {
+      /** The id of the session. */
+      sessionId: string;
+      /** The id of the task. */
+      taskId: string;
+      /** Why, in words for people and agents. */
+      reason?: string;
+    };
+    result: TaskRecord;
+  };
+  /** End a task and everything that it caused. The answer has the tasks that were cancelled. */
+  "task.cancelTree": {
+    params: {
+      /** The id of the session. */
+      sessionId: string;
+      /** The id of the task. */
+      taskId: string;
+      /** Why, in words for people and agents. */
+      reason?: string;
+    };
+    result: TaskList;
+  };
+  /** Take a failed, cancelled or dead task up again at the step where it ended; no finished step is repeated. */
+  "task.retry": {
+    params: {
+      /** The id of the session. */
+      sessionId: string;
+      /** The id of the task. */
+      taskId: string;
+    };
+    result: TaskRecord;
+  };
+  /** All tasks of the tree that the task belongs to, the oldest first; `parentId` says what caused what. */
+  "task.tree": {
+    params: {
+      /** The id of the session. */
+      sessionId: string;
+      /** The id of the task. */
+      taskId: string;
+    };
+    result: TaskList;
+  };
+  /** The journal of a task: its model requests and tool calls. */
+  "task.steps": {
+    params: {
+      /** The id of the session. */
+      sessionId: string;
+      /** The id of the task. */
+      taskId: string;
+    };
+    result: StepList;
+  };
+  /** The conversations of an agent. */
+  "task.threads": {
+    params: {
+      /** The id of the session. */
+      sessionId: string;
+      /** The agent, by its id, its name or an alias. */
+      agentId: string;
+    };
+    result: ThreadList;
+  };
+  /** The tasks and mails that could not be done and wait for a person. */
+  "task.deadLetters": {
+    params: {
+      /** The id of the session. */
+      sessionId: string;
+    };
+    result: DeadLetters;
+  };
+  /**
+   * Send mail from the user to an agent. When this is answered the mail is on disk. A caller that gives a `mailId` may
+   * call again with the same content: the mail is sent once.
+   */
+  "mail.send": {
+    params: {
+      /** The id of the session. */
+      sessionId: string;
+      /** The agent that it is for, by its id, its name or an alias. */
+      to: string;
+      /** What the mail is about, in one line. */
+      subject: string;
+      /** The text of the mail. */
+      body: string;
+      /** What is taken first. */
+      priority?: Priority;
+      /** The id of the conversation that it belongs to. */
+      threadId?: string | null;
+      /** The id of the mail. */
+      mailId?: string | null;
+    };
+    result: MailRecord;
+  };
+  /** Answer a mail in the user's inbox. */
+  "mail.reply": {
+    params: {
+      /** The id of the session. */
+      sessionId: string;
+      /** The id of the mail. */
+      mailId: string;
+      /** The text of the mail. */
+      body: string;
+      /** What is taken first. */
+      priority?: Priority;
+    };
+    result: MailRecord;
+  };
+  /** The mails of an agent or, by default, of the user, the newest first. */
+  "mail.list": {
+    params: {
+      /** The id of the session. */
+      sessionId: string;
+      /** Whose mailbox: an agent, or `user`. */
+      owner?: string;
+      /** How many entries at most. */
+      limit?: number;
+    };
+    result: MailList;
+  };
+  /** Mark a mail in the user's inbox as `read` or `archived`. */
+  "mail.mark": {
+    params: {
+      /** The id of the session. */
+      sessionId: string;
+      /** The id of the mail. */
+      mailId: string;
+      /** The state to bring it into. */
+      state: string;
+    };
+    result: MailRecord;
+  };
+  /** Open a group. An answer that mentions members asks them in turn, up to `hopLimit` times in a row. */
+  "room.create": {
+    params: {
+      /** The id of the session. */
+      sessionId: string;
+      /** The agents of the room. */
+      members: string[];
+      /** What people call it. */
+      title?: string;
+      /** How many answers of agents in a row may ask further members. */
+      hopLimit?: number;
+      /** The id of the room. */
+      roomId?: string | null;
+    };
+    result: RoomRecord;
+  };
+  /** The 1-1 room of an agent. It is made when it is asked for the first time. */
+  "room.openChat": {
+    params: {
+      /** The id of the session. */
+      sessionId: string;
+      /** The agent, by its id, its name or an alias. */
+      agentId: string;
+    };
+    result: RoomRecord;
+  };
+  /** All rooms, the oldest first. */
+  "room.list": {
+    params: {
+      /** The id of the session. */
+      sessionId: string;
+    };
+    result: RoomList;
+  };
+  /** The room as it is now. */
+  "room.get": {
+    params: {
+      /** The id of the session. */
+      sessionId: string;
+      /** The id of the room. */
+      roomId: string;
+    };
+    result: RoomRecord;
+  };
+  /** Let an agent into a group; it can see what was said before. */
+  "room.addMember": {
+    params: {
+      /** The id of the session. */
+      sessionId: string;
+      /** The id of the room. */
+      roomId: string;
+      /** The agent, by its id, its name or an alias. */
+      agentId: string;
+    };
+    result: RoomRecord;
+  };
+  /** Take an agent out of a group. What it is about to answer is not posted any more. */
+  "room.removeMember": {
+    params: {
+      /** The id of the session. */
+      sessionId: string;
+      /** The id of the room. */
+      roomId: string;
+      /** The agent, by its id, its name or an alias. */
+      agentId: string;
+    };
+    result: RoomRecord;
+  };
+  /**
+   * Say something in a room; `asked` of the answer leads from members to the tasks in which they answer. In a group
+   * `@name` asks that member and `@all` all of them; without a mention all may answer or pass.
+   */
+  "room.post": {
+    params: {
+      /** The id of the session. */
+      sessionId: string;
+      /** The id of the room. */
+      roomId: string;
+      /** What is said. */
+      text: string;
+      /** The id of the message. */
+      messageId?: string | null;
+    };
+    result: MessageRecord;
+  };
+  /** A page of the room's transcript: the messages after this number, in order. */
+  "room.messages": {
+    params: {
+      /** The id of the session. */
+      sessionId: string;
+      /** The id of the room. */
+      roomId: string;
+      /** Begin after this number. */
+      after?: number;
+      /** How many entries at most. */
+      limit?: number;
+    };
+    result: MessageList;
+  };
+  /** Make a session: a workspace with its own agents. Its id is chosen unless given; it belongs to the caller. */
+  "session.create": {
+    params: {
+      /** The id of the session. */
+      sessionId?: string | null;
+      /** What people call it. */
+      title?: string;
+    };
+    result: SessionSummary;
+  };
+  /** The sessions of the caller, the newest first. */
+  "session.list": {
+    params: {
+      /** How many entries at most. */
+      limit?: number;
+    };
+    result: SessionList;
+  };
+  /** One session of the caller. */
+  "session.get": {
+    params: {
+      /** The id of the session. */
+      sessionId: string;
+    };
+    result: SessionSummary;
+  };
+  /** Stop all agents of the session and delete everything in it, for good. */
+  "session.delete": {
+    params: {
+      /** The id of the session. */
+      sessionId: string;
+    };
+    result: SessionSummary;
+  };
+  /**
+   * Give the agent a prompt, or broadcast an event, at every time that `cron` or `intervalSeconds` names. `cron` has
+   * five fields and is read in the time zone `zone`. `missed` says what becomes of due times that passed while nothing
+   * could fire: `skip`, `once` or `all`.
+   */
+  "schedule.create": {
+    params: {
+      /** The id of the session. */
+      sessionId: string;
+      /** The agent, by its id, its name or an alias. */
+      agentId?: string | null;
+      /** When to fire, as five fields: minute, hour, day of month, month, day of week. */
+      cron?: string | null;
+      /** How long from one due time to the next. */
+      intervalSeconds?: number | null;
+      /** The time zone, as `Europe/Berlin`. */
+      zone?: string;
+      /** What the agent is asked to do. */
+      prompt?: string | null;
+      /** The name of the event. */
+      event?: string | null;
+      /** What the event carries: any JSON value. */
+      data?: unknown;
+      /** What becomes of due times that passed while nothing could fire. */
+      missed?: MissedRuns;
+      /** The id of the schedule. */
+      scheduleId?: string | null;
+    };
+    result: ScheduleRecord;
+  };
+  /** The schedules of an agent, or of the whole session, the oldest first. */
+  "schedule.list": {
+    params: {
+      /** The id of the session. */
+      sessionId: string;
+      /** The agent, by its id, its name or an alias. */
+      agentId?: string | null;
+    };
+    result: ScheduleList;
+  };
+  /** The schedule as it is now. */
+  "schedule.get": {
+    params: {
+      /** The id of the session. */
+      sessionId: string;
+      /** The id of the schedule. */
+      scheduleId: string;
+    };
+    result: ScheduleRecord;
+  };
+  /** Let the schedule fire no more until it is resumed. */
+  "schedule.pause": {
+    params: {
+      /** The id of the session. */
+      sessionId: string;
+      /** The id of the schedule. */
+      scheduleId: string;
+    };
+    result: ScheduleRecord;
+  };
+  /** Let a paused schedule go on from now: what passed while it was paused does not fire. */
+  "schedule.resume": {
+    params: {
+      /** The id of the session. */
+      sessionId: string;
+      /** The id of the schedule. */
+      scheduleId: string;
+    };
+    result: ScheduleRecord;
+  };
+  /** Remove the schedule. Tasks that it has fired already stay. */
+  "schedule.delete": {
+    params: {
+      /** The id of the session. */
+      sessionId: string;
+      /** The id of the schedule. */
+      scheduleId: string;
+    };
+    result: ScheduleRecord;
+  };
+  /** The templates that agents can be made of, and the files that cannot be used, each with its error. */
+  "template.list": {
+    params: Record<string, never>;
+    result: TemplateList;
+  };
+  /** One template with its definition. */
+  "template.get": {
+    params: {
+      /** The name of the template. */
+      name: string;
+    };
+    result: TemplateDetails;
+  };
+  /** The locks that are held, and by whom. */
+  "lock.list": {
+    params: {
+      /** The id of the session. */
+      sessionId: string;
+    };
+    result: LockList;
+  };
+  /** What the agents of the session have used, each and together. */
+  "usage.get": {
+    params: {
+      /** The id of the session. */
+      sessionId: string;
+    };
+    result: UsageReport;
+  };
+  /** The debug log of an agent: its last entries, or those after the `next` of an earlier answer. */
+  "log.read": {
+    params: {
+      /** The id of the session. */
+      sessionId: string;
+      /** The agent, by its id, its name or an alias. */
+      agentId: string;
+      /** Begin after this number. */
+      after?: number | null;
+      /** How many entries at most. */
+      limit?: number;
+    };
+    result: LogEntries;
+  };
+  /**
+   * Send the session's notifications to this connection, from the one after `after` on. 0 is from the start; without
+   * it, from now on. With `deltas` the pieces of answers come along as they are streamed: these are not numbered (`seq`
+   * 0) and not kept. A connection has one subscription for a session; another replaces it.
+   */
+  "events.subscribe": {
+    params: {
+      /** The id of the session. */
+      sessionId: string;
+      /** Begin after this number. */
+      after?: number | null;
+      /** Whether the pieces of answers are sent as they are streamed. */
+      deltas?: boolean;
+    };
+    result: Subscribed;
+  };
+  /** Send no more notifications of the session. The answer has the number of the last that was sent. */
+  "events.unsubscribe": {
+    params: {
+      /** The id of the session. */
+      sessionId: string;
+    };
+    result: Subscribed;
+  };
+  /** A page of the numbered log. */
+  "events.list": {
+    params: {
+      /** The id of the session. */
+      sessionId: string;
+      /** Begin after this number. */
+      after?: number;
+      /** How many entries at most. */
+      limit?: number;
+    };
+    result: NotificationList;
+  };
+  /** Version, model and limits of the server, and who the caller is. */
+  "server.info": {
+    params: Record<string, never>;
+    result: ServerInfo;
+  };
+  /** This document: all methods with their params and results, as OpenRPC. */
+  "rpc.discover": {
+    params: Record<string, never>;
+    result: Record<string, unknown>;
+  };
+}
+
+/** Params by the name of the notification. */
+export interface Notifications {
+  /** An agent was created. */
+  "agent.created": {
+    agentId: string;
+    name: string;
+    description: string;
+  };
+  /** An agent was started: it takes work. */
+  "agent.started": {
+    agentId: string;
+    reason: string;
+  };
+  /** An agent was paused. */
+  "agent.paused": {
+    agentId: string;
+    reason: string;
+  };
+  /** An agent was resumed. */
+  "agent.resumed": {
+    agentId: string;
+    reason: string;
+  };
+  /** An agent was stopped. */
+  "agent.stopped": {
+    agentId: string;
+    reason: string;
+  };
+  /** An agent went `from` one state `to` another. */
+  "agent.state_changed": {
+    agentId: string;
+    from: AgentState;
+    to: AgentState;
+    action: string;
+    reason?: string;
+    sleepingUntil?: number | null;
+    wakeEvents?: string[];
+  };
+  /** Until when and for what an agent sleeps was changed. */
+  "agent.sleep_changed": {
+    agentId: string;
+    from: AgentState;
+    to: AgentState;
+    action: string;
+    reason?: string;
+    sleepingUntil?: number | null;
+    wakeEvents?: string[];
+  };
+  /** An agent has a new definition. */
+  "agent.redefined": {
+    agentId: string;
+  };
+  /** An agent waits for tools that were not handed in. */
+  "agent.tools_missing": {
+    agentId: string;
+    tools: string[];
+  };
+  /** Too many tasks of an agent failed: it is being stopped. */
+  "agent.failing": {
+    agentId: string;
+    taskId: string;
+    reason: string;
+  };
+  /** A task was accepted. */
+  "async.task.queued": {
+    agentId: string;
+    taskId: string;
+    threadId: string;
+    kind: TaskKind;
+    priority: Priority;
+    summary: string;
+  };
+  /** A task began to run. */
+  "async.task.started": {
+    agentId: string;
+    taskId: string;
+    threadId: string;
+    kind: TaskKind;
+    attempt: number;
+    mailId: string | null;
+  };
+  /** An agent told how far a task is. */
+  "async.task.progress": {
+    agentId: string;
+    taskId: string;
+    percent: number | null;
+    note: string;
+  };
+  /** A task was completed; `result` has the channels. */
+  "async.task.completed": {
+    agentId: string;
+    taskId: string;
+    result: ChannelResponse;
+  };
+  /** A task asked for more and goes on in another. */
+  "async.task.continuation": {
+    agentId: string;
+    taskId: string;
+    continuationId: string;
+    number: number;
+    result: ChannelResponse;
+  };
+  /** A task failed. */
+  "async.task.error": {
+    agentId: string;
+    taskId: string;
+    state: TaskState;
+    error: Failure;
+  };
+  /** A task was cancelled. */
+  "async.task.cancelled": {
+    agentId: string;
+    taskId: string;
+    reason: string;
+  };
+  /** The loop of a task crashed and begins again later. */
+  "async.task.restarting": {
+    agentId: string;
+    taskId: string;
+    restarts: number;
+    notBefore: number;
+    error: Failure;
+  };
+  /** A piece of an answer as it is streamed; not numbered, not kept. */
+  "async.task.delta": {
+    agentId: string;
+    taskId: string;
+    stepId: string;
+    attempt: number;
+    channel: "analysis" | "commentary" | "final";
+    text: string;
+  };
+  /** A model request or a tool call began. */
+  "step.started": {
+    agentId: string;
+    taskId: string;
+    stepId: string;
+    kind: StepKind;
+    tool?: string;
+    attempt?: number;
+  };
+  /** A model request failed and is repeated. */
+  "step.retried": {
+    agentId: string;
+    taskId: string;
+    stepId: string;
+    attempt: number;
+    error: Failure;
+    retryAt: number;
+  };
+  /** A model request or a tool call ended. */
+  "step.finished": {
+    agentId: string;
+    taskId: string;
+    stepId: string;
+    kind: StepKind;
+    state: StepState;
+    tool?: string;
+    usage?: StepUsage;
+    isError?: boolean;
+    error?: Failure;
+  };
+  /** A mail was accepted. */
+  "mail.sent": {
+    mailId: string;
+    threadId: string;
+    sender: string;
+    sequence: number;
+    recipient: string;
+    subject: string;
+    priority: Priority;
+    replyTo: string | null;
+  };
+  /** A mail was delivered, read, replied to, archived or set aside. */
+  "mail.state_changed": {
+    agentId: string;
+    mailId: string;
+    state: MailState;
+    taskId: string | null;
+  };
+  /** An event was broadcast. */
+  "event.broadcast": {
+    eventId: string;
+    event: string;
+    data: unknown;
+    sender: string;
+    woken: number;
+    notified: number;
+  };
+  /** A subscriber whose queue is full did not get an event. */
+  "event.not_taken": {
+    agentId: string;
+    eventId: string;
+    event: string;
+  };
+  /** A schedule was made. */
+  "schedule.created": {
+    scheduleId: string;
+    agentId: string | null;
+    cron: string | null;
+    intervalSeconds: number | null;
+    zone: string;
+    prompt: string | null;
+    event: string | null;
+    data: unknown;
+    missed: MissedRuns;
+    nextAt: number | null;
+  };
+  /** A schedule was paused or resumed. */
+  "schedule.changed": {
+    scheduleId: string;
+    agentId: string | null;
+    paused: boolean;
+    nextAt: number | null;
+    reason?: string;
+  };
+  /** A schedule was removed. */
+  "schedule.deleted": {
+    scheduleId: string;
+    agentId: string | null;
+  };
+  /** A schedule fired. */
+  "schedule.fired": {
+    scheduleId: string;
+    agentId: string | null;
+    dueAt: number;
+    nextAt: number | null;
+    eventId?: string;
+    taskId?: string;
+  };
+  /** Due times of a schedule do not fire. */
+  "schedule.missed": {
+    scheduleId: string;
+    agentId: string | null;
+    count: number;
+    policy: MissedRuns;
+    reason: string;
+    nextAt: number | null;
+  };
+  /** A room was opened. */
+  "room.created": {
+    roomId: string;
+    kind: RoomKind;
+    title: string;
+    members: string[];
+    hopLimit: number;
+  };
+  /** An agent joined a room. */
+  "room.member_added": {
+    agentId: string;
+    roomId: string;
+  };
+  /** An agent left a room. */
+  "room.member_removed": {
+    agentId: string;
+    roomId: string;
+  };
+  /** Something was said in a room. */
+  "room.message": {
+    roomId: string;
+    number: number;
+    messageId: string;
+    sender: string;
+    text: string;
+    mentions: string[];
+    hops: number;
+    taskId: string | null;
+  };
+  /** A member was asked and answers in a task. */
+  "room.answering": {
+    agentId: string;
+    taskId: string;
+    roomId: string;
+    number: number;
+  };
+  /** A member passed. */
+  "room.passed": {
+    agentId: string;
+    taskId: string;
+    roomId: string;
+    number: number;
+  };
+  /** A member did not answer. */
+  "room.unanswered": {
+    agentId: string;
+    taskId: string;
+    roomId: string;
+    number: number;
+    error: Failure;
+  };
+  /** A member was not asked. */
+  "room.absent": {
+    agentId: string;
+    roomId: string;
+    number: number;
+    reason: string;
+  };
+  /** An answer asked nobody, since agents had talked long enough among themselves. */
+  "room.hop_limit": {
+    agentId: string;
+    roomId: string;
+    number: number;
+    mentions: string[];
+    hopLimit: number;
+  };
+  /** An agent asked another and waits for the answer. */
+  "switch.began": {
+    agentId: string;
+    taskId: string;
+    stepId: string;
+    toAgent: string;
+    mailId: string;
+    depth: number;
+    deadlineAt: number;
+  };
+  /** An agent waits no more for another's answer. */
+  "switch.ended": {
+    agentId: string;
+    taskId: string;
+    stepId: string;
+    toAgent: string;
+    mailId: string;
+    outcome: string;
+    replyId?: string;
+  };
+  /** An agent waits for a lock. */
+  "lock.waiting": {
+    agentId: string;
+    taskId: string;
+    stepId: string;
+    name: string;
+    holder: string | null;
+    deadlineAt: number;
+  };
+  /** An agent waits no more for a lock. */
+  "lock.wait_ended": {
+    agentId: string;
+    taskId: string;
+    stepId: string;
+    name: string;
+    outcome: string;
+  };
+  /** An agent has a lock. */
+  "lock.acquired": {
+    agentId: string;
+    taskId: string;
+    name: string;
+    holder: string;
+    token: number;
+    expiresAt: number;
+  };
+  /** An agent has a lock for longer. */
+  "lock.renewed": {
+    agentId: string;
+    taskId: string;
+    name: string;
+    holder: string;
+    token: number;
+    expiresAt: number;
+  };
+  /** An agent let go of a lock. */
+  "lock.released": {
+    agentId: string;
+    taskId: string;
+    name: string;
+    holder: string;
+    token: number;
+  };
+  /** The lease of a lock ran out. */
+  "lock.expired": {
+    agentId: string;
+    taskId: string;
+    name: string;
+    holder: string;
+    token: number;
+  };
+  /** The session was deleted or the server ends: nothing more comes. Not numbered, not kept. */
+  "session.closed": {
+  };
+}
+
+export type MethodName = keyof Methods;
+export type Params<M extends MethodName> = Methods[M]["params"];
+export type Result<M extends MethodName> = Methods[M]["result"];
+
+export type NotificationName = keyof Notifications;
+
+/** A notification of that name. `seq` is 0 for what is not kept: the deltas of a stream. */
+export interface NotificationOf<N extends NotificationName> {
+  seq: number;
+  sessionId: string;
+  name: N;
+  cause: string;
+  at: number;
+  params: Notifications[N];
+}
+
+/** One entry of a session's numbered log; its `name` tells what its `params` are. */
+export type Notification = { [N in NotificationName]: NotificationOf<N> }[NotificationName];

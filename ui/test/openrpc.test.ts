@@ -1,0 +1,131 @@
+import { createRequire } from "node:module";
+import { Ajv, type AnySchemaObject } from "ajv";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { WebSocket } from "ws";
+import { Client, type MethodName } from "../src/client/client";
+import { TestServer } from "./server";
+
+const require = createRequire(import.meta.url); // the types of these packages do not tell that they hold a schema
+const OPEN_RPC: AnySchemaObject = require("@open-rpc/meta-schema").default;
+const JSON_SCHEMA: AnySchemaObject = require("@json-schema-tools/meta-schema").default;
+
+interface Described {
+  methods: { name: string; result: { schema: AnySchemaObject } }[];
+  components: { schemas: Record<string, AnySchemaObject> };
+}
+
+let server: TestServer;
+let client: Client;
+let document: Described;
+
+beforeAll(async () => {
+  server = await TestServer.start();
+  client = new Client({
+    url: server.url,
+    token: server.token,
+    WebSocket: WebSocket as unknown as typeof globalThis.WebSocket,
+  });
+  document = (await client.call("rpc.discover")) as unknown as Described;
+});
+afterAll(async () => {
+  client?.close();
+  await server?.remove();
+});
+
+const ajv = new Ajv({ strict: false, validateSchema: false, validateFormats: false, allErrors: true });
+ajv.addSchema(JSON_SCHEMA);
+ajv.addSchema({ $ref: JSON_SCHEMA.$id }, "https://meta.json-schema.tools"); // OpenRPC names it without the last sign
+
+/** What is wrong with the value by the schema, if anything. */
+function complaints(schema: AnySchemaObject, value: unknown): string[] {
+  const validate = ajv.compile(schema);
+  validate(value);
+  return (validate.errors ?? []).map((error) => `${error.instancePath} ${error.message}`);
+}
+
+test("what rpc.discover answers is OpenRPC by the meta-schema", () => {
+  expect(complaints(OPEN_RPC, document)).toEqual([]);
+});
+
+test("the meta-schema would find what is not OpenRPC", () => {
+  const [first, ...rest] = document.methods;
+  const broken = { ...document, methods: [{ ...first, params: [{ name: "sessionId" }] }, ...rest] };
+  expect(complaints(OPEN_RPC, broken)).not.toEqual([]);
+});
+
+/** One of each method, in an order in which they can be answered. */
+function* calls(): Generator<[MethodName, object?]> {
+  const [sessionId, agentId, taskId, roomId, scheduleId] = ["s", "alice", "t", "r", "every-hour"];
+  yield ["session.create", { sessionId }];
+  yield ["session.list"];
+  yield ["session.get", { sessionId }];
+  yield ["events.subscribe", { sessionId, after: 0 }];
+  yield ["async.createAgent", { sessionId, agentId, autoStart: false }];
+  yield ["async.startAgent", { sessionId, agentId }];
+  yield ["async.sendTask", { sessionId, agentId, taskId, prompt: "Say hello" }];
+  yield ["task.wait", { sessionId, taskId }];
+  yield ["task.get", { sessionId, taskId }];
+  yield ["task.tree", { sessionId, taskId }];
+  yield ["task.steps", { sessionId, taskId }];
+  yield ["task.threads", { sessionId, agentId }];
+  yield ["async.interruptAgent", { sessionId, agentId }];
+  yield ["async.resumeAgent", { sessionId, agentId }];
+  yield ["async.pauseAgent", { sessionId, agentId }];
+  yield ["async.sendTask", { sessionId, agentId, taskId: "u", prompt: "Say hello", budget: { maxTokens: 9 } }];
+  yield ["task.cancel", { sessionId, taskId: "u" }];
+  yield ["task.retry", { sessionId, taskId: "u" }];
+  yield ["task.cancelTree", { sessionId, taskId: "u" }];
+  yield ["task.list", { sessionId }];
+  yield ["task.deadLetters", { sessionId }];
+  yield ["mail.send", { sessionId, to: agentId, subject: "Hello", body: "How are you?" }];
+  yield ["mail.list", { sessionId, owner: agentId }];
+  yield ["room.create", { sessionId, members: [agentId], roomId }];
+  yield ["async.createAgent", { sessionId, agentId: "coder" }];
+  yield ["room.addMember", { sessionId, roomId, agentId: "coder" }];
+  yield ["room.post", { sessionId, roomId, text: "Hello" }];
+  yield ["room.messages", { sessionId, roomId }];
+  yield ["room.removeMember", { sessionId, roomId, agentId: "coder" }];
+  yield ["room.openChat", { sessionId, agentId }];
+  yield ["room.get", { sessionId, roomId }];
+  yield ["room.list", { sessionId }];
+  yield ["schedule.create", { sessionId, scheduleId, intervalSeconds: 3600, event: "hour" }];
+  yield ["schedule.pause", { sessionId, scheduleId }];
+  yield ["schedule.resume", { sessionId, scheduleId }];
+  yield ["schedule.get", { sessionId, scheduleId }];
+  yield ["schedule.list", { sessionId }];
+  yield ["schedule.delete", { sessionId, scheduleId }];
+  yield ["async.resumeAgent", { sessionId, agentId }];
+  yield ["async.stopAgent", { sessionId, agentId }];
+  yield ["async.startAgent", { sessionId, agentId: "sleeper", config: { prompt: "Sleep." } }];
+  yield ["async.sleepAgent", { sessionId, agentId: "sleeper", wakeEvents: ["morning"] }];
+  yield ["async.wakeAgent", { sessionId, agentId: "sleeper" }];
+  yield ["async.broadcastEvent", { sessionId, event: "morning", data: { light: true } }];
+  yield ["event.list", { sessionId }];
+  yield ["async.getAgentStates", { sessionId }];
+  yield ["agent.get", { sessionId, agentId }];
+  yield ["lock.list", { sessionId }];
+  yield ["usage.get", { sessionId }];
+  yield ["events.list", { sessionId }];
+  yield ["events.unsubscribe", { sessionId }];
+  yield ["template.list"];
+  yield ["template.get", { name: agentId }];
+  yield ["server.info"];
+  yield ["rpc.discover"];
+  yield ["session.delete", { sessionId }];
+}
+
+/** These need an agent that writes a log, or to the user. */
+const NOT_CALLED = ["log.read", "mail.mark", "mail.reply"];
+
+test("every method answers what the document says", async () => {
+  const called = new Set<string>();
+  for (const [method, params] of calls()) {
+    const result = await client.call(method as "rpc.discover", params as never);
+    const schema = document.methods.find((each) => each.name === method)?.result.schema;
+    const problems = complaints({ ...schema, components: document.components }, result);
+    expect({ method, problems }).toEqual({ method, problems: [] });
+    called.add(method);
+  }
+  const methods = document.methods.map((each) => each.name);
+  expect(methods.filter((each) => !called.has(each)).sort()).toEqual(NOT_CALLED);
+});
