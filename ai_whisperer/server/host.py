@@ -17,6 +17,7 @@ from ai_whisperer.errors import (
     ClosedError,
     DuplicateIdError,
     StoreFailedError,
+    StoreFullError,
     UnknownSessionError,
     WhispererError,
 )
@@ -56,6 +57,7 @@ class SessionHost:
         self._logs = logs
         self._clock = SystemClock()
         self._open: dict[str, _OpenSession] = {}
+        self._created: dict[str, SessionRecord] = {}  # on their way to the disk
         self._deleting: set[str] = set()
         self._closing = False
         self.failed: asyncio.Future[BaseException] = asyncio.get_running_loop().create_future()
@@ -73,7 +75,8 @@ class SessionHost:
         if self._store.session(session_id) is None:
             await self.create(LOCAL, session_id)
         for busy in self._store.sessions_with_work():
-            await self._opened(busy)
+            record = self._record(busy)
+            await self._opened(busy, LOCAL if record is None else record.owner)
 
     async def close(self, *, grace_seconds: float) -> None:
         """Let the steps under way finish for so long; when this returns, all sessions are on disk and closed."""
@@ -82,20 +85,28 @@ class SessionHost:
         await asyncio.gather(*(each.close(grace_seconds=grace_seconds) for each in opened))
 
     async def create(self, principal: str, session_id: str | None = None, *, title: str = "") -> SessionSummary:
-        """Make a session that belongs to the principal."""
+        """Make a session that belongs to the principal. It can be used at once; it is on disk when this returns."""
         self._check_open()
         if title:
             check_text("title", title, max_bytes=1000)
         if session_id is None:
             session_id = TimedIds(self._clock, _chance).new()
         checked_id(session_id)
-        if session_id in self._deleting or self._store.session(session_id) is not None:
+        if session_id in self._deleting or self._record(session_id) is not None:
             raise DuplicateIdError(f"There is a session '{session_id}' already. Choose another id, or none.")
         record = self._new(principal, session_id, title=title)
+        self._created[session_id] = record
         unit = Unit()
         unit.put_session(record)
-        await self._store.submit(unit)
+        try:
+            await self._submit(unit)
+        finally:
+            self._created.pop(session_id, None)
         return SessionSummary(**asdict(record))
+
+    async def flushed(self) -> None:
+        """Wait until all that was decided so far is on disk."""
+        await self._store.flushed()
 
     def list(self, principal: str, *, limit: int) -> list[SessionSummary]:
         """The principal's sessions, the newest first."""
@@ -103,32 +114,42 @@ class SessionHost:
 
     def get(self, principal: str, session_id: str) -> SessionRecord:
         """The session, if it is the principal's; raises `UnknownSessionError` that names those that are."""
-        record = self._store.session(session_id) if session_id not in self._deleting else None
+        record = self._record(session_id) if session_id not in self._deleting else None
         if record is None or record.owner != principal:
             raise self._unknown(principal, session_id)
         return record
 
     async def session(self, principal: str, session_id: str) -> AsyncAgentSessionManager:
-        """The open session of the principal; raises `UnknownSessionError`."""
-        self._check_open()
-        known = self._open.get(session_id)
-        if known is not None and known.owner == principal and known.manager.failure is None:
-            return known.manager
-        self.get(principal, session_id)
-        return await self._opened(session_id)
+        """The open session of the principal; raises `UnknownSessionError`.
+
+        One that is not open is opened, and one that the store refused something is opened anew.
+        """
+        while True:
+            self._check_open()
+            known = self._open.get(session_id)
+            if known is None or known.owner != principal:
+                record = self.get(principal, session_id)
+                return await self._opened(session_id, record.owner)
+            if known.manager.failure is None:
+                return known.manager
+            await known.close(grace_seconds=0)
+            if self._open.get(session_id) is known:
+                del self._open[session_id]
 
     async def delete(self, principal: str, session_id: str) -> SessionSummary:
         """Close the session and delete everything in it."""
+        self._check_open()
         record = self.get(principal, session_id)
-        (agents,) = [each.agents for each in self._store.sessions(principal, limit=1 << 31) if each.id == session_id]
         self._deleting.add(session_id)
         try:
             known = self._open.pop(session_id, None)
             if known is not None:
                 await known.close(grace_seconds=0)
+            await self._store.flushed()
+            agents = len(self._store.load(session_id).agents)
             unit = Unit()
             unit.delete_session(session_id)
-            await self._store.submit(unit)
+            await self._submit(unit)
         finally:
             self._deleting.discard(session_id)
         return SessionSummary(**asdict(record), agents=agents)
@@ -137,14 +158,8 @@ class SessionHost:
     def open_sessions(self) -> Sequence[AsyncAgentSessionManager]:
         return [each.manager for each in self._open.values()]
 
-    async def _opened(self, session_id: str) -> AsyncAgentSessionManager:
-        known = self._open.pop(session_id, None)
-        if known is not None:
-            if known.manager.failure is None:
-                self._open[session_id] = known
-                return known.manager
-            await known.close(grace_seconds=0)
-        record = self._store.session(session_id)
+    async def _opened(self, session_id: str, owner: str) -> AsyncAgentSessionManager:
+        """Open a session that is not. Nothing waits in here, so nobody opens it twice."""
         manager = AsyncAgentSessionManager(
             session_id=session_id,
             store=self._store,
@@ -154,13 +169,24 @@ class SessionHost:
             tools=self._tools,
         )
         await manager.open()
-        self._open[session_id] = _OpenSession(manager, self, owner=record.owner if record else LOCAL, logs=self._logs)
+        self._open[session_id] = _OpenSession(manager, self, owner=owner, logs=self._logs)
         return manager
+
+    async def _submit(self, unit: Unit) -> None:
+        """Write something that belongs to no open session; if that fails, nobody else tells that the store has."""
+        try:
+            await self._store.submit(unit)
+        except WhispererError as failure:
+            self.session_failed(failure)
+            raise
 
     def session_failed(self, failure: BaseException) -> None:
         """A session stopped: if the store as a whole has failed, so has the server."""
-        if isinstance(failure, StoreFailedError) and not self.failed.done():
+        if isinstance(failure, StoreFailedError | StoreFullError) and not self.failed.done():
             self.failed.set_result(failure)
+
+    def _record(self, session_id: str) -> SessionRecord | None:
+        return self._created.get(session_id) or self._store.session(session_id)
 
     def _new(self, principal: str, session_id: str, *, title: str = "") -> SessionRecord:
         return SessionRecord(id=session_id, title=title, owner=principal, created_at=self._clock.now())
@@ -188,9 +214,16 @@ class _OpenSession:
         self.owner = owner
         self._host = host
         self._logs = logs
+        self._closing: asyncio.Task[None] | None = None
         self._logging = asyncio.create_task(self._write_log(), name=f"log of {manager.session_id}")
 
     async def close(self, *, grace_seconds: float) -> None:
+        """Close the session. Whoever calls while it is being closed waits for the same."""
+        if self._closing is None:
+            self._closing = asyncio.create_task(self._close(grace_seconds), name=f"end of {self.manager.session_id}")
+        await asyncio.shield(self._closing)
+
+    async def _close(self, grace_seconds: float) -> None:
         try:
             await self.manager.close(grace_seconds=grace_seconds)
         except WhispererError as error:

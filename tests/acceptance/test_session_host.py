@@ -1,0 +1,211 @@
+"""Sessions that are made, opened, deleted and mended at the same time."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import apsw
+import pytest
+
+from ai_whisperer.errors import (
+    ClosedError,
+    DuplicateIdError,
+    StoreError,
+    StoreFailedError,
+    StoreFullError,
+    StoreRefusedError,
+    UnknownSessionError,
+)
+from ai_whisperer.models.base import Model
+from ai_whisperer.models.scripted import FunctionModel
+from ai_whisperer.runtime.manager import AsyncAgentSessionManager
+from ai_whisperer.server.host import LOCAL, SessionHost
+from ai_whisperer.store.group_commit import InlineCommitter
+from ai_whisperer.store.sqlite import SqliteStore
+from ai_whisperer.templates.library import TemplateLibrary
+
+Scene = Callable[[SessionHost], Awaitable[None]]
+
+
+class BreakingCommitter(InlineCommitter):
+    """Commits until it is told with what to fail."""
+
+    failure: BaseException | None = None
+
+    def commit(self, connection: apsw.Connection, done: Callable[[BaseException | None], None], *, units: int) -> None:
+        if self.failure is None:
+            super().commit(connection, done, units=units)
+        else:
+            done(self.failure)
+
+
+def host_on(store: SqliteStore) -> SessionHost:
+    def model(_: str) -> Model:
+        return FunctionModel(lambda _: "done")
+
+    return SessionHost(store, model="any", templates=TemplateLibrary([]), model_factory=model)
+
+
+def play(folder: Path, scene: Scene, committer: InlineCommitter | None = None) -> None:
+    async def main() -> None:
+        store = SqliteStore.open(folder, committer=committer or InlineCommitter())
+        host = host_on(store)
+        await host.start(session_id="default")
+        try:
+            await scene(host)
+        finally:
+            await host.close(grace_seconds=0)
+            await store.close()
+
+    asyncio.run(main())
+
+
+async def all_of(*deeds: Awaitable[Any]) -> list[Any]:
+    """What came of each, an exception too."""
+    return await asyncio.gather(*deeds, return_exceptions=True)
+
+
+def test_of_two_who_make_the_same_session_at_once_one_gets_it(tmp_path: Path) -> None:
+    async def scene(host: SessionHost) -> None:
+        first, second = await all_of(host.create("alice", "mine"), host.create("bob", "mine"))
+        assert first.owner == "alice"
+        assert isinstance(second, DuplicateIdError)
+        assert host.get("alice", "mine").owner == "alice"
+        with pytest.raises(UnknownSessionError):
+            host.get("bob", "mine")
+
+    play(tmp_path, scene)
+
+
+def test_a_session_can_be_used_before_it_is_on_disk(tmp_path: Path) -> None:
+    async def scene(host: SessionHost) -> None:
+        making = asyncio.ensure_future(host.create("alice", "new"))
+        await asyncio.sleep(0)
+        assert not making.done()
+        session = await host.session("alice", "new")
+        await session.create_agent("worker")
+        await making
+        assert [each.agents for each in host.list("alice", limit=10)] == [1]
+
+    play(tmp_path, scene)
+
+
+def test_many_who_ask_for_a_session_get_the_same_one(tmp_path: Path) -> None:
+    async def scene(host: SessionHost) -> None:
+        found = await all_of(*(host.session(LOCAL, "default") for _ in range(10)))
+        assert len(set(map(id, found))) == 1
+
+    play(tmp_path, scene)
+
+
+def test_nobody_gets_a_session_of_somebody_else_open_or_not(tmp_path: Path) -> None:
+    async def scene(host: SessionHost) -> None:
+        await host.create("alice", "hers")
+        for _ in range(2):
+            with pytest.raises(UnknownSessionError, match="Sessions: none"):
+                await host.session("bob", "hers")
+            with pytest.raises(UnknownSessionError):
+                await host.delete("bob", "hers")
+            await host.session("alice", "hers")
+
+    play(tmp_path, scene)
+
+
+def test_of_two_who_delete_a_session_one_does_and_those_who_use_it_are_told(tmp_path: Path) -> None:
+    async def scene(host: SessionHost) -> None:
+        await host.create(LOCAL, "doomed")
+        session = await host.session(LOCAL, "doomed")
+        await session.create_agent("worker")
+        await session.send_task("worker", "go")
+        deleted, again, asked, made = await all_of(
+            host.delete(LOCAL, "doomed"),
+            host.delete(LOCAL, "doomed"),
+            host.session(LOCAL, "doomed"),
+            host.create("bob", "doomed"),
+        )
+        assert deleted.agents == 1
+        assert isinstance(again, UnknownSessionError)
+        assert isinstance(asked, UnknownSessionError)
+        assert isinstance(made, DuplicateIdError), "it is not gone yet"
+        with pytest.raises(ClosedError):
+            session.list_agents()
+        assert (await host.create("bob", "doomed")).owner == "bob"
+        assert (await host.session("bob", "doomed")).last_seq == 0
+
+    play(tmp_path, scene)
+
+
+async def refuse_something(session: AsyncAgentSessionManager) -> None:
+    """Have the store refuse a unit of the session, which stops it."""
+    worker = await session.create_agent("worker")
+    decision = session._workspace.decide("a fault")
+    decision.unit.insert_agent(worker.record)
+    with pytest.raises(StoreRefusedError):
+        await decision.commit()
+    assert session.failure is not None
+
+
+def test_a_session_that_the_store_refused_something_is_opened_anew_once(tmp_path: Path) -> None:
+    async def scene(host: SessionHost) -> None:
+        broken = await host.session(LOCAL, "default")
+        await refuse_something(broken)
+        found = await all_of(*(host.session(LOCAL, "default") for _ in range(5)))
+        assert len(set(map(id, found))) == 1
+        assert found[0] is not broken
+        assert await found[0].run_task("worker", "go") == "done"
+        assert not host.failed.done(), "only this session was hit"
+
+    play(tmp_path, scene)
+
+
+def test_a_session_that_is_deleted_while_it_is_mended_is_gone(tmp_path: Path) -> None:
+    async def scene(host: SessionHost) -> None:
+        await host.create(LOCAL, "doomed")
+        await refuse_something(await host.session(LOCAL, "doomed"))
+        asked, deleted, later = await all_of(
+            host.session(LOCAL, "doomed"), host.delete(LOCAL, "doomed"), host.session(LOCAL, "doomed")
+        )
+        assert isinstance(asked, UnknownSessionError)
+        assert isinstance(later, UnknownSessionError)
+        assert deleted.agents == 1
+        assert [each.id for each in host.list(LOCAL, limit=10)] == ["default"]
+        assert host.open_sessions == []
+
+    play(tmp_path, scene)
+
+
+def test_a_host_that_is_closed_while_a_session_is_mended_leaves_nothing_open(tmp_path: Path) -> None:
+    async def scene(host: SessionHost) -> None:
+        await refuse_something(await host.session(LOCAL, "default"))
+        asked, _ = await all_of(host.session(LOCAL, "default"), host.close(grace_seconds=0))
+        assert isinstance(asked, ClosedError)
+        with pytest.raises(ClosedError, match="shutting down"):
+            await host.create(LOCAL)
+
+    play(tmp_path, scene)
+
+
+@pytest.mark.parametrize(
+    ("failure", "kind"), [(apsw.FullError("full"), StoreFullError), (apsw.IOError("broken"), StoreFailedError)]
+)
+@pytest.mark.parametrize("opened", [True, False], ids=["in a session", "in none"])
+def test_a_store_that_fails_as_a_whole_ends_the_server(
+    tmp_path: Path,
+    failure: BaseException,
+    kind: type[StoreError],
+    opened: bool,  # noqa: FBT001
+) -> None:
+    committer = BreakingCommitter()
+
+    async def scene(host: SessionHost) -> None:
+        session = await host.session(LOCAL, "default") if opened else None
+        committer.failure = failure
+        with pytest.raises(kind):
+            await (session.create_agent("worker") if session else host.create(LOCAL, "new"))
+        async with asyncio.timeout(5):
+            assert isinstance(await host.failed, kind)
+
+    play(tmp_path, scene, committer)
