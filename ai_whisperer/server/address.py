@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from urllib.parse import urlencode
 
 import msgspec
 
@@ -20,7 +21,7 @@ class Address(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def page(self) -> str:
         """The address for a browser."""
-        return f"{self.url}/?token={self.token}"
+        return f"{self.url}/?{urlencode({'token': self.token})}"
 
 
 def find_address(data: Path) -> Address | None:

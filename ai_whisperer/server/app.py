@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from importlib import resources
 
 from starlette.applications import Starlette
-from starlette.requests import Request
+from starlette.requests import HTTPConnection, Request
 from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route, WebSocketRoute
-from starlette.websockets import WebSocket
+from starlette.types import Receive, Scope, Send
+from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from ai_whisperer.clock import IdSource
 from ai_whisperer.server.calls import ServerFacts
@@ -32,8 +33,8 @@ _HEADERS = {
     "Cache-Control": "no-store",
 }
 _ASSETS = {"page.js": "text/javascript", "page.css": "text/css"}
-
-Endpoint = Callable[[Request], Awaitable[Response]]
+_HEALTH = "/healthz"
+_PRINCIPAL = "whisperer.principal"
 
 
 class Application:
@@ -56,16 +57,35 @@ class Application:
         self._metrics = Metrics(lambda: host.open_sessions)
         self._frames = NotificationFrames()
         self._connected = 0
-        self.asgi = Starlette(
+        self._routes = Starlette(
             routes=[
-                Route("/", self._with_token(self._page)),
-                Route("/assets/{name}", self._with_token(self._asset)),
-                Route("/healthz", self._checked(self._health)),
-                Route("/metrics", self._with_token(self._show_metrics)),
+                Route("/", self._page),
+                Route("/assets/{name}", self._asset),
+                Route(_HEALTH, self._health),
+                Route("/metrics", self._show_metrics),
                 WebSocketRoute("/ws", self._connect),
             ],
             exception_handlers={404: self._not_found},
         )
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Everything passes here first: what is not let in reaches no route, not even one that does not exist."""
+        request = HTTPConnection(scope)
+        denial = self._gate.check_address(request)
+        if denial is None and (scope["type"], scope["path"]) != ("http", _HEALTH):
+            principal = self._gate.principal(request)
+            if isinstance(principal, Denial):
+                denial = principal
+            else:
+                scope[_PRINCIPAL] = principal
+        if denial is None:
+            await self._routes(scope, receive, send)
+            return
+        self._metrics.refused.inc()
+        if scope["type"] == "websocket":
+            await WebSocket(scope, receive, send).send_denial_response(_denied(denial))
+        else:
+            await _denied(denial)(scope, receive, send)
 
     async def _health(self, _: Request) -> Response:
         return JSONResponse({"status": "ok", "version": self._facts.version}, headers=_HEADERS)
@@ -73,7 +93,7 @@ class Application:
     async def _page(self, request: Request) -> Response:
         page = HTMLResponse(_resource("index.html"), headers=_HEADERS)
         given = request.query_params.get("token")
-        if given:
+        if given and "authorization" not in request.headers:  # then it is what the gate has looked at
             page.set_cookie(
                 self._gate.cookie,
                 given,
@@ -97,57 +117,30 @@ class Application:
         return PlainTextResponse(message, status_code=404, headers=_HEADERS)
 
     async def _connect(self, websocket: WebSocket) -> None:
-        denial = self._gate.check_address(websocket)
-        principal = denial or self._gate.principal(websocket)
-        if self._connected >= self._settings.max_connections and not isinstance(principal, Denial):
-            principal = Denial(503, f"There are {self._connected} clients, which is the limit. Try again later.")
-        if isinstance(principal, Denial):
-            self._metrics.refused.inc()
-            await websocket.send_denial_response(_denied(principal))
-            socket_of(websocket.scope).handshake_complete = True  # uvicorn forgets it, and complains of us
+        if self._connected >= self._settings.max_connections:
+            full = Denial(503, f"There are {self._connected} clients, which is the limit. Try again later.")
+            await websocket.send_denial_response(_denied(full))
             return
-        await websocket.accept()
-        connection = Connection(
-            socket_of(websocket.scope),
-            connection_id=self._ids.new(),
-            principal=principal,
-            host=self._host,
-            facts=self._facts,
-            settings=self._settings,
-            metrics=self._metrics,
-            frames=self._frames,
-        )
         self._connected += 1
         self._metrics.connections.inc()
         try:
+            await websocket.accept()
+            connection = Connection(
+                socket_of(websocket.scope),
+                connection_id=self._ids.new(),
+                principal=websocket.scope[_PRINCIPAL],
+                host=self._host,
+                facts=self._facts,
+                settings=self._settings,
+                metrics=self._metrics,
+                frames=self._frames,
+            )
             await connection.run(_messages(websocket))
+        except WebSocketDisconnect:
+            pass  # it left before it was let in
         finally:
             self._connected -= 1
             self._metrics.connections.dec()
-
-    def _checked(self, endpoint: Endpoint) -> Endpoint:
-        """The endpoint for those who use the right address."""
-
-        async def checked(request: Request) -> Response:
-            denial = self._gate.check_address(request)
-            if denial is not None:
-                self._metrics.refused.inc()
-                return _denied(denial)
-            return await endpoint(request)
-
-        return checked
-
-    def _with_token(self, endpoint: Endpoint) -> Endpoint:
-        """The endpoint for those who have a token."""
-
-        async def with_token(request: Request) -> Response:
-            principal = self._gate.principal(request)
-            if isinstance(principal, Denial):
-                self._metrics.refused.inc()
-                return _denied(principal)
-            return await endpoint(request)
-
-        return self._checked(with_token)
 
 
 async def _messages(websocket: WebSocket) -> AsyncIterator[str | bytes]:

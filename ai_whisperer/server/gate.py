@@ -30,14 +30,15 @@ class Gate:
 
     def __init__(self, tokens: Mapping[str, str], *, settings: Settings, port: int) -> None:
         """`tokens` leads from principals to their tokens."""
-        scheme = "https" if settings.tls_certificate else "http"
+        scheme, usual_port = ("https", 443) if settings.tls_certificate else ("http", 80)
+        shown_port = None if port == usual_port else port  # as browsers have it in Host and Origin
         names = [settings.host] if not _is_any(settings.host) else []
         if is_loopback(settings.host):
             names += ["127.0.0.1", "::1"]
         self._tokens = {principal: token.encode() for principal, token in tokens.items()}
-        self._hosts = {_with_port(name, port) for name in names} | set(settings.allowed_hosts)
+        self._hosts = {_with_port(name, shown_port) for name in names} | set(settings.allowed_hosts)
         self._origins = {f"{scheme}://{host}" for host in self._hosts} | set(settings.allowed_origins)
-        self._shown = f"{scheme}://{_with_port(settings.host, port)}/"
+        self._shown = f"{scheme}://{_with_port(settings.host, shown_port)}/"
         self.cookie = f"whisperer-{port}"
 
     def check_address(self, request: HTTPConnection) -> Denial | None:
@@ -108,6 +109,6 @@ def _is_any(host: str) -> bool:
         return False
 
 
-def _with_port(host: str, port: int) -> str:
+def _with_port(host: str, port: int | None) -> str:
     shown = f"[{host}]" if ":" in host else host
-    return shown if port in (80, 443) else f"{shown}:{port}"
+    return shown if port is None else f"{shown}:{port}"

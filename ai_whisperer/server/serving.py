@@ -29,6 +29,7 @@ from ai_whisperer.server.app import Application
 from ai_whisperer.server.calls import ServerFacts
 from ai_whisperer.server.gate import Gate, check_binding
 from ai_whisperer.server.host import LOCAL, SessionHost
+from ai_whisperer.server.http import ClientHttp
 from ai_whisperer.server.socket import ClientSocket
 from ai_whisperer.settings import Settings
 from ai_whisperer.store.sqlite import SqliteStore
@@ -163,11 +164,12 @@ def _listen(settings: Settings) -> socket.socket:
 async def _listening(app: Application, listening: socket.socket, settings: Settings) -> AsyncIterator[None]:
     """Take requests while the block runs."""
     config = uvicorn.Config(
-        app.asgi,
+        app,
         ws=ClientSocket,
         ws_max_size=settings.max_frame_bytes,
         ws_per_message_deflate=False,
-        http="h11",
+        http=ClientHttp,
+        proxy_headers=False,
         loop="asyncio",
         lifespan="off",
         log_config=None,
