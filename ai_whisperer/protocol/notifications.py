@@ -7,6 +7,8 @@ import msgspec
 from ai_whisperer.protocol.jsonrpc import notification_frame
 from ai_whisperer.records import Notification
 
+SESSION_CLOSED = "session.closed"
+
 NOTIFICATIONS = {
     "agent.created": "An agent was created.",
     "agent.started": "An agent was started: it takes work.",
@@ -56,7 +58,7 @@ NOTIFICATIONS = {
     "lock.renewed": "An agent has a lock for longer.",
     "lock.released": "An agent let go of a lock.",
     "lock.expired": "The lease of a lock ran out.",
-    "session.closed": "The session was deleted or the server ends: nothing more comes. Not numbered, not kept.",
+    SESSION_CLOSED: "The session was deleted or the server ends: nothing more comes. Not numbered, not kept.",
 }
 """What each notification tells of. The params of all have `sessionId`, `seq`, `cause` and `at`."""
 

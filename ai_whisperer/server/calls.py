@@ -17,12 +17,14 @@ P = TypeVar("P", bound=Params)
 R = TypeVar("R")
 
 
-class Subscriptions(Protocol):
-    """What a connection has subscribed to."""
+class Peer(Protocol):
+    """The connection that a call came on."""
 
-    async def subscribe(self, session: AsyncAgentSessionManager, params: Subscribe) -> Subscribed: ...
+    def subscribe(self, session: AsyncAgentSessionManager, params: Subscribe) -> Subscribed: ...
 
-    async def unsubscribe(self, session: AsyncAgentSessionManager) -> Subscribed: ...
+    def unsubscribe(self, session: AsyncAgentSessionManager) -> Subscribed: ...
+
+    async def ready(self) -> None: ...
 
 
 class ServerFacts(msgspec.Struct, frozen=True, kw_only=True):
@@ -40,16 +42,20 @@ class Caller(msgspec.Struct, frozen=True, kw_only=True):
     principal: str
     host: SessionHost
     facts: ServerFacts
-    subscriptions: Subscriptions
+    peer: Peer
 
     async def session(self, session_id: str) -> AsyncAgentSessionManager:
         """The caller's session, to act in; raises `UnknownSessionError`."""
         return await self.host.session(self.principal, session_id)
 
     async def reading(self, session_id: str) -> AsyncAgentSessionManager:
-        """The caller's session, to read in, once all that was decided in it is on disk."""
+        """The caller's session, to read in: when all that was decided is on disk, and the caller has taken what it got.
+
+        So whoever asks for a lot and does not read it has one answer waiting, not as many as it asked for.
+        """
         session = await self.host.session(self.principal, session_id)
         await session.flushed()
+        await self.peer.ready()
         return session
 
 

@@ -1,45 +1,38 @@
-"""One client: its requests, its subscriptions, and what is on the way to it."""
+"""One client: its requests, in the order in which they came, and their answers."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-import time
-from collections.abc import AsyncIterator
-from typing import Protocol
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager, nullcontext
+from typing import Any
 
-from ai_whisperer.errors import InvalidInputError, TooManyRequestsError, WhispererError
+from ai_whisperer.errors import ClosedError, ConnectionLostError, TooManyRequestsError, WhispererError
 from ai_whisperer.protocol import jsonrpc
 from ai_whisperer.protocol.catalog import method_named
 from ai_whisperer.protocol.errors import to_rpc
 from ai_whisperer.protocol.jsonrpc import Call, Frame, Refusal, RpcError
-from ai_whisperer.protocol.sessions import Subscribe, Subscribed
+from ai_whisperer.protocol.method import Method
+from ai_whisperer.protocol.sessions import DELETE_SESSION, Subscribe, Subscribed
 from ai_whisperer.protocol.tasks import WAIT_TASK
-from ai_whisperer.records import Notification
-from ai_whisperer.runtime.bus import Subscription
 from ai_whisperer.runtime.callers import called_by
 from ai_whisperer.runtime.manager import AsyncAgentSessionManager
 from ai_whisperer.server.calls import ANSWERS, Caller, ServerFacts
+from ai_whisperer.server.feeds import Feeds
 from ai_whisperer.server.frames import NotificationFrames
 from ai_whisperer.server.host import SessionHost
 from ai_whisperer.server.metrics import Metrics
-from ai_whisperer.server.socket import SlowClientError, framed
+from ai_whisperer.server.outbox import Outbox, Socket
+from ai_whisperer.server.socket import framed
 from ai_whisperer.settings import Settings
 
 _log = logging.getLogger(__name__)
+_nothing = nullcontext()
 
-CLOSED_BY_FAILURE = 1011
-CLOSED_AS_SLOW = 4008
-
-
-class Socket(Protocol):
-    """What a connection needs of its WebSocket."""
-
-    def put(self, frames: bytes) -> None: ...
-
-    async def drained(self, *, patience_seconds: float) -> None: ...
-
-    def drop(self, code: int, reason: str) -> None: ...
+_CLOSED = "The session was closed while the request was under way: it was deleted, or the server is ending."
+_WAITS_FOR_A_REQUEST = 16
+"""How many calls that only wait a connection may have for each of those that do something: waiting costs little."""
 
 
 class Connection:
@@ -57,93 +50,97 @@ class Connection:
         metrics: Metrics,
         frames: NotificationFrames,
     ) -> None:
-        self._socket = socket
         self._id = connection_id
         self._settings = settings
         self._metrics = metrics
-        self._frames = frames
-        self._caller = Caller(principal=principal, host=host, facts=facts, subscriptions=self)
+        self._feeds = Feeds(max_feeds=settings.max_subscriptions, frames=frames, metrics=metrics)
+        self._outbox = Outbox(socket, patience_seconds=settings.slow_client_seconds, last_word=self._last_word)
+        self._caller = Caller(principal=principal, host=host, facts=facts, peer=self)
         self._loop = asyncio.get_running_loop()
         self._requests = 0
         self._rate = _Rate(settings.max_requests_per_second, self._loop)
-        self._pending: set[asyncio.Task[None]] = set()
-        self._waits: set[asyncio.Task[None]] = set()
+        self._pending: dict[asyncio.Task[None], int] = {}
+        self._pending_bytes = 0
+        self._at_work: set[asyncio.Task[None]] = set()
+        self._waits: set[asyncio.Task[Any]] = set()
+        self._leaving = False
         self._room = asyncio.Event()
         self._room.set()
-        self._feeds: dict[str, _Feed] = {}
 
     async def run(self, messages: AsyncIterator[str | bytes]) -> None:
         """Answer what comes until the client has gone; what it had asked for is finished."""
         try:
             async for message in messages:
-                self._take(message)
+                frame = self._read(message)
+                if _asks_for(DELETE_SESSION, frame):
+                    await self._settled()  # what came before must not find the session gone when it is answered,
+                    self._take(frame, len(message))
+                    await self._settled()  # and what comes after must not find it half gone
+                else:
+                    self._take(frame, len(message))
                 await self._room.wait()
-                await self._socket.drained(patience_seconds=self._settings.slow_client_seconds)
-        except SlowClientError:
-            self._drop_slow()
+                await self._outbox.drained()
         finally:
-            for session_id in list(self._feeds):
-                await self._end_feed(session_id)
+            self._leaving = True
+            await self._feeds.close()
             for waiting in self._waits:
                 waiting.cancel()
             await asyncio.gather(*self._pending, return_exceptions=True)
 
-    async def subscribe(self, session: AsyncAgentSessionManager, params: Subscribe) -> Subscribed:
-        last_seq = session.last_seq
-        after = last_seq if params.after is None else params.after
-        if after > last_seq:
-            raise InvalidInputError(
-                f"The log of session '{session.session_id}' ends at {last_seq}, so nothing can come after {after}. "
-                "Subscribe from 0, or without `after`."
-            )
-        if session.session_id not in self._feeds and len(self._feeds) >= self._settings.max_subscriptions:
-            raise TooManyRequestsError(
-                f"This connection has {len(self._feeds)} subscriptions, which is the limit. Unsubscribe from one."
-            )
-        subscription = session.subscribe(after=after, deltas=params.deltas)
-        await self._end_feed(session.session_id)
-        self._feeds[session.session_id] = feed = _Feed(session.session_id, subscription)
-        feed.task = self._loop.create_task(self._feed(feed), name=f"subscription of {self._id}")
-        return Subscribed(session_id=session.session_id, after=after, last_seq=last_seq)
+    def subscribe(self, session: AsyncAgentSessionManager, params: Subscribe) -> Subscribed:
+        return self._feeds.subscribe(session, self._outbox, after=params.after, deltas=params.deltas)
 
-    async def unsubscribe(self, session: AsyncAgentSessionManager) -> Subscribed:
-        known = self._feeds.get(session.session_id)
-        await self._end_feed(session.session_id)
-        after = session.last_seq if known is None else known.sent
-        return Subscribed(session_id=session.session_id, after=after, last_seq=session.last_seq)
+    def unsubscribe(self, session: AsyncAgentSessionManager) -> Subscribed:
+        return self._feeds.unsubscribe(session)
 
-    def _take(self, message: str | bytes) -> None:
+    async def ready(self) -> None:
+        await self._outbox.ready()
+
+    def _read(self, message: str | bytes) -> Frame:
         frame = jsonrpc.read_frame(
             message, max_depth=self._settings.max_frame_depth, max_batch=self._settings.max_batch
         )
-        work = self._answer(frame) if self._rate.allows(len(frame.entries)) else self._answer(_refused(frame))
-        task = self._loop.create_task(work)
-        self._pending.add(task)
-        if any(isinstance(entry, Call) and entry.method == WAIT_TASK.name for entry in frame.entries):
-            self._waits.add(task)
-        if len(self._pending) >= self._settings.max_pending_requests:
-            self._room.clear()
+        return frame if self._rate.allows(len(frame.entries)) else _refused(frame)
+
+    def _take(self, frame: Frame, size: int) -> None:
+        """Begin to answer."""
+        task = self._loop.create_task(self._answer(frame))
+        self._pending[task] = size
+        self._pending_bytes += size
+        if not _asks_for(WAIT_TASK, frame):
+            self._at_work.add(task)
         task.add_done_callback(self._ended)
+        self._look_for_room()
 
     def _ended(self, task: asyncio.Task[None]) -> None:
-        self._pending.discard(task)
-        self._waits.discard(task)
-        self._room.set()
+        self._pending_bytes -= self._pending.pop(task)
+        self._at_work.discard(task)
+        self._look_for_room()
+
+    async def _settled(self) -> None:
+        """Wait until all is answered, but for those who wait for a task."""
+        if self._at_work:
+            await asyncio.wait(self._at_work)
+
+    def _look_for_room(self) -> None:
+        """Take no more while there is enough to do. Those who only wait for a task are no burden."""
+        busy = len(self._at_work) >= self._settings.max_pending_requests
+        if busy or self._pending_bytes > self._settings.max_frame_bytes:
+            self._room.clear()
+        else:
+            self._room.set()
 
     async def _answer(self, frame: Frame) -> None:
         if frame.is_batch:
-            answered = await asyncio.gather(*(self._reply_to(entry) for entry in frame.entries))
-            replies = [reply for reply in answered if reply is not None]
-            reply = jsonrpc.batch_frame(replies) if replies else None
+            answered = await asyncio.gather(*map(self._reply_to, frame.entries), return_exceptions=True)
+            replies = [reply for reply in answered if isinstance(reply, bytes)]
+            if replies:
+                await self._outbox.send(framed(jsonrpc.batch_frame(replies)))
         else:
-            reply = await self._reply_to(frame.entries[0])
-        if reply is not None:
-            try:
-                await self._socket.drained(patience_seconds=self._settings.slow_client_seconds)
-            except SlowClientError:
-                self._drop_slow()
-            else:
-                self._socket.put(framed(reply))
+            for entry in frame.entries:
+                reply = await self._reply_to(entry)
+                if reply is not None:
+                    await self._outbox.send(framed(reply))
 
     async def _reply_to(self, entry: Call | Refusal) -> bytes | None:
         """The answer as a frame; None for a notification."""
@@ -166,12 +163,15 @@ class Connection:
             method = method_named(call.method)
             known = method.name
             params = method.read_params(bytes(call.params))
-            with called_by(f"request:{request_id}"):
+            with called_by(f"request:{request_id}"), self._only_waiting() if method is WAIT_TASK else _nothing:
                 result = await ANSWERS[known](self._caller, params)
             return method.write_result(result)
         except RpcError as error:
             outcome = str(error.code)
             raise
+        except ClosedError as error:
+            outcome = error.code
+            raise to_rpc(ClosedError(_CLOSED), requestId=request_id) from error
         except WhispererError as error:
             outcome = error.code
             raise to_rpc(error, requestId=request_id) from error
@@ -187,47 +187,24 @@ class Connection:
             self._metrics.count_request(known, outcome=outcome, seconds=self._loop.time() - began_at)
             _log.debug("request %s %s by %s: %s", request_id, known, self._caller.principal, outcome)
 
-    async def _feed(self, feed: _Feed) -> None:
-        """Send what is new, as fast as the client reads."""
+    @contextmanager
+    def _only_waiting(self) -> Iterator[None]:
+        """Within, the task that runs this does nothing but wait: it ends when the client leaves."""
+        most = _WAITS_FOR_A_REQUEST * self._settings.max_pending_requests
+        if len(self._waits) >= most:
+            raise TooManyRequestsError(f"This connection waits for {most} tasks already, which is the limit.")
+        task = asyncio.current_task()
+        if self._leaving or task is None:
+            raise ConnectionLostError("The client has gone before it was answered.")
+        self._waits.add(task)
         try:
-            while notes := await feed.subscription.some():
-                await self._socket.drained(patience_seconds=self._settings.slow_client_seconds)
-                self._socket.put(b"".join([self._frames.of(note) for note in notes]))
-                feed.sent = feed.subscription.cursor
-                self._metrics.count_notifications(len(notes))
-            self._socket.put(self._frames.of(_closed(feed)))
-        except SlowClientError:
-            self._drop_slow()
-        except WhispererError as failure:
-            self._socket.drop(CLOSED_BY_FAILURE, failure.code)
+            yield
+        finally:
+            self._waits.discard(task)
 
-    async def _end_feed(self, session_id: str) -> None:
-        feed = self._feeds.pop(session_id, None)
-        if feed is not None:
-            feed.subscription.close()
-            if feed.task is not None:
-                feed.task.cancel()
-                await asyncio.gather(feed.task, return_exceptions=True)
-
-    def _drop_slow(self) -> None:
-        """Close with the numbers to go on from: whoever reconnects with them misses nothing."""
+    def _last_word(self) -> str:
         self._metrics.count_slow_client()
-        cursors = ", ".join(f"{session_id} after {feed.sent}" for session_id, feed in self._feeds.items())
-        self._socket.drop(CLOSED_AS_SLOW, f"Too slow. Resume {cursors}"[:120])
-
-
-class _Feed:
-    """A subscription and how much of it the client was sent."""
-
-    def __init__(self, session_id: str, subscription: Subscription) -> None:
-        self.session_id = session_id
-        self.subscription = subscription
-        self.sent = subscription.cursor
-        self.task: asyncio.Task[None] | None = None
-
-
-def _closed(feed: _Feed) -> Notification:
-    return Notification(seq=0, session_id=feed.session_id, name="session.closed", cause="", at=time.time(), params={})
+        return self._feeds.last_word()
 
 
 class _Rate:
@@ -249,8 +226,16 @@ class _Rate:
         return True
 
 
+def _asks_for(method: Method[Any, Any], frame: Frame) -> bool:
+    return any(isinstance(entry, Call) and entry.method == method.name for entry in frame.entries)
+
+
 def _refused(frame: Frame) -> Frame:
-    """The frame with an error for each of its calls."""
+    """The frame with an error for each of its calls that is answered."""
     error = to_rpc(TooManyRequestsError(), retryAfterSeconds=1)
-    entries = (entry if isinstance(entry, Refusal) else Refusal(error, entry.answered_id) for entry in frame.entries)
-    return Frame(tuple(entries), is_batch=frame.is_batch)
+    refused = (
+        entry if isinstance(entry, Refusal) else Refusal(error, entry.answered_id)
+        for entry in frame.entries
+        if isinstance(entry, Refusal) or entry.is_answered
+    )
+    return Frame(tuple(refused), is_batch=frame.is_batch)

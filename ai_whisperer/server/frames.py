@@ -7,22 +7,28 @@ from ai_whisperer.records import Notification
 from ai_whisperer.server.socket import framed
 
 _KEPT = 2_048
+_KEPT_BYTES = 4 << 20
 
 
 class NotificationFrames:
-    """Keeps the frames of the latest notifications."""
+    """Keeps the frames of the latest notifications, as far as there is room for them."""
 
     def __init__(self) -> None:
-        self._frames: dict[tuple[str, int], bytes] = {}
+        self._frames: dict[tuple[str, int, float, str], bytes] = {}
+        self._bytes = 0
 
     def of(self, note: Notification) -> bytes:
         """The WebSocket frame of the notification."""
         if not note.seq:
             return framed(frame_of(note))  # the pieces of a stream are joined for each client as it reads
-        key = (note.session_id, note.seq)
+        # A session that is deleted and made anew has the same numbers again, and may be somebody else's.
+        key = (note.session_id, note.seq, note.at, note.cause)
         known = self._frames.get(key)
         if known is None:
-            if len(self._frames) >= _KEPT:
+            known = framed(frame_of(note))
+            if len(self._frames) >= _KEPT or self._bytes + len(known) > _KEPT_BYTES:
                 self._frames.clear()
-            known = self._frames[key] = framed(frame_of(note))
+                self._bytes = 0
+            self._frames[key] = known
+            self._bytes += len(known)
         return known

@@ -21,6 +21,8 @@ async def create_session(caller: Caller, params: sessions.CreateSession) -> Sess
 
 @answers(sessions.LIST_SESSIONS)
 async def list_sessions(caller: Caller, params: sessions.ListSessions) -> sessions.SessionList:
+    await caller.host.flushed()
+    await caller.peer.ready()
     return sessions.SessionList(caller.host.list(caller.principal, limit=checked_limit(params.limit)))
 
 
@@ -128,12 +130,12 @@ async def read_agent_log(caller: Caller, params: sessions.ReadLog) -> sessions.L
 
 @answers(sessions.SUBSCRIBE)
 async def subscribe(caller: Caller, params: sessions.Subscribe) -> sessions.Subscribed:
-    return await caller.subscriptions.subscribe(await caller.session(params.session_id), params)
+    return caller.peer.subscribe(await caller.session(params.session_id), params)
 
 
 @answers(sessions.UNSUBSCRIBE)
 async def unsubscribe(caller: Caller, params: sessions.Unsubscribe) -> sessions.Subscribed:
-    return await caller.subscriptions.unsubscribe(await caller.session(params.session_id))
+    return caller.peer.unsubscribe(await caller.session(params.session_id))
 
 
 @answers(sessions.LIST_NOTIFICATIONS)
@@ -156,4 +158,5 @@ async def get_server_info(caller: Caller, _: sessions.GetServerInfo) -> sessions
 
 @answers(sessions.DISCOVER)
 async def discover(caller: Caller, _: sessions.Discover) -> dict[str, Any]:
+    await caller.peer.ready()
     return openrpc.document(caller.facts.version)

@@ -1,0 +1,78 @@
+"""What is on the way to one client: no more than it takes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Protocol
+
+from ai_whisperer.errors import ConnectionLostError
+from ai_whisperer.server.socket import SlowClientError
+
+CLOSED_AS_SLOW = 4008
+
+
+class Socket(Protocol):
+    """What an outbox needs of a WebSocket."""
+
+    @property
+    def is_open(self) -> bool: ...
+
+    @property
+    def is_drained(self) -> bool: ...
+
+    def put(self, frames: bytes) -> None: ...
+
+    async def drained(self, *, patience_seconds: float) -> None: ...
+
+    def drop(self, code: int, reason: str) -> None: ...
+
+
+class Outbox:
+    """Writes to one client as fast as it reads, and drops it when it does not read at all.
+
+    Whoever has something to say waits for its turn, so that a client which falls behind holds one piece in the buffer
+    of its socket, and not what everybody has to say.
+    """
+
+    def __init__(self, socket: Socket, *, patience_seconds: float, last_word: Callable[[], str]) -> None:
+        """`last_word` is asked for when the client is dropped: the reason that it is given."""
+        self._socket = socket
+        self._patience_seconds = patience_seconds
+        self._last_word = last_word
+        self._turn = asyncio.Lock()
+
+    async def send(self, frames: bytes) -> None:
+        """Write the frames when it is their turn; nothing happens if the client is gone by then."""
+        if self._turn.locked() or not self._socket.is_drained:
+            async with self._turn:
+                await self._drained()
+                self._socket.put(frames)
+        else:
+            self._socket.put(frames)
+
+    async def drained(self) -> None:
+        """Wait until the client has taken what it was sent, or is gone."""
+        if self._turn.locked() or not self._socket.is_drained:
+            async with self._turn:
+                await self._drained()
+
+    async def ready(self) -> None:
+        """Wait until the client has taken what it was sent: what is worked out then need not be kept for it.
+
+        Raises `ConnectionLostError` if the client is gone: nothing need be worked out for it at all.
+        """
+        await self.drained()
+        if not self._socket.is_open:
+            raise ConnectionLostError("The client has gone before it was answered.")
+
+    def drop(self, code: int, reason: str) -> None:
+        """Close the connection."""
+        self._socket.drop(code, reason)
+
+    async def _drained(self) -> None:
+        try:
+            await self._socket.drained(patience_seconds=self._patience_seconds)
+        except SlowClientError:
+            if self._socket.is_open:
+                self._socket.drop(CLOSED_AS_SLOW, self._last_word())

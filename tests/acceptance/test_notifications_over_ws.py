@@ -1,0 +1,474 @@
+"""Notifications to clients that come and go, read slowly or not at all; requests of one client keep their order."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import logging
+import os
+import random
+import re
+import socket
+import struct
+from asyncio.transports import BaseTransport
+from collections.abc import Callable, Coroutine, Iterator
+from typing import Any
+
+import pytest
+
+from ai_whisperer.models.base import Model, ModelRequest
+from ai_whisperer.models.scripted import FunctionModel, Rule, ScriptedModel
+from ai_whisperer.records import Notification
+from ai_whisperer.server.calls import ANSWERS, Caller
+from ai_whisperer.server.frames import NotificationFrames
+from ai_whisperer.server.socket import ClientSocket
+from ai_whisperer.settings import Settings
+from tests.acceptance.raw_socket import CLOSE, PING, ClosedError, Json, RawSocket, frame, request_of
+from tests.acceptance.server_in_thread import LogWitness, ServerInThread, witnessed
+
+SEED = int(os.environ.get("WHISPERER_TEST_SEED", "20250605"))
+PATIENCE_SECONDS = 0.25
+STREAMED = "A rather long answer that comes in many small pieces."
+
+
+def model_of(name: str) -> Model:
+    if name == "streaming":
+        return ScriptedModel([Rule(text=STREAMED, chunk_characters=4, chunk_seconds=0.002)])
+    return FunctionModel(say)
+
+
+def say(request: ModelRequest) -> str:
+    told = str(request.turns[-1])
+    wanted = re.search(r"(\d+) bytes", told)
+    return "x" * int(wanted[1]) if wanted else "done"
+
+
+def narrow(made: Any) -> Any:
+    """Lets the system keep little of what is on its way, so that a client that does not read is noticed soon."""
+
+    def connection_made(self: ClientSocket, transport: BaseTransport) -> None:
+        transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
+        made(self, transport)
+
+    return connection_made
+
+
+@pytest.fixture(scope="module")
+def witness() -> Iterator[LogWitness]:
+    with witnessed(logging.INFO) as witness:
+        yield witness
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory, witness: LogWitness) -> Iterator[ServerInThread]:
+    settings = Settings(data=tmp_path_factory.mktemp("data"), port=0, slow_client_seconds=PATIENCE_SECONDS)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ClientSocket, "connection_made", narrow(ClientSocket.connection_made))
+        with ServerInThread(settings, model_factory=model_of) as server:
+            yield server
+
+
+@pytest.fixture(autouse=True)
+def no_complaints(witness: LogWitness) -> Iterator[None]:
+    yield
+    assert witness.complaints == []
+
+
+@pytest.fixture
+def session(server: ServerInThread) -> str:
+    """A new session with one agent."""
+    with server.connect() as client:
+        session_id = str(client.call("session.create")["sessionId"])
+        client.call("async.createAgent", sessionId=session_id, agentId="worker")
+    return session_id
+
+
+def work(client: RawSocket, session: str, prompt: str = "go", **params: Any) -> Json:
+    """Give the worker a task and wait for its end."""
+    task = client.call("async.sendTask", sessionId=session, agentId="worker", prompt=prompt, **params)
+    return client.call("task.wait", sessionId=session, taskId=task["taskId"])
+
+
+def last_seq(client: RawSocket, session: str) -> int:
+    return int(client.call("events.list", sessionId=session, limit=1)["lastSeq"])
+
+
+def numbers(notes: list[Json]) -> list[int]:
+    return [note["params"]["seq"] for note in notes]
+
+
+def read_up_to(client: RawSocket, seq: int) -> list[Json]:
+    """The numbered notifications up to this one."""
+    notes = [client.next_note()]
+    while notes[-1]["params"]["seq"] < seq:
+        notes.append(client.next_note())
+    return notes
+
+
+def test_a_subscription_begins_after_its_cursor_and_goes_on(server: ServerInThread, session: str) -> None:
+    with server.connect() as client:
+        work(client, session)
+        last = last_seq(client, session)
+        subscribed = client.call("events.subscribe", sessionId=session, after=3)
+        assert subscribed == {"sessionId": session, "after": 3, "lastSeq": last}
+        assert numbers(read_up_to(client, last)) == list(range(4, last + 1))
+        work(client, session)
+        later = last_seq(client, session)
+        assert numbers(read_up_to(client, later)) == list(range(last + 1, later + 1))
+
+
+def test_without_a_cursor_a_subscription_begins_now(server: ServerInThread, session: str) -> None:
+    with server.connect() as client:
+        last = last_seq(client, session)
+        assert client.call("events.subscribe", sessionId=session)["after"] == last
+        client.call("async.broadcastEvent", sessionId=session, event="now")
+        assert client.next_note()["params"]["seq"] == last + 1
+
+
+def test_what_is_replayed_is_what_was_sent_and_what_is_listed(server: ServerInThread, session: str) -> None:
+    with server.connect() as live, server.connect() as late:
+        live.call("events.subscribe", sessionId=session, after=0)
+        work(live, session)
+        last = last_seq(live, session)
+        late.call("events.subscribe", sessionId=session, after=0)
+        seen = read_up_to(live, last)
+        assert read_up_to(late, last) == seen
+        listed = live.call("events.list", sessionId=session)["notifications"]
+        assert [(note["method"], note["params"]) for note in seen] == [
+            (
+                each["name"],
+                {**each["params"], "sessionId": session, **{key: each[key] for key in ("seq", "cause", "at")}},
+            )
+            for each in listed
+        ]
+
+
+@pytest.mark.parametrize(
+    ("after", "words"),
+    [
+        (10**9, "ends at 2, so nothing can come after 1000000000. Subscribe from 0"),
+        (2**80, "nothing can come after"),
+        (-1, "after must be a whole number from 0 on"),
+    ],
+)
+def test_a_cursor_that_cannot_be_is_refused_with_a_sentence(
+    server: ServerInThread, session: str, after: int, words: str
+) -> None:
+    with server.connect() as client:
+        error = client.error("events.subscribe", sessionId=session, after=after)
+        assert error["code"] == -32602
+        assert words in error["message"]
+
+
+def test_unsubscribing_tells_the_number_of_the_last_that_was_sent(server: ServerInThread, session: str) -> None:
+    with server.connect() as client:
+        client.call("events.subscribe", sessionId=session, after=0)
+        work(client, session)
+        ended = client.call("events.unsubscribe", sessionId=session)
+        assert numbers(client.notes) == list(range(1, ended["after"] + 1))
+        work(client, session)
+        assert numbers(client.notes) == list(range(1, ended["after"] + 1)), "nothing came after it"
+        last = last_seq(client, session)
+        client.notes.clear()
+        client.call("events.subscribe", sessionId=session, after=ended["after"])
+        assert numbers(read_up_to(client, last)) == list(range(ended["after"] + 1, last + 1))
+
+
+def test_a_client_that_comes_and_goes_at_random_misses_nothing_and_sees_nothing_twice(
+    server: ServerInThread, session: str
+) -> None:
+    chance = random.Random(SEED)
+    seen: list[Json] = []
+    reconnects = 0
+    with server.connect() as giver:
+        for name in ("second", "third"):
+            giver.call("async.createAgent", sessionId=session, agentId=name)
+        for number in range(120):
+            given = {"sessionId": session, "agentId": chance.choice(("worker", "second", "third")), "prompt": "go"}
+            giver.send(frame(request_of("async.sendTask", given, number)))
+        while True:
+            states = giver.call("async.getAgentStates", sessionId=session)
+            ended = all(not each["queue_size"] and not each["running_tasks"] for each in states["agents"].values())
+            if ended and seen and seen[-1]["params"]["seq"] >= last_seq(giver, session):
+                break
+            reconnects += 1
+            seen += some_notes(server, session, chance, after=seen[-1]["params"]["seq"] if seen else 0)
+        listed = giver.call("events.list", sessionId=session, limit=100_000)["notifications"]
+    print(f"\n{len(seen)} notifications over {reconnects} connections, seed {SEED}")
+    assert numbers(seen) == list(range(1, len(seen) + 1))
+    assert [note["method"] for note in seen] == [note["name"] for note in listed]
+    assert sum(note["method"] == "async.task.completed" for note in seen) == 120
+    assert reconnects > 20
+
+
+def some_notes(server: ServerInThread, session: str, chance: random.Random, *, after: int) -> list[Json]:
+    """What a client reads that leaves after a while, in one way or another."""
+    notes: list[Json] = []
+    with server.connect(timeout=0.2) as client:
+        client.call("events.subscribe", sessionId=session, after=after)
+        try:
+            for _ in range(chance.randrange(60)):
+                notes.append(client.next_note())  # noqa: PERF401 - what came before it times out is kept
+        except TimeoutError:
+            pass  # there is no more
+        leave(client, chance)
+    return notes
+
+
+def leave(client: RawSocket, chance: random.Random) -> None:
+    """Say goodbye, or close the connection, or break it."""
+    way = chance.randrange(3)
+    if way == 0:
+        client.send(frame(struct.pack("!H", 1001), CLOSE))
+    elif way == 1:
+        client.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    client.socket.close()
+
+
+def test_a_client_that_never_reads_is_closed_with_its_cursor_and_harms_nobody(
+    server: ServerInThread, session: str
+) -> None:
+    with server.connect(receive_buffer=4096) as sleeper, server.connect() as reader, server.connect() as giver:
+        for client in (sleeper, reader):
+            client.call("events.subscribe", sessionId=session, after=0)
+        for _ in range(30):
+            work(giver, session, "20000 bytes")
+        last = last_seq(giver, session)
+        assert numbers(read_up_to(reader, last)) == list(range(1, last + 1))
+        server.until(lambda: sum(each.is_open for each in sockets()) == 2)
+        closed = sleeper.until_closed()
+        assert closed.code == 4008
+        resume = re.fullmatch(rf"Too slow\. Resume {session} after (\d+)", closed.reason)
+        assert resume is not None
+        assert numbers(sleeper.notes) == list(range(1, int(resume[1]) + 1))
+        assert int(resume[1]) < last
+    with server.connect() as again:
+        again.call("events.subscribe", sessionId=session, after=int(resume[1]))
+        assert numbers(read_up_to(again, last)) == list(range(int(resume[1]) + 1, last + 1))
+
+
+def sockets() -> list[ClientSocket]:
+    """The WebSockets that the server has."""
+    return [each for each in gc.get_objects() if isinstance(each, ClientSocket) and not each.disconnected]
+
+
+def test_a_client_that_does_not_even_read_its_farewell_is_cut_off(
+    server: ServerInThread, session: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ClientSocket._part, "__defaults__", (0.1,))
+    with server.connect(receive_buffer=4096) as sleeper, server.connect() as giver:
+        sleeper.call("events.subscribe", sessionId=session, after=0)
+        for _ in range(5):
+            work(giver, session, "50000 bytes")
+        server.until(lambda: len(sockets()) == 1)
+        assert sleeper.until_closed().code is None
+
+
+def test_a_client_that_leaves_without_reading_is_gone_as_well(
+    server: ServerInThread, session: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ClientSocket._part, "__defaults__", (0.1,))
+    with server.connect(receive_buffer=4096) as sleeper, server.connect() as giver:
+        sleeper.call("events.subscribe", sessionId=session, after=0)
+        work(giver, session, "200000 bytes")
+        sleeper.send(frame(struct.pack("!H", 1000), CLOSE))
+        server.until(lambda: len(sockets()) == 1)
+
+
+def test_a_client_that_reads_slowly_but_steadily_is_kept(server: ServerInThread, session: str) -> None:
+    with server.connect(receive_buffer=4096) as client, server.connect() as giver:
+        work(giver, session, "200000 bytes")
+        client.send(frame(request_of("events.list", {"sessionId": session}, "big")))
+        received = 0
+        while received < 200_000:
+            some = client.socket.recv(20_000)
+            assert some, "it was closed"
+            received += len(some)
+            server.do(lambda: asyncio.sleep(PATIENCE_SECONDS / 10))
+        assert len(sockets()) == 2
+
+
+def test_who_asks_for_much_and_does_not_read_has_one_answer_waiting(
+    server: ServerInThread, session: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answered = 0
+    original = ANSWERS["events.list"]
+
+    async def counted(caller: Caller, params: Any) -> Any:
+        nonlocal answered
+        result = await original(caller, params)
+        answered += 1
+        return result
+
+    monkeypatch.setitem(ANSWERS, "events.list", counted)
+    with server.connect() as giver:
+        work(giver, session, "400000 bytes")
+    with server.connect(receive_buffer=4096) as greedy:
+        greedy.send(frame(request_of("events.list", {"sessionId": session})) * 100)
+        (held,) = sockets()
+        server.until(lambda: not held.is_open)
+        assert held.transport.get_write_buffer_size() < 500_000
+        assert greedy.until_closed().code == 4008
+    assert answered == 1
+
+
+@pytest.mark.parametrize("deltas", [True, False])
+def test_pieces_of_answers_come_only_to_those_who_ask(server: ServerInThread, deltas: bool) -> None:  # noqa: FBT001
+    with server.connect() as client:
+        session = client.call("session.create")["sessionId"]
+        client.call("async.createAgent", sessionId=session, agentId="worker", config={"model": "streaming"})
+        client.call("events.subscribe", sessionId=session, after=0, deltas=deltas)
+        work(client, session)
+        pieces = [note["params"] for note in client.notes if note["method"] == "async.task.delta"]
+        assert bool(pieces) == deltas
+        assert "".join(piece["text"] for piece in pieces) == (STREAMED if deltas else "")
+        assert {piece["seq"] for piece in pieces} <= {0}
+        kept = [note for note in client.notes if note["method"] != "async.task.delta"]
+        assert numbers(kept) == list(range(1, len(kept) + 1))
+
+
+def test_requests_take_effect_in_the_order_in_which_they_were_sent(server: ServerInThread) -> None:
+    deeds: list[tuple[str, dict[str, Any]]] = [
+        ("session.create", {}),
+        ("async.createAgent", {"agentId": "a", "autoStart": False}),
+        *(("async.sendTask", {"agentId": "a", "prompt": "go", "taskId": f"t{number}"}) for number in range(20)),
+        ("async.startAgent", {"agentId": "a"}),
+        ("async.pauseAgent", {"agentId": "a"}),
+        ("async.createAgent", {"agentId": "b"}),
+        ("async.broadcastEvent", {"event": "x"}),
+        ("async.resumeAgent", {"agentId": "a"}),
+        ("task.list", {"agentId": "a"}),
+        ("session.list", {}),
+        ("session.delete", {}),
+        ("session.create", {}),
+        ("async.createAgent", {"agentId": "a"}),
+        ("async.getAgentStates", {}),
+    ]
+    with server.connect() as client:
+        sent = b""
+        for number, (method, params) in enumerate(deeds):
+            given = params if method == "session.list" else {"sessionId": "in-order", **params}
+            sent += frame(request_of(method, given, number))
+        client.send(sent)
+        answers: dict[int, Json] = {}
+        while len(answers) < len(deeds):
+            answer = client.receive()
+            answers[answer["id"]] = answer
+        refused = [(deeds[number], answer["error"]) for number, answer in answers.items() if "error" in answer]
+        assert refused == []
+        results = {method: answers[number]["result"] for number, (method, _) in enumerate(deeds)}
+        assert [task["taskId"] for task in results["task.list"]["tasks"]] == [
+            f"t{number}" for number in range(19, -1, -1)
+        ]
+        assert "in-order" in [each["sessionId"] for each in results["session.list"]["sessions"]]
+        assert results["session.delete"]["agents"] == 2
+        assert list(results["async.getAgentStates"]["agents"]) == ["a"]
+        assert results["async.getAgentStates"]["last_seq"] <= 4, "it is another session"
+
+
+def test_what_a_client_asked_for_is_done_also_when_it_leaves_at_once(server: ServerInThread, session: str) -> None:
+    with server.connect() as client:
+        given = {"sessionId": session, "agentId": "worker", "prompt": "go"}
+        client.send(b"".join(frame(request_of("async.sendTask", given, number)) for number in range(200)))
+        client.socket.shutdown(socket.SHUT_WR)
+        while True:
+            try:
+                client.receive()
+            except ClosedError:
+                break
+    with server.connect() as other:
+        assert len(other.call("task.list", sessionId=session, limit=1000)["tasks"]) == 200
+
+
+def test_a_hundred_connections_leave_no_descriptor_and_no_task_behind(server: ServerInThread, session: str) -> None:
+    chance = random.Random(SEED)
+
+    def held() -> int:
+        """Descriptors and tasks; others than those of connections, as that of a log, may come and go."""
+        return len(os.listdir("/proc/self/fd")) + len(asyncio.all_tasks())
+
+    def come_and_go() -> None:
+        with server.connect() as client:
+            client.call("events.subscribe", sessionId=session, after=0, deltas=True)
+            client.send(frame(request_of("task.wait", {"sessionId": session, "taskId": "endless"})))
+            client.next_note()
+            leave(client, chance)
+
+    with server.connect() as client:
+        client.call("async.pauseAgent", sessionId=session, agentId="worker")
+        client.call("async.sendTask", sessionId=session, agentId="worker", prompt="go", taskId="endless")
+    before = server.do(counted(held))
+    for _ in range(100):
+        come_and_go()
+    server.until(lambda: not sockets() and held() < before + 10)
+
+
+def counted(count: Callable[[], int]) -> Callable[[], Coroutine[Any, Any, int]]:
+    async def on_the_event_loop() -> int:
+        return count()
+
+    return on_the_event_loop
+
+
+def test_another_subscription_to_a_session_takes_the_place_of_the_first(server: ServerInThread, session: str) -> None:
+    with server.connect() as client:
+        subscribing = {"sessionId": session, "after": 0}
+        client.send(b"".join(frame(request_of("events.subscribe", subscribing, number)) for number in range(5)))
+        for number in range(5):
+            client.answer_to(number)
+        client.call("async.broadcastEvent", sessionId=session, event="once")
+        work(client, session)
+        assert sum(note["method"] == "event.broadcast" for note in client.notes) == 1
+
+
+def test_a_session_that_is_deleted_says_farewell_and_one_of_the_same_name_begins_anew(server: ServerInThread) -> None:
+    with server.connect() as client, server.connect() as owner:
+        for word in ("before", "after"):
+            owner.call("session.create", sessionId="again")
+            client.call("events.subscribe", sessionId="again", after=0)
+            owner.call("async.broadcastEvent", sessionId="again", event=word)
+            told = client.next_note()
+            assert (told["params"]["seq"], told["params"]["event"]) == (1, word)
+            owner.call("session.delete", sessionId="again")
+            (farewell,) = client.notes_until("session.closed")
+            assert farewell["params"]["sessionId"] == "again"
+            assert farewell["params"]["seq"] == 0
+
+
+def test_a_feed_that_fails_closes_the_connection_and_does_not_fall_silent(
+    server: ServerInThread, session: str, monkeypatch: pytest.MonkeyPatch, witness: LogWitness
+) -> None:
+    def fail(_: NotificationFrames, note: Notification) -> bytes:
+        raise RuntimeError(f"cannot tell {note.name}")
+
+    monkeypatch.setattr(NotificationFrames, "of", fail)
+    with server.connect() as client:
+        client.call("events.subscribe", sessionId=session, after=0)
+        assert client.until_closed().code == 1011
+    assert len(witness.complaints) == 1
+    assert "cannot tell agent.created" in witness.complaints.pop()
+
+
+def test_a_client_that_does_not_answer_pings_is_dropped(server: ServerInThread) -> None:
+    with server.connect() as client:
+        (held,) = sockets()
+        server.loop.call_soon_threadsafe(held.send_keepalive_ping)
+        assert client.read_frame()[0] == PING
+        server.loop.call_soon_threadsafe(held.keepalive_timeout)
+        assert client.until_closed().code == 1011
+
+
+def test_a_client_that_has_yet_to_read_what_came_before_the_ping_is_not(server: ServerInThread, session: str) -> None:
+    with server.connect(receive_buffer=4096) as client, server.connect() as giver:
+        work(giver, session, "400000 bytes")
+        client.send(frame(request_of("events.list", {"sessionId": session}, "big")))
+        server.until(lambda: any(not each.is_drained for each in sockets()))
+        held = next(each for each in sockets() if not each.is_drained)
+        server.loop.call_soon_threadsafe(held.send_keepalive_ping)
+        before = held.transport.get_write_buffer_size()
+        client.socket.recv(100_000)
+        server.until(lambda: held.transport.get_write_buffer_size() < before)
+        server.loop.call_soon_threadsafe(held.keepalive_timeout)
+        server.do(lambda: asyncio.sleep(0))
+        assert held.is_open
+        assert held.ping_timer is not None
