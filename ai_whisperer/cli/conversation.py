@@ -14,8 +14,6 @@ from ai_whisperer.records import AgentState, Notification
 if TYPE_CHECKING:
     from ai_whisperer.client import Client
 
-_PAGE = 100
-
 
 class Conversation:
     """Shows what is said in a room, and knows who is still to answer.
@@ -42,9 +40,8 @@ class Conversation:
         self._own.add(message_id)
         message = await self._client.post_message(self._room.id, text, message_id=message_id)
         self._owed |= set(message.asked.values()) - self._settled
-        for agent_id in message.asked:
-            if (await self._client.get_agent_status(agent_id)).state is AgentState.PAUSED:
-                self._output.note(f"{agent_id} is paused. It answers when it goes on: whisperer resume {agent_id}")
+        for agent_id, task_id in message.asked.items():
+            await self._tell_delay(agent_id, task_id)
         while self._owed:
             self._changed.clear()
             await self._changed.wait()
@@ -57,6 +54,14 @@ class Conversation:
             elif note.params.get("roomId") == self._room.id:
                 await self._see(note.name, note.params)
 
+    async def _tell_delay(self, agent_id: str, task_id: str) -> None:
+        """Tell why somebody does not answer at once, if that is so."""
+        status = await self._client.get_agent_status(agent_id)
+        if status.state is AgentState.PAUSED:
+            self._output.note(f"{agent_id} is paused. It answers when it goes on: whisperer resume {agent_id}")
+        elif status.state is AgentState.ACTIVE and task_id in self._owed and task_id not in status.running_tasks:
+            self._output.note(f"{agent_id} is busy with something else. It answers when that is done.")
+
     def _see_delta(self, params: Mapping[str, Any]) -> None:
         is_answer = params["taskId"].partition("~")[0] in self._answering
         if is_answer and self._room.kind is RoomKind.DIRECT and params["channel"] == "final":
@@ -68,8 +73,7 @@ class Conversation:
                 if params["taskId"] not in self._settled:
                     self._answering.add(params["taskId"])
             case "room.message":
-                for message in await self._client.room_messages(self._room.id, after=self._shown, limit=_PAGE):
-                    self._show(message)
+                await self._show_up_to(params["number"])
             case "room.passed":
                 self._settle(params["taskId"])
             case "room.unanswered":
@@ -78,6 +82,13 @@ class Conversation:
                 self._settle(params["taskId"])
             case "room.absent":
                 self._output.note(f"{params['agentId']} was not asked: it is {params['reason']}.")
+
+    async def _show_up_to(self, number: int) -> None:
+        """Show the messages up to this one, and none that the notifications have not come to."""
+        if number > self._shown:
+            missing = number - self._shown
+            for message in await self._client.room_messages(self._room.id, after=self._shown, limit=missing):
+                self._show(message)
 
     def _show(self, message: MessageRecord) -> None:
         self._shown = message.number

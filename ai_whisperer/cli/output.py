@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
+import typer
+
 from ai_whisperer.cli.printable import as_json, one_line, printable, shortened
 
 if TYPE_CHECKING:
@@ -86,6 +88,12 @@ class Output:
     def piece(self, text: str) -> None:
         """A part of a text that goes on."""
         print(printable(text), end="", flush=True)
+
+    def ask(self, question: str) -> None:
+        """Go on only if the person says yes."""
+        print(f"{printable(question)} [y/N] ", end="", file=sys.stderr, flush=True)
+        if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+            raise typer.Abort
 
     def note(self, sentence: str) -> None:
         """Tell the person something that is not part of the answer."""

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import errno
+import os
+import stat
+import sys
 from collections.abc import Coroutine
 from typing import Any, TypeVar, overload
 
@@ -28,3 +32,27 @@ async def first_of(*works: Coroutine[Any, Any, Any]) -> Any:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def while_somebody_reads(work: Coroutine[Any, Any, None]) -> None:
+    """Do this until it ends. If stdout is a pipe whose reader goes away, raise `BrokenPipeError` at once: whoever waits
+    for something that may never come would not find out by writing."""
+    await first_of(work, _reader_gone())
+
+
+async def _reader_gone() -> None:
+    loop = asyncio.get_running_loop()
+    gone = asyncio.Event()
+    try:
+        pipe = sys.stdout.fileno()
+        is_pipe = stat.S_ISFIFO(os.fstat(pipe).st_mode)
+    except OSError:
+        is_pipe = False
+    if not is_pipe:
+        await gone.wait()
+    loop.add_reader(pipe, gone.set)
+    try:
+        await gone.wait()
+    finally:
+        loop.remove_reader(pipe)
+    raise BrokenPipeError(errno.EPIPE, "nobody reads the output any more")

@@ -104,6 +104,7 @@ class Application:
         if isinstance(principal, Denial):
             self._metrics.refused.inc()
             await websocket.send_denial_response(_denied(principal))
+            socket_of(websocket.scope).handshake_complete = True  # uvicorn forgets it, and complains of us
             return
         await websocket.accept()
         connection = Connection(

@@ -6,6 +6,7 @@ import asyncio
 import os
 import signal
 import sys
+from contextlib import closing
 from typing import TYPE_CHECKING, NoReturn
 
 import typer
@@ -34,16 +35,21 @@ async def serve(call: Call) -> None:
     from ai_whisperer.cli.racing import first_of
     from ai_whisperer.cli.workflows.tools import TOOLS
     from ai_whisperer.models.catalog import SCRIPTED_DEMO
+    from ai_whisperer.server.process_log import setup_logging
     from ai_whisperer.server.serving import running
 
     settings = call.settings.values
     leaving = _Leaving(call.output, settings)
     chosen = await asyncio.to_thread(choose_model, call.settings, os.environ)
     tools = TOOLS if chosen.model == SCRIPTED_DEMO else ()  # it plays the workflows of the guide, which need them
-    async with running(replace(settings, model=chosen.model), tools=tools) as server:
-        call.output.note(f"{chosen.told}\nThe data is in {settings.data}.\nCtrl-C ends the server.")
-        _tell(call.output, server.address)
-        outcome = await first_of(leaving.asked.wait(), server.failure())
+    log = setup_logging(
+        settings.data, level=settings.log_level, max_bytes=settings.log_max_bytes, backups=settings.log_backups
+    )
+    with closing(log):
+        async with running(replace(settings, model=chosen.model), tools=tools) as server:
+            call.output.note(f"{chosen.told}\nThe data is in {settings.data}.\nCtrl-C ends the server.")
+            _tell(call.output, server.address)
+            outcome = await first_of(leaving.asked.wait(), server.failure())
     if isinstance(outcome, BaseException):
         raise outcome
 

@@ -12,8 +12,9 @@ import typer
 from ai_whisperer.cli.calling import Call, command
 from ai_whisperer.cli.connecting import AgentName
 from ai_whisperer.cli.fleet import FLEET
-from ai_whisperer.cli.output import console, rich_table
+from ai_whisperer.cli.output import Output, console, rich_table
 from ai_whisperer.cli.printable import as_json, shortened
+from ai_whisperer.cli.racing import first_of, while_somebody_reads
 from ai_whisperer.cli.telling import line_of
 from ai_whisperer.records import Notification
 from ai_whisperer.status import AgentStatus
@@ -56,18 +57,20 @@ async def watch(
         async with client.events(after=after) as notes:
             if call.output.is_terminal and not call.output.as_json:
                 await _show_live(client, notes)
-                return
-            async for note in notes:
-                if call.output.as_json:
-                    call.output.json(note)
-                elif (line := line_of(note)) is not None:
-                    call.output.text(shortened(line))
+            else:
+                await while_somebody_reads(_tell(call.output, notes))
+
+
+async def _tell(output: Output, notes: AsyncIterator[Notification]) -> None:
+    async for note in notes:
+        if output.as_json:
+            output.json(note)
+        elif (line := line_of(note)) is not None:
+            output.text(shortened(line))
 
 
 async def _show_live(client: Client, notes: AsyncIterator[Notification]) -> None:
     from rich.live import Live
-
-    from ai_whisperer.cli.racing import first_of
 
     lines: deque[str] = deque(maxlen=_EVENTS_SHOWN)
     changed = asyncio.Event()
@@ -111,21 +114,28 @@ async def logs(
     """Show the debug log of an agent; with --json an entry a line."""
     async with call.server() as client:
         page = await client.read_log(agent, limit=lines)
-        while True:
-            for entry in page.entries:
-                _show_entry(call, entry)
-            if not follow:
-                return
-            if len(page.entries) < _LOG_PAGE:
-                await asyncio.sleep(_LOG_SECONDS)
-            page = await client.read_log(agent, after=page.next, limit=_LOG_PAGE)
+        for entry in page.entries:
+            _show_entry(call.output, entry)
+        if follow:
+            await while_somebody_reads(_follow(call.output, client, agent, page.next))
 
 
-def _show_entry(call: Call, entry: Mapping[str, Any]) -> None:
-    if call.output.as_json:
-        call.output.json(entry)
+async def _follow(output: Output, client: Client, agent: str, position: int) -> None:
+    """Show what is written after the position, for ever."""
+    while True:
+        page = await client.read_log(agent, after=position, limit=_LOG_PAGE)
+        position = page.next
+        for entry in page.entries:
+            _show_entry(output, entry)
+        if len(page.entries) < _LOG_PAGE:
+            await asyncio.sleep(_LOG_SECONDS)
+
+
+def _show_entry(output: Output, entry: Mapping[str, Any]) -> None:
+    if output.as_json:
+        output.json(entry)
         return
     params = entry.get("params") or {}
     told = as_json({name: value for name, value in params.items() if name != "agentId"}) if params else ""
     head = (str(entry.get(name, "")) for name in ("time", "level", "event"))
-    call.output.text(" ".join([*head, told]).rstrip())
+    output.text(" ".join([*head, told]).rstrip())

@@ -1,0 +1,397 @@
+"""The command line, as people and scripts use it, against one real server."""
+
+from __future__ import annotations
+
+import io
+import itertools
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from ai_whisperer.cli.main import main
+from tests.acceptance.command_stage import Whisperer, running, serving
+
+_numbers = itertools.count(1)
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    folder = tmp_path_factory.mktemp("served")
+    with serving(folder) as server:
+        yield folder
+        assert len(server.errors.splitlines()) == 3, "the server told more than how it started"
+
+
+@pytest.fixture
+def whisperer(data: Path, capsys: pytest.CaptureFixture[str]) -> Whisperer:
+    return Whisperer(data, capsys)
+
+
+@pytest.fixture
+def agent(whisperer: Whisperer) -> str:
+    """An agent of the test's own."""
+    name = f"agent-{next(_numbers)}"
+    whisperer.ok("agents", "create", name)
+    return name
+
+
+def test_an_agent_is_created_listed_and_shown(whisperer: Whisperer) -> None:
+    created = whisperer.ok("agents", "create", "ann", "--config", '{"description": "Writes", "aliases": ["annie"]}')
+    assert created == "ann was created and started.\n"
+    (line,) = [line for line in whisperer.ok("agents").splitlines() if line.startswith("ann ")]
+    assert line.split()[:3] == ["ann", "idle", "0"]
+    assert "ann" in [each["agentId"] for each in whisperer.json("agents", "list")]
+    shown = whisperer.ok("agents", "show", "annie")
+    assert "description: Writes\n" in shown
+    assert whisperer.json("agents", "show", "ann")["definition"]["aliases"] == ["annie"]
+
+
+def test_an_agent_is_made_of_a_template(whisperer: Whisperer) -> None:
+    assert "coder " in whisperer.ok("templates")
+    created = whisperer.json("agents", "create", "coder1", "--template", "coder", "--no-start")
+    assert (created["agentId"], created["started"]) == ("coder1", False)
+    assert "You are a coder" in whisperer.ok("templates", "show", "coder")
+
+
+def test_a_task_is_sent_awaited_and_shown_with_its_steps(whisperer: Whisperer, agent: str) -> None:
+    assert whisperer.ok("tasks", "send", agent, "Count to three", "--wait") == "Done: Count to three\n"
+    sent = whisperer.json("tasks", "send", agent, "Count on", "--id", "count-1", "--priority", "high")
+    assert (sent["taskId"], sent["priority"]) == ("count-1", "high")
+    assert whisperer.json("tasks", "wait", "count-1")["result"]["final"] == "Done: Count on"
+    listed = whisperer.ok("tasks", "--agent", agent)
+    assert listed.splitlines()[0].split() == ["TASK", "AGENT", "KIND", "STATE", "CREATED", "PROGRESS", "RESULT"]
+    assert "count-1" in listed
+    shown = whisperer.ok("tasks", "show", "count-1")
+    assert "state:     completed\n" in shown
+    assert "Done: Count on" in shown.splitlines()[-1]
+    both = whisperer.json("tasks", "show", "count-1")
+    assert [step["kind"] for step in both["steps"]] == ["model"]
+
+
+def test_a_prompt_can_come_from_the_standard_input(
+    whisperer: Whisperer, agent: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "stdin", io.StringIO("from a file"))
+    assert whisperer.ok("tasks", "send", agent, "-", "--wait") == "Done: from a file\n"
+
+
+def test_a_task_that_fails_is_an_error_and_waits_among_the_dead(whisperer: Whisperer, agent: str) -> None:
+    failed = whisperer("tasks", "send", agent, "Please fail", "--wait", "--id", "failing-1", "--json")
+    assert failed.code == 1
+    assert failed.json["state"] == "failed"
+    assert failed.error["code"] == "task_ended"
+    assert "failing-1" in failed.error["message"]
+    assert "failing-1" in whisperer.ok("tasks", "dead")
+    assert whisperer.json("tasks", "retry", "failing-1")["state"] == "queued"
+
+
+def test_a_task_is_cancelled_alone_or_with_its_tree(whisperer: Whisperer, agent: str) -> None:
+    whisperer.ok("tasks", "send", agent, "Work eternally", "--id", "long-1")
+    assert whisperer.ok("tasks", "cancel", "long-1") == f"Task long-1 of {agent} is cancelled.\n"
+    assert whisperer("tasks", "cancel", "long-1").code == 1
+    whisperer.ok("tasks", "send", agent, "Work eternally", "--id", "long-2")
+    assert whisperer.ok("tasks", "cancel", "long-2", "--tree") == "Cancelled: long-2.\n"
+    assert [task["taskId"] for task in whisperer.json("tasks", "tree", "long-2")] == ["long-2"]
+
+
+def test_mail_is_read_and_answered(whisperer: Whisperer, agent: str) -> None:
+    whisperer.ok("tasks", "send", agent, "write to me", "--wait")
+    (mail,) = [each for each in whisperer.json("mail") if each["sender"] == agent]
+    assert "Report [bold]now[/bold]" in whisperer.ok("mail")
+    read = whisperer.ok("mail", "read", mail["mailId"])
+    assert read.endswith("\n\nAll is \\x1b[31mwell\\x1b[0m.\n")
+    assert whisperer.json("mail", "read", mail["mailId"])["state"] == "read"
+    assert f"was sent to {agent}." in whisperer.ok("mail", "reply", mail["mailId"], "Thanks")
+    assert f"was sent to {agent}." in whisperer.ok("mail", "send", agent, "Hello", "How are you?")
+    assert {each["subject"] for each in whisperer.json("mail", "--of", agent)} >= {"Hello"}
+    assert "is archived" in whisperer.ok("mail", "archive", mail["mailId"])
+
+
+def test_the_life_of_an_agent_is_led_from_outside(whisperer: Whisperer, agent: str) -> None:
+    assert whisperer.ok("pause", agent, "--reason", "lunch") == f"{agent} is paused (lunch).\n"
+    refused = whisperer("pause", agent)
+    assert (refused.code, refused.out) == (1, "")
+    assert refused.err == f"whisperer: Cannot pause agent '{agent}': it is paused. Allowed now: resume, stop.\n"
+    assert whisperer.ok("resume", agent) == f"{agent} is idle.\n"
+    whisperer.ok("tasks", "send", agent, "Work eternally")
+    assert whisperer.json("pause", agent, "--now")["state"] == "paused"
+    assert whisperer.ok("stop", agent) == f"{agent} is stopped.\n"
+    assert whisperer.json("start", agent)["started"] is True
+    whisperer.ok("stop", agent)
+
+
+def test_an_agent_sleeps_until_it_is_woken(whisperer: Whisperer, agent: str) -> None:
+    asleep = whisperer.json("sleep", agent, "--for", "60", "--event", "data_ready", "--event", "alarm")
+    assert (asleep["state"], asleep["wakeEvents"]) == ("sleeping", ["data_ready", "alarm"])
+    assert "or for data_ready, alarm)" in whisperer.ok("sleep", agent, "--for", "60", "-e", "data_ready", "-e", "alarm")
+    assert whisperer.ok("wake", agent, "--reason", "breakfast") == f"{agent} is active.\n"
+    whisperer.ok("sleep", agent, "--until", "2040-01-01T00:00:00Z")
+    broadcast = whisperer.json("events", "send", "mail_received", "--data", '{"rows": [1]}')
+    assert (broadcast["name"], broadcast["data"]) == ("mail_received", {"rows": [1]})
+    assert "mail_received" in whisperer.ok("events")
+
+
+def test_schedules_are_made_paused_resumed_and_removed(whisperer: Whisperer, agent: str) -> None:
+    whisperer.ok("schedule", "create", agent, "--every", "3600", "--prompt", "Look around", "--id", "round")
+    whisperer.ok("schedule", "create", "--cron", "0 9 * * 1-5", "--zone", "Europe/Berlin", "--event", "morning")
+    listed = whisperer.ok("schedule")
+    assert "every 3600 s" in listed
+    assert "0 9 * * 1-5 Europe/Berlin" in listed
+    assert whisperer.ok("schedule", "pause", "round") == "Schedule round is paused.\n"
+    assert [each["paused"] for each in whisperer.json("schedule", "--agent", agent)] == [True]
+    assert whisperer.json("schedule", "resume", "round")["paused"] is False
+    assert whisperer.ok("schedule", "delete", "round") == "Schedule round is gone.\n"
+    wrong = whisperer("schedule", "create", agent, "--cron", "often", "--prompt", "x", "--json")
+    assert (wrong.code, wrong.error["code"]) == (1, "invalid_schedule")
+
+
+def test_a_chat_sends_line_by_line_and_shows_the_answers(
+    whisperer: Whisperer, agent: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "stdin", io.StringIO("Hello\n\nnow stream\n"))
+    answers = f"{agent}: Done: Hello\n{agent}: one two three four five six seven\n"
+    assert whisperer.ok("chat", agent) == answers
+    monkeypatch.setattr(sys, "stdin", io.StringIO("Hello again"))
+    lines = [json.loads(line) for line in whisperer.ok("chat", agent, "--json").splitlines()]
+    assert [(line["sender"], line["text"]) for line in lines] == [("user", "Hello again"), (agent, "Done: Hello again")]
+    assert f"chat~{agent}" in whisperer.ok("rooms")
+
+
+def test_a_chat_in_another_process_reads_a_pipe_and_ends_with_it(whisperer: Whisperer, agent: str) -> None:
+    with running("--data", str(whisperer.data), "chat", agent, folder=whisperer.data) as chat:
+        assert chat.process.stdin is not None
+        for text in ("First", "Second"):
+            chat.process.stdin.write(f"{text}\n")
+            chat.process.stdin.flush()
+            assert chat.line() == f"{agent}: Done: {text}\n"
+        assert chat.ended() == (0, "", "")
+
+
+def test_a_group_is_opened_and_talked_with(whisperer: Whisperer, agent: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    whisperer.ok("agents", "create", "guest")
+    monkeypatch.setattr(sys, "stdin", io.StringIO("greet the room\n"))
+    said = whisperer.ok("chat", agent, "guest").splitlines()
+    assert sorted(said) == sorted([f"{agent}: Hello from the room", "guest: Hello from the room"])
+    whisperer.ok("rooms", "create", agent, "guest", "--id", "hall", "--title", "The hall")
+    posted = whisperer.json("rooms", "post", "hall", "@guest greet the room")
+    assert list(posted["asked"]) == ["guest"]
+    whisperer.ok("tasks", "wait", posted["asked"]["guest"])
+    assert [each["sender"] for each in whisperer.json("rooms", "show", "hall")] == ["user", "guest"]
+    assert "guest: Hello from the room" in whisperer.ok("rooms", "show", "hall", "--after", "1")
+    assert whisperer.ok("rooms", "remove", "hall", "guest") == f"In room hall are now: {agent}.\n"
+
+
+def test_watch_shows_the_fleet_once(whisperer: Whisperer, agent: str) -> None:
+    whisperer.ok("tasks", "send", agent, "take the printer", "--id", "printing")
+    with running("--data", str(whisperer.data), "watch", "--after", "0", folder=whisperer.data) as watching:
+        watching.line_with(f"{agent} used acquire_lock")
+    (line,) = [line for line in whisperer.ok("watch", "--once").splitlines() if line.startswith(agent)]
+    assert line.split()[1:4] == ["active", "0", "user_prompt"]
+    (lock,) = [line for line in whisperer.ok("locks").splitlines() if line.startswith("printer")]
+    assert lock.split()[:3] == ["printer", agent, "printing"]
+    whisperer.ok("stop", agent)
+
+
+def test_watch_tells_each_notification_as_a_line_of_json_until_ctrl_c(whisperer: Whisperer, agent: str) -> None:
+    with whisperer.watching() as watching:
+        first = json.loads(watching.line())
+        assert (first["seq"], first["sessionId"]) == (1, "default")
+        whisperer.ok("events", "send", "seen_by_the_watcher")
+        assert json.loads(watching.line_with("seen_by_the_watcher"))["name"] == "event.broadcast"
+        watching.signal(signal.SIGINT)
+        assert watching.ended()[::2] == (130, "")
+
+
+def test_the_log_of_an_agent_is_shown_and_followed(whisperer: Whisperer, agent: str) -> None:
+    whisperer.ok("tasks", "send", agent, "Count", "--wait", "--id", "logged")
+    with running("logs", agent, "-f", "--data", str(whisperer.data), folder=whisperer.data) as following:
+        line = following.line_with("async.task.completed")
+        assert line.split()[1:3] == ["info", "async.task.completed"]
+        whisperer.ok("tasks", "send", agent, "Count on", "--id", "logged-later")
+        following.line_with('"taskId": "logged-later"')
+    shown = whisperer.ok("logs", agent, "-n", "1").splitlines()
+    assert len(shown) == 1
+    entries = [json.loads(line) for line in whisperer.ok("logs", agent, "--json").splitlines()]
+    assert {entry["agent"] for entry in entries} == {agent}
+
+
+def test_usage_is_counted_for_each_agent_and_in_all(whisperer: Whisperer, agent: str) -> None:
+    whisperer.ok("tasks", "send", agent, "Count", "--wait")
+    report = whisperer.json("usage")
+    assert report["agents"][agent]["tasks"] == 1
+    assert report["total"]["usage"]["inputTokens"] >= report["agents"][agent]["usage"]["inputTokens"] > 0
+    assert whisperer.ok("usage").splitlines()[-1].startswith("TOTAL ")
+
+
+def test_a_session_has_its_own_agents_and_is_deleted_after_a_question(
+    whisperer: Whisperer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert "Use it with --session second." in whisperer.ok("sessions", "create", "second", "--title", "Two")
+    assert whisperer.json("agents", "--session", "second") == []
+    monkeypatch.setattr(sys, "stdin", io.StringIO("n\n"))
+    kept = whisperer("sessions", "delete", "second")
+    assert (kept.code, kept.out) == (1, "")
+    assert "Nothing was done." in kept.err
+    assert "second " in whisperer.ok("sessions")
+    unasked = whisperer("sessions", "delete", "second", "--json")
+    assert (unasked.code, unasked.error["code"]) == (2, "usage")
+    assert whisperer.ok("sessions", "delete", "second", "--yes") == "Session second is gone.\n"
+    gone = whisperer("agents", "--session", "second")
+    assert (gone.code, "There is no session 'second'." in gone.err) == (1, True)
+
+
+def test_what_a_model_says_cannot_steer_the_terminal(whisperer: Whisperer, agent: str) -> None:
+    plain = "[red]red[/red] \\x1b[2J\\x9b5m\\u202e and [link=x]y"
+    assert whisperer.ok("tasks", "send", agent, "say nasty things", "--wait", "--id", "nasty") == f"{plain}\n"
+    assert plain in whisperer.ok("tasks")
+    told = whisperer.ok("tasks", "show", "nasty", "--json")
+    assert told.isascii()
+    assert json.loads(told)["task"]["result"]["final"] == "[red]red[/red] \x1b[2J\x9b5m\u202e and [link=x]y"
+
+
+def test_names_of_agents_are_completed(whisperer: Whisperer, agent: str) -> None:
+    completed = complete(f"whisperer --data {whisperer.data} pause {agent[:4]}")
+    assert agent in completed.split()
+
+
+def test_without_a_server_nothing_is_completed_and_nothing_said(tmp_path: Path) -> None:
+    assert complete(f"whisperer --data {tmp_path} pause a") == ""
+    assert complete("whisperer tas") == "tasks"
+
+
+def complete(line: str) -> str:
+    words = line.split(" ")
+    asked = {"_WHISPERER_COMPLETE": "complete_bash", "COMP_WORDS": line, "COMP_CWORD": str(len(words) - 1)}
+    ran = subprocess.run(
+        [sys.executable, "-m", "ai_whisperer"],
+        env={**os.environ, **asked},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert ran.stderr == ""
+    return ran.stdout.strip()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "stable", "words"),
+    [
+        (["agents", "show", "nobody"], 1, "unknown_agent", "nobody"),
+        (["tasks", "send", "nobody", "x"], 1, "unknown_agent", "nobody"),
+        (["tasks", "show", "nix"], 1, "unknown_task", "nix"),
+        (["mail", "read", "nix"], 1, "unknown_mail", "nix"),
+        (["agents", "--token", "wrong"], 1, "unauthorized", "token"),
+        (["agents", "--url", "http://127.0.0.1:1"], 1, "connection_lost", "whisperer serve"),
+        (["agents", "--url", "nonsense"], 1, "invalid_settings", "an address such as"),
+        (["agents", "create", "x", "--config", "{"], 2, "usage", "--config takes JSON"),
+        (["agents", "create", "x", "--config", "[]"], 2, "usage", "a JSON object"),
+        (["agents", "create", "x", "--config", '{"promt": ""}'], 1, "invalid_definition", "promt"),
+        (["events", "send", "x", "--data", "folder"], 2, "usage", "--data takes JSON"),
+        (["tasks", "send", "ann", "x", "--priority", "huge"], 2, "usage", "urgent"),
+        (["tasks", "sned", "ann", "x"], 2, "usage", "Did you mean 'send'?"),
+        (["agnets"], 2, "usage", "Did you mean 'agents'"),
+        (["tasks", "show"], 2, "usage", "Missing argument 'TASK'"),
+        (["serve", "--prot", "1"], 2, "usage", "--port"),
+    ],
+)
+def test_what_is_wrong_is_told_in_a_sentence(
+    whisperer: Whisperer, arguments: list[str], code: int, stable: str, words: str
+) -> None:
+    told = whisperer(*arguments)
+    assert (told.code, told.out) == (code, "")
+    (line,) = told.err.splitlines()
+    assert line.startswith("whisperer: ")
+    assert words in line
+    in_json = whisperer(*arguments, "--json")
+    assert (in_json.code, in_json.out, in_json.error["code"]) == (code, "", stable)
+    assert words in in_json.error["message"]
+
+
+def test_without_a_server_it_is_told_how_to_start_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    ran = Whisperer(tmp_path, capsys)("agents")
+    assert (ran.code, ran.out) == (1, "")
+    assert "Start one there with `whisperer serve`" in ran.err
+
+
+def test_the_server_can_be_named_by_its_address(data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    address = json.loads((data / "server.json").read_text(encoding="utf-8"))
+    elsewhere = Whisperer(tmp_path, capsys)
+    elsewhere.ok("usage", "--url", address["url"], "--token", address["token"])
+    elsewhere.ok("usage", "--url", f"{address['url']}/?token={address['token']}")
+    refused = elsewhere("usage", "--url", address["url"])
+    assert (refused.code, address["token"] in refused.err) == (1, False)
+
+
+def test_options_before_and_after_the_command_mean_the_same(whisperer: Whisperer) -> None:
+    before = whisperer("--json", "--session", "nix", "agents")
+    after = whisperer("agents", "--json", "--session", "nix")
+    assert (before.code, before.error) == (after.code, after.error)
+    assert before.error["code"] == "unknown_session"
+
+
+def test_the_settings_are_shown_with_their_sources_and_without_secrets(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("WHISPERER_TOKEN", "top-secret-token")
+    Path("whisperer.toml").write_text('model = "scripted"\n', encoding="utf-8")
+    assert main(["config", "--port", "9000", "--json"]) == 0
+    shown = json.loads(capsys.readouterr().out)
+    values = {each["name"]: (each["value"], each["source"]) for each in shown["settings"]}
+    assert shown["file"] == str(tmp_path / "whisperer.toml")
+    assert values["port"] == (9000, "flag --port")
+    assert values["token"] == ("[secret]", "environment WHISPERER_TOKEN")
+    assert values["model"] == ("scripted", "whisperer.toml")
+    assert values["host"] == ("127.0.0.1", "default")
+    assert main(["config"]) == 0
+    table = capsys.readouterr().out
+    assert "top-secret-token" not in table
+    assert any(line.split()[:3] == ["model", "scripted", "whisperer.toml"] for line in table.splitlines())
+
+
+def test_an_unknown_setting_is_an_error_that_suggests_the_right_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("whisperer.toml").write_text("prot = 1\n", encoding="utf-8")
+    assert main(["config"]) == 1
+    assert "Did you mean port?" in capsys.readouterr().err
+
+
+def test_a_watch_ends_when_its_reader_has_gone_though_nothing_more_happens(data: Path) -> None:
+    reading, writing = os.pipe()
+    command = [sys.executable, "-m", "ai_whisperer", "watch", "--json", "--after", "0", "--data", str(data)]
+    with subprocess.Popen(command, stdout=writing, stderr=subprocess.PIPE, text=True) as watching:
+        os.close(writing)
+        assert os.read(reading, 1)
+        os.close(reading)
+        assert watching.communicate(timeout=20)[1] == ""
+        assert watching.returncode == 1
+
+
+def test_help_is_plain_without_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["tasks", "send", "-h"]) == 0
+    told = capsys.readouterr().out
+    assert "Give an agent a task." in told
+    assert "--session TEXT" in told
+    assert told.isascii()
+    assert main([]) == 2
+    assert "Usage: whisperer" in capsys.readouterr().out
+
+
+def test_little_is_loaded_to_show_the_version_and_the_help() -> None:
+    program = (
+        "import sys\n"
+        "from ai_whisperer.cli.main import main\n"
+        "codes = [main(['--help']), main(['--version']), main(['config'])]\n"
+        "heavy = ('uvicorn', 'starlette', 'pydantic_ai', 'websockets', 'httpx', 'yaml', 'apsw')\n"
+        "print(codes, [name for name in heavy if name in sys.modules])\n"
+    )
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert ran.stdout.splitlines()[-1] == "[0, 0, 0] []"

@@ -1,0 +1,126 @@
+"""`whisperer serve` as a process: how it starts, how it ends, and what it says when it cannot start."""
+
+from __future__ import annotations
+
+import json
+import resource
+import signal
+import socket
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.acceptance.command_stage import Process, Whisperer, serving
+
+
+@pytest.fixture
+def whisperer(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Whisperer:
+    return Whisperer(tmp_path, capsys)
+
+
+def started(whisperer: Whisperer, task_id: str) -> None:
+    """Wait until the first step of the task is under way."""
+    with whisperer.watching() as watching:
+        watching.line_with(f'"taskId": "{task_id}", "stepId"')
+
+
+def test_a_signal_lets_the_step_under_way_finish_and_the_task_goes_on_at_the_next_start(whisperer: Whisperer) -> None:
+    with serving(whisperer.data) as server:
+        whisperer.ok("agents", "create", "ann")
+        whisperer.ok("tasks", "send", "ann", "two steps", "--id", "long")
+        started(whisperer, "long")
+        server.signal(signal.SIGTERM)
+        ended = server.ended()
+        assert (ended.code, ended.out) == (0, "")
+        assert f"The data is in {whisperer.data}." in ended.err
+        assert "The model is scripted:" in ended.err
+    assert not (whisperer.data / "server.json").exists()
+    with serving(whisperer.data) as server:
+        whisperer.ok("tasks", "wait", "long")
+        steps = whisperer.json("tasks", "show", "long")["steps"]
+        assert [(step["kind"], step["attempt"]) for step in steps] == [("model", 1), ("tool", 1), ("model", 1)]
+        server.signal(signal.SIGINT)
+        assert server.ended().code == 0
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_second_signal_leaves_at_once(whisperer: Whisperer, number: signal.Signals) -> None:
+    with serving(whisperer.data, "--shutdown-grace-seconds", "3600") as server:
+        whisperer.ok("agents", "create", "ann")
+        whisperer.ok("tasks", "send", "ann", "Work eternally", "--id", "long")
+        started(whisperer, "long")
+        server.signal(number)
+        server.error_with("Once more leaves at once.")
+        server.signal(number)
+        assert server.ended().code == 128 + number
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits of another process can be set on Linux only")
+def test_a_disk_that_takes_no_more_ends_the_server_with_a_sentence(whisperer: Whisperer) -> None:
+    with serving(whisperer.data) as server:
+        whisperer.ok("agents", "create", "ann")
+        resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE, (1, resource.RLIM_INFINITY))
+        whisperer("tasks", "send", "ann", "x" * 10_000)
+        ended = server.ended()
+        assert (ended.code, ended.out) == (1, "")
+        assert ended.err.splitlines()[-1].startswith("whisperer: A commit failed")
+        assert "Traceback" not in ended.err
+
+
+def test_the_address_can_be_had_as_json(tmp_path: Path) -> None:
+    server = Process("serve", "--port", "0", "--json", "--model", "scripted", folder=tmp_path)
+    try:
+        ready = json.loads(server.line())
+        assert ready["ready"] == f"{ready['url']}/?token={ready['token']}"
+        server.signal(signal.SIGTERM)
+        assert server.ended().code == 0
+    finally:
+        server.process.kill()
+
+
+@pytest.fixture
+def taken_port() -> Iterator[str]:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        yield str(listening.getsockname()[1])
+
+
+@pytest.mark.parametrize(
+    ("flags", "code", "words"),
+    [
+        (["--token", "with blank"], "invalid_settings", "The setting token is wrong (flag --token)"),
+        (["--port", "x"], "invalid_settings", "a whole number from 0 to 65535"),
+        (["--host", "192.0.2.1"], "invalid_settings", "needs TLS"),
+        (["--tls-key", "nix.pem"], "invalid_settings", "Set both or neither."),
+        (["--tls-key", "nix.pem", "--tls-certificate", "nix.pem"], "invalid_settings", "The TLS certificate"),
+        (["--model", "nonsense:x"], "model_name", "There is no model 'nonsense:x'."),
+        (["--model", "anthropic:x"], "model_name", "Set ANTHROPIC_API_KEY"),
+        (["--model", "scripted:nix.yaml"], "invalid_definition", "nix.yaml"),
+    ],
+)
+def test_a_server_that_cannot_start_says_why_in_one_sentence(
+    whisperer: Whisperer, monkeypatch: pytest.MonkeyPatch, flags: list[str], code: str, words: str
+) -> None:
+    monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
+    told = whisperer("serve", "--port", "0", *flags)
+    assert (told.code, told.out) == (1, "")
+    (line,) = told.err.splitlines()
+    assert line.startswith("whisperer: ")
+    assert words in line
+    in_json = whisperer("serve", "--port", "0", *flags, "--json")
+    assert (in_json.code, in_json.out, in_json.error["code"]) == (1, "", code)
+
+
+def test_a_port_that_is_taken_is_named(whisperer: Whisperer, taken_port: str) -> None:
+    told = whisperer("serve", "--port", taken_port, "--model", "scripted")
+    assert (told.code, told.out) == (1, "")
+    assert told.err.startswith(f"whisperer: Port {taken_port} on 127.0.0.1 cannot be used")
+
+
+def test_a_folder_that_another_server_has_open_is_refused(whisperer: Whisperer) -> None:
+    with serving(whisperer.data) as server:
+        told = whisperer("serve", "--port", "0", "--model", "scripted")
+        assert (told.code, told.out) == (1, "")
+        assert f"The process with the id {server.process.pid} has the data folder" in told.err
+        assert "Traceback" not in told.err

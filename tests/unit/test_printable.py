@@ -1,0 +1,49 @@
+"""Nothing that is shown can steer the terminal."""
+
+import json
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ai_whisperer.cli.printable import as_json, one_line, printable, shortened
+
+ANYTHING = st.text(st.characters(codec=None, categories=None))
+
+
+@given(ANYTHING)
+def test_no_control_character_is_left_but_tab_and_line_end(text: str) -> None:
+    shown = printable(text)
+    assert {each for each in shown if unicodedata.category(each) in ("Cc", "Cs")} <= {"\n", "\t"}
+    shown.encode()
+
+
+@given(ANYTHING)
+def test_a_line_is_one_line_and_not_too_long_for_a_table(text: str) -> None:
+    assert len(one_line(text).splitlines()) <= 1
+    assert len(shortened(text, width=10)) <= 10
+
+
+@given(st.recursive(ANYTHING, lambda inner: st.lists(inner) | st.dictionaries(ANYTHING, inner), max_leaves=5))
+def test_json_steers_nothing_and_means_the_same(value: object) -> None:
+    line = as_json(value)
+    assert printable(line) == line
+    assert json.loads(line) == value
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("plain\ttext\nover lines", "plain\ttext\nover lines"),
+        ("Windows\r\nline", "Windows\nline"),
+        ("\x1b[31mred\x1b]0;title\x07", "\\x1b[31mred\\x1b]0;title\\x07"),
+        ("over\rwritten\x08", "over\\x0dwritten\\x08"),
+        ("\x9b2J", "\\x9b2J"),
+        ("abc\u202ecba", "abc\\u202ecba"),
+        ("half \ud83d", "half \\ud83d"),
+        ("Grüße 🎉", "Grüße 🎉"),
+    ],
+)
+def test_what_would_steer_is_shown_as_its_escape(text: str, shown: str) -> None:
+    assert printable(text) == shown
