@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -59,8 +60,8 @@ def test_the_first_line_says_which_model_plays(shown: str) -> None:
 
 def test_the_server_is_killed_in_the_middle_and_nothing_is_lost_or_repeated(shown: str) -> None:
     assert shown.count("kill -9") == 1
-    assert "19 of 19 tasks completed" in shown
-    assert "20 steps were finished: 0 of them were done again, 0 tasks, mails and steps were lost." in shown
+    assert re.search(r"^(\d+) of \1 tasks completed,", shown, re.MULTILINE)
+    assert re.search(r"\d\d steps were finished: 0 of them were done again, 0 tasks, mails and steps were lost.", shown)
 
 
 def test_every_workflow_brings_its_result(shown: str) -> None:
@@ -79,7 +80,8 @@ def test_run_again_on_its_folder_it_finds_everything_done(shown: str, folder: Pa
     again = run("demo", "--data", str(folder), "--json", "--model", "scripted")
     assert again.returncode == 0, again.stderr
     account = json.loads(again.stdout)
-    assert (account["tasks"], account["completed"], account["plugPulled"]) == (19, 19, False)
+    assert f"{account['completed']} of {account['tasks']} tasks completed" in shown
+    assert account["plugPulled"] is False
     assert account["results"]["switch"] in shown
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -38,7 +39,8 @@ async def demo(
 
     With the key of a provider in the environment, or a model server beside it, a real model is used, else the built-in
     scripted one. Afterwards the server stays, for you to open its page and talk to the agents, until Ctrl-C. With
-    --once it leaves when the work is done: with 0, or with 1 if something was lost, repeated or failed.
+    --once, and without a terminal, it leaves when the work is done: with 0, or with 1 if something was lost, repeated
+    or failed.
     """
     from ai_whisperer.cli.demo.plug import ServerProcess
     from ai_whisperer.cli.model_choice import choose_model
@@ -52,16 +54,20 @@ async def demo(
         server = ServerProcess(folder, port=port, model=choice.for_workflows)
         try:
             await server.start()
-            return await _play(call, server, folder, leaving=leaving, stays=not (once or call.output.as_json))
+            watched = call.output.is_terminal or sys.stdin.isatty()
+            stays = watched and not once and not call.output.as_json
+            return await _play(call, server, folder, leaving=leaving, headless=once or call.output.as_json, stays=stays)
         finally:
             await server.stop()
 
 
-async def _play(call: Call, server: ServerProcess, folder: Path, *, leaving: Leaving, stays: bool) -> int:
+async def _play(
+    call: Call, server: ServerProcess, folder: Path, *, leaving: Leaving, headless: bool, stays: bool
+) -> int:
     from ai_whisperer.cli.demo.summary import summary
     from ai_whisperer.cli.racing import first_of
 
-    outcome = await first_of(_watched(call, server, folder, headless=not stays), leaving.asked())
+    outcome = await first_of(_watched(call, server, folder, headless=headless), leaving.asked())
     if isinstance(outcome, signal.Signals):
         return 128 + outcome
     if call.output.as_json:

@@ -10,7 +10,7 @@ from ai_whisperer.cli.demo.audience import Audience
 from ai_whisperer.cli.demo.plug import ServerProcess
 from ai_whisperer.cli.workflows.guide import WORKFLOWS, Order, Workflow
 from ai_whisperer.client import Client
-from ai_whisperer.errors import ConnectionLostError, TaskEndedError
+from ai_whisperer.errors import ConnectionLostError, WhispererError
 
 SESSION = "default"
 _STEPS_BEFORE_THE_PLUG_IS_PULLED = 20
@@ -38,7 +38,16 @@ class _Performance:
         self._in_the_middle = asyncio.Event()
 
     async def play(self) -> tuple[dict[str, str], Evidence | None]:
-        """What each workflow has brought, and what was on disk when the plug was pulled."""
+        """What each workflow has brought, and what was on disk when the plug was pulled.
+
+        Raises the `WhispererError` that keeps the server from coming back.
+        """
+        try:
+            return await self._play()
+        except* WhispererError as errors:
+            raise errors.exceptions[0] from None
+
+    async def _play(self) -> tuple[dict[str, str], Evidence | None]:
         async with asyncio.TaskGroup() as group:
             around = [
                 group.create_task(self._listen(), name="what happens"),
@@ -66,7 +75,10 @@ class _Performance:
                         return await workflow.run(self._client, order)
                     except ConnectionLostError:
                         await self._client.server_info()  # waits until the server is back, or raises
-        except (TimeoutError, TaskEndedError):
+        except TimeoutError:
+            return ""
+        except WhispererError as error:
+            self._audience.say(f"{workflow.name}: {error.message}")
             return ""
 
     async def _watch(self) -> None:
