@@ -26,9 +26,6 @@ from ai_whisperer.records import AgentState, Notification
 _LOOK_AGAIN_SECONDS = 5.0
 """Notifications say when to look whether all are at rest. They are hints, and this is the net under them."""
 
-_AT_REST_AGAIN = ("async.task.cancelled", "agent.tools_missing")
-"""Beside changes of state, what can leave an agent without anything that it could do."""
-
 
 class Client(ClientAgents, ClientTasks, ClientMail, ClientRooms, ClientSchedules):
     """Works with a session on a server. Use it as `async with Client("http://127.0.0.1:8642/?token=…") as client:`.
@@ -154,14 +151,9 @@ async def _calm(busy: set[str], events: EventStream) -> None:
     try:
         async with asyncio.timeout(_LOOK_AGAIN_SECONDS):
             async for note in events:
-                agent_id = note.params.get("agentId", "")
-                if note.name in _AT_REST_AGAIN:
-                    busy.discard(agent_id)
-                elif note.name == "agent.state_changed":
-                    if note.params["to"] == AgentState.ACTIVE:
-                        busy.add(agent_id)
-                    else:
-                        busy.discard(agent_id)
+                if note.name == "agent.state_changed":
+                    change = busy.add if note.params["to"] == AgentState.ACTIVE else busy.discard
+                    change(note.params["agentId"])
                 if not busy:
                     return
     except TimeoutError:
