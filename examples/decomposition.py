@@ -2,23 +2,9 @@
 
 from __future__ import annotations
 
-import ast
-
-from ai_whisperer import AsyncAgentSessionManager, tool
+from ai_whisperer import AsyncAgentSessionManager
+from ai_whisperer.cli.workflows.tools import combine_and_test
 from stage import create_agent, news, play
-
-
-@tool(idempotent=True)
-async def combine_and_test(parts: list[str]) -> str:
-    """Put parts of a Python module together, test that they make one, and return the verdict with the module."""
-    module = "\n\n\n".join(part.strip() for part in parts)
-    try:
-        names = [node.name for node in ast.parse(module).body if isinstance(node, ast.FunctionDef)]
-    except SyntaxError as error:
-        return f"FAILED in line {error.lineno}: {error.msg}.\n\n{module}"
-    if len(names) != len(set(names)):
-        return f"FAILED: two functions have one name ({', '.join(names)}).\n\n{module}"
-    return f"Passed: one module with {', '.join(names)}.\n\n{module}"
 
 
 async def run(manager: AsyncAgentSessionManager) -> str:

@@ -17,7 +17,20 @@ from typer.main import get_command
 
 from ai_whisperer import __version__
 from ai_whisperer.cli.calling import shared_options, take_settings, with_signature
-from ai_whisperer.cli.commands import agents, chat, config, mail, schedule, serve, sessions, tasks, watch
+from ai_whisperer.cli.commands import (
+    agents,
+    chat,
+    config,
+    demo,
+    doctor,
+    mail,
+    run,
+    schedule,
+    serve,
+    sessions,
+    tasks,
+    watch,
+)
 from ai_whisperer.cli.printable import as_json, one_line
 from ai_whisperer.errors import WhispererError
 from ai_whisperer.secrets import redacted
@@ -51,25 +64,9 @@ def _parameters() -> list[inspect.Parameter]:
     return [context, version.replace(annotation=Annotated[bool, option], default=False), *shared_options()]
 
 
-def demo(
-    data: Annotated[
-        str | None,
-        typer.Option(metavar="FOLDER", help="Keep the session in this folder, not in a temporary one."),
-    ] = None,
-    model: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Use this model, for instance openai-chat:NAME.")
-    ] = None,
-) -> int:
-    """Watch a team of agents at work, pull the plug, and see it go on."""
-    from ai_whisperer.cli.demo.show import show
-
-    return show(data=data, model=model)
-
-
 app = typer.Typer(context_settings={"help_option_names": ["-h", "--help"]})
 app.callback(invoke_without_command=True)(with_signature(_whisperer, _parameters(), like=_whisperer))
-app.command()(demo)
-for each in (serve, agents, tasks, mail, chat, watch, schedule, sessions, config):
+for each in (demo, serve, run, agents, tasks, mail, chat, watch, schedule, sessions, config, doctor):
     each.register(app)
 
 

@@ -8,12 +8,21 @@ import os
 import stat
 import sys
 from collections.abc import Coroutine
-from typing import Any, TypeVar
+from typing import Any, TypeVar, overload
 
 T = TypeVar("T")
+U = TypeVar("U")
 
 
-async def first_of(*works: Coroutine[Any, Any, T]) -> T:
+@overload
+async def first_of(one: Coroutine[Any, Any, T], other: Coroutine[Any, Any, U], /) -> T | U: ...
+
+
+@overload
+async def first_of(*works: Coroutine[Any, Any, T]) -> T: ...
+
+
+async def first_of(*works: Coroutine[Any, Any, Any]) -> Any:
     """What the first that ends returns or raises. The others are cancelled, and gone when this returns."""
     tasks = [asyncio.ensure_future(work) for work in works]
     try:

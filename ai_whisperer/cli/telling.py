@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ai_whisperer.cli.printable import printable
 from ai_whisperer.records import USER, AgentState, Notification
 
 _Params = dict[str, Any]
@@ -15,6 +16,12 @@ def line_of(note: Notification) -> str | None:
     tell = _TELLERS.get(note.name)
     told = None if tell is None else tell(note.params)
     return None if told is None else f"{note.seq:4}  {told[0]:<10} {told[1]}"
+
+
+def shown_line(note: Notification, *, width: int) -> str | None:
+    """The same, made fit for a terminal and cut at a width."""
+    line = line_of(note)
+    return None if line is None else printable(" ".join(line.splitlines()))[:width]
 
 
 def _mail(params: _Params) -> tuple[str, str] | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import InvalidHandshake, InvalidStatus
@@ -66,6 +67,8 @@ def _refusal(address: ServerAddress, refused: InvalidStatus) -> Exception:
 def _in_words(error: Exception) -> str:
     if isinstance(error, TimeoutError):
         return "it does not answer in time"
+    if isinstance(error, ConnectionError) and error.errno:
+        return os.strerror(error.errno).lower()  # asyncio says no more than that the call failed
     if isinstance(error, OSError):
         return error.strerror or str(error) or type(error).__name__
     return f"what answers is no AI Whisperer server ({error})"

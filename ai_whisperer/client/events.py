@@ -87,7 +87,8 @@ class EventStream:
         self._closed = True
         socket, self._socket = self._socket, None
         if socket is not None:
-            await socket.close()
+            socket.transport.abort()  # a polite end would have to wait until all that was sent is read
+            await socket.wait_closed()
 
     def __del__(self) -> None:
         socket = getattr(self, "_socket", None)

@@ -129,7 +129,10 @@ def _alternatives(schema: dict[str, Any]) -> list[str]:
 
 
 def _block(head: str, lines: Iterable[str], *, depth: int = 0) -> str:
-    return f"{head}\n{''.join(lines)}{'  ' * depth}{'};' if depth else '}'}\n"
+    inside, end = "".join(lines), ";" if depth else ""
+    if not inside:
+        return f"{head.removesuffix('{')}Record<string, never>{end}\n"
+    return f"{head}\n{inside}{'  ' * depth}}}{end}\n"
 
 
 def _comment(text: str, *, depth: int = 0) -> str:

@@ -77,7 +77,7 @@ async def running(
         host = SessionHost(
             store,
             model=settings.model or SCRIPTED,
-            templates=_templates(settings),
+            templates=templates_of(settings),
             tools=tools,
             model_factory=model_factory,
             logs=logs,
@@ -208,7 +208,8 @@ class _Uvicorn(uvicorn.Server):
         self.is_up.set()
 
 
-def _templates(settings: Settings) -> TemplateLibrary:
+def templates_of(settings: Settings) -> TemplateLibrary:
+    """The templates that a server with these settings offers."""
     standard = TemplateLibrary.standard()
     return TemplateLibrary([*settings.templates, *standard.folders])
 

@@ -20,6 +20,7 @@ from ai_whisperer.errors import (
 )
 
 APPLICATION_ID = 0x57485350
+LOCK_NAME = "whisperer.lock"
 _CHECKED_BYTES = 16 << 20
 """Up to this size the whole file is checked when it is opened; a larger one shows its faults when they are read."""
 
@@ -57,6 +58,21 @@ class FileLock:
         os.ftruncate(self._descriptor, 0)
         os.pwrite(self._descriptor, str(os.getpid()).encode(), 0)
 
+    @staticmethod
+    def holder(path: Path) -> str | None:
+        """The id of the live process that holds the lock; None if nobody does."""
+        try:
+            descriptor = os.open(path, os.O_RDONLY)
+        except OSError:
+            return None
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return os.read(descriptor, 32).decode(errors="replace").strip() or "unknown"
+        finally:
+            os.close(descriptor)
+        return None
+
     def release(self) -> None:
         _held.discard(self._descriptor)
         os.close(self._descriptor)
@@ -66,7 +82,7 @@ def lock_folder(folder: Path) -> FileLock:
     """Make the folder and take it for this process; raises a `StoreError` that says what to do."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        return FileLock(folder / "whisperer.lock")
+        return FileLock(folder / LOCK_NAME)
     except OSError as error:
         if error.errno == errno.ENOSPC:
             raise StoreFullError from error
@@ -103,6 +119,20 @@ def open_reader(path: Path, *, vfs: str | None = None) -> apsw.Connection:
 
 def latest_version() -> int:
     return len(_migrations())
+
+
+def database_version(path: Path) -> int:
+    """The version of an existing database that nobody has open; raises a `StoreError` if it cannot be used."""
+    try:
+        _check_file(path, None)
+        connection = open_reader(path)
+        try:
+            ((version,),) = connection.execute("PRAGMA user_version")
+        finally:
+            connection.close()
+    except apsw.Error as error:
+        raise explained(error, path) from error
+    return int(version)
 
 
 def explained(error: apsw.Error, path: Path) -> StoreError:

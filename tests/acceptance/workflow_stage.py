@@ -18,7 +18,7 @@ import monitoring
 import parallel_report
 import switch
 from ai_whisperer import AgentState, AsyncAgentSessionManager, Notification, TaskRecord
-from ai_whisperer.cli.demo.team import read_feedback
+from ai_whisperer.cli.workflows.tools import combine_and_test, read_feedback
 from ai_whisperer.models.base import ModelRequest, StreamEvent
 from ai_whisperer.models.scripted import ScriptedModel
 from ai_whisperer.records import USER, AgentRecord, MailRecord, StepKind
@@ -41,7 +41,7 @@ class Workflow(msgspec.Struct, frozen=True):
 WORKFLOWS = {
     "parallel_report": Workflow(parallel_report.run, (read_feedback,)),
     "monitoring": Workflow(monitoring.run),
-    "decomposition": Workflow(decomposition.run, (decomposition.combine_and_test,)),
+    "decomposition": Workflow(decomposition.run, (combine_and_test,)),
     "migration": Workflow(migration.run),
     "switch": Workflow(switch.run),
     "debbie": Workflow(debbie.run, (debbie.wait_for_build,)),

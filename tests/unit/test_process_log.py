@@ -72,7 +72,7 @@ def test_no_secret_is_logged(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SOME_TOKEN", "canary-0123456789")
-    logging.getLogger("uvicorn.access").info('"%s" %d', "GET /ws?token=abc", 101)
+    logging.getLogger("uvicorn.error").info('"%s" %d', "GET /ws?token=abc", 101)
     fail(OURS, "not with canary-0123456789")
     OURS.warning("nor %r", {"Authorization": "Bearer xyzxyz"})
     written = (tmp_path / "logs/server.log").read_text() + capsys.readouterr().err

@@ -6,16 +6,14 @@ import asyncio
 import os
 import signal
 import sys
-from collections.abc import Mapping
 from contextlib import closing
-from typing import TYPE_CHECKING, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 import typer
 from msgspec.structs import replace
 
 from ai_whisperer.cli.calling import SERVING, Call, command
 from ai_whisperer.cli.output import Output
-from ai_whisperer.errors import ModelNameError
 from ai_whisperer.settings import Settings
 
 if TYPE_CHECKING:
@@ -33,55 +31,27 @@ async def serve(call: Call) -> None:
     the steps under way finish and leaves with 0, a second one leaves at once with 128 and its number. Everything
     accepted is on disk either way, and goes on at the next start.
     """
+    from ai_whisperer.cli.model_choice import choose_model
     from ai_whisperer.cli.racing import first_of
+    from ai_whisperer.cli.workflows.tools import TOOLS
+    from ai_whisperer.models.catalog import SCRIPTED_DEMO
     from ai_whisperer.server.process_log import setup_logging
     from ai_whisperer.server.serving import running
 
     settings = call.settings.values
     leaving = _Leaving(call.output, settings)
-    chosen = await asyncio.to_thread(_model, settings.model, os.environ)
+    chosen = await asyncio.to_thread(choose_model, call.settings, os.environ)
+    tools = TOOLS if chosen.model == SCRIPTED_DEMO else ()  # it plays the workflows of the guide, which need them
     log = setup_logging(
         settings.data, level=settings.log_level, max_bytes=settings.log_max_bytes, backups=settings.log_backups
     )
     with closing(log):
-        async with running(replace(settings, model=chosen.model)) as server:
+        async with running(replace(settings, model=chosen.model), tools=tools) as server:
             call.output.note(f"{chosen.told}\nThe data is in {settings.data}.\nCtrl-C ends the server.")
             _tell(call.output, server.address)
             outcome = await first_of(leaving.asked.wait(), server.failure())
     if isinstance(outcome, BaseException):
         raise outcome
-
-
-class _Chosen(NamedTuple):
-    """The model of agents that name none, and the words about it for the person."""
-
-    model: str
-    told: str
-
-
-def _model(name: str | None, environment: Mapping[str, str]) -> _Chosen:
-    """The model that was named, if it can be used, else the one that the environment offers."""
-    from ai_whisperer.models.catalog import resolve
-    from ai_whisperer.models.detection import KEYS, detect_model
-
-    if name is None:
-        found = detect_model(environment)
-        advice = "It plays fixed answers; set a provider's key or --model for a real one." if found.is_scripted else ""
-        told = [*found.problems, f"The model is {found.model}, since {found.why}. {advice}".rstrip()]
-        return _Chosen(found.model, "\n".join(told))
-    resolve(name)
-    prefix = name.partition(":")[0]
-    for provider, variables in KEYS.items():
-        if prefix == provider.prefix and not any(environment.get(each) for each in (*variables, *_instead(prefix))):
-            raise ModelNameError(
-                f"The model '{name}' needs a key. Set {' or '.join(variables)}, or choose another model with --model."
-            )
-    return _Chosen(name, f"The model is {name}.")
-
-
-def _instead(prefix: str) -> tuple[str, ...]:
-    """What makes a key superfluous: a server of one's own."""
-    return ("OPENAI_BASE_URL",) if prefix.startswith("openai") else ()
 
 
 def _tell(output: Output, address: Address) -> None:

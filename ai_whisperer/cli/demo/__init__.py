@@ -1,1 +1,1 @@
-"""The demo: three agents analyse feedback and write a report; the process is killed in the middle."""
+"""The demo: the guide's workflows side by side, the plug pulled in the middle, and everything goes on."""

@@ -1,89 +1,104 @@
-"""Shows the demo: starts the team, pulls its plug in the middle, starts it again, and sums up."""
+"""Shows the demo: starts a server, lets all workflows run at once, pulls the plug, starts it again, and sums up."""
 
 from __future__ import annotations
 
 import asyncio
-import signal
-import subprocess
-import sys
-import tempfile
 from pathlib import Path
 
-from ai_whisperer import AsyncAgentSessionManager
-from ai_whisperer.cli.demo.team import DONE, READY
-from ai_whisperer.records import StepKind, TaskState
-from ai_whisperer.store.sqlite import SqliteStore
+from ai_whisperer.cli.demo.account import Account, Evidence, evidence_in, take_account
+from ai_whisperer.cli.demo.audience import Audience
+from ai_whisperer.cli.demo.plug import ServerProcess
+from ai_whisperer.cli.workflows.guide import WORKFLOWS, Order, Workflow
+from ai_whisperer.client import Client
+from ai_whisperer.errors import ConnectionLostError, WhispererError
 
-_SESSION = "default"
-_LINES_BEFORE_THE_PLUG_IS_PULLED = 7
-
-
-def show(*, data: str | None, model: str | None) -> int:
-    """Run the demo in a folder, or in a temporary one; returns the exit code."""
-    if data is not None:
-        return _show(Path(data), model)
-    with tempfile.TemporaryDirectory(prefix="whisperer-demo-") as folder:
-        return _show(Path(folder), model)
+SESSION = "default"
+_STEPS_BEFORE_THE_PLUG_IS_PULLED = 20
+_PAUSE_SECONDS = 0.2
+_LIMIT_SECONDS = 600.0
+_AFTER_THE_LIMIT_SECONDS = 30.0
+"""What the tasks of the agents may take, and how long their end may take then."""
 
 
-def _show(data: Path, model: str | None) -> int:
-    if model is None:
-        print("Model: the built-in scripted one. It plays fixed answers, so no key is needed; --model uses a real one.")
-    print("Three agents turn feedback into a report. They run side by side and talk only by mail.\n")
-    code = _run_team(data, model, kill_after_lines=_LINES_BEFORE_THE_PLUG_IS_PULLED)
-    finished: dict[str, float] = {}
-    if code == -signal.SIGKILL:
-        finished = asyncio.run(_finished_steps(data))
-        print("\n      *** kill -9: the process is gone, in the middle of its work. Starting it again. ***\n")
-        code = _run_team(data, model, kill_after_lines=None)
-    return code or asyncio.run(_sum_up(data, finished))
+async def show(server: ServerProcess, data: Path, *, audience: Audience) -> Account:
+    """Run the workflows on the server, which is killed and started again in the middle of it."""
+    async with Client(server.address.page, session_id=SESSION) as client:
+        results, before = await _Performance(client, server, data, audience).play()
+        return await take_account(client, model=server.model, results=results, before=before)
 
 
-def _run_team(data: Path, model: str | None, *, kill_after_lines: int | None) -> int:
-    """Run the team's process and pass on what it tells; returns its exit code."""
-    command = [sys.executable, "-m", "ai_whisperer.cli.demo.team", str(data), *([model] if model else [])]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as team:  # noqa: S603 - our own module
-        told = 0
-        for line in team.stdout or ():
-            if line.strip() in (READY, DONE):
-                continue
-            print(line, end="", flush=True)
-            told += 1
-            if told == kill_after_lines:
-                team.kill()
-                break
-    return team.returncode
+class _Performance:
+    """One run of all workflows in one session."""
 
+    def __init__(self, client: Client, server: ServerProcess, data: Path, audience: Audience) -> None:
+        self._client = client
+        self._server = server
+        self._data = data
+        self._audience = audience
+        self._in_the_middle = asyncio.Event()
 
-async def _finished_steps(data: Path) -> dict[str, float]:
-    """When each finished step ended, by its id, read from the database while nothing runs."""
-    store = SqliteStore.open(data)
-    agents = store.load(_SESSION).agents
-    tasks = [task for agent in agents for task in store.tasks_of_agent(_SESSION, agent.id, limit=100)]
-    steps = [step for task in tasks for step in store.steps(task.session_id, task.id)]
-    await store.close()
-    return {step.id: step.finished_at for step in steps if step.finished_at is not None}
+    async def play(self) -> tuple[dict[str, str], Evidence | None]:
+        """What each workflow has brought, and what was on disk when the plug was pulled.
 
+        Raises the `WhispererError` that keeps the server from coming back.
+        """
+        try:
+            return await self._play()
+        except* WhispererError as errors:
+            raise errors.exceptions[0] from None
 
-async def _sum_up(data: Path, finished_before: dict[str, float]) -> int:
-    async with AsyncAgentSessionManager(data, session_id=_SESSION) as manager:
-        tasks = [task for status in manager.list_agents() for task in manager.list_tasks(status.agent_id)]
-        steps = [step for task in tasks for step in manager.list_steps(task.id)]
-        reports = manager.mailbox()
-    ended = sum(task.state is TaskState.COMPLETED for task in tasks)
-    requests = sum(step.kind is StepKind.MODEL for step in steps)
-    interrupted = sum(step.attempt > 1 for step in steps)
-    repeated = sum(step.finished_at != finished_before.get(step.id, step.finished_at) for step in steps)
-    print("\nThe user's inbox:" if reports else "\nNo report has arrived.")
-    for report in reports:
-        print(f"  {report.subject}\n    {report.body}")
-    for task in tasks:
-        if task.error is not None:
-            print(f"  {task.agent_id} failed: {task.error.message}")
-    print(f"\n{ended} of {len(tasks)} tasks completed, {requests} model requests, {len(steps) - requests} tool calls.")
-    if finished_before:
-        print(
-            f"When the plug was pulled, {len(finished_before)} steps were finished: {repeated} of them were done "
-            f"again. {interrupted} were under way and were begun anew."
-        )
-    return 0 if reports and ended == len(tasks) and repeated == 0 else 1
+    async def _play(self) -> tuple[dict[str, str], Evidence | None]:
+        async with asyncio.TaskGroup() as group:
+            around = [
+                group.create_task(self._listen(), name="what happens"),
+                group.create_task(self._watch(), name="the agents"),
+            ]
+            pulling = group.create_task(self._pull_the_plug(), name="the plug")
+            working = {each.name: group.create_task(self._persist(each), name=each.name) for each in WORKFLOWS.values()}
+            await asyncio.wait(working.values())
+            if not self._in_the_middle.is_set():
+                pulling.cancel()
+            await asyncio.wait([pulling])
+            for each in around:
+                each.cancel()
+        await self._audience.look(self._client)
+        results = {name: task.result() for name, task in working.items()}
+        return results, None if pulling.cancelled() else pulling.result()
+
+    async def _persist(self, workflow: Workflow) -> str:
+        """Run the workflow, again if the server was lost in the middle: what was done is not done twice."""
+        order = Order(workflow.prompt, timeout_seconds=_LIMIT_SECONDS)
+        try:
+            async with asyncio.timeout(_LIMIT_SECONDS + _AFTER_THE_LIMIT_SECONDS):
+                while True:
+                    try:
+                        return await workflow.run(self._client, order)
+                    except ConnectionLostError:
+                        await self._client.server_info()  # waits until the server is back, or raises
+        except TimeoutError:
+            return ""
+        except WhispererError as error:
+            self._audience.say(f"{workflow.name}: {error.message}")
+            return ""
+
+    async def _watch(self) -> None:
+        while True:
+            await self._audience.look(self._client)
+            await asyncio.sleep(_PAUSE_SECONDS)
+
+    async def _listen(self) -> None:
+        finished = 0
+        async for note in self._client.events():
+            self._audience.tell(note)
+            finished += note.name == "step.finished"
+            if finished == _STEPS_BEFORE_THE_PLUG_IS_PULLED:
+                self._in_the_middle.set()
+
+    async def _pull_the_plug(self) -> Evidence:
+        await self._in_the_middle.wait()
+        await self._server.pull_the_plug()
+        self._audience.say("*** kill -9: the server is gone, in the middle of its work. It is started again. ***")
+        evidence = evidence_in(self._data, SESSION)
+        await self._server.start()
+        self._audience.say("*** The server is back, and everything goes on. ***")
+        return evidence

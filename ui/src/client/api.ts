@@ -1604,8 +1604,7 @@ export interface Notifications {
     token: number;
   };
   /** The session was deleted or the server ends: nothing more comes. Not numbered, not kept. */
-  "session.closed": {
-  };
+  "session.closed": Record<string, never>;
 }
 
 export type MethodName = keyof Methods;

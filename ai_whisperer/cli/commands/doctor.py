@@ -1,0 +1,86 @@
+"""`whisperer doctor`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ai_whisperer.cli.calling import SERVING, Call, command
+from ai_whisperer.cli.output import Output, console
+from ai_whisperer.cli.printable import one_line
+from ai_whisperer.settings import LoadedSettings
+
+if TYPE_CHECKING:
+    from ai_whisperer.cli.doctor.findings import Finding
+
+
+def register(app: typer.Typer) -> None:
+    command(app, settings=SERVING)(doctor)
+
+
+def doctor(
+    call: Call, *, ask: Annotated[bool, typer.Option("--ask", help="Send the model one tiny request.")] = False
+) -> int:
+    """Look whether everything is there that is needed, and say what to do where it is not.
+
+    Each line is ok, a warning or a problem. It leaves with 1 if there is a problem, else with 0. Of keys only the names
+    are shown.
+    """
+    from ai_whisperer.cli.doctor.findings import Level
+
+    findings = [*_of_machine(call.settings), *_of_models(call.settings, os.environ, asks=ask)]
+    is_well = all(each.level is not Level.PROBLEM for each in findings)
+    if call.output.as_json:
+        call.output.json({"ok": is_well, "checks": findings})
+    else:
+        for each in findings:
+            _show(call.output, each)
+    return 0 if is_well else 1
+
+
+def _show(output: Output, finding: Finding) -> None:
+    lines = [f" {finding.check + ':':<13} {one_line(finding.found)}"]
+    if finding.advice:
+        lines.append(f"{'':23}{one_line(finding.advice)}")
+    if not output.is_terminal:
+        output.text("\n".join([f"{finding.level:<8}{lines[0]}", *lines[1:]]))
+        return
+    from rich.text import Text
+
+    told = Text(f"{finding.level:<8}", style=_STYLES[finding.level])
+    console().print(told.append("\n".join(lines), style="default"))
+
+
+_STYLES = {"ok": "green", "warning": "yellow", "problem": "bold red"}
+
+
+def _of_machine(settings: LoadedSettings) -> Sequence[Finding]:
+    from ai_whisperer.cli.doctor import folder, machine
+    from ai_whisperer.server.serving import templates_of
+    from ai_whisperer.store.sqlite import DATABASE_NAME
+
+    values = settings.values
+    return [
+        machine.check_python(),
+        machine.check_sqlite(),
+        folder.check_folder(values.data),
+        folder.check_database(values.data),
+        machine.check_disk(values.data),
+        machine.check_time(values.data / DATABASE_NAME),
+        folder.check_port(values),
+        *folder.check_templates(templates_of(values)),
+        machine.check_sandbox(),
+    ]
+
+
+def _of_models(settings: LoadedSettings, environment: Mapping[str, str], *, asks: bool) -> Sequence[Finding]:
+    from ai_whisperer.cli.doctor import models
+
+    chosen = models.check_choice(settings, environment)
+    findings = [models.check_keys(environment), models.check_packages(), *chosen.findings]
+    if asks and chosen.model is not None:
+        findings.append(models.ask_model(chosen.model))
+    return findings

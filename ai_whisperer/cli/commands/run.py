@@ -1,0 +1,141 @@
+"""`whisperer run`."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, NamedTuple
+
+import typer
+
+from ai_whisperer.cli.arguments import text_of
+from ai_whisperer.cli.calling import CONNECTION, Call, command
+from ai_whisperer.cli.output import Column
+from ai_whisperer.errors import ConnectionLostError, UnknownTemplateError
+
+if TYPE_CHECKING:
+    from ai_whisperer.cli.one_shot import AnyServer, Outcome, TemplateRun, WorkflowRun
+    from ai_whisperer.cli.screen import Screen
+    from ai_whisperer.templates.library import TemplateEntry
+
+
+def register(app: typer.Typer) -> None:
+    command(app, settings=(*CONNECTION, "model", "templates"))(run)
+
+
+async def run(
+    call: Call,
+    what: Annotated[str | None, typer.Argument(metavar="NAME", help="A template, an agent or a workflow.")] = None,
+    prompt: Annotated[
+        str | None, typer.Argument(metavar="PROMPT", help="What to do; `-` reads it from the standard input.")
+    ] = None,
+    *,
+    timeout_seconds: Annotated[
+        float | None, typer.Option("--timeout", min=0.001, metavar="SECONDS", help="How long it may take.")
+    ] = None,
+    analysis: Annotated[bool, typer.Option("--analysis", help="Show the model's reasoning too.")] = False,
+    list_: Annotated[bool, typer.Option("--list", help="Show the templates and the workflows.")] = False,
+) -> int:
+    """Do one thing and leave: give an agent one task, or play a workflow of the guide.
+
+    The server of the data folder is used if one runs, else one is started for as long as it takes. An agent that is not
+    there is made of the template of that name; the task is a conversation of its own. A workflow has a session of its
+    own, and a prompt if none is given. The answer goes to the standard output, all else to the standard error. It
+    leaves with 0, with 1 if the task failed, and with 130 after Ctrl-C, which cancels the task.
+    """
+    from ai_whisperer.cli.one_shot import any_server
+    from ai_whisperer.cli.workflows.guide import WORKFLOWS
+
+    if list_:
+        await _list(call)
+        return 0
+    if what is None:
+        raise typer.BadParameter("Name a template or a workflow; --list shows them.")
+    workflow = WORKFLOWS.get(what)
+    if workflow is None and prompt is None:
+        raise typer.BadParameter(f"Say what '{what}' is to do.")
+    async with any_server(call, workflow.tools if workflow else ()) as server:
+        return await _play(call, _chosen(server, what, prompt, timeout_seconds=timeout_seconds), analysis=analysis)
+
+
+def _chosen(
+    server: AnyServer, what: str, prompt: str | None, *, timeout_seconds: float | None
+) -> TemplateRun | WorkflowRun:
+    from ai_whisperer.cli.one_shot import TemplateRun, WorkflowRun
+    from ai_whisperer.cli.workflows.guide import WORKFLOWS
+
+    workflow = WORKFLOWS.get(what)
+    if workflow is None:
+        return TemplateRun(server, what, text_of(prompt or ""), timeout_seconds=timeout_seconds)
+    return WorkflowRun(server, workflow, text_of(prompt or workflow.prompt), timeout_seconds=timeout_seconds)
+
+
+async def _play(call: Call, work: TemplateRun | WorkflowRun, *, analysis: bool) -> int:
+    from ai_whisperer.cli.racing import first_of
+    from ai_whisperer.cli.screen import Screen
+    from ai_whisperer.cli.signals import until_asked_to_leave
+    from ai_whisperer.cli.workflows.guide import WORKFLOWS
+
+    screen = Screen(call.output, analysis=analysis)
+    with until_asked_to_leave() as leaving:
+        try:
+            outcome = await first_of(work.play(screen), leaving.asked())
+        except UnknownTemplateError as error:
+            raise UnknownTemplateError(f"{error.message} Workflows: {', '.join(WORKFLOWS)}.") from error
+        if isinstance(outcome, signal.Signals):
+            await work.cancel()
+            call.output.note("It was cancelled.")
+            return 128 + outcome
+    return _told(call, outcome, screen)
+
+
+def _told(call: Call, outcome: Outcome, screen: Screen) -> int:
+    if call.output.as_json:
+        call.output.json(outcome.record)
+    elif outcome.answer:
+        screen.show_answer(outcome.answer)
+    if not call.output.as_json:
+        for failure in outcome.failures:
+            call.output.note(f"whisperer: {failure}")
+    return 1 if outcome.failures else 0
+
+
+class _Entry(NamedTuple):
+    name: str
+    kind: str
+    description: str
+
+
+async def _list(call: Call) -> None:
+    from ai_whisperer.cli.workflows.guide import WORKFLOWS
+
+    entries = [_Entry(each.name, "workflow", each.description) for each in WORKFLOWS.values()]
+    entries += [
+        _Entry(each.name, f"template ({each.kind})", each.description)
+        for each in await _templates(call)
+        if each.error is None
+    ]
+    if call.output.as_json:
+        call.output.json([entry._asdict() for entry in entries])
+    else:
+        call.output.rows(entries, _COLUMNS)
+
+
+async def _templates(call: Call) -> Sequence[TemplateEntry]:
+    """Those of the server that is meant; if none runs, those that one would have."""
+    from ai_whisperer.server.serving import templates_of
+
+    try:
+        async with call.server() as client:
+            return await client.list_templates()
+    except ConnectionLostError:
+        if call.settings.values.url is not None:
+            raise
+        return templates_of(call.settings.values).list()
+
+
+_COLUMNS: Sequence[Column[_Entry]] = (
+    Column("NAME", lambda each: each.name, whole=True),
+    Column("KIND", lambda each: each.kind, whole=True),
+    Column("WHAT IT DOES", lambda each: each.description),
+)

@@ -1,0 +1,53 @@
+"""The server of the demo, in a process of its own: it can be killed at any moment and started again.
+
+Called with the data folder, the port and the model. When it takes requests it prints its address as a line of JSON. It
+leaves in peace on SIGTERM, and when its standard input ends: so it does not outlive the demo, however that ends.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+from pathlib import Path
+
+import msgspec
+
+from ai_whisperer.cli.racing import first_of
+from ai_whisperer.cli.workflows.tools import TOOLS
+from ai_whisperer.errors import WhispererError
+from ai_whisperer.secrets import redacted
+from ai_whisperer.server.serving import running
+from ai_whisperer.settings import Settings
+
+
+async def serve(settings: Settings) -> None:
+    """Serve until it is time to leave; raises what has stopped the store, if something has."""
+    asked = asyncio.Event()
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, asked.set)
+    async with running(settings, tools=TOOLS) as server:
+        print(msgspec.json.encode(server.address).decode(), flush=True)
+        outcome = await first_of(asked.wait(), _left_alone(), server.failure())
+    if isinstance(outcome, BaseException):
+        raise outcome
+
+
+async def _left_alone() -> None:
+    """Wait until nobody holds the other end of the standard input."""
+    reader = asyncio.StreamReader()
+    await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
+    while await reader.read(1024):
+        pass
+
+
+def main(data: str, port: str, model: str) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the demo, which ends this process in order
+    settings = Settings(data=Path(data), port=int(port), model=model, shutdown_grace_seconds=2.0)
+    try:
+        asyncio.run(serve(settings))
+    except WhispererError as error:
+        sys.exit(redacted(error.message))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,85 @@
+"""Checks of models: keys, packages of providers, and the model that would be used."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from ai_whisperer.cli.doctor.findings import Finding, ok, problem, warning
+from ai_whisperer.cli.model_choice import choose_model
+from ai_whisperer.errors import ModelNameError, WhispererError
+from ai_whisperer.models.base import ModelRequest, collect
+from ai_whisperer.models.catalog import SCRIPTED_DEMO, resolve
+from ai_whisperer.models.detection import KEYS, PROVIDERS
+from ai_whisperer.records import UserTurn
+from ai_whisperer.settings import LoadedSettings
+
+SERVERS = ("OPENAI_BASE_URL", "OLLAMA_BASE_URL", "OLLAMA_HOST")
+_ASKING_SECONDS = 60.0
+
+
+def check_keys(environment: Mapping[str, str]) -> Finding:
+    """Which variables are set, by their names."""
+    names = [*(name for names in KEYS.values() for name in names), *SERVERS]
+    there = [name for name in names if environment.get(name, "").strip()]
+    if not there:
+        return ok("Keys", f"none of {', '.join(names)} is set")
+    return ok("Keys", f"set are {', '.join(there)}")
+
+
+def check_packages() -> Finding:
+    """Which providers can be used, and what to install for the others."""
+    usable = [provider.prefix for provider in PROVIDERS if provider.is_installed]
+    missing = [f"{each.prefix} needs {each.install}" for each in PROVIDERS if not each.is_installed]
+    return ok("Providers", "; ".join([f"usable are {', '.join(usable)}", *missing]))
+
+
+class Chosen(NamedTuple):
+    """The model that would be used, if any can be, and what there is to say about it."""
+
+    model: str | None
+    findings: tuple[Finding, ...]
+
+
+def check_choice(settings: LoadedSettings, environment: Mapping[str, str]) -> Chosen:
+    """The model that was named or, if none was, that the environment offers."""
+    try:
+        choice = choose_model(settings, environment)
+    except ModelNameError as error:
+        named = f"{settings.values.model} ({settings.sources['model']}) cannot be used"
+        return Chosen(None, (problem("Model", named, error.message),))
+    passed_over = [warning("Model", each) for each in choice.problems]
+    found = f"{choice.model} ({choice.why})"
+    if settings.values.model is None and choice.model == SCRIPTED_DEMO:
+        advice = "It plays fixed answers. Set the key of a provider, or name a model with --model."
+        return Chosen(choice.model, (*passed_over, warning("Model", found, advice)))
+    return Chosen(choice.model, (*passed_over, ok("Model", found)))
+
+
+def ask_model(name: str) -> Finding:
+    """Send one tiny request and see whether an answer comes."""
+    return asyncio.run(_ask(name))
+
+
+async def _ask(name: str) -> Finding:
+    began = time.monotonic()
+    request = ModelRequest(
+        step_id="doctor", agent_id="doctor", system="", turns=(UserTurn(text="Answer with the word: yes"),)
+    )
+    try:
+        model = resolve(name)
+        try:
+            async with asyncio.timeout(_ASKING_SECONDS):
+                answer = await collect(model.stream(request))
+        finally:
+            await model.close()
+    except TimeoutError:
+        return problem(
+            "Answer", f"{name} did not answer within {_ASKING_SECONDS:.0f} s", "See whether it is reachable."
+        )
+    except WhispererError as error:
+        return problem("Answer", f"{name} does not answer", error.message)
+    used = answer.usage.input_tokens + answer.usage.output_tokens
+    return ok("Answer", f"{name} answered after {time.monotonic() - began:.1f} s, {used} tokens")

@@ -1,0 +1,103 @@
+"""Shows an answer while it is being given: what the user reads on the standard output, all else beside it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import AsyncIterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from ai_whisperer.cli.output import Output
+from ai_whisperer.cli.printable import printable
+from ai_whisperer.cli.telling import shown_line
+from ai_whisperer.core.channels import Channel
+from ai_whisperer.records import Notification
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+ENDED = ("async.task.completed", "async.task.error", "async.task.cancelled")
+_WIDTH = 120
+
+
+class Screen:
+    """The channels of one task, or the events of a whole session.
+
+    On a terminal `final` is shown as it is streamed. A file or a pipe gets it at the end: what looks like the answer
+    may turn out to be the talk before a tool call. The other channels go to the standard error, dimmed.
+    """
+
+    def __init__(self, output: Output, *, analysis: bool) -> None:
+        self._output = output
+        self._aside = _console_aside()
+        self._channels = {Channel.COMMENTARY, *([Channel.ANALYSIS] if analysis else [])}
+        self._open: Channel | None = None
+        self._step: tuple[str, int] | None = None
+        self._parts: list[str] = [""]
+
+    async def follow_task(self, notes: AsyncIterator[Notification], task_id: str) -> None:
+        """Show what the task does until it has ended, with those that continue it."""
+        async for note in notes:
+            if str(note.params.get("taskId", "")).partition("~")[0] != task_id:
+                continue
+            if note.name == "async.task.delta":
+                self._see_delta(note.params)
+            elif note.name in ENDED:
+                return
+            else:
+                self._parts += [""] if note.name == "async.task.continuation" else []
+                self.show_event(note)
+
+    async def follow_session(self, notes: AsyncIterator[Notification]) -> None:
+        """Show what happens, for ever."""
+        async for note in notes:
+            self.show_event(note)
+
+    def show_event(self, note: Notification) -> None:
+        """What happened, in a line."""
+        line = shown_line(note, width=_WIDTH)
+        if line is not None and not self._output.as_json:
+            self._turn_to(None)
+            self._say_aside(f"{line}\n")
+
+    def show_answer(self, answer: str) -> None:
+        """The answer as it is at the end, unless just that was shown already."""
+        was_shown = self._output.is_terminal and "\n".join(self._parts).strip() == answer.strip()
+        self._turn_to(None)
+        if not was_shown and not self._output.as_json:
+            self._output.text(answer)
+
+    def _see_delta(self, params: Mapping[str, Any]) -> None:
+        channel, text, step = Channel(params["channel"]), params["text"], (params["stepId"], params["attempt"])
+        if step != self._step:
+            self._turn_to(None)
+            self._step = step
+            self._parts[-1] = ""
+        if self._output.as_json:
+            return
+        if channel is Channel.FINAL and self._output.is_terminal:
+            self._turn_to(channel)
+            self._parts[-1] += text
+            self._output.piece(text)
+        elif channel in self._channels:
+            self._turn_to(channel)
+            self._say_aside(printable(text))
+
+    def _turn_to(self, channel: Channel | None) -> None:
+        """End the line of another channel."""
+        if self._open is not None and self._open is not channel:
+            if self._open is Channel.FINAL:
+                self._output.piece("\n")
+            else:
+                self._say_aside("\n")
+        self._open = channel
+
+    def _say_aside(self, text: str) -> None:
+        from rich.text import Text
+
+        self._aside.print(Text(text, style="dim"), end="", soft_wrap=True)
+
+
+def _console_aside() -> Console:
+    from rich.console import Console
+
+    return Console(file=sys.stderr, highlight=False, markup=False, emoji=False)

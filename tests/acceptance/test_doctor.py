@@ -1,0 +1,231 @@
+"""`whisperer doctor`: what it finds, what it advises, how it leaves."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+import sys
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import apsw
+import pytest
+
+from ai_whisperer.cli.doctor import folder, machine, models
+from ai_whisperer.cli.doctor.findings import Finding, Level
+from ai_whisperer.cli.main import main
+from ai_whisperer.models.detection import KEYS, detect_model
+from ai_whisperer.server.serving import RunningServer, running
+from ai_whisperer.settings import Settings, load_settings
+from ai_whisperer.store.sqlite import DATABASE_NAME, SqliteStore
+from ai_whisperer.templates.library import TemplateLibrary
+from ai_whisperer.testing.model_server import ModelServer, Reply
+from ai_whisperer.tools.sandbox_probe import SandboxMeans, probe_sandbox
+
+KEY = "sk-canary-0123456789abcdef"
+
+
+@pytest.fixture
+def bare(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An environment without keys, on a machine without an Ollama."""
+    for name in (*(name for names in KEYS.values() for name in names), *models.SERVERS):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr("ai_whisperer.cli.model_choice.detect_model", partial(detect_model, local_ollama=None))
+
+
+@pytest.fixture
+def old(tmp_path: Path) -> Path:
+    """A data folder that a store has left behind."""
+
+    async def make() -> None:
+        await SqliteStore.open(tmp_path).close()
+
+    asyncio.run(make())
+    return tmp_path
+
+
+def serving(data: Path, look: Callable[[RunningServer], Any]) -> Any:
+    """What there is to see while a server runs in the folder."""
+
+    async def scenario() -> Any:
+        async with running(Settings(data=data, port=0)) as server:
+            return await asyncio.to_thread(look, server)
+
+    return asyncio.run(scenario())
+
+
+@pytest.mark.usefixtures("bare")
+def test_on_a_new_machine_all_is_well_and_the_scripted_model_is_a_warning(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["doctor", "--data", str(tmp_path / "new"), "--port", "0"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert all(line.startswith(("ok ", "warning ", " ")) for line in lines)
+    (told,) = (line for line in lines if line.startswith("warning"))
+    assert "scripted:demo (the environment has no key and no model server)" in told
+    assert any("tools that run code are not there yet" in line for line in lines)
+    assert not (tmp_path / "new").exists()
+
+
+@pytest.mark.usefixtures("bare")
+def test_a_problem_leaves_with_1_and_tells_what_to_do(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "agents").mkdir()
+    (tmp_path / "agents" / "bad.md").write_text("---\nname: bad\nlimits: 5\n---\n", encoding="utf-8")
+    arguments = ["doctor", "--data", str(tmp_path), "--port", "0", "--templates", str(tmp_path / "agents")]
+    assert main(arguments) == 1
+    out = capsys.readouterr().out
+    assert f"problem  Templates:    '{tmp_path / 'agents' / 'bad.md'}' cannot be used" in out
+    assert "line 3" in out
+
+
+@pytest.mark.usefixtures("bare")
+def test_programs_get_one_document(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    assert main(["doctor", "--data", str(tmp_path), "--port", "0", "--json"]) == 0
+    out = capsys.readouterr().out
+    told = json.loads(out)
+    assert told["ok"] is True
+    assert {"check": "Keys", "level": "ok", "found": "set are OPENAI_API_KEY", "advice": ""} in told["checks"]
+    assert KEY not in out
+
+
+def test_versions_that_are_too_old_are_problems() -> None:
+    assert machine.check_python().level is Level.OK
+    assert machine.check_python((3, 10, 9)).level is Level.PROBLEM
+    assert machine.check_sqlite().level is Level.OK
+    assert machine.check_sqlite("3.40.1").level is Level.PROBLEM
+
+
+def test_a_disk_that_fills_up_is_told_of_before_it_is_full(tmp_path: Path) -> None:
+    levels = [machine.check_disk(tmp_path / "new", free_bytes=free << 20).level for free in (50, 500, 5000)]
+    assert levels == [Level.PROBLEM, Level.WARNING, Level.OK]
+
+
+def test_a_clock_behind_the_database_is_told_of(old: Path) -> None:
+    database = old / DATABASE_NAME
+    assert machine.check_time(database).level is Level.OK
+    behind = machine.check_time(database, now=time.time() - 3600)
+    assert behind.level is Level.WARNING
+    assert "3600 s after that" in behind.found
+    assert machine.check_time(database, zone="No/Where").level is Level.PROBLEM
+
+
+def test_the_means_of_a_sandbox_are_told_as_they_are() -> None:
+    assert isinstance(probe_sandbox(), SandboxMeans)
+    nothing = SandboxMeans(landlock=0, seccomp=False, bubblewrap=None, rlimits=False)
+    assert machine.check_sandbox(nothing).found.endswith("this machine has for them: nothing")
+    much = SandboxMeans(landlock=4, seccomp=True, bubblewrap="/bin/bwrap", rlimits=True)
+    assert machine.check_sandbox(much).found.endswith("Landlock 4, seccomp, bubblewrap, resource limits")
+
+
+def test_a_folder_and_its_database_are_looked_at_and_left_alone(old: Path) -> None:
+    before = {path.name: path.stat().st_mtime_ns for path in old.iterdir()}
+    assert "nobody uses it now" in folder.check_folder(old).found
+    assert folder.check_database(old).found.startswith("intact, version ")
+    assert {path.name: path.stat().st_mtime_ns for path in old.iterdir() if path.name in before} == before
+
+
+def test_a_folder_in_use_is_told_with_its_server(tmp_path: Path) -> None:
+    def look(server: RunningServer) -> tuple[Finding, Finding, str]:
+        return folder.check_folder(tmp_path), folder.check_database(tmp_path), server.address.url
+
+    used, database, url = serving(tmp_path, look)
+    assert (used.level, database.level) == (Level.OK, Level.OK)
+    assert f"whose server is at {url}" in used.found
+    assert "open in the process that uses the folder" in database.found
+
+
+def test_a_folder_that_cannot_be_used_is_a_problem(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    assert folder.check_folder(Path("/proc/whisperer")).level is Level.PROBLEM
+    assert folder.check_folder(tmp_path / "file").level is Level.PROBLEM
+    assert folder.check_folder(tmp_path / "file" / "below").level is Level.PROBLEM
+
+
+def test_a_token_that_others_may_read_is_told_of(tmp_path: Path) -> None:
+    (tmp_path / "token").touch(mode=0o644)
+    found = folder.check_folder(tmp_path)
+    assert (found.level, found.advice) == (Level.WARNING, f"chmod 600 '{tmp_path / 'token'}'")
+
+
+def test_a_database_that_is_none_or_too_new_is_a_problem(tmp_path: Path) -> None:
+    database = tmp_path / DATABASE_NAME
+    assert folder.check_database(tmp_path).level is Level.OK
+    database.write_bytes(b"not a database at all, but long enough to be looked at as one" * 100)
+    assert folder.check_database(tmp_path).level is Level.PROBLEM
+    database.unlink()
+    asyncio.run(age(tmp_path, version=9999))
+    found = folder.check_database(tmp_path)
+    assert (found.level, "version 9999" in found.advice) == (Level.PROBLEM, True)
+
+
+async def age(data: Path, *, version: int) -> None:
+    await SqliteStore.open(data).close()
+    connection = apsw.Connection(str(data / DATABASE_NAME))
+    connection.execute(f"PRAGMA user_version={version}")
+    connection.close()
+
+
+def test_a_port_is_free_or_ours_or_taken(tmp_path: Path) -> None:
+    def look(server: RunningServer) -> tuple[Finding, Finding]:
+        port = int(server.address.url.rpartition(":")[2])
+        ours = folder.check_port(Settings(data=tmp_path, port=port))
+        return ours, folder.check_port(Settings(data=tmp_path / "other", port=port))
+
+    ours, of_others = serving(tmp_path, look)
+    assert (ours.level, of_others.level) == (Level.OK, Level.PROBLEM)
+    assert "the server of this data folder answers" in ours.found
+    assert "a server of another data folder answers" in of_others.found
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        port = taken.getsockname()[1]
+        assert folder.check_port(Settings(data=tmp_path, port=port)).level is Level.PROBLEM
+    assert folder.check_port(Settings(data=tmp_path, port=port)).level is Level.OK
+
+
+def test_templates_are_counted() -> None:
+    (found,) = folder.check_templates(TemplateLibrary.standard(project="/none", user="/none"))
+    assert found == Finding(check="Templates", level=Level.OK, found="12 can be used")
+
+
+@pytest.mark.parametrize(
+    ("model", "advice"), [("nonsense", "There is no model"), ("openrouter:x", "Set OPENROUTER_API_KEY")]
+)
+def test_a_named_model_that_cannot_be_used_is_a_problem(tmp_path: Path, model: str, advice: str) -> None:
+    settings = load_settings({"model": model}, environment={}, folder=tmp_path)
+    chosen = models.check_choice(settings, {})
+    (found,) = chosen.findings
+    assert (chosen.model, found.level) == (None, Level.PROBLEM)
+    assert advice in found.advice
+
+
+def test_a_choice_that_was_passed_over_is_told_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "anthropic", None)
+    settings = load_settings({}, environment={}, folder=tmp_path)
+    chosen = models.check_choice(settings, {"ANTHROPIC_API_KEY": KEY, "OPENROUTER_API_KEY": KEY})
+    assert [found.level for found in chosen.findings] == [Level.WARNING, Level.OK]
+    assert "pip install" in chosen.findings[0].found
+
+
+def test_a_model_can_be_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def ask(reply: Reply) -> Finding:
+        async with ModelServer(lambda *_: reply) as server:
+            monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
+            monkeypatch.setenv("OPENAI_API_KEY", KEY)
+            return await asyncio.to_thread(models.ask_model, "openai-chat:mine")
+
+    for proxy in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"):
+        monkeypatch.delenv(proxy, raising=False)
+    answered = asyncio.run(ask(Reply(text="yes")))
+    assert answered.level is Level.OK
+    assert answered.found.startswith("openai-chat:mine answered after ")
+    refused = asyncio.run(ask(Reply(status=401, error=f"bad key {KEY}")))
+    assert refused.level is Level.PROBLEM
+    assert "refused the key" in refused.advice
+    assert KEY not in refused.advice

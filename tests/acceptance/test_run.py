@@ -1,0 +1,254 @@
+"""`whisperer run`: one task or one workflow, and away."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from ai_whisperer.cli.calling import Call
+from ai_whisperer.cli.commands.run import run as run_command
+from ai_whisperer.cli.main import main
+from ai_whisperer.cli.output import Output
+from ai_whisperer.client import Client
+from ai_whisperer.errors import DefinitionError, StateError
+from ai_whisperer.records import TaskState
+from ai_whisperer.server.serving import running
+from ai_whisperer.settings import Settings, load_settings
+from ai_whisperer.store.sqlite import SqliteStore
+
+RULES = r"""
+rules:
+  - {prompt_match: fail, failure: refused}
+  - {prompt_match: slowly, latency_seconds: 60, text: never}
+  - {prompt_match: nasty, text: "[red]red[/red] \e[2J\u202e"}
+  - {prompt_match: look first, turn: 0, text: Let me look., reasoning: I wonder., tools: [{name: list_agents}]}
+  - {prompt_match: go on, turn: 0, text: '{"final": "One.", "continue": true}'}
+  - {text: "one two three four", chunk_characters: 4}
+"""
+
+
+class Ran(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+
+Run = Callable[..., Ran]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("run")
+    (made / "rules.yaml").write_text(RULES, encoding="utf-8")
+    return made
+
+
+@pytest.fixture
+def run(folder: Path, capsys: pytest.CaptureFixture[str]) -> Run:
+    def ran(*arguments: str, model: str = f"scripted:{folder / 'rules.yaml'}") -> Ran:
+        code = main(["run", "--data", str(folder / "data"), "--model", model, *arguments])
+        captured = capsys.readouterr()
+        return Ran(code, captured.out, captured.err)
+
+    return ran
+
+
+@pytest.fixture
+def terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Output, "is_terminal", True)
+
+
+def test_the_answer_is_all_that_goes_to_the_standard_output(run: Run) -> None:
+    ran = run("alice", "Hello")
+    assert (ran.code, ran.out) == (0, "one two three four\n")
+    assert "The model is scripted:" in ran.err
+    assert "alice" in ran.err
+
+
+def test_each_run_is_a_conversation_of_its_own(run: Run) -> None:
+    first, second = (json.loads(run("alice", "Hello", "--json").out)["task"] for _ in range(2))
+    assert first["threadId"] != second["threadId"]
+    assert first["agentId"] == second["agentId"] == "alice"
+
+
+@pytest.mark.usefixtures("terminal")
+def test_on_a_terminal_the_answer_is_shown_once_as_it_is_streamed(run: Run) -> None:
+    assert run("alice", "Hello").out == "one two three four\n"
+
+
+@pytest.mark.usefixtures("terminal")
+def test_what_turns_out_not_to_be_the_answer_is_followed_by_it(run: Run) -> None:
+    ran = run("alice", "look first")
+    assert ran.out == "Let me look.\none two three four\n"
+    assert "alice      used list_agents" in ran.err
+
+
+def test_a_pipe_gets_the_answer_and_nothing_that_looked_like_it(run: Run) -> None:
+    assert run("alice", "look first").out == "one two three four\n"
+
+
+@pytest.mark.parametrize("asked", [True, False])
+def test_the_reasoning_is_shown_only_if_it_is_asked_for(run: Run, *, asked: bool) -> None:
+    ran = run("alice", "look first", *(["--analysis"] if asked else []))
+    assert ("I wonder." in ran.err) == asked
+    assert "I wonder." not in ran.out
+
+
+@pytest.mark.usefixtures("terminal")
+def test_an_answer_that_is_continued_is_shown_whole_and_once(run: Run) -> None:
+    assert run("alice", "go on").out == "One.\none two three four\n"
+
+
+def test_one_json_document_tells_it_all(run: Run) -> None:
+    ran = run("alice", "Hello", "--json")
+    told = json.loads(ran.out)
+    assert (ran.code, ran.err) == (0, "")
+    assert told["answer"] == told["task"]["result"]["final"] == "one two three four"
+    assert told["task"]["state"] == "completed"
+    assert told["task"]["usage"]["outputTokens"] > 0
+
+
+@pytest.mark.usefixtures("terminal")
+def test_nothing_that_a_model_writes_is_markup_or_steers_the_terminal(run: Run) -> None:
+    assert run("alice", "nasty").out == "[red]red[/red] \\x1b[2J\\u202e\n"
+
+
+def test_a_task_that_fails_leaves_with_1_and_the_reason(run: Run) -> None:
+    ran = run("alice", "fail")
+    assert (ran.code, ran.out) == (1, "")
+    assert "whisperer: The task of alice is failed: Rule 1 of the scripted model" in ran.err
+    as_json = run("alice", "fail", "--json")
+    assert (as_json.code, as_json.err) == (1, "")
+    assert json.loads(as_json.out)["task"]["error"]["code"] == "model_refused"
+
+
+def test_a_task_that_takes_too_long_leaves_with_1(run: Run) -> None:
+    ran = run("alice", "slowly", "--timeout", "0.2")
+    assert ran.code == 1
+    assert "The task of alice is failed: " in ran.err
+
+
+def test_an_unknown_name_is_told_what_there_is(run: Run) -> None:
+    ran = run("alise", "Hello")
+    assert (ran.code, ran.out) == (1, "")
+    last = ran.err.splitlines()[-1]
+    assert "Did you mean 'alice'?" in last
+    assert "Workflows: parallel-report, monitoring, decomposition, switch." in last
+
+
+@pytest.mark.parametrize("arguments", [[], ["alice"]])
+def test_what_is_missing_on_the_line_is_asked_for(run: Run, arguments: list[str]) -> None:
+    ran = run(*arguments)
+    assert (ran.code, ran.out) == (2, "")
+    assert "Traceback" not in ran.err
+
+
+def test_the_list_has_templates_and_workflows_and_starts_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["run", "--list", "--json", "--data", str(tmp_path / "none")]) == 0
+    kinds = {entry["name"]: entry["kind"] for entry in json.loads(capsys.readouterr().out)}
+    assert kinds["decomposition"] == "workflow"
+    assert kinds["alice"] == "template (built-in)"
+    assert not (tmp_path / "none").exists()
+
+
+def test_a_workflow_runs_in_a_session_of_its_own(run: Run) -> None:
+    ran = run("switch", "--json", model="scripted")
+    told = json.loads(ran.out)
+    assert (ran.code, told["workflow"]) == (0, "switch")
+    assert told["answer"].startswith("Debbie answered: Nobody is stuck.")
+    assert told["sessionId"] != "default"
+    assert {task["agentId"] for task in told["tasks"]} == {"alice", "debbie"}
+
+
+def test_a_workflow_of_which_nothing_comes_leaves_with_1(run: Run) -> None:
+    ran = run("monitoring", "Hello")
+    assert ran.code == 1
+    assert "Nothing has come of the workflow 'monitoring'." in ran.err
+
+
+def call_of(data: Path, **flags: str) -> Call:
+    given = {"data": str(data), **flags}
+    return Call(load_settings(given, environment={}, folder=data), Output(as_json=False))
+
+
+def with_server(data: Path, body: Callable[[Client], Any]) -> None:
+    async def scenario() -> None:
+        async with running(Settings(data=data, port=0)) as server, Client(server.address.page) as client:
+            await body(client)
+
+    asyncio.run(scenario())
+
+
+def test_the_server_that_runs_is_used(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    async def body(client: Client) -> None:
+        assert await run_command(call_of(tmp_path), "tessa", "Hello") == 0
+        (tessa,) = await client.list_agents()
+        assert (tessa.agent_id, tessa.tasks) == ("tessa", 1)
+
+    with_server(tmp_path, body)
+    assert capsys.readouterr().out == "[scripted model] No rule matches: Hello\n"
+
+
+@pytest.mark.parametrize(("state", "way_out"), [("pause", "resume"), ("stop", "start"), ("sleep", "wake")])
+def test_an_agent_that_takes_no_work_is_told_of_with_the_way_out(tmp_path: Path, state: str, way_out: str) -> None:
+    async def body(client: Client) -> None:
+        await client.create_agent("tessa")
+        change = {"pause": client.pause_agent, "stop": client.stop_agent}.get(state)
+        await (change("tessa") if change else client.sleep_agent("tessa", duration_seconds=60))
+        with pytest.raises(StateError, match=f"whisperer {way_out} tessa"):
+            await run_command(call_of(tmp_path), "tessa", "Hello")
+        assert await client.list_tasks() == []
+
+    with_server(tmp_path, body)
+
+
+def test_a_model_cannot_be_named_for_an_agent_that_has_one(tmp_path: Path) -> None:
+    async def body(client: Client) -> None:
+        await client.create_agent("tessa")
+        with pytest.raises(StateError, match="keeps its model"):
+            await run_command(call_of(tmp_path, model="scripted:demo"), "tessa", "Hello")
+
+    with_server(tmp_path, body)
+
+
+def test_a_workflow_says_that_the_server_lacks_its_tools(tmp_path: Path) -> None:
+    async def body(_: Client) -> None:
+        with pytest.raises(DefinitionError, match=r"lacks what the workflow 'parallel-report' needs \(read_feedback\)"):
+            await run_command(call_of(tmp_path), "parallel-report")
+
+    with_server(tmp_path, body)
+
+
+def test_ctrl_c_cancels_the_task(folder: Path, tmp_path: Path) -> None:
+    program = "import sys; from ai_whisperer.cli.main import main; sys.exit(main())"
+    arguments = ["run", "alice", "slowly", "--data", str(tmp_path), "--model", f"scripted:{folder / 'rules.yaml'}"]
+    with subprocess.Popen(
+        [sys.executable, "-c", program, *arguments], stderr=subprocess.PIPE, text=True, env=dict(os.environ)
+    ) as process:
+        for line in process.stderr or ():
+            if "starts a task" in line:
+                process.send_signal(signal.SIGINT)
+                break
+        assert process.stderr is not None
+        assert "It was cancelled." in process.stderr.read()
+    assert process.returncode == 130
+    assert asyncio.run(states_in(tmp_path)) == [TaskState.CANCELLED]
+
+
+async def states_in(data: Path) -> list[TaskState]:
+    store = SqliteStore.open(data)
+    try:
+        return [task.state for task in store.tasks("default", limit=10)]
+    finally:
+        store.abandon()
