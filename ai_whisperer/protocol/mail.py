@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -50,7 +50,7 @@ class MarkMail(InSession, frozen=True, kw_only=True):
     """Mark a mail in the user's inbox as `read` or `archived`."""
 
     mail_id: str
-    state: str
+    state: Literal["read", "archived"]
 
 
 class RoomList(msgspec.Struct, frozen=True):
