@@ -919,7 +919,7 @@ export interface Methods {
       /** The id of the mail. */
       mailId: string;
       /** The state to bring it into. */
-      state: "archived" | "read";
+      state: MailState;
     };
     result: MailRecord;
   };
