@@ -42,7 +42,7 @@ def progress(of: AgentStatus | TaskRecord) -> str:
         return of.progress_note
     done = round(min(max(of.progress_percent, 0.0), 100.0) * _BAR_WIDTH / 100)
     bar = "█" * done + "░" * (_BAR_WIDTH - done)
-    return f"{bar} {of.progress_percent:3.0f} % {of.progress_note}".rstrip()
+    return f"{of.progress_percent:.0f} % {bar} {of.progress_note}".rstrip()
 
 
 def waiting(status: AgentStatus) -> str:

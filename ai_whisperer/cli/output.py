@@ -21,7 +21,8 @@ T = TypeVar("T")
 class Column(NamedTuple, Generic[T]):
     """A column of a table: what stands above it, and what of a record stands in it.
 
-    `whole` is for what people copy, such as ids: it is never cut. `style` says how the text of a cell looks.
+    `whole` is for what people copy, such as ids, `right` for numbers: both are never cut. `style` says how the text of
+    a cell looks.
     """
 
     title: str
@@ -128,20 +129,22 @@ def rich_table(records: Iterable[T], columns: Sequence[Column[T]]) -> Table:
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for column in columns:
+    rows = [[_cell(column, record) for column in columns] for record in records]
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+    for place, column in enumerate(columns):
+        longest = max(len(cell) for cell in (column.title, *(row[place] for row in rows)))
+        stays = column.whole or column.right
         table.add_column(
             column.title,
             justify="right" if column.right else "left",
-            overflow="fold" if column.whole else "ellipsis",
-            no_wrap=not column.whole,
+            no_wrap=stays,  # where there is little room, rich makes other columns narrow first
+            min_width=longest if stays else None,
         )
-    for record in records:
-        cells = [_cell(column, record) for column in columns]
-        styled = [
-            (cell, column.style(cell) if column.style else "") for cell, column in zip(cells, columns, strict=True)
-        ]
-        table.add_row(*(Text(cell, style=style) for cell, style in styled))
+    for row in rows:
+        styles = [column.style(cell) if column.style else "" for cell, column in zip(row, columns, strict=True)]
+        table.add_row(
+            *(Text(cell, style, no_wrap=True, overflow="ellipsis") for cell, style in zip(row, styles, strict=True))
+        )
     return table
 
 

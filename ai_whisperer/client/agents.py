@@ -46,8 +46,10 @@ class ClientAgents(ClientBase):
         return await self._do(agents.CREATE_AGENT, params)
 
     async def start_agent(self, agent: AgentRef, config: Config = None) -> AgentStatus:
-        """Let an agent take work. A given config replaces its definition; with one, an agent that is not there is
-        created."""
+        """Let an agent take work.
+
+        A given config replaces its definition; with one, an agent that is not there is created.
+        """
         params = agents.StartAgent(session_id=self._session_id, agent_id=agent_name(agent), config=_written(config))
         return await self._do(agents.START_AGENT, params)
 

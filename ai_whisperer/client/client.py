@@ -18,16 +18,13 @@ from ai_whisperer.client.tasks import ClientTasks
 from ai_whisperer.coordination import SessionSummary
 from ai_whisperer.core.paging import checked_limit, checked_position
 from ai_whisperer.core.text import check_text
-from ai_whisperer.errors import InvalidInputError, StateError
+from ai_whisperer.errors import InvalidInputError
 from ai_whisperer.protocol import sessions
 from ai_whisperer.protocol.sessions import LogEntries, ServerInfo, UsageReport
 from ai_whisperer.records import AgentState, Notification
 
 _LOOK_AGAIN_SECONDS = 5.0
 """Notifications say when to look whether all are at rest. They are hints, and this is the net under them."""
-
-_AT_REST_AGAIN = ("async.task.cancelled", "agent.tools_missing")
-"""Beside changes of state, what can leave an agent without anything that it could do."""
 
 
 class Client(ClientAgents, ClientTasks, ClientMail, ClientRooms, ClientSchedules):
@@ -36,14 +33,20 @@ class Client(ClientAgents, ClientTasks, ClientMail, ClientRooms, ClientSchedules
     The methods are those of `AsyncAgentSessionManager` and return and raise the same. `url` is the address that the
     server printed, of its page or its WebSocket; `token` is needed if the address does not have it. A server that is
     not there when the client is opened is an error at once; later the client connects again by itself for up to
-    `reconnect_seconds`. See `ai_whisperer.client` for what becomes of requests that are under way then.
+    `reconnect_seconds`, and requests wait for that.
+
+    A request whose answer was lost is repeated if that cannot do harm: one that only reads, and one that carries the id
+    of what it makes (`send_task`, `run_task`, `send_mail`, `broadcast_event`, `create_room`, `post_message`,
+    `create_schedule`), which the server takes once under that id. The client gives these an id if the caller did not.
+    All others, such as `pause_agent` or `reply_mail`, raise `ConnectionLostError`, which says that the outcome is not
+    known.
     """
 
     def __init__(
         self, url: str, token: str | None = None, *, session_id: str = "default", reconnect_seconds: float = 60.0
     ) -> None:
         check_text("session id", session_id, max_bytes=200)
-        if not 0 <= reconnect_seconds <= 86_400:
+        if not isinstance(reconnect_seconds, int | float) or not 0 <= reconnect_seconds <= 86_400:
             raise InvalidInputError("reconnect_seconds must be 0 to 86400.")
         super().__init__(Hub(read_address(url, token), reconnect_seconds=reconnect_seconds), session_id)
 
@@ -143,7 +146,7 @@ class _SessionView(Client):
         ClientAgents.__init__(self, hub, session_id)
 
     async def open(self) -> None:
-        raise StateError("This is a session of a client that is open already. Use it as it is.")
+        """Nothing to do: the client that it came from has the connection."""
 
     async def close(self) -> None:
         """Nothing to do: the client that it came from has the connection."""
@@ -154,14 +157,9 @@ async def _calm(busy: set[str], events: EventStream) -> None:
     try:
         async with asyncio.timeout(_LOOK_AGAIN_SECONDS):
             async for note in events:
-                agent_id = note.params.get("agentId", "")
-                if note.name in _AT_REST_AGAIN:
-                    busy.discard(agent_id)
-                elif note.name == "agent.state_changed":
-                    if note.params["to"] == AgentState.ACTIVE:
-                        busy.add(agent_id)
-                    else:
-                        busy.discard(agent_id)
+                if note.name == "agent.state_changed":
+                    change = busy.add if note.params["to"] == AgentState.ACTIVE else busy.discard
+                    change(note.params["agentId"])
                 if not busy:
                     return
     except TimeoutError:

@@ -11,7 +11,7 @@ from ai_whisperer.client.address import ServerAddress
 from ai_whisperer.client.dialing import UnreachableError
 from ai_whisperer.client.link import Link, LinkBrokenError
 from ai_whisperer.client.patience import Patience
-from ai_whisperer.errors import ClosedError, ConnectionLostError, InvalidInputError
+from ai_whisperer.errors import ClosedError, ConnectionLostError, InvalidInputError, WhispererError
 from ai_whisperer.protocol.method import Method, Params
 
 P = TypeVar("P", bound=Params)
@@ -47,18 +47,13 @@ class Connection:
         if self._link is not None:
             await self._link.close()
 
-    @property
-    def in_flight(self) -> int:
-        """How many requests are not answered yet."""
-        return 0 if self._link is None else self._link.in_flight
-
     async def do(self, method: Method[P, R], params: P) -> R:
         """Call a method that must not be repeated: if the answer is lost, raises `ConnectionLostError`."""
         payload = _written(method, params)
         while True:
             link = await self._linked(method)
             try:
-                return method.read_result(await link.request(method.name, payload))
+                return _read(method, await link.request(method.name, payload))
             except LinkBrokenError as broken:
                 self._check_open()
                 if broken.was_sent:
@@ -74,7 +69,7 @@ class Connection:
         while True:
             link = await self._linked(method)
             try:
-                return method.read_result(await link.request(method.name, payload))
+                return _read(method, await link.request(method.name, payload))
             except (LinkBrokenError, ClosedError) as error:
                 self._check_open()
                 patience = patience or Patience(self._reconnect_seconds)
@@ -125,6 +120,16 @@ class Connection:
             f"{method.name} was not answered, and if it changes something it is not known whether it did. See whether "
             "the server runs."
         )
+
+
+def _read(method: Method[P, R], answer: bytes) -> R:
+    try:
+        return method.read_result(answer)
+    except msgspec.MsgspecError as error:
+        raise WhispererError(
+            f"The server answered {method.name} in a way that this client does not understand ({error}). Use the same "
+            "version of AI Whisperer on both sides."
+        ) from error
 
 
 def _written(method: Method[P, R], params: P) -> bytes:

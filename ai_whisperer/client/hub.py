@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from typing import TypeVar
 from weakref import WeakSet
 
@@ -26,6 +27,7 @@ class Hub:
         self._address = address
         self._reconnect_seconds = reconnect_seconds
         self._lanes: list[Connection] = []
+        self._waits: Counter[Connection] = Counter()
         self._streams: WeakSet[EventStream] = WeakSet()
 
     async def open(self) -> None:
@@ -48,15 +50,17 @@ class Hub:
         return self._lanes[0]
 
     async def ask_late(self, method: Method[P, R], params: P) -> R:
-        """Like `ask`, for a request that the server may answer much later: however many there are, none is in the way
-        of others."""
-        lane = self.main
-        if lane.in_flight >= _WAITS_OF_A_CONNECTION:
-            lane = min(self._lanes, key=lambda each: each.in_flight)
-        if lane.in_flight >= _WAITS_OF_A_CONNECTION:
+        """Like `ask`, for requests that the server may answer much later: however many, they hold up no others."""
+        _ = self.main
+        lane = next((each for each in self._lanes if self._waits[each] < _WAITS_OF_A_CONNECTION), None)
+        if lane is None:
             lane = Connection(self._address, reconnect_seconds=self._reconnect_seconds)
             self._lanes.append(lane)
-        return await lane.ask(method, params)
+        self._waits[lane] += 1
+        try:
+            return await lane.ask(method, params)
+        finally:
+            self._waits[lane] -= 1
 
     def stream(self, session_id: str, *, after: int | None, deltas: bool) -> EventStream:
         """The notifications of a session, from there on."""

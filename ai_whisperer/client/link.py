@@ -82,11 +82,6 @@ class Link:
     def is_open(self) -> bool:
         return self._socket.state is State.OPEN and not self._reading.done()
 
-    @property
-    def in_flight(self) -> int:
-        """How many requests are not answered yet."""
-        return len(self._pending)
-
     async def request(self, method: str, params: bytes) -> bytes:
         """The result as JSON; raises the error that the server answered with, or `LinkBrokenError`."""
         number = next(self._numbers)

@@ -13,6 +13,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 from ai_whisperer.client import Client, EventStream
 from ai_whisperer.client.agents import Config
 from ai_whisperer.client.base import AgentRef
+from ai_whisperer.core.budgets import deadline_after
 from ai_whisperer.errors import DuplicateIdError, UnknownAgentError, UnknownTemplateError
 from ai_whisperer.records import Budget, Notification, Priority, TaskRecord
 from ai_whisperer.scripting.background import BackgroundLoop
@@ -67,8 +68,10 @@ class SyncClient:
         return self._background.run(work)
 
     def close(self) -> None:
-        """Let go of the server. One that was started for this client ends: what is under way goes on at its next
-        start."""
+        """Let go of the server.
+
+        One that was started for this client ends; what is not done goes on when it is started again.
+        """
         if self.is_open:
             atexit.unregister(self.close)
             try:
@@ -222,6 +225,7 @@ async def _with_agent(client: Client, agent: AgentRef, call: Callable[[], Awaita
 
 
 async def _rested(client: Client, timeout_seconds: float | None) -> dict[str, AgentStatus]:
+    deadline_after(timeout_seconds, now=0.0)
     with suppress(TimeoutError):
         async with asyncio.timeout(timeout_seconds):
             await client.at_rest()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import AsyncExitStack, closing, suppress
 from http.client import HTTPConnection
 from pathlib import Path
@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from ai_whisperer.client import Client
 from ai_whisperer.errors import ModelRefusedError
-from ai_whisperer.models.base import ModelRequest
+from ai_whisperer.models.base import ModelRequest, StreamEvent
 from ai_whisperer.models.scripted import FunctionModel
 from ai_whisperer.records import Answer
 from ai_whisperer.scripting.background import BackgroundLoop
@@ -31,14 +31,14 @@ class StagedServer:
     """A server that can be ended and begun again on the same folder, port and token."""
 
     def __init__(self, data: Path, **settings: Any) -> None:
-        self._settings = Settings(data=data, port=0, shutdown_grace_seconds=1.0, **settings)
+        self._settings = Settings(data=data, port=0, shutdown_grace_seconds=0.3, **settings)
         self._background = BackgroundLoop()
         self._stack = AsyncExitStack()
         self.address = Address(url="", token="", pid=0)
         self.begin()
 
     def begin(self) -> None:
-        serving = running(self._settings, model_factory=lambda _: FunctionModel(say))
+        serving = running(self._settings, model_factory=lambda _: StagedModel(say))
         self.address = self._background.run(self._stack.enter_async_context(serving)).address
         port = int(self.address.url.rpartition(":")[2])
         self._settings = replace(self._settings, port=port)
@@ -71,6 +71,16 @@ class StagedServer:
                 await scenario(client)
 
         asyncio.run(main())
+
+
+class StagedModel(FunctionModel):
+    """Answers as it is told; a task that is to hang is never answered."""
+
+    async def stream(self, request: ModelRequest) -> AsyncIterator[StreamEvent]:
+        if prompt_of(request) == "hang":
+            await asyncio.Event().wait()
+        async for event in super().stream(request):
+            yield event
 
 
 def say(request: ModelRequest) -> Answer | str:

@@ -12,6 +12,7 @@ from typing import Any, cast
 import pytest
 
 from ai_whisperer import AgentDefinition, AsyncAgentSessionManager, Client
+from ai_whisperer.client import client as client_module
 from ai_whisperer.errors import (
     ClosedError,
     ConnectionLostError,
@@ -24,7 +25,6 @@ from ai_whisperer.errors import (
     WhispererError,
 )
 from ai_whisperer.records import AgentState, Budget, MailState, TaskState
-from ai_whisperer.runtime.ai_loop import AILoop
 from tests.acceptance.server_stage import StagedServer
 
 Deed = Callable[[Any], object]
@@ -447,6 +447,13 @@ def test_any_number_of_waits_leaves_room_for_what_they_wait_for(server: StagedSe
     server.play(scenario, session_id=session_id)
 
 
+@pytest.fixture
+def without_a_net(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody looks again whether all are at rest unless a notification says so."""
+    monkeypatch.setattr(client_module, "_LOOK_AGAIN_SECONDS", 1e6)
+
+
+@pytest.mark.usefixtures("without_a_net")
 def test_at_rest_waits_for_all_work_but_not_for_agents_that_are_held_up(server: StagedServer, session_id: str) -> None:
     async def scenario(client: Client) -> None:
         for name in ("alice", "bob", "carol"):
@@ -462,25 +469,13 @@ def test_at_rest_waits_for_all_work_but_not_for_agents_that_are_held_up(server: 
     server.play(scenario, session_id=session_id)
 
 
-def test_at_rest_notices_when_the_work_is_taken_away(
-    server: StagedServer, session_id: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The loop crashed and begins again much later; once the task is cancelled there is nothing to wait for."""
-
-    async def crashing(_: AILoop) -> None:
-        raise RuntimeError("a fault of ours")
-
-    monkeypatch.setattr(AILoop, "_request_model", crashing)
-
+@pytest.mark.usefixtures("without_a_net")
+def test_at_rest_waits_while_a_task_runs(server: StagedServer, session_id: str) -> None:
     async def scenario(client: Client) -> None:
-        await client.create_agent("alice", {"supervision": {"first_delay_seconds": 1e6, "max_delay_seconds": 1e6}})
-        task = await client.send_task("alice", "go")
-        async with client.events(after=0) as events:
-            while (await anext(events)).name != "async.task.restarting":
-                pass
+        await client.create_agent("alice")
+        task = await client.send_task("alice", "hang")
         resting = asyncio.ensure_future(client.at_rest())
-        await client.list_agents()
-        assert not resting.done()
+        assert await asyncio.wait([resting], timeout=0.1) == (set(), {resting})
         await client.cancel_task(task)
         await resting
 

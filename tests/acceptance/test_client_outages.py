@@ -17,7 +17,7 @@ import pytest
 
 from ai_whisperer import Client, TaskState
 from ai_whisperer.errors import ConnectionLostError
-from ai_whisperer.records import AgentState
+from ai_whisperer.records import AgentState, TaskRecord
 from tests.acceptance.server_stage import StagedServer, Wire
 
 ROOT = Path(__file__).parents[2]
@@ -175,6 +175,33 @@ def test_requests_wait_for_a_server_that_comes_back(stage: Stage) -> None:
             assert task.id in names
 
     stage.server.play(scenario, session_id="back")
+
+
+def test_no_task_is_refused_or_lost_when_the_server_is_restarted_in_peace(stage: Stage) -> None:
+    """A step that does not end keeps the server from leaving at once: meanwhile it takes nothing any more."""
+
+    async def scenario(client: Client) -> None:
+        await client.create_agent("alice")
+        await client.create_agent("bob")
+        hanging = await client.send_task("alice", "hang")
+        sending = asyncio.ensure_future(send(client))
+        await asyncio.to_thread(stage.server.end)
+        await asyncio.to_thread(stage.server.begin)
+        await client.cancel_task(hanging)
+        enough.set()
+        for task in await sending:
+            assert (await client.wait_task(task)).state is TaskState.COMPLETED
+
+    enough = asyncio.Event()
+
+    async def send(client: Client) -> list[TaskRecord]:
+        sent: list[TaskRecord] = []
+        while not enough.is_set():
+            sent.append(await client.send_task("bob", f"task {len(sent)}"))
+            await asyncio.sleep(0.01)
+        return sent
+
+    stage.server.play(scenario, session_id="leaving")
 
 
 def test_a_server_that_does_not_come_back_is_an_error_that_says_where(stage: Stage) -> None:

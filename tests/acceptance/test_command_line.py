@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from ai_whisperer.cli.main import main
-from tests.acceptance.command_stage import Whisperer, running, serving
+from tests.acceptance.command_stage import PATIENCE_SECONDS, Whisperer, running, serving
 
 _numbers = itertools.count(1)
 
@@ -364,15 +364,18 @@ def test_an_unknown_setting_is_an_error_that_suggests_the_right_one(
     assert "Did you mean port?" in capsys.readouterr().err
 
 
-def test_a_watch_ends_when_its_reader_has_gone_though_nothing_more_happens(data: Path) -> None:
+def test_a_watch_ends_when_its_reader_has_gone_though_nothing_more_happens(data: Path, agent: str) -> None:
     reading, writing = os.pipe()
     command = [sys.executable, "-m", "ai_whisperer", "watch", "--json", "--after", "0", "--data", str(data)]
     with subprocess.Popen(command, stdout=writing, stderr=subprocess.PIPE, text=True) as watching:
         os.close(writing)
         assert os.read(reading, 1)
         os.close(reading)
-        assert watching.communicate(timeout=20)[1] == ""
-        assert watching.returncode == 1
+        try:
+            assert watching.communicate(timeout=PATIENCE_SECONDS)[1] == ""
+            assert watching.returncode == 1
+        finally:
+            watching.kill()
 
 
 def test_help_is_plain_without_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:

@@ -95,14 +95,15 @@ def taken_port() -> Iterator[str]:
         (["--tls-key", "nix.pem"], "invalid_settings", "Set both or neither."),
         (["--tls-key", "nix.pem", "--tls-certificate", "nix.pem"], "invalid_settings", "The TLS certificate"),
         (["--model", "nonsense:x"], "model_name", "There is no model 'nonsense:x'."),
-        (["--model", "anthropic:x"], "model_name", "Set ANTHROPIC_API_KEY"),
+        (["--model", "openai-chat:x"], "model_name", "Set OPENAI_API_KEY"),
         (["--model", "scripted:nix.yaml"], "invalid_definition", "nix.yaml"),
     ],
 )
 def test_a_server_that_cannot_start_says_why_in_one_sentence(
     whisperer: Whisperer, monkeypatch: pytest.MonkeyPatch, flags: list[str], code: str, words: str
 ) -> None:
-    monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
+    for variable in ("OPENAI_API_KEY", "OPENAI_BASE_URL"):
+        monkeypatch.delenv(variable, raising=False)
     told = whisperer("serve", "--port", "0", *flags)
     assert (told.code, told.out) == (1, "")
     (line,) = told.err.splitlines()

@@ -36,7 +36,7 @@ ALLOWED: dict[str, set[str]] = {
     "protocol": WORDS | {"templates", "protocol"},
     "server": WORDS | {"core", "store", "models", "tools", "templates", "runtime", "protocol", "server", "__init__"},
     "client": WORDS | {"core", "templates", "protocol", "client", "__init__"},
-    "scripting": WORDS | {"models", "client", "server", "scripting"},
+    "scripting": WORDS | {"core", "models", "client", "server", "scripting"},
     "cli": WORDS
     | {"core", "store", "models", "tools", "templates", "runtime", "protocol", "server", "client", "cli", "__init__"},
     "testing": WORDS | {"core", "store", "models", "tools", "runtime", "testing", "__init__"},

@@ -41,7 +41,7 @@ async def list_schedules(call: Call, *, agent: AgentOption = None) -> None:
 async def create(
     call: Call,
     agent: Annotated[
-        str | None, typer.Argument(metavar="[AGENT]", help="Who gets the prompt.", autocompletion=agent_names)
+        str | None, typer.Argument(metavar="AGENT", help="Who gets the prompt.", autocompletion=agent_names)
     ] = None,
     *,
     cron: Annotated[

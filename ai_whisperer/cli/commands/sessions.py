@@ -37,7 +37,7 @@ async def list_sessions(call: Call) -> None:
 
 async def create(
     call: Call,
-    session_id: Annotated[str | None, typer.Argument(metavar="[ID]", help="Its id; chosen if none is given.")] = None,
+    session_id: Annotated[str | None, typer.Argument(metavar="ID", help="Its id; chosen if none is given.")] = None,
     *,
     title: Annotated[str, typer.Option("--title", metavar="TEXT", help="What it is about.")] = "",
 ) -> None:

@@ -1,0 +1,52 @@
+"""Tables for terminals and for pipes."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+from rich.console import Console
+
+from ai_whisperer.cli.output import Column, moment, plain_table, rich_table
+
+NASTY = "[red]red[/red] \x1b[2J :smile:\nnext line"
+COLUMNS = (
+    Column[tuple[str, str]]("NAME", lambda each: each[0], whole=True),
+    Column[tuple[str, str]]("COUNT", lambda each: str(len(each[1])), right=True, style=lambda _: "green"),
+    Column[tuple[str, str]]("TEXT", lambda each: each[1]),
+)
+
+
+def rendered(text: str, *, width: int) -> str:
+    console = Console(file=io.StringIO(), force_terminal=True, width=width, markup=False, emoji=False, highlight=False)
+    with console.capture() as capture:
+        console.print(rich_table([("a-name-that-people-copy", text)], COLUMNS))
+    return capture.get()
+
+
+def test_a_table_for_a_terminal_shows_text_as_text() -> None:
+    shown = rendered(NASTY, width=120)
+    assert "[red]red[/red] \\x1b[2J :smile: next line" in shown
+    assert "\x1b[2J" not in shown
+    assert "\x1b[32m" in shown
+
+
+def test_a_narrow_terminal_cuts_words_but_no_names() -> None:
+    shown = rendered("many words " * 50, width=40)
+    assert "a-name-that-people-copy" in shown
+    assert "…" in shown
+    assert len(shown.splitlines()) == 5
+
+
+def test_a_table_for_a_pipe_is_a_line_for_each_record() -> None:
+    table = plain_table([("x", NASTY), ("longer", "")], COLUMNS)
+    assert table.splitlines() == [
+        "NAME    COUNT  TEXT",
+        "x          37  [red]red[/red] \\x1b[2J :smile: next line",
+        "longer      0  -",
+    ]
+
+
+@pytest.mark.parametrize("at", [float("inf"), float("nan"), 1e300, -1e300])
+def test_a_time_that_is_none_is_shown_as_the_number_it_is(at: float) -> None:
+    assert moment(at) == f"{at:g}"
