@@ -260,6 +260,26 @@ def test_notifications_of_a_session_come_only_to_its_owner(server: ServerInThrea
         bob.call("session.delete", sessionId=his)
 
 
+def test_a_session_of_the_same_name_knows_nothing_of_the_one_before(server: ServerInThread) -> None:
+    with server.connect(ALICE) as alice, server.connect(BOB) as bob:
+        for client, word in ((alice, "hers-alone"), (bob, "his")):
+            client.call("session.create", sessionId="shared-name")
+            client.call("async.createAgent", sessionId="shared-name", agentId="worker")
+            task = client.call("async.sendTask", sessionId="shared-name", agentId="worker", prompt=word)
+            client.call("task.wait", sessionId="shared-name", taskId=task["taskId"])
+            seen = [
+                client.call(name, **required_params(METHODS[name], "shared-name"))
+                for name in ("events.list", "task.list", "mail.list", "session.get", "agent.get", "usage.get")
+            ]
+            folder = server.settings.data / "logs" / "shared-name"
+            server.until((folder / "worker.log").exists)
+            seen.append(client.call("log.read", sessionId="shared-name", agentId="worker"))
+            assert word in json.dumps(seen)
+            assert (word == "his") == ("hers-alone" not in json.dumps(seen))
+            client.call("session.delete", sessionId="shared-name")
+            assert not folder.exists()
+
+
 def test_the_cookie_of_the_page_opens_the_page_and_its_own_websocket(server: ServerInThread) -> None:
     own = f"http://127.0.0.1:{server.port}"
     for token in (ALICE, ODD):
