@@ -147,6 +147,8 @@ class SessionHost:
                 await known.close(grace_seconds=0)
             await self._store.flushed()
             agents = len(self._store.load(session_id).agents)
+            if self._logs is not None:
+                await asyncio.to_thread(self._logs.remove, session_id)
             unit = Unit()
             unit.delete_session(session_id)
             await self._submit(unit)

@@ -17,9 +17,10 @@ from websockets.protocol import State
 
 CLOSED_AS_NO_TEXT = 1007
 CLOSED_AS_DEAD = 1011
+MAX_REASON_BYTES = 123
+"""A close frame has no room for more."""
 
 _HIGH_WATER_BYTES = 16 << 10
-_MAX_REASON_BYTES = 123  # a close frame has no room for more
 _EXTENSION = "whisperer.socket"
 _LAST_WORD_SECONDS = 5.0
 _LAST_SECONDS_OF_THE_SERVER = 1.0
@@ -79,7 +80,7 @@ class ClientSocket(WebSocketsSansIOProtocol):
         """Close the connection. The client may still read what it was sent and why; then it is cut off."""
         if not self.is_open:
             return
-        self.conn.send_close(code, reason.encode()[:_MAX_REASON_BYTES].decode(errors="ignore"))
+        self.conn.send_close(code, reason.encode()[:MAX_REASON_BYTES].decode(errors="ignore"))
         self.transport.write(b"".join(self.conn.data_to_send()))
         self.close_sent = True
         self.queue.put_nowait({"type": "websocket.disconnect", "code": code, "reason": reason})
