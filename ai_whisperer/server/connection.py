@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from typing import Any
 
@@ -67,19 +67,12 @@ class Connection:
         self._room = asyncio.Event()
         self._room.set()
 
-    async def run(self, messages: AsyncIterator[str | bytes]) -> None:
+    async def run(self, arrivals: AsyncIterator[Sequence[str | bytes]]) -> None:
         """Answer what comes until the client has gone; what it had asked for is finished."""
         try:
-            async for message in messages:
-                frame = self._read(message)
-                if _asks_for(DELETE_SESSION, frame):
-                    await self._settled()  # what came before must not find the session gone when it is answered,
-                    self._take(frame, len(message))
-                    await self._settled()  # and what comes after must not find it half gone
-                else:
-                    self._take(frame, len(message))
-                await self._room.wait()
-                await self._outbox.drained()
+            async for messages in arrivals:
+                for message in messages:
+                    await self._begin(message)
         finally:
             self._leaving = True
             await self._feeds.close()
@@ -95,6 +88,18 @@ class Connection:
 
     async def ready(self) -> None:
         await self._outbox.ready()
+
+    async def _begin(self, message: str | bytes) -> None:
+        """Begin to answer, and come back when there is room for more."""
+        frame = self._read(message)
+        if _asks_for(DELETE_SESSION, frame):
+            await self._settled()  # what came before must not find the session gone when it is answered,
+            self._take(frame, len(message))
+            await self._settled()  # and what comes after must not find it half gone
+        else:
+            self._take(frame, len(message))
+        await self._room.wait()
+        await self._outbox.drained()
 
     def _read(self, message: str | bytes) -> Frame:
         frame = jsonrpc.read_frame(

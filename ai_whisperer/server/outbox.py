@@ -10,6 +10,7 @@ from ai_whisperer.errors import ConnectionLostError
 from ai_whisperer.server.socket import SlowClientError
 
 CLOSED_AS_SLOW = 4008
+_MOST_GATHERED_BYTES = 16 << 10
 
 
 class Socket(Protocol):
@@ -41,15 +42,24 @@ class Outbox:
         self._patience_seconds = patience_seconds
         self._last_word = last_word
         self._turn = asyncio.Lock()
+        self._loop = asyncio.get_running_loop()
+        self._gathered: list[bytes] = []
+        self._gathered_bytes = 0
 
     async def send(self, frames: bytes) -> None:
         """Write the frames when it is their turn; nothing happens if the client is gone by then."""
         if self._turn.locked() or not self._socket.is_drained:
             async with self._turn:
                 await self._drained()
-                self._socket.put(frames)
+                self._gather(frames)
         else:
-            self._socket.put(frames)
+            self._gather(frames)
+
+    def flush(self) -> None:
+        """Write what was gathered now, not when the event loop has gone round."""
+        gathered, self._gathered, self._gathered_bytes = self._gathered, [], 0
+        if gathered:
+            self._socket.put(b"".join(gathered))
 
     async def drained(self) -> None:
         """Wait until the client has taken what it was sent, or is gone."""
@@ -68,11 +78,21 @@ class Outbox:
 
     def drop(self, code: int, reason: str) -> None:
         """Close the connection."""
+        self.flush()
         self._socket.drop(code, reason)
+
+    def _gather(self, frames: bytes) -> None:
+        """Write together what is said before the event loop has gone round, since each write is a system call."""
+        if not self._gathered:
+            self._loop.call_soon(self.flush)
+        self._gathered.append(frames)
+        self._gathered_bytes += len(frames)
+        if self._gathered_bytes >= _MOST_GATHERED_BYTES:
+            self.flush()
 
     async def _drained(self) -> None:
         try:
             await self._socket.drained(patience_seconds=self._patience_seconds)
         except SlowClientError:
             if self._socket.is_open:
-                self._socket.drop(CLOSED_AS_SLOW, self._last_word())
+                self.drop(CLOSED_AS_SLOW, self._last_word())

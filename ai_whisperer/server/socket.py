@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from asyncio.transports import BaseTransport, Transport
-from collections.abc import MutableMapping
+from collections.abc import AsyncIterator, Mapping, MutableMapping
 from typing import Any, cast
 
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
@@ -34,7 +34,10 @@ class SlowClientError(Exception):
 
 
 class ClientSocket(WebSocketsSansIOProtocol):
-    """What a connection writes to. `put` never waits; whoever has much to say waits for `drained` first."""
+    """What a connection reads from and writes to.
+
+    `put` never waits; whoever has much to say waits for `drained` first.
+    """
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
@@ -46,6 +49,27 @@ class ClientSocket(WebSocketsSansIOProtocol):
     def connection_made(self, transport: BaseTransport) -> None:
         super().connection_made(transport)
         cast(Transport, transport).set_write_buffer_limits(high=_HIGH_WATER_BYTES)
+
+    async def arrivals(self) -> AsyncIterator[list[str | bytes]]:
+        """The messages of the client, as many at a time as are there, until it has gone.
+
+        The next are read from the network when these have been dealt with.
+        """
+        while True:
+            event: Mapping[str, Any] = await self.queue.get()
+            messages: list[str | bytes] = []
+            while event["type"] == "websocket.receive":
+                messages.append(event["text"] if "text" in event else event["bytes"])
+                if self.queue.empty():
+                    break
+                event = self.queue.get_nowait()
+            if messages:
+                yield messages
+            if event["type"] == "websocket.disconnect":
+                return
+            if self.read_paused and self.queue.empty():
+                self.read_paused = False
+                self.transport.resume_reading()
 
     @property
     def is_open(self) -> bool:
