@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import struct
 from asyncio.transports import BaseTransport, Transport
 from collections.abc import AsyncIterator, Mapping, MutableMapping
 from typing import Any, cast
 
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
-from websockets.frames import Frame, Opcode
+from websockets.frames import Frame
 from websockets.protocol import State
 
 CLOSED_AS_NO_TEXT = 1007
@@ -20,6 +21,8 @@ CLOSED_AS_DEAD = 1011
 MAX_REASON_BYTES = 123
 """A close frame has no room for more."""
 
+_TEXT = 0x81  # a whole message of text
+_SHORT, _MEDIUM, _LONG = struct.Struct(">BB"), struct.Struct(">BBH"), struct.Struct(">BBQ")  # what stands before it
 _HIGH_WATER_BYTES = 16 << 10
 _EXTENSION = "whisperer.socket"
 _LAST_WORD_SECONDS = 5.0
@@ -191,7 +194,12 @@ class ClientSocket(WebSocketsSansIOProtocol):
 
 def framed(payload: bytes) -> bytes:
     """The payload as a text frame from a server."""
-    return Frame(Opcode.TEXT, payload).serialize(mask=False)
+    size = len(payload)
+    if size < 126:
+        return _SHORT.pack(_TEXT, size) + payload
+    if size < 1 << 16:
+        return _MEDIUM.pack(_TEXT, 126, size) + payload
+    return _LONG.pack(_TEXT, 127, size) + payload
 
 
 def socket_of(scope: MutableMapping[str, Any]) -> ClientSocket:
