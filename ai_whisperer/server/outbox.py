@@ -46,24 +46,41 @@ class Outbox:
         self._gathered: list[bytes] = []
         self._gathered_bytes = 0
 
+    @property
+    def is_ready(self) -> bool:
+        """Whether the client has taken what it was sent, and nobody waits for a turn."""
+        return self._socket.is_drained and not self._turn.locked()
+
     async def send(self, frames: bytes) -> None:
         """Write the frames when it is their turn; nothing happens if the client is gone by then."""
-        if self._turn.locked() or not self._socket.is_drained:
+        if self.is_ready:
+            self.put(frames)
+        else:
             async with self._turn:
                 await self._drained()
-                self._gather(frames)
-        else:
-            self._gather(frames)
+                self.put(frames)
+
+    def put(self, frames: bytes) -> None:
+        """Write the frames, soon: what is put before the event loop has gone round is written together.
+
+        Each write is a system call. Whoever comes here without waiting for a turn looks at `is_ready` first.
+        """
+        if not self._gathered:
+            self._loop.call_soon(self.flush)
+        self._gathered.append(frames)
+        self._gathered_bytes += len(frames)
+        if self._gathered_bytes >= _MOST_GATHERED_BYTES:
+            self.flush()
 
     def flush(self) -> None:
-        """Write what was gathered now, not when the event loop has gone round."""
+        """Write what was put, now."""
         gathered, self._gathered, self._gathered_bytes = self._gathered, [], 0
         if gathered:
             self._socket.put(b"".join(gathered))
 
     async def drained(self) -> None:
         """Wait until the client has taken what it was sent, or is gone."""
-        if self._turn.locked() or not self._socket.is_drained:
+        if not self.is_ready:
             async with self._turn:
                 await self._drained()
 
@@ -80,15 +97,6 @@ class Outbox:
         """Close the connection."""
         self.flush()
         self._socket.drop(code, reason)
-
-    def _gather(self, frames: bytes) -> None:
-        """Write together what is said before the event loop has gone round, since each write is a system call."""
-        if not self._gathered:
-            self._loop.call_soon(self.flush)
-        self._gathered.append(frames)
-        self._gathered_bytes += len(frames)
-        if self._gathered_bytes >= _MOST_GATHERED_BYTES:
-            self.flush()
 
     async def _drained(self) -> None:
         try:
