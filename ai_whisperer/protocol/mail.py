@@ -8,7 +8,7 @@ import msgspec
 
 from ai_whisperer.coordination import MessageRecord, RoomRecord
 from ai_whisperer.protocol.method import InSession, Method, OfAgent
-from ai_whisperer.records import USER, MailRecord, Priority
+from ai_whisperer.records import USER, MailRecord, MailState, Priority
 
 
 class MailList(msgspec.Struct, frozen=True):
@@ -50,7 +50,7 @@ class MarkMail(InSession, frozen=True, kw_only=True):
     """Mark a mail in the user's inbox as `read` or `archived`."""
 
     mail_id: str
-    state: str
+    state: MailState
 
 
 class RoomList(msgspec.Struct, frozen=True):

@@ -744,7 +744,7 @@ export interface Methods {
     result: AgentDetails;
   };
   /** The events that were broadcast, the newest first. */
-  "event.list": {
+  "async.listEvents": {
     params: {
       /** The id of the session. */
       sessionId: string;
@@ -919,7 +919,7 @@ export interface Methods {
       /** The id of the mail. */
       mailId: string;
       /** The state to bring it into. */
-      state: string;
+      state: MailState;
     };
     result: MailRecord;
   };
@@ -1358,6 +1358,7 @@ export interface Notifications {
     attempt: number;
     channel: "analysis" | "commentary" | "final";
     text: string;
+    skipped?: number;
   };
   /** A model request or a tool call began. */
   "step.started": {
