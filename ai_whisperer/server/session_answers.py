@@ -10,7 +10,8 @@ from ai_whisperer.coordination import ScheduleRecord, SessionSummary
 from ai_whisperer.core.paging import checked_limit
 from ai_whisperer.protocol import openrpc, sessions
 from ai_whisperer.records import Usage
-from ai_whisperer.server.calls import Caller, answers
+from ai_whisperer.runtime.manager import AsyncAgentSessionManager
+from ai_whisperer.server.calls import Caller, answers, reads, tells
 from ai_whisperer.server.log_reading import read_log
 
 
@@ -60,14 +61,14 @@ async def create_schedule(caller: Caller, params: sessions.CreateSchedule) -> Sc
     )
 
 
-@answers(sessions.LIST_SCHEDULES)
-async def list_schedules(caller: Caller, params: sessions.ListSchedules) -> sessions.ScheduleList:
-    return sessions.ScheduleList((await caller.reading(params.session_id)).list_schedules(params.agent_id))
+@reads(sessions.LIST_SCHEDULES)
+def list_schedules(session: AsyncAgentSessionManager, params: sessions.ListSchedules) -> sessions.ScheduleList:
+    return sessions.ScheduleList(session.list_schedules(params.agent_id))
 
 
-@answers(sessions.GET_SCHEDULE)
-async def get_schedule(caller: Caller, params: sessions.GetSchedule) -> ScheduleRecord:
-    return (await caller.reading(params.session_id)).get_schedule(params.schedule_id)
+@reads(sessions.GET_SCHEDULE)
+def get_schedule(session: AsyncAgentSessionManager, params: sessions.GetSchedule) -> ScheduleRecord:
+    return session.get_schedule(params.schedule_id)
 
 
 @answers(sessions.PAUSE_SCHEDULE)
@@ -96,14 +97,14 @@ async def get_template(caller: Caller, params: sessions.GetTemplate) -> sessions
     return sessions.TemplateDetails(name=found.name, source=found.source, definition=found.definition)
 
 
-@answers(sessions.LIST_LOCKS)
-async def list_locks(caller: Caller, params: sessions.ListLocks) -> sessions.LockList:
-    return sessions.LockList((await caller.reading(params.session_id)).list_locks())
+@reads(sessions.LIST_LOCKS)
+def list_locks(session: AsyncAgentSessionManager, _: sessions.ListLocks) -> sessions.LockList:
+    return sessions.LockList(session.list_locks())
 
 
-@answers(sessions.GET_USAGE)
-async def get_usage(caller: Caller, params: sessions.GetUsage) -> sessions.UsageReport:
-    statuses = (await caller.reading(params.session_id)).list_agents()
+@reads(sessions.GET_USAGE)
+def get_usage(session: AsyncAgentSessionManager, _: sessions.GetUsage) -> sessions.UsageReport:
+    statuses = session.list_agents()
     return sessions.UsageReport(
         agents={each.agent_id: sessions.AgentTotals(tasks=each.tasks, usage=each.usage) for each in statuses},
         total=sessions.AgentTotals(
@@ -138,15 +139,16 @@ async def unsubscribe(caller: Caller, params: sessions.Unsubscribe) -> sessions.
     return caller.peer.unsubscribe(await caller.session(params.session_id))
 
 
-@answers(sessions.LIST_NOTIFICATIONS)
-async def list_notifications(caller: Caller, params: sessions.ListNotifications) -> sessions.NotificationList:
-    session = await caller.reading(params.session_id)
+@reads(sessions.LIST_NOTIFICATIONS)
+def list_notifications(
+    session: AsyncAgentSessionManager, params: sessions.ListNotifications
+) -> sessions.NotificationList:
     notes = session.notifications(after=params.after, limit=params.limit)
     return sessions.NotificationList(notifications=notes, last_seq=session.last_seq)
 
 
-@answers(sessions.GET_SERVER_INFO)
-async def get_server_info(caller: Caller, _: sessions.GetServerInfo) -> sessions.ServerInfo:
+@tells(sessions.GET_SERVER_INFO)
+def get_server_info(caller: Caller, _: sessions.GetServerInfo) -> sessions.ServerInfo:
     return sessions.ServerInfo(
         version=caller.facts.version,
         principal=caller.principal,

@@ -8,20 +8,20 @@ from ai_whisperer.coordination import MessageRecord, RoomRecord
 from ai_whisperer.errors import InvalidInputError
 from ai_whisperer.protocol import mail, tasks
 from ai_whisperer.records import MailRecord, TaskRecord
-from ai_whisperer.server.calls import Caller, answers
+from ai_whisperer.runtime.manager import AsyncAgentSessionManager
+from ai_whisperer.server.calls import Caller, answers, reads
 from ai_whisperer.status import DeadLetters
 
 _LONGEST_WAIT_SECONDS = 24 * 3600.0
 
 
-@answers(tasks.GET_TASK)
-async def get_task(caller: Caller, params: tasks.GetTask) -> TaskRecord:
-    return (await caller.reading(params.session_id)).get_task(params.task_id)
+@reads(tasks.GET_TASK)
+def get_task(session: AsyncAgentSessionManager, params: tasks.GetTask) -> TaskRecord:
+    return session.get_task(params.task_id)
 
 
-@answers(tasks.LIST_TASKS)
-async def list_tasks(caller: Caller, params: tasks.ListTasks) -> tasks.TaskList:
-    session = await caller.reading(params.session_id)
+@reads(tasks.LIST_TASKS)
+def list_tasks(session: AsyncAgentSessionManager, params: tasks.ListTasks) -> tasks.TaskList:
     return tasks.TaskList(session.list_tasks(params.agent_id, limit=params.limit))
 
 
@@ -54,24 +54,24 @@ async def retry_task(caller: Caller, params: tasks.RetryTask) -> TaskRecord:
     return await (await caller.session(params.session_id)).retry_task(params.task_id)
 
 
-@answers(tasks.GET_TREE)
-async def get_tree(caller: Caller, params: tasks.GetTree) -> tasks.TaskList:
-    return tasks.TaskList((await caller.reading(params.session_id)).get_task_tree(params.task_id))
+@reads(tasks.GET_TREE)
+def get_tree(session: AsyncAgentSessionManager, params: tasks.GetTree) -> tasks.TaskList:
+    return tasks.TaskList(session.get_task_tree(params.task_id))
 
 
-@answers(tasks.LIST_STEPS)
-async def list_steps(caller: Caller, params: tasks.ListSteps) -> tasks.StepList:
-    return tasks.StepList((await caller.reading(params.session_id)).list_steps(params.task_id))
+@reads(tasks.LIST_STEPS)
+def list_steps(session: AsyncAgentSessionManager, params: tasks.ListSteps) -> tasks.StepList:
+    return tasks.StepList(session.list_steps(params.task_id))
 
 
-@answers(tasks.LIST_THREADS)
-async def list_threads(caller: Caller, params: tasks.ListThreads) -> tasks.ThreadList:
-    return tasks.ThreadList((await caller.reading(params.session_id)).list_threads(params.agent_id))
+@reads(tasks.LIST_THREADS)
+def list_threads(session: AsyncAgentSessionManager, params: tasks.ListThreads) -> tasks.ThreadList:
+    return tasks.ThreadList(session.list_threads(params.agent_id))
 
 
-@answers(tasks.LIST_DEAD_LETTERS)
-async def list_dead_letters(caller: Caller, params: tasks.ListDeadLetters) -> DeadLetters:
-    return (await caller.reading(params.session_id)).dead_letters()
+@reads(tasks.LIST_DEAD_LETTERS)
+def list_dead_letters(session: AsyncAgentSessionManager, _: tasks.ListDeadLetters) -> DeadLetters:
+    return session.dead_letters()
 
 
 @answers(mail.SEND_MAIL)
@@ -93,9 +93,8 @@ async def reply_mail(caller: Caller, params: mail.ReplyMail) -> MailRecord:
     return await session.reply_mail(params.mail_id, params.body, priority=params.priority)
 
 
-@answers(mail.LIST_MAIL)
-async def list_mail(caller: Caller, params: mail.ListMail) -> mail.MailList:
-    session = await caller.reading(params.session_id)
+@reads(mail.LIST_MAIL)
+def list_mail(session: AsyncAgentSessionManager, params: mail.ListMail) -> mail.MailList:
     return mail.MailList(session.mailbox(params.owner, limit=params.limit))
 
 
@@ -117,14 +116,14 @@ async def open_chat(caller: Caller, params: mail.OpenChat) -> RoomRecord:
     return await (await caller.session(params.session_id)).open_chat(params.agent_id)
 
 
-@answers(mail.LIST_ROOMS)
-async def list_rooms(caller: Caller, params: mail.ListRooms) -> mail.RoomList:
-    return mail.RoomList((await caller.reading(params.session_id)).list_rooms())
+@reads(mail.LIST_ROOMS)
+def list_rooms(session: AsyncAgentSessionManager, _: mail.ListRooms) -> mail.RoomList:
+    return mail.RoomList(session.list_rooms())
 
 
-@answers(mail.GET_ROOM)
-async def get_room(caller: Caller, params: mail.GetRoom) -> RoomRecord:
-    return (await caller.reading(params.session_id)).get_room(params.room_id)
+@reads(mail.GET_ROOM)
+def get_room(session: AsyncAgentSessionManager, params: mail.GetRoom) -> RoomRecord:
+    return session.get_room(params.room_id)
 
 
 @answers(mail.ADD_MEMBER)
@@ -143,7 +142,6 @@ async def post_message(caller: Caller, params: mail.PostMessage) -> MessageRecor
     return await session.post_message(params.room_id, params.text, message_id=params.message_id)
 
 
-@answers(mail.LIST_MESSAGES)
-async def list_messages(caller: Caller, params: mail.ListMessages) -> mail.MessageList:
-    session = await caller.reading(params.session_id)
+@reads(mail.LIST_MESSAGES)
+def list_messages(session: AsyncAgentSessionManager, params: mail.ListMessages) -> mail.MessageList:
     return mail.MessageList(session.room_messages(params.room_id, after=params.after, limit=params.limit))
