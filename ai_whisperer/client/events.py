@@ -16,7 +16,7 @@ from ai_whisperer.client.link import Incoming, check_answer, read_incoming
 from ai_whisperer.client.patience import Patience
 from ai_whisperer.errors import ClosedError, ConnectionLostError, StateError
 from ai_whisperer.protocol.jsonrpc import request_frame
-from ai_whisperer.protocol.sessions import SUBSCRIBE, Subscribe
+from ai_whisperer.protocol.subscriptions import SUBSCRIBE, Subscribe
 from ai_whisperer.records import Notification
 
 _SESSION_CLOSED = "session.closed"

@@ -136,6 +136,13 @@ class SessionHost:
             if self._open.get(session_id) is known:
                 del self._open[session_id]
 
+    def open_session(self, principal: str, session_id: str) -> AsyncAgentSessionManager | None:
+        """The session, if it is the principal's and `session` would return it without waiting."""
+        known = self._open.get(session_id)
+        if known is None or known.owner != principal or known.manager.failure is not None or self._closing:
+            return None
+        return known.manager
+
     async def delete(self, principal: str, session_id: str) -> SessionSummary:
         """Close the session and delete everything in it."""
         self._check_open()
@@ -147,6 +154,8 @@ class SessionHost:
                 await known.close(grace_seconds=0)
             await self._store.flushed()
             agents = len(self._store.load(session_id).agents)
+            if self._logs is not None:
+                await asyncio.to_thread(self._logs.remove, session_id)
             unit = Unit()
             unit.delete_session(session_id)
             await self._submit(unit)

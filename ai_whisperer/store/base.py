@@ -175,6 +175,11 @@ class Store(Protocol):
 
     def unlisten(self, session_id: str) -> None: ...
 
+    @property
+    def is_flushed(self) -> bool:
+        """Whether `flushed` has nothing to wait for."""
+        ...
+
     async def flushed(self) -> None:
         """Wait until all that was submitted so far is on disk or refused."""
         ...

@@ -102,6 +102,10 @@ class SqliteStore:
     def unlisten(self, session_id: str) -> None:
         self._writer.unlisten(session_id)
 
+    @property
+    def is_flushed(self) -> bool:
+        return self._writer.is_flushed
+
     async def flushed(self) -> None:
         await self._writer.flushed()
 

@@ -18,7 +18,7 @@ import pytest
 from ai_whisperer import Client, TaskState
 from ai_whisperer.errors import ConnectionLostError
 from ai_whisperer.records import AgentState, TaskRecord
-from tests.acceptance.server_stage import StagedServer, Wire
+from tests.acceptance.client_stage import StagedServer, Wire
 
 ROOT = Path(__file__).parents[2]
 

@@ -1,0 +1,25 @@
+"""Answers to `events.*`."""
+
+from __future__ import annotations
+
+from ai_whisperer.protocol import subscriptions
+from ai_whisperer.runtime.manager import AsyncAgentSessionManager
+from ai_whisperer.server.calls import Caller, answers, reads
+
+
+@answers(subscriptions.SUBSCRIBE)
+async def subscribe(caller: Caller, params: subscriptions.Subscribe) -> subscriptions.Subscribed:
+    return caller.peer.subscribe(await caller.session(params.session_id), params)
+
+
+@answers(subscriptions.UNSUBSCRIBE)
+async def unsubscribe(caller: Caller, params: subscriptions.Unsubscribe) -> subscriptions.Subscribed:
+    return caller.peer.unsubscribe(await caller.session(params.session_id))
+
+
+@reads(subscriptions.LIST_NOTIFICATIONS)
+def list_notifications(
+    session: AsyncAgentSessionManager, params: subscriptions.ListNotifications
+) -> subscriptions.NotificationList:
+    notes = session.notifications(after=params.after, limit=params.limit)
+    return subscriptions.NotificationList(notifications=notes, last_seq=session.last_seq)
