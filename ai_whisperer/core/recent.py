@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
+from itertools import chain
 from typing import Any
 
 from ai_whisperer.records import Notification
@@ -19,7 +20,12 @@ PAGE_BYTES = 48 << 10
 
 _NOTE_BYTES = 500
 _VALUE_BYTES = 50
-"""What a notification, and a value in it, takes beside its texts."""
+"""What a notification, and a value within another, takes beside its texts."""
+
+_SHORT = 200
+"""A text from this length on is asked for its size, since its characters may be wide; that takes a little longer."""
+
+_CONTAINERS = frozenset((dict, list, tuple))
 
 
 class RecentNotes:
@@ -77,8 +83,8 @@ def size_of(note: Notification) -> int:
     for value in note.params.values():
         kind = type(value)
         if kind is str:
-            size += sys.getsizeof(value)  # knows how wide its characters are
-        elif kind is dict or kind is list or kind is tuple:
+            size += len(value) if len(value) < _SHORT else sys.getsizeof(value)
+        elif kind in _CONTAINERS:
             size += _nested(value)
     return size
 
@@ -87,13 +93,12 @@ def _nested(whole: Any) -> int:
     size = 0
     waiting = [whole]
     while waiting:
-        value = waiting.pop()
-        size += _VALUE_BYTES
-        if isinstance(value, str):
-            size += sys.getsizeof(value)
-        elif isinstance(value, dict):
-            waiting.extend(value)
-            waiting.extend(value.values())
-        elif isinstance(value, list | tuple):
-            waiting.extend(value)
+        values = waiting.pop()
+        size += _VALUE_BYTES * len(values)
+        for value in chain(values, values.values()) if type(values) is dict else values:
+            kind = type(value)
+            if kind is str:
+                size += len(value) if len(value) < _SHORT else sys.getsizeof(value)
+            elif kind in _CONTAINERS:
+                waiting.append(value)
     return size
