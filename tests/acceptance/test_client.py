@@ -433,20 +433,6 @@ def test_data_that_is_nested_deeper_than_a_frame_may_be_is_refused(server: Stage
     server.play(scenario, session_id=session_id)
 
 
-def test_any_number_of_waits_leaves_room_for_what_they_wait_for(server: StagedServer, session_id: str) -> None:
-    """The server reads no further on a connection with 256 requests under way: these would wait for ever."""
-
-    async def scenario(client: Client) -> None:
-        await client.create_agent("alice", auto_start=False)
-        tasks = [await client.send_task("alice", f"task {number}") for number in range(300)]
-        waits = asyncio.gather(*(client.wait_task(task) for task in tasks))
-        await asyncio.sleep(0)
-        await client.start_agent("alice")
-        assert {task.state for task in await waits} == {TaskState.COMPLETED}
-
-    server.play(scenario, session_id=session_id)
-
-
 @pytest.fixture
 def without_a_net(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody looks again whether all are at rest unless a notification says so."""
