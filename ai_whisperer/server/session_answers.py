@@ -6,6 +6,8 @@ import asyncio
 from functools import reduce
 from typing import Any
 
+from msgspec.structs import replace
+
 from ai_whisperer.coordination import ScheduleRecord, SessionSummary
 from ai_whisperer.core.paging import checked_limit
 from ai_whisperer.protocol import openrpc, sessions
@@ -130,12 +132,16 @@ async def read_agent_log(caller: Caller, params: sessions.ReadLog) -> sessions.L
 
 @answers(sessions.SUBSCRIBE)
 async def subscribe(caller: Caller, params: sessions.Subscribe) -> sessions.Subscribed:
-    return caller.peer.subscribe(await caller.session(params.session_id), params)
+    session = await caller.session(params.session_id)
+    record = caller.host.get(caller.principal, params.session_id)
+    return replace(caller.peer.subscribe(session, params), created_at=record.created_at)
 
 
 @answers(sessions.UNSUBSCRIBE)
 async def unsubscribe(caller: Caller, params: sessions.Unsubscribe) -> sessions.Subscribed:
-    return caller.peer.unsubscribe(await caller.session(params.session_id))
+    session = await caller.session(params.session_id)
+    record = caller.host.get(caller.principal, params.session_id)
+    return replace(caller.peer.unsubscribe(session), created_at=record.created_at)
 
 
 @answers(sessions.LIST_NOTIFICATIONS)

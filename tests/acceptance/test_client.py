@@ -536,3 +536,25 @@ def test_a_stream_of_a_session_that_is_deleted_says_so(server: StagedServer, ses
                 await anext(events)
 
     server.play(scenario, session_id=session_id)
+
+
+@pytest.mark.parametrize("agents", [1, 5], ids=["a shorter log", "a longer log"])
+def test_a_stream_does_not_go_on_in_another_session_of_the_same_id(
+    server: StagedServer, session_id: str, agents: int
+) -> None:
+    async def scenario(client: Client) -> None:
+        doomed = client.session((await client.create_session()).id)
+        for name in ("one", "two"):
+            await doomed.create_agent(name)
+        async with doomed.events(after=0) as events:
+            seen = [await anext(events) for _ in await doomed.notifications()]
+            await client.delete_session(doomed.session_id)
+            await client.create_session(doomed.session_id)
+            for number in range(agents):
+                await doomed.create_agent(f"new-{number}")
+            for _ in range(2):
+                with pytest.raises(UnknownSessionError, match="another has its id now"):
+                    await anext(events)
+            assert events.cursor == seen[-1].seq
+
+    server.play(scenario, session_id=session_id)

@@ -134,6 +134,8 @@ def test_a_wait_that_ends_first_is_not_held_up_by_those_before_it(stage: Stage) 
         await client.cancel_task(tasks[-1])
         assert (await waits[-1]).state is TaskState.CANCELLED
         assert not any(wait.done() for wait in waits[:-1])
+        for wait in waits:
+            wait.cancel()
 
     stage.server.play(scenario, session_id="many")
 
@@ -149,6 +151,8 @@ def test_waits_begun_in_an_outage_hold_up_nothing_after_it(stage: Stage) -> None
         await client.cancel_task(tasks[-1])
         assert (await waits[-1]).state is TaskState.CANCELLED
         assert not any(wait.done() for wait in waits[:-1])
+        for wait in waits:
+            wait.cancel()
 
     stage.server.play(scenario, session_id="many-in-an-outage")
 
