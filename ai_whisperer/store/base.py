@@ -244,4 +244,8 @@ class Store(Protocol):
 
     def messages(self, session_id: str, room_id: str, *, after: int, limit: int) -> list[MessageRecord]: ...
 
-    def notifications(self, session_id: str, *, after: int, limit: int) -> list[Notification]: ...
+    def notifications(
+        self, session_id: str, *, after: int, limit: int, max_bytes: int | None = None
+    ) -> list[Notification]:
+        """Those that follow the number, in order; with `max_bytes` about so much of them, but one at least."""
+        ...

@@ -89,6 +89,8 @@ INSERT_NOTIFICATION: Final = "INSERT INTO notification VALUES (?,?,?,?,?,?)"
 LAST_SEQ: Final = "SELECT coalesce(max(seq), 0) FROM notification WHERE session_id=?"
 NOTIFICATIONS_AFTER: Final = """
 SELECT seq, name, cause, at, params FROM notification WHERE session_id=? AND seq>? ORDER BY seq LIMIT ?"""
+NOTIFICATION_SIZES_AFTER: Final = """
+SELECT octet_length(params) FROM notification WHERE session_id=? AND seq>? ORDER BY seq LIMIT ?"""
 
 AGENTS: Final = "SELECT * FROM agent WHERE session_id=? ORDER BY created_at, id"
 TIMERS: Final = "SELECT * FROM timer WHERE session_id=? ORDER BY due_at, id"
