@@ -14,7 +14,7 @@ from ai_whisperer.client.address import ServerAddress
 from ai_whisperer.client.dialing import UnreachableError, dial
 from ai_whisperer.client.link import Incoming, check_answer, read_incoming
 from ai_whisperer.client.patience import Patience
-from ai_whisperer.errors import ClosedError, ConnectionLostError, StateError
+from ai_whisperer.errors import ClosedError, ConnectionLostError, InvalidInputError, StateError, UnknownSessionError
 from ai_whisperer.protocol.jsonrpc import request_frame
 from ai_whisperer.protocol.subscriptions import SUBSCRIBE, Subscribe
 from ai_whisperer.records import Notification
@@ -28,7 +28,8 @@ class EventStream:
     It has a connection of its own. If that breaks, or the server closes it because too little was read, or goes away
     and comes back, the stream goes on after the last notification that it gave. Nothing is read ahead but a few frames:
     a reader that takes its time slows nobody. The pieces of answers (`deltas`) are not kept by the server: those that
-    are sent during an outage are lost.
+    are sent during an outage are lost. If the session is deleted, the stream ends with `UnknownSessionError`, also if
+    another session has its id by then: that one has a log of its own.
 
     It begins when the first notification is asked for, or with `async with`, which also ends it.
     """
@@ -50,6 +51,7 @@ class EventStream:
         self._patience = Patience(reconnect_seconds)
         self._loop = asyncio.get_running_loop()
         self._socket: ClientConnection | None = None
+        self._followed: float | None = None
         self._early: deque[Incoming] = deque()
         self._is_read = False
         self._closed = False
@@ -162,11 +164,31 @@ class EventStream:
             self._early.clear()
             while (incoming := read_incoming(await socket.recv(decode=False))).method is not None:
                 self._early.append(incoming)
-            check_answer(incoming)
+            self._take_up(incoming)
             self._check_open()
         except BaseException:
             socket.transport.abort()
             raise
-        if self._after is None:
-            self._after = SUBSCRIBE.read_result(bytes(incoming.result)).after
         return socket
+
+    def _take_up(self, answer: Incoming) -> None:
+        """See that the server goes on with the log that was followed; raises `UnknownSessionError` if it cannot."""
+        try:
+            check_answer(answer)
+        except InvalidInputError as refused:
+            if self._followed is None:
+                raise
+            raise self._gone() from refused  # what was followed had more in it
+        subscribed = SUBSCRIBE.read_result(bytes(answer.result))
+        if self._followed is None:
+            self._followed = subscribed.created_at
+        elif self._followed != subscribed.created_at:
+            raise self._gone()
+        if self._after is None:
+            self._after = subscribed.after
+
+    def _gone(self) -> UnknownSessionError:
+        return UnknownSessionError(
+            f"The session '{self._session_id}' that was followed was deleted, and another has its id now. Subscribe "
+            "again, from 0, to follow that one."
+        )

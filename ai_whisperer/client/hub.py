@@ -17,7 +17,7 @@ P = TypeVar("P", bound=Params)
 R = TypeVar("R")
 
 _WAITS_OF_A_CONNECTION = 64
-"""The server reads no further on a connection on which many requests are under way: waits must not be so many."""
+"""The server lets a connection wait for so many tasks and no more; how many is its decision, this is few enough."""
 
 
 class Hub:

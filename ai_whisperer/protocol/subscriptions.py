@@ -26,11 +26,15 @@ class Unsubscribe(InSession, frozen=True, kw_only=True):
 
 
 class Subscribed(msgspec.Struct, frozen=True, kw_only=True):
-    """`after` is where the subscription begins or ended, `last_seq` the newest notification that there is."""
+    """`after` is where the subscription begins or ended, `last_seq` the newest notification that there is.
+
+    A session that was deleted and made again under the same id has another `created_at`, and another log.
+    """
 
     session_id: str
     after: int
     last_seq: int
+    created_at: float = 0.0
 
 
 class ListNotifications(InSession, frozen=True, kw_only=True):

@@ -433,20 +433,6 @@ def test_data_that_is_nested_deeper_than_a_frame_may_be_is_refused(server: Stage
     server.play(scenario, session_id=session_id)
 
 
-def test_any_number_of_waits_leaves_room_for_what_they_wait_for(server: StagedServer, session_id: str) -> None:
-    """The server reads no further on a connection with 256 requests under way: these would wait for ever."""
-
-    async def scenario(client: Client) -> None:
-        await client.create_agent("alice", auto_start=False)
-        tasks = [await client.send_task("alice", f"task {number}") for number in range(300)]
-        waits = asyncio.gather(*(client.wait_task(task) for task in tasks))
-        await asyncio.sleep(0)
-        await client.start_agent("alice")
-        assert {task.state for task in await waits} == {TaskState.COMPLETED}
-
-    server.play(scenario, session_id=session_id)
-
-
 @pytest.fixture
 def without_a_net(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody looks again whether all are at rest unless a notification says so."""
@@ -548,5 +534,27 @@ def test_a_stream_of_a_session_that_is_deleted_says_so(server: StagedServer, ses
             await client.delete_session(doomed.session_id)
             with pytest.raises(UnknownSessionError, match=doomed.session_id):
                 await anext(events)
+
+    server.play(scenario, session_id=session_id)
+
+
+@pytest.mark.parametrize("agents", [1, 5], ids=["a shorter log", "a longer log"])
+def test_a_stream_does_not_go_on_in_another_session_of_the_same_id(
+    server: StagedServer, session_id: str, agents: int
+) -> None:
+    async def scenario(client: Client) -> None:
+        doomed = client.session((await client.create_session()).id)
+        for name in ("one", "two"):
+            await doomed.create_agent(name)
+        async with doomed.events(after=0) as events:
+            seen = [await anext(events) for _ in await doomed.notifications()]
+            await client.delete_session(doomed.session_id)
+            await client.create_session(doomed.session_id)
+            for number in range(agents):
+                await doomed.create_agent(f"new-{number}")
+            for _ in range(2):
+                with pytest.raises(UnknownSessionError, match="another has its id now"):
+                    await anext(events)
+            assert events.cursor == seen[-1].seq
 
     server.play(scenario, session_id=session_id)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from ai_whisperer.protocol import subscriptions
 from ai_whisperer.runtime.manager import AsyncAgentSessionManager
 from ai_whisperer.server.calls import Caller, answers, reads
@@ -9,12 +11,16 @@ from ai_whisperer.server.calls import Caller, answers, reads
 
 @answers(subscriptions.SUBSCRIBE)
 async def subscribe(caller: Caller, params: subscriptions.Subscribe) -> subscriptions.Subscribed:
-    return caller.peer.subscribe(await caller.session(params.session_id), params)
+    session = await caller.session(params.session_id)
+    record = caller.host.get(caller.principal, params.session_id)
+    return replace(caller.peer.subscribe(session, params), created_at=record.created_at)
 
 
 @answers(subscriptions.UNSUBSCRIBE)
 async def unsubscribe(caller: Caller, params: subscriptions.Unsubscribe) -> subscriptions.Subscribed:
-    return caller.peer.unsubscribe(await caller.session(params.session_id))
+    session = await caller.session(params.session_id)
+    record = caller.host.get(caller.principal, params.session_id)
+    return replace(caller.peer.unsubscribe(session), created_at=record.created_at)
 
 
 @reads(subscriptions.LIST_NOTIFICATIONS)

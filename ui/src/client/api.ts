@@ -425,11 +425,15 @@ export interface StepUsage {
   costUsd: number | null;
 }
 
-/** `after` is where the subscription begins or ended, `lastSeq` the newest notification that there is. */
+/**
+ * `after` is where the subscription begins or ended, `lastSeq` the newest notification that there is. A session that
+ * was deleted and made again under the same id has another `createdAt`, and another log.
+ */
 export interface Subscribed {
   sessionId: string;
   after: number;
   lastSeq: number;
+  createdAt: number;
 }
 
 /**
