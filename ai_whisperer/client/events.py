@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
+from contextlib import suppress
 from types import TracebackType
 
 import msgspec
@@ -76,7 +77,10 @@ class EventStream:
         return note
 
     async def __aenter__(self) -> EventStream:
-        await self._connected()
+        try:
+            await self._connected()
+        except StopAsyncIteration:
+            raise ClosedError("This subscription was closed. Subscribe again, after its cursor.") from None
         return self
 
     async def __aexit__(
@@ -94,8 +98,10 @@ class EventStream:
 
     def __del__(self) -> None:
         socket = getattr(self, "_socket", None)
-        if socket is not None and not self._loop.is_closed():
-            socket.transport.abort()  # nobody reads it any more, and the server need not wait to find that out
+        if socket is not None:
+            with suppress(RuntimeError):  # the loop has ended, and the socket with it
+                # Nobody reads it any more, and the server need not wait to find that out. This may be any thread.
+                self._loop.call_soon_threadsafe(socket.transport.abort)
 
     async def _next(self) -> Notification | None:
         """What comes next, or None if that is not a new notification."""
