@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import re
 import threading
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from itertools import count
 from typing import Any, cast
 
@@ -23,6 +25,7 @@ from ai_whisperer.errors import (
     TaskEndedError,
     TooLargeError,
     UnauthorizedError,
+    UnknownAgentError,
     UnknownSessionError,
     WhispererError,
 )
@@ -418,6 +421,15 @@ def test_a_client_that_is_open_is_not_opened_again(server: StagedServer, session
     server.play(scenario, session_id=session_id)
 
 
+def test_an_error_has_what_leads_to_the_log_of_the_server(server: StagedServer, session_id: str) -> None:
+    async def scenario(client: Client) -> None:
+        with pytest.raises(UnknownAgentError) as unknown:
+            await client.get_agent("nobody")
+        assert re.fullmatch(r"\S+-\d+", unknown.value.data["requestId"])
+
+    server.play(scenario, session_id=session_id)
+
+
 def test_a_task_without_an_answer_raises_with_the_reason(server: StagedServer, session_id: str) -> None:
     async def scenario(client: Client) -> None:
         await client.create_agent("alice")
@@ -544,15 +556,20 @@ def test_a_stream_that_nobody_holds_any_more_lets_go_of_its_connection(server: S
     server.play(scenario, session_id=session_id)
 
 
-def test_a_stream_lets_go_in_its_own_thread_whoever_drops_it(server: StagedServer, session_id: str) -> None:
+def test_a_stream_lets_go_in_its_own_thread_whoever_drops_it(
+    server: StagedServer, session_id: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     threads: list[int] = []
+
+    def remember(abort: Callable[[], None]) -> None:
+        threads.append(threading.get_ident())
+        abort()
 
     async def scenario(client: Client) -> None:
         stream = client.events()
         await stream.__aenter__()
         socket = cast(ClientConnection, stream._socket)
-        abort = socket.transport.abort
-        socket.transport.abort = lambda: (threads.append(threading.get_ident()), abort())  # type: ignore[method-assign]
+        monkeypatch.setattr(socket.transport, "abort", partial(remember, socket.transport.abort))
         holders = [stream]
         del stream
         await asyncio.to_thread(holders.clear)
