@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import re
+import threading
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from itertools import count
 from typing import Any, cast
 
 import pytest
+from websockets.asyncio.client import ClientConnection
 
 from ai_whisperer import AgentDefinition, AsyncAgentSessionManager, Client
 from ai_whisperer.client import client as client_module
@@ -21,6 +25,7 @@ from ai_whisperer.errors import (
     TaskEndedError,
     TooLargeError,
     UnauthorizedError,
+    UnknownAgentError,
     UnknownSessionError,
     WhispererError,
 )
@@ -403,6 +408,28 @@ def test_a_client_that_is_not_open_says_so(server: StagedServer) -> None:
     asyncio.run(main())
 
 
+def test_a_client_that_is_open_is_not_opened_again(server: StagedServer, session_id: str) -> None:
+    async def scenario(client: Client) -> None:
+        before = asyncio.all_tasks()
+        with pytest.raises(StateError, match="open already"):
+            await client.open()
+        assert asyncio.all_tasks() == before
+        await client.close()
+        await client.open()
+        assert await client.list_agents() == []
+
+    server.play(scenario, session_id=session_id)
+
+
+def test_an_error_has_what_leads_to_the_log_of_the_server(server: StagedServer, session_id: str) -> None:
+    async def scenario(client: Client) -> None:
+        with pytest.raises(UnknownAgentError) as unknown:
+            await client.get_agent("nobody")
+        assert re.fullmatch(r"\S+-\d+", unknown.value.data["requestId"])
+
+    server.play(scenario, session_id=session_id)
+
+
 def test_a_task_without_an_answer_raises_with_the_reason(server: StagedServer, session_id: str) -> None:
     async def scenario(client: Client) -> None:
         await client.create_agent("alice")
@@ -510,6 +537,8 @@ def test_a_stream_has_one_reader_and_ends_with_its_client(server: StagedServer, 
         await client.create_session()
         await client.close()
         assert await first is None
+        with pytest.raises(ClosedError, match="subscription was closed"):
+            await stream.__aenter__()
 
     server.play(scenario, session_id=session_id)
 
@@ -525,6 +554,29 @@ def test_a_stream_that_nobody_holds_any_more_lets_go_of_its_connection(server: S
         assert of_the_stream.done()
 
     server.play(scenario, session_id=session_id)
+
+
+def test_a_stream_lets_go_in_its_own_thread_whoever_drops_it(
+    server: StagedServer, session_id: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    threads: list[int] = []
+
+    def remember(abort: Callable[[], None]) -> None:
+        threads.append(threading.get_ident())
+        abort()
+
+    async def scenario(client: Client) -> None:
+        stream = client.events()
+        await stream.__aenter__()
+        socket = cast(ClientConnection, stream._socket)
+        monkeypatch.setattr(socket.transport, "abort", partial(remember, socket.transport.abort))
+        holders = [stream]
+        del stream
+        await asyncio.to_thread(holders.clear)
+        await socket.wait_closed()
+
+    server.play(scenario, session_id=session_id)
+    assert threads == [threading.get_ident()]
 
 
 def test_a_stream_of_a_session_that_is_deleted_says_so(server: StagedServer, session_id: str) -> None:

@@ -363,6 +363,7 @@ def test_errors_of_the_runtime_keep_their_code_over_the_wire(error: WhispererErr
     back = from_rpc(rpc.code, rpc.message, rpc.data)
     assert type(back) is type(error)
     assert back.message == error.message
+    assert back.data == {"requestId": "r-1"}
 
 
 def test_an_error_that_nobody_knows_becomes_a_plain_one() -> None:
