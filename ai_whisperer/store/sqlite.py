@@ -28,7 +28,7 @@ from ai_whisperer.store.base import AgentUsage, FailureListener, Listener, Sessi
 from ai_whisperer.store.group_commit import Committer, GroupCommitWriter, InlineCommitter, ThreadCommitter
 
 DATABASE_NAME = "whisperer.db"
-SLICE_ROWS = 1_000
+SLICE_ROWS = 300
 """So many rows of a session that is deleted go at once; the event loop is held up for a few milliseconds."""
 
 _T = TypeVar("_T")
