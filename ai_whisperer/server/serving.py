@@ -186,7 +186,11 @@ async def _listening(app: Application, listening: socket.socket, settings: Setti
         raise SettingsError(f"The TLS certificate or its key cannot be used: {error}.") from error
     server = _Uvicorn(config)
     serving = asyncio.create_task(server.serve(sockets=[listening]), name="uvicorn")
-    await server.is_up.wait()
+    up = asyncio.create_task(server.is_up.wait(), name="uvicorn is up")
+    await asyncio.wait([serving, up], return_when=asyncio.FIRST_COMPLETED)
+    up.cancel()
+    if serving.done():
+        await serving  # raises what kept it from starting
     try:
         yield
     finally:
