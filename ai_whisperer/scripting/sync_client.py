@@ -190,12 +190,9 @@ class SyncClient:
     wake_agent = _sync(Client.wake_agent)
 
     def _each(self, stream: EventStream) -> Iterator[Notification]:
-        try:
-            while (note := self.run(_next(stream))) is not None:
-                yield note
-        finally:
-            if self.is_open:
-                self.run(stream.close())
+        """The stream lets go of its connection when nobody holds it any more, as with the end of this generator."""
+        while (note := self.run(_next(stream))) is not None:
+            yield note
 
 
 async def _created(

@@ -36,6 +36,7 @@ _LEVELS: dict[str, Level] = {
     "room.hop_limit": "warning",
     "room.unanswered": "warning",
     "schedule.missed": "warning",
+    "step.retried": "warning",
     "agent.failing": "error",
     "async.task.error": "error",
 }
@@ -204,7 +205,7 @@ class AgentLogs:
 
 def level_of(event: str) -> Level:
     """How much a notification of this name matters in a log."""
-    return "debug" if event.startswith("step.") else _LEVELS.get(event, "info")
+    return _LEVELS.get(event) or ("debug" if event.startswith("step.") else "info")
 
 
 def _owners(note: Notification) -> list[_Owner]:

@@ -136,6 +136,13 @@ class SessionHost:
             if self._open.get(session_id) is known:
                 del self._open[session_id]
 
+    def open_session(self, principal: str, session_id: str) -> AsyncAgentSessionManager | None:
+        """The session, if it is the principal's and `session` would return it without waiting."""
+        known = self._open.get(session_id)
+        if known is None or known.owner != principal or known.manager.failure is not None or self._closing:
+            return None
+        return known.manager
+
     async def delete(self, principal: str, session_id: str) -> SessionSummary:
         """Close the session and delete everything in it."""
         self._check_open()

@@ -22,7 +22,7 @@ from ai_whisperer.models.base import ModelFactory
 from ai_whisperer.models.catalog import SCRIPTED, resolve
 from ai_whisperer.runtime.manager import AnyFunction
 from ai_whisperer.secrets import remember_secret
-from ai_whisperer.server import agent_answers, session_answers, work_answers  # noqa: F401 - they register themselves
+from ai_whisperer.server import answers  # noqa: F401 - it registers itself
 from ai_whisperer.server.address import ADDRESS_FILE, Address
 from ai_whisperer.server.agent_logs import AgentLogs
 from ai_whisperer.server.app import Application

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import struct
 from asyncio.transports import BaseTransport, Transport
-from collections.abc import MutableMapping
+from collections.abc import AsyncIterator, Mapping, MutableMapping
 from typing import Any, cast
 
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
-from websockets.frames import Frame, Opcode
+from websockets.frames import Frame
 from websockets.protocol import State
 
 CLOSED_AS_NO_TEXT = 1007
@@ -20,6 +21,8 @@ CLOSED_AS_DEAD = 1011
 MAX_REASON_BYTES = 123
 """A close frame has no room for more."""
 
+_TEXT = 0x81  # a whole message of text
+_SHORT, _MEDIUM, _LONG = struct.Struct(">BB"), struct.Struct(">BBH"), struct.Struct(">BBQ")  # what stands before it
 _HIGH_WATER_BYTES = 16 << 10
 _EXTENSION = "whisperer.socket"
 _LAST_WORD_SECONDS = 5.0
@@ -34,7 +37,10 @@ class SlowClientError(Exception):
 
 
 class ClientSocket(WebSocketsSansIOProtocol):
-    """What a connection writes to. `put` never waits; whoever has much to say waits for `drained` first."""
+    """What a connection reads from and writes to.
+
+    `put` never waits; whoever has much to say waits for `drained` first.
+    """
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
@@ -47,6 +53,27 @@ class ClientSocket(WebSocketsSansIOProtocol):
     def connection_made(self, transport: BaseTransport) -> None:
         super().connection_made(transport)
         cast(Transport, transport).set_write_buffer_limits(high=_HIGH_WATER_BYTES)
+
+    async def arrivals(self) -> AsyncIterator[list[str | bytes]]:
+        """The messages of the client, as many at a time as are there, until it has gone.
+
+        The next are read from the network when these have been dealt with.
+        """
+        while True:
+            event: Mapping[str, Any] = await self.queue.get()
+            messages: list[str | bytes] = []
+            while event["type"] == "websocket.receive":
+                messages.append(event["text"] if "text" in event else event["bytes"])
+                if self.queue.empty():
+                    break
+                event = self.queue.get_nowait()
+            if messages:
+                yield messages
+            if event["type"] == "websocket.disconnect":
+                return
+            if self.read_paused and self.queue.empty():
+                self.read_paused = False
+                self.transport.resume_reading()
 
     @property
     def is_open(self) -> bool:
@@ -183,7 +210,12 @@ class ClientSocket(WebSocketsSansIOProtocol):
 
 def framed(payload: bytes) -> bytes:
     """The payload as a text frame from a server."""
-    return Frame(Opcode.TEXT, payload).serialize(mask=False)
+    size = len(payload)
+    if size < 126:
+        return _SHORT.pack(_TEXT, size) + payload
+    if size < 1 << 16:
+        return _MEDIUM.pack(_TEXT, 126, size) + payload
+    return _LONG.pack(_TEXT, 127, size) + payload
 
 
 def socket_of(scope: MutableMapping[str, Any]) -> ClientSocket:

@@ -175,6 +175,11 @@ class Store(Protocol):
 
     def unlisten(self, session_id: str) -> None: ...
 
+    @property
+    def is_flushed(self) -> bool:
+        """Whether `flushed` has nothing to wait for."""
+        ...
+
     async def flushed(self) -> None:
         """Wait until all that was submitted so far is on disk or refused."""
         ...
@@ -239,4 +244,8 @@ class Store(Protocol):
 
     def messages(self, session_id: str, room_id: str, *, after: int, limit: int) -> list[MessageRecord]: ...
 
-    def notifications(self, session_id: str, *, after: int, limit: int) -> list[Notification]: ...
+    def notifications(
+        self, session_id: str, *, after: int, limit: int, max_bytes: int | None = None
+    ) -> list[Notification]:
+        """Those that follow the number, in order; with `max_bytes` about so much of them, but one at least."""
+        ...

@@ -172,9 +172,13 @@ class GroupCommitWriter:
             self._loop.call_soon(self._flush)
         return future
 
+    @property
+    def is_flushed(self) -> bool:
+        return self._settled >= self._submitted or self._failure is not None
+
     async def flushed(self) -> None:
         """Wait until all that was submitted so far is on disk, or refused, or the store has failed."""
-        if self._settled < self._submitted and self._failure is None:
+        if not self.is_flushed:
             flushed = asyncio.get_running_loop().create_future()
             self._flushing.append((self._submitted, flushed))
             await flushed

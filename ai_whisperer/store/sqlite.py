@@ -6,6 +6,7 @@ import asyncio
 import uuid
 from collections.abc import Callable
 from contextlib import suppress
+from itertools import accumulate
 from pathlib import Path
 from typing import Literal, TypeVar
 
@@ -100,6 +101,10 @@ class SqliteStore:
 
     def unlisten(self, session_id: str) -> None:
         self._writer.unlisten(session_id)
+
+    @property
+    def is_flushed(self) -> bool:
+        return self._writer.is_flushed
 
     async def flushed(self) -> None:
         await self._writer.flushed()
@@ -202,12 +207,20 @@ class SqliteStore:
     def messages(self, session_id: str, room_id: str, *, after: int, limit: int) -> list[MessageRecord]:
         return self._all(queries.MESSAGES_AFTER, (session_id, room_id, after, limit), coordination_rows.message_from)
 
-    def notifications(self, session_id: str, *, after: int, limit: int) -> list[Notification]:
+    def notifications(
+        self, session_id: str, *, after: int, limit: int, max_bytes: int | None = None
+    ) -> list[Notification]:
+        most = limit if max_bytes is None else self._notes_within(session_id, after, limit, max_bytes)
         return self._all(
             queries.NOTIFICATIONS_AFTER,
-            (session_id, after, limit),
+            (session_id, after, most),
             lambda row: rows.notification_from(session_id, row),
         )
+
+    def _notes_within(self, session_id: str, after: int, limit: int, max_bytes: int) -> int:
+        """How many of the notifications together take so many bytes."""
+        sizes = self._all(queries.NOTIFICATION_SIZES_AFTER, (session_id, after, limit), lambda row: int(row[0]))
+        return max(sum(end <= max_bytes for end in accumulate(sizes)), 1)
 
     def _all(self, sql: str, bindings: rows.Row, convert: Callable[[rows.Row], _T]) -> list[_T]:
         try:

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import re
+import threading
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from itertools import count
 from typing import Any, cast
 
 import pytest
+from websockets.asyncio.client import ClientConnection
 
 from ai_whisperer import AgentDefinition, AsyncAgentSessionManager, Client
 from ai_whisperer.client import client as client_module
@@ -21,11 +25,12 @@ from ai_whisperer.errors import (
     TaskEndedError,
     TooLargeError,
     UnauthorizedError,
+    UnknownAgentError,
     UnknownSessionError,
     WhispererError,
 )
 from ai_whisperer.records import AgentState, Budget, MailState, TaskState
-from tests.acceptance.server_stage import StagedServer
+from tests.acceptance.client_stage import StagedServer
 
 Deed = Callable[[Any], object]
 
@@ -403,6 +408,28 @@ def test_a_client_that_is_not_open_says_so(server: StagedServer) -> None:
     asyncio.run(main())
 
 
+def test_a_client_that_is_open_is_not_opened_again(server: StagedServer, session_id: str) -> None:
+    async def scenario(client: Client) -> None:
+        before = asyncio.all_tasks()
+        with pytest.raises(StateError, match="open already"):
+            await client.open()
+        assert asyncio.all_tasks() == before
+        await client.close()
+        await client.open()
+        assert await client.list_agents() == []
+
+    server.play(scenario, session_id=session_id)
+
+
+def test_an_error_has_what_leads_to_the_log_of_the_server(server: StagedServer, session_id: str) -> None:
+    async def scenario(client: Client) -> None:
+        with pytest.raises(UnknownAgentError) as unknown:
+            await client.get_agent("nobody")
+        assert re.fullmatch(r"\S+-\d+", unknown.value.data["requestId"])
+
+    server.play(scenario, session_id=session_id)
+
+
 def test_a_task_without_an_answer_raises_with_the_reason(server: StagedServer, session_id: str) -> None:
     async def scenario(client: Client) -> None:
         await client.create_agent("alice")
@@ -429,20 +456,6 @@ def test_data_that_is_nested_deeper_than_a_frame_may_be_is_refused(server: Stage
             deep = [deep]
         with pytest.raises(InvalidInputError, match="nested deeper than 64"):
             await client.broadcast_event("e", deep)
-
-    server.play(scenario, session_id=session_id)
-
-
-def test_any_number_of_waits_leaves_room_for_what_they_wait_for(server: StagedServer, session_id: str) -> None:
-    """The server reads no further on a connection with 256 requests under way: these would wait for ever."""
-
-    async def scenario(client: Client) -> None:
-        await client.create_agent("alice", auto_start=False)
-        tasks = [await client.send_task("alice", f"task {number}") for number in range(300)]
-        waits = asyncio.gather(*(client.wait_task(task) for task in tasks))
-        await asyncio.sleep(0)
-        await client.start_agent("alice")
-        assert {task.state for task in await waits} == {TaskState.COMPLETED}
 
     server.play(scenario, session_id=session_id)
 
@@ -524,6 +537,8 @@ def test_a_stream_has_one_reader_and_ends_with_its_client(server: StagedServer, 
         await client.create_session()
         await client.close()
         assert await first is None
+        with pytest.raises(ClosedError, match="subscription was closed"):
+            await stream.__aenter__()
 
     server.play(scenario, session_id=session_id)
 
@@ -541,6 +556,29 @@ def test_a_stream_that_nobody_holds_any_more_lets_go_of_its_connection(server: S
     server.play(scenario, session_id=session_id)
 
 
+def test_a_stream_lets_go_in_its_own_thread_whoever_drops_it(
+    server: StagedServer, session_id: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    threads: list[int] = []
+
+    def remember(abort: Callable[[], None]) -> None:
+        threads.append(threading.get_ident())
+        abort()
+
+    async def scenario(client: Client) -> None:
+        stream = client.events()
+        await stream.__aenter__()
+        socket = cast(ClientConnection, stream._socket)
+        monkeypatch.setattr(socket.transport, "abort", partial(remember, socket.transport.abort))
+        holders = [stream]
+        del stream
+        await asyncio.to_thread(holders.clear)
+        await socket.wait_closed()
+
+    server.play(scenario, session_id=session_id)
+    assert threads == [threading.get_ident()]
+
+
 def test_a_stream_of_a_session_that_is_deleted_says_so(server: StagedServer, session_id: str) -> None:
     async def scenario(client: Client) -> None:
         doomed = client.session((await client.create_session()).id)
@@ -548,5 +586,27 @@ def test_a_stream_of_a_session_that_is_deleted_says_so(server: StagedServer, ses
             await client.delete_session(doomed.session_id)
             with pytest.raises(UnknownSessionError, match=doomed.session_id):
                 await anext(events)
+
+    server.play(scenario, session_id=session_id)
+
+
+@pytest.mark.parametrize("agents", [1, 5], ids=["a shorter log", "a longer log"])
+def test_a_stream_does_not_go_on_in_another_session_of_the_same_id(
+    server: StagedServer, session_id: str, agents: int
+) -> None:
+    async def scenario(client: Client) -> None:
+        doomed = client.session((await client.create_session()).id)
+        for name in ("one", "two"):
+            await doomed.create_agent(name)
+        async with doomed.events(after=0) as events:
+            seen = [await anext(events) for _ in await doomed.notifications()]
+            await client.delete_session(doomed.session_id)
+            await client.create_session(doomed.session_id)
+            for number in range(agents):
+                await doomed.create_agent(f"new-{number}")
+            for _ in range(2):
+                with pytest.raises(UnknownSessionError, match="another has its id now"):
+                    await anext(events)
+            assert events.cursor == seen[-1].seq
 
     server.play(scenario, session_id=session_id)

@@ -18,9 +18,11 @@ import pytest
 from ai_whisperer import Client, TaskState
 from ai_whisperer.errors import ConnectionLostError
 from ai_whisperer.records import AgentState, TaskRecord
-from tests.acceptance.server_stage import StagedServer, Wire
+from tests.acceptance.client_stage import StagedServer, Wire
 
 ROOT = Path(__file__).parents[2]
+PENDING_REQUESTS = 8
+"""So few that a connection may wait for no more than 128 tasks: whoever waits for more must spread them."""
 
 
 class Stage:
@@ -29,7 +31,9 @@ class Stage:
     def __init__(self, data: Path) -> None:
         self.listening = socket.create_server(("127.0.0.1", 0))
         host = f"127.0.0.1:{self.listening.getsockname()[1]}"
-        self.server = StagedServer(data, allowed_hosts=(host,), slow_client_seconds=0.2)
+        self.server = StagedServer(
+            data, allowed_hosts=(host,), slow_client_seconds=0.2, max_pending_requests=PENDING_REQUESTS
+        )
 
     @asynccontextmanager
     async def wired(self, session_id: str, **options: Any) -> AsyncIterator[tuple[Client, Wire]]:
@@ -120,6 +124,37 @@ def test_a_wait_goes_on_over_a_lost_connection(stage: Stage) -> None:
             assert (await waiting).state is TaskState.COMPLETED
 
     asyncio.run(main())
+
+
+def test_a_wait_that_ends_first_is_not_held_up_by_those_before_it(stage: Stage) -> None:
+    async def scenario(client: Client) -> None:
+        await client.create_agent("idle", auto_start=False)
+        tasks = await asyncio.gather(*(client.send_task("idle", f"task {number}") for number in range(600)))
+        waits = [asyncio.ensure_future(client.wait_task(task)) for task in tasks]
+        await client.cancel_task(tasks[-1])
+        assert (await waits[-1]).state is TaskState.CANCELLED
+        assert not any(wait.done() for wait in waits[:-1])
+        for wait in waits:
+            wait.cancel()
+
+    stage.server.play(scenario, session_id="many")
+
+
+def test_waits_begun_in_an_outage_hold_up_nothing_after_it(stage: Stage) -> None:
+    async def scenario(client: Client) -> None:
+        await client.create_agent("idle", auto_start=False)
+        tasks = await asyncio.gather(*(client.send_task("idle", f"task {number}") for number in range(400)))
+        await asyncio.to_thread(stage.server.end)
+        waits = [asyncio.ensure_future(client.wait_task(task)) for task in tasks]
+        await asyncio.sleep(0)
+        await asyncio.to_thread(stage.server.begin)
+        await client.cancel_task(tasks[-1])
+        assert (await waits[-1]).state is TaskState.CANCELLED
+        assert not any(wait.done() for wait in waits[:-1])
+        for wait in waits:
+            wait.cancel()
+
+    stage.server.play(scenario, session_id="many-in-an-outage")
 
 
 def test_a_stream_goes_on_over_a_lost_connection_without_gap_or_repetition(stage: Stage) -> None:

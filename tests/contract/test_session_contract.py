@@ -205,29 +205,47 @@ def test_a_session_that_does_nothing_by_itself_is_left_alone(run: Run) -> None:
     run(scenario)
 
 
-def test_the_sessions_are_found_without_reading_their_histories() -> None:
+def plan_of(sql: str, *bindings: object) -> list[str]:
+    """How the query is answered, in SQLite's words."""
     connection = apsw.Connection(":memory:")
     opening.migrate(connection)
-    plans = {
-        sql: [row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {sql}", bindings)]
-        for sql, bindings in (
-            (queries.SESSIONS_WITH_WORK, ()),
-            (queries.UNLISTED_SESSIONS, ()),
-            (queries.SESSIONS_AFTER, ("ann", 1.0, "s", 9)),
-            (queries.OPEN_MAIL, ("s",)),
-        )
-    }
+    return [row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {sql}", bindings)]
+
+
+def test_the_sessions_are_found_without_reading_their_histories() -> None:
+    with_work = plan_of(queries.SESSIONS_WITH_WORK)
     for table in ("task", "mail"):
-        assert any(
-            f"SCAN {table} USING" in step and f"{table}_open" in step for step in plans[queries.SESSIONS_WITH_WORK]
-        )
-    leaps = plans[queries.UNLISTED_SESSIONS]
+        assert any(f"SCAN {table} USING" in step and f"{table}_open" in step for step in with_work)
+    leaps = plan_of(queries.UNLISTED_SESSIONS)
     assert sum("SEARCH agent USING PRIMARY KEY" in step for step in leaps) == 2
     assert sum("SEARCH notification USING PRIMARY KEY" in step for step in leaps) == 2
-    page = plans[queries.SESSIONS_AFTER]
+    page = plan_of(queries.SESSIONS_AFTER, "ann", 1.0, "s", 9)
     assert any("session_by_owner (owner=? AND (created_at" in step for step in page)
     assert not any("TEMP B-TREE" in step for step in page)
-    assert any("mail_open" in step for step in plans[queries.OPEN_MAIL])
+
+
+@pytest.mark.parametrize(
+    ("sql", "bindings", "indexes"),
+    [
+        (queries.TASKS, ("s", 9), {"task_by_session"}),
+        (queries.TASKS_OF_AGENT, ("s", "alice", 9), {"task_by_agent"}),
+        (queries.TASKS_OF_THREAD, ("s", "alice", "t"), {"task_by_thread"}),
+        (queries.TASKS_OF_TREE, ("s", "t"), {"sqlite_autoindex_task_1", "task_by_root"}),
+        (queries.OPEN_TASKS, ("s",), {"task_open"}),
+        (queries.DEAD_TASKS, ("s",), {"task_dead"}),
+        (queries.FAILURES_SINCE, ("s", 1.0), {"task_dead"}),
+        (queries.OPEN_MAIL, ("s",), {"mail_open", "task_open", "sqlite_autoindex_mail_1"}),
+        (queries.DEAD_MAIL, ("s",), {"mail_dead"}),
+        (queries.MAILBOX, ("s", "alice", 9), {"mail_by_recipient"}),
+    ],
+    ids=lambda value: " ".join(value.split()) if isinstance(value, str) else "",
+)
+def test_a_list_is_read_without_what_is_not_in_it(sql: str, bindings: tuple[object, ...], indexes: set[str]) -> None:
+    plan = plan_of(sql, *bindings)
+    used = [step.split(" USING INDEX ")[1].split()[0] for step in plan if " USING INDEX " in step]
+    assert set(used) == indexes
+    if "LIMIT" in sql:
+        assert not any("TEMP B-TREE" in step for step in plan), "all are sorted, to return a few"
 
 
 def test_of_a_deleted_session_nothing_is_left_in_any_table_and_others_keep_all(tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ from ai_whisperer.server.socket import ClientSocket, framed, socket_of
 T = TypeVar("T")
 
 OWN: dict[type, set[str]] = {
-    ClientSocket: {"is_open", "is_drained", "put", "drained", "drop", "_taken", "_part", "_cut_off"},
+    ClientSocket: {"arrivals", "is_open", "is_drained", "put", "drained", "drop", "_taken", "_part", "_cut_off"},
     ClientHttp: {"_begin", "_end"},
 }
 BASES: dict[type, type] = {ClientSocket: WebSocketsSansIOProtocol, ClientHttp: H11Protocol}

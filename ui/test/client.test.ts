@@ -201,6 +201,43 @@ describe("subscriptions", () => {
     await expect(subscribed).rejects.toMatchObject({ name: "RpcError", code: -32004 });
   });
 
+  test("end when their session is deleted", async () => {
+    const client = connect();
+    const sessionId = await newSession(client);
+    const ends: Error[] = [];
+    const notes: Notification[] = [];
+    const onEnd = (error: Error) => ends.push(error);
+    await client.subscribe(sessionId, { after: 0, onEnd }, (note) => notes.push(note));
+    const log = await wholeLog(client, sessionId);
+    await client.call("session.delete", { sessionId });
+    await eventually(() => expect(ends).toHaveLength(1));
+    expect(ends[0]).toMatchObject({ name: "RpcError", code: -32004, data: { code: "unknown_session" } });
+    expect(notes).toEqual(log);
+    await client.call("session.create", { sessionId });
+    await client.subscribe(sessionId, { after: 0 }, () => {}); // the id is free again
+  });
+
+  test.each([
+    ["shorter", 1],
+    ["longer", 4],
+  ])("do not go on in another session of the same id, with a %s log", async (_, count) => {
+    const client = connect();
+    const sessionId = await newSession(client);
+    await doTasks(client, sessionId, 1);
+    const ends: Error[] = [];
+    const notes: Notification[] = [];
+    const onEnd = (error: Error) => ends.push(error);
+    await client.subscribe(sessionId, { after: 0, onEnd }, (note) => notes.push(note));
+    const log = await wholeLog(client, sessionId);
+    await client.call("session.delete", { sessionId });
+    await client.call("session.create", { sessionId });
+    await client.call("async.createAgent", { sessionId, agentId: "alice", config: { prompt: "Answer." } });
+    if (count > 1) await doTasks(client, sessionId, count);
+    await eventually(() => expect(ends).toHaveLength(1));
+    expect(ends[0]).toMatchObject({ name: "RpcError", code: -32004, data: { code: "unknown_session" } });
+    expect(notes).toEqual(log);
+  });
+
   test("are one for a session, until closed", async () => {
     const client = connect();
     const sessionId = await newSession(client);

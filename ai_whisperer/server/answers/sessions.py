@@ -1,4 +1,4 @@
-"""Answers to what concerns sessions as a whole, their log and the server itself."""
+"""Answers to what concerns sessions as a whole, and the server itself."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ import asyncio
 from functools import reduce
 from typing import Any
 
-from ai_whisperer.coordination import ScheduleRecord, SessionSummary
+from ai_whisperer.coordination import SessionSummary
 from ai_whisperer.core.paging import checked_limit
 from ai_whisperer.protocol import openrpc, sessions
 from ai_whisperer.records import Usage
-from ai_whisperer.server.calls import Caller, answers
+from ai_whisperer.runtime.manager import AsyncAgentSessionManager
+from ai_whisperer.server.calls import Caller, answers, reads, tells
 from ai_whisperer.server.log_reading import read_log
 
 
@@ -44,47 +45,6 @@ async def delete_session(caller: Caller, params: sessions.DeleteSession) -> Sess
     return await caller.host.delete(caller.principal, params.session_id)
 
 
-@answers(sessions.CREATE_SCHEDULE)
-async def create_schedule(caller: Caller, params: sessions.CreateSchedule) -> ScheduleRecord:
-    session = await caller.session(params.session_id)
-    return await session.create_schedule(
-        params.agent_id,
-        cron=params.cron,
-        interval_seconds=params.interval_seconds,
-        zone=params.zone,
-        prompt=params.prompt,
-        event=params.event,
-        data=params.data,
-        missed=params.missed,
-        schedule_id=params.schedule_id,
-    )
-
-
-@answers(sessions.LIST_SCHEDULES)
-async def list_schedules(caller: Caller, params: sessions.ListSchedules) -> sessions.ScheduleList:
-    return sessions.ScheduleList((await caller.reading(params.session_id)).list_schedules(params.agent_id))
-
-
-@answers(sessions.GET_SCHEDULE)
-async def get_schedule(caller: Caller, params: sessions.GetSchedule) -> ScheduleRecord:
-    return (await caller.reading(params.session_id)).get_schedule(params.schedule_id)
-
-
-@answers(sessions.PAUSE_SCHEDULE)
-async def pause_schedule(caller: Caller, params: sessions.PauseSchedule) -> ScheduleRecord:
-    return await (await caller.session(params.session_id)).pause_schedule(params.schedule_id)
-
-
-@answers(sessions.RESUME_SCHEDULE)
-async def resume_schedule(caller: Caller, params: sessions.ResumeSchedule) -> ScheduleRecord:
-    return await (await caller.session(params.session_id)).resume_schedule(params.schedule_id)
-
-
-@answers(sessions.DELETE_SCHEDULE)
-async def delete_schedule(caller: Caller, params: sessions.DeleteSchedule) -> ScheduleRecord:
-    return await (await caller.session(params.session_id)).delete_schedule(params.schedule_id)
-
-
 @answers(sessions.LIST_TEMPLATES)
 async def list_templates(caller: Caller, _: sessions.ListTemplates) -> sessions.TemplateList:
     return sessions.TemplateList(await asyncio.to_thread(caller.host.templates.list))
@@ -96,14 +56,14 @@ async def get_template(caller: Caller, params: sessions.GetTemplate) -> sessions
     return sessions.TemplateDetails(name=found.name, source=found.source, definition=found.definition)
 
 
-@answers(sessions.LIST_LOCKS)
-async def list_locks(caller: Caller, params: sessions.ListLocks) -> sessions.LockList:
-    return sessions.LockList((await caller.reading(params.session_id)).list_locks())
+@reads(sessions.LIST_LOCKS)
+def list_locks(session: AsyncAgentSessionManager, _: sessions.ListLocks) -> sessions.LockList:
+    return sessions.LockList(session.list_locks())
 
 
-@answers(sessions.GET_USAGE)
-async def get_usage(caller: Caller, params: sessions.GetUsage) -> sessions.UsageReport:
-    statuses = (await caller.reading(params.session_id)).list_agents()
+@reads(sessions.GET_USAGE)
+def get_usage(session: AsyncAgentSessionManager, _: sessions.GetUsage) -> sessions.UsageReport:
+    statuses = session.list_agents()
     return sessions.UsageReport(
         agents={each.agent_id: sessions.AgentTotals(tasks=each.tasks, usage=each.usage) for each in statuses},
         total=sessions.AgentTotals(
@@ -128,25 +88,8 @@ async def read_agent_log(caller: Caller, params: sessions.ReadLog) -> sessions.L
     return sessions.LogEntries(entries=page.entries, next=page.next)
 
 
-@answers(sessions.SUBSCRIBE)
-async def subscribe(caller: Caller, params: sessions.Subscribe) -> sessions.Subscribed:
-    return caller.peer.subscribe(await caller.session(params.session_id), params)
-
-
-@answers(sessions.UNSUBSCRIBE)
-async def unsubscribe(caller: Caller, params: sessions.Unsubscribe) -> sessions.Subscribed:
-    return caller.peer.unsubscribe(await caller.session(params.session_id))
-
-
-@answers(sessions.LIST_NOTIFICATIONS)
-async def list_notifications(caller: Caller, params: sessions.ListNotifications) -> sessions.NotificationList:
-    session = await caller.reading(params.session_id)
-    notes = session.notifications(after=params.after, limit=params.limit)
-    return sessions.NotificationList(notifications=notes, last_seq=session.last_seq)
-
-
-@answers(sessions.GET_SERVER_INFO)
-async def get_server_info(caller: Caller, _: sessions.GetServerInfo) -> sessions.ServerInfo:
+@tells(sessions.GET_SERVER_INFO)
+def get_server_info(caller: Caller, _: sessions.GetServerInfo) -> sessions.ServerInfo:
     return sessions.ServerInfo(
         version=caller.facts.version,
         principal=caller.principal,
