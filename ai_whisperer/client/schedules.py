@@ -7,15 +7,12 @@ from typing import Any
 from ai_whisperer.client.base import ANY_SIZE, AgentRef, ClientBase, agent_name, new_id
 from ai_whisperer.coordination import LockRecord, ScheduleRecord
 from ai_whisperer.core.paging import checked_id
-from ai_whisperer.core.schedules import check_schedule, schedule_from
+from ai_whisperer.core.schedules import ScheduleRef, check_schedule, schedule_from, schedule_id_of
 from ai_whisperer.definition import MissedRuns
 from ai_whisperer.errors import InvalidInputError
 from ai_whisperer.protocol import sessions
 from ai_whisperer.protocol.sessions import TemplateDetails
 from ai_whisperer.templates.library import TemplateEntry
-
-ScheduleRef = str | ScheduleRecord
-"""A schedule: its id or its record."""
 
 
 class ClientSchedules(ClientBase):
@@ -73,22 +70,22 @@ class ClientSchedules(ClientBase):
 
     async def get_schedule(self, schedule: ScheduleRef) -> ScheduleRecord:
         """The schedule as it is now; raises `UnknownScheduleError`."""
-        params = sessions.GetSchedule(session_id=self._session_id, schedule_id=_schedule_id(schedule))
+        params = sessions.GetSchedule(session_id=self._session_id, schedule_id=schedule_id_of(schedule))
         return await self._ask(sessions.GET_SCHEDULE, params)
 
     async def pause_schedule(self, schedule: ScheduleRef) -> ScheduleRecord:
         """Let the schedule fire no more until it is resumed."""
-        params = sessions.PauseSchedule(session_id=self._session_id, schedule_id=_schedule_id(schedule))
+        params = sessions.PauseSchedule(session_id=self._session_id, schedule_id=schedule_id_of(schedule))
         return await self._do(sessions.PAUSE_SCHEDULE, params)
 
     async def resume_schedule(self, schedule: ScheduleRef) -> ScheduleRecord:
         """Let a paused schedule go on from now: what passed while it was paused does not fire and is not missed."""
-        params = sessions.ResumeSchedule(session_id=self._session_id, schedule_id=_schedule_id(schedule))
+        params = sessions.ResumeSchedule(session_id=self._session_id, schedule_id=schedule_id_of(schedule))
         return await self._do(sessions.RESUME_SCHEDULE, params)
 
     async def delete_schedule(self, schedule: ScheduleRef) -> ScheduleRecord:
         """Remove the schedule and return it as it was. Tasks that it has fired already stay."""
-        params = sessions.DeleteSchedule(session_id=self._session_id, schedule_id=_schedule_id(schedule))
+        params = sessions.DeleteSchedule(session_id=self._session_id, schedule_id=schedule_id_of(schedule))
         return await self._do(sessions.DELETE_SCHEDULE, params)
 
     async def list_templates(self) -> list[TemplateEntry]:
@@ -104,9 +101,3 @@ class ClientSchedules(ClientBase):
     async def list_locks(self) -> list[LockRecord]:
         """The locks that are held, and by whom."""
         return (await self._ask(sessions.LIST_LOCKS, sessions.ListLocks(session_id=self._session_id))).locks
-
-
-def _schedule_id(schedule: ScheduleRef) -> str:
-    if not isinstance(schedule, str | ScheduleRecord):
-        raise InvalidInputError(f"Name a schedule by its id, not by {type(schedule).__name__}.")
-    return schedule if isinstance(schedule, str) else schedule.id
