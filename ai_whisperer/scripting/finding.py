@@ -41,12 +41,14 @@ async def _connected(
     address = find_address(settings.data)
     if address is not None:
         try:
-            return await stack.enter_async_context(Client(address.url, address.token, session_id=session_id))
+            return await stack.enter_async_context(
+                Client(address.url, address.token, session_id=session_id, certificate=address.certificate)
+            )
         except ConnectionLostError:
             pass  # the file was left behind by a server that was killed, and its process number is another's now
     from ai_whisperer.server.serving import running  # only those who serve need what a server is made of
 
-    server = await stack.enter_async_context(running(await _for_a_script(settings)))
+    server = await stack.enter_async_context(running(await _for_a_script(settings), temporary=True))
     return await stack.enter_async_context(Client(server.address.url, server.address.token, session_id=session_id))
 
 
