@@ -138,7 +138,7 @@ class SessionHost:
             if known is None or known.owner != principal or session_id in self._deleting:
                 record = self.get(principal, session_id)
                 return await self._opened(session_id, record.owner)
-            if known.manager.failure is None:
+            if known.is_sound:
                 return known.manager
             await known.close(grace_seconds=0)
             if self._open.get(session_id) is known:
@@ -163,7 +163,7 @@ class SessionHost:
 
     @property
     def open_sessions(self) -> Sequence[AsyncAgentSessionManager]:
-        return [each.manager for each in self._open.values()]
+        return [each.manager for each in self._open.values() if each.is_sound]
 
     async def _opened(self, session_id: str, owner: str) -> AsyncAgentSessionManager:
         """Open a session that is not. Nothing waits in here, so nobody opens it twice."""
@@ -246,6 +246,11 @@ class _OpenSession:
         self._logs = logs
         self._closing: asyncio.Task[None] | None = None
         self._logging = asyncio.create_task(self._write_log(manager.subscribe()), name=f"log of {manager.session_id}")
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether it can be used: nobody closes it, and the store took all that was decided."""
+        return self._closing is None and self.manager.failure is None
 
     async def close(self, *, grace_seconds: float) -> None:
         """Close the session. Whoever calls while it is being closed waits for the same."""

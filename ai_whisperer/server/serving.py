@@ -56,8 +56,11 @@ async def running(
     *,
     tools: Iterable[AnyFunction] = (),
     model_factory: ModelFactory = resolve,
+    temporary: bool = False,
 ) -> AsyncIterator[RunningServer]:
     """Serve while the block runs; afterwards steps under way finish and everything is on disk.
+
+    One that is `temporary` says so beside its address: others who use it then know that it may be gone soon.
 
     Raises a `WhispererError` that says what to do if the folder, the port or a setting cannot be used.
     """
@@ -97,7 +100,13 @@ async def running(
             settings=settings,
             ids=TimedIds(SystemClock(), random.SystemRandom()),
         )
-        address = Address(url=_url(settings, port), token=token, pid=os.getpid())
+        address = Address(
+            url=_url(settings, port),
+            token=token,
+            pid=os.getpid(),
+            certificate=str(settings.tls_certificate.absolute()) if settings.tls_certificate else None,
+            temporary=temporary,
+        )
         await host.start(session_id=settings.session)
         async with _listening(app, listening, settings):
             with _announced(settings.data, address):
@@ -186,7 +195,11 @@ async def _listening(app: Application, listening: socket.socket, settings: Setti
         raise SettingsError(f"The TLS certificate or its key cannot be used: {error}.") from error
     server = _Uvicorn(config)
     serving = asyncio.create_task(server.serve(sockets=[listening]), name="uvicorn")
-    await server.is_up.wait()
+    up = asyncio.create_task(server.is_up.wait(), name="uvicorn is up")
+    await asyncio.wait([serving, up], return_when=asyncio.FIRST_COMPLETED)
+    up.cancel()
+    if serving.done():
+        await serving  # raises what kept it from starting
     try:
         yield
     finally:

@@ -313,6 +313,7 @@ def test_a_feed_that_fails_closes_the_connection_and_does_not_fall_silent(
     monkeypatch.setattr(NotificationFrames, "of", fail)
     with server.connect() as client:
         client.call("events.subscribe", sessionId=session, after=0)
-        assert client.until_closed().code == 1011
+        closed = client.until_closed()
+    assert (closed.code, closed.reason) == (1011, "internal")
     assert len(witness.complaints) == 1
     assert "cannot tell agent.created" in witness.complaints.pop()

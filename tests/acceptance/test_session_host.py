@@ -255,6 +255,22 @@ def test_a_session_that_the_store_refused_something_is_opened_anew_once(tmp_path
     play(tmp_path, scene)
 
 
+def test_who_asks_while_a_session_is_mended_waits_for_it(tmp_path: Path) -> None:
+    async def scene(host: SessionHost) -> None:
+        await refuse_something(await host.session(LOCAL, "default"))
+        first = asyncio.ensure_future(host.session(LOCAL, "default"))
+        others = []
+        while not first.done():
+            for shown in host.open_sessions:
+                shown.list_agents()  # raises for one that is being closed
+            others.append(asyncio.ensure_future(host.session(LOCAL, "default")))
+            await asyncio.sleep(0)
+        assert len(others) > 2
+        assert {id(each) for each in await asyncio.gather(*others)} == {id(first.result())}
+
+    play(tmp_path, scene)
+
+
 def test_a_session_that_is_deleted_while_it_is_mended_is_gone(tmp_path: Path) -> None:
     async def scene(host: SessionHost) -> None:
         await host.create(LOCAL, "doomed")

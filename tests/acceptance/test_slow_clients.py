@@ -117,14 +117,16 @@ def test_a_client_that_leaves_without_reading_is_gone_as_well(
 def test_a_client_that_reads_slowly_but_steadily_is_kept(server: ServerInThread, session: str) -> None:
     with server.connect(receive_buffer=4096) as client, server.connect() as giver:
         work(giver, session, "200000 bytes")
-        client.send(frame(request_of("events.list", {"sessionId": session}, "big")))
+        client.send(
+            frame(request_of("events.list", {"sessionId": session}, "big")) + frame(request_of("server.info", {}))
+        )
         received = 0
         while received < 200_000:
             some = client.socket.recv(20_000)
             assert some, "it was closed"
             received += len(some)
             server.do(lambda: asyncio.sleep(PATIENCE_SECONDS / 10))
-        assert len(sockets()) == 2
+        assert sum(each.is_open for each in sockets()) == 2
 
 
 def test_who_asks_for_much_and_does_not_read_has_one_answer_waiting(
@@ -149,6 +151,16 @@ def test_who_asks_for_much_and_does_not_read_has_one_answer_waiting(
         assert held.transport.get_write_buffer_size() < 500_000
         assert greedy.until_closed().code == 4008
     assert answered == 1
+
+
+def test_who_asks_again_and_again_whether_the_server_is_there_must_read_the_answers(server: ServerInThread) -> None:
+    with server.connect(receive_buffer=4096) as client:
+        (held,) = sockets()
+        for _ in range(100):
+            client.send(frame(b"x" * 125, PING) * 500)
+        server.until(lambda: not held.is_drained)
+        assert held.transport.get_write_buffer_size() < 300_000, "more than the answers to what is read at once"
+        assert client.call("server.info")
 
 
 def test_a_client_that_does_not_answer_pings_is_dropped(server: ServerInThread) -> None:
