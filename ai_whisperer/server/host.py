@@ -26,11 +26,9 @@ from ai_whisperer.models.catalog import resolve
 from ai_whisperer.runtime.bus import Subscription
 from ai_whisperer.runtime.manager import AnyFunction, AsyncAgentSessionManager
 from ai_whisperer.server.agent_logs import AgentLogs
+from ai_whisperer.settings import LOCAL
 from ai_whisperer.store.base import Store, Unit
 from ai_whisperer.templates.library import TemplateLibrary
-
-LOCAL = "local"
-"""The principal of the token that the server makes or is given on the command line."""
 
 _log = logging.getLogger(__name__)
 _NAMED_IN_ERRORS = 20

@@ -27,11 +27,11 @@ from ai_whisperer.server.address import ADDRESS_FILE, Address
 from ai_whisperer.server.agent_logs import AgentLogs
 from ai_whisperer.server.app import Application
 from ai_whisperer.server.calls import ServerFacts
-from ai_whisperer.server.gate import Gate, check_binding
-from ai_whisperer.server.host import LOCAL, SessionHost
+from ai_whisperer.server.gate import Gate, check_binding, own_url
+from ai_whisperer.server.host import SessionHost
 from ai_whisperer.server.http import ClientHttp
 from ai_whisperer.server.socket import ClientSocket
-from ai_whisperer.settings import Settings
+from ai_whisperer.settings import LOCAL, Settings
 from ai_whisperer.store.sqlite import SqliteStore
 from ai_whisperer.templates.library import TemplateLibrary
 
@@ -39,10 +39,11 @@ _TOKEN_FILE = "token"  # noqa: S105 - the name of a file
 
 
 class RunningServer:
-    """A server that takes requests."""
+    """A server that takes requests. `port` is the one it listens on, also where its address is a name without one."""
 
-    def __init__(self, address: Address, host: SessionHost) -> None:
+    def __init__(self, address: Address, host: SessionHost, *, port: int) -> None:
         self.address = address
+        self.port = port
         self._host = host
 
     async def failure(self) -> BaseException:
@@ -101,7 +102,7 @@ async def running(
             ids=TimedIds(SystemClock(), random.SystemRandom()),
         )
         address = Address(
-            url=_url(settings, port),
+            url=own_url(settings, port),
             token=token,
             pid=os.getpid(),
             certificate=str(settings.tls_certificate.absolute()) if settings.tls_certificate else None,
@@ -111,7 +112,7 @@ async def running(
         async with _listening(app, listening, settings):
             with _announced(settings.data, address):
                 try:
-                    yield RunningServer(address, host)
+                    yield RunningServer(address, host, port=port)
                 finally:
                     await host.close(grace_seconds=settings.shutdown_grace_seconds)
 
@@ -227,8 +228,3 @@ def templates_of(settings: Settings) -> TemplateLibrary:
     """The templates that a server with these settings offers."""
     standard = TemplateLibrary.standard()
     return TemplateLibrary([*settings.templates, *standard.folders])
-
-
-def _url(settings: Settings, port: int) -> str:
-    host = f"[{settings.host}]" if ":" in settings.host else settings.host
-    return f"{'https' if settings.tls_certificate else 'http'}://{host}:{port}"

@@ -24,8 +24,9 @@ from ai_whisperer.models.base import Model
 from ai_whisperer.models.scripted import FunctionModel
 from ai_whisperer.runtime.manager import AsyncAgentSessionManager
 from ai_whisperer.server.agent_logs import AgentLogs, level_of
-from ai_whisperer.server.host import LOCAL, SessionHost
+from ai_whisperer.server.host import SessionHost
 from ai_whisperer.server.log_reading import read_log
+from ai_whisperer.settings import LOCAL
 from ai_whisperer.store.group_commit import InlineCommitter
 from ai_whisperer.store.sqlite import SqliteStore
 from ai_whisperer.templates.library import TemplateLibrary

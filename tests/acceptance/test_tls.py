@@ -9,10 +9,12 @@ import ssl
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from ai_whisperer.errors import PortError, SettingsError
+from ai_whisperer.server.address import find_address
 from ai_whisperer.server.serving import running
 from ai_whisperer.settings import Settings
 from tests.acceptance.raw_socket import ClosedError, RawSocket, RefusedError, exchange, fetch
@@ -37,6 +39,19 @@ def test_a_server_that_others_could_reach_does_not_start_without_token_and_tls(
     paths = {name: tmp_path / value if name != "token" else value for name, value in given.items()}
     settings = Settings(data=tmp_path / "data", host=host, port=0, **paths)  # type: ignore[arg-type]
     with pytest.raises(SettingsError, match=f"needs {missing}"):
+        start(settings)
+    assert not (tmp_path / "data").exists(), "nothing was made"
+
+
+@pytest.mark.parametrize(
+    "given", [{"token": "short"}, {"token": ALICE, "tokens": {"bob": "fifteen-letters"}}], ids=["own", "another's"]
+)
+def test_a_server_that_others_could_reach_does_not_start_with_a_token_that_is_easily_guessed(
+    tmp_path: Path, given: dict[str, Any]
+) -> None:
+    files: dict[str, Any] = {"tls_certificate": tmp_path / "c.pem", "tls_key": tmp_path / "k.pem"}
+    settings = Settings(data=tmp_path / "data", host="192.168.1.5", port=0, **files, **given)
+    with pytest.raises(SettingsError, match=f"the token of '{'bob' if 'tokens' in given else 'local'}' is easily"):
         start(settings)
     assert not (tmp_path / "data").exists(), "nothing was made"
 
@@ -147,6 +162,7 @@ def test_a_server_on_all_addresses_answers_only_to_the_names_that_it_was_given(
         allowed_hosts=("agents.example",),
     )
     with ServerInThread(settings) as server:
+        assert server.url == "https://agents.example", "it is told the name that it answers to"
         assert fetch(server.port, "/healthz", tls=trust, headers={"Host": "agents.example"}).status == 200
         for host in (f"127.0.0.1:{server.port}", f"0.0.0.0:{server.port}", "localhost", "example"):
             assert fetch(server.port, "/healthz", tls=trust, headers={"Host": host}).status == 421
@@ -155,6 +171,29 @@ def test_a_server_on_all_addresses_answers_only_to_the_names_that_it_was_given(
             assert client.call("server.info")["principal"] == "local"
         with pytest.raises(RefusedError):
             server.connect(tls=trust, headers={**own, "Origin": "http://agents.example"})
+
+
+def test_a_server_on_all_addresses_that_was_given_no_name_is_told_an_address_that_it_answers_to(
+    tmp_path: Path, certificate: tuple[Path, Path], trust: ssl.SSLContext
+) -> None:
+    settings = Settings(
+        data=tmp_path,
+        host="0.0.0.0",  # noqa: S104
+        port=0,
+        token=ALICE,
+        tls_certificate=certificate[0],
+        tls_key=certificate[1],
+    )
+    with ServerInThread(settings) as server:
+        assert server.url == f"https://127.0.0.1:{server.port}"
+        kept = find_address(tmp_path)
+        assert kept is not None
+        assert kept.url == server.url
+        with server.connect(tls=trust, headers={"Origin": server.url}) as client:
+            assert client.call("server.info")["principal"] == "local"
+        refused = fetch(server.port, "/healthz", tls=trust, headers={"Host": f"0.0.0.0:{server.port}"})
+        assert refused.status == 421
+        assert f"Use {server.url}/" in refused.body.decode()
 
 
 @pytest.mark.skipif(not socket.has_ipv6, reason="there is no IPv6 on this machine")

@@ -242,6 +242,12 @@ def test_what_is_shown_hides_secrets_and_tells_the_source(tmp_path: Path) -> Non
     assert "port=8642" in repr(loaded)
 
 
+def test_nobody_else_can_be_the_local_principal(tmp_path: Path) -> None:
+    message = complaint(tmp_path, toml='port = 1\n[tokens]\nlocal = "canary-of-a-file-3"')
+    assert message.startswith("The setting tokens (whisperer.toml, line 2) has a token for 'local'")
+    assert "canary" not in message
+
+
 def test_tokens_that_were_read_are_secrets_everywhere_from_then_on(tmp_path: Path) -> None:
     load(tmp_path, toml='token = "canary-of-a-file-1"\n[tokens]\nada = "canary-of-a-file-2"')
     assert redacted("canary-of-a-file-1 canary-of-a-file-2") == "[secret] [secret]"
