@@ -31,25 +31,39 @@ _LOOK_AGAIN_SECONDS = 5.0
 class Client(ClientAgents, ClientTasks, ClientMail, ClientRooms, ClientSchedules):
     """Works with a session on a server. Use it as `async with Client("http://127.0.0.1:8642/?token=…") as client:`.
 
-    The methods are those of `AsyncAgentSessionManager` and return and raise the same. `url` is the address that the
-    server printed, of its page or its WebSocket; `token` is needed if the address does not have it. A server that is
-    not there when the client is opened is an error at once; later the client connects again by itself for up to
-    `reconnect_seconds`, and requests wait for that.
+    The methods are those of `AsyncAgentSessionManager`, but all are to be awaited, and return and raise the same, with
+    these exceptions. `create_agent` returns the status of the agent, takes templates by name, and no tools: those are
+    code, and the server has its own. `start_agent` without a config raises `UnknownAgentError` for an agent that is not
+    there, where the manager would create it: a name that is misspelt is no new agent. In place of `subscribe` there is
+    `events`.
+
+    `url` is the address that the server printed, of its page or its WebSocket; `token` is needed if the address does
+    not have it. A server that is not there when the client is opened is an error at once; later the client connects
+    again by itself for up to `reconnect_seconds`, and requests wait for that. `certificate` is the file of a
+    certificate to trust, for a server whose own signs itself.
 
     A request whose answer was lost is repeated if that cannot do harm: one that only reads, and one that carries the id
     of what it makes (`send_task`, `run_task`, `send_mail`, `broadcast_event`, `create_room`, `post_message`,
     `create_schedule`), which the server takes once under that id. The client gives these an id if the caller did not.
-    All others, such as `pause_agent` or `reply_mail`, raise `ConnectionLostError`, which says that the outcome is not
-    known.
+    All others, such as `pause_agent` or `reply_mail`, raise `ConnectionLostError`, whose `was_sent` says whether they
+    may have taken effect.
     """
 
     def __init__(
-        self, url: str, token: str | None = None, *, session_id: str = "default", reconnect_seconds: float = 60.0
+        self,
+        url: str,
+        token: str | None = None,
+        *,
+        session_id: str = "default",
+        reconnect_seconds: float = 60.0,
+        certificate: str | None = None,
     ) -> None:
         check_text("session id", session_id, max_bytes=200)
         if not isinstance(reconnect_seconds, int | float) or not 0 <= reconnect_seconds <= 86_400:
             raise InvalidInputError("reconnect_seconds must be 0 to 86400.")
-        super().__init__(Hub(read_address(url, token), reconnect_seconds=reconnect_seconds), session_id)
+        super().__init__(
+            Hub(read_address(url, token, certificate=certificate), reconnect_seconds=reconnect_seconds), session_id
+        )
 
     async def __aenter__(self) -> Client:
         await self.open()

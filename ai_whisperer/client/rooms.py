@@ -7,14 +7,11 @@ from collections.abc import Iterable
 from ai_whisperer.client.base import AgentRef, ClientBase, agent_name, new_id
 from ai_whisperer.coordination import MessageRecord, RoomRecord
 from ai_whisperer.core.paging import checked_id, checked_limit, checked_position
-from ai_whisperer.core.rooms import check_hop_limit, check_message_text, check_title
+from ai_whisperer.core.rooms import RoomRef, check_hop_limit, check_message_text, check_title, room_id_of
 from ai_whisperer.errors import InvalidInputError
 from ai_whisperer.protocol import rooms
 from ai_whisperer.protocol.agents import AgentDetails
 from ai_whisperer.status import AgentStatus
-
-RoomRef = str | RoomRecord
-"""A room: its record, as it is or was, or its id."""
 
 
 class ClientRooms(ClientBase):
@@ -49,16 +46,16 @@ class ClientRooms(ClientBase):
 
     async def get_room(self, room: RoomRef) -> RoomRecord:
         """The room as it is now; raises `UnknownRoomError`."""
-        return await self._ask(rooms.GET_ROOM, rooms.GetRoom(session_id=self._session_id, room_id=_room_id(room)))
+        return await self._ask(rooms.GET_ROOM, rooms.GetRoom(session_id=self._session_id, room_id=room_id_of(room)))
 
     async def add_member(self, room: RoomRef, agent: AgentRef) -> RoomRecord:
         """Let an agent into a group; it can see what was said before."""
-        params = rooms.AddMember(session_id=self._session_id, room_id=_room_id(room), agent_id=agent_name(agent))
+        params = rooms.AddMember(session_id=self._session_id, room_id=room_id_of(room), agent_id=agent_name(agent))
         return await self._do(rooms.ADD_MEMBER, params)
 
     async def remove_member(self, room: RoomRef, agent: AgentRef) -> RoomRecord:
         """Take an agent out of a group. What it is about to answer is not posted any more."""
-        params = rooms.RemoveMember(session_id=self._session_id, room_id=_room_id(room), agent_id=agent_name(agent))
+        params = rooms.RemoveMember(session_id=self._session_id, room_id=room_id_of(room), agent_id=agent_name(agent))
         return await self._do(rooms.REMOVE_MEMBER, params)
 
     async def post_message(self, room: RoomRef, text: str, *, message_id: str | None = None) -> MessageRecord:
@@ -67,7 +64,7 @@ class ClientRooms(ClientBase):
         In a group `@name` asks that member and `@all` all of them; without a mention all may answer or pass. Answers
         become messages of the room. A caller that gives an id may call again with the same text: it is posted once.
         """
-        room_id = _room_id(room)
+        room_id = room_id_of(room)
         check_message_text(text)
         params = rooms.PostMessage(
             session_id=self._session_id,
@@ -81,14 +78,8 @@ class ClientRooms(ClientBase):
         """A page of the room's transcript: the messages after this number, in order."""
         params = rooms.ListMessages(
             session_id=self._session_id,
-            room_id=_room_id(room),
+            room_id=room_id_of(room),
             after=checked_position(after),
             limit=checked_limit(limit),
         )
         return (await self._ask(rooms.LIST_MESSAGES, params)).messages
-
-
-def _room_id(room: RoomRef) -> str:
-    if not isinstance(room, str | RoomRecord):
-        raise InvalidInputError(f"Name a room by its id or its record, not by {type(room).__name__}.")
-    return room if isinstance(room, str) else room.id

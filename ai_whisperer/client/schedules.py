@@ -7,13 +7,9 @@ from typing import Any
 from ai_whisperer.client.base import ANY_SIZE, AgentRef, ClientBase, agent_name, new_id
 from ai_whisperer.coordination import ScheduleRecord
 from ai_whisperer.core.paging import checked_id
-from ai_whisperer.core.schedules import check_schedule, schedule_from
+from ai_whisperer.core.schedules import ScheduleRef, check_schedule, schedule_from, schedule_id_of
 from ai_whisperer.definition import MissedRuns
-from ai_whisperer.errors import InvalidInputError
 from ai_whisperer.protocol import schedules
-
-ScheduleRef = str | ScheduleRecord
-"""A schedule: its id or its record."""
 
 
 class ClientSchedules(ClientBase):
@@ -71,26 +67,20 @@ class ClientSchedules(ClientBase):
 
     async def get_schedule(self, schedule: ScheduleRef) -> ScheduleRecord:
         """The schedule as it is now; raises `UnknownScheduleError`."""
-        params = schedules.GetSchedule(session_id=self._session_id, schedule_id=_schedule_id(schedule))
+        params = schedules.GetSchedule(session_id=self._session_id, schedule_id=schedule_id_of(schedule))
         return await self._ask(schedules.GET_SCHEDULE, params)
 
     async def pause_schedule(self, schedule: ScheduleRef) -> ScheduleRecord:
         """Let the schedule fire no more until it is resumed."""
-        params = schedules.PauseSchedule(session_id=self._session_id, schedule_id=_schedule_id(schedule))
+        params = schedules.PauseSchedule(session_id=self._session_id, schedule_id=schedule_id_of(schedule))
         return await self._do(schedules.PAUSE_SCHEDULE, params)
 
     async def resume_schedule(self, schedule: ScheduleRef) -> ScheduleRecord:
         """Let a paused schedule go on from now: what passed while it was paused does not fire and is not missed."""
-        params = schedules.ResumeSchedule(session_id=self._session_id, schedule_id=_schedule_id(schedule))
+        params = schedules.ResumeSchedule(session_id=self._session_id, schedule_id=schedule_id_of(schedule))
         return await self._do(schedules.RESUME_SCHEDULE, params)
 
     async def delete_schedule(self, schedule: ScheduleRef) -> ScheduleRecord:
         """Remove the schedule and return it as it was. Tasks that it has fired already stay."""
-        params = schedules.DeleteSchedule(session_id=self._session_id, schedule_id=_schedule_id(schedule))
+        params = schedules.DeleteSchedule(session_id=self._session_id, schedule_id=schedule_id_of(schedule))
         return await self._do(schedules.DELETE_SCHEDULE, params)
-
-
-def _schedule_id(schedule: ScheduleRef) -> str:
-    if not isinstance(schedule, str | ScheduleRecord):
-        raise InvalidInputError(f"Name a schedule by its id, not by {type(schedule).__name__}.")
-    return schedule if isinstance(schedule, str) else schedule.id

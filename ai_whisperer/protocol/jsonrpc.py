@@ -78,7 +78,7 @@ class _Identified(msgspec.Struct):
 
 _envelope = msgspec.json.Decoder(_Envelope)
 _identified = msgspec.json.Decoder(_Identified)
-_request_id = msgspec.json.Decoder(RequestId)
+_request_id: msgspec.json.Decoder[RequestId] = msgspec.json.Decoder(RequestId)
 _batch = msgspec.json.Decoder(list[msgspec.Raw])
 
 

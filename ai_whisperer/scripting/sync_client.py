@@ -11,9 +11,9 @@ from types import TracebackType
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from ai_whisperer.client import Client, EventStream
-from ai_whisperer.client.agents import Config
 from ai_whisperer.client.base import AgentRef
 from ai_whisperer.core.budgets import deadline_after
+from ai_whisperer.core.definitions import Config
 from ai_whisperer.errors import DuplicateIdError, UnknownAgentError, UnknownTemplateError
 from ai_whisperer.records import Budget, Notification, Priority, TaskRecord
 from ai_whisperer.scripting.background import BackgroundLoop

@@ -9,6 +9,7 @@ from typing import Final
 
 PUT_SESSION: Final = "INSERT OR REPLACE INTO session VALUES (?,?,?,?)"
 SESSION: Final = "SELECT * FROM session WHERE id=?"
+AGENTS_IN_SESSION: Final = "SELECT count(*) FROM agent WHERE session_id=?"
 SESSIONS: Final = """
 SELECT *, (SELECT count(*) FROM agent WHERE session_id=session.id) FROM session
 WHERE owner=? ORDER BY created_at DESC, id DESC LIMIT ?"""
@@ -39,21 +40,28 @@ UNION SELECT session_id FROM wait
 UNION SELECT session_id FROM lock WHERE task_id IS NOT NULL
 UNION SELECT session_id FROM schedule WHERE NOT paused AND next_at IS NOT NULL
 ORDER BY session_id"""
-DELETE_SESSION: Final = (
-    "DELETE FROM agent WHERE session_id=?",
-    "DELETE FROM task WHERE session_id=?",
-    "DELETE FROM step WHERE session_id=?",
-    "DELETE FROM mail WHERE session_id=?",
-    "DELETE FROM timer WHERE session_id=?",
-    "DELETE FROM wait WHERE session_id=?",
-    "DELETE FROM lock WHERE session_id=?",
-    "DELETE FROM event WHERE session_id=?",
-    "DELETE FROM schedule WHERE session_id=?",
-    "DELETE FROM room WHERE session_id=?",
-    "DELETE FROM message WHERE session_id=?",
-    "DELETE FROM notification WHERE session_id=?",
-    "DELETE FROM session WHERE id=?",
-)
+BEGIN_DELETION: Final = ("INSERT OR IGNORE INTO deletion VALUES (?)", "DELETE FROM session WHERE id=?")
+DELETIONS: Final = "SELECT session_id FROM deletion ORDER BY session_id"
+_KEYS = {
+    "agent": "session_id, id",
+    "task": "rowid",
+    "step": "session_id, task_id, number",
+    "mail": "rowid",
+    "timer": "session_id, id",
+    "wait": "session_id, id",
+    "lock": "session_id, name",
+    "event": "rowid",
+    "schedule": "session_id, id",
+    "room": "session_id, id",
+    "message": "session_id, room_id, number",
+    "notification": "session_id, seq",
+}
+HAS_ROWS: Final = {table: f"SELECT 1 FROM {table} WHERE session_id=? LIMIT 1" for table in _KEYS}  # noqa: S608
+DELETE_SOME: Final = {
+    table: f"DELETE FROM {table} WHERE ({key}) IN (SELECT {key} FROM {table} WHERE session_id=? LIMIT ?)"  # noqa: S608
+    for table, key in _KEYS.items()
+}
+END_DELETION: Final = "DELETE FROM deletion WHERE session_id=?"
 
 INSERT_AGENT: Final = "INSERT INTO agent VALUES (?,?,?,?,?,?,?,?,?,?)"
 UPDATE_AGENT: Final = """

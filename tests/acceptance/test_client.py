@@ -182,6 +182,15 @@ def test_the_client_has_the_methods_of_the_manager() -> None:
     assert methods - set(dir(Client)) == {"give_tools", "flushed", "subscribe"}
 
 
+def test_an_agent_is_started_by_name_only_if_it_is_there(server: StagedServer, session_id: str) -> None:
+    async def scenario(client: Client) -> None:
+        with pytest.raises(UnknownAgentError, match="writr"):
+            await client.start_agent("writr")
+        assert (await client.start_agent("writr", {"description": "meant so"})).started
+
+    server.play(scenario, session_id=session_id)
+
+
 async def done(deed: Deed, target: object) -> None:
     """Do it: some methods of the manager are not to be awaited, those of the client all are."""
     outcome = deed(target)

@@ -14,8 +14,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from websockets.asyncio.client import ClientConnection
 
 from ai_whisperer import Client, TaskState
+from ai_whisperer.client import link
+from ai_whisperer.client.address import ServerAddress
+from ai_whisperer.client.dialing import UnreachableError, dial
 from ai_whisperer.errors import ConnectionLostError
 from ai_whisperer.records import AgentState, TaskRecord
 from tests.acceptance.client_stage import StagedServer, Wire
@@ -184,10 +188,11 @@ def test_a_slow_reader_is_closed_and_still_gets_everything_once(stage: Stage) ->
 
     async def scenario(client: Client) -> None:
         page = "x" * 200_000
+        before = stage.server.slow_clients
         async with client.events(after=0) as events:
             for number in range(100):
                 await client.broadcast_event("page", f"{number} {page}")
-            await asyncio.to_thread(stage.server.wait_for_a_slow_client)
+            await asyncio.to_thread(stage.server.wait_for_slow_clients, before + 1)
             await client.create_agent("last")
             log = await client.notifications()
             assert [await anext(events) for _ in log] == log
@@ -195,14 +200,24 @@ def test_a_slow_reader_is_closed_and_still_gets_everything_once(stage: Stage) ->
     stage.server.play(scenario, session_id="slow")
 
 
-def test_requests_wait_for_a_server_that_comes_back(stage: Stage) -> None:
+def test_requests_wait_for_a_server_that_comes_back(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    failed = asyncio.Event()
+
+    async def dial_and_tell(address: ServerAddress) -> ClientConnection:
+        try:
+            return await dial(address)
+        except UnreachableError:
+            failed.set()
+            raise
+
     async def scenario(client: Client) -> None:
+        monkeypatch.setattr(link, "dial", dial_and_tell)
         await client.create_agent("alice")
         async with client.events(after=0) as events:
             await asyncio.to_thread(stage.server.end)
             sending = asyncio.ensure_future(client.send_task("alice", "go"))
             pausing = asyncio.ensure_future(client.pause_agent("alice"))
-            await asyncio.sleep(0.05)
+            await failed.wait()
             await asyncio.to_thread(stage.server.begin)
             task = await sending
             assert (await pausing).state is AgentState.PAUSED

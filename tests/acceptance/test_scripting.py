@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -187,10 +186,8 @@ def test_events_that_nobody_reads_any_more_let_go_of_their_connection(project: P
         server.close()
 
 
-def connections(server: StagedServer) -> int:
-    found = re.search(r"^whisperer_connections (\d+)", server.metrics(), re.MULTILINE)
-    assert found is not None
-    return int(found[1])
+def connections(server: StagedServer) -> float:
+    return server.counted("whisperer_connections")
 
 
 async def nested(client: SyncClient) -> None:

@@ -112,6 +112,15 @@ test("a closed connection is not tried again", async () => {
   expect(states).toEqual(["open", "lost", "closed"]);
 });
 
+test.each([401, 403, 421])("a connection that the server refuses with %i is not tried again", async (status) => {
+  const { states } = connected();
+  vi.stubGlobal("fetch", vi.fn().mockResolvedValue(new Response("The token is wrong.", { status })));
+  FakeSocket.last.break();
+  await vi.runAllTimersAsync();
+  expect(FakeSocket.all).toHaveLength(1);
+  expect(states).toEqual(["refused"]);
+});
+
 test("a connection that is closed while it is found out why it failed is not tried again", async () => {
   const { connection, states } = connected();
   FakeSocket.last.break();
