@@ -23,6 +23,7 @@ from ai_whisperer.errors import (
 )
 from ai_whisperer.models.base import ModelFactory
 from ai_whisperer.models.catalog import resolve
+from ai_whisperer.runtime.bus import Subscription
 from ai_whisperer.runtime.manager import AnyFunction, AsyncAgentSessionManager
 from ai_whisperer.server.agent_logs import AgentLogs
 from ai_whisperer.store.base import Store, Unit
@@ -244,7 +245,7 @@ class _OpenSession:
         self._host = host
         self._logs = logs
         self._closing: asyncio.Task[None] | None = None
-        self._logging = asyncio.create_task(self._write_log(), name=f"log of {manager.session_id}")
+        self._logging = asyncio.create_task(self._write_log(manager.subscribe()), name=f"log of {manager.session_id}")
 
     @property
     def is_sound(self) -> bool:
@@ -264,12 +265,16 @@ class _OpenSession:
             _log.error("session %s could not be closed in peace: %s", self.manager.session_id, error)
         await self._logging
 
-    async def _write_log(self) -> None:
-        """Pass on what happens until the session is closed."""
+    async def _write_log(self, new: Subscription) -> None:
+        """Pass on what happens until the session is closed, and what was not written when the process ended before."""
         try:
-            async for note in self.manager.subscribe():
+            if self._logs is not None:
+                new.cursor = await asyncio.to_thread(self._logs.resume, self.manager.session_id, last_seq=new.cursor)
+            while notes := await new.some():
                 if self._logs is not None:
-                    self._logs.write([note])
+                    self._logs.write(notes)
+                if new.lag:
+                    await asyncio.sleep(0)  # what has to be caught up holds nobody up
         except WhispererError as failure:
             _log.error("session %s has stopped: %s", self.manager.session_id, failure)
             self._host.session_failed(failure)

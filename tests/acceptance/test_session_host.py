@@ -23,10 +23,13 @@ from ai_whisperer.errors import (
 from ai_whisperer.models.base import Model
 from ai_whisperer.models.scripted import FunctionModel
 from ai_whisperer.runtime.manager import AsyncAgentSessionManager
+from ai_whisperer.server.agent_logs import AgentLogs, level_of
 from ai_whisperer.server.host import LOCAL, SessionHost
+from ai_whisperer.server.log_reading import read_log
 from ai_whisperer.store.group_commit import InlineCommitter
 from ai_whisperer.store.sqlite import SqliteStore
 from ai_whisperer.templates.library import TemplateLibrary
+from tests.unit.log_stage import logs_in
 
 Scene = Callable[[SessionHost], Awaitable[None]]
 
@@ -43,17 +46,19 @@ class BreakingCommitter(InlineCommitter):
             done(self.failure)
 
 
-def host_on(store: SqliteStore) -> SessionHost:
+def host_on(store: SqliteStore, logs: AgentLogs | None = None) -> SessionHost:
     def model(_: str) -> Model:
         return FunctionModel(lambda _: "done")
 
-    return SessionHost(store, model="any", templates=TemplateLibrary([]), model_factory=model)
+    return SessionHost(store, model="any", templates=TemplateLibrary([]), model_factory=model, logs=logs)
 
 
-def play(folder: Path, scene: Scene, committer: InlineCommitter | None = None) -> None:
+def play(
+    folder: Path, scene: Scene, committer: InlineCommitter | None = None, *, logs: AgentLogs | None = None
+) -> None:
     async def main() -> None:
         store = SqliteStore.open(folder, committer=committer or InlineCommitter())
-        host = host_on(store)
+        host = host_on(store, logs)
         await host.start(session_id="default")
         try:
             await scene(host)
@@ -189,6 +194,42 @@ def test_a_session_whose_deletion_is_cut_short_by_the_end_of_the_server_is_gone_
 
     play(tmp_path, first)
     play(tmp_path, second)
+
+
+def test_what_was_not_logged_before_the_process_was_killed_is_logged_once_at_the_next_start(tmp_path: Path) -> None:
+    told: list[int] = []
+
+    async def work(host: SessionHost) -> None:
+        session = await host.session(LOCAL, "default")
+        if not session.list_agents():
+            await session.create_agent("worker")
+        await session.run_task("worker", "go")
+
+    async def look(host: SessionHost) -> None:
+        session = await host.session(LOCAL, "default")
+        told[:] = [note.seq for note in session.notifications() if level_of(note.name) != "debug"]
+
+    play(tmp_path, work)
+    for scene in (look, look, work, look):
+        with logs_in(tmp_path) as logs:
+            play(tmp_path, scene, logs=logs)
+    entries = read_log(tmp_path, "default", "worker", after=None, limit=1_000).entries
+    assert len(told) > 9
+    assert [entry["seq"] for entry in entries] == told
+
+
+def test_whoever_gets_the_id_of_a_deleted_session_cannot_read_its_logs(tmp_path: Path) -> None:
+    async def scene(host: SessionHost) -> None:
+        await host.create("alice", "plans")
+        await (await host.session("alice", "plans")).create_agent("worker")
+        await host.delete("alice", "plans")
+        await host.create("bob", "plans")
+        await (await host.session("bob", "plans")).create_agent("other")
+
+    with logs_in(tmp_path) as logs:
+        play(tmp_path, scene, logs=logs)
+    assert read_log(tmp_path, "plans", "worker", after=None, limit=9).entries == []
+    assert read_log(tmp_path, "plans", "other", after=None, limit=9).entries != []
 
 
 async def refuse_something(session: AsyncAgentSessionManager) -> None:
