@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import random
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from typing import Any, NamedTuple
@@ -17,7 +18,7 @@ from ai_whisperer.cli.racing import first_of
 from ai_whisperer.cli.screen import Screen
 from ai_whisperer.cli.workflows.guide import Order, Workflow
 from ai_whisperer.client import Client
-from ai_whisperer.client.base import new_id
+from ai_whisperer.clock import SystemClock, TimedIds
 from ai_whisperer.errors import (
     ConnectionLostError,
     DefinitionError,
@@ -88,7 +89,7 @@ class TemplateRun:
         self._name = name
         self._prompt = prompt
         self._timeout_seconds = timeout_seconds
-        self._task_id = new_id()
+        self._task_id = TimedIds(SystemClock(), random.SystemRandom()).new()
 
     async def play(self, screen: Screen) -> Outcome:
         """Give the task and follow it to its end."""
