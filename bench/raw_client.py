@@ -96,14 +96,12 @@ class Caller(RawClient):
         self._calls = 0
         self._waiting: dict[int, asyncio.Future[Any]] = {}
 
-    async def call(self, method: str, **params: Any) -> Any:
-        return await self._sent(method, params)
-
     async def call_all(self, method: str, each: list[dict[str, Any]]) -> list[Any]:
         """Call once with each of these params, all on the way at the same time."""
-        return await asyncio.gather(*(self._sent(method, params) for params in each))
+        return await asyncio.gather(*(self.call(method, **params) for params in each))
 
-    def _sent(self, method: str, params: dict[str, Any]) -> asyncio.Future[Any]:
+    def call(self, method: str, **params: Any) -> asyncio.Future[Any]:
+        """Send the call now; the result comes later."""
         self._calls += 1
         self._waiting[self._calls] = answer = asyncio.get_running_loop().create_future()
         self.transport.write(text_frame(request(method, params, request_id=self._calls)))

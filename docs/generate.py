@@ -27,7 +27,8 @@ Start a server and connect to `/ws` with its token, as `?token=` or as `Authoriz
 whisperer serve
 ```
 
-Requests are JSON-RPC 2.0: one a frame, or a batch. A session holds the agents; there is always one called `default`.
+Requests are JSON-RPC 2.0: one a frame, or a batch; a frame has at most 100,000 texts and as many lists and objects.
+A session holds the agents; the server makes one called `default` when it starts.
 
 ```json
 {"jsonrpc": "2.0", "id": 1, "method": "async.createAgent",
@@ -84,9 +85,10 @@ def _api() -> Iterator[str]:
     for error in described["components"]["errors"].values():
         yield f"| {error['code']} | {_cell(error['message'])} |"
     yield from ["", "`error.data.code` is the stable code of the error in `ai_whisperer.errors`."]
-    yield from ["", "## Notifications", "", "| name | tells that |", "|---|---|"]
+    yield from ["", "## Notifications", "", "| name | params beside those of all | |", "|---|---|---|"]
     for note in described["x-notifications"]:
-        yield f"| `{note['name']}` | {_cell(note['summary'])} |"
+        params = ", ".join(_param(each) for each in note["params"]) or "none"
+        yield f"| `{note['name']}` | {params} | {_cell(note['summary'])} |"
     yield from ["", "## Records", ""]
     for name, schema in sorted(schemas.items()):
         yield from _record(name, schema)

@@ -17,13 +17,14 @@ from ai_whisperer.client.rooms import ClientRooms
 from ai_whisperer.client.schedules import ClientSchedules
 from ai_whisperer.client.tasks import ClientTasks
 from ai_whisperer.clock import IdSource, SystemClock, TimedIds
-from ai_whisperer.coordination import SessionSummary
+from ai_whisperer.coordination import LockRecord, SessionSummary
 from ai_whisperer.core.paging import checked_limit, checked_position
 from ai_whisperer.core.text import check_text
 from ai_whisperer.errors import InvalidInputError
-from ai_whisperer.protocol import sessions
-from ai_whisperer.protocol.sessions import LogEntries, ServerInfo, UsageReport
+from ai_whisperer.protocol import sessions, subscriptions
+from ai_whisperer.protocol.sessions import LogEntries, ServerInfo, TemplateDetails, UsageReport
 from ai_whisperer.records import AgentState, Notification
+from ai_whisperer.templates.library import TemplateEntry
 
 _LOOK_AGAIN_SECONDS = 5.0
 """Notifications say when to look whether all are at rest. They are hints, and this is the net under them."""
@@ -99,10 +100,10 @@ class Client(ClientAgents, ClientTasks, ClientMail, ClientRooms, ClientSchedules
 
     async def notifications(self, *, after: int = 0, limit: int = 1000) -> list[Notification]:
         """A page of the numbered log."""
-        params = sessions.ListNotifications(
+        params = subscriptions.ListNotifications(
             session_id=self._session_id, after=checked_position(after), limit=checked_limit(limit)
         )
-        return (await self._ask(sessions.LIST_NOTIFICATIONS, params)).notifications
+        return (await self._ask(subscriptions.LIST_NOTIFICATIONS, params)).notifications
 
     async def at_rest(self) -> None:
         """Wait until no agent works or is about to.
@@ -116,6 +117,20 @@ class Client(ClientAgents, ClientTasks, ClientMail, ClientRooms, ClientSchedules
                 return
             async with self.events(after=states.last_seq) as events:
                 await _calm(busy, events)
+
+    async def list_templates(self) -> list[TemplateEntry]:
+        """The templates that agents can be made of, and the files that cannot be used, each with its error."""
+        return (await self._ask(sessions.LIST_TEMPLATES, sessions.ListTemplates())).templates
+
+    async def get_template(self, name: str) -> TemplateDetails:
+        """One template with its definition; raises `UnknownTemplateError`."""
+        if not isinstance(name, str):
+            raise InvalidInputError(f"Name a template by text, not by {type(name).__name__}.")
+        return await self._ask(sessions.GET_TEMPLATE, sessions.GetTemplate(name=name))
+
+    async def list_locks(self) -> list[LockRecord]:
+        """The locks that are held, and by whom."""
+        return (await self._ask(sessions.LIST_LOCKS, sessions.ListLocks(session_id=self._session_id))).locks
 
     async def usage(self) -> UsageReport:
         """What the agents of the session have used, each and together."""

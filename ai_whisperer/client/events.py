@@ -19,7 +19,7 @@ from ai_whisperer.client.link import UNREADABLE, Incoming, check_answer, read_in
 from ai_whisperer.client.patience import Patience
 from ai_whisperer.errors import ClosedError, ConnectionLostError, InvalidInputError, StateError, UnknownSessionError
 from ai_whisperer.protocol.jsonrpc import request_frame
-from ai_whisperer.protocol.sessions import SUBSCRIBE, Subscribe
+from ai_whisperer.protocol.subscriptions import SUBSCRIBE, Subscribe
 from ai_whisperer.records import Notification
 
 _SESSION_CLOSED = "session.closed"

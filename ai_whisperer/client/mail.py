@@ -6,7 +6,7 @@ from typing import Any
 
 from ai_whisperer.client.base import ANY_SIZE, AgentRef, ClientBase, agent_name
 from ai_whisperer.coordination import EventRecord
-from ai_whisperer.core.mailbox import check_mail_text, priority_of
+from ai_whisperer.core.mailbox import check_mail_text, mark_of, priority_of
 from ai_whisperer.core.paging import checked_id, checked_limit
 from ai_whisperer.core.signals import check_event_data, check_event_name
 from ai_whisperer.core.text import check_text
@@ -52,7 +52,7 @@ class ClientMail(ClientBase):
 
     async def mark_mail(self, mail_id: str, state: MailState | str) -> MailRecord:
         """Mark a mail in the user's inbox as read or archived."""
-        params = mail.MarkMail(session_id=self._session_id, mail_id=mail_id, state=str(state))
+        params = mail.MarkMail(session_id=self._session_id, mail_id=mail_id, state=mark_of(state))
         return await self._do(mail.MARK_MAIL, params)
 
     async def mailbox(self, owner: AgentRef = USER, *, limit: int = 100) -> list[MailRecord]:

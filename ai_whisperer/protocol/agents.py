@@ -155,7 +155,7 @@ SEND_TASK = Method("async.sendTask", SendTask, TaskRecord)
 GET_AGENT_STATES = Method("async.getAgentStates", GetAgentStates, AgentStates, wire=guide_type(AgentStates))
 BROADCAST_EVENT = Method("async.broadcastEvent", BroadcastEvent, EventRecord)
 GET_AGENT = Method("agent.get", GetAgent, AgentDetails)
-LIST_EVENTS = Method("event.list", ListEvents, EventList)
+LIST_EVENTS = Method("async.listEvents", ListEvents, EventList)
 
 METHODS: tuple[Method[Any, Any], ...] = (
     CREATE_AGENT,

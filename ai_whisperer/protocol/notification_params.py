@@ -120,6 +120,7 @@ class TaskDelta(OfStep, frozen=True, kw_only=True):
     attempt: int
     channel: Literal["analysis", "commentary", "final"]
     text: str
+    skipped: int | UnsetType = UNSET
 
 
 class StepStarted(OfStep, frozen=True, kw_only=True):

@@ -23,6 +23,11 @@ AgentRef = str | AgentSession
 class SessionReader:
     """The reading half of the session manager."""
 
+    @property
+    def is_flushed(self) -> bool:
+        """Whether all that was decided so far is on disk."""
+        return self._workspace.store.is_flushed
+
     async def flushed(self) -> None:
         """Wait until all that was decided so far is on disk. What is read then is what would survive."""
         await self._workspace.store.flushed()

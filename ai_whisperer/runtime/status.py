@@ -17,15 +17,16 @@ def status_of(agent: AgentSession) -> AgentStatus:
     loop = next(iter(agent.loops.values()), None)
     record = agent.record
     sleep = record.sleep
+    queue_size = agent.queue_size
     return AgentStatus(
         agent_id=record.id,
         state=record.state,
         current_task=loop.task.kind.value if loop else None,
-        queue_size=agent.queue_size,
+        queue_size=queue_size,
         sleeping_until=sleep.until if sleep else None,
         started=record.started,
         reason=record.reason,
-        unread_mail=sum(isinstance(item, MailRecord) for item in agent.waiting),
+        unread_mail=sum(isinstance(item, MailRecord) for item in agent.waiting) if queue_size else 0,
         running_tasks=tuple(agent.loops),
         progress_percent=loop.task.progress_percent if loop else None,
         progress_note=loop.task.progress_note if loop else "",
@@ -34,7 +35,7 @@ def status_of(agent: AgentSession) -> AgentStatus:
         name=record.definition.name or record.id,
         description=record.definition.description,
         wake_events=sleep.wake_events if sleep else (),
-        waiting_for=tuple(_waited_for(agent)),
+        waiting_for=tuple(_waited_for(agent)) if loop else (),
         missing_tools=agent.equipment.missing_tools,
         running_since=loop.task.started_at if loop else None,
         last_step_at=_last_step_at(loop.running.steps) if loop else None,

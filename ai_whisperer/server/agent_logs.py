@@ -36,6 +36,7 @@ _LEVELS: dict[str, Level] = {
     "room.hop_limit": "warning",
     "room.unanswered": "warning",
     "schedule.missed": "warning",
+    "step.retried": "warning",
     "agent.failing": "error",
     "async.task.error": "error",
 }
@@ -89,6 +90,7 @@ class AgentLogs:
         self._least = _RANKS[level]
         self._files = LogFiles(max_bytes=max_bytes, backups=backups)
         self._lock = threading.Lock()
+        self._writing = threading.Lock()
         self._waiting: deque[_Waiting] = deque()
         self._waiting_details: deque[_Waiting] = deque()
         self._lost: dict[_Owner, _Loss] = {}
@@ -116,6 +118,23 @@ class AgentLogs:
             if self._waiting or self._waiting_details:
                 self._filled.set()
 
+    def remove(self, session_id: str) -> None:
+        """Remove the logs of a session that has ended: one of the same id may be somebody else's.
+
+        It waits for the disk: on an event loop, call it through `asyncio.to_thread`.
+        """
+        with self._writing:
+            with self._lock:
+                self._waiting = deque(each for each in self._waiting if each.note.session_id != session_id)
+                self._waiting_details = deque(
+                    each for each in self._waiting_details if each.note.session_id != session_id
+                )
+                self._lost = {owner: loss for owner, loss in self._lost.items() if owner.session_id != session_id}
+            try:
+                self._files.remove(log_path(self._data, session_id, None).parent)
+            except OSError as error:
+                _log.warning("the logs of the deleted session %s could not be removed: %s", session_id, error)
+
     def close(self, *, timeout_seconds: float = 5.0) -> None:
         """Write what is left and end; what comes later is not taken.
 
@@ -141,7 +160,8 @@ class AgentLogs:
             self._filled.clear()
             closing = self._closed.wait(_GATHER_SECONDS)
             try:
-                self._write_waiting()
+                with self._writing:
+                    self._write_waiting()
             except Exception:  # noqa: BLE001 - a fault of ours costs some lines, not the logs of all agents
                 _log.exception("some lines of the agents' logs could not be made")
         self._files.close()
@@ -185,7 +205,7 @@ class AgentLogs:
 
 def level_of(event: str) -> Level:
     """How much a notification of this name matters in a log."""
-    return "debug" if event.startswith("step.") else _LEVELS.get(event, "info")
+    return _LEVELS.get(event) or ("debug" if event.startswith("step.") else "info")
 
 
 def _owners(note: Notification) -> list[_Owner]:

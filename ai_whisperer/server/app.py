@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from importlib import resources
 
 from starlette.applications import Starlette
@@ -125,8 +124,9 @@ class Application:
         self._metrics.connections.inc()
         try:
             await websocket.accept()
+            socket = socket_of(websocket.scope)
             connection = Connection(
-                socket_of(websocket.scope),
+                socket,
                 connection_id=self._ids.new(),
                 principal=websocket.scope[_PRINCIPAL],
                 host=self._host,
@@ -135,22 +135,12 @@ class Application:
                 metrics=self._metrics,
                 frames=self._frames,
             )
-            await connection.run(_messages(websocket))
+            await connection.run(socket.arrivals())
         except WebSocketDisconnect:
             pass  # it left before it was let in
         finally:
             self._connected -= 1
             self._metrics.connections.dec()
-
-
-async def _messages(websocket: WebSocket) -> AsyncIterator[str | bytes]:
-    """What the client sends, until it has gone."""
-    while True:
-        event = await websocket.receive()
-        if event["type"] == "websocket.disconnect":
-            return
-        text = event.get("text")
-        yield event["bytes"] if text is None else text
 
 
 def _denied(denial: Denial) -> Response:

@@ -8,12 +8,13 @@ from typing import Any, Protocol, TypeVar
 
 import msgspec
 
-from ai_whisperer.protocol.method import Method, Params
-from ai_whisperer.protocol.sessions import Subscribe, Subscribed
+from ai_whisperer.protocol.method import InSession, Method, Params
+from ai_whisperer.protocol.subscriptions import Subscribe, Subscribed
 from ai_whisperer.runtime.manager import AsyncAgentSessionManager
 from ai_whisperer.server.host import SessionHost
 
 P = TypeVar("P", bound=Params)
+S = TypeVar("S", bound=InSession)
 R = TypeVar("R")
 
 
@@ -58,11 +59,22 @@ class Caller(msgspec.Struct, frozen=True, kw_only=True):
         await self.peer.ready()
         return session
 
+    def reading_now(self, session_id: str) -> AsyncAgentSessionManager:
+        """The same for a caller that has taken what it got; raises `MustWaitError` if there is more to wait for."""
+        session = self.host.open_session(self.principal, session_id)
+        if session is None or not session.is_flushed:
+            raise MustWaitError
+        return session
+
+
+class MustWaitError(Exception):
+    """The answer cannot be given at once."""
+
 
 Answer = Callable[[Caller, Any], Awaitable[Any]]
 
 ANSWERS: dict[str, Answer] = {}
-"""The functions by the names of the methods. The modules `server.*_answers` fill it."""
+"""The functions by the names of the methods. The modules in `server/answers` fill it."""
 
 
 def answers(
@@ -72,6 +84,52 @@ def answers(
 
     def register(function: Callable[[Caller, P], Awaitable[R]]) -> Callable[[Caller, P], Awaitable[R]]:
         ANSWERS[method.name] = function
+        return function
+
+    return register
+
+
+class Fact:
+    """An answer for which nothing has to be waited: it is given at once, without a task of its own."""
+
+    def __init__(self, tell: Callable[[Caller, Any], Any]) -> None:
+        self.now = tell
+
+    async def __call__(self, caller: Caller, params: Any) -> Any:
+        return self.now(caller, params)
+
+
+class Read:
+    """An answer that is looked up in a session: at once if there is nothing to wait for."""
+
+    def __init__(self, look_up: Callable[[AsyncAgentSessionManager, Any], Any]) -> None:
+        self._look_up = look_up
+
+    async def __call__(self, caller: Caller, params: InSession) -> Any:
+        return self._look_up(await caller.reading(params.session_id), params)
+
+    def now(self, caller: Caller, params: InSession) -> Any:
+        """Raises `MustWaitError`."""
+        return self._look_up(caller.reading_now(params.session_id), params)
+
+
+def tells(method: Method[P, R]) -> Callable[[Callable[[Caller, P], R]], Callable[[Caller, P], R]]:
+    """Register the function as the one that answers this method at once."""
+
+    def register(function: Callable[[Caller, P], R]) -> Callable[[Caller, P], R]:
+        ANSWERS[method.name] = Fact(function)
+        return function
+
+    return register
+
+
+def reads(
+    method: Method[S, R],
+) -> Callable[[Callable[[AsyncAgentSessionManager, S], R]], Callable[[AsyncAgentSessionManager, S], R]]:
+    """Register the function as the one that looks the answer to this method up in the session of its params."""
+
+    def register(function: Callable[[AsyncAgentSessionManager, S], R]) -> Callable[[AsyncAgentSessionManager, S], R]:
+        ANSWERS[method.name] = Read(function)
         return function
 
     return register

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from typing import Any
 
@@ -14,11 +14,12 @@ from ai_whisperer.protocol.catalog import method_named
 from ai_whisperer.protocol.errors import to_rpc
 from ai_whisperer.protocol.jsonrpc import Call, Frame, Refusal, RpcError
 from ai_whisperer.protocol.method import Method
-from ai_whisperer.protocol.sessions import DELETE_SESSION, Subscribe, Subscribed
+from ai_whisperer.protocol.sessions import DELETE_SESSION
+from ai_whisperer.protocol.subscriptions import Subscribe, Subscribed
 from ai_whisperer.protocol.tasks import WAIT_TASK
 from ai_whisperer.runtime.callers import called_by
 from ai_whisperer.runtime.manager import AsyncAgentSessionManager
-from ai_whisperer.server.calls import ANSWERS, Caller, ServerFacts
+from ai_whisperer.server.calls import ANSWERS, Caller, Fact, Read, ServerFacts
 from ai_whisperer.server.feeds import Feeds
 from ai_whisperer.server.frames import NotificationFrames
 from ai_whisperer.server.host import SessionHost
@@ -31,6 +32,8 @@ _log = logging.getLogger(__name__)
 _nothing = nullcontext()
 
 _CLOSED = "The session was closed while the request was under way: it was deleted, or the server is ending."
+_TURN_SECONDS = 0.005
+"""How long the requests of one client are answered before others have their turn."""
 _WAITS_FOR_A_REQUEST = 16
 """How many calls that only wait a connection may have for each of those that do something: waiting costs little."""
 
@@ -61,25 +64,24 @@ class Connection:
         self._rate = _Rate(settings.max_requests_per_second, self._loop)
         self._pending: dict[asyncio.Task[None], int] = {}
         self._pending_bytes = 0
+        self._to_begin = 0
         self._at_work: set[asyncio.Task[None]] = set()
         self._waits: set[asyncio.Task[Any]] = set()
         self._leaving = False
         self._room = asyncio.Event()
         self._room.set()
 
-    async def run(self, messages: AsyncIterator[str | bytes]) -> None:
+    async def run(self, arrivals: AsyncIterator[Sequence[str | bytes]]) -> None:
         """Answer what comes until the client has gone; what it had asked for is finished."""
         try:
-            async for message in messages:
-                frame = self._read(message)
-                if _asks_for(DELETE_SESSION, frame):
-                    await self._settled()  # what came before must not find the session gone when it is answered,
-                    self._take(frame, len(message))
-                    await self._settled()  # and what comes after must not find it half gone
-                else:
-                    self._take(frame, len(message))
-                await self._room.wait()
-                await self._outbox.drained()
+            async for messages in arrivals:
+                turn_ends_at = self._loop.time() + _TURN_SECONDS
+                for message in messages:
+                    await self._begin(message)
+                    if self._loop.time() > turn_ends_at:
+                        await asyncio.sleep(0)
+                        turn_ends_at = self._loop.time() + _TURN_SECONDS
+                self._outbox.flush()
         finally:
             self._leaving = True
             await self._feeds.close()
@@ -96,14 +98,50 @@ class Connection:
     async def ready(self) -> None:
         await self._outbox.ready()
 
+    async def _begin(self, message: str | bytes) -> None:
+        """Begin to answer, and come back when there is room for more."""
+        frame = self._read(message)
+        if _asks_for(DELETE_SESSION, frame):
+            await self._settled()  # what came before must not find the session gone when it is answered,
+            self._take(frame, len(message))
+            await self._settled()  # and what comes after must not find it half gone
+        elif not self._answered_at_once(frame):
+            self._take(frame, len(message))
+        await self._room.wait()
+        await self._outbox.drained()
+
     def _read(self, message: str | bytes) -> Frame:
         frame = jsonrpc.read_frame(
             message, max_depth=self._settings.max_frame_depth, max_batch=self._settings.max_batch
         )
         return frame if self._rate.allows(len(frame.entries)) else _refused(frame)
 
+    def _answered_at_once(self, frame: Frame) -> bool:
+        """Answer a single call if nothing has to be waited for, all calls before it have begun, and nothing is wrong.
+
+        What is wrong is found again by the task that answers in its place, and told there.
+        """
+        call = frame.entries[0] if len(frame.entries) == 1 else None
+        if not isinstance(call, Call) or not call.is_answered or frame.is_batch or self._to_begin:
+            return False
+        answer = ANSWERS.get(call.method)
+        if not isinstance(answer, Read | Fact) or not self._outbox.is_ready:
+            return False
+        began_at = self._loop.time()
+        try:
+            method = method_named(call.method)
+            result = method.write_result(answer.now(self._caller, method.read_params(bytes(call.params))))
+        except Exception:  # noqa: BLE001 - see above
+            return False
+        self._requests += 1
+        self._outbox.put(framed(jsonrpc.result_frame(call.answered_id, result)))
+        self._metrics.count_request(method.name, outcome="ok", seconds=self._loop.time() - began_at)
+        _log.debug("request %s-%s %s by %s: ok", self._id, self._requests, method.name, self._caller.principal)
+        return True
+
     def _take(self, frame: Frame, size: int) -> None:
-        """Begin to answer."""
+        """Begin to answer in a task."""
+        self._to_begin += 1
         task = self._loop.create_task(self._answer(frame))
         self._pending[task] = size
         self._pending_bytes += size
@@ -131,6 +169,7 @@ class Connection:
             self._room.set()
 
     async def _answer(self, frame: Frame) -> None:
+        self._to_begin -= 1
         if frame.is_batch:
             answered = await asyncio.gather(*map(self._reply_to, frame.entries), return_exceptions=True)
             replies = [reply for reply in answered if isinstance(reply, bytes)]

@@ -8,18 +8,19 @@ import time
 
 from ai_whisperer.errors import InvalidInputError, TooManyRequestsError, WhispererError
 from ai_whisperer.protocol.notifications import SESSION_CLOSED
-from ai_whisperer.protocol.sessions import Subscribed
+from ai_whisperer.protocol.subscriptions import Subscribed
 from ai_whisperer.records import Notification
 from ai_whisperer.runtime.bus import Subscription
 from ai_whisperer.runtime.manager import AsyncAgentSessionManager
 from ai_whisperer.server.frames import NotificationFrames
 from ai_whisperer.server.metrics import Metrics
 from ai_whisperer.server.outbox import Outbox
+from ai_whisperer.server.socket import MAX_REASON_BYTES
 
 CLOSED_BY_FAILURE = 1011
 
 _log = logging.getLogger(__name__)
-_LAST_WORD_BYTES = 120
+_TOO_SLOW = "Too slow."
 
 
 class Feeds:
@@ -61,13 +62,12 @@ class Feeds:
 
     def last_word(self) -> str:
         """The numbers to go on from: whoever reconnects with them misses nothing. A number is there whole or not."""
-        word = "Too slow. Resume"
+        word = _TOO_SLOW
         for session_id, feed in self._feeds.items():
-            longer = f"{word} {session_id} after {feed.sent},"
-            if len(longer.encode()) > _LAST_WORD_BYTES:
-                break
-            word = longer
-        return word.removesuffix(",")
+            longer = f"{word}{' Resume' if word is _TOO_SLOW else ','} {session_id} after {feed.sent}"
+            if len(longer.encode()) <= MAX_REASON_BYTES:
+                word = longer
+        return word
 
     async def close(self) -> None:
         """End all; when this returns, they are gone."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import shutil
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -90,6 +91,14 @@ class LogFiles:
             self._forget(path)
             return written, error
         return written, None
+
+    def remove(self, folder: Path) -> None:
+        """Remove a folder with all logs in it, if it is there."""
+        for path in list(self._open):
+            if path.parent == folder:
+                self._forget(path)
+        with suppress(FileNotFoundError):
+            shutil.rmtree(folder)
 
     def close(self) -> None:
         for path in list(self._open):

@@ -1,88 +1,131 @@
-"""Counts for Prometheus."""
+"""Counts for Prometheus.
+
+Every request is counted, so counting must cost next to nothing: what Prometheus makes of the counts is worked out when
+it asks for them.
+"""
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter as Counts
 from collections.abc import Callable, Iterator, Sequence
-
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from itertools import accumulate
+from typing import TYPE_CHECKING
 
 from ai_whisperer.records import AgentState
 from ai_whisperer.runtime.manager import AsyncAgentSessionManager
 
+if TYPE_CHECKING:
+    from prometheus_client.core import Metric
+
 _SECONDS = (0.001, 0.005, 0.025, 0.1, 0.5, 2.5, 10.0)
+
+
+class Count:
+    """How many there are, or were."""
+
+    __slots__ = ("value",)
+
+    def __init__(self) -> None:
+        self.value = 0
+
+    def inc(self) -> None:
+        self.value += 1
+
+    def dec(self) -> None:
+        self.value -= 1
 
 
 class Metrics:
     """What the server counts. `/metrics` shows it beside the state of the open sessions."""
 
     def __init__(self, sessions: Callable[[], Sequence[AsyncAgentSessionManager]]) -> None:
-        self._registry = CollectorRegistry(auto_describe=True)
-        self._requests = Counter(
-            "whisperer_requests", "Requests by method and outcome", ["method", "outcome"], registry=self._registry
-        )
-        self._seconds = Histogram(
-            "whisperer_request_seconds", "Time to answer a request", buckets=_SECONDS, registry=self._registry
-        )
-        self._notifications = Counter(
-            "whisperer_notifications_sent", "Notifications sent to clients", registry=self._registry
-        )
-        self._slow = Counter("whisperer_slow_clients", "Clients closed for being slow", registry=self._registry)
-        self.connections = Gauge("whisperer_connections", "Open WebSockets", registry=self._registry)
-        self.refused = Counter(
-            "whisperer_refused", "Requests without the right token, host or origin", registry=self._registry
-        )
-        self._registry.register(_SessionMetrics(sessions))
-        self._children: dict[tuple[str, str], Counter] = {}
+        self._sessions = sessions
+        self._requests: dict[tuple[str, str], int] = {}
+        self._within = [0] * (len(_SECONDS) + 1)
+        self._seconds = 0.0
+        self._notifications = 0
+        self._slow = 0
+        self.connections = Count()
+        self.refused = Count()
 
     def count_request(self, method: str, *, outcome: str, seconds: float = 0.0) -> None:
         key = (method, outcome)
-        child = self._children.get(key)
-        if child is None:
-            child = self._children[key] = self._requests.labels(*key)
-        child.inc()
-        self._seconds.observe(seconds)
+        self._requests[key] = self._requests.get(key, 0) + 1
+        self._within[bisect_left(_SECONDS, seconds)] += 1
+        self._seconds += seconds
 
     def count_notifications(self, count: int) -> None:
-        self._notifications.inc(count)
+        self._notifications += count
 
     def count_slow_client(self) -> None:
-        self._slow.inc()
+        self._slow += 1
 
     def text(self) -> bytes:
         """All of it in the text format of Prometheus."""
-        return generate_latest(self._registry)
+        from prometheus_client import CollectorRegistry, generate_latest
 
-
-class _SessionMetrics:
-    """Looks at the open sessions when it is asked."""
-
-    def __init__(self, sessions: Callable[[], Sequence[AsyncAgentSessionManager]]) -> None:
-        self._sessions = sessions
+        registry = CollectorRegistry()
+        registry.register(self)
+        return generate_latest(registry)
 
     def collect(self) -> Iterator[Metric]:
-        sessions = self._sessions()
-        states: Counts[AgentState] = Counts()
-        waiting = tasks = tokens_in = tokens_out = 0
-        cost = 0.0
-        for session in sessions:
-            for status in session.list_agents():
-                states[status.state] += 1
-                waiting += status.queue_size
-                tasks += status.tasks
-                tokens_in += status.usage.input_tokens
-                tokens_out += status.usage.output_tokens
-                cost += status.usage.cost_usd or 0.0
-        yield GaugeMetricFamily("whisperer_sessions_open", "Open sessions", value=len(sessions))
-        agents = GaugeMetricFamily("whisperer_agents", "Agents of the open sessions by state", labels=["state"])
-        for state in AgentState:
-            agents.add_metric([state.value], states[state])
-        yield agents
-        yield GaugeMetricFamily("whisperer_queued_work", "Tasks and mails that wait", value=waiting)
-        yield CounterMetricFamily("whisperer_tasks_begun", "Tasks that were begun", value=tasks)
-        tokens = CounterMetricFamily("whisperer_tokens", "Tokens used by direction", labels=["direction"])
-        tokens.add_metric(["input"], tokens_in)
-        tokens.add_metric(["output"], tokens_out)
-        yield tokens
-        yield CounterMetricFamily("whisperer_cost_usd", "What the models cost, as far as prices are known", value=cost)
+        """What Prometheus calls when it wants to know."""
+        yield from self._of_requests()
+        yield from self._of_clients()
+        yield from _of_sessions(self._sessions())
+
+    def _of_requests(self) -> Iterator[Metric]:
+        from prometheus_client.core import CounterMetricFamily, HistogramMetricFamily
+
+        requests = CounterMetricFamily(
+            "whisperer_requests", "Requests by method and outcome", labels=["method", "outcome"]
+        )
+        for key, count in self._requests.items():
+            requests.add_metric(key, count)
+        yield requests
+        bounds = [*map(str, _SECONDS), "+Inf"]
+        counts = list(zip(bounds, accumulate(self._within), strict=True))
+        yield HistogramMetricFamily(
+            "whisperer_request_seconds", "Time to answer a request", buckets=counts, sum_value=self._seconds
+        )
+
+    def _of_clients(self) -> Iterator[Metric]:
+        from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+
+        yield CounterMetricFamily(
+            "whisperer_notifications_sent", "Notifications sent to clients", value=self._notifications
+        )
+        yield CounterMetricFamily("whisperer_slow_clients", "Clients closed for being slow", value=self._slow)
+        yield GaugeMetricFamily("whisperer_connections", "Open WebSockets", value=self.connections.value)
+        yield CounterMetricFamily(
+            "whisperer_refused", "Requests without the right token, host or origin", value=self.refused.value
+        )
+
+
+def _of_sessions(sessions: Sequence[AsyncAgentSessionManager]) -> Iterator[Metric]:
+    from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+
+    states: Counts[AgentState] = Counts()
+    waiting = tasks = tokens_in = tokens_out = 0
+    cost = 0.0
+    for session in sessions:
+        for status in session.list_agents():
+            states[status.state] += 1
+            waiting += status.queue_size
+            tasks += status.tasks
+            tokens_in += status.usage.input_tokens
+            tokens_out += status.usage.output_tokens
+            cost += status.usage.cost_usd or 0.0
+    yield GaugeMetricFamily("whisperer_sessions_open", "Open sessions", value=len(sessions))
+    agents = GaugeMetricFamily("whisperer_agents", "Agents of the open sessions by state", labels=["state"])
+    for state in AgentState:
+        agents.add_metric([state.value], states[state])
+    yield agents
+    yield GaugeMetricFamily("whisperer_queued_work", "Tasks and mails that wait", value=waiting)
+    yield CounterMetricFamily("whisperer_tasks_begun", "Tasks that were begun", value=tasks)
+    tokens = CounterMetricFamily("whisperer_tokens", "Tokens used by direction", labels=["direction"])
+    tokens.add_metric(["input"], tokens_in)
+    tokens.add_metric(["output"], tokens_out)
+    yield tokens
+    yield CounterMetricFamily("whisperer_cost_usd", "What the models cost, as far as prices are known", value=cost)

@@ -10,6 +10,7 @@ from ai_whisperer.errors import ConnectionLostError
 from ai_whisperer.server.socket import SlowClientError
 
 CLOSED_AS_SLOW = 4008
+_MOST_GATHERED_BYTES = 16 << 10
 
 
 class Socket(Protocol):
@@ -41,19 +42,45 @@ class Outbox:
         self._patience_seconds = patience_seconds
         self._last_word = last_word
         self._turn = asyncio.Lock()
+        self._loop = asyncio.get_running_loop()
+        self._gathered: list[bytes] = []
+        self._gathered_bytes = 0
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether the client has taken what it was sent, and nobody waits for a turn."""
+        return self._socket.is_drained and not self._turn.locked()
 
     async def send(self, frames: bytes) -> None:
         """Write the frames when it is their turn; nothing happens if the client is gone by then."""
-        if self._turn.locked() or not self._socket.is_drained:
+        if self.is_ready:
+            self.put(frames)
+        else:
             async with self._turn:
                 await self._drained()
-                self._socket.put(frames)
-        else:
-            self._socket.put(frames)
+                self.put(frames)
+
+    def put(self, frames: bytes) -> None:
+        """Write the frames, soon: what is put before the event loop has gone round is written together.
+
+        Each write is a system call. Whoever comes here without waiting for a turn looks at `is_ready` first.
+        """
+        if not self._gathered:
+            self._loop.call_soon(self.flush)
+        self._gathered.append(frames)
+        self._gathered_bytes += len(frames)
+        if self._gathered_bytes >= _MOST_GATHERED_BYTES:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write what was put, now."""
+        gathered, self._gathered, self._gathered_bytes = self._gathered, [], 0
+        if gathered:
+            self._socket.put(b"".join(gathered))
 
     async def drained(self) -> None:
         """Wait until the client has taken what it was sent, or is gone."""
-        if self._turn.locked() or not self._socket.is_drained:
+        if not self.is_ready:
             async with self._turn:
                 await self._drained()
 
@@ -68,6 +95,7 @@ class Outbox:
 
     def drop(self, code: int, reason: str) -> None:
         """Close the connection."""
+        self.flush()
         self._socket.drop(code, reason)
 
     async def _drained(self) -> None:
@@ -75,4 +103,4 @@ class Outbox:
             await self._socket.drained(patience_seconds=self._patience_seconds)
         except SlowClientError:
             if self._socket.is_open:
-                self._socket.drop(CLOSED_AS_SLOW, self._last_word())
+                self.drop(CLOSED_AS_SLOW, self._last_word())

@@ -22,7 +22,7 @@ from ai_whisperer.models.base import ModelFactory
 from ai_whisperer.models.catalog import SCRIPTED, resolve
 from ai_whisperer.runtime.manager import AnyFunction
 from ai_whisperer.secrets import remember_secret
-from ai_whisperer.server import agent_answers, session_answers, work_answers  # noqa: F401 - they register themselves
+from ai_whisperer.server import answers  # noqa: F401 - it registers itself
 from ai_whisperer.server.address import ADDRESS_FILE, Address
 from ai_whisperer.server.agent_logs import AgentLogs
 from ai_whisperer.server.app import Application
@@ -186,7 +186,11 @@ async def _listening(app: Application, listening: socket.socket, settings: Setti
         raise SettingsError(f"The TLS certificate or its key cannot be used: {error}.") from error
     server = _Uvicorn(config)
     serving = asyncio.create_task(server.serve(sockets=[listening]), name="uvicorn")
-    await server.is_up.wait()
+    up = asyncio.create_task(server.is_up.wait(), name="uvicorn is up")
+    await asyncio.wait([serving, up], return_when=asyncio.FIRST_COMPLETED)
+    up.cancel()
+    if serving.done():
+        await serving  # raises what kept it from starting
     try:
         yield
     finally:

@@ -7,19 +7,23 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import struct
 from asyncio.transports import BaseTransport, Transport
-from collections.abc import MutableMapping
+from collections.abc import AsyncIterator, Mapping, MutableMapping
 from typing import Any, cast
 
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
-from websockets.frames import Frame, Opcode
+from websockets.frames import Frame
 from websockets.protocol import State
 
 CLOSED_AS_NO_TEXT = 1007
 CLOSED_AS_DEAD = 1011
+MAX_REASON_BYTES = 123
+"""A close frame has no room for more."""
 
+_TEXT = 0x81  # a whole message of text
+_SHORT, _MEDIUM, _LONG = struct.Struct(">BB"), struct.Struct(">BBH"), struct.Struct(">BBQ")  # what stands before it
 _HIGH_WATER_BYTES = 16 << 10
-_MAX_REASON_BYTES = 123  # a close frame has no room for more
 _EXTENSION = "whisperer.socket"
 _LAST_WORD_SECONDS = 5.0
 _LAST_SECONDS_OF_THE_SERVER = 1.0
@@ -33,18 +37,43 @@ class SlowClientError(Exception):
 
 
 class ClientSocket(WebSocketsSansIOProtocol):
-    """What a connection writes to. `put` never waits; whoever has much to say waits for `drained` first."""
+    """What a connection reads from and writes to.
+
+    `put` never waits; whoever has much to say waits for `drained` first.
+    """
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self.logger = self.conn.logger = _log
         self.conn.debug = False
         self._written = 0
+        self._pieces = bytearray()
         self._taken_at_ping = 0
 
     def connection_made(self, transport: BaseTransport) -> None:
         super().connection_made(transport)
         cast(Transport, transport).set_write_buffer_limits(high=_HIGH_WATER_BYTES)
+
+    async def arrivals(self) -> AsyncIterator[list[str | bytes]]:
+        """The messages of the client, as many at a time as are there, until it has gone.
+
+        The next are read from the network when these have been dealt with.
+        """
+        while True:
+            event: Mapping[str, Any] = await self.queue.get()
+            messages: list[str | bytes] = []
+            while event["type"] == "websocket.receive":
+                messages.append(event["text"] if "text" in event else event["bytes"])
+                if self.queue.empty():
+                    break
+                event = self.queue.get_nowait()
+            if messages:
+                yield messages
+            if event["type"] == "websocket.disconnect":
+                return
+            if self.read_paused and self.queue.empty():
+                self.read_paused = False
+                self.transport.resume_reading()
 
     @property
     def is_open(self) -> bool:
@@ -79,7 +108,7 @@ class ClientSocket(WebSocketsSansIOProtocol):
         """Close the connection. The client may still read what it was sent and why; then it is cut off."""
         if not self.is_open:
             return
-        self.conn.send_close(code, reason.encode()[:_MAX_REASON_BYTES].decode(errors="ignore"))
+        self.conn.send_close(code, reason.encode()[:MAX_REASON_BYTES].decode(errors="ignore"))
         self.transport.write(b"".join(self.conn.data_to_send()))
         self.close_sent = True
         self.queue.put_nowait({"type": "websocket.disconnect", "code": code, "reason": reason})
@@ -108,6 +137,21 @@ class ClientSocket(WebSocketsSansIOProtocol):
             self.drop(CLOSED_AS_NO_TEXT, "A text frame must be UTF-8.")
         else:
             super().send_receive_event_to_app()
+
+    def handle_cont(self, event: Frame) -> None:
+        """Gather the pieces of a message in one, however small they are: a list of them would outgrow the message."""
+        self._pieces = self._pieces or bytearray(b"".join(self.frames))
+        self._pieces += event.data
+        self.frames = []
+        if event.fin:
+            self.frames, self._pieces = [bytes(self._pieces)], bytearray()
+            self.send_receive_event_to_app()
+
+    def handle_ping(self) -> None:
+        """Answer, unless the client does not read its answers."""
+        pong = b"".join(self.conn.data_to_send())
+        if self.is_drained:
+            self.transport.write(pong)
 
     def handle_close(self, event: Frame) -> None:
         super().handle_close(event)
@@ -166,7 +210,12 @@ class ClientSocket(WebSocketsSansIOProtocol):
 
 def framed(payload: bytes) -> bytes:
     """The payload as a text frame from a server."""
-    return Frame(Opcode.TEXT, payload).serialize(mask=False)
+    size = len(payload)
+    if size < 126:
+        return _SHORT.pack(_TEXT, size) + payload
+    if size < 1 << 16:
+        return _MEDIUM.pack(_TEXT, 126, size) + payload
+    return _LONG.pack(_TEXT, 127, size) + payload
 
 
 def socket_of(scope: MutableMapping[str, Any]) -> ClientSocket:

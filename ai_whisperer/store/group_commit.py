@@ -172,9 +172,13 @@ class GroupCommitWriter:
             self._loop.call_soon(self._flush)
         return future
 
+    @property
+    def is_flushed(self) -> bool:
+        return self._settled >= self._submitted or self._failure is not None
+
     async def flushed(self) -> None:
         """Wait until all that was submitted so far is on disk, or refused, or the store has failed."""
-        if self._settled < self._submitted and self._failure is None:
+        if not self.is_flushed:
             flushed = asyncio.get_running_loop().create_future()
             self._flushing.append((self._submitted, flushed))
             await flushed
@@ -207,8 +211,7 @@ class GroupCommitWriter:
         before = dict(self._last_seq)
         self._numbered = []
         self._connection.execute("BEGIN IMMEDIATE")
-        if self._banned or any(unit.deleted_sessions for unit, _ in group):
-            # Notes are written after the units of a group: those of a session that is deleted must go with it.
+        if self._banned:
             return self._write_one_by_one(group)
         try:
             for unit, _ in group:

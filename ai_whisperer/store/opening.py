@@ -18,6 +18,7 @@ from ai_whisperer.errors import (
     StoreReadOnlyError,
     StoreVersionError,
 )
+from ai_whisperer.store import queries
 
 APPLICATION_ID = 0x57485350
 LOCK_NAME = "whisperer.lock"
@@ -102,6 +103,7 @@ def open_database(path: Path, *, vfs: str | None = None) -> apsw.Connection:
             connection.execute("PRAGMA journal_mode=WAL")
             connection.execute("PRAGMA synchronous=FULL")
             migrate(connection)
+            finish_deletions(connection)
         except BaseException:
             connection.close()
             raise
@@ -208,3 +210,11 @@ def migrate(connection: apsw.Connection) -> None:
             connection.execute(script)
         connection.execute(f"PRAGMA application_id={APPLICATION_ID}")
         connection.execute(f"PRAGMA user_version={version + len(missing)}")
+
+
+def finish_deletions(connection: apsw.Connection) -> None:
+    """Delete what is left of the sessions that were being deleted when the process ended."""
+    for (session_id,) in list(connection.execute(queries.DELETIONS)):
+        for statement in queries.DELETE_SOME.values():
+            connection.execute(statement, (session_id, -1))
+        connection.execute(queries.END_DELETION, (session_id,))

@@ -7,8 +7,8 @@ from itertools import count
 
 import pytest
 
+from tests.acceptance.client_stage import StagedServer
 from tests.acceptance.provider_stage import KEY
-from tests.acceptance.server_stage import StagedServer
 
 _numbers = count(1)
 

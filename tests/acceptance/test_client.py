@@ -19,7 +19,7 @@ from ai_whisperer.errors import (
     UnknownSessionError,
 )
 from ai_whisperer.records import AgentState, Budget, MailState, TaskState
-from tests.acceptance.server_stage import StagedServer
+from tests.acceptance.client_stage import StagedServer
 
 
 class Remembering:

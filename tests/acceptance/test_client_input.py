@@ -16,7 +16,7 @@ from ai_whisperer.errors import (
     WhispererError,
 )
 from ai_whisperer.records import Budget
-from tests.acceptance.server_stage import StagedServer
+from tests.acceptance.client_stage import StagedServer
 
 Deed = Callable[[Any], object]
 

@@ -15,7 +15,7 @@ from ai_whisperer.errors import (
     StateError,
     UnauthorizedError,
 )
-from tests.acceptance.server_stage import StagedServer
+from tests.acceptance.client_stage import StagedServer
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ from ai_whisperer.client.address import ServerAddress
 from ai_whisperer.client.dialing import UnreachableError, dial
 from ai_whisperer.errors import ConnectionLostError
 from ai_whisperer.records import AgentState, TaskRecord
-from tests.acceptance.server_stage import StagedServer, Wire
+from tests.acceptance.client_stage import StagedServer, Wire
 
 ROOT = Path(__file__).parents[2]
 PENDING_REQUESTS = 8

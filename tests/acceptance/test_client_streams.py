@@ -18,7 +18,7 @@ from ai_whisperer.errors import (
     UnknownSessionError,
 )
 from ai_whisperer.records import TaskState
-from tests.acceptance.server_stage import StagedServer
+from tests.acceptance.client_stage import StagedServer
 
 
 def test_streams_of_several_sessions_run_side_by_side(server: StagedServer, session_id: str) -> None:

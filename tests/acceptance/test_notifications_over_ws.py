@@ -1,33 +1,28 @@
-"""Notifications to clients that come and go, read slowly or not at all; requests of one client keep their order."""
+"""Notifications to clients that come and go; requests of one client keep their order."""
 
 from __future__ import annotations
 
 import asyncio
-import gc
 import logging
 import os
 import random
-import re
 import socket
 import struct
-from asyncio.transports import BaseTransport
 from collections.abc import Callable, Coroutine, Iterator
 from typing import Any
 
 import pytest
 
-from ai_whisperer.models.base import Model, ModelRequest
+from ai_whisperer.models.base import Model
 from ai_whisperer.models.scripted import FunctionModel, Rule, ScriptedModel
 from ai_whisperer.records import Notification
-from ai_whisperer.server.calls import ANSWERS, Caller
 from ai_whisperer.server.frames import NotificationFrames
-from ai_whisperer.server.socket import ClientSocket
 from ai_whisperer.settings import Settings
-from tests.acceptance.raw_socket import CLOSE, PING, ClosedError, Json, RawSocket, frame, request_of
+from tests.acceptance.raw_socket import CLOSE, ClosedError, Json, RawSocket, frame, request_of
 from tests.acceptance.server_in_thread import LogWitness, ServerInThread, witnessed
+from tests.acceptance.session_talk import last_seq, numbers, read_up_to, say, sockets, work
 
 SEED = int(os.environ.get("WHISPERER_TEST_SEED", "20250605"))
-PATIENCE_SECONDS = 0.25
 STREAMED = "A rather long answer that comes in many small pieces."
 
 
@@ -35,22 +30,6 @@ def model_of(name: str) -> Model:
     if name == "streaming":
         return ScriptedModel([Rule(text=STREAMED, chunk_characters=4, chunk_seconds=0.002)])
     return FunctionModel(say)
-
-
-def say(request: ModelRequest) -> str:
-    told = str(request.turns[-1])
-    wanted = re.search(r"(\d+) bytes", told)
-    return "x" * int(wanted[1]) if wanted else "done"
-
-
-def narrow(made: Any) -> Any:
-    """Lets the system keep little of what is on its way, so that a client that does not read is noticed soon."""
-
-    def connection_made(self: ClientSocket, transport: BaseTransport) -> None:
-        transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
-        made(self, transport)
-
-    return connection_made
 
 
 @pytest.fixture(scope="module")
@@ -61,11 +40,9 @@ def witness() -> Iterator[LogWitness]:
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory, witness: LogWitness) -> Iterator[ServerInThread]:
-    settings = Settings(data=tmp_path_factory.mktemp("data"), port=0, slow_client_seconds=PATIENCE_SECONDS)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ClientSocket, "connection_made", narrow(ClientSocket.connection_made))
-        with ServerInThread(settings, model_factory=model_of) as server:
-            yield server
+    settings = Settings(data=tmp_path_factory.mktemp("data"), port=0)
+    with ServerInThread(settings, model_factory=model_of) as server:
+        yield server
 
 
 @pytest.fixture(autouse=True)
@@ -81,28 +58,6 @@ def session(server: ServerInThread) -> str:
         session_id = str(client.call("session.create")["sessionId"])
         client.call("async.createAgent", sessionId=session_id, agentId="worker")
     return session_id
-
-
-def work(client: RawSocket, session: str, prompt: str = "go", **params: Any) -> Json:
-    """Give the worker a task and wait for its end."""
-    task = client.call("async.sendTask", sessionId=session, agentId="worker", prompt=prompt, **params)
-    return client.call("task.wait", sessionId=session, taskId=task["taskId"])
-
-
-def last_seq(client: RawSocket, session: str) -> int:
-    return int(client.call("events.list", sessionId=session, limit=1)["lastSeq"])
-
-
-def numbers(notes: list[Json]) -> list[int]:
-    return [note["params"]["seq"] for note in notes]
-
-
-def read_up_to(client: RawSocket, seq: int) -> list[Json]:
-    """The numbered notifications up to this one."""
-    notes = [client.next_note()]
-    while notes[-1]["params"]["seq"] < seq:
-        notes.append(client.next_note())
-    return notes
 
 
 def test_a_subscription_begins_after_its_cursor_and_goes_on(server: ServerInThread, session: str) -> None:
@@ -224,93 +179,6 @@ def leave(client: RawSocket, chance: random.Random) -> None:
     elif way == 1:
         client.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     client.socket.close()
-
-
-def test_a_client_that_never_reads_is_closed_with_its_cursor_and_harms_nobody(
-    server: ServerInThread, session: str
-) -> None:
-    with server.connect(receive_buffer=4096) as sleeper, server.connect() as reader, server.connect() as giver:
-        for client in (sleeper, reader):
-            client.call("events.subscribe", sessionId=session, after=0)
-        for _ in range(30):
-            work(giver, session, "20000 bytes")
-        last = last_seq(giver, session)
-        assert numbers(read_up_to(reader, last)) == list(range(1, last + 1))
-        server.until(lambda: sum(each.is_open for each in sockets()) == 2)
-        closed = sleeper.until_closed()
-        assert closed.code == 4008
-        resume = re.fullmatch(rf"Too slow\. Resume {session} after (\d+)", closed.reason)
-        assert resume is not None
-        assert numbers(sleeper.notes) == list(range(1, int(resume[1]) + 1))
-        assert int(resume[1]) < last
-    with server.connect() as again:
-        again.call("events.subscribe", sessionId=session, after=int(resume[1]))
-        assert numbers(read_up_to(again, last)) == list(range(int(resume[1]) + 1, last + 1))
-
-
-def sockets() -> list[ClientSocket]:
-    """The WebSockets that the server has. Nobody's class is asked for: a proxy of something gone cannot tell."""
-    return [each for each in gc.get_objects() if type(each) is ClientSocket and not each.disconnected]
-
-
-def test_a_client_that_does_not_even_read_its_farewell_is_cut_off(
-    server: ServerInThread, session: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(ClientSocket._part, "__defaults__", (0.1,))
-    with server.connect(receive_buffer=4096) as sleeper, server.connect() as giver:
-        sleeper.call("events.subscribe", sessionId=session, after=0)
-        for _ in range(5):
-            work(giver, session, "50000 bytes")
-        server.until(lambda: len(sockets()) == 1)
-        assert sleeper.until_closed().code is None
-
-
-def test_a_client_that_leaves_without_reading_is_gone_as_well(
-    server: ServerInThread, session: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(ClientSocket._part, "__defaults__", (0.1,))
-    with server.connect(receive_buffer=4096) as sleeper, server.connect() as giver:
-        sleeper.call("events.subscribe", sessionId=session, after=0)
-        work(giver, session, "200000 bytes")
-        sleeper.send(frame(struct.pack("!H", 1000), CLOSE))
-        server.until(lambda: len(sockets()) == 1)
-
-
-def test_a_client_that_reads_slowly_but_steadily_is_kept(server: ServerInThread, session: str) -> None:
-    with server.connect(receive_buffer=4096) as client, server.connect() as giver:
-        work(giver, session, "200000 bytes")
-        client.send(frame(request_of("events.list", {"sessionId": session}, "big")))
-        received = 0
-        while received < 200_000:
-            some = client.socket.recv(20_000)
-            assert some, "it was closed"
-            received += len(some)
-            server.do(lambda: asyncio.sleep(PATIENCE_SECONDS / 10))
-        assert len(sockets()) == 2
-
-
-def test_who_asks_for_much_and_does_not_read_has_one_answer_waiting(
-    server: ServerInThread, session: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    answered = 0
-    original = ANSWERS["events.list"]
-
-    async def counted(caller: Caller, params: Any) -> Any:
-        nonlocal answered
-        result = await original(caller, params)
-        answered += 1
-        return result
-
-    monkeypatch.setitem(ANSWERS, "events.list", counted)
-    with server.connect() as giver:
-        work(giver, session, "400000 bytes")
-    with server.connect(receive_buffer=4096) as greedy:
-        greedy.send(frame(request_of("events.list", {"sessionId": session})) * 100)
-        (held,) = sockets()
-        server.until(lambda: not held.is_open)
-        assert held.transport.get_write_buffer_size() < 500_000
-        assert greedy.until_closed().code == 4008
-    assert answered == 1
 
 
 @pytest.mark.parametrize("deltas", [True, False])
@@ -445,31 +313,7 @@ def test_a_feed_that_fails_closes_the_connection_and_does_not_fall_silent(
     monkeypatch.setattr(NotificationFrames, "of", fail)
     with server.connect() as client:
         client.call("events.subscribe", sessionId=session, after=0)
-        assert client.until_closed().code == 1011
+        closed = client.until_closed()
+    assert (closed.code, closed.reason) == (1011, "internal")
     assert len(witness.complaints) == 1
     assert "cannot tell agent.created" in witness.complaints.pop()
-
-
-def test_a_client_that_does_not_answer_pings_is_dropped(server: ServerInThread) -> None:
-    with server.connect() as client:
-        (held,) = sockets()
-        server.loop.call_soon_threadsafe(held.send_keepalive_ping)
-        assert client.read_frame()[0] == PING
-        server.loop.call_soon_threadsafe(held.keepalive_timeout)
-        assert client.until_closed().code == 1011
-
-
-def test_a_client_that_has_yet_to_read_what_came_before_the_ping_is_not(server: ServerInThread, session: str) -> None:
-    with server.connect(receive_buffer=4096) as client, server.connect() as giver:
-        work(giver, session, "400000 bytes")
-        client.send(frame(request_of("events.list", {"sessionId": session}, "big")))
-        server.until(lambda: any(not each.is_drained for each in sockets()))
-        held = next(each for each in sockets() if not each.is_drained)
-        server.loop.call_soon_threadsafe(held.send_keepalive_ping)
-        before = held.transport.get_write_buffer_size()
-        client.socket.recv(100_000)
-        server.until(lambda: held.transport.get_write_buffer_size() < before)
-        server.loop.call_soon_threadsafe(held.keepalive_timeout)
-        server.do(lambda: asyncio.sleep(0))
-        assert held.is_open
-        assert held.ping_timer is not None

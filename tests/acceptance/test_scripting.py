@@ -19,7 +19,7 @@ from ai_whisperer import AgentState, Client, TaskState, scripting
 from ai_whisperer.errors import ClosedError, DuplicateIdError, StateError, UnknownAgentError
 from ai_whisperer.scripting import SyncClient
 from ai_whisperer.server.address import ADDRESS_FILE, find_address
-from tests.acceptance.server_stage import StagedServer
+from tests.acceptance.client_stage import StagedServer
 
 ROOT = Path(__file__).parents[2]
 

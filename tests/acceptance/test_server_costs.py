@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -52,11 +53,93 @@ def sockets(monkeypatch: pytest.MonkeyPatch) -> list[ClientSocket]:
     return made
 
 
+@contextmanager
+def tasks_counted() -> Iterator[list[str]]:
+    """What tasks are made on this event loop within the block."""
+    made: list[str] = []
+
+    def make(loop: asyncio.AbstractEventLoop, coroutine: Any, **options: Any) -> asyncio.Task[Any]:
+        made.append(repr(coroutine))
+        return asyncio.Task(coroutine, loop=loop, **options)
+
+    loop = asyncio.get_running_loop()
+    loop.set_task_factory(make)
+    try:
+        yield made
+    finally:
+        loop.set_task_factory(None)
+
+
 def test_what_is_written_leaves_at_once(tmp_path: Path, sockets: list[ClientSocket]) -> None:
     async def scene(url: str) -> None:
         async with connected(url):
             (made,) = sockets
             raw = made.transport.get_extra_info("socket")
             assert raw.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY), "answers wait for acknowledgements"
+
+    play(tmp_path, scene)
+
+
+@pytest.mark.parametrize("method", ["async.getAgentStates", "task.list", "mail.list", "usage.get", "room.list"])
+def test_a_read_makes_no_task_when_there_is_nothing_to_wait_for(tmp_path: Path, method: str) -> None:
+    async def scene(url: str) -> None:
+        async with connected(url) as caller:
+            await caller.call("async.createAgent", sessionId="default", agentId="worker", config={}, autoStart=False)
+            await caller.call(method, sessionId="default")
+            with tasks_counted() as made:
+                for _ in range(10):
+                    await caller.call(method, sessionId="default")
+            assert made == []
+
+    play(tmp_path, scene)
+
+
+def test_a_write_makes_one_task(tmp_path: Path) -> None:
+    async def scene(url: str) -> None:
+        async with connected(url) as caller:
+            await caller.call("async.createAgent", sessionId="default", agentId="worker", config={}, autoStart=False)
+            with tasks_counted() as made:
+                for _ in range(10):
+                    await caller.call("async.sendTask", sessionId="default", agentId="worker", prompt="go")
+            assert len(made) == 10
+
+    play(tmp_path, scene)
+
+
+def test_a_read_waits_for_the_write_before_it(tmp_path: Path) -> None:
+    async def scene(url: str) -> None:
+        async with connected(url) as caller:
+            await caller.call("async.createAgent", sessionId="default", agentId="worker", config={}, autoStart=False)
+            work = {"sessionId": "default", "agentId": "worker", "prompt": "go"}
+            for number in range(1, 20):
+                sent = caller.call("async.sendTask", **work)
+                states = await caller.call("async.getAgentStates", sessionId="default")
+                assert states["agents"]["worker"]["queue_size"] == number
+                await sent
+
+    play(tmp_path, scene)
+
+
+def test_the_answers_to_pipelined_requests_are_written_together(tmp_path: Path, sockets: list[ClientSocket]) -> None:
+    async def scene(url: str) -> None:
+        async with connected(url) as caller:
+            await caller.call("async.createAgent", sessionId="default", agentId="worker", config={}, autoStart=False)
+            (made,) = sockets
+            writes = 0
+            put = made.put
+
+            def counted(frames: bytes) -> None:
+                nonlocal writes
+                writes += 1
+                put(frames)
+
+            made.put = counted  # type: ignore[method-assign]
+            params = [{"sessionId": "default"}] * 64
+            await caller.call_all("async.getAgentStates", params)
+            assert writes <= 10
+            writes = 0
+            work = {"sessionId": "default", "agentId": "worker", "prompt": "go"}
+            await caller.call_all("async.sendTask", [work] * 64)
+            assert writes <= 10
 
     play(tmp_path, scene)

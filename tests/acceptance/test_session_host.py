@@ -10,6 +10,7 @@ from typing import Any
 import apsw
 import pytest
 
+from ai_whisperer.coordination import SessionSummary
 from ai_whisperer.errors import (
     ClosedError,
     DuplicateIdError,
@@ -138,6 +139,58 @@ def test_of_two_who_delete_a_session_one_does_and_those_who_use_it_are_told(tmp_
     play(tmp_path, scene)
 
 
+async def made_long(host: SessionHost, session_id: str) -> None:
+    await host.create(LOCAL, session_id)
+    session = await host.session(LOCAL, session_id)
+    await session.create_agent("worker")
+    await asyncio.gather(*(session.broadcast_event("tick", number) for number in range(1_200)))
+
+
+async def begun(deletion: asyncio.Task[SessionSummary], host: SessionHost) -> None:
+    """Wait until the session is gone and its rows are not."""
+    while host._store.session("doomed") is not None:
+        await host.flushed()
+        await asyncio.sleep(0)
+    assert not deletion.done()
+
+
+def test_a_session_is_deleted_to_its_end_even_if_whoever_asked_for_it_has_gone(tmp_path: Path) -> None:
+    async def scene(host: SessionHost) -> None:
+        await made_long(host, "doomed")
+        deletion = asyncio.ensure_future(host.delete(LOCAL, "doomed"))
+        await begun(deletion, host)
+        deletion.cancel()
+        await all_of(deletion)
+        with pytest.raises(DuplicateIdError):
+            await host.create("bob", "doomed")
+        await asyncio.gather(*host._deletions)
+        await host.create("bob", "doomed")
+        session = await host.session("bob", "doomed")
+        assert (session.last_seq, session.list_agents()) == (0, [])
+
+    play(tmp_path, scene)
+
+
+def test_a_session_whose_deletion_is_cut_short_by_the_end_of_the_server_is_gone_at_the_next_start(
+    tmp_path: Path,
+) -> None:
+    async def first(host: SessionHost) -> None:
+        await made_long(host, "doomed")
+        deletion = asyncio.ensure_future(host.delete(LOCAL, "doomed"))
+        await begun(deletion, host)
+        await host.close(grace_seconds=0)
+        (cut,) = await all_of(deletion)
+        assert isinstance(cut, asyncio.CancelledError)
+
+    async def second(host: SessionHost) -> None:
+        assert [each.id for each in host.list(LOCAL, limit=10)] == ["default"]
+        await host.create("bob", "doomed")
+        assert (await host.session("bob", "doomed")).last_seq == 0
+
+    play(tmp_path, first)
+    play(tmp_path, second)
+
+
 async def refuse_something(session: AsyncAgentSessionManager) -> None:
     """Have the store refuse a unit of the session, which stops it."""
     worker = await session.create_agent("worker")
@@ -157,6 +210,22 @@ def test_a_session_that_the_store_refused_something_is_opened_anew_once(tmp_path
         assert found[0] is not broken
         assert await found[0].run_task("worker", "go") == "done"
         assert not host.failed.done(), "only this session was hit"
+
+    play(tmp_path, scene)
+
+
+def test_who_asks_while_a_session_is_mended_waits_for_it(tmp_path: Path) -> None:
+    async def scene(host: SessionHost) -> None:
+        await refuse_something(await host.session(LOCAL, "default"))
+        first = asyncio.ensure_future(host.session(LOCAL, "default"))
+        others = []
+        while not first.done():
+            for shown in host.open_sessions:
+                shown.list_agents()  # raises for one that is being closed
+            others.append(asyncio.ensure_future(host.session(LOCAL, "default")))
+            await asyncio.sleep(0)
+        assert len(others) > 2
+        assert {id(each) for each in await asyncio.gather(*others)} == {id(first.result())}
 
     play(tmp_path, scene)
 

@@ -105,6 +105,15 @@ def test_the_manager_can_be_had_without_the_provider_library() -> None:
     assert loaded.stdout.strip() == "False"
 
 
+def test_the_server_starts_without_what_it_needs_later() -> None:
+    program = (
+        "import sys, ai_whisperer.server.serving; "
+        "print([m for m in ('prometheus_client', 'pydantic', 'pydantic_ai', 'typer', 'rich') if m in sys.modules])"
+    )
+    loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert loaded.stdout.strip() == "[]"
+
+
 def test_every_public_name_can_be_imported() -> None:
     import ai_whisperer
 

@@ -100,7 +100,7 @@ function* calls(): Generator<[MethodName, object?]> {
   yield ["async.sleepAgent", { sessionId, agentId: "sleeper", wakeEvents: ["morning"] }];
   yield ["async.wakeAgent", { sessionId, agentId: "sleeper" }];
   yield ["async.broadcastEvent", { sessionId, event: "morning", data: { light: true } }];
-  yield ["event.list", { sessionId }];
+  yield ["async.listEvents", { sessionId }];
   yield ["async.getAgentStates", { sessionId }];
   yield ["agent.get", { sessionId, agentId }];
   yield ["lock.list", { sessionId }];

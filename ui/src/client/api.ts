@@ -748,7 +748,7 @@ export interface Methods {
     result: AgentDetails;
   };
   /** The events that were broadcast, the newest first. */
-  "event.list": {
+  "async.listEvents": {
     params: {
       /** The id of the session. */
       sessionId: string;
@@ -923,7 +923,7 @@ export interface Methods {
       /** The id of the mail. */
       mailId: string;
       /** The state to bring it into. */
-      state: string;
+      state: MailState;
     };
     result: MailRecord;
   };
@@ -1026,40 +1026,6 @@ export interface Methods {
     };
     result: MessageList;
   };
-  /** Make a session: a workspace with its own agents. Its id is chosen unless given; it belongs to the caller. */
-  "session.create": {
-    params: {
-      /** The id of the session. */
-      sessionId?: string | null;
-      /** What people call it. */
-      title?: string;
-    };
-    result: SessionSummary;
-  };
-  /** The sessions of the caller, the newest first. */
-  "session.list": {
-    params: {
-      /** How many entries at most. */
-      limit?: number;
-    };
-    result: SessionList;
-  };
-  /** One session of the caller. */
-  "session.get": {
-    params: {
-      /** The id of the session. */
-      sessionId: string;
-    };
-    result: SessionSummary;
-  };
-  /** Stop all agents of the session and delete everything in it, for good. */
-  "session.delete": {
-    params: {
-      /** The id of the session. */
-      sessionId: string;
-    };
-    result: SessionSummary;
-  };
   /**
    * Give the agent a prompt, or broadcast an event, at every time that `cron` or `intervalSeconds` names. `cron` has
    * five fields and is read in the time zone `zone`. `missed` says what becomes of due times that passed while nothing
@@ -1140,6 +1106,76 @@ export interface Methods {
     };
     result: ScheduleRecord;
   };
+  /**
+   * Send the session's notifications to this connection, from the one after `after` on. 0 is from the start; without
+   * it, from now on. With `deltas` the pieces of answers come along as they are streamed: these are not numbered (`seq`
+   * 0) and not kept. A connection has one subscription for a session; another replaces it.
+   */
+  "events.subscribe": {
+    params: {
+      /** The id of the session. */
+      sessionId: string;
+      /** Begin after this number. */
+      after?: number | null;
+      /** Whether the pieces of answers are sent as they are streamed. */
+      deltas?: boolean;
+    };
+    result: Subscribed;
+  };
+  /** Send no more notifications of the session. The answer has the number of the last that was sent. */
+  "events.unsubscribe": {
+    params: {
+      /** The id of the session. */
+      sessionId: string;
+    };
+    result: Subscribed;
+  };
+  /** A page of the numbered log. */
+  "events.list": {
+    params: {
+      /** The id of the session. */
+      sessionId: string;
+      /** Begin after this number. */
+      after?: number;
+      /** How many entries at most. */
+      limit?: number;
+    };
+    result: NotificationList;
+  };
+  /** Make a session: a workspace with its own agents. Its id is chosen unless given; it belongs to the caller. */
+  "session.create": {
+    params: {
+      /** The id of the session. */
+      sessionId?: string | null;
+      /** What people call it. */
+      title?: string;
+    };
+    result: SessionSummary;
+  };
+  /** The sessions of the caller, the newest first. */
+  "session.list": {
+    params: {
+      /** How many entries at most. */
+      limit?: number;
+    };
+    result: SessionList;
+  };
+  /** One session of the caller. */
+  "session.get": {
+    params: {
+      /** The id of the session. */
+      sessionId: string;
+    };
+    result: SessionSummary;
+  };
+  /** Stop all agents of the session and delete everything in it, for good. */
+  "session.delete": {
+    params: {
+      /** The id of the session. */
+      sessionId: string;
+    };
+    result: SessionSummary;
+  };
   /** The templates that agents can be made of, and the files that cannot be used, each with its error. */
   "template.list": {
     params: Record<string, never>;
@@ -1182,42 +1218,6 @@ export interface Methods {
       limit?: number;
     };
     result: LogEntries;
-  };
-  /**
-   * Send the session's notifications to this connection, from the one after `after` on. 0 is from the start; without
-   * it, from now on. With `deltas` the pieces of answers come along as they are streamed: these are not numbered (`seq`
-   * 0) and not kept. A connection has one subscription for a session; another replaces it.
-   */
-  "events.subscribe": {
-    params: {
-      /** The id of the session. */
-      sessionId: string;
-      /** Begin after this number. */
-      after?: number | null;
-      /** Whether the pieces of answers are sent as they are streamed. */
-      deltas?: boolean;
-    };
-    result: Subscribed;
-  };
-  /** Send no more notifications of the session. The answer has the number of the last that was sent. */
-  "events.unsubscribe": {
-    params: {
-      /** The id of the session. */
-      sessionId: string;
-    };
-    result: Subscribed;
-  };
-  /** A page of the numbered log. */
-  "events.list": {
-    params: {
-      /** The id of the session. */
-      sessionId: string;
-      /** Begin after this number. */
-      after?: number;
-      /** How many entries at most. */
-      limit?: number;
-    };
-    result: NotificationList;
   };
   /** Version, model and limits of the server, and who the caller is. */
   "server.info": {
@@ -1362,6 +1362,7 @@ export interface Notifications {
     attempt: number;
     channel: "analysis" | "commentary" | "final";
     text: string;
+    skipped?: number;
   };
   /** A model request or a tool call began. */
   "step.started": {

@@ -5,7 +5,8 @@ from __future__ import annotations
 from ai_whisperer.coordination import EventRecord
 from ai_whisperer.protocol import agents
 from ai_whisperer.records import Budget, TaskRecord
-from ai_whisperer.server.calls import Caller, answers
+from ai_whisperer.runtime.manager import AsyncAgentSessionManager
+from ai_whisperer.server.calls import Caller, answers, reads
 from ai_whisperer.status import AgentStatus
 
 
@@ -78,17 +79,15 @@ async def send_task(caller: Caller, params: agents.SendTask) -> TaskRecord:
     )
 
 
-@answers(agents.GET_AGENT_STATES)
-async def get_agent_states(caller: Caller, params: agents.GetAgentStates) -> agents.AgentStates:
-    session = await caller.reading(params.session_id)
+@reads(agents.GET_AGENT_STATES)
+def get_agent_states(session: AsyncAgentSessionManager, _: agents.GetAgentStates) -> agents.AgentStates:
     return agents.AgentStates(
         agents={status.agent_id: status for status in session.list_agents()}, last_seq=session.last_seq
     )
 
 
-@answers(agents.GET_AGENT)
-async def get_agent(caller: Caller, params: agents.GetAgent) -> agents.AgentDetails:
-    session = await caller.reading(params.session_id)
+@reads(agents.GET_AGENT)
+def get_agent(session: AsyncAgentSessionManager, params: agents.GetAgent) -> agents.AgentDetails:
     status = session.get_agent_status(params.agent_id)
     record = session.active_sessions[status.agent_id].record
     return agents.AgentDetails(
@@ -107,7 +106,6 @@ async def broadcast_event(caller: Caller, params: agents.BroadcastEvent) -> Even
     return await session.broadcast_event(params.event, params.data, event_id=params.event_id)
 
 
-@answers(agents.LIST_EVENTS)
-async def list_events(caller: Caller, params: agents.ListEvents) -> agents.EventList:
-    session = await caller.reading(params.session_id)
+@reads(agents.LIST_EVENTS)
+def list_events(session: AsyncAgentSessionManager, params: agents.ListEvents) -> agents.EventList:
     return agents.EventList(session.list_events(limit=params.limit))

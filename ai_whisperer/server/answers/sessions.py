@@ -1,0 +1,105 @@
+"""Answers to what concerns sessions as a whole, and the server itself."""
+
+from __future__ import annotations
+
+import asyncio
+from functools import reduce
+from typing import Any
+
+from ai_whisperer.coordination import SessionSummary
+from ai_whisperer.core.paging import checked_limit
+from ai_whisperer.protocol import openrpc, sessions
+from ai_whisperer.records import Usage
+from ai_whisperer.runtime.manager import AsyncAgentSessionManager
+from ai_whisperer.server.calls import Caller, answers, reads, tells
+from ai_whisperer.server.log_reading import read_log
+
+
+@answers(sessions.CREATE_SESSION)
+async def create_session(caller: Caller, params: sessions.CreateSession) -> SessionSummary:
+    return await caller.host.create(caller.principal, params.session_id, title=params.title)
+
+
+@answers(sessions.LIST_SESSIONS)
+async def list_sessions(caller: Caller, params: sessions.ListSessions) -> sessions.SessionList:
+    await caller.host.flushed()
+    await caller.peer.ready()
+    return sessions.SessionList(caller.host.list(caller.principal, limit=checked_limit(params.limit)))
+
+
+@answers(sessions.GET_SESSION)
+async def get_session(caller: Caller, params: sessions.GetSession) -> SessionSummary:
+    record = caller.host.get(caller.principal, params.session_id)
+    session = await caller.reading(params.session_id)
+    return SessionSummary(
+        id=record.id,
+        title=record.title,
+        owner=record.owner,
+        created_at=record.created_at,
+        agents=len(session.active_sessions),
+    )
+
+
+@answers(sessions.DELETE_SESSION)
+async def delete_session(caller: Caller, params: sessions.DeleteSession) -> SessionSummary:
+    return await caller.host.delete(caller.principal, params.session_id)
+
+
+@answers(sessions.LIST_TEMPLATES)
+async def list_templates(caller: Caller, _: sessions.ListTemplates) -> sessions.TemplateList:
+    return sessions.TemplateList(await asyncio.to_thread(caller.host.templates.list))
+
+
+@answers(sessions.GET_TEMPLATE)
+async def get_template(caller: Caller, params: sessions.GetTemplate) -> sessions.TemplateDetails:
+    found = await asyncio.to_thread(caller.host.templates.get, params.name)
+    return sessions.TemplateDetails(name=found.name, source=found.source, definition=found.definition)
+
+
+@reads(sessions.LIST_LOCKS)
+def list_locks(session: AsyncAgentSessionManager, _: sessions.ListLocks) -> sessions.LockList:
+    return sessions.LockList(session.list_locks())
+
+
+@reads(sessions.GET_USAGE)
+def get_usage(session: AsyncAgentSessionManager, _: sessions.GetUsage) -> sessions.UsageReport:
+    statuses = session.list_agents()
+    return sessions.UsageReport(
+        agents={each.agent_id: sessions.AgentTotals(tasks=each.tasks, usage=each.usage) for each in statuses},
+        total=sessions.AgentTotals(
+            tasks=sum(each.tasks for each in statuses),
+            usage=reduce(lambda total, each: total + each.usage, statuses, Usage()),
+        ),
+    )
+
+
+@answers(sessions.READ_LOG)
+async def read_agent_log(caller: Caller, params: sessions.ReadLog) -> sessions.LogEntries:
+    session = await caller.reading(params.session_id)
+    agent_id = session.get_agent_status(params.agent_id).agent_id
+    page = await asyncio.to_thread(
+        read_log,
+        caller.facts.data,
+        params.session_id,
+        agent_id,
+        after=params.after,
+        limit=checked_limit(params.limit),
+    )
+    return sessions.LogEntries(entries=page.entries, next=page.next)
+
+
+@tells(sessions.GET_SERVER_INFO)
+def get_server_info(caller: Caller, _: sessions.GetServerInfo) -> sessions.ServerInfo:
+    return sessions.ServerInfo(
+        version=caller.facts.version,
+        principal=caller.principal,
+        model=caller.host.model,
+        max_frame_bytes=caller.facts.max_frame_bytes,
+        started_at=caller.facts.started_at,
+    )
+
+
+@answers(sessions.DISCOVER)
+async def discover(caller: Caller, _: sessions.Discover) -> dict[str, Any]:
+    await caller.peer.ready()
+    return openrpc.document(caller.facts.version)
