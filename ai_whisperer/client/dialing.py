@@ -45,6 +45,7 @@ async def dial(address: ServerAddress) -> ClientConnection:
         return await _Connect(
             address.url,
             additional_headers=address.headers,
+            ssl=address.trust,
             compression=None,
             proxy=None,  # what is meant for this machine must not go to a proxy; tunnels are addresses of their own
             close_timeout=_GOODBYE_SECONDS,

@@ -79,7 +79,9 @@ async def _found(stack: AsyncExitStack, settings: Settings, session_id: str) -> 
     if address is None:
         return None
     try:
-        return await stack.enter_async_context(Client(address.url, address.token, session_id=session_id))
+        return await stack.enter_async_context(
+            Client(address.url, address.token, session_id=session_id, certificate=address.certificate)
+        )
     except ConnectionLostError:
         return None  # the file was left behind by a server that was killed, and its process number is another's now
 
@@ -88,7 +90,7 @@ async def _started(stack: AsyncExitStack, settings: Settings, session_id: str) -
     """A client of a server in this process."""
     from ai_whisperer.server.serving import running  # only those who serve need what a server is made of
 
-    server = await stack.enter_async_context(running(settings))
+    server = await stack.enter_async_context(running(settings, temporary=True))
     return await stack.enter_async_context(Client(server.address.url, server.address.token, session_id=session_id))
 
 

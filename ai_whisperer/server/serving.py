@@ -56,8 +56,11 @@ async def running(
     *,
     tools: Iterable[AnyFunction] = (),
     model_factory: ModelFactory = resolve,
+    temporary: bool = False,
 ) -> AsyncIterator[RunningServer]:
     """Serve while the block runs; afterwards steps under way finish and everything is on disk.
+
+    One that is `temporary` says so beside its address: others who use it then know that it may be gone soon.
 
     Raises a `WhispererError` that says what to do if the folder, the port or a setting cannot be used.
     """
@@ -97,7 +100,13 @@ async def running(
             settings=settings,
             ids=TimedIds(SystemClock(), random.SystemRandom()),
         )
-        address = Address(url=_url(settings, port), token=token, pid=os.getpid())
+        address = Address(
+            url=_url(settings, port),
+            token=token,
+            pid=os.getpid(),
+            certificate=str(settings.tls_certificate.absolute()) if settings.tls_certificate else None,
+            temporary=temporary,
+        )
         await host.start(session_id=settings.session)
         async with _listening(app, listening, settings):
             with _announced(settings.data, address):
@@ -215,7 +224,12 @@ class _Uvicorn(uvicorn.Server):
 
 
 def templates_of(settings: Settings) -> TemplateLibrary:
-    """The templates that a server with these settings offers."""
+    """The templates that a server with these settings offers; raises `SettingsError` if a folder is not there."""
+    for folder in settings.templates:
+        if not folder.is_dir():
+            raise SettingsError(
+                f"The templates folder '{folder}' is not there. Make it, or correct the setting templates."
+            )
     standard = TemplateLibrary.standard()
     return TemplateLibrary([*settings.templates, *standard.folders])
 

@@ -170,7 +170,7 @@ def test_the_live_view_shows_what_models_write_as_plain_text() -> None:
             )
         )
     shown = console.file.getvalue()  # type: ignore[attr-defined]
-    assert "█████░░░░░ 50 % [bold]\\x1b[2J" in shown
+    assert "50 % █████░░░░░ [bold]\\x1b[2J" in shown
     assert "1,234" in shown
     assert "   7  ada        mails user: [red]\\x1b]0;x\\x07 next" in shown
     assert "\x1b]0;" not in shown

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ai_whisperer.cli.arguments import LimitOption, text_of
+from ai_whisperer.cli.arguments import LimitOption, text_argument
 from ai_whisperer.cli.calling import Call, command, group
 from ai_whisperer.cli.connecting import AgentName, agent_names
 from ai_whisperer.cli.output import Column, Output, moment
@@ -127,11 +127,11 @@ async def show(
 async def post(
     call: Call,
     room: RoomId,
-    text: Annotated[str, typer.Argument(metavar="TEXT", help="The message; `-` reads it from the standard input.")],
+    text: Annotated[str, text_argument("TEXT", "The message")],
 ) -> None:
     """Say something in a room."""
     async with call.server() as client:
-        message = await client.post_message(room, text_of(text))
+        message = await client.post_message(room, text)
     asked = ", ".join(message.asked) or "nobody"
     call.output.told(message, f"Message {message.number} was posted; {asked} was asked.")
 

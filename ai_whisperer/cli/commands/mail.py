@@ -7,14 +7,14 @@ from typing import Annotated
 
 import typer
 
-from ai_whisperer.cli.arguments import LimitOption, PriorityOption, text_of
+from ai_whisperer.cli.arguments import LimitOption, PriorityOption, text_argument
 from ai_whisperer.cli.calling import Call, command, group
 from ai_whisperer.cli.connecting import AgentName, agent_names
 from ai_whisperer.cli.output import Column, moment
 from ai_whisperer.records import USER, MailRecord, MailState, Priority
 
 MailId = Annotated[str, typer.Argument(metavar="MAIL", help="The id of a mail in the inbox.")]
-Body = Annotated[str, typer.Argument(metavar="BODY", help="The text; `-` reads it from the standard input.")]
+Body = Annotated[str, text_argument("BODY", "The text")]
 
 _SEARCHED = 10_000
 
@@ -56,16 +56,14 @@ async def send(
 ) -> None:
     """Write to an agent."""
     async with call.server() as client:
-        mail = await client.send_mail(
-            agent, subject, text_of(body), priority=priority, thread_id=thread, mail_id=mail_id
-        )
+        mail = await client.send_mail(agent, subject, body, priority=priority, thread_id=thread, mail_id=mail_id)
     call.output.told(mail, f"Mail {mail.id} was sent to {mail.recipient}.")
 
 
 async def reply(call: Call, mail: MailId, body: Body, *, priority: PriorityOption = Priority.NORMAL) -> None:
     """Answer a mail in the inbox."""
     async with call.server() as client:
-        answer = await client.reply_mail(mail, text_of(body), priority=priority)
+        answer = await client.reply_mail(mail, body, priority=priority)
     call.output.told(answer, f"Mail {answer.id} was sent to {answer.recipient}.")
 
 

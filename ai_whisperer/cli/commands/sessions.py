@@ -60,7 +60,7 @@ async def delete(
             if call.output.as_json:
                 raise typer.BadParameter("Nobody can be asked with --json. Say --yes to delete the session.")
             question = f"Delete session {session.id} with {session.agents} agents and all their work, for good?"
-            call.output.ask(question)
+            await call.output.ask(question)
         session = await client.delete_session(session.id)
     call.output.told(session, f"Session {session.id} is gone.")
 

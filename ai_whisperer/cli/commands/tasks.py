@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from ai_whisperer.cli.arguments import LimitOption, PriorityOption, text_of
+from ai_whisperer.cli.arguments import LimitOption, PriorityOption, text_argument
 from ai_whisperer.cli.calling import Call, command, group
 from ai_whisperer.cli.connecting import AgentName, AgentOption
 from ai_whisperer.cli.fleet import cost, progress, style_of, tokens
@@ -34,7 +34,7 @@ async def list_tasks(call: Call, *, agent: AgentOption = None, limit: LimitOptio
 async def send(
     call: Call,
     agent: AgentName,
-    prompt: Annotated[str, typer.Argument(metavar="PROMPT", help="What to do; `-` reads it from the standard input.")],
+    prompt: Annotated[str, text_argument("PROMPT", "What to do")],
     *,
     until_done: Annotated[bool, typer.Option("--wait", "-w", help="Wait for the answer and show it.")] = False,
     priority: PriorityOption = Priority.NORMAL,
@@ -60,7 +60,7 @@ async def send(
     async with call.server() as client:
         task = await client.send_task(
             agent,
-            text_of(prompt),
+            prompt,
             priority=priority,
             thread_id=thread,
             task_id=task_id,

@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 import socket
 import tempfile
+from http.client import HTTPException
 from pathlib import Path
 from urllib.error import HTTPError
-from urllib.request import ProxyHandler, Request, build_opener
+from urllib.request import HTTPSHandler, ProxyHandler, Request, build_opener
 
 from ai_whisperer.cli.doctor.findings import Finding, ok, problem, warning
 from ai_whisperer.cli.doctor.machine import nearest_existing
-from ai_whisperer.errors import StoreError
+from ai_whisperer.client.address import trusting
+from ai_whisperer.errors import StoreError, WhispererError
 from ai_whisperer.server.address import find_address
 from ai_whisperer.settings import Settings
 from ai_whisperer.store.opening import LOCK_NAME, FileLock, database_version, latest_version
@@ -100,11 +102,12 @@ def _version_at(settings: Settings) -> str | None:
     host = f"[{settings.host}]" if ":" in settings.host else settings.host
     request = Request(f"{scheme}://{host}:{settings.port}/healthz")  # noqa: S310 - http or https
     try:
-        with build_opener(ProxyHandler({})).open(request, timeout=_PATIENCE_SECONDS) as answer:
+        trust = HTTPSHandler(context=trusting(str(settings.tls_certificate) if settings.tls_certificate else None))
+        with build_opener(ProxyHandler({}), trust).open(request, timeout=_PATIENCE_SECONDS) as answer:
             return str(json.loads(answer.read(10_000))["version"])
     except HTTPError as error:
         error.close()
-    except (OSError, ValueError, LookupError, TypeError):
+    except (OSError, HTTPException, ValueError, LookupError, TypeError, WhispererError):
         pass
     return None
 
