@@ -298,11 +298,9 @@ def _check_together(settings: Settings, places: Mapping[str, str]) -> None:
     if (settings.tls_certificate is None) != (settings.tls_key is None):
         there, missing = ("tls_certificate", "tls_key") if settings.tls_key is None else ("tls_key", "tls_certificate")
         raise SettingsError(f"The setting {there} ({places[there]}) needs {missing} beside it. Set both or neither.")
-    tokens = _tokens(settings)
-    if len(set(tokens)) < len(tokens):
+    if len(set(settings.tokens.values())) < len(settings.tokens):
         raise SettingsError(
-            f"The setting tokens ({places['tokens']}) has a token twice, or the one of the setting token. "
-            "Give each principal a token of its own."
+            f"The setting tokens ({places['tokens']}) has a token twice. Give each principal a token of its own."
         )
 
 
