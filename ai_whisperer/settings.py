@@ -306,11 +306,9 @@ def _check_together(settings: Settings, places: Mapping[str, str]) -> None:
             f"The setting tokens ({places['tokens']}) has a token for '{LOCAL}', who is whoever has the token of the "
             "setting token. Choose another name, or set token."
         )
-    tokens = _tokens(settings)
-    if len(set(tokens)) < len(tokens):
+    if len(set(settings.tokens.values())) < len(settings.tokens):
         raise SettingsError(
-            f"The setting tokens ({places['tokens']}) has a token twice, or the one of the setting token. "
-            "Give each principal a token of its own."
+            f"The setting tokens ({places['tokens']}) has a token twice. Give each principal a token of its own."
         )
 
 

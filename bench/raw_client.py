@@ -145,16 +145,15 @@ class Pump(RawClient):
 
 
 class Listener(RawClient):
-    """Subscribes to a session and notes for each notification how long it was on the way.
+    """Subscribes to a session and checks that it is told everything once, in order.
 
-    It looks only for the fields that it needs, in whatever piece has come: reading every frame would take the
-    machine more time than the server takes to send it.
+    It looks only for the fields that it needs, in whatever piece has come: reading every frame would take the machine
+    more time than the server takes to send it.
     """
 
     def __init__(self) -> None:
         super().__init__()
         self.seq = 0
-        self.delays = array("d")
         self.gaps = 0
         self._subscribed = asyncio.get_running_loop().create_future()
 
@@ -162,16 +161,33 @@ class Listener(RawClient):
         self.transport.write(text_frame(request("events.subscribe", {"sessionId": session_id}, request_id=1)))
         self.seq = await self._subscribed
 
-    def stop_reading(self) -> None:
-        self.transport.pause_reading()
-
     def take(self, data: bytes) -> None:
-        if not self._subscribed.done():
+        if self._subscribed.done():
+            self._rest = self.look_at(self._rest + data)
+        else:
             (answer,) = self.payloads(data)
             self._subscribed.set_result(json.loads(answer)["result"]["lastSeq"])
-            return
+
+    def look_at(self, data: bytes) -> bytes:
+        """Returns what belongs to a notification that is not whole yet."""
+        end = data.rfind(b',"cause":')
+        if end < 0:
+            return data
+        seq = int(data[data.rfind(b'"seq":', 0, end) + 6 : end])
+        self.gaps += seq - self.seq != data.count(b'"seq":', 0, end)
+        self.seq = seq
+        return data[end + 1 :]
+
+
+class TimedListener(Listener):
+    """Notes also for each notification how long it was on its way."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.delays = array("d")
+
+    def look_at(self, data: bytes) -> bytes:
         now = time.time()
-        data = self._rest + data
         end = 0
         for found in _NOTIFICATION.finditer(data):
             seq = int(found[1])
@@ -179,7 +195,7 @@ class Listener(RawClient):
             self.seq = seq
             self.delays.append(now - float(found[2]))
             end = found.end()
-        self._rest = data[end:]
+        return data[end:]
 
 
 def request(method: str, params: dict[str, Any], *, request_id: int) -> bytes:

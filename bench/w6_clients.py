@@ -13,10 +13,10 @@ from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from bench.probe import Probe, Sample, Samples, Stopwatch, in_fresh_process, values_of
-from bench.raw_client import Caller, Listener
+from bench.raw_client import Caller, Listener, TimedListener
 from bench.report import Figure, Target
 from bench.served import Served, serve_ours, served
 
@@ -27,7 +27,11 @@ SECONDS = 5.0
 LATENCIES = (0.5, 0.1)
 """Of a model request, of which each task has one. The first is what the targets are for, the other shows the limit."""
 
+L = TypeVar("L", bound=Listener)
+
 _KEPT_FOR_DEAF_BYTES = 4096
+_TIMED_OF = 10
+"""One client of so many is timed: to time them all would keep a core busy that the server needs."""
 _AT_ONCE = 50
 _SESSION = {"sessionId": "default"}
 
@@ -69,7 +73,7 @@ def ours_clients(folder: Path, *, latency_seconds: float, clients: int = CLIENTS
 
 @dataclass(frozen=True)
 class _Worked:
-    """What one run of the agents' work brought. The delays are those of all notifications to all who read."""
+    """What one run of the agents' work brought. The delays are those of all notifications to the timed clients."""
 
     tasks_a_second: float
     notifications_a_second: float
@@ -88,8 +92,9 @@ async def _measure(server: Served, *, tasks: int, clients: int) -> Sample:
     await _work(server, caller, tasks=2)
     alone = await _work(server, caller, tasks=tasks)
     resident = server.resident_bytes()
-    reading = await _listeners(server.url, clients - NEVER_READ)
-    deaf = await _listeners(server.url, NEVER_READ, receive_bytes=_KEPT_FOR_DEAF_BYTES)
+    timed = await _listeners(TimedListener, server.url, (clients - NEVER_READ) // _TIMED_OF)
+    reading = [*timed, *await _listeners(Listener, server.url, clients - NEVER_READ - len(timed))]
+    deaf = await _listeners(Listener, server.url, NEVER_READ, receive_bytes=_KEPT_FOR_DEAF_BYTES)
     for each in deaf:
         each.transport.pause_reading()
     subscribed = server.resident_bytes()
@@ -115,11 +120,11 @@ async def _measure(server: Served, *, tasks: int, clients: int) -> Sample:
     }
 
 
-async def _listeners(url: str, count: int, *, receive_bytes: int | None = None) -> list[Listener]:
-    made: list[Listener] = []
+async def _listeners(kind: type[L], url: str, count: int, *, receive_bytes: int | None = None) -> list[L]:
+    made: list[L] = []
     while len(made) < count:
         few = range(min(_AT_ONCE, count - len(made)))
-        fresh = await asyncio.gather(*(Listener.connect(url, receive_bytes=receive_bytes) for _ in few))
+        fresh = await asyncio.gather(*(kind.connect(url, receive_bytes=receive_bytes) for _ in few))
         await asyncio.gather(*(each.subscribe("default") for each in fresh))
         made += fresh
     return made
@@ -133,7 +138,8 @@ async def _work(server: Served, caller: Caller, *, tasks: int, listeners: Sequen
     for number in range(tasks):
         sent += await caller.call_all("async.sendTask", [{**each, "prompt": f"Task {number}"} for each in agents])
     begin = await _all_heard(caller, listeners)
-    for each in listeners:
+    timed = [each for each in listeners if isinstance(each, TimedListener)]
+    for each in timed:
         each.delays = array("d")
     cpu, watch = server.cpu_seconds(), Stopwatch()
     await caller.call_all("async.resumeAgent", agents)
@@ -149,7 +155,7 @@ async def _work(server: Served, caller: Caller, *, tasks: int, listeners: Sequen
         notifications_a_second=(end - begin) / seconds,
         cpu_percent=cpu / seconds * 100,
         cpu_percent_of_clients=cpu_of_clients / seconds * 100,
-        delays=sorted(delay for each in listeners for delay in each.delays),
+        delays=sorted(delay for each in timed for delay in each.delays),
     )
 
 

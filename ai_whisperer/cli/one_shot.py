@@ -6,6 +6,7 @@ What has been begun can be played again, on another server of the same data fold
 from __future__ import annotations
 
 import asyncio
+import random
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
@@ -15,7 +16,7 @@ from ai_whisperer.cli.racing import first_of
 from ai_whisperer.cli.screen import Screen
 from ai_whisperer.cli.workflows.guide import Order, Workflow
 from ai_whisperer.client import Client
-from ai_whisperer.client.base import new_id
+from ai_whisperer.clock import SystemClock, TimedIds
 from ai_whisperer.errors import (
     DefinitionError,
     NotFoundError,
@@ -45,7 +46,7 @@ class TemplateRun:
         self._name = name
         self._prompt = prompt
         self._timeout_seconds = timeout_seconds
-        self._task_id = new_id()
+        self._task_id = TimedIds(SystemClock(), random.SystemRandom()).new()
         self._agent_id: str | None = None
 
     async def play(self, server: AnyServer, screen: Screen) -> Outcome:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import random as chance
 from types import TracebackType
 from typing import Any
 
@@ -15,6 +16,7 @@ from ai_whisperer.client.mail import ClientMail
 from ai_whisperer.client.rooms import ClientRooms
 from ai_whisperer.client.schedules import ClientSchedules
 from ai_whisperer.client.tasks import ClientTasks
+from ai_whisperer.clock import IdSource, SystemClock, TimedIds
 from ai_whisperer.coordination import LockRecord, SessionSummary
 from ai_whisperer.core.paging import checked_limit, checked_position
 from ai_whisperer.core.text import check_text
@@ -46,7 +48,7 @@ class Client(ClientAgents, ClientTasks, ClientMail, ClientRooms, ClientSchedules
     of what it makes (`send_task`, `run_task`, `send_mail`, `broadcast_event`, `create_room`, `post_message`,
     `create_schedule`), which the server takes once under that id. The client gives these an id if the caller did not.
     All others, such as `pause_agent` or `reply_mail`, raise `ConnectionLostError`, whose `was_sent` says whether they
-    may have taken effect.
+    may have taken effect. `random` and `ids` are where chance and these ids come from.
     """
 
     def __init__(
@@ -57,13 +59,16 @@ class Client(ClientAgents, ClientTasks, ClientMail, ClientRooms, ClientSchedules
         session_id: str = "default",
         reconnect_seconds: float = 60.0,
         certificate: str | None = None,
+        random: chance.Random | None = None,
+        ids: IdSource | None = None,
     ) -> None:
         check_text("session id", session_id, max_bytes=200)
         if not isinstance(reconnect_seconds, int | float) or not 0 <= reconnect_seconds <= 86_400:
             raise InvalidInputError("reconnect_seconds must be 0 to 86400.")
-        super().__init__(
-            Hub(read_address(url, token, certificate=certificate), reconnect_seconds=reconnect_seconds), session_id
-        )
+        address = read_address(url, token, certificate=certificate)
+        random = random or chance.SystemRandom()
+        ids = ids or TimedIds(SystemClock(), random)
+        super().__init__(Hub(address, reconnect_seconds=reconnect_seconds, ids=ids, chance=random), session_id)
 
     async def __aenter__(self) -> Client:
         await self.open()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from random import Random
 from typing import TypeVar
 
 import msgspec
@@ -21,8 +22,9 @@ R = TypeVar("R")
 class Connection:
     """Asks a server. While it is away, requests wait for it, up to `reconnect_seconds`."""
 
-    def __init__(self, address: ServerAddress, *, reconnect_seconds: float) -> None:
+    def __init__(self, address: ServerAddress, *, reconnect_seconds: float, chance: Random) -> None:
         self._address = address
+        self._chance = chance
         self._reconnect_seconds = reconnect_seconds
         self._link: Link | None = None
         self._connecting: asyncio.Task[Link] | None = None
@@ -75,7 +77,7 @@ class Connection:
             except (LinkBrokenError, ClosedError) as error:
                 self._check_open()
                 was_sent = was_sent or isinstance(error, ClosedError) or error.was_sent
-                patience = patience or Patience(self._reconnect_seconds)
+                patience = patience or Patience(self._reconnect_seconds, self._chance)
                 if patience.is_over:
                     raise self._lost(method, error, was_sent=was_sent) from error
                 await patience.pause()
@@ -99,7 +101,7 @@ class Connection:
 
     async def _connect(self) -> Link:
         """Try until it works or patience is at its end."""
-        patience = Patience(self._reconnect_seconds)
+        patience = Patience(self._reconnect_seconds, self._chance)
         while True:
             try:
                 return await Link.open(self._address)

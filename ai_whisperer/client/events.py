@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from contextlib import suppress
+from random import Random
 from types import TracebackType
 from typing import Any
 
@@ -57,13 +58,14 @@ class EventStream:
         after: int | None,
         deltas: bool,
         reconnect_seconds: float,
+        chance: Random,
     ) -> None:
         self._address = address
         self._session_id = session_id
         self._after = after
         self._deltas = deltas
         self._reconnect_seconds = reconnect_seconds
-        self._patience = Patience(reconnect_seconds)
+        self._patience = Patience(reconnect_seconds, chance)
         self._loop = asyncio.get_running_loop()
         self._socket: ClientConnection | None = None
         self._followed: float | None = None

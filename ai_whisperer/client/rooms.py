@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ai_whisperer.client.base import AgentRef, ClientBase, agent_name, new_id
+from ai_whisperer.client.base import AgentRef, ClientBase, agent_name
 from ai_whisperer.coordination import MessageRecord, RoomRecord
 from ai_whisperer.core.paging import checked_id, checked_limit, checked_position
 from ai_whisperer.core.rooms import RoomRef, check_hop_limit, check_message_text, check_title, room_id_of
@@ -26,7 +26,7 @@ class ClientRooms(ClientBase):
         """
         if isinstance(members, str | AgentStatus | AgentDetails) or not isinstance(members, Iterable):
             raise InvalidInputError("The members must be a list of agents, even if it is only one.")
-        checked = new_id() if room_id is None else checked_id(room_id)
+        checked = self._new_id() if room_id is None else checked_id(room_id)
         names = tuple(agent_name(member) for member in members)
         check_title(title)
         check_hop_limit(hop_limit)
@@ -70,7 +70,7 @@ class ClientRooms(ClientBase):
             session_id=self._session_id,
             room_id=room_id,
             text=text,
-            message_id=new_id() if message_id is None else checked_id(message_id),
+            message_id=self._new_id() if message_id is None else checked_id(message_id),
         )
         return await self._ask(rooms.POST_MESSAGE, params)
 

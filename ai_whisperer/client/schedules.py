@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ai_whisperer.client.base import ANY_SIZE, AgentRef, ClientBase, agent_name, new_id
+from ai_whisperer.client.base import ANY_SIZE, AgentRef, ClientBase, agent_name
 from ai_whisperer.coordination import ScheduleRecord
 from ai_whisperer.core.paging import checked_id
 from ai_whisperer.core.schedules import ScheduleRef, check_schedule, schedule_from, schedule_id_of
@@ -55,7 +55,7 @@ class ClientSchedules(ClientBase):
             event=definition.event,
             data=definition.data,
             missed=definition.missed,
-            schedule_id=new_id() if schedule_id is None else checked_id(schedule_id),
+            schedule_id=self._new_id() if schedule_id is None else checked_id(schedule_id),
         )
         return await self._ask(schedules.CREATE_SCHEDULE, params)
 

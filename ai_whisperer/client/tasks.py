@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from ai_whisperer.client.base import ANY_SIZE, AgentRef, ClientBase, TaskRef, agent_name, new_id
+from ai_whisperer.client.base import ANY_SIZE, AgentRef, ClientBase, TaskRef, agent_name
 from ai_whisperer.core.budgets import check_budget, deadline_after
 from ai_whisperer.core.mailbox import priority_of
 from ai_whisperer.core.paging import checked_id, checked_limit
@@ -49,7 +49,7 @@ class ClientTasks(ClientBase):
             prompt=prompt,
             priority=priority_of(priority),
             thread_id=None if thread_id is None else checked_id(thread_id),
-            task_id=new_id() if task_id is None else checked_id(task_id),
+            task_id=self._new_id() if task_id is None else checked_id(task_id),
             timeout_seconds=timeout_seconds,
             budget=None
             if budget is None

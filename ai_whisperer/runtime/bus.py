@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any
 from weakref import WeakSet
 
@@ -117,11 +117,20 @@ class Subscription:
             notes = [await anext(self)]
         except StopAsyncIteration:
             return []
-        size = size_of(notes[0])
-        while len(notes) < PAGE_NOTES and size < PAGE_BYTES and (note := self._next()) is not None:
+        return notes + self.take(at_most=PAGE_NOTES - 1, size=size_of(notes[0]))
+
+    def take(self, *, at_most: int = PAGE_NOTES, size: int = 0) -> list[Notification]:
+        """What is there already, until it is large enough together with what is taken already."""
+        notes: list[Notification] = []
+        while len(notes) < at_most and size < PAGE_BYTES and (note := self._next()) is not None:
             notes.append(note)
             size += size_of(note)
         return notes
+
+    @property
+    def is_exhausted(self) -> bool:
+        """Whether all that has come was read."""
+        return self.cursor >= self._bus.last_seq and not self._deltas
 
     def _next(self) -> Notification | None:
         """The next one, if it is there."""
@@ -143,6 +152,15 @@ class Subscription:
     def wake(self) -> None:
         if self._waiter is not None and not self._waiter.done():
             self._waiter.set_result(None)
+
+    def fork(self, *, after: int) -> Subscription:
+        """Another subscription to the same session, from this number on."""
+        return self._bus.subscribe(after=after, deltas=self._deltas is not None)
+
+    @property
+    def source(self) -> Hashable:
+        """The same for all subscriptions that bring the same."""
+        return self._bus, self._deltas is not None
 
     def close(self) -> None:
         """Stop listening. The cursor stays: subscribe again from it to miss nothing."""

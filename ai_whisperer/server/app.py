@@ -12,6 +12,7 @@ from starlette.types import Receive, Scope, Send
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from ai_whisperer.clock import IdSource
+from ai_whisperer.server.audience import Audiences
 from ai_whisperer.server.calls import ServerFacts
 from ai_whisperer.server.connection import Connection
 from ai_whisperer.server.frames import NotificationFrames
@@ -54,7 +55,7 @@ class Application:
         self._settings = settings
         self._ids = ids
         self._metrics = Metrics(lambda: host.open_sessions)
-        self._frames = NotificationFrames()
+        self._audiences = Audiences(NotificationFrames(), self._metrics)
         self._connected = 0
         self._routes = Starlette(
             routes=[
@@ -133,7 +134,7 @@ class Application:
                 facts=self._facts,
                 settings=self._settings,
                 metrics=self._metrics,
-                frames=self._frames,
+                audiences=self._audiences,
             )
             await connection.run(socket.arrivals())
         except WebSocketDisconnect:

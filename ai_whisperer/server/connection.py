@@ -19,9 +19,9 @@ from ai_whisperer.protocol.subscriptions import Subscribe, Subscribed
 from ai_whisperer.protocol.tasks import WAIT_TASK
 from ai_whisperer.runtime.callers import called_by
 from ai_whisperer.runtime.manager import AsyncAgentSessionManager
+from ai_whisperer.server.audience import Audiences
 from ai_whisperer.server.calls import ANSWERS, Caller, Fact, Read, ServerFacts
 from ai_whisperer.server.feeds import Feeds
-from ai_whisperer.server.frames import NotificationFrames
 from ai_whisperer.server.host import SessionHost
 from ai_whisperer.server.metrics import Metrics
 from ai_whisperer.server.outbox import Outbox, Socket
@@ -51,12 +51,12 @@ class Connection:
         facts: ServerFacts,
         settings: Settings,
         metrics: Metrics,
-        frames: NotificationFrames,
+        audiences: Audiences,
     ) -> None:
         self._id = connection_id
         self._settings = settings
         self._metrics = metrics
-        self._feeds = Feeds(max_feeds=settings.max_subscriptions, frames=frames, metrics=metrics)
+        self._feeds = Feeds(max_feeds=settings.max_subscriptions, audiences=audiences)
         self._outbox = Outbox(socket, patience_seconds=settings.slow_client_seconds, last_word=self._last_word)
         self._caller = Caller(principal=principal, host=host, facts=facts, peer=self)
         self._loop = asyncio.get_running_loop()

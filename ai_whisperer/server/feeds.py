@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from collections.abc import Callable
 
 from ai_whisperer.errors import InvalidInputError, TooManyRequestsError, WhispererError
 from ai_whisperer.protocol.notifications import SESSION_CLOSED
@@ -12,8 +13,7 @@ from ai_whisperer.protocol.subscriptions import Subscribed
 from ai_whisperer.records import Notification
 from ai_whisperer.runtime.bus import Subscription
 from ai_whisperer.runtime.manager import AsyncAgentSessionManager
-from ai_whisperer.server.frames import NotificationFrames
-from ai_whisperer.server.metrics import Metrics
+from ai_whisperer.server.audience import Audience, Audiences
 from ai_whisperer.server.outbox import Outbox
 from ai_whisperer.server.socket import MAX_REASON_BYTES
 
@@ -26,11 +26,10 @@ _TOO_SLOW = "Too slow."
 class Feeds:
     """What a client is subscribed to. One session has one feed; another takes its place."""
 
-    def __init__(self, *, max_feeds: int, frames: NotificationFrames, metrics: Metrics) -> None:
+    def __init__(self, *, max_feeds: int, audiences: Audiences) -> None:
         self._max_feeds = max_feeds
-        self._frames = frames
-        self._metrics = metrics
-        self._feeds: dict[str, _Feed] = {}
+        self._audiences = audiences
+        self._feeds: dict[str, Feed] = {}
         self._ending: set[asyncio.Task[None]] = set()
 
     def subscribe(
@@ -49,10 +48,9 @@ class Feeds:
             )
         subscription = session.subscribe(after=last_seq if after is None else after, deltas=deltas)
         self._end(session.session_id)
-        self._feeds[session.session_id] = feed = _Feed(subscription)
-        feed.task = asyncio.create_task(
-            self._run(feed, session.session_id, outbox), name=f"feed of {session.session_id}"
-        )
+        feed = Feed(session.session_id, subscription, outbox, self._audiences, on_closed=self._feeds.pop)
+        self._feeds[session.session_id] = feed
+        feed.begin()
         return Subscribed(session_id=session.session_id, after=feed.sent, last_seq=last_seq)
 
     def unsubscribe(self, session: AsyncAgentSessionManager) -> Subscribed:
@@ -75,39 +73,82 @@ class Feeds:
             self._end(session_id)
         await asyncio.gather(*self._ending, return_exceptions=True)
 
-    def _end(self, session_id: str) -> _Feed | None:
+    def _end(self, session_id: str) -> Feed | None:
         feed = self._feeds.pop(session_id, None)
         if feed is not None:
-            feed.subscription.close()
-            if feed.task is not None:
-                feed.task.cancel()  # it waits for something now, and sends nothing more
-                self._ending.add(feed.task)
-                feed.task.add_done_callback(self._ending.discard)
+            task = feed.end()
+            if task is not None:
+                self._ending.add(task)
+                task.add_done_callback(self._ending.discard)
         return feed
 
-    async def _run(self, feed: _Feed, session_id: str, outbox: Outbox) -> None:
+
+class Feed:
+    """What a client is sent of a session: alone while it catches up, then with all others who keep up.
+
+    `sent` is how far it has got.
+    """
+
+    def __init__(
+        self,
+        session_id: str,
+        subscription: Subscription,
+        outbox: Outbox,
+        audiences: Audiences,
+        *,
+        on_closed: Callable[[str], object],
+    ) -> None:
+        self._session_id = session_id
+        self._subscription = subscription
+        self._audiences = audiences
+        self._audience: Audience | None = None
+        self._on_closed = on_closed
+        self._task: asyncio.Task[None] | None = None
+        self.outbox = outbox
+        self.sent = subscription.cursor
+
+    def begin(self) -> None:
+        self._audience = self._audience_of(self._subscription)
+        if self._audience is None or not self._audience.join(self, self._subscription):
+            self.go_alone(self._subscription)
+
+    def go_alone(self, subscription: Subscription) -> None:
+        self._audience = None
+        self._subscription = subscription
+        self._task = asyncio.create_task(self._run(subscription), name=f"feed of {self._session_id}")
+
+    def end(self) -> asyncio.Task[None] | None:
+        """Send nothing more. Returns the task that ends now, if there is one."""
+        self._subscription.close()
+        if self._audience is not None:
+            self._audience.leave(self)
+        if self._task is not None:
+            self._task.cancel()  # it waits for something now, and sends nothing more
+        return self._task
+
+    async def _run(self, subscription: Subscription) -> None:
+        """Send what is new as fast as the client reads, until it keeps up with the others."""
         try:
-            while notes := await feed.subscription.some():
-                await outbox.send(b"".join([self._frames.of(note) for note in notes]))
-                feed.sent = feed.subscription.cursor
-                self._metrics.count_notifications(len(notes))
+            while notes := await subscription.some():
+                await self.outbox.send(self._audiences.frames.joined(notes))
+                self.sent = subscription.cursor
+                self._audiences.metrics.count_notifications(len(notes))
+                self._audience = self._audience_of(subscription)
+                if self._audience is not None and await self._audience.joined(self, subscription):
+                    return
+                await asyncio.sleep(0)  # whoever has much to catch up with holds nobody up
         except WhispererError as failure:
-            outbox.drop(CLOSED_BY_FAILURE, failure.code)
+            self.outbox.drop(CLOSED_BY_FAILURE, failure.code)
         except Exception:  # noqa: BLE001 - logged, and the client is told: it must not wait for ever
-            _log.exception("the feed of session %s failed", session_id)
-            outbox.drop(CLOSED_BY_FAILURE, "internal")
+            _log.exception("the feed of session %s failed", self._session_id)
+            self.outbox.drop(CLOSED_BY_FAILURE, "internal")
         else:
             closed = Notification(
-                seq=0, session_id=session_id, name=SESSION_CLOSED, cause="", at=time.time(), params={}
+                seq=0, session_id=self._session_id, name=SESSION_CLOSED, cause="", at=time.time(), params={}
             )
-            await outbox.send(self._frames.of(closed))
-            self._feeds.pop(session_id, None)
+            await self.outbox.send(self._audiences.frames.of(closed))
+            self._on_closed(self._session_id)
 
-
-class _Feed:
-    """A subscription and how much of it the client was sent."""
-
-    def __init__(self, subscription: Subscription) -> None:
-        self.subscription = subscription
-        self.sent = subscription.cursor
-        self.task: asyncio.Task[None] | None = None
+    def _audience_of(self, subscription: Subscription) -> Audience | None:
+        """Those who keep up, if this client does."""
+        return self._audiences.of(subscription) if subscription.is_exhausted and self.outbox.is_ready else None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from ai_whisperer.protocol.notifications import frame_of
 from ai_whisperer.records import Notification
 from ai_whisperer.server.socket import framed
@@ -16,6 +18,10 @@ class NotificationFrames:
     def __init__(self) -> None:
         self._frames: dict[tuple[str, int, float, str], bytes] = {}
         self._bytes = 0
+
+    def joined(self, notes: Iterable[Notification]) -> bytes:
+        """The WebSocket frames of the notifications, one after the other."""
+        return b"".join([self.of(note) for note in notes])
 
     def of(self, note: Notification) -> bytes:
         """The WebSocket frame of the notification."""

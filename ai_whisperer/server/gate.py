@@ -109,7 +109,14 @@ def is_loopback(host: str) -> bool:
 
 
 def check_binding(settings: Settings) -> None:
-    """Raise `SettingsError` if the server could be reached from elsewhere without a token of its own and TLS."""
+    """Raise `SettingsError` if the server could be reached from elsewhere without a token of its own and TLS.
+
+    Or if one token would stand for two principals.
+    """
+    if settings.token in settings.tokens.values():
+        raise SettingsError(
+            "The setting token is one of [tokens] as well. Give the server a token of its own, or let it make one."
+        )
     if is_loopback(settings.host):
         return
     if not settings.tls_certificate or not settings.tls_key:

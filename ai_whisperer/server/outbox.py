@@ -72,8 +72,16 @@ class Outbox:
         if self._gathered_bytes >= _MOST_GATHERED_BYTES:
             self.flush()
 
+    def put_now(self, frames: bytes) -> None:
+        """Write the frames, and what was put before. Look at `is_ready` first."""
+        if self._gathered:
+            self._gathered.append(frames)
+            self.flush()
+        else:
+            self._socket.put(frames)
+
     def flush(self) -> None:
-        """Write what was put, now."""
+        """Write what was put."""
         gathered, self._gathered, self._gathered_bytes = self._gathered, [], 0
         if gathered:
             self._socket.put(b"".join(gathered))

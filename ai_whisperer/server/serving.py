@@ -225,6 +225,11 @@ class _Uvicorn(uvicorn.Server):
 
 
 def templates_of(settings: Settings) -> TemplateLibrary:
-    """The templates that a server with these settings offers."""
+    """The templates that a server with these settings offers; raises `SettingsError` if a folder is not there."""
+    for folder in settings.templates:
+        if not folder.is_dir():
+            raise SettingsError(
+                f"The templates folder '{folder}' is not there. Make it, or correct the setting templates."
+            )
     standard = TemplateLibrary.standard()
     return TemplateLibrary([*settings.templates, *standard.folders])

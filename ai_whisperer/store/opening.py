@@ -96,7 +96,7 @@ def _lock(descriptor: int) -> None:
 def lock_folder(folder: Path) -> FileLock:
     """Make the folder and take it for this process; raises a `StoreError` that says what to do."""
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         return FileLock(folder / LOCK_NAME)
     except OSError as error:
         if error.errno == errno.ENOSPC:
@@ -111,6 +111,8 @@ def open_database(path: Path, *, vfs: str | None = None) -> apsw.Connection:
     """Open or create the database for writing; raises a `StoreError` and leaves a file that is not ours as it is."""
     try:
         _check_file(path, vfs)
+        if vfs is None:
+            os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))  # its log and its index are as private as it is
         connection = apsw.Connection(str(path), vfs=vfs)
         try:
             connection.set_busy_timeout(5_000)

@@ -134,10 +134,12 @@ def test_streams_of_noise_are_closed_with_a_code_or_wait_for_more(server: Server
             for _ in range(10):
                 client.send(noise(chance))
             client.send(frame(b"", CLOSE))
+            client.socket.shutdown(socket.SHUT_WR)  # or the server would wait for the rest of a frame
             codes[client.until_closed().code] += 1
     print(f"\n{count} pieces of noise, seed {SEED}: close codes {dict(codes)}")
-    assert codes.keys() <= {1000, 1002, 1003, 1005, 1007, 1009, None}
-    assert 1002 in codes
+    own = {code for code in codes if code is not None and code < 3000}  # others are those of the noise, sent back
+    assert own <= {1000, 1001, 1002, 1003, 1005, 1007, 1009}
+    assert 1002 in own
 
 
 def noise(chance: random.Random) -> bytes:

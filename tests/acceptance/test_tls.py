@@ -72,6 +72,16 @@ def test_a_certificate_that_cannot_be_read_is_named(tmp_path: Path) -> None:
         start(given)
 
 
+def test_a_token_stands_for_one_principal(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match=r"one of \[tokens\] as well"):
+        start(Settings(data=tmp_path, port=0, token=ALICE, tokens={"alice": ALICE}))
+
+
+def test_a_folder_of_templates_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match="nowhere"):
+        start(Settings(data=tmp_path, port=0, templates=(tmp_path / "nowhere",)))
+
+
 def test_a_port_that_is_taken_is_said_so(tmp_path: Path) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))

@@ -216,7 +216,6 @@ def test_a_certificate_without_a_key_is_refused(tmp_path: Path) -> None:
         {"environment": {"WHISPERER_TOKENS": "canary-without-name"}},
         {"environment": {"WHISPERER_TOKENS": "a=canary,a=canary2"}},
         {"environment": {"WHISPERER_TOKENS": "a=canary,b=canary"}},
-        {"environment": {"WHISPERER_TOKENS": "a=canary", "WHISPERER_TOKEN": "canary"}},
         {"toml": '[tokens]\na = "canary é"'},
         {"toml": '[tokens]\n"not a name" = "canary"'},
     ],

@@ -34,9 +34,12 @@ def register(app: typer.Typer) -> None:
 
 async def chat(
     call: Call,
-    agents: Agents,
+    agents: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="AGENT", help="Their ids, names or aliases.", autocompletion=agent_names),
+    ] = None,
     *,
-    room: Annotated[str | None, typer.Option("--room", metavar="ROOM", help="Go on in this group.")] = None,
+    room: Annotated[str | None, typer.Option("--room", metavar="ROOM", help="Go on in this room.")] = None,
 ) -> None:
     """Talk with an agent, or with several in a group; Ctrl-D ends it.
 
@@ -46,8 +49,10 @@ async def chat(
     from ai_whisperer.cli.conversation import Conversation
     from ai_whisperer.cli.racing import first_of
 
+    if bool(agents) == (room is not None):
+        raise typer.BadParameter("Name either the agents to talk with, or with --room the room to go on in.")
     async with call.server() as client:
-        record = await _room(client, agents, room)
+        record = await _room(client, agents or (), room)
         async with client.events(deltas=not call.output.as_json) as notes:
             conversation = Conversation(client, record, call.output)
             await first_of(conversation.follow(notes), _talk(conversation, call.output))

@@ -11,7 +11,7 @@ from ai_whisperer.cli.arguments import LimitOption, json_of
 from ai_whisperer.cli.calling import Call, command, group
 from ai_whisperer.cli.connecting import AgentOption, agent_names
 from ai_whisperer.cli.output import Column, moment
-from ai_whisperer.cli.printable import as_json
+from ai_whisperer.cli.printable import readable_json
 from ai_whisperer.coordination import EventRecord, ScheduleRecord
 from ai_whisperer.definition import MissedRuns
 
@@ -147,5 +147,5 @@ EVENTS: Sequence[Column[EventRecord]] = (
     Column("AT", lambda each: moment(each.created_at)),
     Column("WOKEN", lambda each: str(each.woken), right=True),
     Column("TASKS", lambda each: str(each.notified), right=True),
-    Column("DATA", lambda each: "" if each.data is None else as_json(each.data)),
+    Column("DATA", lambda each: "" if each.data is None else readable_json(each.data)),
 )

@@ -13,7 +13,7 @@ from ai_whisperer.cli.calling import Call, command
 from ai_whisperer.cli.connecting import AgentName
 from ai_whisperer.cli.fleet import FLEET
 from ai_whisperer.cli.output import Output, console, rich_table
-from ai_whisperer.cli.printable import as_json, shortened
+from ai_whisperer.cli.printable import readable_json, shortened
 from ai_whisperer.cli.racing import first_of, while_somebody_reads
 from ai_whisperer.cli.telling import line_of
 from ai_whisperer.records import Notification
@@ -136,6 +136,6 @@ def _show_entry(output: Output, entry: Mapping[str, Any]) -> None:
         output.json(entry)
         return
     params = entry.get("params") or {}
-    told = as_json({name: value for name, value in params.items() if name != "agentId"}) if params else ""
+    told = readable_json({name: value for name, value in params.items() if name != "agentId"}) if params else ""
     head = (str(entry.get(name, "")) for name in ("time", "level", "event"))
     output.text(" ".join([*head, told]).rstrip())

@@ -11,7 +11,7 @@ from urllib.error import HTTPError
 from urllib.request import HTTPSHandler, ProxyHandler, Request, build_opener
 
 from ai_whisperer.cli.doctor.findings import Finding, ok, problem, warning
-from ai_whisperer.cli.doctor.machine import nearest_existing
+from ai_whisperer.cli.doctor.machine import is_there, nearest_existing
 from ai_whisperer.client.address import trusting
 from ai_whisperer.errors import StoreError, WhispererError
 from ai_whisperer.server.address import find_address
@@ -26,7 +26,7 @@ _OTHERS = 0o077
 
 def check_folder(data: Path) -> Finding:
     """Whether the folder can be used, and who uses it."""
-    if not data.exists():
+    if not is_there(data):
         above = nearest_existing(data)
         try:
             tempfile.TemporaryDirectory(dir=above).cleanup()
@@ -48,7 +48,7 @@ def check_folder(data: Path) -> Finding:
         served = f", whose server is at {address.url}" if address is not None else ""
         return ok("Data folder", f"'{data}' is used by the process {holder}{served}")
     token = data / "token"
-    if token.exists() and token.stat().st_mode & _OTHERS:
+    if is_there(token) and token.stat().st_mode & _OTHERS:
         return warning("Data folder", f"others may read '{token}'", f"chmod 600 '{token}'")
     return ok("Data folder", f"'{data}' can be written, nobody uses it now")
 
@@ -58,7 +58,7 @@ def check_database(data: Path) -> Finding:
     path = data / DATABASE_NAME
     if FileLock.holder(data / LOCK_NAME) is not None:
         return ok("Database", "open in the process that uses the folder, which has checked it")
-    if not path.exists():
+    if not is_there(path):
         return ok("Database", "there is none yet; it is made at the first start")
     try:
         version = database_version(path)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import platform
 import shutil
 import sys
@@ -45,7 +46,7 @@ def check_time(database: Path, *, now: float | None = None, zone: str = _A_ZONE)
     except (ZoneInfoNotFoundError, OSError):
         return problem("Time", "There is no data about time zones.", "Schedules need it: pip install tzdata")
     shown = datetime.fromtimestamp(now, tz=UTC).strftime("%Y-%m-%d %H:%M UTC")
-    ahead = database.stat().st_mtime - now if database.exists() else 0.0
+    ahead = database.stat().st_mtime - now if is_there(database) else 0.0
     if ahead > _SKEW_SECONDS:
         return warning(
             "Time",
@@ -81,4 +82,9 @@ def check_sandbox(means: SandboxMeans | None = None) -> Finding:
 
 def nearest_existing(path: Path) -> Path:
     """The path, or the nearest folder above it that exists."""
-    return next((each for each in (path, *path.absolute().parents) if each.exists()), Path("/"))
+    return next((each for each in (path, *path.absolute().parents) if is_there(each)), Path("/"))
+
+
+def is_there(path: Path) -> bool:
+    """Whether there is such a thing; what cannot be looked at is not there."""
+    return os.path.exists(path)

@@ -1,0 +1,184 @@
+"""The clients that keep up with a session: what is new is read once and written to all of them."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Hashable, Sequence
+from typing import Protocol
+
+from ai_whisperer.errors import WhispererError
+from ai_whisperer.records import Notification
+from ai_whisperer.runtime.bus import Subscription
+from ai_whisperer.server.frames import NotificationFrames
+from ai_whisperer.server.metrics import Metrics
+from ai_whisperer.server.outbox import Outbox
+
+_log = logging.getLogger(__name__)
+
+_AT_ONCE_BYTES = 16 << 10
+_PAUSE_SECONDS_A_MEMBER = 0.00015
+_SHORTEST_PAUSE_SECONDS = 0.001
+_LONGEST_PAUSE_SECONDS = 0.1
+
+
+class Member(Protocol):
+    """A client as its audience sees it. `sent` is the number of the last notification that was written to it."""
+
+    sent: int
+
+    @property
+    def outbox(self) -> Outbox: ...
+
+    def go_alone(self, subscription: Subscription) -> None:
+        """Read from this subscription from now on: the client does not keep up, or the audience is over."""
+
+
+class Audiences:
+    """The audiences of all sessions. Those who want the pieces of streams are apart from those who do not."""
+
+    def __init__(self, frames: NotificationFrames, metrics: Metrics) -> None:
+        self.frames = frames
+        self.metrics = metrics
+        self._audiences: dict[Hashable, Audience] = {}
+
+    def of(self, subscription: Subscription) -> Audience:
+        """The audience of what the subscription brings. A new one begins where the subscription has come to."""
+        audience = self._audiences.get(subscription.source)
+        if audience is None:
+            audience = Audience(subscription.fork(after=subscription.cursor), self)
+            self._audiences[subscription.source] = audience
+        return audience
+
+    def forget(self, audience: Audience, source: Hashable) -> None:
+        """The audience is over; another of the same may have begun."""
+        if self._audiences.get(source) is audience:
+            del self._audiences[source]
+
+
+class Audience:
+    """Reads for its members, with a pause after each reading: the more members, the longer.
+
+    So writing takes a small part of the time, however many they are and however much there is to tell: what comes in a
+    pause is written together. A member whose client has not taken what it got goes on alone from there.
+    """
+
+    def __init__(self, subscription: Subscription, audiences: Audiences) -> None:
+        self._subscription = subscription
+        self._audiences = audiences
+        self._members: dict[Member, None] = {}
+        self._waiting: dict[Member, tuple[Subscription, asyncio.Future[bool]]] = {}
+        self._task = asyncio.create_task(self._run(), name="audience of a session")
+
+    def join(self, member: Member, subscription: Subscription) -> bool:
+        """Come in with a subscription that was read to the end, if the audience's was too. It is closed then."""
+        if not self._subscription.is_exhausted:
+            return False
+        self._admit(member, subscription)
+        return True
+
+    async def joined(self, member: Member, subscription: Subscription) -> bool:
+        """The same, if need be after the next reading. False if the client is not ready any more then."""
+        if self.join(member, subscription):
+            return True
+        admitted: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+        self._waiting[member] = subscription, admitted
+        return await admitted
+
+    def leave(self, member: Member) -> None:
+        self._members.pop(member, None)
+        self._waiting.pop(member, None)
+        if not self._members and not self._waiting:
+            self._task.cancel()
+            self._end()  # the task may not have begun, and then nothing of it runs
+
+    async def _run(self) -> None:
+        try:
+            while (self._members or self._waiting) and (notes := await self._subscription.some()):
+                self._tell(notes)
+                self._admit_waiting()
+                await self._pause()
+        except WhispererError:
+            pass  # each member finds the same when it goes on alone
+        except Exception:  # noqa: BLE001 - as above, with the details in the log
+            _log.exception("what is new in a session could not be written to all who follow it")
+        finally:
+            self._end()
+
+    def _tell(self, notes: list[Notification]) -> None:
+        """Write these and all else that has come. There is no await in here, so everybody is at the same place then."""
+        told: list[Notification] = []
+        behind: dict[Member, int] = {}
+        try:
+            while notes:
+                before = len(told)
+                told += notes
+                data = self._audiences.frames.joined(notes)
+                while len(data) < _AT_ONCE_BYTES and (notes := self._subscription.take()):
+                    told += notes
+                    data += self._audiences.frames.joined(notes)
+                behind |= dict.fromkeys(self._write(data, count=len(told) - before), before)
+                notes = self._subscription.take()
+        finally:
+            for member, position in behind.items():
+                member.go_alone(self._rest_for(member, told[position:]))
+
+    def _write(self, data: bytes, *, count: int) -> list[Member]:
+        """Write to all who have taken what came before; returns the others, who are members no more."""
+        behind = []
+        cursor = self._subscription.cursor
+        for member in self._members:
+            if member.outbox.is_ready:
+                member.outbox.put_now(data)
+                member.sent = cursor
+            else:
+                behind.append(member)
+        for member in behind:
+            del self._members[member]
+        self._audiences.metrics.count_notifications(count * len(self._members))
+        return behind
+
+    def _admit_waiting(self) -> None:
+        waiting, self._waiting = self._waiting, {}
+        for member, (subscription, admitted) in waiting.items():
+            if not admitted.done():
+                is_ready = member.outbox.is_ready
+                if is_ready:
+                    self._admit(member, subscription)
+                admitted.set_result(is_ready)
+
+    def _admit(self, member: Member, subscription: Subscription) -> None:
+        """Send the rest of the subscription, which ends where the audience has come to."""
+        while notes := subscription.take():
+            member.outbox.put(self._audiences.frames.joined(notes))
+            self._audiences.metrics.count_notifications(len(notes))
+        member.sent = subscription.cursor
+        subscription.close()
+        self._members[member] = None
+
+    def _rest_for(self, member: Member, untold: Sequence[Notification]) -> Subscription:
+        """A subscription from where the member is; the pieces of streams that it was not told are put into it."""
+        rest = self._subscription.fork(after=member.sent)
+        position = member.sent
+        for note in untold:
+            if note.seq:
+                position = note.seq
+            else:
+                rest.take_delta(position, note)
+        return rest
+
+    async def _pause(self) -> None:
+        seconds = min(len(self._members) * _PAUSE_SECONDS_A_MEMBER, _LONGEST_PAUSE_SECONDS)
+        if seconds >= _SHORTEST_PAUSE_SECONDS:
+            await asyncio.sleep(seconds)
+
+    def _end(self) -> None:
+        """Whoever is left goes on alone."""
+        self._audiences.forget(self, self._subscription.source)
+        self._subscription.close()
+        for _, admitted in self._waiting.values():
+            if not admitted.done():
+                admitted.set_result(False)
+        members, self._members = self._members, {}
+        for member in members:
+            member.go_alone(self._subscription.fork(after=member.sent))
