@@ -53,11 +53,14 @@ class Call:
         """Whether the setting was given for this one command, as a flag."""
         return self.settings.sources[name].startswith("flag")
 
-    def server(self) -> AbstractAsyncContextManager[Client]:
-        """A connection to the session that is meant; raises a `WhispererError` that says how to start a server."""
+    def server(self, *, patience_seconds: float = 5.0) -> AbstractAsyncContextManager[Client]:
+        """A connection to the session that is meant; raises a `WhispererError` that says how to start a server.
+
+        A server that goes away meanwhile is waited for so long: a person who asks for a list wants to hear it soon.
+        """
         from ai_whisperer.cli.connecting import connected
 
-        return connected(self.settings.values)
+        return connected(self.settings.values, patience_seconds=patience_seconds)
 
 
 def command(

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from ai_whisperer.client import Client
 
 _COMPLETION_SECONDS = 1.0
+FOLLOWING_SECONDS = 60.0
+"""How long a command that follows what happens waits for a server that has gone away."""
 
 
 class ServerAddress(NamedTuple):
@@ -55,17 +57,23 @@ def server_address(settings: Settings) -> ServerAddress:
     return address
 
 
-def client_of(address: ServerAddress, settings: Settings) -> Client:
+def client_of(address: ServerAddress, settings: Settings, *, patience_seconds: float = FOLLOWING_SECONDS) -> Client:
     """A client for the session that is meant, not opened yet."""
     from ai_whisperer.client import Client
 
-    return Client(address.url, address.token, session_id=settings.session, certificate=address.certificate)
+    return Client(
+        address.url,
+        address.token,
+        session_id=settings.session,
+        certificate=address.certificate,
+        reconnect_seconds=patience_seconds,
+    )
 
 
 @asynccontextmanager
-async def connected(settings: Settings) -> AsyncIterator[Client]:
-    """A connection to the session that is meant."""
-    async with client_of(server_address(settings), settings) as client:
+async def connected(settings: Settings, *, patience_seconds: float) -> AsyncIterator[Client]:
+    """A connection to the session that is meant, to a server that may go away for so long."""
+    async with client_of(server_address(settings), settings, patience_seconds=patience_seconds) as client:
         yield client
 
 
@@ -79,7 +87,10 @@ def agent_names(context: typer.Context, incomplete: str) -> list[str]:
 
 
 async def _agent_names(settings: Settings) -> list[str]:
-    async with asyncio.timeout(_COMPLETION_SECONDS), connected(settings) as client:
+    async with (
+        asyncio.timeout(_COMPLETION_SECONDS),
+        connected(settings, patience_seconds=_COMPLETION_SECONDS) as client,
+    ):
         return [status.agent_id for status in await client.list_agents()]
 
 

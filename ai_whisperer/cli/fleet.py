@@ -21,6 +21,23 @@ _STYLES = {
 }
 
 
+_WAYS_OUT = {AgentState.PAUSED: "resume", AgentState.SLEEPING: "wake", AgentState.STOPPED: "start"}
+
+
+def hindrance(status: AgentStatus) -> str | None:
+    """Why the agent takes no work now, and what to do about it; None if it does."""
+    name = status.agent_id
+    if status.missing_tools:
+        missing = ", ".join(status.missing_tools)
+        return f"{name} waits for tools that nobody has handed in: {missing}. Start the program that has them."
+    command = _WAYS_OUT.get(status.state) or (None if status.started else "start")
+    if command is None:
+        return None
+    described = status.state if status.started or status.state is AgentState.STOPPED else "not started"
+    reason = f" ({status.reason})" if status.reason else ""
+    return f"{name} is {described}{reason} and takes no work now. Let it: whisperer {command} {name}"
+
+
 def style_of(state: str) -> str:
     """How a state of an agent or of a task looks in a terminal."""
     return next((style for known, style in _STYLES.items() if known == state), "")

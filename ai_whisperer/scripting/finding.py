@@ -13,7 +13,7 @@ from ai_whisperer.client import Client
 from ai_whisperer.client.address import read_address
 from ai_whisperer.errors import ConnectionLostError, DuplicateIdError, StoreInUseError, UnknownSessionError
 from ai_whisperer.models.detection import detect_model
-from ai_whisperer.server.address import find_address
+from ai_whisperer.server.address import Address, find_address
 from ai_whisperer.settings import Settings, load_settings
 
 _STARTING_SECONDS = 15.0
@@ -79,11 +79,13 @@ async def _found(stack: AsyncExitStack, settings: Settings, session_id: str) -> 
     if address is None:
         return None
     try:
-        return await stack.enter_async_context(
-            Client(address.url, address.token, session_id=session_id, certificate=address.certificate)
-        )
+        return await stack.enter_async_context(_client_of(address, session_id))
     except ConnectionLostError:
         return None  # the file was left behind by a server that was killed, and its process number is another's now
+
+
+def _client_of(address: Address, session_id: str) -> Client:
+    return Client(address.url, address.token, session_id=session_id, certificate=address.certificate)
 
 
 async def _started(stack: AsyncExitStack, settings: Settings, session_id: str) -> Client:
@@ -91,7 +93,7 @@ async def _started(stack: AsyncExitStack, settings: Settings, session_id: str) -
     from ai_whisperer.server.serving import running  # only those who serve need what a server is made of
 
     server = await stack.enter_async_context(running(settings, temporary=True))
-    return await stack.enter_async_context(Client(server.address.url, server.address.token, session_id=session_id))
+    return await stack.enter_async_context(_client_of(server.address, session_id))
 
 
 async def _for_a_script(settings: Settings) -> Settings:

@@ -160,6 +160,10 @@ class SessionHost:
         return await asyncio.shield(deletion)
 
     @property
+    def is_closing(self) -> bool:
+        return self._closing
+
+    @property
     def open_sessions(self) -> Sequence[AsyncAgentSessionManager]:
         return [each.manager for each in self._open.values() if each.is_sound]
 

@@ -10,7 +10,8 @@ import typer
 
 from ai_whisperer.cli.arguments import LimitOption, text_argument
 from ai_whisperer.cli.calling import Call, command, group
-from ai_whisperer.cli.connecting import AgentName, agent_names
+from ai_whisperer.cli.connecting import FOLLOWING_SECONDS, AgentName, agent_names
+from ai_whisperer.cli.fleet import hindrance
 from ai_whisperer.cli.output import Column, Output, moment
 from ai_whisperer.coordination import RoomRecord
 
@@ -51,8 +52,14 @@ async def chat(
 
     if bool(agents) == (room is not None):
         raise typer.BadParameter("Name either the agents to talk with, or with --room the room to go on in.")
-    async with call.server() as client:
+    async with call.server(patience_seconds=FOLLOWING_SECONDS) as client:
         record = await _room(client, agents or (), room)
+        for member in record.members:
+            waits = hindrance(await client.get_agent_status(member))
+            if waits is not None:
+                call.output.note(waits)
+        if call.output.is_terminal:
+            call.output.note(f"You talk with {', '.join(record.members)}. Ctrl-D ends it.")
         async with client.events(deltas=not call.output.as_json) as notes:
             conversation = Conversation(client, record, call.output)
             await first_of(conversation.follow(notes), _talk(conversation, call.output))

@@ -9,8 +9,8 @@ import typer
 
 from ai_whisperer.cli.arguments import LimitOption, PriorityOption, text_argument
 from ai_whisperer.cli.calling import Call, command, group
-from ai_whisperer.cli.connecting import AgentName, AgentOption
-from ai_whisperer.cli.fleet import cost, progress, style_of, tokens
+from ai_whisperer.cli.connecting import FOLLOWING_SECONDS, AgentName, AgentOption
+from ai_whisperer.cli.fleet import cost, hindrance, progress, style_of, tokens
 from ai_whisperer.cli.output import Column, moment
 from ai_whisperer.errors import TaskEndedError
 from ai_whisperer.records import Budget, Failure, Priority, StepKind, StepRecord, TaskRecord, TaskState
@@ -57,7 +57,7 @@ async def send(
 ) -> None:
     """Give an agent a task."""
     unlimited = max_tokens is None and max_cost is None
-    async with call.server() as client:
+    async with call.server(patience_seconds=FOLLOWING_SECONDS) as client:
         task = await client.send_task(
             agent,
             prompt,
@@ -67,6 +67,9 @@ async def send(
             timeout_seconds=seconds,
             budget=None if unlimited else Budget(max_tokens=max_tokens, max_cost_usd=max_cost),
         )
+        waits = hindrance(await client.get_agent_status(task.agent_id))
+        if waits is not None:
+            call.output.note(waits)
         if until_done:
             _show_answer(call, await client.wait_task(task.id))
             return
@@ -75,7 +78,7 @@ async def send(
 
 async def wait(call: Call, task: TaskId) -> None:
     """Wait until a task has ended, and show its answer."""
-    async with call.server() as client:
+    async with call.server(patience_seconds=FOLLOWING_SECONDS) as client:
         _show_answer(call, await client.wait_task(task))
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ai_whisperer.cli.calling import Call, command
-from ai_whisperer.cli.connecting import AgentName
+from ai_whisperer.cli.connecting import FOLLOWING_SECONDS, AgentName
 from ai_whisperer.cli.fleet import FLEET
 from ai_whisperer.cli.output import Output, console, rich_table
 from ai_whisperer.cli.printable import readable_json, shortened
@@ -50,7 +50,7 @@ async def watch(
 
     Without a terminal the events are told line by line, with --json each is a line of JSON.
     """
-    async with call.server() as client:
+    async with call.server(patience_seconds=FOLLOWING_SECONDS) as client:
         if once:
             call.output.table(await client.list_agents(), FLEET, empty="There are no agents yet.")
             return
@@ -112,7 +112,7 @@ async def logs(
     lines: Annotated[int, typer.Option("--lines", "-n", min=1, help="Show so many of the last entries.")] = 50,
 ) -> None:
     """Show the debug log of an agent; with --json an entry a line."""
-    async with call.server() as client:
+    async with call.server(patience_seconds=FOLLOWING_SECONDS) as client:
         page = await client.read_log(agent, limit=lines)
         for entry in page.entries:
             _show_entry(call.output, entry)
