@@ -35,6 +35,9 @@ from ai_whisperer.settings import LOCAL, Settings
 from ai_whisperer.store.sqlite import SqliteStore
 from ai_whisperer.templates.library import TemplateLibrary
 
+_KEPT_BY_THE_SYSTEM_BYTES = 64 << 10
+"""For a client that does not read. Left to itself the system keeps megabytes, and it takes as long to notice."""
+
 _TOKEN_FILE = "token"  # noqa: S105 - the name of a file
 
 
@@ -159,6 +162,7 @@ def _listen(settings: Settings) -> socket.socket:
     listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _KEPT_BY_THE_SYSTEM_BYTES)
         listening.bind((settings.host, settings.port))
     except OSError as error:
         listening.close()

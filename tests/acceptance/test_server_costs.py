@@ -80,6 +80,16 @@ def test_what_is_written_leaves_at_once(tmp_path: Path, sockets: list[ClientSock
     play(tmp_path, scene)
 
 
+def test_the_system_keeps_little_for_a_client_that_does_not_read(tmp_path: Path, sockets: list[ClientSocket]) -> None:
+    async def scene(url: str) -> None:
+        async with connected(url):
+            (made,) = sockets
+            raw = made.transport.get_extra_info("socket")
+            assert raw.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF) <= 128 << 10
+
+    play(tmp_path, scene)
+
+
 @pytest.mark.parametrize("method", ["async.getAgentStates", "task.list", "mail.list", "usage.get", "room.list"])
 def test_a_read_makes_no_task_when_there_is_nothing_to_wait_for(tmp_path: Path, method: str) -> None:
     async def scene(url: str) -> None:
