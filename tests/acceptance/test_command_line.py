@@ -12,9 +12,12 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from ai_whisperer.cli.main import main
+from ai_whisperer.server.address import ADDRESS_FILE, Address, find_address
+from ai_whisperer.store.opening import LOCK_NAME, FileLock
 from tests.acceptance.command_stage import PATIENCE_SECONDS, Whisperer, running, serving
 
 _numbers = itertools.count(1)
@@ -184,6 +187,11 @@ def test_a_group_is_opened_and_talked_with(whisperer: Whisperer, agent: str, mon
     whisperer.ok("tasks", "wait", posted["asked"]["guest"])
     assert [each["sender"] for each in whisperer.json("rooms", "show", "hall")] == ["user", "guest"]
     assert "guest: Hello from the room" in whisperer.ok("rooms", "show", "hall", "--after", "1")
+    monkeypatch.setattr(sys, "stdin", io.StringIO("@guest greet the room\n"))
+    assert whisperer.ok("chat", "--room", "hall") == "guest: Hello from the room\n"
+    for wrong in (["chat"], ["chat", "guest", "--room", "hall"]):
+        refused = whisperer(*wrong)
+        assert (refused.code, "Name either the agents to talk with, or" in refused.err) == (2, True)
     assert whisperer.ok("rooms", "remove", "hall", "guest") == f"In room hall are now: {agent}.\n"
 
 
@@ -333,6 +341,26 @@ def test_options_before_and_after_the_command_mean_the_same(whisperer: Whisperer
     after = whisperer("agents", "--json", "--session", "nix")
     assert (before.code, before.error) == (after.code, after.error)
     assert before.error["code"] == "unknown_session"
+
+
+def test_options_count_before_list_and_after_it_and_nowhere_else(whisperer: Whisperer, agent: str) -> None:
+    for _ in range(3):
+        whisperer.ok("tasks", "send", agent, "Count", "--wait")
+    assert len(whisperer.json("tasks", "-n", "1", "list")) == 1
+    assert len(whisperer.json("tasks", "-n", "1", "--agent", agent, "list", "-n", "2")) == 2
+    assert len(whisperer.json("tasks", "--agent", agent, "list")) == 3
+    refused = whisperer("tasks", "-n", "1", "dead")
+    assert (refused.code, refused.out) == (2, "")
+    assert "--limit is not for 'dead'. Give its own options after it." in refused.err
+
+
+def test_a_server_that_was_killed_is_not_taken_for_another_process_of_its_number(tmp_path: Path) -> None:
+    left = Address(url="http://127.0.0.1:1", token="", pid=os.getpid())
+    (tmp_path / ADDRESS_FILE).write_bytes(msgspec.json.encode(left))
+    assert find_address(tmp_path) is None
+    lock = FileLock(tmp_path / LOCK_NAME)
+    assert find_address(tmp_path) == left
+    lock.release()
 
 
 def test_the_settings_are_shown_with_their_sources_and_without_secrets(

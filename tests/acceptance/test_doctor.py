@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import socket
 import sys
+import threading
 import time
 from collections.abc import Callable
 from functools import partial
@@ -187,6 +189,30 @@ def test_a_port_is_free_or_ours_or_taken(tmp_path: Path) -> None:
         port = taken.getsockname()[1]
         assert folder.check_port(Settings(data=tmp_path, port=port)).level is Level.PROBLEM
     assert folder.check_port(Settings(data=tmp_path, port=port)).level is Level.OK
+
+
+def test_what_answers_no_http_is_something_else(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as strange:
+
+        def answer() -> None:
+            taken, _ = strange.accept()
+            taken.sendall(b"220 mail.example.org ESMTP\r\n")
+            taken.close()
+
+        answering = threading.Thread(target=answer)
+        answering.start()
+        found = folder.check_port(Settings(data=tmp_path, port=strange.getsockname()[1]))
+        answering.join()
+    assert (found.level, "cannot be used" in found.found) == (Level.PROBLEM, True)
+
+
+def test_what_may_not_be_looked_at_is_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*_: object, **__: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(os, "stat", refused)
+    assert not machine.is_there(tmp_path)
+    assert machine.nearest_existing(tmp_path) == Path("/")
 
 
 def test_templates_are_counted() -> None:
