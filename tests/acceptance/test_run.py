@@ -131,7 +131,7 @@ def test_a_task_that_fails_leaves_with_1_and_the_reason(run: Run) -> None:
     assert (ran.code, ran.out) == (1, "")
     assert "whisperer: The task of alice is failed: Rule 1 of the scripted model" in ran.err
     as_json = run("alice", "fail", "--json")
-    assert (as_json.code, as_json.err) == (1, "")
+    assert (as_json.code, json.loads(as_json.err)["error"]["code"]) == (1, "task_ended")
     assert json.loads(as_json.out)["task"]["error"]["code"] == "model_refused"
 
 
