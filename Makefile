@@ -1,7 +1,10 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+RUNTIME := $(VENV)/.runtime
 INSTALLED := $(VENV)/.installed
+IS_NEW := import sys; sys.exit("Python 3.11 or newer is needed, and %s is %d.%d. Name another: make PYTHON=..." \
+  % (sys.executable, *sys.version_info[:2]) if sys.version_info < (3, 11) else 0)
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 COMMA := ,
 # The packages of those providers whose key is in the environment.
@@ -13,7 +16,7 @@ NODE_IS_NEW := const [a, b] = process.versions.node.split(".").map(Number); \
 
 .PHONY: demo test lint types ui docs bench soak clean
 
-demo: $(INSTALLED)
+demo: $(RUNTIME)
 	$(if $(PROVIDERS),$(PIP) --editable '.[$(PROVIDERS)]')
 	$(BIN)/whisperer demo
 
@@ -47,8 +50,14 @@ soak: $(INSTALLED)
 clean:
 	rm -rf $(VENV) ui/node_modules .mypy_cache .ruff_cache .pytest_cache .hypothesis dist build
 
-$(INSTALLED): pyproject.toml constraints.txt
+# What the demo needs is installed without what only tests and checks need.
+$(RUNTIME): pyproject.toml constraints.txt
+	@$(PYTHON) -c '$(IS_NEW)'
 	$(PYTHON) -m venv $(VENV)
+	$(PIP) --editable .
+	touch $@
+
+$(INSTALLED): $(RUNTIME)
 	$(PIP) --editable '.[dev]'
 	touch $@
 

@@ -15,6 +15,10 @@ PriorityOption = Annotated[
     Priority, typer.Option("--priority", "-p", help="How important it is.", show_choices=True, case_sensitive=False)
 ]
 LimitOption = Annotated[int, typer.Option("--limit", "-n", min=1, help="Show at most so many.")]
+TimeoutOption = Annotated[
+    float | None,
+    typer.Option("--timeout", min=0.001, metavar="SECONDS", help="For the task and everything that it causes."),
+]
 ReasonOption = Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why; it is kept and shown.")]
 
 

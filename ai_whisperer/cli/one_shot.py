@@ -12,8 +12,10 @@ from contextlib import suppress
 from typing import Any, NamedTuple
 
 from ai_whisperer.cli.any_server import AnyServer
+from ai_whisperer.cli.endings import troubles_of
 from ai_whisperer.cli.racing import first_of
 from ai_whisperer.cli.screen import Screen
+from ai_whisperer.cli.telling import way_out
 from ai_whisperer.cli.workflows.guide import Order, Workflow
 from ai_whisperer.client import Client
 from ai_whisperer.clock import SystemClock, TimedIds
@@ -22,12 +24,11 @@ from ai_whisperer.errors import (
     NotFoundError,
     StateError,
     UnknownAgentError,
+    UnknownTemplateError,
     WhispererError,
 )
-from ai_whisperer.records import AgentState, TaskRecord, TaskState
+from ai_whisperer.protocol.sessions import TemplateDetails
 
-_WELL = (TaskState.COMPLETED, TaskState.CONTINUED)
-_WAY_OUT = {AgentState.PAUSED: "resume", AgentState.SLEEPING: "wake", AgentState.STOPPED: "start"}
 _TITLE_CHARACTERS = 100
 
 
@@ -59,10 +60,10 @@ class TemplateRun:
                 self._agent_id, self._prompt, task_id=self._task_id, timeout_seconds=self._timeout_seconds
             )
             if not task.state.ended:
-                await screen.follow_task(notes, task.id)
+                await screen.follow_task(notes, task)
         ended = await client.wait_task(task)
         answer = "" if ended.result is None else await client.answer_of(ended)
-        return Outcome(answer, _failures([ended]), {"answer": answer, "task": ended})
+        return Outcome(answer, troubles_of([ended]), {"answer": answer, "task": ended})
 
     async def cancel(self, server: AnyServer) -> None:
         """End the task, and everything that it has caused."""
@@ -74,17 +75,22 @@ class TemplateRun:
         try:
             status = await client.get_agent_status(self._name)
         except UnknownAgentError:
-            template = await client.get_template(self._name)
+            template = await self._template(client)
             status = await client.create_agent(template.name, config or None, template=template.name)
         else:
             if config:
                 raise StateError(f"{status.agent_id} is there already and keeps its model. Leave --model away.")
-        if status.state in _WAY_OUT:
-            raise StateError(
-                f"{status.agent_id} is {status.state} and takes no work now. Let it: whisperer "
-                f"{_WAY_OUT[status.state]} {status.agent_id}"
-            )
+        if (command := way_out(status.state, status.agent_id)) is not None:
+            raise StateError(f"{status.agent_id} is {status.state} and takes no work now. Let it: {command}")
         return status.agent_id
+
+    async def _template(self, client: Client) -> TemplateDetails:
+        """The template of the name; raises an error that tells the agents, too, since one may have been meant."""
+        try:
+            return await client.get_template(self._name)
+        except UnknownTemplateError as error:
+            agents = ", ".join(status.agent_id for status in await client.list_agents())
+            raise UnknownTemplateError(f"{error.message} Agents: {agents or 'none'}.") from error
 
 
 class WorkflowRun:
@@ -101,6 +107,7 @@ class WorkflowRun:
         if self._session_id is None:
             title = f"{self._workflow.name}: {self._prompt}"
             self._session_id = (await server.client.create_session(title=title[:_TITLE_CHARACTERS])).id
+            screen.tell(f"The session of the workflow is {self._session_id}.")
         client = server.client.session(self._session_id)
         order = Order(self._prompt, timeout_seconds=self._timeout_seconds, config=server.config)
         try:
@@ -112,7 +119,7 @@ class WorkflowRun:
         except DefinitionError as error:
             raise self._without_tools() or error from error
         tasks = await client.list_tasks(limit=1000)
-        failures = _failures(tasks)
+        failures = troubles_of(tasks)
         if not answer and not failures:
             failures.append(f"Nothing has come of the workflow '{self._workflow.name}'.")
         record = {
@@ -141,12 +148,3 @@ class WorkflowRun:
             f"The server that runs lacks what the workflow '{self._workflow.name}' needs ({names}). Stop it, or use "
             "another folder with --data: then the workflow runs in a server of its own."
         )
-
-
-def _failures(tasks: Sequence[TaskRecord]) -> list[str]:
-    """What became of the tasks that did not end well."""
-    return [
-        f"The task of {task.agent_id} is {task.state}: {task.error.message if task.error else 'no reason was recorded'}"
-        for task in tasks
-        if task.state not in _WELL
-    ]

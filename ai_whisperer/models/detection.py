@@ -92,10 +92,6 @@ class Detection(msgspec.Struct, frozen=True, kw_only=True):
     candidates: tuple[Candidate, ...] = ()
 
     @property
-    def is_scripted(self) -> bool:
-        return self.model == SCRIPTED_DEMO
-
-    @property
     def problems(self) -> list[str]:
         """What kept the choices before this one from being it, each with what to do."""
         problems: list[str] = []

@@ -12,9 +12,12 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from ai_whisperer.cli.main import main
+from ai_whisperer.server.address import ADDRESS_FILE, Address, find_address
+from ai_whisperer.store.opening import LOCK_NAME, FileLock
 from tests.acceptance.command_stage import PATIENCE_SECONDS, Whisperer, running, serving
 
 _numbers = itertools.count(1)
@@ -109,7 +112,7 @@ def test_mail_is_read_and_answered(whisperer: Whisperer, agent: str) -> None:
     assert whisperer.json("mail", "read", mail["mailId"])["state"] == "read"
     assert f"was sent to {agent}." in whisperer.ok("mail", "reply", mail["mailId"], "Thanks")
     assert f"was sent to {agent}." in whisperer.ok("mail", "send", agent, "Hello", "How are you?")
-    assert {each["subject"] for each in whisperer.json("mail", "--of", agent)} >= {"Hello"}
+    assert {each["subject"] for each in whisperer.json("mail", "--agent", agent)} >= {"Hello"}
     assert "is archived" in whisperer.ok("mail", "archive", mail["mailId"])
 
 
@@ -129,10 +132,12 @@ def test_the_life_of_an_agent_is_led_from_outside(whisperer: Whisperer, agent: s
 def test_an_agent_sleeps_until_it_is_woken(whisperer: Whisperer, agent: str) -> None:
     asleep = whisperer.json("sleep", agent, "--for", "60", "--event", "data_ready", "--event", "alarm")
     assert (asleep["state"], asleep["wakeEvents"]) == ("sleeping", ["data_ready", "alarm"])
-    assert "or for data_ready, alarm)" in whisperer.ok("sleep", agent, "--for", "60", "-e", "data_ready", "-e", "alarm")
+    assert "or for data_ready, alarm)" in whisperer.ok(
+        "sleep", agent, "--for", "60", "--event", "data_ready", "--event", "alarm"
+    )
     assert whisperer.ok("wake", agent, "--reason", "breakfast") == f"{agent} is active.\n"
     whisperer.ok("sleep", agent, "--until", "2040-01-01T00:00:00Z")
-    broadcast = whisperer.json("events", "send", "mail_received", "--data", '{"rows": [1]}')
+    broadcast = whisperer.json("events", "send", "mail_received", "--payload", '{"rows": [1]}')
     assert (broadcast["name"], broadcast["data"]) == ("mail_received", {"rows": [1]})
     assert "mail_received" in whisperer.ok("events")
 
@@ -184,13 +189,18 @@ def test_a_group_is_opened_and_talked_with(whisperer: Whisperer, agent: str, mon
     whisperer.ok("tasks", "wait", posted["asked"]["guest"])
     assert [each["sender"] for each in whisperer.json("rooms", "show", "hall")] == ["user", "guest"]
     assert "guest: Hello from the room" in whisperer.ok("rooms", "show", "hall", "--after", "1")
+    monkeypatch.setattr(sys, "stdin", io.StringIO("@guest greet the room\n"))
+    assert whisperer.ok("chat", "--room", "hall") == "guest: Hello from the room\n"
+    for wrong in (["chat"], ["chat", "guest", "--room", "hall"]):
+        refused = whisperer(*wrong)
+        assert (refused.code, "Name either the agents to talk with, or" in refused.err) == (2, True)
     assert whisperer.ok("rooms", "remove", "hall", "guest") == f"In room hall are now: {agent}.\n"
 
 
 def test_watch_shows_the_fleet_once(whisperer: Whisperer, agent: str) -> None:
     whisperer.ok("tasks", "send", agent, "take the printer", "--id", "printing")
     with running("--data", str(whisperer.data), "watch", "--after", "0", folder=whisperer.data) as watching:
-        watching.line_with(f"{agent} used acquire_lock")
+        watching.line_with(f"{agent:<10} used acquire_lock")
     (line,) = [line for line in whisperer.ok("watch", "--once").splitlines() if line.startswith(agent)]
     assert line.split()[1:4] == ["active", "0", "user_prompt"]
     (lock,) = [line for line in whisperer.ok("locks").splitlines() if line.startswith("printer")]
@@ -292,7 +302,7 @@ def complete(line: str) -> str:
         (["agents", "create", "x", "--config", "{"], 2, "usage", "--config takes JSON"),
         (["agents", "create", "x", "--config", "[]"], 2, "usage", "a JSON object"),
         (["agents", "create", "x", "--config", '{"promt": ""}'], 1, "invalid_definition", "promt"),
-        (["events", "send", "x", "--data", "folder"], 2, "usage", "--data takes JSON"),
+        (["events", "send", "x", "--payload", "folder"], 2, "usage", "--payload takes JSON"),
         (["tasks", "send", "ann", "x", "--priority", "huge"], 2, "usage", "urgent"),
         (["tasks", "sned", "ann", "x"], 2, "usage", "Did you mean 'send'?"),
         (["agnets"], 2, "usage", "Did you mean 'agents'"),
@@ -333,6 +343,26 @@ def test_options_before_and_after_the_command_mean_the_same(whisperer: Whisperer
     after = whisperer("agents", "--json", "--session", "nix")
     assert (before.code, before.error) == (after.code, after.error)
     assert before.error["code"] == "unknown_session"
+
+
+def test_options_count_before_list_and_after_it_and_nowhere_else(whisperer: Whisperer, agent: str) -> None:
+    for _ in range(3):
+        whisperer.ok("tasks", "send", agent, "Count", "--wait")
+    assert len(whisperer.json("tasks", "-n", "1", "list")) == 1
+    assert len(whisperer.json("tasks", "-n", "1", "--agent", agent, "list", "-n", "2")) == 2
+    assert len(whisperer.json("tasks", "--agent", agent, "list")) == 3
+    refused = whisperer("tasks", "-n", "1", "dead")
+    assert (refused.code, refused.out) == (2, "")
+    assert "--limit is not for 'dead'. Give its own options after it." in refused.err
+
+
+def test_a_server_that_was_killed_is_not_taken_for_another_process_of_its_number(tmp_path: Path) -> None:
+    left = Address(url="http://127.0.0.1:1", token="", pid=os.getpid())
+    (tmp_path / ADDRESS_FILE).write_bytes(msgspec.json.encode(left))
+    assert find_address(tmp_path) is None
+    lock = FileLock(tmp_path / LOCK_NAME)
+    assert find_address(tmp_path) == left
+    lock.release()
 
 
 def test_the_settings_are_shown_with_their_sources_and_without_secrets(

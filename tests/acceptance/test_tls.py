@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from ai_whisperer.cli.main import main
 from ai_whisperer.errors import PortError, SettingsError
 from ai_whisperer.server.address import find_address
 from ai_whisperer.server.serving import running
@@ -217,3 +218,29 @@ def test_the_other_loopback_address_is_this_machine_too(tmp_path: Path) -> None:
         with socket.create_connection(("::1", server.port), timeout=20) as plain:
             plain.sendall(f"GET /healthz HTTP/1.1\r\nHost: [::1]:{server.port}\r\nConnection: close\r\n\r\n".encode())
             assert plain.recv(1 << 16).startswith(b"HTTP/1.1 200")
+
+
+def test_the_commands_reach_a_server_whose_certificate_signs_itself(
+    certificate: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made, key = certificate
+    settings = Settings(data=tmp_path, port=0, tls_certificate=made, tls_key=key)
+
+    def look(url: str, token: str) -> list[int]:
+        found = ["--data", str(tmp_path)]
+        named = ["--url", url, "--token", token, "--data", str(tmp_path / "other")]
+        port = ["--port", url.rpartition(":")[2], "--tls-certificate", str(made), "--tls-key", str(key)]
+        return [
+            main(["agents", *found]),
+            main(["agents", *named]),
+            main(["doctor", *found, *port, "--model", "scripted"]),
+        ]
+
+    async def scenario() -> list[int]:
+        async with running(settings) as server:
+            return await asyncio.to_thread(look, server.address.url, server.address.token)
+
+    assert asyncio.run(scenario()) == [0, 1, 0]
+    shown = capsys.readouterr()
+    assert "certificate verify failed" in shown.err
+    assert "the server of this data folder answers at 127.0.0.1" in shown.out

@@ -128,7 +128,7 @@ async def sleep(
         str | None, typer.Option("--until", metavar="TIME", help="Until then: ISO 8601 with its zone.")
     ] = None,
     events: Annotated[
-        list[str] | None, typer.Option("--event", "-e", metavar="NAME", help="Until this event; may be repeated.")
+        list[str] | None, typer.Option("--event", metavar="NAME", help="Until this event; may be repeated.")
     ] = None,
     reason: ReasonOption = "",
 ) -> None:

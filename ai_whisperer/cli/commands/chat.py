@@ -123,15 +123,21 @@ async def show(
     call: Call,
     room: RoomId,
     *,
-    after: Annotated[int, typer.Option("--after", min=0, help="Show what was said after this number.")] = 0,
+    after: Annotated[
+        int | None, typer.Option("--after", min=0, help="Show the first that were said after this number.")
+    ] = None,
     limit: LimitOption = 100,
 ) -> None:
-    """Show what was said in a room."""
+    """Show what was said last in a room."""
     async with call.server() as client:
+        if after is None:
+            after = max(0, (await client.get_room(room)).last_number - limit)
         messages = await client.room_messages(room, after=after, limit=limit)
     if call.output.as_json:
         call.output.json(messages)
         return
+    if not messages:
+        call.output.note("Nothing was said there.")
     for message in messages:
         call.output.text(f"{message.number:4}  {moment(message.created_at)}  {message.sender}: {message.text}")
 
@@ -144,8 +150,7 @@ async def post(
     """Say something in a room."""
     async with call.server() as client:
         message = await client.post_message(room, text)
-    asked = ", ".join(message.asked) or "nobody"
-    call.output.told(message, f"Message {message.number} was posted; {asked} was asked.")
+    call.output.told(message, f"Message {message.number} was posted. Asked: {', '.join(message.asked) or 'nobody'}.")
 
 
 async def add(call: Call, room: RoomId, agent: AgentName) -> None:

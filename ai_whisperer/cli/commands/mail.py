@@ -30,7 +30,9 @@ async def list_mail(
     *,
     owner: Annotated[
         str,
-        typer.Option("--of", metavar="AGENT", help="Show the mailbox of this agent.", autocompletion=agent_names),
+        typer.Option(
+            "--agent", "-a", metavar="AGENT", help="Show the mailbox of this agent.", autocompletion=agent_names
+        ),
     ] = USER,
     limit: LimitOption = 100,
 ) -> None:

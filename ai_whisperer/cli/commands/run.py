@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from ai_whisperer.cli.arguments import text_argument
+from ai_whisperer.cli.arguments import TimeoutOption, text_argument
 from ai_whisperer.cli.calling import CONNECTION, Call, command
 from ai_whisperer.cli.output import Column
-from ai_whisperer.errors import ConnectionLostError, UnknownTemplateError, WhispererError
+from ai_whisperer.errors import ConnectionLostError, TaskEndedError, UnknownTemplateError, WhispererError
 
 if TYPE_CHECKING:
     from ai_whisperer.cli.any_server import AnyServer
@@ -34,9 +34,7 @@ async def run(
     what: Annotated[str | None, typer.Argument(metavar="NAME", help="A template, an agent or a workflow.")] = None,
     prompt: Annotated[str | None, text_argument("PROMPT", "What to do")] = None,
     *,
-    timeout_seconds: Annotated[
-        float | None, typer.Option("--timeout", min=0.001, metavar="SECONDS", help="How long it may take.")
-    ] = None,
+    timeout_seconds: TimeoutOption = None,
     analysis: Annotated[bool, typer.Option("--analysis", help="Show the model's reasoning too.")] = False,
     list_: Annotated[bool, typer.Option("--list", help="Show the templates and the workflows.")] = False,
 ) -> int:
@@ -113,11 +111,12 @@ async def _cancel(call: Call, work: TemplateRun | WorkflowRun, server: AnyServer
 def _told(call: Call, outcome: Outcome, screen: Screen) -> int:
     if call.output.as_json:
         call.output.json(outcome.record)
+        if outcome.failures:
+            raise TaskEndedError(" ".join(outcome.failures))
     elif outcome.answer:
         screen.show_answer(outcome.answer)
-    if not call.output.as_json:
-        for failure in outcome.failures:
-            call.output.note(f"whisperer: {failure}")
+    for failure in outcome.failures:
+        call.output.note(f"whisperer: {failure}")
     return 1 if outcome.failures else 0
 
 

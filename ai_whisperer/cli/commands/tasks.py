@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from ai_whisperer.cli.arguments import LimitOption, PriorityOption, text_argument
+from ai_whisperer.cli.arguments import LimitOption, PriorityOption, TimeoutOption, text_argument
 from ai_whisperer.cli.calling import Call, command, group
 from ai_whisperer.cli.connecting import FOLLOWING_SECONDS, AgentName, AgentOption
 from ai_whisperer.cli.fleet import cost, hindrance, progress, style_of, tokens
@@ -44,10 +44,7 @@ async def send(
     task_id: Annotated[
         str | None, typer.Option("--id", metavar="ID", help="Under the same id it is given once.")
     ] = None,
-    seconds: Annotated[
-        float | None,
-        typer.Option("--timeout", metavar="SECONDS", help="For the task and everything that it causes."),
-    ] = None,
+    seconds: TimeoutOption = None,
     max_tokens: Annotated[
         int | None, typer.Option("--max-tokens", help="For the task and everything that it causes.")
     ] = None,
