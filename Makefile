@@ -6,9 +6,8 @@ INSTALLED := $(VENV)/.installed
 IS_NEW := import sys; sys.exit("Python 3.11 or newer is needed, and %s is %d.%d. Name another: make PYTHON=..." \
   % (sys.executable, *sys.version_info[:2]) if sys.version_info < (3, 11) else 0)
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
-COMMA := ,
 # The packages of those providers whose key is in the environment.
-PROVIDERS := $(if $(ANTHROPIC_API_KEY),anthropic$(COMMA))$(if $(GOOGLE_API_KEY)$(GEMINI_API_KEY),google)
+PROVIDERS := $(if $(ANTHROPIC_API_KEY),'.[anthropic]') $(if $(GOOGLE_API_KEY)$(GEMINI_API_KEY),'.[google]')
 UI_INSTALLED := ui/node_modules/.installed
 NPM := PATH="$(abspath $(BIN)):$$PATH" npm --prefix ui
 NODE_IS_NEW := const [a, b] = process.versions.node.split(".").map(Number); \
@@ -17,7 +16,7 @@ NODE_IS_NEW := const [a, b] = process.versions.node.split(".").map(Number); \
 .PHONY: demo test lint types ui docs bench soak clean
 
 demo: $(RUNTIME)
-	$(if $(PROVIDERS),$(PIP) --editable '.[$(PROVIDERS)]')
+	$(if $(strip $(PROVIDERS)),$(PIP) $(addprefix --editable ,$(PROVIDERS)))
 	$(BIN)/whisperer demo
 
 test: lint types ui
