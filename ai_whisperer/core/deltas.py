@@ -98,6 +98,12 @@ class PendingDeltas:
         if self._size > MAX_PENDING:
             self._give_way()
 
+    def put_all_of(self, other: PendingDeltas) -> None:
+        """Take what waits in the other too; it waits there still."""
+        self._skipped += other._skipped
+        for piece in other._pieces:
+            self.put(piece.position, piece.joined(skipped=0))
+
     def take(self) -> Notification:
         piece = self._remove_first()
         skipped, self._skipped = self._skipped, 0

@@ -149,13 +149,29 @@ class Subscription:
             self._deltas.put(position, note)
             self.wake()
 
+    def take_deltas(self, waiting: PendingDeltas) -> None:
+        """Take what waits for somebody else too."""
+        if self._deltas is not None:
+            self._deltas.put_all_of(waiting)
+
     def wake(self) -> None:
         if self._waiter is not None and not self._waiter.done():
             self._waiter.set_result(None)
 
-    def fork(self, *, after: int) -> Subscription:
-        """Another subscription to the same session, from this number on."""
-        return self._bus.subscribe(after=after, deltas=self._deltas is not None)
+    def fork(self, *, after: int, unread: Sequence[Notification] = ()) -> Subscription:
+        """Another subscription to the same session, from this number on.
+
+        It brings the pieces of streams too that are among the unread ones, which were taken here, and those that wait.
+        """
+        other = self._bus.subscribe(after=after, deltas=self._deltas is not None)
+        for note in unread:
+            if note.seq:
+                after = note.seq
+            else:
+                other.take_delta(after, note)
+        if self._deltas is not None:
+            other.take_deltas(self._deltas)
+        return other
 
     @property
     def source(self) -> Hashable:

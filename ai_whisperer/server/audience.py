@@ -17,6 +17,7 @@ from ai_whisperer.server.outbox import Outbox
 _log = logging.getLogger(__name__)
 
 _AT_ONCE_BYTES = 16 << 10
+_MEMBERS_AT_A_TIME = 25
 _PAUSE_SECONDS_A_MEMBER = 0.00015
 _SHORTEST_PAUSE_SECONDS = 0.001
 _LONGEST_PAUSE_SECONDS = 0.1
@@ -95,9 +96,15 @@ class Audience:
     async def _run(self) -> None:
         try:
             while (self._members or self._waiting) and (notes := await self._subscription.some()):
-                self._tell(notes)
-                self._admit_waiting()
-                await self._pause()
+                data = self._read_on(notes)
+                cursor, is_all = self._subscription.cursor, self._subscription.is_exhausted
+                members = self._keep_those_who_keep_up(notes)
+                if is_all:
+                    self._admit_waiting()
+                await self._write(data, members, cursor=cursor)
+                self._audiences.metrics.count_notifications(len(notes) * len(members))
+                if is_all:
+                    await self._pause()
         except WhispererError:
             pass  # each member finds the same when it goes on alone
         except Exception:  # noqa: BLE001 - as above, with the details in the log
@@ -105,38 +112,30 @@ class Audience:
         finally:
             self._end()
 
-    def _tell(self, notes: list[Notification]) -> None:
-        """Write these and all else that has come. There is no await in here, so everybody is at the same place then."""
-        told: list[Notification] = []
-        behind: dict[Member, int] = {}
-        try:
-            while notes:
-                before = len(told)
-                told += notes
-                data = self._audiences.frames.joined(notes)
-                while len(data) < _AT_ONCE_BYTES and (notes := self._subscription.take()):
-                    told += notes
-                    data += self._audiences.frames.joined(notes)
-                behind |= dict.fromkeys(self._write(data, count=len(told) - before), before)
-                notes = self._subscription.take()
-        finally:
-            for member, position in behind.items():
-                member.go_alone(self._rest_for(member, told[position:]))
+    def _read_on(self, notes: list[Notification]) -> bytes:
+        """The frames of these and of what else has come, as much as is written at once; the notes are extended."""
+        data = self._audiences.frames.joined(notes)
+        while len(data) < _AT_ONCE_BYTES and (more := self._subscription.take()):
+            notes += more
+            data += self._audiences.frames.joined(more)
+        return data
 
-    def _write(self, data: bytes, *, count: int) -> list[Member]:
-        """Write to all who have taken what came before; returns the others, who are members no more."""
-        behind = []
-        cursor = self._subscription.cursor
-        for member in self._members:
-            if member.outbox.is_ready:
-                member.outbox.put_now(data)
-                member.sent = cursor
-            else:
-                behind.append(member)
+    def _keep_those_who_keep_up(self, unread: Sequence[Notification]) -> list[Member]:
+        """The members who have taken what came before; the others go on alone from there."""
+        behind = [member for member in self._members if not member.outbox.is_ready]
         for member in behind:
             del self._members[member]
-        self._audiences.metrics.count_notifications(count * len(self._members))
-        return behind
+            member.go_alone(self._subscription.fork(after=member.sent, unread=unread))
+        return list(self._members)
+
+    async def _write(self, data: bytes, members: Sequence[Member], *, cursor: int) -> None:
+        """Write to these, some at a time, so that agents need not wait for all of them."""
+        for first in range(0, len(members), _MEMBERS_AT_A_TIME):
+            for member in members[first : first + _MEMBERS_AT_A_TIME]:
+                if member in self._members:
+                    member.outbox.put_now(data)
+                    member.sent = cursor
+            await asyncio.sleep(0)
 
     def _admit_waiting(self) -> None:
         waiting, self._waiting = self._waiting, {}
@@ -155,17 +154,6 @@ class Audience:
         member.sent = subscription.cursor
         subscription.close()
         self._members[member] = None
-
-    def _rest_for(self, member: Member, untold: Sequence[Notification]) -> Subscription:
-        """A subscription from where the member is; the pieces of streams that it was not told are put into it."""
-        rest = self._subscription.fork(after=member.sent)
-        position = member.sent
-        for note in untold:
-            if note.seq:
-                position = note.seq
-            else:
-                rest.take_delta(position, note)
-        return rest
 
     async def _pause(self) -> None:
         seconds = min(len(self._members) * _PAUSE_SECONDS_A_MEMBER, _LONGEST_PAUSE_SECONDS)

@@ -259,6 +259,49 @@ def test_a_client_that_is_stuck_holds_nobody_up_and_misses_nothing() -> None:
     simulate(scene(), seed=1)
 
 
+def test_a_client_that_falls_behind_is_told_of_streams_at_their_place() -> None:
+    async def scene() -> None:
+        session, clients = stage(2)
+        behind = clients[1]
+        behind.subscribe()
+        behind.socket.free.clear()
+        session.tell(1)
+        session.stream("a")
+        session.tell(1)
+        await asyncio.sleep(1)
+        session.stream("b")
+        behind.socket.free.set()
+        await asyncio.sleep(1)
+        told = re.findall(rb'"seq":([1-9])|"text":"([a-z])"', b"".join(behind.socket.writes))
+        assert [seq or text for seq, text in told] == [b"1", b"a", b"2", b"b"]
+        await over(session, clients)
+
+    simulate(scene(), seed=1)
+
+
+def test_who_stops_while_others_are_written_to_is_sent_nothing_more() -> None:
+    async def scene() -> None:
+        session, clients = stage(200)
+        followers = clients[::2]
+        for client in followers:
+            client.subscribe()
+        await asyncio.sleep(1)
+        session.tell(1)
+        last = followers[-1]
+        while not followers[0].socket.writes:  # noqa: ASYNC110 - the first round of several
+            await asyncio.sleep(0)
+        assert last.socket.writes == []
+        last.turn_round()
+        await asyncio.sleep(1)
+        assert last.socket.writes == []
+        last.turn_round()
+        await asyncio.sleep(1)
+        assert last.socket.numbers == [1]
+        await over(session, clients)
+
+    simulate(scene(), seed=1)
+
+
 def test_an_audience_that_everybody_has_left_is_over() -> None:
     async def scene() -> None:
         session, clients = stage(4)

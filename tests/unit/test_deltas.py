@@ -119,3 +119,22 @@ def test_every_character_is_read_or_counted_as_skipped_whatever_comes() -> None:
         skipped += note.params.get("skipped", 0)
     assert skipped > 0
     assert put == read + skipped
+
+
+def test_what_waits_for_one_can_wait_for_another_too() -> None:
+    one, other = PendingDeltas(), PendingDeltas()
+    one.put(1, delta("Once "))
+    one.put(2, delta("upon "))
+    one.put(2, delta("other", step=2))
+    other.put(0, delta("Well. ", step=3))
+    other.put_all_of(one)
+    one.put(3, delta("a time"))
+    assert texts(other) == ["Well. ", "Once upon ", "other"]
+    assert texts(one) == ["Once upon a time", "other"]
+
+
+def test_what_was_left_out_for_one_is_left_out_for_the_other() -> None:
+    one, other = PendingDeltas(), PendingDeltas()
+    one.put(0, delta("x" * (2 * MAX_PENDING)))
+    other.put_all_of(one)
+    assert taken(other) == taken(one)
