@@ -197,8 +197,15 @@ def _option(field: Field) -> Any:
             metavar=_metavar(field.kind),
             show_default=False,
             rich_help_panel="Settings",
+            autocompletion=_complete_session if field.name == "session" else None,
         ),
     ]
+
+
+def _complete_session(context: typer.Context, incomplete: str) -> list[str]:
+    from ai_whisperer.cli.connecting import session_names
+
+    return session_names(context, incomplete)
 
 
 def _metavar(kind: types.Type) -> str:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
@@ -77,22 +77,55 @@ async def connected(settings: Settings, *, patience_seconds: float) -> AsyncIter
         yield client
 
 
-def agent_names(context: typer.Context, incomplete: str) -> list[str]:
-    """The agents whose ids begin like this, for a shell that completes them; none if no server answers soon."""
-    try:
-        names = asyncio.run(_agent_names(load(flags_of(context)).values))
-    except (WhispererError, OSError, TimeoutError):
-        return []
-    return [name for name in names if name.startswith(incomplete)]
+Completion = Callable[[typer.Context, str], list[str]]
+"""Tells a shell which words begin like this one, as far as the line is written."""
 
 
-async def _agent_names(settings: Settings) -> list[str]:
-    async with (
-        asyncio.timeout(_COMPLETION_SECONDS),
-        connected(settings, patience_seconds=_COMPLETION_SECONDS) as client,
-    ):
-        return [status.agent_id for status in await client.list_agents()]
+def completion_of(
+    ask: Callable[[Client], Awaitable[Iterable[str]]], known: Callable[[], Iterable[str]] = tuple
+) -> Completion:
+    """The known words and those that the server tells, which are none if it does not answer soon."""
 
+    async def answer(settings: Settings) -> list[str]:
+        patience = _COMPLETION_SECONDS
+        async with asyncio.timeout(patience), connected(settings, patience_seconds=patience) as client:
+            return list(await ask(client))
+
+    def complete(context: typer.Context, incomplete: str) -> list[str]:
+        words = list(known())
+        with suppress(WhispererError, OSError, TimeoutError):
+            words += asyncio.run(answer(load(flags_of(context)).values))
+        return sorted({word for word in words if word.startswith(incomplete)})
+
+    return complete
+
+
+async def _agents(client: Client) -> Iterable[str]:
+    return [status.agent_id for status in await client.list_agents()]
+
+
+async def _templates(client: Client) -> Iterable[str]:
+    return [entry.name for entry in await client.list_templates() if entry.error is None]
+
+
+async def _sessions(client: Client) -> Iterable[str]:
+    return [session.id for session in await client.list_sessions()]
+
+
+async def _templates_and_agents(client: Client) -> Iterable[str]:
+    return [*await _templates(client), *await _agents(client)]
+
+
+def _workflows() -> Iterable[str]:
+    from ai_whisperer.cli.workflows.guide import WORKFLOWS
+
+    return WORKFLOWS
+
+
+agent_names = completion_of(_agents)
+template_names = completion_of(_templates)
+session_names = completion_of(_sessions)
+names_to_run = completion_of(_templates_and_agents, _workflows)
 
 AgentName = Annotated[
     str, typer.Argument(metavar="AGENT", help="Its id, its name or an alias.", autocompletion=agent_names)

@@ -194,6 +194,7 @@ def test_a_group_is_opened_and_talked_with(whisperer: Whisperer, agent: str, mon
     for wrong in (["chat"], ["chat", "guest", "--room", "hall"]):
         refused = whisperer(*wrong)
         assert (refused.code, "Name either the agents to talk with, or" in refused.err) == (2, True)
+    assert [each["number"] for each in whisperer.json("rooms", "show", "hall", "-n", "1")] == [4]
     assert whisperer.ok("rooms", "remove", "hall", "guest") == f"In room hall are now: {agent}.\n"
 
 
@@ -268,6 +269,20 @@ def test_what_a_model_says_cannot_steer_the_terminal(whisperer: Whisperer, agent
 def test_names_of_agents_are_completed(whisperer: Whisperer, agent: str) -> None:
     completed = complete(f"whisperer --data {whisperer.data} pause {agent[:4]}")
     assert agent in completed.split()
+
+
+@pytest.mark.parametrize(
+    ("line", "word"),
+    [
+        ("run par", "parallel-report"),
+        ("run tes", "tessa"),
+        ("agents create x --template cod", "coder"),
+        ("templates show cod", "coder"),
+        ("agents --session def", "default"),
+    ],
+)
+def test_names_of_other_things_are_completed(whisperer: Whisperer, line: str, word: str) -> None:
+    assert word in complete(f"whisperer --data {whisperer.data} {line}").split()
 
 
 def test_without_a_server_nothing_is_completed_and_nothing_said(tmp_path: Path) -> None:

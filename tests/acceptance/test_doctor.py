@@ -21,7 +21,7 @@ from msgspec.structs import replace
 from ai_whisperer.cli.doctor import folder, machine, models
 from ai_whisperer.cli.doctor.findings import Finding, Level
 from ai_whisperer.cli.main import main
-from ai_whisperer.models.detection import KEYS, detect_model
+from ai_whisperer.models.detection import KEYS, SERVERS, detect_model
 from ai_whisperer.server.serving import RunningServer, running
 from ai_whisperer.settings import Settings, load_settings
 from ai_whisperer.store.sqlite import DATABASE_NAME, SqliteStore
@@ -35,7 +35,7 @@ KEY = "sk-canary-0123456789abcdef"
 @pytest.fixture
 def bare(monkeypatch: pytest.MonkeyPatch) -> None:
     """An environment without keys, on a machine without an Ollama."""
-    for name in (*(name for names in KEYS.values() for name in names), *models.SERVERS):
+    for name in (name for names in (*KEYS.values(), *SERVERS.values()) for name in names):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr("ai_whisperer.cli.model_choice.detect_model", partial(detect_model, local_ollama=None))
 

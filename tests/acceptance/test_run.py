@@ -146,6 +146,7 @@ def test_an_unknown_name_is_told_what_there_is(run: Run) -> None:
     assert (ran.code, ran.out) == (1, "")
     last = ran.err.splitlines()[-1]
     assert "Did you mean 'alice'?" in last
+    assert "Agents: " in last
     assert "Workflows: parallel-report, monitoring, decomposition, switch." in last
 
 
@@ -218,6 +219,12 @@ def test_an_agent_that_takes_no_work_is_told_of_with_the_way_out(tmp_path: Path,
         assert await client.list_tasks() == []
 
     with_server(tmp_path, body)
+
+
+def test_a_run_whose_agent_is_paused_tells_the_way_out(slowly: Process, tmp_path: Path) -> None:
+    assert run_to_end("pause", "alice", "--reason", "lunch", "--data", str(tmp_path)).code == 0
+    slowly.error_with("is paused: lunch")
+    slowly.error_with("Let it go on: whisperer resume alice")
 
 
 def test_a_model_cannot_be_named_for_an_agent_that_has_one(tmp_path: Path) -> None:

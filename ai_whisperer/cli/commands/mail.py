@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -13,10 +13,13 @@ from ai_whisperer.cli.connecting import AgentName, agent_names
 from ai_whisperer.cli.output import Column, moment
 from ai_whisperer.records import USER, MailRecord, MailState, Priority
 
+if TYPE_CHECKING:
+    from ai_whisperer.client import Client
+
 MailId = Annotated[str, typer.Argument(metavar="MAIL", help="The id of a mail in the inbox.")]
 Body = Annotated[str, text_argument("BODY", "The text")]
 
-_SEARCHED = 10_000
+_SEARCHED = (50, 10_000)
 
 
 def register(app: typer.Typer) -> None:
@@ -72,7 +75,7 @@ async def reply(call: Call, mail: MailId, body: Body, *, priority: PriorityOptio
 async def read(call: Call, mail: MailId) -> None:
     """Show a mail in the inbox, and mark it as read."""
     async with call.server() as client:
-        known = next((each for each in await client.mailbox(USER, limit=_SEARCHED) if each.id == mail), None)
+        known = await _find(client, mail)
         if known is None or known.state in (MailState.QUEUED, MailState.DELIVERED):
             known = await client.mark_mail(mail, MailState.READ)
     call.output.details(
@@ -88,6 +91,16 @@ async def read(call: Call, mail: MailId) -> None:
         ],
         body=known.body,
     )
+
+
+async def _find(client: Client, mail_id: str) -> MailRecord | None:
+    """The mail in the inbox, if it is there: most often it is one of the newest."""
+    for limit in _SEARCHED:
+        mails = await client.mailbox(USER, limit=limit)
+        known = next((each for each in mails if each.id == mail_id), None)
+        if known is not None or len(mails) < limit:
+            return known
+    return None
 
 
 async def archive(call: Call, mail: MailId) -> None:

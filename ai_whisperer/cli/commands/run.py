@@ -11,6 +11,7 @@ import typer
 
 from ai_whisperer.cli.arguments import TimeoutOption, text_argument
 from ai_whisperer.cli.calling import CONNECTION, Call, command
+from ai_whisperer.cli.connecting import names_to_run
 from ai_whisperer.cli.output import Column
 from ai_whisperer.errors import ConnectionLostError, TaskEndedError, UnknownTemplateError, WhispererError
 
@@ -31,7 +32,10 @@ def register(app: typer.Typer) -> None:
 
 async def run(
     call: Call,
-    what: Annotated[str | None, typer.Argument(metavar="NAME", help="A template, an agent or a workflow.")] = None,
+    what: Annotated[
+        str | None,
+        typer.Argument(metavar="NAME", help="A template, an agent or a workflow.", autocompletion=names_to_run),
+    ] = None,
     prompt: Annotated[str | None, text_argument("PROMPT", "What to do")] = None,
     *,
     timeout_seconds: TimeoutOption = None,
