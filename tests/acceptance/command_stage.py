@@ -76,6 +76,14 @@ def run(*arguments: str, given: bytes = b"", **environment: str) -> Ran:
     return Ran(ran.returncode, ran.stdout.decode(), ran.stderr.decode())
 
 
+def complete(line: str) -> str:
+    """What a shell is told when somebody asks how the line goes on."""
+    words = line.split(" ")
+    ran = run(_WHISPERER_COMPLETE="complete_bash", COMP_WORDS=line, COMP_CWORD=str(len(words) - 1))
+    assert (ran.code, ran.err) == (0, "")
+    return ran.out.strip()
+
+
 class Whisperer:
     """Runs commands in this process, for the server of one data folder."""
 

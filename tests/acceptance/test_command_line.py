@@ -12,13 +12,9 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-import msgspec
 import pytest
 
-from ai_whisperer.cli.main import main
-from ai_whisperer.server.address import ADDRESS_FILE, Address, find_address
-from ai_whisperer.store.opening import LOCK_NAME, FileLock
-from tests.acceptance.command_stage import PATIENCE_SECONDS, Whisperer, running, serving
+from tests.acceptance.command_stage import PATIENCE_SECONDS, WHISPERER, Whisperer, complete, running, serving
 
 _numbers = itertools.count(1)
 
@@ -285,25 +281,6 @@ def test_names_of_other_things_are_completed(whisperer: Whisperer, line: str, wo
     assert word in complete(f"whisperer --data {whisperer.data} {line}").split()
 
 
-def test_without_a_server_nothing_is_completed_and_nothing_said(tmp_path: Path) -> None:
-    assert complete(f"whisperer --data {tmp_path} pause a") == ""
-    assert complete("whisperer tas") == "tasks"
-
-
-def complete(line: str) -> str:
-    words = line.split(" ")
-    asked = {"_WHISPERER_COMPLETE": "complete_bash", "COMP_WORDS": line, "COMP_CWORD": str(len(words) - 1)}
-    ran = subprocess.run(
-        [sys.executable, "-m", "ai_whisperer"],
-        env={**os.environ, **asked},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert ran.stderr == ""
-    return ran.stdout.strip()
-
-
 @pytest.mark.parametrize(
     ("arguments", "code", "stable", "words"),
     [
@@ -338,12 +315,6 @@ def test_what_is_wrong_is_told_in_a_sentence(
     assert words in in_json.error["message"]
 
 
-def test_without_a_server_it_is_told_how_to_start_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    ran = Whisperer(tmp_path, capsys)("agents")
-    assert (ran.code, ran.out) == (1, "")
-    assert "Start one there with `whisperer serve`" in ran.err
-
-
 def test_the_server_can_be_named_by_its_address(data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     address = json.loads((data / "server.json").read_text(encoding="utf-8"))
     elsewhere = Whisperer(tmp_path, capsys)
@@ -371,47 +342,9 @@ def test_options_count_before_list_and_after_it_and_nowhere_else(whisperer: Whis
     assert "--limit is not for 'dead'. Give its own options after it." in refused.err
 
 
-def test_a_server_that_was_killed_is_not_taken_for_another_process_of_its_number(tmp_path: Path) -> None:
-    left = Address(url="http://127.0.0.1:1", token="", pid=os.getpid())
-    (tmp_path / ADDRESS_FILE).write_bytes(msgspec.json.encode(left))
-    assert find_address(tmp_path) is None
-    lock = FileLock(tmp_path / LOCK_NAME)
-    assert find_address(tmp_path) == left
-    lock.release()
-
-
-def test_the_settings_are_shown_with_their_sources_and_without_secrets(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("WHISPERER_TOKEN", "top-secret-token")
-    Path("whisperer.toml").write_text('model = "scripted"\n', encoding="utf-8")
-    assert main(["config", "--port", "9000", "--json"]) == 0
-    shown = json.loads(capsys.readouterr().out)
-    values = {each["name"]: (each["value"], each["source"]) for each in shown["settings"]}
-    assert shown["file"] == str(tmp_path / "whisperer.toml")
-    assert values["port"] == (9000, "flag --port")
-    assert values["token"] == ("[secret]", "environment WHISPERER_TOKEN")
-    assert values["model"] == ("scripted", "whisperer.toml")
-    assert values["host"] == ("127.0.0.1", "default")
-    assert main(["config"]) == 0
-    table = capsys.readouterr().out
-    assert "top-secret-token" not in table
-    assert any(line.split()[:3] == ["model", "scripted", "whisperer.toml"] for line in table.splitlines())
-
-
-def test_an_unknown_setting_is_an_error_that_suggests_the_right_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    Path("whisperer.toml").write_text("prot = 1\n", encoding="utf-8")
-    assert main(["config"]) == 1
-    assert "Did you mean port?" in capsys.readouterr().err
-
-
 def test_a_watch_ends_when_its_reader_has_gone_though_nothing_more_happens(data: Path, agent: str) -> None:
     reading, writing = os.pipe()
-    command = [sys.executable, "-m", "ai_whisperer", "watch", "--json", "--after", "0", "--data", str(data)]
+    command = [*WHISPERER, "watch", "--json", "--after", "0", "--data", str(data)]
     with subprocess.Popen(command, stdout=writing, stderr=subprocess.PIPE, text=True) as watching:
         os.close(writing)
         assert os.read(reading, 1)
@@ -421,25 +354,3 @@ def test_a_watch_ends_when_its_reader_has_gone_though_nothing_more_happens(data:
             assert watching.returncode == 1
         finally:
             watching.kill()
-
-
-def test_help_is_plain_without_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["tasks", "send", "-h"]) == 0
-    told = capsys.readouterr().out
-    assert "Give an agent a task." in told
-    assert "--session TEXT" in told
-    assert told.isascii()
-    assert main([]) == 2
-    assert "Usage: whisperer" in capsys.readouterr().out
-
-
-def test_little_is_loaded_to_show_the_version_and_the_help() -> None:
-    program = (
-        "import sys\n"
-        "from ai_whisperer.cli.main import main\n"
-        "codes = [main(['--help']), main(['--version']), main(['config'])]\n"
-        "heavy = ('uvicorn', 'starlette', 'pydantic_ai', 'websockets', 'httpx', 'yaml', 'apsw')\n"
-        "print(codes, [name for name in heavy if name in sys.modules])\n"
-    )
-    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert ran.stdout.splitlines()[-1] == "[0, 0, 0] []"
