@@ -90,11 +90,13 @@ def test_a_disk_that_takes_no_more_ends_the_server_with_a_sentence(whisperer: Wh
         assert "Traceback" not in ended.err
 
 
-def test_the_address_can_be_had_as_json(tmp_path: Path) -> None:
+def test_the_address_can_be_had_as_json_of_a_server_that_has_room_for_all_its_clients(tmp_path: Path) -> None:
     server = Process("serve", "--port", "0", "--json", "--model", "scripted", folder=tmp_path)
     try:
         ready = json.loads(server.line())
         assert ready["ready"] == f"{ready['url']}/?token={ready['token']}"
+        hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+        assert resource.prlimit(server.process.pid, resource.RLIMIT_NOFILE)[0] >= min(2_500, hard)
         server.signal(signal.SIGTERM)
         assert server.ended().code == 0
     finally:

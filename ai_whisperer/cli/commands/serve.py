@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import resource
 from contextlib import closing
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,9 @@ from ai_whisperer.cli.output import Output
 
 if TYPE_CHECKING:
     from ai_whisperer.server.address import Address
+
+
+_OTHER_FILES = 200
 
 
 def register(app: typer.Typer) -> None:
@@ -43,6 +47,7 @@ async def serve(call: Call) -> None:
     log = setup_logging(
         settings.data, level=settings.log_level, max_bytes=settings.log_max_bytes, backups=settings.log_backups
     )
+    _make_room_for(settings.max_connections)
     with closing(log), until_asked_to_leave(call.output, grace) as leaving:
         async with running(replace(settings, model=chosen.model), tools=tools) as server:
             call.output.note(f"{chosen.told}\nThe data is in {settings.data}.\nCtrl-C ends the server.")
@@ -50,6 +55,15 @@ async def serve(call: Call) -> None:
             outcome = await first_of(leaving.asked(), server.failure())
     if isinstance(outcome, BaseException):
         raise outcome
+
+
+def _make_room_for(connections: int) -> None:
+    """Let the process have so many files open, if the system lets it: each connection is one."""
+    wanted = connections + _OTHER_FILES
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        most = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
 
 
 def _tell(output: Output, address: Address) -> None:
