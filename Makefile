@@ -20,7 +20,7 @@ demo: $(RUNTIME)
 	$(BIN)/whisperer demo
 
 test: lint types ui
-	$(BIN)/pytest
+	$(BIN)/pytest --numprocesses 2 --dist loadfile
 
 lint: $(INSTALLED)
 	$(BIN)/ruff check
