@@ -114,13 +114,13 @@ class Subscription:
             await self._waiter
         return note
 
-    async def some(self) -> list[Notification]:
+    async def some(self, *, at_most: int = _PAGE) -> list[Notification]:
         """What has come, at least one unless the session was closed, and not too many at once."""
         try:
             notes = [await anext(self)]
         except StopAsyncIteration:
             return []
-        return notes + self.take(at_most=_PAGE - 1)
+        return notes + self.take(at_most=at_most - 1)
 
     def take(self, *, at_most: int = _PAGE) -> list[Notification]:
         """What is there already."""
