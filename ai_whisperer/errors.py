@@ -7,12 +7,18 @@ do; `code` is stable and meant for programs; the docstring of the class is the m
 from __future__ import annotations
 
 import inspect
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
 
 
 class WhispererError(Exception):
     """Something went wrong in AI Whisperer."""
 
     code = "error"
+
+    data: Mapping[str, Any] = MappingProxyType({})
+    """What a server said beside the message: `requestId` leads to its log, `retryAfterSeconds` is how long to wait."""
 
     def __init__(self, message: str | None = None) -> None:
         super().__init__(message or inspect.getdoc(type(self)) or "")
@@ -164,6 +170,13 @@ class ConnectionLostError(WhispererError):
     """The server cannot be reached, or the connection to it broke. Start it with `whisperer serve`."""
 
     code = "connection_lost"
+
+    was_sent: bool
+    """Whether the request left this machine, and so may have taken effect. One that did not had none."""
+
+    def __init__(self, message: str | None = None, *, was_sent: bool = False) -> None:
+        super().__init__(message)
+        self.was_sent = was_sent
 
 
 class WaitCycleError(ConflictError):

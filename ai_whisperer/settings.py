@@ -22,6 +22,9 @@ from ai_whisperer.setting_values import checked, expected, from_object, from_tex
 
 FILE_NAME = "whisperer.toml"
 DEFAULT = "default"
+LOCAL = "local"
+"""The principal of the setting `token`, or of the token that the server makes."""
+
 _PREFIX = "WHISPERER_"
 _OTHER_VARIABLES = re.compile(r"WHISPERER_(HOME|(SIMULATION|CRASH|MACHINE|TEST|BENCH)_\w+)")
 """Variables that are no settings: the user's own folder, and the sizes of test runs."""
@@ -298,11 +301,14 @@ def _check_together(settings: Settings, places: Mapping[str, str]) -> None:
     if (settings.tls_certificate is None) != (settings.tls_key is None):
         there, missing = ("tls_certificate", "tls_key") if settings.tls_key is None else ("tls_key", "tls_certificate")
         raise SettingsError(f"The setting {there} ({places[there]}) needs {missing} beside it. Set both or neither.")
-    tokens = _tokens(settings)
-    if len(set(tokens)) < len(tokens):
+    if LOCAL in settings.tokens:
         raise SettingsError(
-            f"The setting tokens ({places['tokens']}) has a token twice, or the one of the setting token. "
-            "Give each principal a token of its own."
+            f"The setting tokens ({places['tokens']}) has a token for '{LOCAL}', who is whoever has the token of the "
+            "setting token. Choose another name, or set token."
+        )
+    if len(set(settings.tokens.values())) < len(settings.tokens):
+        raise SettingsError(
+            f"The setting tokens ({places['tokens']}) has a token twice. Give each principal a token of its own."
         )
 
 

@@ -27,8 +27,8 @@ Start a server and connect to `/ws` with its token, as `?token=` or as `Authoriz
 whisperer serve
 ```
 
-Requests are JSON-RPC 2.0: one a frame, or a batch. A session holds the agents; the server makes one called
-`default` when it starts.
+Requests are JSON-RPC 2.0: one a frame, or a batch; a frame has at most 100,000 texts and as many lists and objects.
+A session holds the agents; the server makes one called `default` when it starts.
 
 ```json
 {"jsonrpc": "2.0", "id": 1, "method": "async.createAgent",

@@ -11,10 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from ai_whisperer import AgentSession, AsyncAgentSessionManager, WhispererError
-from ai_whisperer.cli.telling import line_of
+from ai_whisperer.cli.printable import printable
+from ai_whisperer.cli.telling import shown_line
 from ai_whisperer.runtime.bus import Subscription
 from ai_whisperer.runtime.manager import AnyFunction
 
+_WIDTH = 120
 RULES = Path(__file__).parent / "rules"
 
 
@@ -91,12 +93,12 @@ async def _show(
     finally:
         await manager.close()
         await telling  # it ends with the session
-    print("\n".join(["", outcome or "Nothing has come of it.", *failed]))
+    print(printable("\n".join(["", outcome or "Nothing has come of it.", *failed])))
     return 0 if outcome and not failed else 1
 
 
 async def _tell(subscription: Subscription) -> None:
     async for note in subscription:
-        line = line_of(note)
+        line = shown_line(note, width=_WIDTH)
         if line is not None:
             print(line, flush=True)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import sys
-from typing import Annotated, Any
+from typing import Annotated, Any, TextIO
 
 import msgspec
 import typer
@@ -14,6 +15,10 @@ PriorityOption = Annotated[
     Priority, typer.Option("--priority", "-p", help="How important it is.", show_choices=True, case_sensitive=False)
 ]
 LimitOption = Annotated[int, typer.Option("--limit", "-n", min=1, help="Show at most so many.")]
+TimeoutOption = Annotated[
+    float | None,
+    typer.Option("--timeout", min=0.001, metavar="SECONDS", help="For the task and everything that it causes."),
+]
 ReasonOption = Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why; it is kept and shown.")]
 
 
@@ -35,6 +40,22 @@ def object_of(text: str | None, *, option: str) -> dict[str, Any] | None:
     raise typer.BadParameter(f'{option} takes a JSON object, such as \'{{"description": "Writes reports"}}\'.')
 
 
-def text_of(given: str) -> str:
-    """The text that was given, or what stands in the standard input if it is `-`."""
-    return sys.stdin.read() if given == "-" else given
+def _text_of(context: typer.Context, given: str | None) -> str | None:
+    """The text that was given, or what stands in the standard input if it is `-`.
+
+    It is read while the line is, before the command runs: whoever waits for a person can be interrupted there.
+    """
+    if given != "-" or context.resilient_parsing:
+        return given
+    try:
+        stream: TextIO = sys.stdin
+        return stream.buffer.read().decode() if isinstance(stream, io.TextIOWrapper) else stream.read()
+    except UnicodeDecodeError as error:
+        raise typer.BadParameter(
+            f"The standard input is no UTF-8 text: {error.reason}, at byte {error.start}."
+        ) from error
+
+
+def text_argument(metavar: str, words: str) -> Any:
+    """An argument that takes text, or `-` for the standard input."""
+    return typer.Argument(metavar=metavar, help=f"{words}; `-` reads it from the standard input.", callback=_text_of)

@@ -18,6 +18,7 @@ import typer
 from msgspec import inspect as types
 
 from ai_whisperer.cli.output import Output
+from ai_whisperer.errors import SettingsError
 from ai_whisperer.settings import FIELDS, Field, LoadedSettings, Settings, load_settings
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ SERVING = tuple(field.name for field in FIELDS if field.name != "url")
 ALL = tuple(field.name for field in FIELDS)
 
 _JSON = "json"
+_BEFORE = "given before the command"
 _FIELDS = {field.name: field for field in FIELDS}
 _AS_JSON = Annotated[
     bool, typer.Option("--json", help="Machine-readable output.", show_default=False, rich_help_panel="Settings")
@@ -47,11 +49,18 @@ class Call:
         self.settings = settings
         self.output = output
 
-    def server(self) -> AbstractAsyncContextManager[Client]:
-        """A connection to the session that is meant; raises a `WhispererError` that says how to start a server."""
+    def is_given(self, name: str) -> bool:
+        """Whether the setting was given for this one command, as a flag."""
+        return self.settings.sources[name].startswith("flag")
+
+    def server(self, *, patience_seconds: float = 5.0) -> AbstractAsyncContextManager[Client]:
+        """A connection to the session that is meant; raises a `WhispererError` that says how to start a server.
+
+        A server that goes away meanwhile is waited for so long: a person who asks for a list wants to hear it soon.
+        """
         from ai_whisperer.cli.connecting import connected
 
-        return connected(self.settings.values)
+        return connected(self.settings.values, patience_seconds=patience_seconds)
 
 
 def command(
@@ -63,18 +72,21 @@ def command(
     """
 
     def register(function: Function) -> Function:
-        app.command(name, **more)(_callable(function, settings, only_without_subcommand=False))
+        app.command(name, **more)(_callable(function, settings))
         return function
 
     return register
 
 
 def group(app: typer.Typer, name: str, **more: Any) -> Callable[[Function], typer.Typer]:
-    """Make the function the command `NAME` and `NAME list`, and return a group for commands below it."""
+    """Make the function the command `NAME` and `NAME list`, and return a group for commands below it.
+
+    The options of the function may stand before `list` or after it.
+    """
     below = typer.Typer()
 
     def register(function: Function) -> typer.Typer:
-        below.callback(invoke_without_command=True)(_callable(function, CONNECTION, only_without_subcommand=True))
+        below.callback(invoke_without_command=True)(_callable(function, CONNECTION, hand_on=_hand_to_list))
         command(below, "list")(function)
         app.add_typer(below, name=name, **more)
         return below
@@ -102,7 +114,11 @@ def flags_of(context: typer.Context) -> dict[str, Any]:
 
 def load(flags: Mapping[str, Any]) -> LoadedSettings:
     """The settings that hold in this process."""
-    return load_settings(flags, environment=os.environ, folder=Path.cwd())
+    try:
+        folder = Path.cwd()
+    except FileNotFoundError as error:
+        raise SettingsError("The current folder has been deleted. Change to another one.") from error
+    return load_settings(flags, environment=os.environ, folder=folder)
 
 
 def shared_options(names: Sequence[str] = CONNECTION) -> Iterator[inspect.Parameter]:
@@ -121,15 +137,41 @@ def with_signature(function: Function, parameters: Sequence[inspect.Parameter], 
     return function
 
 
-def _callable(function: Function, names: Sequence[str], *, only_without_subcommand: bool) -> Function:
+def _hand_to_list(context: typer.Context, given: Mapping[str, Any]) -> bool:
+    """Keep for `list` what was given before it; other commands below the group do not take it."""
+    if context.invoked_subcommand is None:
+        return False
+    own = _written(context, given)
+    if own and context.invoked_subcommand != "list":
+        options = {each.name: each.opts[0] for each in context.command.params}
+        names = ", ".join(options.get(name, name) for name in own)
+        raise typer.BadParameter(f"{names} is not for '{context.invoked_subcommand}'. Give its own options after it.")
+    context.obj[_BEFORE] = own
+    return True
+
+
+def _written(context: typer.Context, given: Mapping[str, Any]) -> dict[str, Any]:
+    """What was written on the line, without what is so by default."""
+    sources = {name: context.get_parameter_source(name) for name in given}
+    return {name: given[name] for name, source in sources.items() if source is not None and source.name != "DEFAULT"}
+
+
+def _callable(
+    function: Function,
+    names: Sequence[str],
+    *,
+    hand_on: Callable[[typer.Context, Mapping[str, Any]], bool] | None = None,
+) -> Function:
     _, *own = inspect.signature(function, eval_str=True).parameters.values()
     own_names = {each.name for each in own}
     shared = [name for name in names if name not in own_names]
 
     def called(context: typer.Context, **given: Any) -> Any:
         take_settings(context, {name: given.pop(name) for name in (*shared, _JSON)})
-        if only_without_subcommand and context.invoked_subcommand is not None:
+        if hand_on is not None and hand_on(context, given):
             return None
+        before = context.obj.pop(_BEFORE, {})
+        given |= {name: before[name] for name in before.keys() - _written(context, given).keys()}
         flags = {name: value for name, value in context.obj.items() if name in names}
         call = Call(load(flags), Output(as_json=context.obj.get(_JSON, False)))
         outcome = function(call, **given)
@@ -155,8 +197,15 @@ def _option(field: Field) -> Any:
             metavar=_metavar(field.kind),
             show_default=False,
             rich_help_panel="Settings",
+            autocompletion=_complete_session if field.name == "session" else None,
         ),
     ]
+
+
+def _complete_session(context: typer.Context, incomplete: str) -> list[str]:
+    from ai_whisperer.cli.connecting import session_names
+
+    return session_names(context, incomplete)
 
 
 def _metavar(kind: types.Type) -> str:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
@@ -17,53 +17,115 @@ if TYPE_CHECKING:
     from ai_whisperer.client import Client
 
 _COMPLETION_SECONDS = 1.0
+FOLLOWING_SECONDS = 60.0
+"""How long a command that follows what happens waits for a server that has gone away."""
 
 
 class ServerAddress(NamedTuple):
-    """Where a server is, and the token to show there."""
+    """Where a server is, the token to show there, the certificate to trust there, and whether it leaves by itself."""
 
     url: str
     token: str | None
+    certificate: str | None
+    temporary: bool = False
+
+
+def known_address(settings: Settings) -> ServerAddress | None:
+    """The server that is meant: the one of the setting `url`, else the one that runs in the data folder, if one does.
+
+    The certificate of the settings is trusted, since it is what a server with these settings shows.
+    """
+    from ai_whisperer.server.address import find_address
+
+    certificate = None if settings.tls_certificate is None else str(settings.tls_certificate)
+    if settings.url is not None:
+        return ServerAddress(settings.url, settings.token, certificate)
+    found = find_address(settings.data)
+    if found is None:
+        return None
+    return ServerAddress(found.url, settings.token or found.token, found.certificate, found.temporary)
 
 
 def server_address(settings: Settings) -> ServerAddress:
-    """The server that is meant: the one of the setting `url`, else the one that runs in the data folder."""
-    from ai_whisperer.server.address import find_address
-
-    if settings.url is not None:
-        return ServerAddress(settings.url, settings.token)
-    found = find_address(settings.data)
-    if found is None:
+    """The same; raises `ConnectionLostError` if there is none."""
+    address = known_address(settings)
+    if address is None:
         raise ConnectionLostError(
             f"No server runs in the data folder '{settings.data}'. Start one there with `whisperer serve`, or name "
             "another with --data or --url."
         )
-    return ServerAddress(found.url, settings.token or found.token)
+    return address
+
+
+def client_of(address: ServerAddress, settings: Settings, *, patience_seconds: float = FOLLOWING_SECONDS) -> Client:
+    """A client for the session that is meant, not opened yet."""
+    from ai_whisperer.client import Client
+
+    return Client(
+        address.url,
+        address.token,
+        session_id=settings.session,
+        certificate=address.certificate,
+        reconnect_seconds=patience_seconds,
+    )
 
 
 @asynccontextmanager
-async def connected(settings: Settings) -> AsyncIterator[Client]:
-    """A connection to the session that is meant."""
-    address = server_address(settings)
-    from ai_whisperer.client import Client
-
-    async with Client(address.url, address.token, session_id=settings.session) as client:
+async def connected(settings: Settings, *, patience_seconds: float) -> AsyncIterator[Client]:
+    """A connection to the session that is meant, to a server that may go away for so long."""
+    async with client_of(server_address(settings), settings, patience_seconds=patience_seconds) as client:
         yield client
 
 
-def agent_names(context: typer.Context, incomplete: str) -> list[str]:
-    """The agents whose ids begin like this, for a shell that completes them; none if no server answers soon."""
-    try:
-        names = asyncio.run(_agent_names(load(flags_of(context)).values))
-    except (WhispererError, OSError, TimeoutError):
-        return []
-    return [name for name in names if name.startswith(incomplete)]
+Completion = Callable[[typer.Context, str], list[str]]
+"""Tells a shell which words begin like this one, as far as the line is written."""
 
 
-async def _agent_names(settings: Settings) -> list[str]:
-    async with asyncio.timeout(_COMPLETION_SECONDS), connected(settings) as client:
-        return [status.agent_id for status in await client.list_agents()]
+def completion_of(
+    ask: Callable[[Client], Awaitable[Iterable[str]]], known: Callable[[], Iterable[str]] = tuple
+) -> Completion:
+    """The known words and those that the server tells, which are none if it does not answer soon."""
 
+    async def answer(settings: Settings) -> list[str]:
+        patience = _COMPLETION_SECONDS
+        async with asyncio.timeout(patience), connected(settings, patience_seconds=patience) as client:
+            return list(await ask(client))
+
+    def complete(context: typer.Context, incomplete: str) -> list[str]:
+        words = list(known())
+        with suppress(WhispererError, OSError, TimeoutError):
+            words += asyncio.run(answer(load(flags_of(context)).values))
+        return sorted({word for word in words if word.startswith(incomplete)})
+
+    return complete
+
+
+async def _agents(client: Client) -> Iterable[str]:
+    return [status.agent_id for status in await client.list_agents()]
+
+
+async def _templates(client: Client) -> Iterable[str]:
+    return [entry.name for entry in await client.list_templates() if entry.error is None]
+
+
+async def _sessions(client: Client) -> Iterable[str]:
+    return [session.id for session in await client.list_sessions()]
+
+
+async def _templates_and_agents(client: Client) -> Iterable[str]:
+    return [*await _templates(client), *await _agents(client)]
+
+
+def _workflows() -> Iterable[str]:
+    from ai_whisperer.cli.workflows.guide import WORKFLOWS
+
+    return WORKFLOWS
+
+
+agent_names = completion_of(_agents)
+template_names = completion_of(_templates)
+session_names = completion_of(_sessions)
+names_to_run = completion_of(_templates_and_agents, _workflows)
 
 AgentName = Annotated[
     str, typer.Argument(metavar="AGENT", help="Its id, its name or an alias.", autocompletion=agent_names)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ai_whisperer.cli.output import Column, moment
+from ai_whisperer.cli.telling import way_out
 from ai_whisperer.records import AgentState, TaskRecord, TaskState, Usage
 from ai_whisperer.status import AgentStatus
 
@@ -19,6 +20,20 @@ _STYLES = {
     TaskState.DEAD: "red",
     TaskState.CANCELLED: "yellow",
 }
+
+
+def hindrance(status: AgentStatus) -> str | None:
+    """Why the agent takes no work now, and what to do about it; None if it does."""
+    name = status.agent_id
+    if status.missing_tools:
+        missing = ", ".join(status.missing_tools)
+        return f"{name} waits for tools that nobody has handed in: {missing}. Start the program that has them."
+    command = way_out(status.state, name) or f"whisperer start {name}"
+    if status.started and status.state in (AgentState.IDLE, AgentState.ACTIVE):
+        return None
+    described = status.state if status.started or status.state is AgentState.STOPPED else "not started"
+    reason = f" ({status.reason})" if status.reason else ""
+    return f"{name} is {described}{reason} and takes no work now. Let it: {command}"
 
 
 def style_of(state: str) -> str:

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import inspect
 import io
-import os
 import sys
 from collections.abc import Sequence
-from typing import Annotated, Any
+from contextlib import suppress
+from typing import Annotated, Any, NamedTuple
 
 import typer
 from typer.main import get_command
@@ -32,6 +32,7 @@ from ai_whisperer.cli.commands import (
     watch,
 )
 from ai_whisperer.cli.printable import as_json, one_line
+from ai_whisperer.cli.streams import drop_output, open_missing_streams
 from ai_whisperer.errors import WhispererError
 from ai_whisperer.secrets import redacted
 
@@ -73,6 +74,7 @@ for each in (demo, serve, run, agents, tasks, mail, chat, watch, schedule, sessi
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; returns its exit code."""
     given = list(sys.argv[1:] if arguments is None else arguments)
+    open_missing_streams()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
@@ -80,18 +82,36 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         outcome = get_command(app).main(given, prog_name="whisperer", standalone_mode=False)
         sys.stdout.flush()
-    except WhispererError as error:
-        return _fail(given, ERROR, code=error.code, message=error.message)
-    except typer.TyperException as error:
-        return _fail(given, error.exit_code, code="usage", message=_usage(error))
-    except typer.Abort:
-        return _fail(given, ERROR, code="aborted", message="Nothing was done.")
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or the interpreter complains when it ends
+        drop_output()
         return ERROR
+    except (WhispererError, typer.TyperException, typer.Abort, OSError, UnicodeError) as error:
+        return _fail(given, error)
     return outcome if isinstance(outcome, int) else 0
+
+
+class _Told(NamedTuple):
+    """An error as it is told, and what the command leaves with."""
+
+    exit_code: int
+    code: str
+    message: str
+
+
+def _told(error: Exception) -> _Told:
+    match error:
+        case WhispererError():
+            return _Told(ERROR, error.code, error.message)
+        case typer.TyperException():
+            return _Told(error.exit_code, "usage", _usage(error))
+        case typer.Abort():
+            return _Told(ERROR, "aborted", "Nothing was done.")
+        case OSError():
+            what = f" ('{error.filename}')" if error.filename else ""
+            return _Told(ERROR, "system", f"The operating system refused it: {error.strerror or error}{what}.")
+    return _Told(ERROR, "text", f"There is text that cannot be read or written: {error}.")
 
 
 def _usage(error: typer.TyperException) -> str:
@@ -103,10 +123,16 @@ def _usage(error: typer.TyperException) -> str:
     return f"{message}{end} See `{context.command_path} --help`."
 
 
-def _fail(given: Sequence[str], exit_code: int, *, code: str, message: str) -> int:
+def _fail(given: Sequence[str], error: Exception) -> int:
     """Tell an error in one line, in JSON if that is what was asked for."""
+    exit_code, code, message = _told(error)
     shown = redacted(one_line(message))
     wants_json = "--json" in given[: given.index("--") if "--" in given else None]
     told = as_json({"error": {"code": code, "message": shown}}) if wants_json else f"whisperer: {shown}"
-    print(told, file=sys.stderr, flush=True)
+    with suppress(OSError):
+        print(told, file=sys.stderr, flush=True)
+    try:
+        sys.stdout.flush()
+    except OSError:
+        drop_output()
     return exit_code

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import aclosing
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
@@ -90,11 +91,14 @@ class Output:
         """A part of a text that goes on."""
         print(printable(text), end="", flush=True)
 
-    def ask(self, question: str) -> None:
+    async def ask(self, question: str) -> None:
         """Go on only if the person says yes."""
+        from ai_whisperer.cli.typed_lines import typed_lines
+
         print(f"{printable(question)} [y/N] ", end="", file=sys.stderr, flush=True)
-        if sys.stdin.readline().strip().lower() not in ("y", "yes"):
-            raise typer.Abort
+        async with aclosing(typed_lines(sys.stdin)) as lines:
+            if (await anext(lines, "")).strip().lower() not in ("y", "yes"):
+                raise typer.Abort
 
     def note(self, sentence: str) -> None:
         """Tell the person something that is not part of the answer."""

@@ -8,7 +8,8 @@ from typing import Any
 
 _STEERING = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f"  # control characters, all but tab and line end
-    "\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069"  # what turns the direction of text or ends lines unseen
+    "\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u206f"  # what turns the direction of text or ends lines unseen
+    "\U000e0000-\U000e007f"  # what nobody sees, and models read
     "\ud800-\udfff]"  # halves of characters, which cannot be written
 )
 _MAX_CELL = 200
@@ -31,14 +32,17 @@ def shortened(text: str, *, width: int = _MAX_CELL) -> str:
 
 
 def as_json(value: Any) -> str:
-    """Plain data as one line of JSON that steers no terminal either, and means the same."""
-    return _STEERING.sub(_escape_in_json, json.dumps(value, ensure_ascii=False))
+    """Plain data as one line of JSON, in characters that every output takes and that steer no terminal."""
+    return json.dumps(value)
+
+
+def readable_json(value: Any) -> str:
+    """Plain data as JSON for people, who read their own letters."""
+    return printable(json.dumps(value, ensure_ascii=False))
 
 
 def _escape(match: re.Match[str]) -> str:
     code = ord(match[0])
-    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
-
-
-def _escape_in_json(match: re.Match[str]) -> str:
-    return f"\\u{ord(match[0]):04x}"
+    if code < 0x100:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"

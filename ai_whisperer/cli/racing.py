@@ -12,10 +12,17 @@ from typing import Any, TypeVar, overload
 
 T = TypeVar("T")
 U = TypeVar("U")
+V = TypeVar("V")
 
 
 @overload
 async def first_of(one: Coroutine[Any, Any, T], other: Coroutine[Any, Any, U], /) -> T | U: ...
+
+
+@overload
+async def first_of(
+    one: Coroutine[Any, Any, T], other: Coroutine[Any, Any, U], third: Coroutine[Any, Any, V], /
+) -> T | U | V: ...
 
 
 @overload

@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 from ai_whisperer.cli.output import Output
 from ai_whisperer.cli.printable import printable
-from ai_whisperer.cli.telling import shown_line
+from ai_whisperer.cli.telling import shown_line, way_out
 from ai_whisperer.core.channels import Channel
-from ai_whisperer.records import Notification
+from ai_whisperer.records import AgentState, Notification, TaskRecord
 
 if TYPE_CHECKING:
     from rich.console import Console
 
 ENDED = ("async.task.completed", "async.task.error", "async.task.cancelled")
+_HALTS = {"agent.paused": AgentState.PAUSED, "agent.stopped": AgentState.STOPPED}
 _WIDTH = 120
 
 
@@ -34,10 +35,13 @@ class Screen:
         self._step: tuple[str, int] | None = None
         self._parts: list[str] = [""]
 
-    async def follow_task(self, notes: AsyncIterator[Notification], task_id: str) -> None:
-        """Show what the task does until it has ended, with those that continue it."""
+    async def follow_task(self, notes: AsyncIterator[Notification], task: TaskRecord) -> None:
+        """Show what the task and those that continue it do until the end. If its agent is halted, tell the way out."""
         async for note in notes:
-            if str(note.params.get("taskId", "")).partition("~")[0] != task_id:
+            if note.name in _HALTS and note.params["agentId"] == task.agent_id:
+                self.show_event(note)
+                self.tell(f"Let it go on: {way_out(_HALTS[note.name], task.agent_id)}")
+            if str(note.params.get("taskId", "")).partition("~")[0] != task.id:
                 continue
             if note.name == "async.task.delta":
                 self._see_delta(note.params)
@@ -51,6 +55,11 @@ class Screen:
         """Show what happens, for ever."""
         async for note in notes:
             self.show_event(note)
+
+    def tell(self, sentence: str) -> None:
+        """What is to be known beside it."""
+        self._turn_to(None)
+        self._say_aside(f"{sentence}\n")
 
     def show_event(self, note: Notification) -> None:
         """What happened, in a line."""
@@ -92,6 +101,8 @@ class Screen:
         self._open = channel
 
     def _say_aside(self, text: str) -> None:
+        if self._output.as_json:
+            return
         from rich.text import Text
 
         self._aside.print(Text(text, style="dim"), end="", soft_wrap=True)

@@ -24,6 +24,12 @@ def shown_line(note: Notification, *, width: int) -> str | None:
     return None if line is None else printable(" ".join(line.splitlines()))[:width]
 
 
+def way_out(state: AgentState, agent_id: str) -> str | None:
+    """The command that lets an agent in this state go on; None if it needs none."""
+    command = {AgentState.PAUSED: "resume", AgentState.SLEEPING: "wake", AgentState.STOPPED: "start"}.get(state)
+    return None if command is None else f"whisperer {command} {agent_id}"
+
+
 def _mail(params: _Params) -> tuple[str, str] | None:
     if params["sender"] == USER:
         return None
@@ -49,23 +55,57 @@ def _state(params: _Params) -> tuple[str, str] | None:
     return None
 
 
+def _room(params: _Params) -> tuple[str, str] | None:
+    return None if params["sender"] == USER else (params["sender"], f"says: {params['text']}")
+
+
+def _missing(params: _Params) -> tuple[str, str]:
+    return params["agentId"], f"lacks its tools: {', '.join(params['tools'])}"
+
+
+def _lock(params: _Params) -> tuple[str, str]:
+    held = "" if params["holder"] is None else f", which {params['holder']} holds"
+    return params["agentId"], f"waits for the lock {params['name']}{held}"
+
+
+def _schedule(words: str) -> Callable[[_Params], tuple[str, str]]:
+    def tell(params: _Params) -> tuple[str, str]:
+        return params["agentId"] or "the clock", words.format_map(params)
+
+    return tell
+
+
 def _of_agent(words: str) -> Callable[[_Params], tuple[str, str]]:
     def tell(params: _Params) -> tuple[str, str]:
         error = {"error": params["error"]["message"]} if "error" in params else {}
-        return params["agentId"], words.format_map({**params, **error})
+        why = {"why": f": {params['reason']}" if params.get("reason") else ""}
+        return params["agentId"], words.format_map({**params, **error, **why})
 
     return tell
 
 
 _TELLERS: dict[str, Callable[[_Params], tuple[str, str] | None]] = {
     "agent.state_changed": _state,
-    "agent.stopped": _of_agent("is stopped"),
+    "agent.paused": _of_agent("is paused{why}"),
+    "agent.resumed": _of_agent("goes on"),
+    "agent.stopped": _of_agent("is stopped{why}"),
+    "agent.failing": _of_agent("fails too often{why}"),
+    "agent.tools_missing": _missing,
     "async.task.started": _of_agent("starts a task ({kind})"),
     "async.task.progress": _progress,
     "async.task.completed": _of_agent("finishes its task"),
     "async.task.error": _of_agent("fails: {error}"),
+    "async.task.cancelled": _of_agent("leaves its task, which was cancelled{why}"),
+    "async.task.restarting": _of_agent("begins its task again: {error}"),
     "event.broadcast": lambda params: (params["sender"], f"broadcasts {params['event']}"),
+    "lock.waiting": _lock,
     "mail.sent": _mail,
+    "room.message": _room,
+    "room.passed": _of_agent("passes"),
+    "room.unanswered": _of_agent("does not answer: {error}"),
+    "room.absent": _of_agent("is not asked: it is {reason}"),
+    "schedule.fired": _schedule("is reached by the schedule {scheduleId}"),
+    "schedule.missed": _schedule("was not reached {count} times by the schedule {scheduleId}: {reason}"),
     "step.finished": _step,
     "step.retried": _of_agent("retries: {error}"),
     "switch.began": _of_agent("waits for {toAgent}"),

@@ -4,42 +4,49 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from typing import TextIO
 
 _CHUNK_BYTES = 1 << 16
 
 
-async def typed_lines(stream: TextIO) -> AsyncIterator[str]:
-    """The lines of the stream as they come, until it ends. The event loop goes on meanwhile, without a thread: one that
-    waits for a person cannot be ended."""
-    loop = asyncio.get_running_loop()
-    chunks: asyncio.Queue[bytes] = asyncio.Queue()
+async def typed_lines(stream: TextIO) -> AsyncGenerator[str]:
+    """The lines of the stream as they come, until it ends.
+
+    The event loop goes on meanwhile, without a thread: one that waits for a person cannot be ended. No more is read
+    before what was read is used up, so that whoever writes faster than the lines are taken has to wait.
+    """
     try:
         descriptor = stream.fileno()
-        loop.add_reader(descriptor, lambda: chunks.put_nowait(_read(loop, descriptor)))
+        await _readable(descriptor)
     except OSError:  # a file on disk, or none at all: it lets nobody wait
         for line in stream:
             yield line.rstrip("\n")
         return
+    rest = b""
+    while chunk := _read(descriptor):
+        *whole, rest = (rest + chunk).split(b"\n")
+        for each in whole:
+            yield each.decode(errors="replace")
+        await _readable(descriptor)
+    if rest:
+        yield rest.decode(errors="replace")
+
+
+async def _readable(descriptor: int) -> None:
+    """Wait until something has come, or the end; raises `OSError` for what cannot be waited for."""
+    loop = asyncio.get_running_loop()
+    come = asyncio.Event()
+    loop.add_reader(descriptor, come.set)
     try:
-        rest = b""
-        while chunk := await chunks.get():
-            *whole, rest = (rest + chunk).split(b"\n")
-            for each in whole:
-                yield each.decode(errors="replace")
-        if rest:
-            yield rest.decode(errors="replace")
+        await come.wait()
     finally:
         loop.remove_reader(descriptor)
 
 
-def _read(loop: asyncio.AbstractEventLoop, descriptor: int) -> bytes:
-    """What has come; empty at the end, which is told once."""
+def _read(descriptor: int) -> bytes:
+    """What has come; empty at the end."""
     try:
-        chunk = os.read(descriptor, _CHUNK_BYTES)
+        return os.read(descriptor, _CHUNK_BYTES)
     except OSError:
-        chunk = b""
-    if not chunk:
-        loop.remove_reader(descriptor)
-    return chunk
+        return b""

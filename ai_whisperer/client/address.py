@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import ssl
 from urllib.parse import parse_qs, urlsplit
 
 import msgspec
@@ -14,10 +15,14 @@ _TOKEN = re.compile(r"[!-~]+")
 
 
 class ServerAddress(msgspec.Struct, frozen=True, kw_only=True):
-    """The address of a server's WebSocket, and the token to show there. `url` has no secrets and can be told."""
+    """The address of a server's WebSocket, and the token to show there. `url` has no secrets and can be told.
+
+    `certificate` is a file with a certificate to trust beside those that the machine trusts.
+    """
 
     url: str
     token: str | None
+    certificate: str | None = None
 
     def __repr__(self) -> str:
         return f"ServerAddress({self.url!r})"
@@ -27,8 +32,24 @@ class ServerAddress(msgspec.Struct, frozen=True, kw_only=True):
         """What a request must have to be let in."""
         return {} if self.token is None else {"Authorization": f"Bearer {self.token}"}
 
+    @property
+    def trust(self) -> ssl.SSLContext | None:
+        """Whom to trust there; None for an address without TLS. Raises `InvalidInputError`."""
+        return trusting(self.certificate) if self.url.startswith("wss:") else None
 
-def read_address(url: str, token: str | None = None) -> ServerAddress:
+
+def trusting(certificate: str | None) -> ssl.SSLContext:
+    """Trust what the machine trusts, and this certificate; raises `InvalidInputError` if it cannot be read."""
+    context = ssl.create_default_context()
+    if certificate is not None:
+        try:
+            context.load_verify_locations(cafile=certificate)
+        except OSError as error:
+            raise InvalidInputError(f"The certificate '{certificate}' cannot be read: {error}.") from error
+    return context
+
+
+def read_address(url: str, token: str | None = None, *, certificate: str | None = None) -> ServerAddress:
     """The server that is meant: its page or its WebSocket, as http(s) or ws(s), with `?token=` or without.
 
     A token that is given beside the address counts. Raises `InvalidInputError`, or `UnauthorizedError` for a token
@@ -56,5 +77,7 @@ def read_address(url: str, token: str | None = None) -> ServerAddress:
     at = f"[{host}]" if ":" in host else host
     folder = parts.path.removesuffix("/").removesuffix("/ws")
     return ServerAddress(
-        url=f"{_SCHEMES[parts.scheme]}://{at}{'' if port is None else f':{port}'}{folder}/ws", token=given
+        url=f"{_SCHEMES[parts.scheme]}://{at}{'' if port is None else f':{port}'}{folder}/ws",
+        token=given,
+        certificate=certificate,
     )

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 
 from ai_whisperer.client.base import AgentRef, ClientBase, agent_name
 from ai_whisperer.core.addresses import check_agent_id
-from ai_whisperer.core.definitions import definition_from
+from ai_whisperer.core.definitions import Config, definition_from
 from ai_whisperer.core.sleeping import Time, seconds_of, sleep_plan
 from ai_whisperer.core.text import check_reason
 from ai_whisperer.definition import AgentDefinition
@@ -18,8 +18,6 @@ from ai_whisperer.protocol import agents
 from ai_whisperer.protocol.agents import AgentDetails, AgentStates
 from ai_whisperer.records import AgentState
 from ai_whisperer.status import AgentStatus
-
-Config = AgentDefinition | Mapping[str, Any] | None
 
 
 class ClientAgents(ClientBase):
@@ -128,7 +126,10 @@ class ClientAgents(ClientBase):
 
 
 def is_busy(status: AgentStatus) -> bool:
-    """Whether the agent works, or is about to without anybody's help."""
+    """Whether the agent works, or is about to without anybody's help.
+
+    One that sleeps and is asked by an agent that waits for it is about to work too, but then that one is busy.
+    """
     if status.missing_tools:
         return False
     if status.state is AgentState.ACTIVE:

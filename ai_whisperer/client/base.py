@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import random
 from typing import TypeVar
 
 from ai_whisperer.client.hub import Hub
-from ai_whisperer.clock import SystemClock, TimedIds
 from ai_whisperer.core.paging import can_be_id
 from ai_whisperer.errors import InvalidInputError, UnknownTaskError
 from ai_whisperer.protocol.agents import AgentDetails
@@ -25,8 +23,6 @@ ANY_SIZE = 1 << 62
 
 P = TypeVar("P", bound=Params)
 R = TypeVar("R")
-
-_ids = TimedIds(SystemClock(), random.SystemRandom())
 
 
 class ClientBase:
@@ -48,16 +44,15 @@ class ClientBase:
         """Call a method that must not be repeated."""
         return await self._hub.main.do(method, params)
 
+    def _new_id(self) -> str:
+        """An id that nobody else has."""
+        return self._hub.ids.new()
+
     def _task_id(self, task: TaskRef) -> str:
         task_id = task.id if isinstance(task, TaskRecord) else task
         if not can_be_id(task_id):
             raise UnknownTaskError(f"There is no task {task_id!r} in session '{self._session_id}'.")
         return task_id
-
-
-def new_id() -> str:
-    """An id that nobody else has."""
-    return _ids.new()
 
 
 def agent_name(agent: AgentRef) -> str:

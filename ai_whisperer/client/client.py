@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import random as chance
 from types import TracebackType
 from typing import Any
 
@@ -15,13 +16,15 @@ from ai_whisperer.client.mail import ClientMail
 from ai_whisperer.client.rooms import ClientRooms
 from ai_whisperer.client.schedules import ClientSchedules
 from ai_whisperer.client.tasks import ClientTasks
-from ai_whisperer.coordination import SessionSummary
+from ai_whisperer.clock import IdSource, SystemClock, TimedIds
+from ai_whisperer.coordination import LockRecord, SessionSummary
 from ai_whisperer.core.paging import checked_limit, checked_position
 from ai_whisperer.core.text import check_text
 from ai_whisperer.errors import InvalidInputError
-from ai_whisperer.protocol import sessions
-from ai_whisperer.protocol.sessions import LogEntries, ServerInfo, UsageReport
+from ai_whisperer.protocol import sessions, subscriptions
+from ai_whisperer.protocol.sessions import LogEntries, ServerInfo, TemplateDetails, UsageReport
 from ai_whisperer.records import AgentState, Notification
+from ai_whisperer.templates.library import TemplateEntry
 
 _LOOK_AGAIN_SECONDS = 5.0
 """Notifications say when to look whether all are at rest. They are hints, and this is the net under them."""
@@ -30,25 +33,42 @@ _LOOK_AGAIN_SECONDS = 5.0
 class Client(ClientAgents, ClientTasks, ClientMail, ClientRooms, ClientSchedules):
     """Works with a session on a server. Use it as `async with Client("http://127.0.0.1:8642/?token=…") as client:`.
 
-    The methods are those of `AsyncAgentSessionManager` and return and raise the same. `url` is the address that the
-    server printed, of its page or its WebSocket; `token` is needed if the address does not have it. A server that is
-    not there when the client is opened is an error at once; later the client connects again by itself for up to
-    `reconnect_seconds`, and requests wait for that.
+    The methods are those of `AsyncAgentSessionManager`, but all are to be awaited, and return and raise the same, with
+    these exceptions. `create_agent` returns the status of the agent, takes templates by name, and no tools: those are
+    code, and the server has its own. `start_agent` without a config raises `UnknownAgentError` for an agent that is not
+    there, where the manager would create it: a name that is misspelt is no new agent. In place of `subscribe` there is
+    `events`.
+
+    `url` is the address that the server printed, of its page or its WebSocket; `token` is needed if the address does
+    not have it. A server that is not there when the client is opened is an error at once; later the client connects
+    again by itself for up to `reconnect_seconds`, and requests wait for that. `certificate` is the file of a
+    certificate to trust, for a server whose own signs itself.
 
     A request whose answer was lost is repeated if that cannot do harm: one that only reads, and one that carries the id
     of what it makes (`send_task`, `run_task`, `send_mail`, `broadcast_event`, `create_room`, `post_message`,
     `create_schedule`), which the server takes once under that id. The client gives these an id if the caller did not.
-    All others, such as `pause_agent` or `reply_mail`, raise `ConnectionLostError`, which says that the outcome is not
-    known.
+    All others, such as `pause_agent` or `reply_mail`, raise `ConnectionLostError`, whose `was_sent` says whether they
+    may have taken effect. `random` and `ids` are where chance and these ids come from.
     """
 
     def __init__(
-        self, url: str, token: str | None = None, *, session_id: str = "default", reconnect_seconds: float = 60.0
+        self,
+        url: str,
+        token: str | None = None,
+        *,
+        session_id: str = "default",
+        reconnect_seconds: float = 60.0,
+        certificate: str | None = None,
+        random: chance.Random | None = None,
+        ids: IdSource | None = None,
     ) -> None:
         check_text("session id", session_id, max_bytes=200)
         if not isinstance(reconnect_seconds, int | float) or not 0 <= reconnect_seconds <= 86_400:
             raise InvalidInputError("reconnect_seconds must be 0 to 86400.")
-        super().__init__(Hub(read_address(url, token), reconnect_seconds=reconnect_seconds), session_id)
+        address = read_address(url, token, certificate=certificate)
+        random = random or chance.SystemRandom()
+        ids = ids or TimedIds(SystemClock(), random)
+        super().__init__(Hub(address, reconnect_seconds=reconnect_seconds, ids=ids, chance=random), session_id)
 
     async def __aenter__(self) -> Client:
         await self.open()
@@ -82,10 +102,10 @@ class Client(ClientAgents, ClientTasks, ClientMail, ClientRooms, ClientSchedules
 
     async def notifications(self, *, after: int = 0, limit: int = 1000) -> list[Notification]:
         """A page of the numbered log."""
-        params = sessions.ListNotifications(
+        params = subscriptions.ListNotifications(
             session_id=self._session_id, after=checked_position(after), limit=checked_limit(limit)
         )
-        return (await self._ask(sessions.LIST_NOTIFICATIONS, params)).notifications
+        return (await self._ask(subscriptions.LIST_NOTIFICATIONS, params)).notifications
 
     async def at_rest(self) -> None:
         """Wait until no agent works or is about to.
@@ -99,6 +119,20 @@ class Client(ClientAgents, ClientTasks, ClientMail, ClientRooms, ClientSchedules
                 return
             async with self.events(after=states.last_seq) as events:
                 await _calm(busy, events)
+
+    async def list_templates(self) -> list[TemplateEntry]:
+        """The templates that agents can be made of, and the files that cannot be used, each with its error."""
+        return (await self._ask(sessions.LIST_TEMPLATES, sessions.ListTemplates())).templates
+
+    async def get_template(self, name: str) -> TemplateDetails:
+        """One template with its definition; raises `UnknownTemplateError`."""
+        if not isinstance(name, str):
+            raise InvalidInputError(f"Name a template by text, not by {type(name).__name__}.")
+        return await self._ask(sessions.GET_TEMPLATE, sessions.GetTemplate(name=name))
+
+    async def list_locks(self) -> list[LockRecord]:
+        """The locks that are held, and by whom."""
+        return (await self._ask(sessions.LIST_LOCKS, sessions.ListLocks(session_id=self._session_id))).locks
 
     async def usage(self) -> UsageReport:
         """What the agents of the session have used, each and together."""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from random import Random
 from typing import TypeVar
 
 import msgspec
 
 from ai_whisperer.client.address import ServerAddress
 from ai_whisperer.client.dialing import UnreachableError
-from ai_whisperer.client.link import Link, LinkBrokenError
+from ai_whisperer.client.link import UNREADABLE, Link, LinkBrokenError
 from ai_whisperer.client.patience import Patience
 from ai_whisperer.errors import ClosedError, ConnectionLostError, InvalidInputError, WhispererError
 from ai_whisperer.protocol.method import Method, Params
@@ -21,8 +22,9 @@ R = TypeVar("R")
 class Connection:
     """Asks a server. While it is away, requests wait for it, up to `reconnect_seconds`."""
 
-    def __init__(self, address: ServerAddress, *, reconnect_seconds: float) -> None:
+    def __init__(self, address: ServerAddress, *, reconnect_seconds: float, chance: Random) -> None:
         self._address = address
+        self._chance = chance
         self._reconnect_seconds = reconnect_seconds
         self._link: Link | None = None
         self._connecting: asyncio.Task[Link] | None = None
@@ -51,7 +53,7 @@ class Connection:
         """Call a method that must not be repeated: if the answer is lost, raises `ConnectionLostError`."""
         payload = _written(method, params)
         while True:
-            link = await self._linked(method)
+            link = await self._linked(method, was_sent=False)
             try:
                 return _read(method, await link.request(method.name, payload))
             except LinkBrokenError as broken:
@@ -59,25 +61,28 @@ class Connection:
                 if broken.was_sent:
                     raise ConnectionLostError(
                         f"The connection to {self._address.url} broke before {method.name} was answered, so it is not "
-                        "known whether it took effect. Look at the state of things before you call again."
+                        "known whether it took effect. Look at the state of things before you call again.",
+                        was_sent=True,
                     ) from broken
 
     async def ask(self, method: Method[P, R], params: P) -> R:
         """Call a method that may be repeated: it only reads, or carries the id under which it takes effect once."""
         payload = _written(method, params)
         patience: Patience | None = None
+        was_sent = False
         while True:
-            link = await self._linked(method)
+            link = await self._linked(method, was_sent=was_sent)
             try:
                 return _read(method, await link.request(method.name, payload))
             except (LinkBrokenError, ClosedError) as error:
                 self._check_open()
-                patience = patience or Patience(self._reconnect_seconds)
+                was_sent = was_sent or isinstance(error, ClosedError) or error.was_sent
+                patience = patience or Patience(self._reconnect_seconds, self._chance)
                 if patience.is_over:
-                    raise self._lost(method, error) from error
+                    raise self._lost(method, error, was_sent=was_sent) from error
                 await patience.pause()
 
-    async def _linked(self, method: Method[P, R]) -> Link:
+    async def _linked(self, method: Method[P, R], *, was_sent: bool) -> Link:
         """The open link; whoever finds it broken begins to mend it, and all wait for that."""
         while True:
             self._check_open()
@@ -89,14 +94,14 @@ class Connection:
             try:
                 await asyncio.shield(self._connecting)
             except (UnreachableError, LinkBrokenError) as error:
-                raise self._lost(method, error) from error
+                raise self._lost(method, error, was_sent=was_sent) from error
             except asyncio.CancelledError:
                 self._check_open()
                 raise
 
     async def _connect(self) -> Link:
         """Try until it works or patience is at its end."""
-        patience = Patience(self._reconnect_seconds)
+        patience = Patience(self._reconnect_seconds, self._chance)
         while True:
             try:
                 return await Link.open(self._address)
@@ -114,18 +119,23 @@ class Connection:
         if self._closed:
             raise ClosedError("The client was closed. Open another.")
 
-    def _lost(self, method: Method[P, R], error: Exception) -> ConnectionLostError:
+    def _lost(self, method: Method[P, R], error: Exception, *, was_sent: bool) -> ConnectionLostError:
+        outcome = (
+            "was not answered, and if it changes something it is not known whether it did"
+            if was_sent
+            else "was not sent and changed nothing"
+        )
         return ConnectionLostError(
             f"{self._address.url} could not be reached for {self._reconnect_seconds:g} seconds ({error}), so "
-            f"{method.name} was not answered, and if it changes something it is not known whether it did. See whether "
-            "the server runs."
+            f"{method.name} {outcome}. See whether the server runs.",
+            was_sent=was_sent,
         )
 
 
 def _read(method: Method[P, R], answer: bytes) -> R:
     try:
         return method.read_result(answer)
-    except msgspec.MsgspecError as error:
+    except UNREADABLE as error:
         raise WhispererError(
             f"The server answered {method.name} in a way that this client does not understand ({error}). Use the same "
             "version of AI Whisperer on both sides."

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import InvalidHandshake, InvalidStatus
@@ -14,6 +17,9 @@ from ai_whisperer.errors import ConnectionLostError, UnauthorizedError
 _UNAUTHORIZED = 401
 _FIRST_TEMPORARY = 500
 _GOODBYE_SECONDS = 2.0
+_ANSWER_SECONDS = 30.0
+"""So long a server may take to show that it is one."""
+
 _log = logging.getLogger("ai_whisperer.client.socket")
 _log.setLevel(logging.INFO)  # below that the library writes headers, and with them the token
 
@@ -39,6 +45,7 @@ async def dial(address: ServerAddress) -> ClientConnection:
         return await _Connect(
             address.url,
             additional_headers=address.headers,
+            ssl=address.trust,
             compression=None,
             proxy=None,  # what is meant for this machine must not go to a proxy; tunnels are addresses of their own
             close_timeout=_GOODBYE_SECONDS,
@@ -49,6 +56,24 @@ async def dial(address: ServerAddress) -> ClientConnection:
         raise _refusal(address, refused) from None
     except (OSError, EOFError, TimeoutError, InvalidHandshake) as error:
         raise UnreachableError(_in_words(error)) from error
+
+
+@asynccontextmanager
+async def in_time() -> AsyncIterator[None]:
+    """Within, a server is asked for the first time; raises `UnreachableError` if it keeps silent."""
+    try:
+        async with asyncio.timeout(_ANSWER_SECONDS):
+            yield
+    except TimeoutError:
+        raise UnreachableError("it takes the connection, but does not answer in time") from None
+
+
+def not_understood(address: ServerAddress, error: Exception) -> ConnectionLostError:
+    """The server is there, but it is another, or of another version."""
+    return ConnectionLostError(
+        f"{address.url} answers in a way that this version does not know ({error}). Use the address of an AI Whisperer "
+        "server, and the same version on both sides."
+    )
 
 
 def _refusal(address: ServerAddress, refused: InvalidStatus) -> Exception:

@@ -4,22 +4,38 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
+from contextlib import suppress
+from random import Random
 from types import TracebackType
+from typing import Any
 
 import msgspec
 from websockets.asyncio.client import ClientConnection
 from websockets.exceptions import ConnectionClosed
 
 from ai_whisperer.client.address import ServerAddress
-from ai_whisperer.client.dialing import UnreachableError, dial
-from ai_whisperer.client.link import Incoming, check_answer, read_incoming
+from ai_whisperer.client.dialing import UnreachableError, dial, in_time, not_understood
+from ai_whisperer.client.link import UNREADABLE, Incoming, check_answer, read_incoming
 from ai_whisperer.client.patience import Patience
-from ai_whisperer.errors import ClosedError, ConnectionLostError, StateError
+from ai_whisperer.errors import ClosedError, ConnectionLostError, InvalidInputError, StateError, UnknownSessionError
 from ai_whisperer.protocol.jsonrpc import request_frame
-from ai_whisperer.protocol.sessions import SUBSCRIBE, Subscribe
+from ai_whisperer.protocol.subscriptions import SUBSCRIBE, Subscribe
 from ai_whisperer.records import Notification
 
 _SESSION_CLOSED = "session.closed"
+
+
+class _Stamps(msgspec.Struct, frozen=True, rename="camel"):
+    """What the params of all notifications have in them."""
+
+    seq: int
+    session_id: str
+    cause: str
+    at: float
+
+
+_read_stamps = msgspec.json.Decoder(_Stamps).decode
+_read_params = msgspec.json.Decoder(dict[str, Any]).decode
 
 
 class EventStream:
@@ -28,7 +44,8 @@ class EventStream:
     It has a connection of its own. If that breaks, or the server closes it because too little was read, or goes away
     and comes back, the stream goes on after the last notification that it gave. Nothing is read ahead but a few frames:
     a reader that takes its time slows nobody. The pieces of answers (`deltas`) are not kept by the server: those that
-    are sent during an outage are lost.
+    are sent during an outage are lost. If the session is deleted, the stream ends with `UnknownSessionError`, also if
+    another session has its id by then: that one has a log of its own.
 
     It begins when the first notification is asked for, or with `async with`, which also ends it.
     """
@@ -41,15 +58,17 @@ class EventStream:
         after: int | None,
         deltas: bool,
         reconnect_seconds: float,
+        chance: Random,
     ) -> None:
         self._address = address
         self._session_id = session_id
         self._after = after
         self._deltas = deltas
         self._reconnect_seconds = reconnect_seconds
-        self._patience = Patience(reconnect_seconds)
+        self._patience = Patience(reconnect_seconds, chance)
         self._loop = asyncio.get_running_loop()
         self._socket: ClientConnection | None = None
+        self._followed: float | None = None
         self._early: deque[Incoming] = deque()
         self._is_read = False
         self._closed = False
@@ -74,7 +93,10 @@ class EventStream:
         return note
 
     async def __aenter__(self) -> EventStream:
-        await self._connected()
+        try:
+            await self._connected()
+        except StopAsyncIteration:
+            raise ClosedError("This subscription was closed. Subscribe again, after its cursor.") from None
         return self
 
     async def __aexit__(
@@ -92,22 +114,25 @@ class EventStream:
 
     def __del__(self) -> None:
         socket = getattr(self, "_socket", None)
-        if socket is not None and not self._loop.is_closed():
-            socket.transport.abort()  # nobody reads it any more, and the server need not wait to find that out
+        if socket is not None:
+            with suppress(RuntimeError):  # the loop has ended, and the socket with it
+                # Nobody reads it any more, and the server need not wait to find that out. This may be any thread.
+                self._loop.call_soon_threadsafe(socket.transport.abort)
 
     async def _next(self) -> Notification | None:
         """What comes next, or None if that is not a new notification."""
         socket = await self._connected()
         try:
             incoming = self._early.popleft() if self._early else read_incoming(await socket.recv(decode=False))
-        except (ConnectionClosed, msgspec.MsgspecError):
-            await self._start_over(socket)
-            return None
-        if incoming.method == _SESSION_CLOSED:
-            await self._start_over(socket)
-            return None
-        self._patience.relax()
-        return self._note_in(incoming)
+            if incoming.method != _SESSION_CLOSED:
+                self._patience.relax()
+                return self._note_in(incoming)
+        except ConnectionClosed:
+            pass
+        except UNREADABLE as error:
+            raise not_understood(self._address, error) from error
+        await self._start_over(socket)
+        return None
 
     async def _start_over(self, socket: ClientConnection) -> None:
         """Forget the socket. If the session is not there any more, the next subscription says so."""
@@ -119,18 +144,20 @@ class EventStream:
     def _note_in(self, incoming: Incoming) -> Notification | None:
         if incoming.method is None:
             return None
-        params = msgspec.json.decode(incoming.params)
-        seq: int = params.pop("seq")
-        if seq:
-            if self._after is not None and seq <= self._after:
+        stamps = _read_stamps(incoming.params)
+        if stamps.seq:
+            if self._after is not None and stamps.seq <= self._after:
                 return None
-            self._after = seq
+            self._after = stamps.seq
+        params = _read_params(incoming.params)
+        for name in _Stamps.__struct_encode_fields__:
+            del params[name]
         return Notification(
-            seq=seq,
-            session_id=params.pop("sessionId"),
+            seq=stamps.seq,
+            session_id=stamps.session_id,
             name=incoming.method,
-            cause=params.pop("cause"),
-            at=params.pop("at"),
+            cause=stamps.cause,
+            at=stamps.at,
             params=params,
         )
 
@@ -140,7 +167,9 @@ class EventStream:
             self._check_open()
             try:
                 self._socket = await self._subscribed()
-            except (UnreachableError, ConnectionClosed, ClosedError, msgspec.MsgspecError) as error:
+            except UNREADABLE as error:
+                raise not_understood(self._address, error) from error
+            except (UnreachableError, ConnectionClosed, ClosedError) as error:
                 if self._patience.is_over:
                     raise ConnectionLostError(
                         f"{self._address.url} could not be reached for {self._reconnect_seconds:g} seconds ({error}). "
@@ -158,15 +187,36 @@ class EventStream:
         socket = await dial(self._address)
         try:
             params = Subscribe(session_id=self._session_id, after=self._after, deltas=self._deltas)
-            await socket.send(request_frame(1, SUBSCRIBE.name, msgspec.json.encode(params)), text=True)
-            self._early.clear()
-            while (incoming := read_incoming(await socket.recv(decode=False))).method is not None:
-                self._early.append(incoming)
-            check_answer(incoming)
+            async with in_time():
+                await socket.send(request_frame(1, SUBSCRIBE.name, msgspec.json.encode(params)), text=True)
+                self._early.clear()
+                while (incoming := read_incoming(await socket.recv(decode=False))).method is not None:
+                    self._early.append(incoming)
+            self._take_up(incoming)
             self._check_open()
         except BaseException:
             socket.transport.abort()
             raise
-        if self._after is None:
-            self._after = SUBSCRIBE.read_result(bytes(incoming.result)).after
         return socket
+
+    def _take_up(self, answer: Incoming) -> None:
+        """See that the server goes on with the log that was followed; raises `UnknownSessionError` if it cannot."""
+        try:
+            check_answer(answer)
+        except InvalidInputError as refused:
+            if self._followed is None:
+                raise
+            raise self._gone() from refused  # what was followed had more in it
+        subscribed = SUBSCRIBE.read_result(bytes(answer.result))
+        if self._followed is None:
+            self._followed = subscribed.created_at
+        elif self._followed != subscribed.created_at:
+            raise self._gone()
+        if self._after is None:
+            self._after = subscribed.after
+
+    def _gone(self) -> UnknownSessionError:
+        return UnknownSessionError(
+            f"The session '{self._session_id}' that was followed was deleted, and another has its id now. Subscribe "
+            "again, from 0, to follow that one."
+        )

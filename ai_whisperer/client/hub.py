@@ -4,40 +4,53 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from random import Random
 from typing import TypeVar
 from weakref import WeakSet
 
 from ai_whisperer.client.address import ServerAddress
 from ai_whisperer.client.connection import Connection
 from ai_whisperer.client.events import EventStream
-from ai_whisperer.errors import ClosedError
+from ai_whisperer.clock import IdSource
+from ai_whisperer.errors import ClosedError, StateError
 from ai_whisperer.protocol.method import Method, Params
 
 P = TypeVar("P", bound=Params)
 R = TypeVar("R")
 
 _WAITS_OF_A_CONNECTION = 64
-"""The server reads no further on a connection on which many requests are under way: waits must not be so many."""
+"""The server lets a connection wait for so many tasks and no more; how many is its decision, this is few enough."""
 
 
 class Hub:
     """One connection for requests, more for those that the server answers late, and one for each stream of events."""
 
-    def __init__(self, address: ServerAddress, *, reconnect_seconds: float) -> None:
+    def __init__(self, address: ServerAddress, *, reconnect_seconds: float, ids: IdSource, chance: Random) -> None:
+        self.ids = ids
         self._address = address
         self._reconnect_seconds = reconnect_seconds
+        self._chance = chance
+        self._is_open = False
         self._lanes: list[Connection] = []
         self._waits: Counter[Connection] = Counter()
         self._streams: WeakSet[EventStream] = WeakSet()
 
     async def open(self) -> None:
         """Connect; raises `UnauthorizedError` or `ConnectionLostError` at once if that is not possible."""
-        main = Connection(self._address, reconnect_seconds=self._reconnect_seconds)
-        await main.open()
+        if self._is_open:
+            raise StateError("The client is open already. Close it first, or make another.")
+        self._is_open = True
+        main = self._connection()
+        try:
+            await main.open()
+        except BaseException:
+            self._is_open = False
+            raise
         self._lanes = [main]
 
     async def close(self) -> None:
         """End all streams and requests."""
+        self._is_open = False
         lanes, self._lanes = self._lanes, []
         streams = [stream.close() for stream in self._streams]
         await asyncio.gather(*streams, *(lane.close() for lane in lanes))
@@ -54,7 +67,7 @@ class Hub:
         _ = self.main
         lane = next((each for each in self._lanes if self._waits[each] < _WAITS_OF_A_CONNECTION), None)
         if lane is None:
-            lane = Connection(self._address, reconnect_seconds=self._reconnect_seconds)
+            lane = self._connection()
             self._lanes.append(lane)
         self._waits[lane] += 1
         try:
@@ -71,6 +84,10 @@ class Hub:
             after=after,
             deltas=deltas,
             reconnect_seconds=self._reconnect_seconds,
+            chance=self._chance,
         )
         self._streams.add(stream)
         return stream
+
+    def _connection(self) -> Connection:
+        return Connection(self._address, reconnect_seconds=self._reconnect_seconds, chance=self._chance)

@@ -12,11 +12,14 @@ from websockets.exceptions import ConnectionClosed
 from websockets.protocol import State
 
 from ai_whisperer.client.address import ServerAddress
-from ai_whisperer.client.dialing import dial
+from ai_whisperer.client.dialing import dial, in_time, not_understood
 from ai_whisperer.errors import TooLargeError, WhispererError
 from ai_whisperer.protocol.errors import from_rpc
 from ai_whisperer.protocol.jsonrpc import request_frame
 from ai_whisperer.protocol.sessions import GET_SERVER_INFO
+
+UNREADABLE = (msgspec.MsgspecError, UnicodeDecodeError)
+"""What reading raises if the other side does not speak as this one does."""
 
 
 class LinkBrokenError(Exception):
@@ -71,9 +74,12 @@ class Link:
         """A link to a server that has shown itself to be one; raises what `dial` does, or `LinkBrokenError`."""
         link = cls(await dial(address))
         try:
-            info = GET_SERVER_INFO.read_result(await link.request(GET_SERVER_INFO.name, b"{}"))
-        except BaseException:
+            async with in_time():
+                info = GET_SERVER_INFO.read_result(await link.request(GET_SERVER_INFO.name, b"{}"))
+        except BaseException as error:
             await link.close()
+            if isinstance(error, UNREADABLE):
+                raise not_understood(address, error) from error
             raise
         link._max_frame_bytes = info.max_frame_bytes
         return link
@@ -116,7 +122,7 @@ class Link:
                 self._take(await self._socket.recv(decode=False))
         except ConnectionClosed as closed:
             self._why = str(closed)
-        except msgspec.MsgspecError as error:
+        except UNREADABLE as error:
             self._why = f"the server sent what cannot be read: {error}"
             self._socket.transport.abort()
         finally:

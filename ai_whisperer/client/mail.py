@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ai_whisperer.client.base import ANY_SIZE, AgentRef, ClientBase, agent_name, new_id
+from ai_whisperer.client.base import ANY_SIZE, AgentRef, ClientBase, agent_name
 from ai_whisperer.coordination import EventRecord
 from ai_whisperer.core.mailbox import check_mail_text, mark_of, priority_of
 from ai_whisperer.core.paging import checked_id, checked_limit
@@ -40,7 +40,7 @@ class ClientMail(ClientBase):
             body=body,
             priority=priority_of(priority),
             thread_id=None if thread_id is None else checked_id(thread_id),
-            mail_id=new_id() if mail_id is None else checked_id(mail_id),
+            mail_id=self._new_id() if mail_id is None else checked_id(mail_id),
         )
         return await self._ask(mail.SEND_MAIL, params)
 
@@ -71,7 +71,7 @@ class ClientMail(ClientBase):
             session_id=self._session_id,
             event=event,
             data=data,
-            event_id=new_id() if event_id is None else checked_id(event_id),
+            event_id=self._new_id() if event_id is None else checked_id(event_id),
         )
         return await self._ask(BROADCAST_EVENT, params)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import random
+from random import Random
 
 _FIRST_SECONDS = 0.05
 _LONGEST_SECONDS = 2.0
@@ -12,8 +12,9 @@ _LONGEST_SECONDS = 2.0
 class Patience:
     """Counts from when it is made. Pauses grow, and differ by chance, so that not all clients come back at once."""
 
-    def __init__(self, seconds: float) -> None:
+    def __init__(self, seconds: float, chance: Random) -> None:
         self._seconds = seconds
+        self._chance = chance
         self._loop = asyncio.get_running_loop()
         self._until = self._loop.time() + seconds
         self._pause = _FIRST_SECONDS
@@ -32,6 +33,6 @@ class Patience:
 
     async def pause(self) -> None:
         """Wait before the next attempt, not longer than there is time."""
-        chosen = self._pause * random.uniform(0.5, 1.0)  # noqa: S311 - no secret
+        chosen = self._pause * self._chance.uniform(0.5, 1.0)
         self._pause = min(2 * self._pause, _LONGEST_SECONDS)
         await asyncio.sleep(max(0.0, min(chosen, self._until - self._loop.time())))

@@ -1,25 +1,19 @@
-"""Schedules, templates and locks from outside."""
+"""Schedules from outside."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from ai_whisperer.client.base import ANY_SIZE, AgentRef, ClientBase, agent_name, new_id
-from ai_whisperer.coordination import LockRecord, ScheduleRecord
+from ai_whisperer.client.base import ANY_SIZE, AgentRef, ClientBase, agent_name
+from ai_whisperer.coordination import ScheduleRecord
 from ai_whisperer.core.paging import checked_id
-from ai_whisperer.core.schedules import check_schedule, schedule_from
+from ai_whisperer.core.schedules import ScheduleRef, check_schedule, schedule_from, schedule_id_of
 from ai_whisperer.definition import MissedRuns
-from ai_whisperer.errors import InvalidInputError
-from ai_whisperer.protocol import sessions
-from ai_whisperer.protocol.sessions import TemplateDetails
-from ai_whisperer.templates.library import TemplateEntry
-
-ScheduleRef = str | ScheduleRecord
-"""A schedule: its id or its record."""
+from ai_whisperer.protocol import schedules
 
 
 class ClientSchedules(ClientBase):
-    """The schedules of a session, and what else is in it beside agents."""
+    """The schedules of a session."""
 
     async def create_schedule(
         self,
@@ -51,7 +45,7 @@ class ClientSchedules(ClientBase):
             missed=missed,
         )
         check_schedule(definition, agent_id=name, max_prompt_bytes=ANY_SIZE)
-        params = sessions.CreateSchedule(
+        params = schedules.CreateSchedule(
             session_id=self._session_id,
             agent_id=name,
             cron=definition.cron,
@@ -61,52 +55,32 @@ class ClientSchedules(ClientBase):
             event=definition.event,
             data=definition.data,
             missed=definition.missed,
-            schedule_id=new_id() if schedule_id is None else checked_id(schedule_id),
+            schedule_id=self._new_id() if schedule_id is None else checked_id(schedule_id),
         )
-        return await self._ask(sessions.CREATE_SCHEDULE, params)
+        return await self._ask(schedules.CREATE_SCHEDULE, params)
 
     async def list_schedules(self, agent: AgentRef | None = None) -> list[ScheduleRecord]:
         """The schedules of an agent, or of the whole session, the oldest first."""
         name = None if agent is None else agent_name(agent)
-        params = sessions.ListSchedules(session_id=self._session_id, agent_id=name)
-        return (await self._ask(sessions.LIST_SCHEDULES, params)).schedules
+        params = schedules.ListSchedules(session_id=self._session_id, agent_id=name)
+        return (await self._ask(schedules.LIST_SCHEDULES, params)).schedules
 
     async def get_schedule(self, schedule: ScheduleRef) -> ScheduleRecord:
         """The schedule as it is now; raises `UnknownScheduleError`."""
-        params = sessions.GetSchedule(session_id=self._session_id, schedule_id=_schedule_id(schedule))
-        return await self._ask(sessions.GET_SCHEDULE, params)
+        params = schedules.GetSchedule(session_id=self._session_id, schedule_id=schedule_id_of(schedule))
+        return await self._ask(schedules.GET_SCHEDULE, params)
 
     async def pause_schedule(self, schedule: ScheduleRef) -> ScheduleRecord:
         """Let the schedule fire no more until it is resumed."""
-        params = sessions.PauseSchedule(session_id=self._session_id, schedule_id=_schedule_id(schedule))
-        return await self._do(sessions.PAUSE_SCHEDULE, params)
+        params = schedules.PauseSchedule(session_id=self._session_id, schedule_id=schedule_id_of(schedule))
+        return await self._do(schedules.PAUSE_SCHEDULE, params)
 
     async def resume_schedule(self, schedule: ScheduleRef) -> ScheduleRecord:
         """Let a paused schedule go on from now: what passed while it was paused does not fire and is not missed."""
-        params = sessions.ResumeSchedule(session_id=self._session_id, schedule_id=_schedule_id(schedule))
-        return await self._do(sessions.RESUME_SCHEDULE, params)
+        params = schedules.ResumeSchedule(session_id=self._session_id, schedule_id=schedule_id_of(schedule))
+        return await self._do(schedules.RESUME_SCHEDULE, params)
 
     async def delete_schedule(self, schedule: ScheduleRef) -> ScheduleRecord:
         """Remove the schedule and return it as it was. Tasks that it has fired already stay."""
-        params = sessions.DeleteSchedule(session_id=self._session_id, schedule_id=_schedule_id(schedule))
-        return await self._do(sessions.DELETE_SCHEDULE, params)
-
-    async def list_templates(self) -> list[TemplateEntry]:
-        """The templates that agents can be made of, and the files that cannot be used, each with its error."""
-        return (await self._ask(sessions.LIST_TEMPLATES, sessions.ListTemplates())).templates
-
-    async def get_template(self, name: str) -> TemplateDetails:
-        """One template with its definition; raises `UnknownTemplateError`."""
-        if not isinstance(name, str):
-            raise InvalidInputError(f"Name a template by text, not by {type(name).__name__}.")
-        return await self._ask(sessions.GET_TEMPLATE, sessions.GetTemplate(name=name))
-
-    async def list_locks(self) -> list[LockRecord]:
-        """The locks that are held, and by whom."""
-        return (await self._ask(sessions.LIST_LOCKS, sessions.ListLocks(session_id=self._session_id))).locks
-
-
-def _schedule_id(schedule: ScheduleRef) -> str:
-    if not isinstance(schedule, str | ScheduleRecord):
-        raise InvalidInputError(f"Name a schedule by its id, not by {type(schedule).__name__}.")
-    return schedule if isinstance(schedule, str) else schedule.id
+        params = schedules.DeleteSchedule(session_id=self._session_id, schedule_id=schedule_id_of(schedule))
+        return await self._do(schedules.DELETE_SCHEDULE, params)

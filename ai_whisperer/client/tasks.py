@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 
-from ai_whisperer.client.base import ANY_SIZE, AgentRef, ClientBase, TaskRef, agent_name, new_id
+from ai_whisperer.client.base import ANY_SIZE, AgentRef, ClientBase, TaskRef, agent_name
 from ai_whisperer.core.budgets import check_budget, deadline_after
 from ai_whisperer.core.mailbox import priority_of
 from ai_whisperer.core.paging import checked_id, checked_limit
+from ai_whisperer.core.tasks import check_answered, whole_answer
 from ai_whisperer.core.text import check_reason, check_text
-from ai_whisperer.errors import TaskEndedError
 from ai_whisperer.protocol import tasks
 from ai_whisperer.protocol.agents import SEND_TASK, SendTask, TaskBudget
 from ai_whisperer.records import Budget, Priority, StepRecord, TaskRecord, TaskState, ThreadSummary
@@ -49,7 +49,7 @@ class ClientTasks(ClientBase):
             prompt=prompt,
             priority=priority_of(priority),
             thread_id=None if thread_id is None else checked_id(thread_id),
-            task_id=new_id() if task_id is None else checked_id(task_id),
+            task_id=self._new_id() if task_id is None else checked_id(task_id),
             timeout_seconds=timeout_seconds,
             budget=None
             if budget is None
@@ -89,13 +89,11 @@ class ClientTasks(ClientBase):
 
     async def answer_of(self, task: TaskRecord) -> str:
         """The whole final answer of a task that has ended, with what it continues; raises `TaskEndedError`."""
-        if task.result is None:
-            why = task.error.message if task.error else "no reason was recorded"
-            raise TaskEndedError(f"Task {task.id} ended as {task.state}: {why}")
+        check_answered(task)
         parts = [task]
         while parts[0].continuation and parts[0].parent_id is not None:
             parts.insert(0, await self.get_task(parts[0].parent_id))
-        return "\n".join(part.result.final for part in parts if part.result is not None)
+        return whole_answer(parts)
 
     async def cancel_task(self, task: TaskRef, *, reason: str = "cancelled by the user") -> TaskRecord:
         """End a task. When this returns, what it ran is gone. Raises `StateError` if it has ended already."""

@@ -19,7 +19,11 @@ MERGED_FIELDS = ("limits", "retry", "supervision", "settings")
 """The fields that have fields of their own: one definition over another replaces only those that it states."""
 
 
-def definition_from(config: AgentDefinition | Mapping[str, Any] | None) -> AgentDefinition:
+Config = AgentDefinition | Mapping[str, Any] | None
+"""A definition, or the fields of one; None leaves all to the template or the defaults."""
+
+
+def definition_from(config: Config) -> AgentDefinition:
     """The definition that the mapping describes; raises `DefinitionError` that names the field."""
     if config is None:
         return AgentDefinition()

@@ -14,6 +14,9 @@ from ai_whisperer.core.text import check_text, shortened
 from ai_whisperer.errors import InvalidInputError, StateError, TooLargeError, UnknownMemberError
 from ai_whisperer.records import USER, Origin, RoomTurn, TaskKind, TaskRecord
 
+RoomRef = str | RoomRecord
+"""A room: its record, as it is or was, or its id."""
+
 MAX_MESSAGE_BYTES = 256 << 10
 MAX_MEMBERS = 100
 MAX_HOP_LIMIT = 100
@@ -25,6 +28,13 @@ MAX_WAITING_TURNS = 5
 _INDENT = "\n    "
 _PASS = re.compile(r"[\W_]*\[\s*pass\s*\][\W_]*", re.IGNORECASE)
 _LONGEST_PASS = 40
+
+
+def room_id_of(room: RoomRef) -> str:
+    """The id of the room that is meant; raises `InvalidInputError`."""
+    if not isinstance(room, str | RoomRecord):
+        raise InvalidInputError(f"Name a room by its id or its record, not by {type(room).__name__}.")
+    return room if isinstance(room, str) else room.id
 
 
 def thread_of(room_id: str) -> str:

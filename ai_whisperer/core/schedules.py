@@ -23,6 +23,9 @@ from ai_whisperer.core.zones import is_zone, similar_zones
 from ai_whisperer.definition import MissedRuns, ScheduleDefinition
 from ai_whisperer.errors import InvalidInputError, ScheduleError, TooLargeError
 
+ScheduleRef = str | ScheduleRecord
+"""A schedule: its id or its record."""
+
 LATE_SECONDS = 60.0
 """An instant that lies further back when it is looked at is missed: the process was down, or the clock jumped."""
 
@@ -39,6 +42,13 @@ class Due(msgspec.Struct, frozen=True, kw_only=True):
     instants: tuple[float, ...]
     missed: int
     next_at: float | None
+
+
+def schedule_id_of(schedule: ScheduleRef) -> str:
+    """The id of the schedule that is meant; raises `InvalidInputError`."""
+    if not isinstance(schedule, str | ScheduleRecord):
+        raise InvalidInputError(f"Name a schedule by its id, not by {type(schedule).__name__}.")
+    return schedule if isinstance(schedule, str) else schedule.id
 
 
 def schedule_from(**fields: Any) -> ScheduleDefinition:

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from ai_whisperer.coordination import EventRecord, ScheduleRecord
 from ai_whisperer.core.mailbox import as_prompt
+from ai_whisperer.errors import TaskEndedError
 from ai_whisperer.records import (
     SWITCH_SUFFIX,
     AgentRecord,
@@ -33,6 +34,18 @@ def base_id(task: TaskRecord) -> str:
 def continuation_id(task: TaskRecord) -> str:
     """The id of the task that continues this one, so that it can be found from it."""
     return f"{base_id(task)}~{task.continuation + 1}"
+
+
+def check_answered(task: TaskRecord) -> None:
+    """Raise `TaskEndedError` if the task ended without an answer."""
+    if task.result is None:
+        why = task.error.message if task.error else "no reason was recorded"
+        raise TaskEndedError(f"Task {task.id} ended as {task.state}: {why}")
+
+
+def whole_answer(parts: Iterable[TaskRecord]) -> str:
+    """The final answer of a task and of those that went on with it."""
+    return "\n".join(part.result.final for part in parts if part.result is not None)
 
 
 def inherited(task: TaskRecord) -> Origin:

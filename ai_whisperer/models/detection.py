@@ -75,6 +75,9 @@ KEYS = {
 }
 """The variables that hold the keys."""
 
+SERVERS = {OPENAI: ("OPENAI_BASE_URL",), OLLAMA: ("OLLAMA_BASE_URL", "OLLAMA_HOST")}
+"""The variables that name model servers."""
+
 
 class Candidate(msgspec.Struct, frozen=True, kw_only=True):
     """A model that the environment offers through `source`. One that has a `problem` cannot be used."""
@@ -90,10 +93,6 @@ class Detection(msgspec.Struct, frozen=True, kw_only=True):
     model: str
     why: str
     candidates: tuple[Candidate, ...] = ()
-
-    @property
-    def is_scripted(self) -> bool:
-        return self.model == SCRIPTED_DEMO
 
     @property
     def problems(self) -> list[str]:
@@ -196,7 +195,7 @@ def _with_key(environment: Mapping[str, str]) -> Iterator[_Offer]:
 
 
 def _ollama(environment: Mapping[str, str], local: str | None) -> Iterator[_Offer]:
-    variable = next((name for name in ("OLLAMA_BASE_URL", "OLLAMA_HOST") if environment.get(name, "").strip()), None)
+    variable = next((name for name in SERVERS[OLLAMA] if environment.get(name, "").strip()), None)
     key = environment.get("OLLAMA_API_KEY", "").strip()
     if variable is not None:
         yield partial(_of_server, OLLAMA, variable, ollama_url(environment), key)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import difflib
 from typing import Any
 
-from ai_whisperer.protocol import agents, mail, sessions, tasks
+from ai_whisperer.protocol import agents, mail, rooms, schedules, sessions, subscriptions, tasks
 from ai_whisperer.protocol.jsonrpc import METHOD_NOT_FOUND, RpcError
 from ai_whisperer.protocol.method import Method
 
-METHODS: dict[str, Method[Any, Any]] = {
-    method.name: method for method in (*agents.METHODS, *tasks.METHODS, *mail.METHODS, *sessions.METHODS)
-}
+_PARTS = (agents, tasks, mail, rooms, schedules, subscriptions, sessions)
+
+METHODS: dict[str, Method[Any, Any]] = {method.name: method for part in _PARTS for method in part.METHODS}
 
 
 def method_named(name: str) -> Method[Any, Any]:

@@ -41,12 +41,15 @@ def to_rpc(error: WhispererError, **data: Any) -> RpcError:
 
 
 def from_rpc(code: int, message: str, data: Any) -> WhispererError:
-    """The error that the server answered with, as the runtime would raise it."""
-    stable = data.get("code") if isinstance(data, dict) else None
+    """The error that the server answered with, as the runtime would raise it; the rest of `data` goes with it."""
+    told = dict(data) if isinstance(data, dict) else {}
+    stable = told.pop("code", None)
     kind = _BY_CODE.get(stable) if isinstance(stable, str) else None
     if kind is None:
         kind = InvalidInputError if code in (-32700, -32600, -32601, INVALID_PARAMS) else WhispererError
-    return kind(message)
+    error = kind(message)
+    error.data = told
+    return error
 
 
 def _all_kinds(kind: type[WhispererError] = WhispererError) -> Iterator[type[WhispererError]]:

@@ -20,6 +20,8 @@ _VERSION = "2.0"
 _SHOWN_BYTES = 200
 _STEPS = [(byte in b"[{") - (byte in b"]}") for byte in range(256)]
 _NO_BRACKETS = bytes(byte for byte in range(256) if not _STEPS[byte])
+_MAX_PARTS = 100_000
+"""So many lists and objects, and so many texts, may be in a frame whose depth has to be counted: it takes its time."""
 
 
 class RpcError(Exception):
@@ -70,7 +72,13 @@ class _Envelope(msgspec.Struct):
     id: RequestId | msgspec.UnsetType = msgspec.UNSET
 
 
+class _Identified(msgspec.Struct):
+    id: msgspec.Raw = msgspec.Raw(b"null")
+
+
 _envelope = msgspec.json.Decoder(_Envelope)
+_identified = msgspec.json.Decoder(_Identified)
+_request_id: msgspec.json.Decoder[RequestId] = msgspec.json.Decoder(RequestId)
 _batch = msgspec.json.Decoder(list[msgspec.Raw])
 
 
@@ -83,12 +91,11 @@ def read_frame(data: str | bytes, *, max_depth: int, max_batch: int) -> Frame:
         raw = _utf8(data)
     except (UnicodeEncodeError, UnicodeDecodeError) as error:
         return _refused(PARSE_ERROR, f"The frame is not text in UTF-8: {error.reason} at {error.start}.")
-    if _depth_exceeds(raw, max_depth):
-        too_deep = _invalid(f"The frame is nested deeper than {max_depth} levels. Flatten it.")
+    if (too_much := _excess(raw, max_depth)) is not None:
         try:
-            return Frame((Refusal(too_deep, _id_in(raw)),))
+            return Frame((Refusal(too_much, _id_in(raw)),))
         except (msgspec.DecodeError, RecursionError):
-            return Frame((Refusal(too_deep),))
+            return Frame((Refusal(too_much),))
     if raw.lstrip()[:1] != b"[":
         return Frame((_entry(raw),))
     try:
@@ -175,11 +182,16 @@ def _no_request(raw: bytes, complaint: msgspec.ValidationError) -> Refusal:
 
 
 def _id_in(raw: bytes) -> RequestId:
-    """The id of what is no request, if it has one that can be."""
-    whole = msgspec.json.decode(raw)
-    request_id = whole.get("id") if isinstance(whole, dict) else None
-    known = isinstance(request_id, int | float | str) and not isinstance(request_id, bool)
-    return request_id if known else None
+    """The id of what is no request, if it has one that can be. Nothing else in it is made into objects."""
+    try:
+        found = _identified.decode(raw).id
+    except msgspec.ValidationError:
+        msgspec.json.decode(raw, type=msgspec.Raw)  # raises if it is no JSON to its end
+        return None
+    try:
+        return _request_id.decode(found)
+    except msgspec.ValidationError:
+        return None
 
 
 def _no_json(raw: bytes, fault: Exception) -> Refusal:
@@ -195,10 +207,19 @@ def _refused(code: int, message: str) -> Frame:
     return Frame((Refusal(RpcError(code, message)),))
 
 
-def _depth_exceeds(raw: bytes, limit: int) -> bool:
-    """Whether brackets nest deeper than that. What is in texts does not count, and is not looked at byte by byte."""
-    if raw.count(b"[") + raw.count(b"{") <= limit:
-        return False
-    parts = raw.replace(rb"\\", b"").replace(rb"\"", b"").split(b'"')
-    brackets = b"".join(parts[::2]).translate(None, _NO_BRACKETS)
-    return max(accumulate(map(_STEPS.__getitem__, brackets)), default=0) > limit
+def _excess(raw: bytes, max_depth: int) -> RpcError | None:
+    """What is too much in a frame: its depth, or so many parts that counting the depth would hold everybody up.
+
+    What is in texts does not count, and is not looked at byte by byte.
+    """
+    if raw.count(b"[") + raw.count(b"{") <= max_depth:
+        return None
+    unescaped = raw.replace(rb"\\", b"").replace(rb"\"", b"")
+    if unescaped.count(b'"') > 2 * _MAX_PARTS:
+        return _invalid(f"The frame has more than {_MAX_PARTS:,} texts. Send it in several.")
+    brackets = b"".join(unescaped.split(b'"')[::2]).translate(None, _NO_BRACKETS)
+    if len(brackets) > 2 * _MAX_PARTS:
+        return _invalid(f"The frame has more than {_MAX_PARTS:,} lists and objects. Send it in several.")
+    if max(accumulate(map(_STEPS.__getitem__, brackets)), default=0) > max_depth:
+        return _invalid(f"The frame is nested deeper than {max_depth} levels. Flatten it.")
+    return None

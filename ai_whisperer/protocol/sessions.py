@@ -1,4 +1,4 @@
-"""The methods on sessions as a whole: what is in them beside agents, their log, and the server itself."""
+"""The methods on sessions as a whole, on what agents are made of and have used, and on the server itself."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from typing import Any
 
 import msgspec
 
-from ai_whisperer.coordination import LockRecord, ScheduleRecord, SessionSummary
-from ai_whisperer.definition import AgentDefinition, MissedRuns
+from ai_whisperer.coordination import LockRecord, SessionSummary
+from ai_whisperer.definition import AgentDefinition
 from ai_whisperer.protocol.method import InSession, Method, OfAgent, Params
-from ai_whisperer.records import Notification, Usage
+from ai_whisperer.records import Usage
 from ai_whisperer.templates.library import TemplateEntry
 
 
@@ -38,58 +38,6 @@ class SessionList(msgspec.Struct, frozen=True):
     """Sessions, the newest first."""
 
     sessions: list[SessionSummary]
-
-
-class ScheduleList(msgspec.Struct, frozen=True):
-    """Schedules, the oldest first."""
-
-    schedules: list[ScheduleRecord]
-
-
-class CreateSchedule(InSession, frozen=True, kw_only=True):
-    """Give the agent a prompt, or broadcast an event, at every time that `cron` or `intervalSeconds` names.
-
-    `cron` has five fields and is read in the time zone `zone`. `missed` says what becomes of due times that passed
-    while nothing could fire: `skip`, `once` or `all`.
-    """
-
-    agent_id: str | None = None
-    cron: str | None = None
-    interval_seconds: float | None = None
-    zone: str = "UTC"
-    prompt: str | None = None
-    event: str | None = None
-    data: Any = None
-    missed: MissedRuns = MissedRuns.ONCE
-    schedule_id: str | None = None
-
-
-class ListSchedules(InSession, frozen=True, kw_only=True):
-    """The schedules of an agent, or of the whole session, the oldest first."""
-
-    agent_id: str | None = None
-
-
-class OfSchedule(InSession, frozen=True, kw_only=True):
-    """Params of a method that acts on a schedule."""
-
-    schedule_id: str
-
-
-class GetSchedule(OfSchedule, frozen=True, kw_only=True):
-    """The schedule as it is now."""
-
-
-class PauseSchedule(OfSchedule, frozen=True, kw_only=True):
-    """Let the schedule fire no more until it is resumed."""
-
-
-class ResumeSchedule(OfSchedule, frozen=True, kw_only=True):
-    """Let a paused schedule go on from now: what passed while it was paused does not fire."""
-
-
-class DeleteSchedule(OfSchedule, frozen=True, kw_only=True):
-    """Remove the schedule. Tasks that it has fired already stay."""
 
 
 class ListTemplates(Params, frozen=True, kw_only=True):
@@ -158,43 +106,6 @@ class LogEntries(msgspec.Struct, frozen=True, kw_only=True):
     next: int
 
 
-class Subscribe(InSession, frozen=True, kw_only=True):
-    """Send the session's notifications to this connection, from the one after `after` on.
-
-    0 is from the start; without it, from now on. With `deltas` the pieces of answers come along as they are streamed:
-    these are not numbered (`seq` 0) and not kept. A connection has one subscription for a session; another replaces it.
-    """
-
-    after: int | None = None
-    deltas: bool = False
-
-
-class Unsubscribe(InSession, frozen=True, kw_only=True):
-    """Send no more notifications of the session. The answer has the number of the last that was sent."""
-
-
-class Subscribed(msgspec.Struct, frozen=True, kw_only=True):
-    """`after` is where the subscription begins or ended, `last_seq` the newest notification that there is."""
-
-    session_id: str
-    after: int
-    last_seq: int
-
-
-class ListNotifications(InSession, frozen=True, kw_only=True):
-    """A page of the numbered log."""
-
-    after: int = 0
-    limit: int = 1000
-
-
-class NotificationList(msgspec.Struct, frozen=True, kw_only=True):
-    """Notifications, in order; `last_seq` is the number of the newest that there is."""
-
-    notifications: list[Notification]
-    last_seq: int
-
-
 class GetServerInfo(Params, frozen=True, kw_only=True):
     """Version, model and limits of the server, and who the caller is."""
 
@@ -217,20 +128,11 @@ CREATE_SESSION = Method("session.create", CreateSession, SessionSummary)
 LIST_SESSIONS = Method("session.list", ListSessions, SessionList)
 GET_SESSION = Method("session.get", GetSession, SessionSummary)
 DELETE_SESSION = Method("session.delete", DeleteSession, SessionSummary)
-CREATE_SCHEDULE = Method("schedule.create", CreateSchedule, ScheduleRecord)
-LIST_SCHEDULES = Method("schedule.list", ListSchedules, ScheduleList)
-GET_SCHEDULE = Method("schedule.get", GetSchedule, ScheduleRecord)
-PAUSE_SCHEDULE = Method("schedule.pause", PauseSchedule, ScheduleRecord)
-RESUME_SCHEDULE = Method("schedule.resume", ResumeSchedule, ScheduleRecord)
-DELETE_SCHEDULE = Method("schedule.delete", DeleteSchedule, ScheduleRecord)
 LIST_TEMPLATES = Method("template.list", ListTemplates, TemplateList)
 GET_TEMPLATE = Method("template.get", GetTemplate, TemplateDetails)
 LIST_LOCKS = Method("lock.list", ListLocks, LockList)
 GET_USAGE = Method("usage.get", GetUsage, UsageReport)
 READ_LOG = Method("log.read", ReadLog, LogEntries)
-SUBSCRIBE = Method("events.subscribe", Subscribe, Subscribed)
-UNSUBSCRIBE = Method("events.unsubscribe", Unsubscribe, Subscribed)
-LIST_NOTIFICATIONS = Method("events.list", ListNotifications, NotificationList)
 GET_SERVER_INFO = Method("server.info", GetServerInfo, ServerInfo)
 DISCOVER = Method("rpc.discover", Discover, dict[str, Any])
 
@@ -239,20 +141,11 @@ METHODS: tuple[Method[Any, Any], ...] = (
     LIST_SESSIONS,
     GET_SESSION,
     DELETE_SESSION,
-    CREATE_SCHEDULE,
-    LIST_SCHEDULES,
-    GET_SCHEDULE,
-    PAUSE_SCHEDULE,
-    RESUME_SCHEDULE,
-    DELETE_SCHEDULE,
     LIST_TEMPLATES,
     GET_TEMPLATE,
     LIST_LOCKS,
     GET_USAGE,
     READ_LOG,
-    SUBSCRIBE,
-    UNSUBSCRIBE,
-    LIST_NOTIFICATIONS,
     GET_SERVER_INFO,
     DISCOVER,
 )

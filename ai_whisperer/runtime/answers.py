@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ai_whisperer.core.tasks import whole_answer
 from ai_whisperer.records import TaskRecord
 from ai_whisperer.store.base import Store
 
@@ -22,4 +23,4 @@ def parts_of(store: Store, task: TaskRecord) -> list[TaskRecord]:
 
 def answer_of(store: Store, task: TaskRecord) -> str:
     """The whole final answer, in all its parts."""
-    return "\n".join(part.result.final for part in parts_of(store, task) if part.result is not None)
+    return whole_answer(parts_of(store, task))

@@ -1,8 +1,9 @@
 """Numbered notifications for subscribers, from any cursor on.
 
 A subscriber is a cursor, not a queue: it reads what it has not seen from the recent ones in memory, or from the store
-when it has fallen further behind. So a slow subscriber costs next to nothing and misses nothing. Deltas of a stream
-are not numbered and not kept: for each subscriber that wants them they wait in `PendingDeltas`, which is bounded.
+when it has fallen further behind. So a slow subscriber costs next to nothing and misses nothing. What is in memory, and
+what a subscriber takes at once, is bounded in number and in bytes. Deltas of a stream are not numbered and not kept:
+for each subscriber that wants them they wait in `PendingDeltas`, which is bounded.
 """
 
 from __future__ import annotations
@@ -14,12 +15,10 @@ from typing import Any
 from weakref import WeakSet
 
 from ai_whisperer.core.deltas import PendingDeltas
+from ai_whisperer.core.recent import PAGE_BYTES, PAGE_NOTES, RecentNotes, size_of
 from ai_whisperer.errors import StateError
 from ai_whisperer.records import Notification
 from ai_whisperer.store.base import Store
-
-_RECENT = 4_096
-_PAGE = 32
 
 
 class NotificationBus:
@@ -28,7 +27,7 @@ class NotificationBus:
     def __init__(self, session_id: str, store: Store, *, last_seq: int) -> None:
         self._session_id = session_id
         self._store = store
-        self._recent: list[Notification] = []
+        self._recent = RecentNotes()
         self._subscriptions: WeakSet[Subscription] = WeakSet()
         self._with_deltas: WeakSet[Subscription] = WeakSet()
         self.last_seq = last_seq
@@ -39,8 +38,6 @@ class NotificationBus:
         """Take what was just committed."""
         self._recent.extend(notes)
         self.last_seq = notes[-1].seq
-        if len(self._recent) > 2 * _RECENT:
-            del self._recent[:-_RECENT]
         self._wake()
 
     @property
@@ -68,10 +65,10 @@ class NotificationBus:
         """Some of what follows the cursor, in order; empty if there is nothing yet."""
         if cursor >= self.last_seq:
             return []
-        first = self._recent[0].seq if self._recent else self.last_seq + 1
-        if cursor + 1 < first:
-            return self._store.notifications(self._session_id, after=cursor, limit=_PAGE)
-        return self._recent[cursor + 1 - first : cursor + 1 - first + _PAGE]
+        page = self._recent.page(cursor)
+        if page is None:
+            return self._store.notifications(self._session_id, after=cursor, limit=PAGE_NOTES, max_bytes=PAGE_BYTES)
+        return page
 
     def close(self, failure: BaseException | None = None) -> None:
         self.closed = True
@@ -114,19 +111,20 @@ class Subscription:
             await self._waiter
         return note
 
-    async def some(self, *, at_most: int = _PAGE) -> list[Notification]:
+    async def some(self, *, at_most: int = PAGE_NOTES) -> list[Notification]:
         """What has come, at least one unless the session was closed, and not too many at once."""
         try:
             notes = [await anext(self)]
         except StopAsyncIteration:
             return []
-        return notes + self.take(at_most=at_most - 1)
+        return notes + self.take(at_most=at_most - 1, size=size_of(notes[0]))
 
-    def take(self, *, at_most: int = _PAGE) -> list[Notification]:
-        """What is there already."""
+    def take(self, *, at_most: int = PAGE_NOTES, size: int = 0) -> list[Notification]:
+        """What is there already, until it is large enough together with what is taken already."""
         notes: list[Notification] = []
-        while len(notes) < at_most and (note := self._next()) is not None:
+        while len(notes) < at_most and size < PAGE_BYTES and (note := self._next()) is not None:
             notes.append(note)
+            size += size_of(note)
         return notes
 
     @property

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable
 
 from msgspec.structs import replace
 
 from ai_whisperer.core.addresses import AddressBook, normalized
-from ai_whisperer.core.definitions import definition_from, overridden
+from ai_whisperer.core.definitions import Config, definition_from, overridden
 from ai_whisperer.definition import AgentDefinition
 from ai_whisperer.errors import InvalidInputError
 from ai_whisperer.templates.library import TemplateLibrary
 from ai_whisperer.templates.parsing import Template
 from ai_whisperer.tools.coordination import COORDINATION_TOOLS
 from ai_whisperer.tools.function import Tool
-
-Config = AgentDefinition | Mapping[str, Any] | None
 
 
 def definition_for(

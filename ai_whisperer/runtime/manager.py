@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from ai_whisperer.clock import Clock, IdSource, SystemClock, TimedIds
 from ai_whisperer.core.addresses import check_agent_id
-from ai_whisperer.core.definitions import definition_from
+from ai_whisperer.core.definitions import Config, definition_from
 from ai_whisperer.core.sleeping import Time, sleep_plan
 from ai_whisperer.core.text import check_reason, check_text
 from ai_whisperer.definition import AgentDefinition
@@ -28,7 +28,7 @@ from ai_whisperer.records import AgentRecord, AgentState
 from ai_whisperer.runtime.agent_session import AgentSession
 from ai_whisperer.runtime.ai_loop import loop_that_calls
 from ai_whisperer.runtime.callers import by_caller
-from ai_whisperer.runtime.casting import Config, definition_for
+from ai_whisperer.runtime.casting import definition_for
 from ai_whisperer.runtime.intake import Intake
 from ai_whisperer.runtime.opening import close_workspace, open_workspace
 from ai_whisperer.runtime.reader import AgentRef

@@ -7,14 +7,12 @@ from collections.abc import Iterable
 from ai_whisperer.coordination import MessageRecord, RoomKind, RoomRecord
 from ai_whisperer.core import rooms as rules
 from ai_whisperer.core.paging import checked_id, checked_limit, checked_position
+from ai_whisperer.core.rooms import RoomRef
 from ai_whisperer.errors import DuplicateIdError, InvalidInputError
 from ai_whisperer.runtime.agent_session import AgentSession
 from ai_whisperer.runtime.callers import by_caller
 from ai_whisperer.runtime.reader import AgentRef
 from ai_whisperer.runtime.work import SessionWork
-
-RoomRef = str | RoomRecord
-"""A room: its record, as it is or was, or its id."""
 
 
 class SessionRooms(SessionWork):
@@ -55,9 +53,7 @@ class SessionRooms(SessionWork):
 
     def get_room(self, room: RoomRef) -> RoomRecord:
         """The room as it is now; raises `UnknownRoomError`."""
-        if not isinstance(room, str | RoomRecord):
-            raise InvalidInputError(f"Name a room by its id or its record, not by {type(room).__name__}.")
-        return self._workspace.rooms.find(room if isinstance(room, str) else room.id)
+        return self._workspace.rooms.find(rules.room_id_of(room))
 
     async def add_member(self, room: RoomRef, agent: AgentRef) -> RoomRecord:
         """Let an agent into a group; it can see what was said before."""

@@ -8,15 +8,12 @@ import msgspec
 
 from ai_whisperer.coordination import ScheduleRecord
 from ai_whisperer.core.paging import checked_id
-from ai_whisperer.core.schedules import check_schedule, schedule_from
+from ai_whisperer.core.schedules import ScheduleRef, check_schedule, schedule_from, schedule_id_of
 from ai_whisperer.definition import Limits, MissedRuns, ScheduleDefinition
-from ai_whisperer.errors import DuplicateIdError, InvalidInputError
+from ai_whisperer.errors import DuplicateIdError
 from ai_whisperer.runtime.callers import by_caller
 from ai_whisperer.runtime.reader import AgentRef
 from ai_whisperer.runtime.work import SessionWork
-
-ScheduleRef = str | ScheduleRecord
-"""A schedule: its id or its record."""
 
 
 class SessionSchedules(SessionWork):
@@ -80,31 +77,25 @@ class SessionSchedules(SessionWork):
 
     def get_schedule(self, schedule: ScheduleRef) -> ScheduleRecord:
         """The schedule as it is now; raises `UnknownScheduleError`."""
-        return self._workspace.schedules.get(_id_of(schedule))
+        return self._workspace.schedules.get(schedule_id_of(schedule))
 
     async def pause_schedule(self, schedule: ScheduleRef) -> ScheduleRecord:
         """Let the schedule fire no more until it is resumed."""
         decision = self._workspace.decide(by_caller())
-        record = self._workspace.schedules.pause(decision, _id_of(schedule))
+        record = self._workspace.schedules.pause(decision, schedule_id_of(schedule))
         await decision.commit()
         return record
 
     async def resume_schedule(self, schedule: ScheduleRef) -> ScheduleRecord:
         """Let a paused schedule go on from now: what passed while it was paused does not fire and is not missed."""
         decision = self._workspace.decide(by_caller())
-        record = self._workspace.schedules.resume(decision, _id_of(schedule))
+        record = self._workspace.schedules.resume(decision, schedule_id_of(schedule))
         await decision.commit()
         return record
 
     async def delete_schedule(self, schedule: ScheduleRef) -> ScheduleRecord:
         """Remove the schedule and return it as it was. Tasks that it has fired already stay."""
         decision = self._workspace.decide(by_caller())
-        record = self._workspace.schedules.delete(decision, _id_of(schedule))
+        record = self._workspace.schedules.delete(decision, schedule_id_of(schedule))
         await decision.commit()
         return record
-
-
-def _id_of(schedule: ScheduleRef) -> str:
-    if not isinstance(schedule, str | ScheduleRecord):
-        raise InvalidInputError(f"Name a schedule by its id, not by {type(schedule).__name__}.")
-    return schedule if isinstance(schedule, str) else schedule.id

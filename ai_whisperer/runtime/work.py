@@ -9,9 +9,9 @@ from typing import Any
 
 from ai_whisperer.coordination import EventRecord
 from ai_whisperer.core.mailbox import mark_of, priority_of
-from ai_whisperer.core.tasks import branch_of, continuation_id, parent_of
+from ai_whisperer.core.tasks import branch_of, check_answered, continuation_id, parent_of
 from ai_whisperer.core.text import check_reason
-from ai_whisperer.errors import StateError, TaskEndedError
+from ai_whisperer.errors import StateError
 from ai_whisperer.records import USER, Budget, MailRecord, MailState, Priority, TaskRecord, TaskState
 from ai_whisperer.runtime.agent_session import AgentSession
 from ai_whisperer.runtime.answers import answer_of
@@ -82,9 +82,7 @@ class SessionWork(SessionReader):
         """
         task = await self.send_task(agent, prompt, thread_id=thread_id, task_id=task_id)
         ended = await self.wait_task(task)
-        if ended.result is None:
-            why = ended.error.message if ended.error else "no reason was recorded"
-            raise TaskEndedError(f"Task {ended.id} ended as {ended.state}: {why}")
+        check_answered(ended)
         return answer_of(self._workspace.store, ended)
 
     async def cancel_task(self, task: str | TaskRecord, *, reason: str = "cancelled by the user") -> TaskRecord:

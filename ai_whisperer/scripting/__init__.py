@@ -9,12 +9,15 @@
 The functions talk to the server that `connect` was told, that the settings name (`WHISPERER_URL`, `whisperer.toml`), or
 that runs on the data folder. If there is none, one is started in this process. That one ends with the script: what is
 not done then goes on when a server is started on the same folder, so call `wait_until_done` to see the end of it.
+Another script that runs on the folder meanwhile uses that server too, and loses it then: start one with `whisperer
+serve` for scripts that are to outlive each other.
 """
 
 from __future__ import annotations
 
 import functools
 import inspect
+import os
 import threading
 from collections.abc import Callable
 from typing import Concatenate, ParamSpec, TypeVar
@@ -71,6 +74,10 @@ class _Script:
         with self._lock:
             self._close()
 
+    def unlock(self) -> None:
+        """A forked process has none of the threads that might hold the lock."""
+        self._lock = threading.Lock()
+
     @property
     def client(self) -> SyncClient:
         with self._lock:
@@ -85,6 +92,7 @@ class _Script:
 
 
 _script = _Script()
+os.register_at_fork(after_in_child=_script.unlock)
 
 
 def connect(url: str | None = None, token: str | None = None, *, session_id: str | None = None) -> SyncClient:

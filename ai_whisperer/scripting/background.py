@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import threading
 from collections.abc import Callable, Coroutine
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -15,9 +16,10 @@ R = TypeVar("R")
 
 
 class BackgroundLoop:
-    """Runs coroutines for threads that wait for them."""
+    """Runs coroutines for threads that wait for them. A process that is forked has the object, but not the thread."""
 
     def __init__(self) -> None:
+        self._process = os.getpid()
         self._loop = asyncio.new_event_loop()
         self._loop.set_default_executor(_LastingExecutor(thread_name_prefix="whisperer-scripting"))
         # A daemon, since Python waits for other threads before it calls those who want to know that it ends.
@@ -26,7 +28,7 @@ class BackgroundLoop:
 
     @property
     def is_open(self) -> bool:
-        return not self._loop.is_closed()
+        return not self._loop.is_closed() and self._process == os.getpid()
 
     def run(self, work: Coroutine[Any, Any, R]) -> R:
         """Wait for the result. Whoever interrupts the wait (Ctrl-C) cancels the work."""
@@ -42,7 +44,7 @@ class BackgroundLoop:
             future.cancel()
 
     def close(self) -> None:
-        """Cancel what still runs, and end the thread."""
+        """Cancel what still runs, and end the thread; in a forked process nothing is left to do."""
         if not self.is_open:
             return
         self.run(_cancel_all())
@@ -51,6 +53,8 @@ class BackgroundLoop:
         self._loop.close()
 
     def _check_usable(self) -> None:
+        if self._process != os.getpid():
+            raise StateError("The connection belongs to the process that this one was forked from. Call connect().")
         if not self.is_open:
             raise ClosedError("The connection was closed. Call connect() for another.")
         if threading.current_thread() is self._thread:

@@ -11,9 +11,9 @@ from types import TracebackType
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from ai_whisperer.client import Client, EventStream
-from ai_whisperer.client.agents import Config
 from ai_whisperer.client.base import AgentRef
 from ai_whisperer.core.budgets import deadline_after
+from ai_whisperer.core.definitions import Config
 from ai_whisperer.errors import DuplicateIdError, UnknownAgentError, UnknownTemplateError
 from ai_whisperer.records import Budget, Notification, Priority, TaskRecord
 from ai_whisperer.scripting.background import BackgroundLoop
@@ -190,12 +190,9 @@ class SyncClient:
     wake_agent = _sync(Client.wake_agent)
 
     def _each(self, stream: EventStream) -> Iterator[Notification]:
-        try:
-            while (note := self.run(_next(stream))) is not None:
-                yield note
-        finally:
-            if self.is_open:
-                self.run(stream.close())
+        """The stream lets go of its connection when nobody holds it any more, as with the end of this generator."""
+        while (note := self.run(_next(stream))) is not None:
+            yield note
 
 
 async def _created(

@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from urllib.parse import urlencode
 
 import msgspec
 
+from ai_whisperer.store.opening import LOCK_NAME, FileLock
+
 ADDRESS_FILE = "server.json"
 
 
 class Address(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a running server can be reached; kept in its data folder for the person who may read it."""
+    """Where a running server can be reached; kept in its data folder for the person who may read it.
+
+    `certificate` is the file of the one that it shows, if it has TLS. One that is `temporary` leaves when the work that
+    it was started for is done.
+    """
 
     url: str
     token: str
     pid: int
+    certificate: str | None = None
+    temporary: bool = False
 
     @property
     def page(self) -> str:
@@ -25,10 +32,12 @@ class Address(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def find_address(data: Path) -> Address | None:
-    """Where the server of that data folder can be reached; None if none runs there."""
+    """Where the server of that data folder can be reached; None if none runs there.
+
+    A server that was killed leaves its address behind, but not the lock on its folder.
+    """
     try:
         address = msgspec.json.decode((data / ADDRESS_FILE).read_bytes(), type=Address)
-        os.kill(address.pid, 0)
     except (OSError, msgspec.MsgspecError):
         return None
-    return address
+    return None if FileLock.holder(data / LOCK_NAME) is None else address

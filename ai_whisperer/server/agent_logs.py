@@ -18,10 +18,11 @@ from typing import Any, Literal, NamedTuple
 import msgspec
 
 from ai_whisperer.core.addresses import check_agent_id
-from ai_whisperer.errors import InvalidInputError
+from ai_whisperer.errors import InvalidInputError, StoreError
 from ai_whisperer.records import Notification
 from ai_whisperer.secrets import redacted_data, redactor
 from ai_whisperer.server.log_files import LogFiles, log_folder, log_path, timestamp
+from ai_whisperer.server.log_reading import last_numbers
 
 Level = Literal["debug", "info", "warning", "error"]
 LOST = "log.lost"
@@ -47,6 +48,7 @@ _REDACTED_AT_MOST = 16 << 10
 """So much of a long text is searched for secrets: far more than is shown, so that none is cut in two and missed."""
 _GATHER_SECONDS = 0.05
 _LINES_AT_MOST = 500
+_CAUGHT_UP_AT_MOST = 2_000
 _LINES_AT_ONCE = 20
 _REST_SECONDS = 0.0005
 """After some lines the thread rests, since the event loop has to wait while the thread computes."""
@@ -77,6 +79,7 @@ class _Line(NamedTuple):
     content: bytes
     stands_for: int
     at: float
+    seq: int = 0
 
 
 class AgentLogs:
@@ -94,6 +97,7 @@ class AgentLogs:
         self._waiting: deque[_Waiting] = deque()
         self._waiting_details: deque[_Waiting] = deque()
         self._lost: dict[_Owner, _Loss] = {}
+        self._ends: dict[Path, int] = {}
         self._arrivals = 0
         self._filled = threading.Event()
         self._closed = threading.Event()
@@ -118,11 +122,28 @@ class AgentLogs:
             if self._waiting or self._waiting_details:
                 self._filled.set()
 
+    def resume(self, session_id: str, *, last_seq: int) -> int:
+        """The number after which to hand in the notifications of a session that is opened.
+
+        The process may have ended before the last ones were written. A line that is there is not written again. Of a
+        session that went on for long without these logs, the last ones are written. It waits for the disk: on an event
+        loop, call it through `asyncio.to_thread`.
+        """
+        folder = log_path(self._data, session_id, None).parent
+        with self._writing:
+            self._write_waiting()
+            ends = {path: number for path, number in last_numbers(folder).items() if number <= last_seq}
+            self._ends |= ends
+        # A batch is written file by file, so what is before the end of one file may be missing in another.
+        return max(max(ends.values(), default=0) - _LINES_AT_MOST, last_seq - _CAUGHT_UP_AT_MOST, 0)
+
     def remove(self, session_id: str) -> None:
         """Remove the logs of a session that has ended: one of the same id may be somebody else's.
 
-        It waits for the disk: on an event loop, call it through `asyncio.to_thread`.
+        Raises `StoreError` if they cannot be removed. It waits for the disk: on an event loop, call it through
+        `asyncio.to_thread`.
         """
+        folder = log_path(self._data, session_id, None).parent
         with self._writing:
             with self._lock:
                 self._waiting = deque(each for each in self._waiting if each.note.session_id != session_id)
@@ -130,10 +151,14 @@ class AgentLogs:
                     each for each in self._waiting_details if each.note.session_id != session_id
                 )
                 self._lost = {owner: loss for owner, loss in self._lost.items() if owner.session_id != session_id}
+            self._ends = {path: number for path, number in self._ends.items() if path.parent != folder}
             try:
-                self._files.remove(log_path(self._data, session_id, None).parent)
+                self._files.remove(folder)
             except OSError as error:
-                _log.warning("the logs of the deleted session %s could not be removed: %s", session_id, error)
+                raise StoreError(
+                    f"The logs in '{folder}' cannot be removed ({error.strerror}). Remove them, and delete the session "
+                    "again."
+                ) from error
 
     def close(self, *, timeout_seconds: float = 5.0) -> None:
         """Write what is left and end; what comes later is not taken.
@@ -159,14 +184,17 @@ class AgentLogs:
             self._filled.wait()
             self._filled.clear()
             closing = self._closed.wait(_GATHER_SECONDS)
-            try:
-                with self._writing:
-                    self._write_waiting()
-            except Exception:  # noqa: BLE001 - a fault of ours costs some lines, not the logs of all agents
-                _log.exception("some lines of the agents' logs could not be made")
+            with self._writing:
+                self._write_waiting()
         self._files.close()
 
     def _write_waiting(self) -> None:
+        try:
+            self._write_in_batches()
+        except Exception:  # noqa: BLE001 - a fault of ours costs some lines, not the logs of all agents
+            _log.exception("some lines of the agents' logs could not be made")
+
+    def _write_in_batches(self) -> None:
         with self._lock:
             waiting, self._waiting = self._waiting, deque()
             details, self._waiting_details = self._waiting_details, deque()
@@ -175,7 +203,7 @@ class AgentLogs:
         redact = redactor()
         for number, (_, note) in enumerate(sorted([*waiting, *details]), 1):
             for owner in _owners(note):
-                lines.setdefault(owner, []).append(_Line(_encoded(owner, note, redact), 1, note.at))
+                lines.setdefault(owner, []).append(_Line(_encoded(owner, note, redact), 1, note.at, note.seq))
             if number % _LINES_AT_ONCE == 0:
                 self._closed.wait(_REST_SECONDS)
             if number % _LINES_AT_MOST == 0:
@@ -184,14 +212,24 @@ class AgentLogs:
         self._append(lines)
 
     def _append(self, lines: dict[_Owner, list[_Line]]) -> None:
-        for owner, some in lines.items():
+        for owner, offered in lines.items():
             path = log_path(self._data, owner.session_id, owner.agent_id)
+            some = self._new(path, offered)
             written, error = self._files.append(path, [line.content for line in some])
             if error is not None:
                 self._report(error)
                 unwritten = some[written:]
                 with self._lock:
                     self._lose(owner, sum(line.stands_for for line in unwritten), unwritten[-1].at)
+
+    def _new(self, path: Path, lines: list[_Line]) -> list[_Line]:
+        """Those of the lines that are not in the log since before the session was opened."""
+        end = self._ends.get(path)
+        if end is None:
+            return lines
+        if lines[-1].seq > end:
+            del self._ends[path]
+        return [line for line in lines if line.seq == 0 or line.seq > end]
 
     def _report(self, error: OSError) -> None:
         if not self._is_reported:

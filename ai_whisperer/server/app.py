@@ -88,6 +88,8 @@ class Application:
             await _denied(denial)(scope, receive, send)
 
     async def _health(self, _: Request) -> Response:
+        if self._host.is_closing:
+            return JSONResponse({"status": "leaving"}, status_code=503, headers=_HEADERS)
         return JSONResponse({"status": "ok", "version": self._facts.version}, headers=_HEADERS)
 
     async def _page(self, request: Request) -> Response:

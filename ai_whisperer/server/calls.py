@@ -9,7 +9,7 @@ from typing import Any, Protocol, TypeVar
 import msgspec
 
 from ai_whisperer.protocol.method import InSession, Method, Params
-from ai_whisperer.protocol.sessions import Subscribe, Subscribed
+from ai_whisperer.protocol.subscriptions import Subscribe, Subscribed
 from ai_whisperer.runtime.manager import AsyncAgentSessionManager
 from ai_whisperer.server.host import SessionHost
 
@@ -74,7 +74,7 @@ class MustWaitError(Exception):
 Answer = Callable[[Caller, Any], Awaitable[Any]]
 
 ANSWERS: dict[str, Answer] = {}
-"""The functions by the names of the methods. The modules `server.*_answers` fill it."""
+"""The functions by the names of the methods. The modules in `server/answers` fill it."""
 
 
 def answers(

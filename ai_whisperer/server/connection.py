@@ -14,7 +14,8 @@ from ai_whisperer.protocol.catalog import method_named
 from ai_whisperer.protocol.errors import to_rpc
 from ai_whisperer.protocol.jsonrpc import Call, Frame, Refusal, RpcError
 from ai_whisperer.protocol.method import Method
-from ai_whisperer.protocol.sessions import DELETE_SESSION, Subscribe, Subscribed
+from ai_whisperer.protocol.sessions import DELETE_SESSION
+from ai_whisperer.protocol.subscriptions import Subscribe, Subscribed
 from ai_whisperer.protocol.tasks import WAIT_TASK
 from ai_whisperer.runtime.callers import called_by
 from ai_whisperer.runtime.manager import AsyncAgentSessionManager

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from ai_whisperer.errors import InvalidInputError, TooManyRequestsError, WhispererError
 from ai_whisperer.protocol.notifications import SESSION_CLOSED
-from ai_whisperer.protocol.sessions import Subscribed
+from ai_whisperer.protocol.subscriptions import Subscribed
 from ai_whisperer.records import Notification
 from ai_whisperer.runtime.bus import Subscription
 from ai_whisperer.runtime.manager import AsyncAgentSessionManager

@@ -11,7 +11,9 @@ from starlette.datastructures import QueryParams
 from starlette.requests import HTTPConnection
 
 from ai_whisperer.errors import SettingsError
-from ai_whisperer.settings import Settings
+from ai_whisperer.settings import LOCAL, Settings
+
+_LEAST_TOKEN = 16
 
 
 class Denial(msgspec.Struct, frozen=True):
@@ -32,13 +34,14 @@ class Gate:
         """`tokens` leads from principals to their tokens."""
         scheme, usual_port = ("https", 443) if settings.tls_certificate else ("http", 80)
         shown_port = None if port == usual_port else port  # as browsers have it in Host and Origin
-        names = [settings.host] if not _is_any(settings.host) else []
-        if is_loopback(settings.host):
+        own = own_host(settings)
+        names = [] if own is None else [own]
+        if own is not None and is_loopback(own):
             names += ["127.0.0.1", "::1"]
         self._tokens = {principal: token.encode() for principal, token in tokens.items()}
         self._hosts = {_with_port(name, shown_port) for name in names} | set(settings.allowed_hosts)
         self._origins = {f"{scheme}://{host}" for host in self._hosts} | set(settings.allowed_origins)
-        self._shown = f"{scheme}://{_with_port(settings.host, shown_port)}/"
+        self._shown = f"{own_url(settings, port)}/"
         self.cookie = f"whisperer-{port}"
 
     def check_address(self, request: HTTPConnection) -> Denial | None:
@@ -78,6 +81,25 @@ class Gate:
         return request.cookies.get(self.cookie, "").encode()
 
 
+def own_host(settings: Settings) -> str | None:
+    """The address that the server answers to beside its allowed hosts.
+
+    One that listens on all addresses answers to the loopback address, unless it was told its names.
+    """
+    if not _is_any(settings.host):
+        return settings.host
+    if settings.allowed_hosts:
+        return None
+    return "::1" if ":" in settings.host else "127.0.0.1"
+
+
+def own_url(settings: Settings, port: int) -> str:
+    """Where the server can be reached, as it is told to people and kept for programs."""
+    scheme = "https" if settings.tls_certificate else "http"
+    own = own_host(settings)
+    return f"{scheme}://{settings.allowed_hosts[0] if own is None else _with_port(own, port)}"
+
+
 def is_loopback(host: str) -> bool:
     """Whether only this machine can reach the address. A name is not an address."""
     try:
@@ -87,7 +109,14 @@ def is_loopback(host: str) -> bool:
 
 
 def check_binding(settings: Settings) -> None:
-    """Raise `SettingsError` if the server could be reached from elsewhere without a token of its own and TLS."""
+    """Raise `SettingsError` if the server could be reached from elsewhere without a token of its own and TLS.
+
+    Or if one token would stand for two principals.
+    """
+    if settings.token in settings.tokens.values():
+        raise SettingsError(
+            "The setting token is one of [tokens] as well. Give the server a token of its own, or let it make one."
+        )
     if is_loopback(settings.host):
         return
     if not settings.tls_certificate or not settings.tls_key:
@@ -100,6 +129,12 @@ def check_binding(settings: Settings) -> None:
             f"The host '{settings.host}' can be reached from other machines, so it needs a token that you choose: give "
             "--token, WHISPERER_TOKEN or [tokens] in whisperer.toml."
         )
+    for principal, token in {**settings.tokens, LOCAL: settings.token}.items():
+        if token and len(token) < _LEAST_TOKEN:
+            raise SettingsError(
+                f"The host '{settings.host}' can be reached from other machines, and the token of '{principal}' is "
+                f"easily guessed: give it {_LEAST_TOKEN} characters or more, best at random."
+            )
 
 
 def _is_any(host: str) -> bool:

@@ -23,13 +23,12 @@ from ai_whisperer.errors import (
 )
 from ai_whisperer.models.base import ModelFactory
 from ai_whisperer.models.catalog import resolve
+from ai_whisperer.runtime.bus import Subscription
 from ai_whisperer.runtime.manager import AnyFunction, AsyncAgentSessionManager
 from ai_whisperer.server.agent_logs import AgentLogs
+from ai_whisperer.settings import LOCAL
 from ai_whisperer.store.base import Store, Unit
 from ai_whisperer.templates.library import TemplateLibrary
-
-LOCAL = "local"
-"""The principal of the token that the server makes or is given on the command line."""
 
 _log = logging.getLogger(__name__)
 _NAMED_IN_ERRORS = 20
@@ -59,6 +58,7 @@ class SessionHost:
         self._open: dict[str, _OpenSession] = {}
         self._created: dict[str, SessionRecord] = {}  # on their way to the disk
         self._deleting: set[str] = set()
+        self._deletions: set[asyncio.Task[SessionSummary]] = set()
         self._closing = False
         self.failed: asyncio.Future[BaseException] = asyncio.get_running_loop().create_future()
 
@@ -79,8 +79,14 @@ class SessionHost:
             await self._opened(busy, LOCAL if record is None else record.owner)
 
     async def close(self, *, grace_seconds: float) -> None:
-        """Let the steps under way finish for so long; when this returns, all sessions are on disk and closed."""
+        """Let the steps under way finish for so long; when this returns, all sessions are on disk and closed.
+
+        A session that is being deleted by then is gone when the store is opened again.
+        """
         self._closing = True
+        for deletion in self._deletions:
+            deletion.cancel()
+        await asyncio.gather(*self._deletions, return_exceptions=True)
         opened, self._open = list(self._open.values()), {}
         await asyncio.gather(*(each.close(grace_seconds=grace_seconds) for each in opened))
 
@@ -127,10 +133,10 @@ class SessionHost:
         while True:
             self._check_open()
             known = self._open.get(session_id)
-            if known is None or known.owner != principal:
+            if known is None or known.owner != principal or session_id in self._deleting:
                 record = self.get(principal, session_id)
                 return await self._opened(session_id, record.owner)
-            if known.manager.failure is None:
+            if known.is_sound:
                 return known.manager
             await known.close(grace_seconds=0)
             if self._open.get(session_id) is known:
@@ -138,34 +144,28 @@ class SessionHost:
 
     def open_session(self, principal: str, session_id: str) -> AsyncAgentSessionManager | None:
         """The session, if it is the principal's and `session` would return it without waiting."""
-        known = self._open.get(session_id)
+        known = self._open.get(session_id) if session_id not in self._deleting else None
         if known is None or known.owner != principal or known.manager.failure is not None or self._closing:
             return None
         return known.manager
 
     async def delete(self, principal: str, session_id: str) -> SessionSummary:
-        """Close the session and delete everything in it."""
+        """Close the session and delete everything in it. This goes on if whoever asked for it does not wait."""
         self._check_open()
         record = self.get(principal, session_id)
         self._deleting.add(session_id)
-        try:
-            known = self._open.pop(session_id, None)
-            if known is not None:
-                await known.close(grace_seconds=0)
-            await self._store.flushed()
-            agents = len(self._store.load(session_id).agents)
-            if self._logs is not None:
-                await asyncio.to_thread(self._logs.remove, session_id)
-            unit = Unit()
-            unit.delete_session(session_id)
-            await self._submit(unit)
-        finally:
-            self._deleting.discard(session_id)
-        return SessionSummary(**asdict(record), agents=agents)
+        deletion = asyncio.create_task(self._delete(record), name=f"deletion of {session_id}")
+        self._deletions.add(deletion)
+        deletion.add_done_callback(self._deleted)
+        return await asyncio.shield(deletion)
+
+    @property
+    def is_closing(self) -> bool:
+        return self._closing
 
     @property
     def open_sessions(self) -> Sequence[AsyncAgentSessionManager]:
-        return [each.manager for each in self._open.values()]
+        return [each.manager for each in self._open.values() if each.is_sound]
 
     async def _opened(self, session_id: str, owner: str) -> AsyncAgentSessionManager:
         """Open a session that is not. Nothing waits in here, so nobody opens it twice."""
@@ -180,6 +180,29 @@ class SessionHost:
         await manager.open()
         self._open[session_id] = _OpenSession(manager, self, owner=owner, logs=self._logs)
         return manager
+
+    async def _delete(self, record: SessionRecord) -> SessionSummary:
+        try:
+            known = self._open.get(record.id)
+            if known is not None:
+                await known.close(grace_seconds=0)
+                self._open.pop(record.id, None)
+            await self._store.flushed()
+            agents = self._store.agents_in(record.id)
+            if self._logs is not None:
+                await asyncio.to_thread(self._logs.remove, record.id)
+            await self._store.delete_session(record.id)
+        except WhispererError as failure:
+            self.session_failed(failure)
+            raise
+        finally:
+            self._deleting.discard(record.id)
+        return SessionSummary(**asdict(record), agents=agents)
+
+    def _deleted(self, deletion: asyncio.Task[SessionSummary]) -> None:
+        self._deletions.discard(deletion)
+        if not deletion.cancelled():
+            deletion.exception()  # mark as seen: whoever asked may be gone
 
     async def _submit(self, unit: Unit) -> None:
         """Write something that belongs to no open session; if that fails, nobody else tells that the store has."""
@@ -224,7 +247,12 @@ class _OpenSession:
         self._host = host
         self._logs = logs
         self._closing: asyncio.Task[None] | None = None
-        self._logging = asyncio.create_task(self._write_log(), name=f"log of {manager.session_id}")
+        self._logging = asyncio.create_task(self._write_log(manager.subscribe()), name=f"log of {manager.session_id}")
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether it can be used: nobody closes it, and the store took all that was decided."""
+        return self._closing is None and self.manager.failure is None
 
     async def close(self, *, grace_seconds: float) -> None:
         """Close the session. Whoever calls while it is being closed waits for the same."""
@@ -239,12 +267,16 @@ class _OpenSession:
             _log.error("session %s could not be closed in peace: %s", self.manager.session_id, error)
         await self._logging
 
-    async def _write_log(self) -> None:
-        """Pass on what happens until the session is closed."""
+    async def _write_log(self, new: Subscription) -> None:
+        """Pass on what happens until the session is closed, and what was not written when the process ended before."""
         try:
-            async for note in self.manager.subscribe():
+            if self._logs is not None:
+                new.cursor = await asyncio.to_thread(self._logs.resume, self.manager.session_id, last_seq=new.cursor)
+            while notes := await new.some():
                 if self._logs is not None:
-                    self._logs.write([note])
+                    self._logs.write(notes)
+                if new.lag:
+                    await asyncio.sleep(0)  # what has to be caught up holds nobody up
         except WhispererError as failure:
             _log.error("session %s has stopped: %s", self.manager.session_id, failure)
             self._host.session_failed(failure)

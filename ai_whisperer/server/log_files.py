@@ -1,7 +1,8 @@
 """Where logs are on disk, and how they grow: lines are appended, and a file that is full is put aside.
 
 The files put aside are `NAME.log.1` (the latest), `NAME.log.2` and so on. A position counts the bytes of a log from its
-beginning, over all files that there were: each file but the first begins with a line that tells at which position.
+beginning, over all files that there were: each file but the first begins with a line that tells at which position. It
+is made as `NAME.log.next` before the full one is put aside, so that the position is known whenever the process ends.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ CONTINUED = "log.continued"
 
 _SESSION = "session"
 _SESSION_TAKEN = re.compile(_SESSION, re.IGNORECASE)
-_SERVER_TAKEN = re.compile(rf"{re.escape(SERVER_LOG)}(\.\d+)?", re.IGNORECASE)
+_SERVER_TAKEN = re.compile(rf"{re.escape(SERVER_LOG)}(\.(\d+|next))?", re.IGNORECASE)
 _UNSAFE = re.compile(rb"[^A-Za-z0-9_.\-]")
 _MAX_NAME = 150
 _MAX_OPEN = 64
@@ -57,6 +58,11 @@ def timestamp(at: float) -> str:
 def rotated(path: Path, number: int) -> Path:
     """The file that was put aside so many files ago; the log's own for 0."""
     return path.with_name(f"{path.name}.{number}") if number else path
+
+
+def next_of(path: Path) -> Path:
+    """The file that takes the place of the log's own when that is put aside."""
+    return path.with_name(f"{path.name}.next")
 
 
 def head_position(first_bytes: bytes) -> int:
@@ -131,6 +137,8 @@ class LogFiles:
                 self._forget(next(iter(self._open)))
             for folder in (path.parent.parent, path.parent):
                 folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            if not path.exists():
+                _move(next_of(path), path)  # the process ended while it put the log aside
             file = self._open[path] = _LogFile(path)
         self._open.move_to_end(path)
         return file
@@ -139,11 +147,14 @@ class LogFiles:
         file = self._file(path)
         position = file.position + file.size
         self._forget(path)
+        following = next_of(path)
+        following.unlink(missing_ok=True)
+        self._open[path] = _LogFile(following, position=position)
         for number in range(self._backups, 0, -1):
             _move(rotated(path, number - 1), rotated(path, number))
         for kept_no_more in _existing(path, self._backups + 1 if self._backups else 0):
             kept_no_more.unlink()
-        self._open[path] = _LogFile(path, position=position)
+        following.replace(path)
 
     def _forget(self, path: Path) -> None:
         file = self._open.pop(path, None)

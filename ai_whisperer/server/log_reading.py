@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from itertools import count
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
@@ -13,7 +13,7 @@ import msgspec
 
 from ai_whisperer.core.paging import checked_limit, checked_position
 from ai_whisperer.errors import StoreError
-from ai_whisperer.server.log_files import CONTINUED, head_bytes, head_position, log_path, rotated
+from ai_whisperer.server.log_files import CONTINUED, head_bytes, head_position, log_path, next_of, rotated
 
 _BLOCK_BYTES = 64 << 10
 
@@ -35,6 +35,13 @@ class _Part(NamedTuple):
     @property
     def end(self) -> int:
         return self.position + self.size
+
+
+class _Numbered(msgspec.Struct):
+    seq: int = 0
+
+
+_numbered = msgspec.json.Decoder(_Numbered)
 
 
 def read_log(data: Path, session_id: str, agent_id: str | None, *, after: int | None, limit: int) -> LogPage:
@@ -64,7 +71,7 @@ def _parts(path: Path, stack: ExitStack) -> list[_Part]:
     parts: list[_Part] = []
     for number in count():
         try:
-            file = stack.enter_context(rotated(path, number).open("rb"))
+            file = stack.enter_context(_opened(path, number))
         except FileNotFoundError:
             break
         if parts and os.path.sameopenfile(parts[0].file.fileno(), file.fileno()):
@@ -74,6 +81,36 @@ def _parts(path: Path, stack: ExitStack) -> list[_Part]:
             break
         parts.insert(0, part)
     return parts
+
+
+def _opened(path: Path, number: int) -> BinaryIO:
+    try:
+        return rotated(path, number).open("rb")
+    except FileNotFoundError:
+        if number:
+            raise
+    return next_of(path).open("rb")  # the process ended, or is just about to give it its name
+
+
+def last_numbers(folder: Path) -> dict[Path, int]:
+    """For each log of a session the number of the last notification in it. What cannot be read is left out."""
+    numbers: dict[Path, int] = {}
+    for file in [*folder.glob("*.log"), *folder.glob("*.log.next")]:
+        path = file.with_name(file.name.removesuffix(".next"))
+        with suppress(OSError), ExitStack() as stack:
+            lines = (line for part in reversed(_parts(path, stack)) for line in _lines_backwards(part))
+            found = next((number for line in lines if (number := _number(line))), None)
+            if found is not None:
+                numbers[path] = found
+    return numbers
+
+
+def _number(line: bytes) -> int:
+    """The number of the notification that a line tells of, or 0 if it tells of none."""
+    try:
+        return _numbered.decode(line).seq
+    except msgspec.DecodeError:
+        return 0
 
 
 def _whole_lines(file: BinaryIO) -> int:

@@ -1,9 +1,14 @@
-"""The log of the server's own process: `logs/server.log`, one JSON object a line, and warnings to stderr."""
+"""The log of the server's own process: `logs/server.log`, one JSON object a line, and warnings to stderr.
+
+The file is written by a thread of its own, so that whoever logs does not wait for the disk.
+"""
 
 from __future__ import annotations
 
 import logging
+import queue
 import sys
+import threading
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -21,10 +26,12 @@ _OURS = ("ai_whisperer", "uvicorn", "asyncio")
 
 _EXTRA = ("request_id", "session", "agent")
 _MAX_TEXT = 16_384
+_MAX_WAITING = 10_000
+_MAX_FLUSH_SECONDS = 5.0
 
 
 class ProcessLog:
-    """The handlers that were set up; `close` takes them away and leaves logging as it was."""
+    """The handlers that were set up; `close` writes what is left, takes them away and leaves logging as it was."""
 
     def __init__(self, handlers: Sequence[logging.Handler], level: int) -> None:
         self._handlers = handlers
@@ -35,6 +42,11 @@ class ProcessLog:
             logging.getLogger(name).setLevel(level)
         for handler in handlers:
             root.addHandler(handler)
+
+    def flush(self) -> None:
+        """Wait until what was logged so far is written."""
+        for handler in self._handlers:
+            handler.flush()
 
     def close(self) -> None:
         for handler in self._handlers:
@@ -100,26 +112,66 @@ class _Screen(logging.Handler):
 
 
 class _LogFile(logging.Handler):
-    """A log whose failure stops nothing, with one word about it."""
+    """A log whose failure stops nothing, with one word about it. Lines are made where they come from and written here.
+
+    When the disk is far too slow the newest lines are lost, and their number is logged.
+    """
 
     def __init__(self, path: Path, *, max_bytes: int, backups: int) -> None:
         super().__init__()
         self._path = path
         self._files = LogFiles(max_bytes=max_bytes, backups=backups)
         self._is_reported = False
+        self._lost = 0
+        self._waiting: queue.SimpleQueue[bytes | threading.Event | None] = queue.SimpleQueue()
+        self._thread = threading.Thread(target=self._run, name="whisperer-server-log", daemon=True)
+        self._thread.start()
 
     def emit(self, record: logging.LogRecord) -> None:
+        if self._waiting.qsize() >= _MAX_WAITING:
+            self._lost += 1
+            return
+        if self._lost:
+            lost, self._lost = self._lost, 0
+            self._waiting.put(self._line(_record(logging.WARNING, f"{lost} lines are missing: the disk was too slow")))
+        self._waiting.put(self._line(record))
+
+    def flush(self) -> None:
+        if self._thread.is_alive():
+            written = threading.Event()
+            self._waiting.put(written)
+            written.wait(_MAX_FLUSH_SECONDS)
+
+    def close(self) -> None:
+        self._waiting.put(None)
+        self._thread.join(_MAX_FLUSH_SECONDS)
+        super().close()
+
+    def _line(self, record: logging.LogRecord) -> bytes:
         try:
             line = self.format(record)
         except Exception:  # noqa: BLE001 - anybody's record: one that cannot be told must not stop the one who logs it
-            line = self.format(logging.makeLogRecord({"name": record.name, "msg": "a record that cannot be told"}))
-        _, error = self._files.append(self._path, [f"{line}\n".encode()])
+            line = self.format(_record(record.levelno, "a record that cannot be told", name=record.name))
+        return f"{line}\n".encode()
+
+    def _run(self) -> None:
+        while (item := self._waiting.get()) is not None:
+            if isinstance(item, threading.Event):
+                item.set()
+            else:
+                self._write(item)
+        self._files.close()
+
+    def _write(self, line: bytes) -> None:
+        _, error = self._files.append(self._path, [line])
         if error is not None and not self._is_reported:
             self._is_reported = True
             told = f"whisperer: warning: '{self._path}' cannot be written: {error.strerror or error}.\n"
             with suppress(OSError, ValueError):
                 sys.stderr.write(redacted(told))
 
-    def close(self) -> None:
-        self._files.close()
-        super().close()
+
+def _record(level: int, message: str, *, name: str = __name__) -> logging.LogRecord:
+    return logging.makeLogRecord(
+        {"name": name, "msg": message, "levelno": level, "levelname": logging.getLevelName(level)}
+    )

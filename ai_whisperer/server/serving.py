@@ -22,16 +22,16 @@ from ai_whisperer.models.base import ModelFactory
 from ai_whisperer.models.catalog import SCRIPTED, resolve
 from ai_whisperer.runtime.manager import AnyFunction
 from ai_whisperer.secrets import remember_secret
-from ai_whisperer.server import agent_answers, session_answers, work_answers  # noqa: F401 - they register themselves
+from ai_whisperer.server import answers  # noqa: F401 - it registers itself
 from ai_whisperer.server.address import ADDRESS_FILE, Address
 from ai_whisperer.server.agent_logs import AgentLogs
 from ai_whisperer.server.app import Application
 from ai_whisperer.server.calls import ServerFacts
-from ai_whisperer.server.gate import Gate, check_binding
-from ai_whisperer.server.host import LOCAL, SessionHost
+from ai_whisperer.server.gate import Gate, check_binding, own_url
+from ai_whisperer.server.host import SessionHost
 from ai_whisperer.server.http import ClientHttp
 from ai_whisperer.server.socket import ClientSocket
-from ai_whisperer.settings import Settings
+from ai_whisperer.settings import LOCAL, Settings
 from ai_whisperer.store.sqlite import SqliteStore
 from ai_whisperer.templates.library import TemplateLibrary
 
@@ -42,10 +42,11 @@ _TOKEN_FILE = "token"  # noqa: S105 - the name of a file
 
 
 class RunningServer:
-    """A server that takes requests."""
+    """A server that takes requests. `port` is the one it listens on, also where its address is a name without one."""
 
-    def __init__(self, address: Address, host: SessionHost) -> None:
+    def __init__(self, address: Address, host: SessionHost, *, port: int) -> None:
         self.address = address
+        self.port = port
         self._host = host
 
     async def failure(self) -> BaseException:
@@ -59,8 +60,11 @@ async def running(
     *,
     tools: Iterable[AnyFunction] = (),
     model_factory: ModelFactory = resolve,
+    temporary: bool = False,
 ) -> AsyncIterator[RunningServer]:
     """Serve while the block runs; afterwards steps under way finish and everything is on disk.
+
+    One that is `temporary` says so beside its address: others who use it then know that it may be gone soon.
 
     Raises a `WhispererError` that says what to do if the folder, the port or a setting cannot be used.
     """
@@ -100,12 +104,18 @@ async def running(
             settings=settings,
             ids=TimedIds(SystemClock(), random.SystemRandom()),
         )
-        address = Address(url=_url(settings, port), token=token, pid=os.getpid())
+        address = Address(
+            url=own_url(settings, port),
+            token=token,
+            pid=os.getpid(),
+            certificate=str(settings.tls_certificate.absolute()) if settings.tls_certificate else None,
+            temporary=temporary,
+        )
         await host.start(session_id=settings.session)
         async with _listening(app, listening, settings):
             with _announced(settings.data, address):
                 try:
-                    yield RunningServer(address, host)
+                    yield RunningServer(address, host, port=port)
                 finally:
                     await host.close(grace_seconds=settings.shutdown_grace_seconds)
 
@@ -190,7 +200,11 @@ async def _listening(app: Application, listening: socket.socket, settings: Setti
         raise SettingsError(f"The TLS certificate or its key cannot be used: {error}.") from error
     server = _Uvicorn(config)
     serving = asyncio.create_task(server.serve(sockets=[listening]), name="uvicorn")
-    await server.is_up.wait()
+    up = asyncio.create_task(server.is_up.wait(), name="uvicorn is up")
+    await asyncio.wait([serving, up], return_when=asyncio.FIRST_COMPLETED)
+    up.cancel()
+    if serving.done():
+        await serving  # raises what kept it from starting
     try:
         yield
     finally:
@@ -215,11 +229,11 @@ class _Uvicorn(uvicorn.Server):
 
 
 def templates_of(settings: Settings) -> TemplateLibrary:
-    """The templates that a server with these settings offers."""
+    """The templates that a server with these settings offers; raises `SettingsError` if a folder is not there."""
+    for folder in settings.templates:
+        if not folder.is_dir():
+            raise SettingsError(
+                f"The templates folder '{folder}' is not there. Make it, or correct the setting templates."
+            )
     standard = TemplateLibrary.standard()
     return TemplateLibrary([*settings.templates, *standard.folders])
-
-
-def _url(settings: Settings, port: int) -> str:
-    host = f"[{settings.host}]" if ":" in settings.host else settings.host
-    return f"{'https' if settings.tls_certificate else 'http'}://{host}:{port}"

@@ -47,6 +47,7 @@ class ClientSocket(WebSocketsSansIOProtocol):
         self.logger = self.conn.logger = _log
         self.conn.debug = False
         self._written = 0
+        self._pieces = bytearray()
         self._taken_at_ping = 0
 
     def connection_made(self, transport: BaseTransport) -> None:
@@ -136,6 +137,21 @@ class ClientSocket(WebSocketsSansIOProtocol):
             self.drop(CLOSED_AS_NO_TEXT, "A text frame must be UTF-8.")
         else:
             super().send_receive_event_to_app()
+
+    def handle_cont(self, event: Frame) -> None:
+        """Gather the pieces of a message in one, however small they are: a list of them would outgrow the message."""
+        self._pieces = self._pieces or bytearray(b"".join(self.frames))
+        self._pieces += event.data
+        self.frames = []
+        if event.fin:
+            self.frames, self._pieces = [bytes(self._pieces)], bytearray()
+            self.send_receive_event_to_app()
+
+    def handle_ping(self) -> None:
+        """Answer, unless the client does not read its answers."""
+        pong = b"".join(self.conn.data_to_send())
+        if self.is_drained:
+            self.transport.write(pong)
 
     def handle_close(self, event: Frame) -> None:
         super().handle_close(event)

@@ -62,13 +62,17 @@ class Unit:
     def put_session(self, session: SessionRecord) -> None:
         self.writes.append((queries.PUT_SESSION, coordination_rows.session_row(session)))
 
-    def delete_session(self, session_id: str) -> None:
-        """Delete all that there is of a session; one of the same id begins anew, its log at 1.
-
-        The session must be closed: the store refuses the unit with `StoreInUseError` while somebody listens to it.
-        """
-        self.writes.extend((statement, (session_id,)) for statement in queries.DELETE_SESSION)
+    def begin_deletion(self, session_id: str) -> None:
+        """Let the session be gone, and keep in mind that what was in it has to go too. It must be closed."""
+        self.writes.extend((statement, (session_id,)) for statement in queries.BEGIN_DELETION)
         self.deleted_sessions += (session_id,)
+
+    def delete_some(self, session_id: str, table: str, *, limit: int) -> None:
+        """Delete so many rows of a session that is being deleted."""
+        self.writes.append((queries.DELETE_SOME[table], (session_id, limit)))
+
+    def end_deletion(self, session_id: str) -> None:
+        self.writes.append((queries.END_DELETION, (session_id,)))
 
     def insert_agent(self, agent: AgentRecord) -> None:
         self.writes.append((queries.INSERT_AGENT, rows.agent_row(agent)))
@@ -169,7 +173,8 @@ class Store(Protocol):
     def listen(self, session_id: str, on_committed: Listener, on_failure: FailureListener) -> None:
         """Call back with the numbered notifications of a session after each commit, in order.
 
-        Raises `StoreInUseError` if somebody listens already: a session is open once.
+        Raises `StoreInUseError` if somebody listens already: a session is open once. So it does for a session that is
+        being deleted.
         """
         ...
 
@@ -184,6 +189,15 @@ class Store(Protocol):
         """Wait until all that was submitted so far is on disk or refused."""
         ...
 
+    async def delete_session(self, session_id: str) -> None:
+        """Delete all that there is of a session; one of the same id begins anew, its log at 1.
+
+        The session is gone at once, what was in it goes in slices, so that nobody is held up. If the process ends in
+        between, the rest goes when the store is opened again. Until this returns nothing may be written to a session
+        of this id. Raises `StoreInUseError` while somebody listens to it, and if it is being deleted already.
+        """
+        ...
+
     async def close(self) -> None:
         """Commit what was submitted and let go of the database."""
         ...
@@ -193,6 +207,10 @@ class Store(Protocol):
         ...
 
     def session(self, session_id: str) -> SessionRecord | None: ...
+
+    def agents_in(self, session_id: str) -> int:
+        """How many agents the session has."""
+        ...
 
     def sessions(self, owner: str, *, after: tuple[float, str] | None = None, limit: int) -> list[SessionSummary]:
         """The sessions of an owner, the newest first; `after` is the `created_at` and the `id` of the one read last."""
@@ -244,4 +262,8 @@ class Store(Protocol):
 
     def messages(self, session_id: str, room_id: str, *, after: int, limit: int) -> list[MessageRecord]: ...
 
-    def notifications(self, session_id: str, *, after: int, limit: int) -> list[Notification]: ...
+    def notifications(
+        self, session_id: str, *, after: int, limit: int, max_bytes: int | None = None
+    ) -> list[Notification]:
+        """Those that follow the number, in order; with `max_bytes` about so much of them, but one at least."""
+        ...

@@ -211,8 +211,7 @@ class GroupCommitWriter:
         before = dict(self._last_seq)
         self._numbered = []
         self._connection.execute("BEGIN IMMEDIATE")
-        if self._banned or any(unit.deleted_sessions for unit, _ in group):
-            # Notes are written after the units of a group: those of a session that is deleted must go with it.
+        if self._banned:
             return self._write_one_by_one(group)
         try:
             for unit, _ in group:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import fcntl
 import os
+import time
 from importlib import resources
 from pathlib import Path
 
@@ -18,9 +20,12 @@ from ai_whisperer.errors import (
     StoreReadOnlyError,
     StoreVersionError,
 )
+from ai_whisperer.store import queries
 
 APPLICATION_ID = 0x57485350
 LOCK_NAME = "whisperer.lock"
+_LOOKS = 5
+_LOOK_SECONDS = 0.01
 _CHECKED_BYTES = 16 << 20
 """Up to this size the whole file is checked when it is opened; a larger one shows its faults when they are read."""
 
@@ -45,7 +50,7 @@ class FileLock:
         """Raises `StoreInUseError` if another live process holds it."""
         self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
         try:
-            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            _lock(self._descriptor)
         except BlockingIOError as error:
             holder = os.read(self._descriptor, 32).decode(errors="replace").strip() or "unknown"
             os.close(self._descriptor)
@@ -78,10 +83,20 @@ class FileLock:
         os.close(self._descriptor)
 
 
+def _lock(descriptor: int) -> None:
+    """Take the lock; raises `BlockingIOError`. Whoever looks who holds it has it for a moment, which is waited for."""
+    for _ in range(_LOOKS):
+        with contextlib.suppress(BlockingIOError):
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+        time.sleep(_LOOK_SECONDS)
+    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
 def lock_folder(folder: Path) -> FileLock:
     """Make the folder and take it for this process; raises a `StoreError` that says what to do."""
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         return FileLock(folder / LOCK_NAME)
     except OSError as error:
         if error.errno == errno.ENOSPC:
@@ -96,12 +111,15 @@ def open_database(path: Path, *, vfs: str | None = None) -> apsw.Connection:
     """Open or create the database for writing; raises a `StoreError` and leaves a file that is not ours as it is."""
     try:
         _check_file(path, vfs)
+        if vfs is None:
+            os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))  # its log and its index are as private as it is
         connection = apsw.Connection(str(path), vfs=vfs)
         try:
             connection.set_busy_timeout(5_000)
             connection.execute("PRAGMA journal_mode=WAL")
             connection.execute("PRAGMA synchronous=FULL")
             migrate(connection)
+            finish_deletions(connection)
         except BaseException:
             connection.close()
             raise
@@ -208,3 +226,11 @@ def migrate(connection: apsw.Connection) -> None:
             connection.execute(script)
         connection.execute(f"PRAGMA application_id={APPLICATION_ID}")
         connection.execute(f"PRAGMA user_version={version + len(missing)}")
+
+
+def finish_deletions(connection: apsw.Connection) -> None:
+    """Delete what is left of the sessions that were being deleted when the process ended."""
+    for (session_id,) in list(connection.execute(queries.DELETIONS)):
+        for statement in queries.DELETE_SOME.values():
+            connection.execute(statement, (session_id, -1))
+        connection.execute(queries.END_DELETION, (session_id,))

@@ -1,4 +1,7 @@
-"""The named queries, beside the schema in `migrations/`. Columns stand in the order of the records' rows."""
+"""The named queries, beside the schema in `migrations/`. Columns stand in the order of the records' rows.
+
+`INDEXED BY` stands where few rows are wanted of many: SQLite does not know that an index of those few is better.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ from typing import Final
 
 PUT_SESSION: Final = "INSERT OR REPLACE INTO session VALUES (?,?,?,?)"
 SESSION: Final = "SELECT * FROM session WHERE id=?"
+AGENTS_IN_SESSION: Final = "SELECT count(*) FROM agent WHERE session_id=?"
 SESSIONS: Final = """
 SELECT *, (SELECT count(*) FROM agent WHERE session_id=session.id) FROM session
 WHERE owner=? ORDER BY created_at DESC, id DESC LIMIT ?"""
@@ -36,21 +40,28 @@ UNION SELECT session_id FROM wait
 UNION SELECT session_id FROM lock WHERE task_id IS NOT NULL
 UNION SELECT session_id FROM schedule WHERE NOT paused AND next_at IS NOT NULL
 ORDER BY session_id"""
-DELETE_SESSION: Final = (
-    "DELETE FROM agent WHERE session_id=?",
-    "DELETE FROM task WHERE session_id=?",
-    "DELETE FROM step WHERE session_id=?",
-    "DELETE FROM mail WHERE session_id=?",
-    "DELETE FROM timer WHERE session_id=?",
-    "DELETE FROM wait WHERE session_id=?",
-    "DELETE FROM lock WHERE session_id=?",
-    "DELETE FROM event WHERE session_id=?",
-    "DELETE FROM schedule WHERE session_id=?",
-    "DELETE FROM room WHERE session_id=?",
-    "DELETE FROM message WHERE session_id=?",
-    "DELETE FROM notification WHERE session_id=?",
-    "DELETE FROM session WHERE id=?",
-)
+BEGIN_DELETION: Final = ("INSERT OR IGNORE INTO deletion VALUES (?)", "DELETE FROM session WHERE id=?")
+DELETIONS: Final = "SELECT session_id FROM deletion ORDER BY session_id"
+_KEYS = {
+    "agent": "session_id, id",
+    "task": "rowid",
+    "step": "session_id, task_id, number",
+    "mail": "rowid",
+    "timer": "session_id, id",
+    "wait": "session_id, id",
+    "lock": "session_id, name",
+    "event": "rowid",
+    "schedule": "session_id, id",
+    "room": "session_id, id",
+    "message": "session_id, room_id, number",
+    "notification": "session_id, seq",
+}
+HAS_ROWS: Final = {table: f"SELECT 1 FROM {table} WHERE session_id=? LIMIT 1" for table in _KEYS}  # noqa: S608
+DELETE_SOME: Final = {
+    table: f"DELETE FROM {table} WHERE ({key}) IN (SELECT {key} FROM {table} WHERE session_id=? LIMIT ?)"  # noqa: S608
+    for table, key in _KEYS.items()
+}
+END_DELETION: Final = "DELETE FROM deletion WHERE session_id=?"
 
 INSERT_AGENT: Final = "INSERT INTO agent VALUES (?,?,?,?,?,?,?,?,?,?)"
 UPDATE_AGENT: Final = """
@@ -89,6 +100,8 @@ INSERT_NOTIFICATION: Final = "INSERT INTO notification VALUES (?,?,?,?,?,?)"
 LAST_SEQ: Final = "SELECT coalesce(max(seq), 0) FROM notification WHERE session_id=?"
 NOTIFICATIONS_AFTER: Final = """
 SELECT seq, name, cause, at, params FROM notification WHERE session_id=? AND seq>? ORDER BY seq LIMIT ?"""
+NOTIFICATION_SIZES_AFTER: Final = """
+SELECT octet_length(params) FROM notification WHERE session_id=? AND seq>? ORDER BY seq LIMIT ?"""
 
 AGENTS: Final = "SELECT * FROM agent WHERE session_id=? ORDER BY created_at, id"
 TIMERS: Final = "SELECT * FROM timer WHERE session_id=? ORDER BY due_at, id"
@@ -105,15 +118,19 @@ SELECT * FROM message WHERE session_id=? AND room_id=? AND number>? ORDER BY num
 
 TASK: Final = "SELECT * FROM task WHERE session_id=? AND id=?"
 OPEN_TASKS: Final = """
-SELECT * FROM task WHERE session_id=? AND state IN ('queued', 'running') ORDER BY arrival"""
-DEAD_TASKS: Final = "SELECT * FROM task WHERE session_id=? AND state IN ('dead', 'failed') ORDER BY arrival"
+SELECT * FROM task INDEXED BY task_open WHERE session_id=? AND state IN ('queued', 'running') ORDER BY arrival"""
+DEAD_TASKS: Final = """
+SELECT * FROM task INDEXED BY task_dead WHERE session_id=? AND state IN ('dead', 'failed') ORDER BY arrival"""
 TASKS: Final = "SELECT * FROM task WHERE session_id=? ORDER BY rowid DESC LIMIT ?"
 TASKS_OF_AGENT: Final = """
 SELECT * FROM task WHERE session_id=? AND agent_id=? ORDER BY arrival DESC, created_at DESC LIMIT ?"""
 TASKS_OF_TREE: Final = """
-SELECT * FROM task WHERE session_id=?1 AND (id=?2 OR root_id=?2) ORDER BY created_at, arrival, continuation"""
+SELECT * FROM task WHERE session_id=?1 AND id=?2
+UNION ALL
+SELECT * FROM task INDEXED BY task_by_root WHERE session_id=?1 AND root_id=?2 AND id<>?2
+ORDER BY created_at, arrival, continuation"""
 FAILURES_SINCE: Final = """
-SELECT agent_id, error->>'code', finished_at FROM task
+SELECT agent_id, error->>'code', finished_at FROM task INDEXED BY task_dead
 WHERE session_id=? AND state IN ('dead', 'failed') AND finished_at>? ORDER BY finished_at"""
 TASKS_OF_THREAD: Final = """
 SELECT * FROM task WHERE session_id=? AND agent_id=? AND thread_id=? AND started_at IS NOT NULL
@@ -127,7 +144,7 @@ MAIL: Final = "SELECT * FROM mail WHERE session_id=? AND id=?"
 OPEN_MAIL: Final = """
 SELECT * FROM mail WHERE session_id=?1 AND state IN ('queued', 'delivered') AND recipient<>'user'
 UNION ALL
-SELECT mail.* FROM task JOIN mail ON mail.session_id=task.session_id AND mail.id=task.mail_id
+SELECT mail.* FROM task INDEXED BY task_open JOIN mail ON mail.session_id=task.session_id AND mail.id=task.mail_id
 WHERE task.session_id=?1 AND task.state IN ('queued', 'running') AND mail.state='read'
 ORDER BY arrival"""
 DEAD_MAIL: Final = "SELECT * FROM mail WHERE session_id=? AND state='dead' ORDER BY arrival"

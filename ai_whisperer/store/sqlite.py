@@ -6,6 +6,7 @@ import asyncio
 import uuid
 from collections.abc import Callable
 from contextlib import suppress
+from itertools import accumulate
 from pathlib import Path
 from typing import Literal, TypeVar
 
@@ -13,7 +14,7 @@ import apsw
 import msgspec
 
 from ai_whisperer.coordination import EventRecord, MessageRecord, SessionRecord, SessionSummary
-from ai_whisperer.errors import StoreCorruptError
+from ai_whisperer.errors import StoreCorruptError, StoreInUseError
 from ai_whisperer.records import (
     MailRecord,
     Notification,
@@ -27,6 +28,8 @@ from ai_whisperer.store.base import AgentUsage, FailureListener, Listener, Sessi
 from ai_whisperer.store.group_commit import Committer, GroupCommitWriter, InlineCommitter, ThreadCommitter
 
 DATABASE_NAME = "whisperer.db"
+SLICE_ROWS = 300
+"""So many rows of a session that is deleted go at once; the event loop is held up for a few milliseconds."""
 
 _T = TypeVar("_T")
 
@@ -48,6 +51,7 @@ class SqliteStore:
         self._committer = committer
         self._path = path
         self._lock = lock
+        self._deleting: set[str] = set()
         self._writer = GroupCommitWriter(writing, committer)
 
     @classmethod
@@ -96,6 +100,7 @@ class SqliteStore:
         return self._writer.submit(unit)
 
     def listen(self, session_id: str, on_committed: Listener, on_failure: FailureListener) -> None:
+        self._check_not_deleting(session_id)
         self._writer.listen(session_id, on_committed, on_failure)
 
     def unlisten(self, session_id: str) -> None:
@@ -107,6 +112,27 @@ class SqliteStore:
 
     async def flushed(self) -> None:
         await self._writer.flushed()
+
+    async def delete_session(self, session_id: str) -> None:
+        self._check_not_deleting(session_id)
+        unit = Unit()
+        unit.begin_deletion(session_id)
+        begun = self._writer.submit(unit)
+        self._deleting.add(session_id)
+        try:
+            await begun
+        except StoreInUseError:
+            self._deleting.discard(session_id)
+            raise
+        for table in queries.DELETE_SOME:
+            while self._has_rows(table, session_id):
+                unit = Unit()
+                unit.delete_some(session_id, table, limit=SLICE_ROWS)
+                await self._writer.submit(unit)
+        unit = Unit()
+        unit.end_deletion(session_id)
+        await self._writer.submit(unit)
+        self._deleting.discard(session_id)
 
     async def close(self) -> None:
         try:
@@ -147,6 +173,9 @@ class SqliteStore:
         if after is None:
             return self._all(queries.SESSIONS, (owner, limit), coordination_rows.session_summary_from)
         return self._all(queries.SESSIONS_AFTER, (owner, *after, limit), coordination_rows.session_summary_from)
+
+    def agents_in(self, session_id: str) -> int:
+        return self._all(queries.AGENTS_IN_SESSION, (session_id,), lambda row: int(row[0]))[0]
 
     def unlisted_sessions(self) -> list[str]:
         return self._all(queries.UNLISTED_SESSIONS, (), lambda row: str(row[0]))
@@ -206,12 +235,27 @@ class SqliteStore:
     def messages(self, session_id: str, room_id: str, *, after: int, limit: int) -> list[MessageRecord]:
         return self._all(queries.MESSAGES_AFTER, (session_id, room_id, after, limit), coordination_rows.message_from)
 
-    def notifications(self, session_id: str, *, after: int, limit: int) -> list[Notification]:
+    def notifications(
+        self, session_id: str, *, after: int, limit: int, max_bytes: int | None = None
+    ) -> list[Notification]:
+        most = limit if max_bytes is None else self._notes_within(session_id, after, limit, max_bytes)
         return self._all(
             queries.NOTIFICATIONS_AFTER,
-            (session_id, after, limit),
+            (session_id, after, most),
             lambda row: rows.notification_from(session_id, row),
         )
+
+    def _notes_within(self, session_id: str, after: int, limit: int, max_bytes: int) -> int:
+        """How many of the notifications together take so many bytes."""
+        sizes = self._all(queries.NOTIFICATION_SIZES_AFTER, (session_id, after, limit), lambda row: int(row[0]))
+        return max(sum(end <= max_bytes for end in accumulate(sizes)), 1)
+
+    def _has_rows(self, table: str, session_id: str) -> bool:
+        return bool(self._all(queries.HAS_ROWS[table], (session_id,), bool))
+
+    def _check_not_deleting(self, session_id: str) -> None:
+        if session_id in self._deleting:
+            raise StoreInUseError(f"The session '{session_id}' is being deleted. Wait until it is gone.")
 
     def _all(self, sql: str, bindings: rows.Row, convert: Callable[[rows.Row], _T]) -> list[_T]:
         try:

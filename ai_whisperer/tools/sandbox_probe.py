@@ -19,7 +19,7 @@ class SandboxMeans(msgspec.Struct, frozen=True, kw_only=True):
 
     landlock: int
     seccomp: bool
-    bubblewrap: str | None
+    bubblewrap: bool
     rlimits: bool
 
 
@@ -28,7 +28,7 @@ def probe_sandbox() -> SandboxMeans:
     return SandboxMeans(
         landlock=_landlock_version(),
         seccomp=Path("/proc/sys/kernel/seccomp/actions_avail").exists(),
-        bubblewrap=shutil.which("bwrap"),
+        bubblewrap=shutil.which("bwrap") is not None,
         rlimits=importlib.util.find_spec("resource") is not None,
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import socket
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine
@@ -50,10 +51,20 @@ class StagedServer:
         self.end()
         self._background.close()
 
-    def wait_for_a_slow_client(self) -> None:
-        """Return when the server has closed somebody who does not read."""
-        while "whisperer_slow_clients_total 0.0" in self.metrics():
+    @property
+    def slow_clients(self) -> float:
+        """How many the server has closed because they did not read."""
+        return self.counted("whisperer_slow_clients_total")
+
+    def wait_for_slow_clients(self, count: float) -> None:
+        """Return when there were so many."""
+        while self.slow_clients < count:
             time.sleep(0.02)
+
+    def counted(self, name: str) -> float:
+        """What the server counts under that name."""
+        (value,) = re.findall(rf"^{name} (\S+)$", self.metrics(), re.MULTILINE)
+        return float(value)
 
     def metrics(self) -> str:
         """What the server counts."""

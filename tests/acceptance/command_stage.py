@@ -22,6 +22,11 @@ from ai_whisperer.cli.main import main
 PATIENCE_SECONDS = 20.0
 """So long a test waits for something that comes at once unless something is wrong."""
 
+LONG_SECONDS = 60.0
+"""So long it waits for a command that has much to do."""
+
+WHISPERER = (sys.executable, "-W", "error", "-m", "ai_whisperer")
+
 RULES = r"""
 rules:
   - {prompt_match: write to me, turn: 0, tools: [{name: send_mail, arguments: {
@@ -58,6 +63,27 @@ class Ran(NamedTuple):
         return told
 
 
+def run(*arguments: str, given: bytes = b"", **environment: str) -> Ran:
+    """Run a command in a process of its own to its end."""
+    ran = subprocess.run(
+        [*WHISPERER, *arguments],
+        env={**os.environ, **environment},
+        input=given,
+        capture_output=True,
+        timeout=LONG_SECONDS,
+        check=False,
+    )
+    return Ran(ran.returncode, ran.stdout.decode(), ran.stderr.decode())
+
+
+def complete(line: str) -> str:
+    """What a shell is told when somebody asks how the line goes on."""
+    words = line.split(" ")
+    ran = run(_WHISPERER_COMPLETE="complete_bash", COMP_WORDS=line, COMP_CWORD=str(len(words) - 1))
+    assert (ran.code, ran.err) == (0, "")
+    return ran.out.strip()
+
+
 class Whisperer:
     """Runs commands in this process, for the server of one data folder."""
 
@@ -92,13 +118,13 @@ class Process:
 
     def __init__(self, *arguments: str, folder: Path, environment: dict[str, str] | None = None) -> None:
         self.process = subprocess.Popen(
-            [sys.executable, "-W", "error", "-m", "ai_whisperer", *arguments],
+            [*WHISPERER, *arguments],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
             cwd=folder,
-            env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2]), **(environment or {})},
+            env={**os.environ, **(environment or {})},
         )
         self._lines: queue.Queue[str] = queue.Queue()
         self._errors: list[str] = []
@@ -129,7 +155,7 @@ class Process:
         self.process.send_signal(number)
 
     def ended(self) -> Ran:
-        """Wait for its end."""
+        """Wait for its end; returns what it told that nobody awaited."""
         if self.process.stdin is not None:
             self.process.stdin.close()
         code = self.process.wait(timeout=PATIENCE_SECONDS)
@@ -158,9 +184,9 @@ class Process:
 
 
 @contextmanager
-def running(*arguments: str, folder: Path) -> Iterator[Process]:
+def running(*arguments: str, folder: Path, environment: dict[str, str] | None = None) -> Iterator[Process]:
     """A command in a process of its own, which is gone afterwards."""
-    process = Process(*arguments, folder=folder)
+    process = Process(*arguments, folder=folder, environment=environment)
     try:
         yield process
     finally:

@@ -1,12 +1,50 @@
-"""What the tests of providers have in common."""
+"""What the acceptance tests have in common: they see nothing of the machine and the person that run them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from itertools import count
+from pathlib import Path
 
 import pytest
 
+from tests.acceptance.client_stage import StagedServer
 from tests.acceptance.provider_stage import KEY
+
+_numbers = count(1)
+_PERSONAL = ("WHISPERER_", "OPENAI_", "ANTHROPIC_", "GOOGLE_", "GEMINI_", "OPENROUTER_", "OLLAMA_")
+
+
+@pytest.fixture(scope="package", autouse=True)
+def nowhere(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """An environment without settings, keys and proxies, a home without templates, and an empty folder."""
+    folder = tmp_path_factory.mktemp("nowhere")
+    with pytest.MonkeyPatch.context() as patch:
+        for name in os.environ:
+            if name.startswith(_PERSONAL) or name.lower().endswith("_proxy"):
+                patch.delenv(name)
+        patch.setenv("NO_PROXY", "*")
+        patch.setenv("HOME", str(folder))
+        patch.setenv("PYTHONPATH", str(Path(__file__).parents[2]))
+        patch.chdir(folder)
+        yield
 
 
 @pytest.fixture
 def provider_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    for proxy in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"):
-        monkeypatch.delenv(proxy, raising=False)
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StagedServer]:
+    """A server for the tests of one module; each has a session of its own on it."""
+    staged = StagedServer(tmp_path_factory.mktemp("server"), max_frame_bytes=1_000_000)
+    yield staged
+    staged.close()
+
+
+@pytest.fixture
+def session_id() -> str:
+    """A session that no other test uses."""
+    return f"session-{next(_numbers)}"

@@ -200,17 +200,22 @@ def expected(data: bytes) -> Expected:
 
 
 def _expected_of(value: Any) -> Expected:
-    if not isinstance(value, dict) or not isinstance(value.get("method"), str):
+    if not isinstance(value, _Object) or "method" not in value or any(_is_odd(*pair) for pair in value.pairs):
         return frozenset({INVALID_REQUEST})
-    request_id = value.get("id", ANYTHING)
-    odd_id = isinstance(request_id, bool | list | dict) or request_id in (float("inf"), float("-inf"))
-    if odd_id or ("params" in value and not isinstance(value["params"], list | dict)):
+    if "params" in value and not isinstance(value["params"], list | dict):
         return frozenset({INVALID_REQUEST})
     if "jsonrpc" not in value and "id" not in value and isinstance(value.get("params"), dict):
         return ANYTHING
     if value.get("jsonrpc") != "2.0":
         return frozenset({INVALID_REQUEST})
     return ANYTHING if "id" in value else None
+
+
+def _is_odd(name: str, value: Any) -> bool:
+    """Whether a request may not have this, even if the same comes again in the right form."""
+    if name == "id":
+        return isinstance(value, bool | list | dict) or value in (float("inf"), float("-inf"))
+    return name in ("jsonrpc", "method") and not isinstance(value, str)
 
 
 def judge(answer: Any, wanted: Expected) -> str | None:
@@ -235,10 +240,18 @@ def _refuse(constant: str) -> Any:
     raise ValueError(constant)
 
 
-def _as_text(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+class _Object(dict[str, Any]):
+    """An object in which the later of two values of a key counts, but which knows all of them."""
+
+    def __init__(self, pairs: list[tuple[str, Any]]) -> None:
+        super().__init__(pairs)
+        self.pairs = pairs
+
+
+def _as_text(pairs: list[tuple[str, Any]]) -> _Object:
     """The object; raises `ValueError` if it has half of a surrogate pair, even under a key that comes again."""
     json.dumps(pairs, ensure_ascii=False).encode()
-    return dict(pairs)
+    return _Object(pairs)
 
 
 def _depth(text: str) -> int:

@@ -180,7 +180,8 @@ class RawSocket:
         payload = self._read(length)
         assert first & 0xF0 == 0x80, "the server sends whole messages without extensions"
         if first & 0x0F == CLOSE:
-            raise ClosedError(int.from_bytes(payload[:2], "big"), payload[2:].decode())
+            code = int.from_bytes(payload[:2], "big") if payload else 1005
+            raise ClosedError(code, payload[2:].decode())
         return first & 0x0F, payload
 
     def until_closed(self) -> ClosedError:

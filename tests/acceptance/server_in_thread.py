@@ -53,7 +53,7 @@ class ServerInThread:
 
     @property
     def port(self) -> int:
-        return int(self.url.rpartition(":")[2])
+        return self.running.port
 
     @property
     def token(self) -> str:

@@ -35,7 +35,8 @@ def read_up_to(client: RawSocket, seq: int) -> list[Json]:
 
 def sockets() -> list[ClientSocket]:
     """The WebSockets that the server has."""
-    return [each for each in gc.get_objects() if type(each) is ClientSocket and not each.disconnected]
+    found = (each for each in gc.get_objects() if type(each) is ClientSocket)
+    return [each for each in found if not each.disconnected and each.transport is not None and each.loop.is_running()]
 
 
 def say(request: ModelRequest) -> str:

@@ -14,13 +14,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from websockets.asyncio.client import ClientConnection
 
 from ai_whisperer import Client, TaskState
+from ai_whisperer.client import link
+from ai_whisperer.client.address import ServerAddress
+from ai_whisperer.client.dialing import UnreachableError, dial
 from ai_whisperer.errors import ConnectionLostError
 from ai_whisperer.records import AgentState, TaskRecord
 from tests.acceptance.client_stage import StagedServer, Wire
 
 ROOT = Path(__file__).parents[2]
+PENDING_REQUESTS = 8
+"""So few that a connection may wait for no more than 128 tasks: whoever waits for more must spread them."""
 
 
 class Stage:
@@ -29,7 +35,9 @@ class Stage:
     def __init__(self, data: Path) -> None:
         self.listening = socket.create_server(("127.0.0.1", 0))
         host = f"127.0.0.1:{self.listening.getsockname()[1]}"
-        self.server = StagedServer(data, allowed_hosts=(host,), slow_client_seconds=0.2)
+        self.server = StagedServer(
+            data, allowed_hosts=(host,), slow_client_seconds=0.2, max_pending_requests=PENDING_REQUESTS
+        )
 
     @asynccontextmanager
     async def wired(self, session_id: str, **options: Any) -> AsyncIterator[tuple[Client, Wire]]:
@@ -122,6 +130,37 @@ def test_a_wait_goes_on_over_a_lost_connection(stage: Stage) -> None:
     asyncio.run(main())
 
 
+def test_a_wait_that_ends_first_is_not_held_up_by_those_before_it(stage: Stage) -> None:
+    async def scenario(client: Client) -> None:
+        await client.create_agent("idle", auto_start=False)
+        tasks = await asyncio.gather(*(client.send_task("idle", f"task {number}") for number in range(600)))
+        waits = [asyncio.ensure_future(client.wait_task(task)) for task in tasks]
+        await client.cancel_task(tasks[-1])
+        assert (await waits[-1]).state is TaskState.CANCELLED
+        assert not any(wait.done() for wait in waits[:-1])
+        for wait in waits:
+            wait.cancel()
+
+    stage.server.play(scenario, session_id="many")
+
+
+def test_waits_begun_in_an_outage_hold_up_nothing_after_it(stage: Stage) -> None:
+    async def scenario(client: Client) -> None:
+        await client.create_agent("idle", auto_start=False)
+        tasks = await asyncio.gather(*(client.send_task("idle", f"task {number}") for number in range(400)))
+        await asyncio.to_thread(stage.server.end)
+        waits = [asyncio.ensure_future(client.wait_task(task)) for task in tasks]
+        await asyncio.sleep(0)
+        await asyncio.to_thread(stage.server.begin)
+        await client.cancel_task(tasks[-1])
+        assert (await waits[-1]).state is TaskState.CANCELLED
+        assert not any(wait.done() for wait in waits[:-1])
+        for wait in waits:
+            wait.cancel()
+
+    stage.server.play(scenario, session_id="many-in-an-outage")
+
+
 def test_a_stream_goes_on_over_a_lost_connection_without_gap_or_repetition(stage: Stage) -> None:
     async def main() -> None:
         async with stage.wired("cut") as (client, wire):
@@ -149,10 +188,11 @@ def test_a_slow_reader_is_closed_and_still_gets_everything_once(stage: Stage) ->
 
     async def scenario(client: Client) -> None:
         page = "x" * 200_000
+        before = stage.server.slow_clients
         async with client.events(after=0) as events:
             for number in range(100):
                 await client.broadcast_event("page", f"{number} {page}")
-            await asyncio.to_thread(stage.server.wait_for_a_slow_client)
+            await asyncio.to_thread(stage.server.wait_for_slow_clients, before + 1)
             await client.create_agent("last")
             log = await client.notifications()
             assert [await anext(events) for _ in log] == log
@@ -160,14 +200,24 @@ def test_a_slow_reader_is_closed_and_still_gets_everything_once(stage: Stage) ->
     stage.server.play(scenario, session_id="slow")
 
 
-def test_requests_wait_for_a_server_that_comes_back(stage: Stage) -> None:
+def test_requests_wait_for_a_server_that_comes_back(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    failed = asyncio.Event()
+
+    async def dial_and_tell(address: ServerAddress) -> ClientConnection:
+        try:
+            return await dial(address)
+        except UnreachableError:
+            failed.set()
+            raise
+
     async def scenario(client: Client) -> None:
+        monkeypatch.setattr(link, "dial", dial_and_tell)
         await client.create_agent("alice")
         async with client.events(after=0) as events:
             await asyncio.to_thread(stage.server.end)
             sending = asyncio.ensure_future(client.send_task("alice", "go"))
             pausing = asyncio.ensure_future(client.pause_agent("alice"))
-            await asyncio.sleep(0.05)
+            await failed.wait()
             await asyncio.to_thread(stage.server.begin)
             task = await sending
             assert (await pausing).state is AgentState.PAUSED

@@ -14,8 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from ai_whisperer.cli.main import main
-from tests.acceptance.command_stage import PATIENCE_SECONDS, Whisperer, running, serving
+from tests.acceptance.command_stage import PATIENCE_SECONDS, WHISPERER, Whisperer, complete, running, serving
 
 _numbers = itertools.count(1)
 
@@ -109,7 +108,7 @@ def test_mail_is_read_and_answered(whisperer: Whisperer, agent: str) -> None:
     assert whisperer.json("mail", "read", mail["mailId"])["state"] == "read"
     assert f"was sent to {agent}." in whisperer.ok("mail", "reply", mail["mailId"], "Thanks")
     assert f"was sent to {agent}." in whisperer.ok("mail", "send", agent, "Hello", "How are you?")
-    assert {each["subject"] for each in whisperer.json("mail", "--of", agent)} >= {"Hello"}
+    assert {each["subject"] for each in whisperer.json("mail", "--agent", agent)} >= {"Hello"}
     assert "is archived" in whisperer.ok("mail", "archive", mail["mailId"])
 
 
@@ -129,10 +128,12 @@ def test_the_life_of_an_agent_is_led_from_outside(whisperer: Whisperer, agent: s
 def test_an_agent_sleeps_until_it_is_woken(whisperer: Whisperer, agent: str) -> None:
     asleep = whisperer.json("sleep", agent, "--for", "60", "--event", "data_ready", "--event", "alarm")
     assert (asleep["state"], asleep["wakeEvents"]) == ("sleeping", ["data_ready", "alarm"])
-    assert "or for data_ready, alarm)" in whisperer.ok("sleep", agent, "--for", "60", "-e", "data_ready", "-e", "alarm")
+    assert "or for data_ready, alarm)" in whisperer.ok(
+        "sleep", agent, "--for", "60", "--event", "data_ready", "--event", "alarm"
+    )
     assert whisperer.ok("wake", agent, "--reason", "breakfast") == f"{agent} is active.\n"
     whisperer.ok("sleep", agent, "--until", "2040-01-01T00:00:00Z")
-    broadcast = whisperer.json("events", "send", "mail_received", "--data", '{"rows": [1]}')
+    broadcast = whisperer.json("events", "send", "mail_received", "--payload", '{"rows": [1]}')
     assert (broadcast["name"], broadcast["data"]) == ("mail_received", {"rows": [1]})
     assert "mail_received" in whisperer.ok("events")
 
@@ -184,13 +185,19 @@ def test_a_group_is_opened_and_talked_with(whisperer: Whisperer, agent: str, mon
     whisperer.ok("tasks", "wait", posted["asked"]["guest"])
     assert [each["sender"] for each in whisperer.json("rooms", "show", "hall")] == ["user", "guest"]
     assert "guest: Hello from the room" in whisperer.ok("rooms", "show", "hall", "--after", "1")
+    monkeypatch.setattr(sys, "stdin", io.StringIO("@guest greet the room\n"))
+    assert whisperer.ok("chat", "--room", "hall") == "guest: Hello from the room\n"
+    for wrong in (["chat"], ["chat", "guest", "--room", "hall"]):
+        refused = whisperer(*wrong)
+        assert (refused.code, "Name either the agents to talk with, or" in refused.err) == (2, True)
+    assert [each["number"] for each in whisperer.json("rooms", "show", "hall", "-n", "1")] == [4]
     assert whisperer.ok("rooms", "remove", "hall", "guest") == f"In room hall are now: {agent}.\n"
 
 
 def test_watch_shows_the_fleet_once(whisperer: Whisperer, agent: str) -> None:
     whisperer.ok("tasks", "send", agent, "take the printer", "--id", "printing")
     with running("--data", str(whisperer.data), "watch", "--after", "0", folder=whisperer.data) as watching:
-        watching.line_with(f"{agent} used acquire_lock")
+        watching.line_with(f"{agent:<10} used acquire_lock")
     (line,) = [line for line in whisperer.ok("watch", "--once").splitlines() if line.startswith(agent)]
     assert line.split()[1:4] == ["active", "0", "user_prompt"]
     (lock,) = [line for line in whisperer.ok("locks").splitlines() if line.startswith("printer")]
@@ -260,23 +267,18 @@ def test_names_of_agents_are_completed(whisperer: Whisperer, agent: str) -> None
     assert agent in completed.split()
 
 
-def test_without_a_server_nothing_is_completed_and_nothing_said(tmp_path: Path) -> None:
-    assert complete(f"whisperer --data {tmp_path} pause a") == ""
-    assert complete("whisperer tas") == "tasks"
-
-
-def complete(line: str) -> str:
-    words = line.split(" ")
-    asked = {"_WHISPERER_COMPLETE": "complete_bash", "COMP_WORDS": line, "COMP_CWORD": str(len(words) - 1)}
-    ran = subprocess.run(
-        [sys.executable, "-m", "ai_whisperer"],
-        env={**os.environ, **asked},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert ran.stderr == ""
-    return ran.stdout.strip()
+@pytest.mark.parametrize(
+    ("line", "word"),
+    [
+        ("run par", "parallel-report"),
+        ("run tes", "tessa"),
+        ("agents create x --template cod", "coder"),
+        ("templates show cod", "coder"),
+        ("agents --session def", "default"),
+    ],
+)
+def test_names_of_other_things_are_completed(whisperer: Whisperer, line: str, word: str) -> None:
+    assert word in complete(f"whisperer --data {whisperer.data} {line}").split()
 
 
 @pytest.mark.parametrize(
@@ -292,7 +294,7 @@ def complete(line: str) -> str:
         (["agents", "create", "x", "--config", "{"], 2, "usage", "--config takes JSON"),
         (["agents", "create", "x", "--config", "[]"], 2, "usage", "a JSON object"),
         (["agents", "create", "x", "--config", '{"promt": ""}'], 1, "invalid_definition", "promt"),
-        (["events", "send", "x", "--data", "folder"], 2, "usage", "--data takes JSON"),
+        (["events", "send", "x", "--payload", "folder"], 2, "usage", "--payload takes JSON"),
         (["tasks", "send", "ann", "x", "--priority", "huge"], 2, "usage", "urgent"),
         (["tasks", "sned", "ann", "x"], 2, "usage", "Did you mean 'send'?"),
         (["agnets"], 2, "usage", "Did you mean 'agents'"),
@@ -313,12 +315,6 @@ def test_what_is_wrong_is_told_in_a_sentence(
     assert words in in_json.error["message"]
 
 
-def test_without_a_server_it_is_told_how_to_start_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    ran = Whisperer(tmp_path, capsys)("agents")
-    assert (ran.code, ran.out) == (1, "")
-    assert "Start one there with `whisperer serve`" in ran.err
-
-
 def test_the_server_can_be_named_by_its_address(data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     address = json.loads((data / "server.json").read_text(encoding="utf-8"))
     elsewhere = Whisperer(tmp_path, capsys)
@@ -335,38 +331,20 @@ def test_options_before_and_after_the_command_mean_the_same(whisperer: Whisperer
     assert before.error["code"] == "unknown_session"
 
 
-def test_the_settings_are_shown_with_their_sources_and_without_secrets(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("WHISPERER_TOKEN", "top-secret-token")
-    Path("whisperer.toml").write_text('model = "scripted"\n', encoding="utf-8")
-    assert main(["config", "--port", "9000", "--json"]) == 0
-    shown = json.loads(capsys.readouterr().out)
-    values = {each["name"]: (each["value"], each["source"]) for each in shown["settings"]}
-    assert shown["file"] == str(tmp_path / "whisperer.toml")
-    assert values["port"] == (9000, "flag --port")
-    assert values["token"] == ("[secret]", "environment WHISPERER_TOKEN")
-    assert values["model"] == ("scripted", "whisperer.toml")
-    assert values["host"] == ("127.0.0.1", "default")
-    assert main(["config"]) == 0
-    table = capsys.readouterr().out
-    assert "top-secret-token" not in table
-    assert any(line.split()[:3] == ["model", "scripted", "whisperer.toml"] for line in table.splitlines())
-
-
-def test_an_unknown_setting_is_an_error_that_suggests_the_right_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    Path("whisperer.toml").write_text("prot = 1\n", encoding="utf-8")
-    assert main(["config"]) == 1
-    assert "Did you mean port?" in capsys.readouterr().err
+def test_options_count_before_list_and_after_it_and_nowhere_else(whisperer: Whisperer, agent: str) -> None:
+    for _ in range(3):
+        whisperer.ok("tasks", "send", agent, "Count", "--wait")
+    assert len(whisperer.json("tasks", "-n", "1", "list")) == 1
+    assert len(whisperer.json("tasks", "-n", "1", "--agent", agent, "list", "-n", "2")) == 2
+    assert len(whisperer.json("tasks", "--agent", agent, "list")) == 3
+    refused = whisperer("tasks", "-n", "1", "dead")
+    assert (refused.code, refused.out) == (2, "")
+    assert "--limit is not for 'dead'. Give its own options after it." in refused.err
 
 
 def test_a_watch_ends_when_its_reader_has_gone_though_nothing_more_happens(data: Path, agent: str) -> None:
     reading, writing = os.pipe()
-    command = [sys.executable, "-m", "ai_whisperer", "watch", "--json", "--after", "0", "--data", str(data)]
+    command = [*WHISPERER, "watch", "--json", "--after", "0", "--data", str(data)]
     with subprocess.Popen(command, stdout=writing, stderr=subprocess.PIPE, text=True) as watching:
         os.close(writing)
         assert os.read(reading, 1)
@@ -376,25 +354,3 @@ def test_a_watch_ends_when_its_reader_has_gone_though_nothing_more_happens(data:
             assert watching.returncode == 1
         finally:
             watching.kill()
-
-
-def test_help_is_plain_without_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["tasks", "send", "-h"]) == 0
-    told = capsys.readouterr().out
-    assert "Give an agent a task." in told
-    assert "--session TEXT" in told
-    assert told.isascii()
-    assert main([]) == 2
-    assert "Usage: whisperer" in capsys.readouterr().out
-
-
-def test_little_is_loaded_to_show_the_version_and_the_help() -> None:
-    program = (
-        "import sys\n"
-        "from ai_whisperer.cli.main import main\n"
-        "codes = [main(['--help']), main(['--version']), main(['config'])]\n"
-        "heavy = ('uvicorn', 'starlette', 'pydantic_ai', 'websockets', 'httpx', 'yaml', 'apsw')\n"
-        "print(codes, [name for name in heavy if name in sys.modules])\n"
-    )
-    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert ran.stdout.splitlines()[-1] == "[0, 0, 0] []"

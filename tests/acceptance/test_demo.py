@@ -6,7 +6,9 @@ import asyncio
 import json
 import os
 import re
+import resource
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -15,29 +17,10 @@ from pathlib import Path
 
 import pytest
 
+from ai_whisperer.cli.main import main
 from ai_whisperer.server.address import ADDRESS_FILE
 from ai_whisperer.testing.model_server import ModelServer
-
-KEYS = ("OPENAI", "ANTHROPIC", "GOOGLE", "GEMINI", "OPENROUTER", "OLLAMA", "WHISPERER")
-PATIENCE_SECONDS = 60
-WHISPERER = [sys.executable, "-c", "import sys; from ai_whisperer.cli.main import main; sys.exit(main())"]
-
-
-def environment(**more: str) -> dict[str, str]:
-    """Without keys and settings."""
-    bare = {name: value for name, value in os.environ.items() if not name.startswith(KEYS)}
-    return {**bare, "NO_PROXY": "*", "no_proxy": "*", **more}
-
-
-def run(*arguments: str, **more: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [*WHISPERER, *arguments],
-        env=environment(**more),
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE_SECONDS,
-        check=False,
-    )
+from tests.acceptance.command_stage import LONG_SECONDS, WHISPERER, Process, run, running
 
 
 @pytest.fixture(scope="module")
@@ -49,9 +32,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def shown(folder: Path) -> str:
     """What a whole demo prints."""
     ended = run("demo", "--once", "--data", str(folder), "--model", "scripted")
-    assert ended.returncode == 0, ended.stdout + ended.stderr
-    assert ended.stderr == ""
-    return ended.stdout
+    assert (ended.code, ended.err) == (0, ""), ended
+    return ended.out
 
 
 def test_the_first_line_says_which_model_plays(shown: str) -> None:
@@ -78,8 +60,8 @@ def test_it_is_short_enough_to_be_read(shown: str) -> None:
 
 def test_run_again_on_its_folder_it_finds_everything_done(shown: str, folder: Path) -> None:
     again = run("demo", "--data", str(folder), "--json", "--model", "scripted")
-    assert again.returncode == 0, again.stderr
-    account = json.loads(again.stdout)
+    assert again.code == 0, again.err
+    account = again.json
     assert f"{account['completed']} of {account['tasks']} tasks completed" in shown
     assert account["plugPulled"] is False
     assert account["results"]["switch"] in shown
@@ -91,10 +73,11 @@ def test_a_model_that_does_otherwise_is_told_of_as_it_was() -> None:
             process = await asyncio.create_subprocess_exec(
                 *WHISPERER,
                 *("demo", "--once"),
-                env=environment(OPENAI_BASE_URL=server.base_url),
+                env={**os.environ, "OPENAI_BASE_URL": server.base_url},
                 stdout=subprocess.PIPE,
             )
-            printed, _ = await process.communicate()
+            async with asyncio.timeout(LONG_SECONDS):
+                printed, _ = await process.communicate()
             return process.returncode, printed.decode()
 
     code, printed = asyncio.run(scenario())
@@ -104,15 +87,11 @@ def test_a_model_that_does_otherwise_is_told_of_as_it_was() -> None:
 
 
 @pytest.fixture
-def playing(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
+def playing(tmp_path: Path) -> Iterator[Process]:
     """A demo that plays, with its server in another process."""
-    command = [*WHISPERER, "demo", "--data", str(tmp_path), "--model", "scripted"]
-    with subprocess.Popen(command, env=environment(), stdout=subprocess.PIPE, text=True) as process:
-        for line in process.stdout or ():
-            if "starts a task" in line:
-                break
+    with running("demo", "--data", str(tmp_path), "--model", "scripted", folder=tmp_path) as process:
+        process.line_with("starts a task")
         yield process
-        process.kill()
 
 
 def server_of(folder: Path) -> int:
@@ -127,44 +106,104 @@ def has_ended(pid: int) -> bool:
     return Path(f"/proc/{pid}/stat").exists() and Path(f"/proc/{pid}/stat").read_text().split()[2] == "Z"
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_demo_that_is_interrupted_takes_its_server_with_it(
-    playing: subprocess.Popen[str], tmp_path: Path, number: signal.Signals, code: int
+    playing: Process, tmp_path: Path, number: signal.Signals
 ) -> None:
     server = server_of(tmp_path)
-    playing.send_signal(number)
-    assert playing.wait(PATIENCE_SECONDS) == code
+    playing.signal(number)
+    assert playing.ended().code == 128 + number
     assert has_ended(server)
     assert not (tmp_path / ADDRESS_FILE).exists()
 
 
-def test_the_server_of_a_demo_that_is_killed_leaves_by_itself(playing: subprocess.Popen[str], tmp_path: Path) -> None:
+def test_the_server_of_a_demo_that_is_killed_leaves_by_itself(playing: Process, tmp_path: Path) -> None:
     server = server_of(tmp_path)
-    playing.kill()
-    playing.wait()
-    deadline = time.monotonic() + PATIENCE_SECONDS
+    playing.signal(signal.SIGKILL)
+    playing.ended()
+    deadline = time.monotonic() + LONG_SECONDS
     while not has_ended(server):
         assert time.monotonic() < deadline
         time.sleep(0.05)
 
 
+def test_whoever_asks_twice_has_the_demo_leave_at_once_and_nothing_stays(tmp_path: Path) -> None:
+    temporary = {"TMPDIR": str(tmp_path)}
+    with running("demo", "--model", "scripted", folder=tmp_path, environment=temporary) as demo:
+        demo.line_with("starts a task")
+        (folder,) = tmp_path.glob("whisperer-demo-*")
+        server = server_of(folder)
+        os.kill(server, signal.SIGSTOP)  # it cannot leave in peace
+        demo.signal(signal.SIGINT)
+        demo.error_with("Once more leaves at once.")
+        demo.signal(signal.SIGINT)
+        assert demo.ended().code == 130
+    assert has_ended(server)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_server_that_dies_by_itself_ends_the_demo_with_a_sentence(playing: Process, tmp_path: Path) -> None:
+    os.kill(server_of(tmp_path), signal.SIGKILL)
+    ended = playing.ended()
+    assert (ended.code, ended.err) == (1, "whisperer: The server of the demo has ended by itself.\n")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits of another process can be set on Linux only")
+def test_the_reason_that_its_server_tells_is_the_demos(playing: Process, tmp_path: Path) -> None:
+    resource.prlimit(server_of(tmp_path), resource.RLIMIT_FSIZE, (1, resource.RLIM_INFINITY))
+    ended = playing.ended()
+    (line,) = ended.err.splitlines()
+    assert (ended.code, line.startswith("whisperer: A commit failed")) == (1, True)
+
+
+def test_a_reader_that_goes_away_ends_the_demo_without_a_word(tmp_path: Path) -> None:
+    command = [*WHISPERER, "demo", "--once", "--data", str(tmp_path), "--model", "scripted"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as demo:
+        assert demo.stdout is not None
+        demo.stdout.readline()
+        demo.stdout.close()
+        try:
+            assert demo.stderr is not None
+            assert demo.stderr.read() == ""
+            assert demo.wait(LONG_SECONDS) == 1
+        finally:
+            demo.kill()
+
+
 def test_a_folder_that_cannot_be_used_is_told_in_one_line() -> None:
     ended = run("demo", "--once", "--data", "/proc/whisperer", "--model", "scripted")
-    assert ended.returncode == 1
-    (line,) = ended.stderr.splitlines()
+    assert ended.code == 1
+    (line,) = ended.err.splitlines()
     assert line.startswith("whisperer: The data folder '/proc/whisperer' cannot be written")
+
+
+def test_a_port_that_is_taken_keeps_its_code() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        ended = run("demo", "--json", "--port", port, "--model", "scripted")
+    assert (ended.code, ended.error["code"]) == (1, "port")
+
+
+def test_the_port_of_a_server_is_not_the_demos(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        with running("demo", "--model", "scripted", folder=tmp_path, environment={"WHISPERER_PORT": port}) as demo:
+            demo.line_with("Page: ")
 
 
 @pytest.mark.parametrize(
     ("name", "complaint"),
     [("nonsense", "There is no model 'nonsense'."), ("openrouter:x", "needs a key. Set OPENROUTER_API_KEY")],
 )
-def test_a_model_that_cannot_be_used_is_told_in_one_line(name: str, complaint: str) -> None:
-    ended = run("demo", "--once", "--model", name)
-    assert (ended.returncode, ended.stdout) == (1, "")
-    (line,) = ended.stderr.splitlines()
-    assert complaint in line
+def test_a_model_that_cannot_be_used_is_told_in_one_line(
+    name: str, complaint: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["demo", "--once", "--model", name]) == 1
+    told = capsys.readouterr()
+    (line,) = told.err.splitlines()
+    assert (told.out, complaint in line) == ("", True)
 
 
-def test_the_version_is_told() -> None:
-    assert run("--version").stdout == "whisperer 0.1.0\n"
+def test_the_version_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out == "whisperer 0.1.0\n"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import io
+import re
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +14,9 @@ from rich.console import Console
 from rich.live import Live
 
 from ai_whisperer.cli.demo.account import Account, Evidence, evidence_in, take_account
-from ai_whisperer.cli.demo.audience import Watcher
+from ai_whisperer.cli.demo.audience import demo_table
 from ai_whisperer.cli.demo.summary import summary
+from ai_whisperer.cli.live_view import LiveView
 from ai_whisperer.client import Client
 from ai_whisperer.records import AgentState, Notification, Usage
 from ai_whisperer.server.serving import running
@@ -90,7 +92,7 @@ def test_what_happened_is_counted(accounts: dict[str, Account]) -> None:
 
 def test_a_task_that_failed_is_named_with_its_reason(accounts: dict[str, Account]) -> None:
     (failure,) = accounts["true"].failed
-    assert failure.startswith("ada (failed): Rule 1 of the scripted model plays the failure")
+    assert failure.startswith("The task of ada is failed: Rule 1 of the scripted model plays the failure")
     assert not accounts["true"].is_well
 
 
@@ -132,34 +134,37 @@ def test_the_summary_tells_every_trouble() -> None:
     assert "at a cost that is not known" in told
 
 
-def test_the_live_view_shows_what_models_write_as_plain_text() -> None:
-    console = Console(file=io.StringIO(), force_terminal=True, width=110, height=24, markup=False, highlight=False)
-    status = AgentStatus(
-        agent_id="ada",
-        state=AgentState.ACTIVE,
-        current_task="user_prompt",
-        queue_size=2,
-        sleeping_until=None,
-        started=True,
-        reason="",
-        unread_mail=0,
-        running_tasks=(),
-        progress_percent=50.0,
-        progress_note="[bold]\x1b[2J",
-        tasks=1,
-        usage=Usage(input_tokens=1000, output_tokens=234),
-        name="",
-        description="",
-    )
+STATUS = AgentStatus(
+    agent_id="ada",
+    state=AgentState.ACTIVE,
+    current_task="user_prompt",
+    queue_size=2,
+    sleeping_until=None,
+    started=True,
+    reason="",
+    unread_mail=0,
+    running_tasks=(),
+    progress_percent=50.0,
+    progress_note="[bold]\x1b[2J",
+    tasks=1,
+    usage=Usage(input_tokens=1000, output_tokens=234),
+    name="",
+    description="",
+)
 
-    class OneAgent:
+
+def seen(*statuses: AgentStatus) -> str:
+    """What a terminal of 24 lines shows of these agents and of a mail."""
+    console = Console(file=io.StringIO(), force_terminal=True, width=110, height=24, markup=False, highlight=False)
+
+    class Agents:
         async def list_agents(self) -> list[AgentStatus]:
-            return [status]
+            return list(statuses)
 
     with Live(console=console, auto_refresh=False) as live:
-        watcher = Watcher(live)
-        asyncio.run(watcher.look(OneAgent()))  # type: ignore[arg-type]
-        watcher.tell(
+        view = LiveView(live, demo_table)
+        asyncio.run(view.look(Agents()))  # type: ignore[arg-type]
+        view.tell(
             Notification(
                 seq=7,
                 session_id="default",
@@ -169,9 +174,22 @@ def test_the_live_view_shows_what_models_write_as_plain_text() -> None:
                 params={"sender": "ada", "recipient": "user", "subject": "[red]\x1b]0;x\x07\nnext"},
             )
         )
-    shown = console.file.getvalue()  # type: ignore[attr-defined]
-    assert "█████░░░░░ 50 % [bold]\\x1b[2J" in shown
+    shown: str = console.file.getvalue()  # type: ignore[attr-defined]
+    return shown
+
+
+def test_the_live_view_shows_what_models_write_as_plain_text() -> None:
+    shown = seen(STATUS)
+    assert "50 % █████░░░░░ [bold]\\x1b[2J" in shown
     assert "1,234" in shown
     assert "   7  ada        mails user: [red]\\x1b]0;x\\x07 next" in shown
     assert "\x1b]0;" not in shown
     assert "\x1b[2J" not in shown
+
+
+def test_however_many_agents_there_are_the_live_view_shows_what_happens_and_who_works() -> None:
+    many = [replace(STATUS, agent_id=f"idle-{number}", state=AgentState.IDLE) for number in range(50)]
+    shown = seen(*many, STATUS)
+    assert "mails user: " in shown
+    assert re.search(r"^ *ada +active", re.sub(r"\x1b\[[\d;?]*[a-zA-Z]", "", shown), re.MULTILINE)
+    assert "… and 36 more agents" in shown

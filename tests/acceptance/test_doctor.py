@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import socket
 import sys
+import threading
 import time
 from collections.abc import Callable
 from functools import partial
@@ -14,11 +16,12 @@ from typing import Any
 
 import apsw
 import pytest
+from msgspec.structs import replace
 
 from ai_whisperer.cli.doctor import folder, machine, models
 from ai_whisperer.cli.doctor.findings import Finding, Level
 from ai_whisperer.cli.main import main
-from ai_whisperer.models.detection import KEYS, detect_model
+from ai_whisperer.models.detection import KEYS, SERVERS, detect_model
 from ai_whisperer.server.serving import RunningServer, running
 from ai_whisperer.settings import Settings, load_settings
 from ai_whisperer.store.sqlite import DATABASE_NAME, SqliteStore
@@ -32,7 +35,7 @@ KEY = "sk-canary-0123456789abcdef"
 @pytest.fixture
 def bare(monkeypatch: pytest.MonkeyPatch) -> None:
     """An environment without keys, on a machine without an Ollama."""
-    for name in (*(name for names in KEYS.values() for name in names), *models.SERVERS):
+    for name in (name for names in (*KEYS.values(), *SERVERS.values()) for name in names):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr("ai_whisperer.cli.model_choice.detect_model", partial(detect_model, local_ollama=None))
 
@@ -118,10 +121,14 @@ def test_a_clock_behind_the_database_is_told_of(old: Path) -> None:
 
 def test_the_means_of_a_sandbox_are_told_as_they_are() -> None:
     assert isinstance(probe_sandbox(), SandboxMeans)
-    nothing = SandboxMeans(landlock=0, seccomp=False, bubblewrap=None, rlimits=False)
-    assert machine.check_sandbox(nothing).found.endswith("this machine has for them: nothing")
-    much = SandboxMeans(landlock=4, seccomp=True, bubblewrap="/bin/bwrap", rlimits=True)
-    assert machine.check_sandbox(much).found.endswith("Landlock 4, seccomp, bubblewrap, resource limits")
+    much = SandboxMeans(landlock=4, seccomp=True, bubblewrap=True, rlimits=True)
+    some = replace(much, bubblewrap=False)
+    little = replace(some, landlock=0)
+    nothing = SandboxMeans(landlock=0, seccomp=False, bubblewrap=False, rlimits=False)
+    found = [machine.check_sandbox(means) for means in (much, some, little, nothing)]
+    assert [each.found.split()[1] for each in found] == ["bubblewrap", "landlock", "rlimits", "none"]
+    assert "(the kernel has Landlock 4, seccomp)" in found[0].found
+    assert [bool(each.advice) for each in found] == [False, True, True, True]
 
 
 def test_a_folder_and_its_database_are_looked_at_and_left_alone(old: Path) -> None:
@@ -187,6 +194,30 @@ def test_a_port_is_free_or_ours_or_taken(tmp_path: Path) -> None:
         port = taken.getsockname()[1]
         assert folder.check_port(Settings(data=tmp_path, port=port)).level is Level.PROBLEM
     assert folder.check_port(Settings(data=tmp_path, port=port)).level is Level.OK
+
+
+def test_what_answers_no_http_is_something_else(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as strange:
+
+        def answer() -> None:
+            taken, _ = strange.accept()
+            taken.sendall(b"220 mail.example.org ESMTP\r\n")
+            taken.close()
+
+        answering = threading.Thread(target=answer)
+        answering.start()
+        found = folder.check_port(Settings(data=tmp_path, port=strange.getsockname()[1]))
+        answering.join()
+    assert (found.level, "cannot be used" in found.found) == (Level.PROBLEM, True)
+
+
+def test_what_may_not_be_looked_at_is_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*_: object, **__: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(os, "stat", refused)
+    assert not machine.is_there(tmp_path)
+    assert machine.nearest_existing(tmp_path) == Path("/")
 
 
 def test_templates_are_counted() -> None:

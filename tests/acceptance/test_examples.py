@@ -111,7 +111,8 @@ def test_an_example_runs_with_a_model_of_a_provider() -> None:
                 env={**environment(), **address},
                 stdout=subprocess.PIPE,
             )
-            shown, _ = await process.communicate()
+            async with asyncio.timeout(60):
+                shown, _ = await process.communicate()
             return process.returncode, shown.decode()
 
     code, shown = asyncio.run(scenario())

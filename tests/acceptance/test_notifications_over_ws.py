@@ -65,7 +65,8 @@ def test_a_subscription_begins_after_its_cursor_and_goes_on(server: ServerInThre
         work(client, session)
         last = last_seq(client, session)
         subscribed = client.call("events.subscribe", sessionId=session, after=3)
-        assert subscribed == {"sessionId": session, "after": 3, "lastSeq": last}
+        created_at = client.call("session.get", sessionId=session)["createdAt"]
+        assert subscribed == {"sessionId": session, "after": 3, "lastSeq": last, "createdAt": created_at}
         assert numbers(read_up_to(client, last)) == list(range(4, last + 1))
         work(client, session)
         later = last_seq(client, session)
@@ -312,6 +313,7 @@ def test_a_feed_that_fails_closes_the_connection_and_does_not_fall_silent(
     monkeypatch.setattr(NotificationFrames, "of", fail)
     with server.connect() as client:
         client.call("events.subscribe", sessionId=session, after=0)
-        assert client.until_closed().code == 1011
+        closed = client.until_closed()
+    assert (closed.code, closed.reason) == (1011, "internal")
     assert len(witness.complaints) == 1
     assert "cannot tell agent.created" in witness.complaints.pop()

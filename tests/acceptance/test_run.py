@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
+import resource
 import signal
-import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,13 +20,18 @@ from ai_whisperer.cli.output import Output
 from ai_whisperer.client import Client
 from ai_whisperer.errors import DefinitionError, StateError
 from ai_whisperer.records import TaskState
+from ai_whisperer.server.address import find_address
 from ai_whisperer.server.serving import running
 from ai_whisperer.settings import Settings, load_settings
 from ai_whisperer.store.sqlite import SqliteStore
+from tests.acceptance.command_stage import Process, serving
+from tests.acceptance.command_stage import run as run_to_end
+from tests.acceptance.command_stage import running as running_command
 
 RULES = r"""
 rules:
   - {prompt_match: fail, failure: refused}
+  - {prompt_match: wait a bit, latency_seconds: 60, text: never}
   - {prompt_match: slowly, latency_seconds: 60, text: never}
   - {prompt_match: nasty, text: "[red]red[/red] \e[2J\u202e"}
   - {prompt_match: look first, turn: 0, text: Let me look., reasoning: I wonder., tools: [{name: list_agents}]}
@@ -127,7 +131,7 @@ def test_a_task_that_fails_leaves_with_1_and_the_reason(run: Run) -> None:
     assert (ran.code, ran.out) == (1, "")
     assert "whisperer: The task of alice is failed: Rule 1 of the scripted model" in ran.err
     as_json = run("alice", "fail", "--json")
-    assert (as_json.code, as_json.err) == (1, "")
+    assert (as_json.code, json.loads(as_json.err)["error"]["code"]) == (1, "task_ended")
     assert json.loads(as_json.out)["task"]["error"]["code"] == "model_refused"
 
 
@@ -142,14 +146,18 @@ def test_an_unknown_name_is_told_what_there_is(run: Run) -> None:
     assert (ran.code, ran.out) == (1, "")
     last = ran.err.splitlines()[-1]
     assert "Did you mean 'alice'?" in last
+    assert "Agents: " in last
     assert "Workflows: parallel-report, monitoring, decomposition, switch." in last
 
 
-@pytest.mark.parametrize("arguments", [[], ["alice"]])
-def test_what_is_missing_on_the_line_is_asked_for(run: Run, arguments: list[str]) -> None:
+@pytest.mark.parametrize(
+    ("arguments", "words"), [([], "Name a template or a workflow"), (["alice"], "Say what 'alice' is to do.")]
+)
+def test_what_is_missing_on_the_line_is_asked_for(run: Run, arguments: list[str], words: str) -> None:
     ran = run(*arguments)
     assert (ran.code, ran.out) == (2, "")
-    assert "Traceback" not in ran.err
+    (line,) = ran.err.splitlines()
+    assert words in line
 
 
 def test_the_list_has_templates_and_workflows_and_starts_nothing(
@@ -213,6 +221,12 @@ def test_an_agent_that_takes_no_work_is_told_of_with_the_way_out(tmp_path: Path,
     with_server(tmp_path, body)
 
 
+def test_a_run_whose_agent_is_paused_tells_the_way_out(slowly: Process, tmp_path: Path) -> None:
+    assert run_to_end("pause", "alice", "--reason", "lunch", "--data", str(tmp_path)).code == 0
+    slowly.error_with("is paused: lunch")
+    slowly.error_with("Let it go on: whisperer resume alice")
+
+
 def test_a_model_cannot_be_named_for_an_agent_that_has_one(tmp_path: Path) -> None:
     async def body(client: Client) -> None:
         await client.create_agent("tessa")
@@ -230,20 +244,52 @@ def test_a_workflow_says_that_the_server_lacks_its_tools(tmp_path: Path) -> None
     with_server(tmp_path, body)
 
 
-def test_ctrl_c_cancels_the_task(folder: Path, tmp_path: Path) -> None:
-    program = "import sys; from ai_whisperer.cli.main import main; sys.exit(main())"
+@pytest.fixture
+def slowly(folder: Path, tmp_path: Path) -> Iterator[Process]:
+    """A run whose task has begun and takes long."""
     arguments = ["run", "alice", "slowly", "--data", str(tmp_path), "--model", f"scripted:{folder / 'rules.yaml'}"]
-    with subprocess.Popen(
-        [sys.executable, "-c", program, *arguments], stderr=subprocess.PIPE, text=True, env=dict(os.environ)
-    ) as process:
-        for line in process.stderr or ():
-            if "starts a task" in line:
-                process.send_signal(signal.SIGINT)
-                break
-        assert process.stderr is not None
-        assert "It was cancelled." in process.stderr.read()
-    assert process.returncode == 130
+    with running_command(*arguments, folder=tmp_path, environment={"WHISPERER_SHUTDOWN_GRACE_SECONDS": "0"}) as process:
+        process.error_with("starts a task")
+        yield process
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_cancels_the_task(slowly: Process, tmp_path: Path, number: signal.Signals) -> None:
+    slowly.signal(number)
+    ended = slowly.ended()
+    assert (ended.code, ended.err.splitlines()[-1]) == (128 + number, "It was cancelled.")
     assert asyncio.run(states_in(tmp_path)) == [TaskState.CANCELLED]
+
+
+def test_whoever_asks_twice_has_the_run_leave_at_once(tmp_path: Path) -> None:
+    with serving(tmp_path) as server:
+        with running_command("run", "alice", "Work eternally", "--data", str(tmp_path), folder=tmp_path) as process:
+            process.error_with("starts a task")
+            server.signal(signal.SIGSTOP)  # nobody answers the request to cancel
+            process.signal(signal.SIGINT)
+            process.error_with("Once more leaves at once.")
+            process.signal(signal.SIGINT)
+            assert process.ended().code == 130
+        server.signal(signal.SIGCONT)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits of another process can be set on Linux only")
+def test_a_store_that_stops_ends_the_run_with_a_sentence(slowly: Process, tmp_path: Path) -> None:
+    address = find_address(tmp_path)
+    assert address is not None
+    resource.prlimit(slowly.process.pid, resource.RLIMIT_FSIZE, (1, resource.RLIM_INFINITY))
+    run_to_end("mail", "send", "alice", "Hello", "x" * 10_000, "--data", str(tmp_path))
+    ended = slowly.ended()
+    assert (ended.code, ended.err.splitlines()[-1].startswith("whisperer: A commit failed")) == (1, True)
+
+
+def test_a_run_outlives_the_run_whose_server_it_uses(slowly: Process, tmp_path: Path) -> None:
+    with running_command("run", "tessa", "wait a bit", "--data", str(tmp_path), folder=tmp_path) as other:
+        other.error_with("starts a task")
+        slowly.signal(signal.SIGINT)
+        assert slowly.ended().code == 130
+        assert other.line().startswith("[scripted model] I play fixed answers")
+        assert other.ended().code == 0
 
 
 async def states_in(data: Path) -> list[TaskState]:

@@ -7,7 +7,9 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -168,6 +170,26 @@ def test_a_script_uses_the_server_that_runs_in_its_folder(project: Path) -> None
         server.close()
 
 
+def test_events_that_nobody_reads_any_more_let_go_of_their_connection(project: Path) -> None:
+    server = StagedServer(project / ".whisperer")
+    try:
+        scripting.create_agent("ada", {"description": "first"})
+        before = connections(server)
+        unread, read = scripting.events(after=0), scripting.events(after=0)
+        next(read)
+        assert connections(server) == before + 2
+        del unread, read
+        while connections(server) > before:
+            time.sleep(0.01)
+    finally:
+        scripting.disconnect()
+        server.close()
+
+
+def connections(server: StagedServer) -> float:
+    return server.counted("whisperer_connections")
+
+
 async def nested(client: SyncClient) -> None:
     client.list_agents()
 
@@ -225,3 +247,77 @@ def test_a_script_leaves_in_peace(project: Path, waits: bool) -> None:  # noqa: 
     left = {file.name for file in (project / ".whisperer").iterdir()}
     assert left.isdisjoint({ADDRESS_FILE, "whisperer.db-wal"})
     assert [task.prompt for task in scripting.list_tasks("alice", limit=1)] == ["never"]
+
+
+def test_scripts_that_need_the_same_new_session_at_once_all_get_it(project: Path) -> None:
+    server = StagedServer(project / ".whisperer")
+
+    def agents_of(number: int) -> list[str]:
+        with SyncClient(session_id=f"new-{number // 4}") as client:
+            return list(client.agent_states())
+
+    try:
+        with ThreadPoolExecutor(max_workers=4) as together:
+            assert list(together.map(agents_of, range(20))) == [[]] * 20
+    finally:
+        server.close()
+
+
+FORKING = """
+import os, signal, sys
+from ai_whisperer import scripting
+held = scripting.connect()
+scripting.create_agent("ada", {"description": "first"})
+child = os.fork()
+if child == 0:
+    signal.alarm(20)
+    try:
+        held.list_agents()
+    except Exception as error:
+        print(type(error).__name__, flush=True)
+    held.close()
+    print([each.agent_id for each in scripting.list_agents()], flush=True)
+    sys.exit()
+assert os.waitpid(child, 0)[1] == 0
+print(scripting.run_task("ada", "go")[:10], flush=True)
+"""
+
+
+def test_a_forked_process_connects_for_itself_and_leaves_the_other_alone(project: Path) -> None:
+    outcome = subprocess.run(
+        [sys.executable, "-W", "ignore::DeprecationWarning", "-c", FORKING],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+    )
+    assert (outcome.stdout.splitlines(), outcome.stderr) == (["StateError", "['ada']", "[scripted "], "")
+
+
+TOGETHER = """
+from ai_whisperer.scripting import create_agent
+print(create_agent("ada", {"description": "first"}).agent_id, flush=True)
+input()
+"""
+
+
+def test_scripts_that_begin_together_share_a_server_and_a_session(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """None of them finds a server or the session when it begins, and none of them fails."""
+    monkeypatch.setenv("WHISPERER_SESSION", "new")
+    scripts = [
+        subprocess.Popen(
+            [sys.executable, "-c", TOGETHER],
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for _ in range(3)
+    ]
+    first_lines = [script.stdout.readline() for script in scripts if script.stdout is not None]
+    complaints = [script.communicate("\n", timeout=30)[1] for script in scripts]
+    assert (first_lines, complaints) == (["ada\n"] * 3, [""] * 3)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import resource
 import signal
@@ -12,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from ai_whisperer.records import StepKind, StepRecord, StepState, TaskRecord
+from ai_whisperer.store.sqlite import SqliteStore
 from tests.acceptance.command_stage import Process, Whisperer, serving
 
 
@@ -20,23 +23,27 @@ def whisperer(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Whisperer:
     return Whisperer(tmp_path, capsys)
 
 
-def started(whisperer: Whisperer, task_id: str) -> None:
-    """Wait until the first step of the task is under way."""
+def start_task(whisperer: Whisperer, prompt: str) -> None:
+    """Give a new agent a task, and return as soon as its first step is under way."""
     with whisperer.watching() as watching:
-        watching.line_with(f'"taskId": "{task_id}", "stepId"')
+        whisperer.ok("agents", "create", "ann")
+        watching.line_with("agent.created")
+        whisperer.ok("tasks", "send", "ann", prompt, "--id", "long")
+        watching.line_with('"taskId": "long", "stepId"')
 
 
 def test_a_signal_lets_the_step_under_way_finish_and_the_task_goes_on_at_the_next_start(whisperer: Whisperer) -> None:
     with serving(whisperer.data) as server:
-        whisperer.ok("agents", "create", "ann")
-        whisperer.ok("tasks", "send", "ann", "two steps", "--id", "long")
-        started(whisperer, "long")
+        start_task(whisperer, "two steps")
         server.signal(signal.SIGTERM)
         ended = server.ended()
         assert (ended.code, ended.out) == (0, "")
         assert f"The data is in {whisperer.data}." in ended.err
         assert "The model is scripted:" in ended.err
     assert not (whisperer.data / "server.json").exists()
+    task, steps = asyncio.run(kept(whisperer.data, "long"))
+    assert not task.state.ended
+    assert [(step.kind, step.state) for step in steps][:1] == [(StepKind.MODEL, StepState.DONE)]
     with serving(whisperer.data) as server:
         whisperer.ok("tasks", "wait", "long")
         steps = whisperer.json("tasks", "show", "long")["steps"]
@@ -45,12 +52,26 @@ def test_a_signal_lets_the_step_under_way_finish_and_the_task_goes_on_at_the_nex
         assert server.ended().code == 0
 
 
+async def kept(data: Path, task_id: str) -> tuple[TaskRecord, list[StepRecord]]:
+    """The task as it is on disk while no server runs."""
+    store = SqliteStore.open(data)
+    try:
+        (task,) = (task for task in store.tasks("default", limit=10) if task.id == task_id)
+        return task, store.steps("default", task_id)
+    finally:
+        store.abandon()
+
+
+def test_a_server_whose_terminal_is_closed_leaves_in_peace(whisperer: Whisperer) -> None:
+    with serving(whisperer.data) as server:
+        server.signal(signal.SIGHUP)
+        assert server.ended().code == 0
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_second_signal_leaves_at_once(whisperer: Whisperer, number: signal.Signals) -> None:
     with serving(whisperer.data, "--shutdown-grace-seconds", "3600") as server:
-        whisperer.ok("agents", "create", "ann")
-        whisperer.ok("tasks", "send", "ann", "Work eternally", "--id", "long")
-        started(whisperer, "long")
+        start_task(whisperer, "Work eternally")
         server.signal(number)
         server.error_with("Once more leaves at once.")
         server.signal(number)
@@ -69,11 +90,13 @@ def test_a_disk_that_takes_no_more_ends_the_server_with_a_sentence(whisperer: Wh
         assert "Traceback" not in ended.err
 
 
-def test_the_address_can_be_had_as_json(tmp_path: Path) -> None:
+def test_the_address_can_be_had_as_json_of_a_server_that_has_room_for_all_its_clients(tmp_path: Path) -> None:
     server = Process("serve", "--port", "0", "--json", "--model", "scripted", folder=tmp_path)
     try:
         ready = json.loads(server.line())
         assert ready["ready"] == f"{ready['url']}/?token={ready['token']}"
+        hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+        assert resource.prlimit(server.process.pid, resource.RLIMIT_NOFILE)[0] >= min(2_500, hard)
         server.signal(signal.SIGTERM)
         assert server.ended().code == 0
     finally:

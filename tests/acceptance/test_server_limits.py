@@ -26,6 +26,7 @@ from tests.acceptance.raw_socket import (
     request_of,
 )
 from tests.acceptance.server_in_thread import LogWitness, ServerInThread, witnessed
+from tests.acceptance.session_talk import sockets
 
 TOO_MANY = -32029
 CONNECTIONS = 6
@@ -105,7 +106,7 @@ class Gatekeeper:
     """Takes the place of an answer and holds it back until it is told to go on."""
 
     def __init__(self) -> None:
-        self.under_way = self.most = 0
+        self.under_way = self.most = self.finished = 0
         self.go_on = asyncio.Event()
 
     async def __call__(self, _: Caller, __: Any) -> ServerInfo:
@@ -113,6 +114,7 @@ class Gatekeeper:
         self.most = max(self.most, self.under_way)
         await self.go_on.wait()
         self.under_way -= 1
+        self.finished += 1
         return ServerInfo(version="", principal="", model="", max_frame_bytes=0, started_at=0.0)
 
 
@@ -129,6 +131,20 @@ def test_requests_under_way_are_limited_and_the_others_wait_their_turn(
         server.loop.call_soon_threadsafe(gatekeeper.go_on.set)
         assert {client.receive()["id"] for _ in range(10)} == set(range(10))
     assert gatekeeper.most == most
+    monkeypatch.undo()
+
+
+def test_what_is_under_way_when_its_client_leaves_is_finished(
+    server: ServerInThread, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gatekeeper = Gatekeeper()
+    with server.connect() as client:
+        monkeypatch.setitem(ANSWERS, "server.info", gatekeeper)
+        client.send(frame(request_of("server.info", {})) * 2)
+        server.until(lambda: gatekeeper.under_way == 2)
+    server.until(lambda: len(sockets()) == 1)
+    server.loop.call_soon_threadsafe(gatekeeper.go_on.set)
+    server.until(lambda: gatekeeper.finished == 2)
     monkeypatch.undo()
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import apsw
 import pytest
 
+from ai_whisperer.coordination import SessionSummary
 from ai_whisperer.errors import (
     ClosedError,
     DuplicateIdError,
@@ -22,10 +23,14 @@ from ai_whisperer.errors import (
 from ai_whisperer.models.base import Model
 from ai_whisperer.models.scripted import FunctionModel
 from ai_whisperer.runtime.manager import AsyncAgentSessionManager
-from ai_whisperer.server.host import LOCAL, SessionHost
+from ai_whisperer.server.agent_logs import AgentLogs, level_of
+from ai_whisperer.server.host import SessionHost
+from ai_whisperer.server.log_reading import read_log
+from ai_whisperer.settings import LOCAL
 from ai_whisperer.store.group_commit import InlineCommitter
 from ai_whisperer.store.sqlite import SqliteStore
 from ai_whisperer.templates.library import TemplateLibrary
+from tests.unit.log_stage import logs_in
 
 Scene = Callable[[SessionHost], Awaitable[None]]
 
@@ -42,17 +47,19 @@ class BreakingCommitter(InlineCommitter):
             done(self.failure)
 
 
-def host_on(store: SqliteStore) -> SessionHost:
+def host_on(store: SqliteStore, logs: AgentLogs | None = None) -> SessionHost:
     def model(_: str) -> Model:
         return FunctionModel(lambda _: "done")
 
-    return SessionHost(store, model="any", templates=TemplateLibrary([]), model_factory=model)
+    return SessionHost(store, model="any", templates=TemplateLibrary([]), model_factory=model, logs=logs)
 
 
-def play(folder: Path, scene: Scene, committer: InlineCommitter | None = None) -> None:
+def play(
+    folder: Path, scene: Scene, committer: InlineCommitter | None = None, *, logs: AgentLogs | None = None
+) -> None:
     async def main() -> None:
         store = SqliteStore.open(folder, committer=committer or InlineCommitter())
-        host = host_on(store)
+        host = host_on(store, logs)
         await host.start(session_id="default")
         try:
             await scene(host)
@@ -138,6 +145,94 @@ def test_of_two_who_delete_a_session_one_does_and_those_who_use_it_are_told(tmp_
     play(tmp_path, scene)
 
 
+async def made_long(host: SessionHost, session_id: str) -> None:
+    await host.create(LOCAL, session_id)
+    session = await host.session(LOCAL, session_id)
+    await session.create_agent("worker")
+    await asyncio.gather(*(session.broadcast_event("tick", number) for number in range(1_200)))
+
+
+async def begun(deletion: asyncio.Task[SessionSummary], host: SessionHost) -> None:
+    """Wait until the session is gone and its rows are not."""
+    while host._store.session("doomed") is not None:
+        await host.flushed()
+        await asyncio.sleep(0)
+    assert not deletion.done()
+
+
+def test_a_session_is_deleted_to_its_end_even_if_whoever_asked_for_it_has_gone(tmp_path: Path) -> None:
+    async def scene(host: SessionHost) -> None:
+        await made_long(host, "doomed")
+        deletion = asyncio.ensure_future(host.delete(LOCAL, "doomed"))
+        await begun(deletion, host)
+        deletion.cancel()
+        await all_of(deletion)
+        with pytest.raises(DuplicateIdError):
+            await host.create("bob", "doomed")
+        await asyncio.gather(*host._deletions)
+        await host.create("bob", "doomed")
+        session = await host.session("bob", "doomed")
+        assert (session.last_seq, session.list_agents()) == (0, [])
+
+    play(tmp_path, scene)
+
+
+def test_a_session_whose_deletion_is_cut_short_by_the_end_of_the_server_is_gone_at_the_next_start(
+    tmp_path: Path,
+) -> None:
+    async def first(host: SessionHost) -> None:
+        await made_long(host, "doomed")
+        deletion = asyncio.ensure_future(host.delete(LOCAL, "doomed"))
+        await begun(deletion, host)
+        await host.close(grace_seconds=0)
+        (cut,) = await all_of(deletion)
+        assert isinstance(cut, asyncio.CancelledError)
+
+    async def second(host: SessionHost) -> None:
+        assert [each.id for each in host.list(LOCAL, limit=10)] == ["default"]
+        await host.create("bob", "doomed")
+        assert (await host.session("bob", "doomed")).last_seq == 0
+
+    play(tmp_path, first)
+    play(tmp_path, second)
+
+
+def test_what_was_not_logged_before_the_process_was_killed_is_logged_once_at_the_next_start(tmp_path: Path) -> None:
+    told: list[int] = []
+
+    async def work(host: SessionHost) -> None:
+        session = await host.session(LOCAL, "default")
+        if not session.list_agents():
+            await session.create_agent("worker")
+        await session.run_task("worker", "go")
+
+    async def look(host: SessionHost) -> None:
+        session = await host.session(LOCAL, "default")
+        told[:] = [note.seq for note in session.notifications() if level_of(note.name) != "debug"]
+
+    play(tmp_path, work)
+    for scene in (look, look, work, look):
+        with logs_in(tmp_path) as logs:
+            play(tmp_path, scene, logs=logs)
+    entries = read_log(tmp_path, "default", "worker", after=None, limit=1_000).entries
+    assert len(told) > 9
+    assert [entry["seq"] for entry in entries] == told
+
+
+def test_whoever_gets_the_id_of_a_deleted_session_cannot_read_its_logs(tmp_path: Path) -> None:
+    async def scene(host: SessionHost) -> None:
+        await host.create("alice", "plans")
+        await (await host.session("alice", "plans")).create_agent("worker")
+        await host.delete("alice", "plans")
+        await host.create("bob", "plans")
+        await (await host.session("bob", "plans")).create_agent("other")
+
+    with logs_in(tmp_path) as logs:
+        play(tmp_path, scene, logs=logs)
+    assert read_log(tmp_path, "plans", "worker", after=None, limit=9).entries == []
+    assert read_log(tmp_path, "plans", "other", after=None, limit=9).entries != []
+
+
 async def refuse_something(session: AsyncAgentSessionManager) -> None:
     """Have the store refuse a unit of the session, which stops it."""
     worker = await session.create_agent("worker")
@@ -157,6 +252,22 @@ def test_a_session_that_the_store_refused_something_is_opened_anew_once(tmp_path
         assert found[0] is not broken
         assert await found[0].run_task("worker", "go") == "done"
         assert not host.failed.done(), "only this session was hit"
+
+    play(tmp_path, scene)
+
+
+def test_who_asks_while_a_session_is_mended_waits_for_it(tmp_path: Path) -> None:
+    async def scene(host: SessionHost) -> None:
+        await refuse_something(await host.session(LOCAL, "default"))
+        first = asyncio.ensure_future(host.session(LOCAL, "default"))
+        others = []
+        while not first.done():
+            for shown in host.open_sessions:
+                shown.list_agents()  # raises for one that is being closed
+            others.append(asyncio.ensure_future(host.session(LOCAL, "default")))
+            await asyncio.sleep(0)
+        assert len(others) > 2
+        assert {id(each) for each in await asyncio.gather(*others)} == {id(first.result())}
 
     play(tmp_path, scene)
 

@@ -9,10 +9,13 @@ import ssl
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from ai_whisperer.cli.main import main
 from ai_whisperer.errors import PortError, SettingsError
+from ai_whisperer.server.address import find_address
 from ai_whisperer.server.serving import running
 from ai_whisperer.settings import Settings
 from tests.acceptance.raw_socket import ClosedError, RawSocket, RefusedError, exchange, fetch
@@ -41,6 +44,19 @@ def test_a_server_that_others_could_reach_does_not_start_without_token_and_tls(
     assert not (tmp_path / "data").exists(), "nothing was made"
 
 
+@pytest.mark.parametrize(
+    "given", [{"token": "short"}, {"token": ALICE, "tokens": {"bob": "fifteen-letters"}}], ids=["own", "another's"]
+)
+def test_a_server_that_others_could_reach_does_not_start_with_a_token_that_is_easily_guessed(
+    tmp_path: Path, given: dict[str, Any]
+) -> None:
+    files: dict[str, Any] = {"tls_certificate": tmp_path / "c.pem", "tls_key": tmp_path / "k.pem"}
+    settings = Settings(data=tmp_path / "data", host="192.168.1.5", port=0, **files, **given)
+    with pytest.raises(SettingsError, match=f"the token of '{'bob' if 'tokens' in given else 'local'}' is easily"):
+        start(settings)
+    assert not (tmp_path / "data").exists(), "nothing was made"
+
+
 def start(settings: Settings) -> None:
     async def main() -> None:
         async with running(settings):
@@ -55,6 +71,16 @@ def test_a_certificate_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     given = Settings(data=tmp_path / "data", port=0, tls_certificate=tmp_path / "c.pem", tls_key=tmp_path / "k.pem")
     with pytest.raises(SettingsError, match="The TLS certificate or its key cannot be used"):
         start(given)
+
+
+def test_a_token_stands_for_one_principal(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match=r"one of \[tokens\] as well"):
+        start(Settings(data=tmp_path, port=0, token=ALICE, tokens={"alice": ALICE}))
+
+
+def test_a_folder_of_templates_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match="nowhere"):
+        start(Settings(data=tmp_path, port=0, templates=(tmp_path / "nowhere",)))
 
 
 def test_a_port_that_is_taken_is_said_so(tmp_path: Path) -> None:
@@ -147,6 +173,7 @@ def test_a_server_on_all_addresses_answers_only_to_the_names_that_it_was_given(
         allowed_hosts=("agents.example",),
     )
     with ServerInThread(settings) as server:
+        assert server.url == "https://agents.example", "it is told the name that it answers to"
         assert fetch(server.port, "/healthz", tls=trust, headers={"Host": "agents.example"}).status == 200
         for host in (f"127.0.0.1:{server.port}", f"0.0.0.0:{server.port}", "localhost", "example"):
             assert fetch(server.port, "/healthz", tls=trust, headers={"Host": host}).status == 421
@@ -155,6 +182,29 @@ def test_a_server_on_all_addresses_answers_only_to_the_names_that_it_was_given(
             assert client.call("server.info")["principal"] == "local"
         with pytest.raises(RefusedError):
             server.connect(tls=trust, headers={**own, "Origin": "http://agents.example"})
+
+
+def test_a_server_on_all_addresses_that_was_given_no_name_is_told_an_address_that_it_answers_to(
+    tmp_path: Path, certificate: tuple[Path, Path], trust: ssl.SSLContext
+) -> None:
+    settings = Settings(
+        data=tmp_path,
+        host="0.0.0.0",  # noqa: S104
+        port=0,
+        token=ALICE,
+        tls_certificate=certificate[0],
+        tls_key=certificate[1],
+    )
+    with ServerInThread(settings) as server:
+        assert server.url == f"https://127.0.0.1:{server.port}"
+        kept = find_address(tmp_path)
+        assert kept is not None
+        assert kept.url == server.url
+        with server.connect(tls=trust, headers={"Origin": server.url}) as client:
+            assert client.call("server.info")["principal"] == "local"
+        refused = fetch(server.port, "/healthz", tls=trust, headers={"Host": f"0.0.0.0:{server.port}"})
+        assert refused.status == 421
+        assert f"Use {server.url}/" in refused.body.decode()
 
 
 @pytest.mark.skipif(not socket.has_ipv6, reason="there is no IPv6 on this machine")
@@ -168,3 +218,29 @@ def test_the_other_loopback_address_is_this_machine_too(tmp_path: Path) -> None:
         with socket.create_connection(("::1", server.port), timeout=20) as plain:
             plain.sendall(f"GET /healthz HTTP/1.1\r\nHost: [::1]:{server.port}\r\nConnection: close\r\n\r\n".encode())
             assert plain.recv(1 << 16).startswith(b"HTTP/1.1 200")
+
+
+def test_the_commands_reach_a_server_whose_certificate_signs_itself(
+    certificate: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made, key = certificate
+    settings = Settings(data=tmp_path, port=0, tls_certificate=made, tls_key=key)
+
+    def look(url: str, token: str) -> list[int]:
+        found = ["--data", str(tmp_path)]
+        named = ["--url", url, "--token", token, "--data", str(tmp_path / "other")]
+        port = ["--port", url.rpartition(":")[2], "--tls-certificate", str(made), "--tls-key", str(key)]
+        return [
+            main(["agents", *found]),
+            main(["agents", *named]),
+            main(["doctor", *found, *port, "--model", "scripted"]),
+        ]
+
+    async def scenario() -> list[int]:
+        async with running(settings) as server:
+            return await asyncio.to_thread(look, server.address.url, server.address.token)
+
+    assert asyncio.run(scenario()) == [0, 1, 0]
+    shown = capsys.readouterr()
+    assert "certificate verify failed" in shown.err
+    assert "the server of this data folder answers at 127.0.0.1" in shown.out

@@ -202,3 +202,16 @@ def test_a_second_store_in_the_same_process_is_refused_too(tmp_path: Path) -> No
         await store.close()
 
     asyncio.run(main())
+
+
+def test_only_the_owner_can_read_what_is_kept(tmp_path: Path) -> None:
+    async def modes_while_open() -> set[int]:
+        store = SqliteStore.open(tmp_path / "data")
+        await store.submit(unit_with(task("t1"), note="x"))
+        files = [tmp_path / "data", *(tmp_path / "data").iterdir()]
+        modes = {file.stat().st_mode & 0o077 for file in files}
+        assert len(files) >= 4
+        await store.close()
+        return modes
+
+    assert asyncio.run(modes_while_open()) == {0}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from pathlib import Path
 
 import apsw
@@ -22,7 +23,7 @@ from ai_whisperer.coordination import (
     WaitRecord,
 )
 from ai_whisperer.definition import ScheduleDefinition
-from ai_whisperer.errors import StoreInUseError, StoreRefusedError
+from ai_whisperer.errors import StoreInUseError
 from ai_whisperer.records import (
     USER,
     MailState,
@@ -35,7 +36,8 @@ from ai_whisperer.records import (
 )
 from ai_whisperer.store import opening, queries
 from ai_whisperer.store.base import Store, Unit
-from ai_whisperer.store.sqlite import DATABASE_NAME, SqliteStore
+from ai_whisperer.store.group_commit import InlineCommitter
+from ai_whisperer.store.sqlite import DATABASE_NAME, SLICE_ROWS, SqliteStore
 from tests.contract.conftest import Run
 from tests.contract.records import agent, mail, task, unit_with
 
@@ -205,29 +207,47 @@ def test_a_session_that_does_nothing_by_itself_is_left_alone(run: Run) -> None:
     run(scenario)
 
 
-def test_the_sessions_are_found_without_reading_their_histories() -> None:
+def plan_of(sql: str, *bindings: object) -> list[str]:
+    """How the query is answered, in SQLite's words."""
     connection = apsw.Connection(":memory:")
     opening.migrate(connection)
-    plans = {
-        sql: [row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {sql}", bindings)]
-        for sql, bindings in (
-            (queries.SESSIONS_WITH_WORK, ()),
-            (queries.UNLISTED_SESSIONS, ()),
-            (queries.SESSIONS_AFTER, ("ann", 1.0, "s", 9)),
-            (queries.OPEN_MAIL, ("s",)),
-        )
-    }
+    return [row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {sql}", bindings)]
+
+
+def test_the_sessions_are_found_without_reading_their_histories() -> None:
+    with_work = plan_of(queries.SESSIONS_WITH_WORK)
     for table in ("task", "mail"):
-        assert any(
-            f"SCAN {table} USING" in step and f"{table}_open" in step for step in plans[queries.SESSIONS_WITH_WORK]
-        )
-    leaps = plans[queries.UNLISTED_SESSIONS]
+        assert any(f"SCAN {table} USING" in step and f"{table}_open" in step for step in with_work)
+    leaps = plan_of(queries.UNLISTED_SESSIONS)
     assert sum("SEARCH agent USING PRIMARY KEY" in step for step in leaps) == 2
     assert sum("SEARCH notification USING PRIMARY KEY" in step for step in leaps) == 2
-    page = plans[queries.SESSIONS_AFTER]
+    page = plan_of(queries.SESSIONS_AFTER, "ann", 1.0, "s", 9)
     assert any("session_by_owner (owner=? AND (created_at" in step for step in page)
     assert not any("TEMP B-TREE" in step for step in page)
-    assert any("mail_open" in step for step in plans[queries.OPEN_MAIL])
+
+
+@pytest.mark.parametrize(
+    ("sql", "bindings", "indexes"),
+    [
+        (queries.TASKS, ("s", 9), {"task_by_session"}),
+        (queries.TASKS_OF_AGENT, ("s", "alice", 9), {"task_by_agent"}),
+        (queries.TASKS_OF_THREAD, ("s", "alice", "t"), {"task_by_thread"}),
+        (queries.TASKS_OF_TREE, ("s", "t"), {"sqlite_autoindex_task_1", "task_by_root"}),
+        (queries.OPEN_TASKS, ("s",), {"task_open"}),
+        (queries.DEAD_TASKS, ("s",), {"task_dead"}),
+        (queries.FAILURES_SINCE, ("s", 1.0), {"task_dead"}),
+        (queries.OPEN_MAIL, ("s",), {"mail_open", "task_open", "sqlite_autoindex_mail_1"}),
+        (queries.DEAD_MAIL, ("s",), {"mail_dead"}),
+        (queries.MAILBOX, ("s", "alice", 9), {"mail_by_recipient"}),
+    ],
+    ids=lambda value: " ".join(value.split()) if isinstance(value, str) else "",
+)
+def test_a_list_is_read_without_what_is_not_in_it(sql: str, bindings: tuple[object, ...], indexes: set[str]) -> None:
+    plan = plan_of(sql, *bindings)
+    used = [step.split(" USING INDEX ")[1].split()[0] for step in plan if " USING INDEX " in step]
+    assert set(used) == indexes
+    if "LIMIT" in sql:
+        assert not any("TEMP B-TREE" in step for step in plan), "all are sorted, to return a few"
 
 
 def test_of_a_deleted_session_nothing_is_left_in_any_table_and_others_keep_all(tmp_path: Path) -> None:
@@ -237,10 +257,9 @@ def test_of_a_deleted_session_nothing_is_left_in_any_table_and_others_keep_all(t
             await store.submit(a_row_in_every_table(session_id))
         reading = apsw.Connection(str(tmp_path / DATABASE_NAME), flags=apsw.SQLITE_OPEN_READONLY)
         full = rows_of(reading, "s")
-        assert set(full.values()) == {1}, "say in a_row_in_every_table how the new table is filled"
-        unit = Unit()
-        unit.delete_session("s")
-        await store.submit(unit)
+        empty = {table for table, count in full.items() if not count}
+        assert empty == {"deletion"}, "say in a_row_in_every_table how the new table is filled"
+        await store.delete_session("s")
         assert set(rows_of(reading, "s").values()) == {0}
         assert rows_of(reading, "other") == full
         reading.close()
@@ -249,18 +268,87 @@ def test_of_a_deleted_session_nothing_is_left_in_any_table_and_others_keep_all(t
     asyncio.run(main())
 
 
+def long_session(tasks: int) -> Unit:
+    """A unit that fills a session with so many tasks and tells of each."""
+    unit = unit_with(*(task(f"t{number}") for number in range(tasks)))
+    unit.put_session(session())
+    for number in range(tasks):
+        unit.tell("s", "told", cause="test", at=1.0, params={"n": number})
+    return unit
+
+
+def test_a_long_session_is_gone_at_once_and_its_rows_go_in_slices_between_which_others_are_served(run: Run) -> None:
+    async def scenario(store: Store) -> None:
+        await store.submit(long_session(2 * SLICE_ROWS + 1))
+        deleting = asyncio.ensure_future(store.delete_session("s"))
+        left: list[int] = []
+        for number in range(50):
+            unit = Unit()
+            unit.tell("other", f"n{number}", cause="test", at=1.0, params={})
+            await store.submit(unit)
+            assert store.session("s") is None
+            left.append(len(store.notifications("s", after=0, limit=10_000)))
+        assert list(dict.fromkeys(left)) == [2 * SLICE_ROWS + 1, SLICE_ROWS + 1, 1, 0]
+        await deleting
+        assert store.tasks("s", limit=10_000) == []
+
+    run(scenario)
+
+
+class DyingCommitter(InlineCommitter):
+    """Commits so many groups; then nothing happens any more, as when the process has died."""
+
+    def __init__(self, commits: int) -> None:
+        self._commits = commits
+        self.died = asyncio.Event()
+
+    def commit(self, connection: apsw.Connection, done: Callable[[BaseException | None], None], *, units: int) -> None:
+        if self._commits:
+            self._commits -= 1
+            super().commit(connection, done, units=units)
+        else:
+            self.died.set()
+
+
+@pytest.mark.parametrize("commits", range(1, 8))
+def test_a_deletion_that_the_end_of_the_process_cut_short_is_finished_at_the_next_start(
+    tmp_path: Path, commits: int
+) -> None:
+    async def until_the_end() -> None:
+        committer = DyingCommitter(2 + commits)
+        store = SqliteStore.open(tmp_path, committer=committer)
+        await store.submit(a_row_in_every_table("other"))
+        await store.submit(long_session(2 * SLICE_ROWS + 1))
+        deleting = asyncio.ensure_future(store.delete_session("s"))
+        await committer.died.wait()
+        store.abandon()
+        deleting.cancel()
+        await asyncio.gather(deleting, return_exceptions=True)
+
+    async def afterwards() -> None:
+        store = SqliteStore.open(tmp_path)
+        assert (store.session("s"), store.unlisted_sessions(), store.sessions_with_work()) == (None, [], ["other"])
+        reading = apsw.Connection(str(tmp_path / DATABASE_NAME), flags=apsw.SQLITE_OPEN_READONLY)
+        assert set(rows_of(reading, "s").values()) == {0}
+        reading.close()
+        await store.submit(unit_with(task(), note="anew"))
+        assert [note.seq for note in store.notifications("s", after=0, limit=9)] == [1]
+        await store.close()
+        store = SqliteStore.open(tmp_path)
+        assert store.task("s", "t1") is not None, "a deletion that was finished is over"
+        await store.close()
+
+    asyncio.run(until_the_end())
+    asyncio.run(afterwards())
+
+
 def test_a_session_that_is_made_again_under_its_id_begins_its_log_at_one(run: Run) -> None:
     async def scenario(store: Store) -> None:
         for note in ("first", "second"):
             await store.submit(unit_with(task(note), note=note))
-        deleting = Unit()
-        deleting.delete_session("s")
-        # In one group: what came before the deletion goes with it, what comes after stays.
-        await asyncio.gather(
-            store.submit(unit_with(task("third"), note="third")),
-            store.submit(deleting),
-            store.submit(unit_with(task("anew"), note="anew")),
-        )
+        # In one group: what came before the deletion goes with it.
+        await asyncio.gather(store.submit(unit_with(task("third"), note="third")), store.delete_session("s"))
+        await store.submit(unit_with(task("anew"), note="anew"))
         assert [(note.seq, note.name) for note in store.notifications("s", after=0, limit=9)] == [(1, "anew")]
         assert [each.id for each in store.load("s").tasks] == ["anew"]
         await store.submit(unit_with(note="next"))
@@ -269,34 +357,43 @@ def test_a_session_that_is_made_again_under_its_id_begins_its_log_at_one(run: Ru
     run(scenario)
 
 
-def test_a_deletion_that_is_refused_leaves_the_numbers_as_they_were(run: Run) -> None:
-    async def scenario(store: Store) -> None:
-        await store.submit(unit_with(task("t1"), note="first"))
-        deleting = Unit()
-        deleting.delete_session("s")
-        for _ in range(2):
-            deleting.insert_agent(agent())
-        with pytest.raises(StoreRefusedError):
-            await store.submit(deleting)
-        await store.submit(unit_with(note="second"))
-        assert [note.seq for note in store.notifications("s", after=0, limit=9)] == [1, 2]
-
-    run(scenario)
-
-
 def test_a_session_that_is_open_cannot_be_deleted(run: Run) -> None:
     async def scenario(store: Store) -> None:
         await store.submit(unit_with(task(), note="x"))
         store.listen("s", lambda _: None, lambda _: None)
-        deleting = Unit()
-        deleting.delete_session("s")
         with pytest.raises(StoreInUseError, match="Close it, then delete it"):
-            await store.submit(deleting)
+            await store.delete_session("s")
         await store.flushed()
         assert store.task("s", "t1") is not None
         store.unlisten("s")
-        await store.submit(deleting)
+        await store.delete_session("s")
         assert store.task("s", "t1") is None
+
+    run(scenario)
+
+
+def test_a_session_that_is_being_deleted_is_neither_opened_nor_deleted_twice(run: Run) -> None:
+    async def scenario(store: Store) -> None:
+        await store.submit(unit_with(task(), note="x"))
+        deleting = asyncio.ensure_future(store.delete_session("s"))
+        await asyncio.sleep(0)
+        with pytest.raises(StoreInUseError, match="Wait until it is gone"):
+            store.listen("s", lambda _: None, lambda _: None)
+        with pytest.raises(StoreInUseError, match="Wait until it is gone"):
+            await store.delete_session("s")
+        await deleting
+        store.listen("s", lambda _: None, lambda _: None)
+
+    run(scenario)
+
+
+def test_the_agents_of_a_session_are_counted(run: Run) -> None:
+    async def scenario(store: Store) -> None:
+        unit = Unit()
+        for agent_id, session_id in (("alice", "s"), ("bert", "s"), ("alice", "other")):
+            unit.insert_agent(agent(agent_id, session_id=session_id))
+        await store.submit(unit)
+        assert (store.agents_in("s"), store.agents_in("none")) == (2, 0)
 
     run(scenario)
 

@@ -185,6 +185,21 @@ def test_notifications_are_numbered_without_gap_in_the_order_of_submission(run: 
     run(scenario)
 
 
+def test_notifications_are_read_up_to_a_size_but_one_at_least(run: Run) -> None:
+    async def scenario(store: Store) -> None:
+        unit = Unit()
+        for number in range(9):
+            unit.tell("s", "x", cause="test", at=1.0, params={"text": "é" * (1_000 if number < 6 else 10_000)})
+        await store.submit(unit)
+
+        def read(after: int, limit: int = 9) -> list[int]:
+            return [note.seq for note in store.notifications("s", after=after, limit=limit, max_bytes=7_000)]
+
+        assert (read(0), read(0, limit=2), read(4), read(7), read(9)) == ([1, 2, 3], [1, 2], [5, 6], [8], [])
+
+    run(scenario)
+
+
 def test_each_session_has_its_own_numbers_and_sees_nothing_of_others(run: Run) -> None:
     async def scenario(store: Store) -> None:
         unit = Unit()

@@ -93,6 +93,19 @@ def test_a_reader_that_stands_still_holds_only_a_few_notifications() -> None:
     play(scenario)
 
 
+def test_a_reader_takes_a_bounded_size_at_once_from_memory_and_from_the_store() -> None:
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        for number in range(60):
+            await manager.broadcast_event("page", f"{number} {'x' * 200_000}")
+        assert manager._workspace.bus._recent.size <= 8 << 20
+        for subscription in (manager.subscribe(after=0), manager.subscribe(after=58)):
+            assert len(await subscription.some()) == 1
+            assert not subscription._page
+        assert [note.seq for note in await take(manager.subscribe(after=0), 60)] == list(range(1, 61))
+
+    play(scenario)
+
+
 def test_a_subscriber_from_now_on_sees_only_what_comes() -> None:
     async def scenario(manager: AsyncAgentSessionManager) -> None:
         await manager.create_agent("alice")

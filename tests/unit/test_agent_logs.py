@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 import msgspec
 import pytest
 
+from ai_whisperer.errors import StoreError
 from ai_whisperer.server import agent_logs
 from ai_whisperer.server.agent_logs import AgentLogs, Level
 from ai_whisperer.server.log_files import LogFiles, log_path
@@ -291,3 +292,80 @@ def test_every_note_is_written_once_and_in_order_under_load(tmp_path: Path) -> N
     for agent in range(100):
         numbers = [line["params"]["number"] for line in lines_in(tmp_path / f"logs/s/a{agent}.log")]
         assert numbers == list(range(agent, 3_000, 100))
+
+
+def seqs_in(file: Path) -> list[int]:
+    return [line["seq"] for line in lines_in(file) if "seq" in line]
+
+
+def test_a_log_goes_on_where_it_ended_when_the_process_died_without_a_line_twice(tmp_path: Path) -> None:
+    notes = [of_agent(("ada", "bob")[seq % 2], seq=seq) for seq in range(1, 31)]
+    log(tmp_path, notes[:10])
+    with logs_in(tmp_path) as logs:
+        after = logs.resume("s", last_seq=20)
+        assert after < 10
+        logs.write(notes[after:20])
+        logs.write(notes[20:])
+    assert seqs_in(tmp_path / "logs/s/ada.log") == list(range(2, 31, 2))
+    assert seqs_in(tmp_path / "logs/s/bob.log") == list(range(1, 31, 2))
+
+
+def test_what_a_batch_that_was_cut_short_wrote_to_some_files_only_is_written_to_the_others(tmp_path: Path) -> None:
+    notes = [of_agent(("ada", "bob")[seq % 2], seq=seq) for seq in range(1, 21)]
+    log(tmp_path, [each for each in notes if each.params["agentId"] == "ada" or each.seq < 10])
+    with logs_in(tmp_path) as logs:
+        logs.write(notes[logs.resume("s", last_seq=20) :])
+    assert seqs_in(tmp_path / "logs/s/ada.log") == list(range(2, 21, 2))
+    assert seqs_in(tmp_path / "logs/s/bob.log") == list(range(1, 21, 2))
+
+
+def test_a_session_that_is_opened_again_at_once_finds_the_lines_that_were_on_their_way(tmp_path: Path) -> None:
+    notes = [of_agent(seq=seq) for seq in range(1, 6)]
+    with logs_in(tmp_path) as logs:
+        for _ in range(3):
+            logs.write(notes[logs.resume("s", last_seq=5) :])
+    assert seqs_in(tmp_path / "logs/s/ada.log") == [1, 2, 3, 4, 5]
+
+
+def test_of_a_long_session_without_logs_only_the_last_lines_are_caught_up(tmp_path: Path) -> None:
+    with logs_in(tmp_path) as logs:
+        assert (logs.resume("s", last_seq=7), logs.resume("s", last_seq=1_000_000)) == (0, 998_000)
+
+
+def test_the_end_of_a_log_that_was_put_aside_counts(tmp_path: Path) -> None:
+    log(tmp_path, [of_agent(seq=seq, padding="x" * 400) for seq in range(1, 6)], max_bytes=600)
+    with logs_in(tmp_path, max_bytes=600) as logs:
+        logs.resume("s", last_seq=6)
+        logs.write([of_agent(seq=seq, padding="x" * 400) for seq in range(1, 7)])
+    folder = tmp_path / "logs/s"
+    assert [seqs_in(folder / f"ada.log{end}") for end in ("", ".1", ".2", ".3")] == [[6], [5], [4], [3]]
+
+
+def test_lines_of_another_life_of_the_session_do_not_count(tmp_path: Path) -> None:
+    log(tmp_path, [of_agent(seq=500)])
+    with logs_in(tmp_path) as logs:
+        assert logs.resume("s", last_seq=2) == 0
+        logs.write([of_agent(seq=seq) for seq in (1, 2)])
+    assert seqs_in(tmp_path / "logs/s/ada.log") == [500, 1, 2]
+
+
+def test_the_logs_of_a_session_that_is_gone_are_removed_with_what_was_on_its_way(tmp_path: Path) -> None:
+    with logs_in(tmp_path) as logs:
+        logs.write([of_agent(seq=1), of_agent(session="other", seq=1)])
+        logs.resume("s", last_seq=1)
+        logs.write([of_agent(seq=2)])
+        logs.remove("s")
+        assert not (tmp_path / "logs/s").exists()
+        logs.remove("s")
+        logs.write([of_agent("eve", seq=1)])
+    assert [path.name for path in (tmp_path / "logs/s").iterdir()] == ["eve.log"]
+    assert seqs_in(tmp_path / "logs/other/ada.log") == [1]
+
+
+def test_logs_that_cannot_be_removed_are_told_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: Any) -> None:
+        raise OSError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr(LogFiles, "remove", refuse)
+    with logs_in(tmp_path) as logs, pytest.raises(StoreError, match=r"cannot be removed \(Permission denied"):
+        logs.remove("s")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import logging
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -72,13 +73,15 @@ def test_what_is_used_is_there(kind: type) -> None:
     asyncio.run(look())
 
 
-def test_the_protocol_within_has_what_is_used_of_it() -> None:
+def test_the_protocol_within_has_what_is_used_of_it(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG, logger="uvicorn.error")
+
     async def look() -> None:
         conn = protocol(ClientSocket).conn
         assert conn.state is State.CONNECTING
         for name in ("logger", "debug", "handshake_exc", "parser_exc", "close_sent", "send_close", "data_to_send"):
             assert hasattr(conn, name), f"websockets has no {name} any more"
-        assert conn.debug is False
+        assert conn.debug is False, "it would write down all frames"
 
     asyncio.run(look())
 

@@ -230,6 +230,38 @@ def test_brackets_in_texts_are_no_depth() -> None:
     assert msgspec.json.decode(call.params) == {text: [text]}
 
 
+def request_with(params: str) -> str:
+    return '{"jsonrpc":"2.0","id":"mine","method":"m","params":[' + params + "]}"
+
+
+@pytest.mark.parametrize(
+    ("params", "what"),
+    [("[],", "lists and objects"), ("{},", "lists and objects"), ('"",', "texts"), ("[[", "lists and objects")],
+)
+def test_a_frame_of_very_many_parts_is_refused_before_its_depth_is_counted(params: str, what: str) -> None:
+    error = only_refusal(request_with(params * 100_001 + "[]" * 65)).error
+    assert (error.code, error.message) == (
+        jsonrpc.INVALID_REQUEST,
+        f"The frame has more than 100,000 {what}. Send it in several.",
+    )
+
+
+def test_the_refusal_of_too_much_has_the_id_of_the_request() -> None:
+    assert only_refusal(request_with("[]," * 100_000 + "[]")).request_id == "mine"
+    assert only_refusal(nested(65)).request_id == 1
+
+
+def test_many_parts_are_taken_and_so_is_any_text_however_much_it_looks_like_parts() -> None:
+    for params in ("[]," * 90_000 + "[]", '"",' * 90_000 + "[]," * 65 + "[]", json.dumps('[{"\\' * 200_000)):
+        assert only_call(request_with(params)).request_id == "mine"
+
+
+@pytest.mark.parametrize("request_id", ["true", "[1]", "{}", "1e999", "null"])
+def test_what_can_be_no_id_is_answered_without_one(request_id: str) -> None:
+    assert only_refusal('{"method":5,"id":' + request_id + "}").request_id is None
+    assert only_refusal('{"id":' + request_id + ',"method":' + "[" * 99 + "]" * 99 + "}").request_id is None
+
+
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=5) | st.sampled_from(['"[', "{\\", "]}"]),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
@@ -331,6 +363,7 @@ def test_errors_of_the_runtime_keep_their_code_over_the_wire(error: WhispererErr
     back = from_rpc(rpc.code, rpc.message, rpc.data)
     assert type(back) is type(error)
     assert back.message == error.message
+    assert back.data == {"requestId": "r-1"}
 
 
 def test_an_error_that_nobody_knows_becomes_a_plain_one() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ai_whisperer.errors import InvalidInputError, StoreError
-from ai_whisperer.server.log_files import log_path
+from ai_whisperer.server.log_files import log_path, next_of
 from ai_whisperer.server.log_reading import LogPage, read_log
 from tests.unit.log_stage import log, note, of_agent
 
@@ -101,6 +101,30 @@ def test_what_was_put_aside_before_a_log_was_removed_is_not_taken_for_its_past(t
     log_path(tmp_path, "s", "ada").unlink()
     write(tmp_path, 10)
     assert numbers(page(tmp_path, after=position)) == [10]
+
+
+def test_positions_go_on_when_the_process_ended_while_it_put_the_log_aside(tmp_path: Path) -> None:
+    write(tmp_path, 0, 1, 2, padding=300)
+    position = page(tmp_path).next
+    write(tmp_path, 3, max_bytes=1_000, padding=300)
+    path = log_path(tmp_path, "s", "ada")
+    head = path.read_bytes().partition(b"\n")[0]
+    path.unlink()
+    next_of(path).write_bytes(head + b"\n")
+    assert numbers(page(tmp_path)) == [0, 1, 2]
+    assert numbers(page(tmp_path, after=position)) == []
+    write(tmp_path, 4, 5)
+    assert not next_of(path).exists()
+    assert numbers(page(tmp_path, after=position)) == [4, 5]
+    assert numbers(page(tmp_path)) == [0, 1, 2, 4, 5]
+
+
+def test_a_log_that_was_not_put_aside_after_all_goes_on(tmp_path: Path) -> None:
+    write(tmp_path, 0, 1, 2, padding=300)
+    next_of(log_path(tmp_path, "s", "ada")).write_bytes(b'{"event":"log.continued","position":77}\n')
+    write(tmp_path, 3, padding=300)
+    write(tmp_path, 4, max_bytes=1_000, padding=300)
+    assert numbers(page(tmp_path)) == numbers(page(tmp_path, after=0)) == [0, 1, 2, 3, 4]
 
 
 def test_a_line_that_is_being_written_waits_until_it_is_whole(tmp_path: Path) -> None:

@@ -70,7 +70,7 @@ def everything_installed(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_without_any_key_the_scripted_model_is_used_and_it_can_be_had() -> None:
     found = detected({"PATH": "/bin", "OPENAI_API_KEY": " "})
     assert found.model == SCRIPTED_DEMO
-    assert found.is_scripted
+    assert found.model == SCRIPTED_DEMO
     assert found.why == "the environment has no key and no model server"
     assert found.problems == []
     assert resolve(found.model) is not None
@@ -91,7 +91,7 @@ def test_a_key_brings_a_model_of_its_provider(variable: str, prefix: str) -> Non
     found = detected({variable: KEY})
     assert found.model.startswith(prefix)
     assert found.why == f"{variable} is set"
-    assert not found.is_scripted
+    assert found.model != SCRIPTED_DEMO
     assert KEY not in repr(found)
 
 
@@ -105,7 +105,7 @@ def test_of_several_keys_the_first_in_the_fixed_order_counts() -> None:
 def test_a_provider_whose_package_is_missing_is_passed_over_and_told_of(monkeypatch: pytest.MonkeyPatch) -> None:
     install_nothing_of(monkeypatch, "anthropic")
     alone = detected({"ANTHROPIC_API_KEY": KEY})
-    assert alone.is_scripted
+    assert alone.model == SCRIPTED_DEMO
     assert alone.why == "no other model can be used"
     (problem,) = alone.problems
     assert problem.startswith("ANTHROPIC_API_KEY is set, but")
@@ -157,7 +157,7 @@ def test_a_server_that_does_not_answer_is_told_of_and_the_next_choice_is_taken()
 
 def test_a_server_without_models_is_told_of() -> None:
     found, _ = with_server([], {"OPENAI_BASE_URL": "{url}"})
-    assert found.is_scripted
+    assert found.model == SCRIPTED_DEMO
     assert "has no model" in found.problems[0]
 
 
@@ -180,7 +180,7 @@ def test_an_ollama_on_this_machine_is_found_and_comes_last() -> None:
 
 def test_no_ollama_on_this_machine_is_no_problem() -> None:
     found = detect_model({}, local_ollama=unused_url())
-    assert (found.is_scripted, found.candidates) == (True, ())
+    assert (found.model, found.candidates) == (SCRIPTED_DEMO, ())
 
 
 @pytest.mark.parametrize(

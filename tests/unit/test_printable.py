@@ -29,6 +29,7 @@ def test_a_line_is_one_line_and_not_too_long_for_a_table(text: str) -> None:
 def test_json_steers_nothing_and_means_the_same(value: object) -> None:
     line = as_json(value)
     assert printable(line) == line
+    assert line.isascii()
     assert json.loads(line) == value
 
 
@@ -41,6 +42,8 @@ def test_json_steers_nothing_and_means_the_same(value: object) -> None:
         ("over\rwritten\x08", "over\\x0dwritten\\x08"),
         ("\x9b2J", "\\x9b2J"),
         ("abc\u202ecba", "abc\\u202ecba"),
+        ("abc\u061c\u206fcba", "abc\\u061c\\u206fcba"),
+        ("unseen \U000e0041", "unseen \\U000e0041"),
         ("half \ud83d", "half \\ud83d"),
         ("Grüße 🎉", "Grüße 🎉"),
     ],

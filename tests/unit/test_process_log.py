@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+import threading
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from ai_whisperer.server import process_log
+from ai_whisperer.server.log_files import LogFiles
 from ai_whisperer.server.process_log import ProcessLog, setup_logging
 from tests.unit.log_stage import lines_in
 
@@ -21,6 +25,11 @@ def log(tmp_path: Path) -> Iterator[ProcessLog]:
     log.close()
 
 
+def written(log: ProcessLog, tmp_path: Path) -> list[dict[str, Any]]:
+    log.flush()
+    return lines_in(tmp_path / "logs/server.log")
+
+
 def fail(logger: logging.Logger, words: str) -> None:
     try:
         int(words)
@@ -28,34 +37,33 @@ def fail(logger: logging.Logger, words: str) -> None:
         logger.exception("it failed:\n%s", "here")
 
 
-@pytest.mark.usefixtures("log")
-def test_a_record_is_a_line_of_json(tmp_path: Path) -> None:
+def test_a_record_is_a_line_of_json(log: ProcessLog, tmp_path: Path) -> None:
     OURS.info("agent %s is there", "ada", extra={"request_id": "r1"})
-    (line,) = lines_in(tmp_path / "logs/server.log")
+    (line,) = written(log, tmp_path)
     assert line.pop("time").endswith("Z")
     assert line == {"level": "info", "logger": OURS.name, "message": "agent ada is there", "request_id": "r1"}
 
 
-@pytest.mark.usefixtures("log")
-def test_the_server_and_the_event_loop_are_logged_and_other_libraries_only_when_they_warn(tmp_path: Path) -> None:
+def test_the_server_and_the_event_loop_are_logged_and_other_libraries_only_when_they_warn(
+    log: ProcessLog, tmp_path: Path
+) -> None:
     for name in ("uvicorn.error", "asyncio", "httpx"):
         logging.getLogger(name).info("info of %s", name)
         logging.getLogger(name).warning("warning of %s", name)
-    messages = [line["message"] for line in lines_in(tmp_path / "logs/server.log")]
+    messages = [line["message"] for line in written(log, tmp_path)]
     assert [each for each in messages if each.startswith("info")] == ["info of uvicorn.error", "info of asyncio"]
     assert "warning of httpx" in messages
 
 
-@pytest.mark.usefixtures("log")
 def test_on_stderr_a_warning_is_one_line_without_a_traceback(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    log: ProcessLog, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     OURS.info("quiet")
     fail(OURS, "several\nlines")
     assert capsys.readouterr().err == (
         "whisperer: error: it failed: here (ValueError: invalid literal for int() with base 10: 'several\\nlines')\n"
     )
-    assert "Traceback" in lines_in(tmp_path / "logs/server.log")[1]["error"]
+    assert "Traceback" in written(log, tmp_path)[1]["error"]
 
 
 def test_at_the_level_debug_stderr_has_the_traceback(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -67,29 +75,30 @@ def test_at_the_level_debug_stderr_has_the_traceback(tmp_path: Path, capsys: pyt
     assert lines_in(tmp_path / "logs/server.log")[0]["message"] == "detail"
 
 
-@pytest.mark.usefixtures("log")
 def test_no_secret_is_logged(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    log: ProcessLog, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SOME_TOKEN", "canary-0123456789")
     logging.getLogger("uvicorn.error").info('"%s" %d', "GET /ws?token=abc", 101)
     fail(OURS, "not with canary-0123456789")
     OURS.warning("nor %r", {"Authorization": "Bearer xyzxyz"})
-    written = (tmp_path / "logs/server.log").read_text() + capsys.readouterr().err
-    assert written.count("[secret]") >= 5
-    assert [secret for secret in ("canary", "token=abc", "xyzxyz") if secret in written] == []
+    log.flush()
+    told = (tmp_path / "logs/server.log").read_text() + capsys.readouterr().err
+    assert told.count("[secret]") >= 5
+    assert [secret for secret in ("canary", "token=abc", "xyzxyz") if secret in told] == []
 
 
 def test_a_record_that_makes_no_sense_harms_nobody(
-    log: ProcessLog, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    log: ProcessLog, tmp_path: Path, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
 ) -> None:
     senseless = logging.makeLogRecord({"name": "x", "msg": "%d", "args": ("no number",), "levelno": logging.ERROR})
     for handler in log._handlers:
         handler.handle(senseless)
     OURS.warning("lone \ud800 surrogate")
-    messages = [line["message"] for line in lines_in(tmp_path / "logs/server.log")]
+    messages = [line["message"] for line in written(log, tmp_path)]
     assert messages == ["a record that cannot be told", "lone ? surrogate"]
     assert capsys.readouterr().err == "whisperer: warning: lone ? surrogate\n"
+    caplog.clear()  # what pytest captured cannot be sent from one of its processes to another
 
 
 def test_the_file_is_put_aside_when_it_is_full(tmp_path: Path) -> None:
@@ -112,6 +121,47 @@ def test_a_log_that_cannot_be_written_is_told_once(tmp_path: Path, capsys: pytes
     told = capsys.readouterr().err
     assert told.count("server.log' cannot be written") == 1
     assert "whisperer: warning: two\n" in told
+
+
+@pytest.fixture
+def stuck_disk(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
+    """A disk that writes nothing until the event is set."""
+    moves = threading.Event()
+    append = LogFiles.append
+
+    def wait_and_append(files: LogFiles, path: Path, lines: Sequence[bytes]) -> tuple[int, OSError | None]:
+        moves.wait(20)
+        return append(files, path, lines)
+
+    monkeypatch.setattr(LogFiles, "append", wait_and_append)
+    yield moves
+    moves.set()
+
+
+def test_whoever_logs_does_not_wait_for_the_disk_and_closing_writes_all(
+    log: ProcessLog, tmp_path: Path, stuck_disk: threading.Event
+) -> None:
+    for number in range(100):
+        OURS.info("number %d", number)
+    assert not (tmp_path / "logs/server.log").exists()
+    stuck_disk.set()
+    log.close()
+    assert [line["message"] for line in lines_in(tmp_path / "logs/server.log")] == [f"number {n}" for n in range(100)]
+
+
+def test_what_a_disk_that_is_too_slow_costs_is_told(
+    log: ProcessLog, tmp_path: Path, stuck_disk: threading.Event, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(process_log, "_MAX_WAITING", 10)
+    for number in range(100):
+        OURS.info("number %d", number)
+    stuck_disk.set()
+    log.flush()
+    OURS.info("last")
+    *kept, told, last = (line["message"] for line in written(log, tmp_path))
+    assert kept == [f"number {number}" for number in range(len(kept))]
+    assert 10 <= len(kept) <= 11, "one may be in the hands of the thread"
+    assert (told, last) == (f"{100 - len(kept)} lines are missing: the disk was too slow", "last")
 
 
 def test_closing_leaves_logging_as_it_was(tmp_path: Path) -> None:

@@ -216,7 +216,6 @@ def test_a_certificate_without_a_key_is_refused(tmp_path: Path) -> None:
         {"environment": {"WHISPERER_TOKENS": "canary-without-name"}},
         {"environment": {"WHISPERER_TOKENS": "a=canary,a=canary2"}},
         {"environment": {"WHISPERER_TOKENS": "a=canary,b=canary"}},
-        {"environment": {"WHISPERER_TOKENS": "a=canary", "WHISPERER_TOKEN": "canary"}},
         {"toml": '[tokens]\na = "canary é"'},
         {"toml": '[tokens]\n"not a name" = "canary"'},
     ],
@@ -240,6 +239,12 @@ def test_what_is_shown_hides_secrets_and_tells_the_source(tmp_path: Path) -> Non
     assert b"canary" not in msgspec.json.encode(loaded.shown())
     assert "canary" not in repr(loaded)
     assert "port=8642" in repr(loaded)
+
+
+def test_nobody_else_can_be_the_local_principal(tmp_path: Path) -> None:
+    message = complaint(tmp_path, toml='port = 1\n[tokens]\nlocal = "canary-of-a-file-3"')
+    assert message.startswith("The setting tokens (whisperer.toml, line 2) has a token for 'local'")
+    assert "canary" not in message
 
 
 def test_tokens_that_were_read_are_secrets_everywhere_from_then_on(tmp_path: Path) -> None:

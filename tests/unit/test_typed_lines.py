@@ -50,3 +50,25 @@ def test_whoever_waits_for_a_line_can_be_stopped() -> None:
     with open(reading, encoding="utf-8") as stream:
         assert asyncio.run(run(stream))
     os.close(writing)
+
+
+def test_whoever_writes_faster_than_the_lines_are_taken_has_to_wait() -> None:
+    async def run(stream: TextIO, writing: int) -> int:
+        lines = typed_lines(stream)
+        os.write(writing, b"first\n")
+        assert await anext(lines) == "first"
+        os.set_blocking(writing, False)
+        written = 0
+        for _ in range(1000):
+            try:
+                written += os.write(writing, b"y\n" * 10_000)
+            except BlockingIOError:
+                break
+            await asyncio.sleep(0)
+        await lines.aclose()
+        return written
+
+    reading, writing = os.pipe()
+    with open(reading, encoding="utf-8") as stream:
+        assert asyncio.run(run(stream, writing)) < 1 << 20
+    os.close(writing)

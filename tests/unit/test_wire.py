@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ai_whisperer.definition import AgentDefinition, Limits, MissedRuns, ScheduleDefinition
-from ai_whisperer.protocol import agents, mail, sessions, tasks
+from ai_whisperer.protocol import agents, mail, rooms, schedules, sessions, subscriptions, tasks
 from ai_whisperer.protocol.catalog import METHODS
 from ai_whisperer.protocol.method import Method
 from ai_whisperer.protocol.notifications import NOTIFICATIONS, frame_of
@@ -106,10 +106,10 @@ def test_keys_are_in_camel_case_but_for_the_states_of_the_guide(method: Method[A
     [
         (agents.SEND_TASK, "taskId"),
         (mail.SEND_MAIL, "mailId"),
-        (mail.CREATE_ROOM, "roomId"),
-        (mail.POST_MESSAGE, "messageId"),
+        (rooms.CREATE_ROOM, "roomId"),
+        (rooms.POST_MESSAGE, "messageId"),
         (sessions.CREATE_SESSION, "sessionId"),
-        (sessions.CREATE_SCHEDULE, "scheduleId"),
+        (schedules.CREATE_SCHEDULE, "scheduleId"),
         (agents.BROADCAST_EVENT, "eventId"),
     ],
 )
@@ -195,8 +195,8 @@ def test_definitions_keep_the_keys_of_templates() -> None:
 
 def test_data_of_people_keeps_its_keys() -> None:
     note = Notification(seq=1, session_id="s", name="event.broadcast", cause="c", at=1.0, params={"my_key": {"a_b": 1}})
-    page = sessions.NotificationList(notifications=[note], last_seq=1)
-    sent = json.loads(sessions.LIST_NOTIFICATIONS.write_result(page))
+    page = subscriptions.NotificationList(notifications=[note], last_seq=1)
+    sent = json.loads(subscriptions.LIST_NOTIFICATIONS.write_result(page))
     assert sent["notifications"][0]["params"] == {"my_key": {"a_b": 1}}
 
 

@@ -46,11 +46,10 @@ function eventually(check: () => void): Promise<void> {
 
 /** A WebSocket that can be cut, and kept from coming back. */
 function cuttable() {
-  const line = { isDown: false, attempts: 0, cut: () => {} };
+  const line = { isDown: false, cut: () => {} };
   class Cuttable extends NodeWebSocket {
     constructor(url: string) {
       super(line.isDown ? "ws://127.0.0.1:9" : url);
-      line.attempts += 1;
       line.cut = () => this.terminate();
     }
   }
@@ -201,6 +200,43 @@ describe("subscriptions", () => {
     await expect(subscribed).rejects.toMatchObject({ name: "RpcError", code: -32004 });
   });
 
+  test("end when their session is deleted", async () => {
+    const client = connect();
+    const sessionId = await newSession(client);
+    const ends: Error[] = [];
+    const notes: Notification[] = [];
+    const onEnd = (error: Error) => ends.push(error);
+    await client.subscribe(sessionId, { after: 0, onEnd }, (note) => notes.push(note));
+    const log = await wholeLog(client, sessionId);
+    await client.call("session.delete", { sessionId });
+    await eventually(() => expect(ends).toHaveLength(1));
+    expect(ends[0]).toMatchObject({ name: "RpcError", code: -32004, data: { code: "unknown_session" } });
+    expect(notes).toEqual(log);
+    await client.call("session.create", { sessionId });
+    await client.subscribe(sessionId, { after: 0 }, () => {}); // the id is free again
+  });
+
+  test.each([
+    ["shorter", 1],
+    ["longer", 4],
+  ])("do not go on in another session of the same id, with a %s log", async (_, count) => {
+    const client = connect();
+    const sessionId = await newSession(client);
+    await doTasks(client, sessionId, 1);
+    const ends: Error[] = [];
+    const notes: Notification[] = [];
+    const onEnd = (error: Error) => ends.push(error);
+    await client.subscribe(sessionId, { after: 0, onEnd }, (note) => notes.push(note));
+    const log = await wholeLog(client, sessionId);
+    await client.call("session.delete", { sessionId });
+    await client.call("session.create", { sessionId });
+    await client.call("async.createAgent", { sessionId, agentId: "alice", config: { prompt: "Answer." } });
+    if (count > 1) await doTasks(client, sessionId, count);
+    await eventually(() => expect(ends).toHaveLength(1));
+    expect(ends[0]).toMatchObject({ name: "RpcError", code: -32004, data: { code: "unknown_session" } });
+    expect(notes).toEqual(log);
+  });
+
   test("are one for a session, until closed", async () => {
     const client = connect();
     const sessionId = await newSession(client);
@@ -316,17 +352,14 @@ describe("a connection that breaks", () => {
 });
 
 describe("a client that the server does not let in", () => {
-  test("is refused, and does not try again", async () => {
-    const { line, WebSocket } = cuttable();
-    const { client, states, errors } = watched({ token: "wrong", retrySeconds: 0, WebSocket });
+  test("is refused, and told why", async () => {
+    const { client, states, errors } = watched({ token: "wrong" });
     const subscribing = client.subscribe("default", { after: 0 }, () => {});
     await expect(client.call("server.info")).rejects.toThrow("The token is wrong.");
     await expect(subscribing).rejects.toBeInstanceOf(RefusedError);
     expect(errors[0]).toMatchObject({ name: "RefusedError", status: 401 });
-    await connect().call("server.info"); // as long as a further attempt would take
     await expect(client.call("server.info")).rejects.toBeInstanceOf(RefusedError);
     expect(states).toEqual(["refused"]);
-    expect(line.attempts).toBe(1);
   });
 
   test("is told from one that cannot reach the server, which goes on trying", async () => {

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { Client, type Notification } from "../src/client/client";
 import { Connection, type ConnectionState } from "../src/client/connection";
 
@@ -112,6 +112,15 @@ test("a closed connection is not tried again", async () => {
   expect(states).toEqual(["open", "lost", "closed"]);
 });
 
+test.each([401, 403, 421])("a connection that the server refuses with %i is not tried again", async (status) => {
+  const { states } = connected();
+  vi.stubGlobal("fetch", vi.fn().mockResolvedValue(new Response("The token is wrong.", { status })));
+  FakeSocket.last.break();
+  await vi.runAllTimersAsync();
+  expect(FakeSocket.all).toHaveLength(1);
+  expect(states).toEqual(["refused"]);
+});
+
 test("a connection that is closed while it is found out why it failed is not tried again", async () => {
   const { connection, states } = connected();
   FakeSocket.last.break();
@@ -191,4 +200,55 @@ test("what is on its way to a closed subscription is none of the next one", asyn
   ]);
   socket.tell(1);
   expect(notes.map((note) => note.seq)).toEqual([1]);
+});
+
+describe("a session that is closed", () => {
+  async function followed(onEnd: (error: Error) => void) {
+    const client = new Client({ url: "http://h", WebSocket });
+    const socket = FakeSocket.last;
+    const notes: Notification[] = [];
+    socket.onopen();
+    const subscribing = client.subscribe("s", { after: 0, onEnd }, (note) => notes.push(note));
+    await vi.advanceTimersByTimeAsync(0);
+    const answer = (message: object) => socket.receive({ jsonrpc: "2.0", id: socket.sent.at(-1)?.id, ...message });
+    answer({ result: { sessionId: "s", after: 0, lastSeq: 0, createdAt: 1 } });
+    const subscription = await subscribing;
+    socket.tell(1);
+    const params = { sessionId: "s", seq: 0, cause: "", at: 0 };
+    socket.receive({ jsonrpc: "2.0", method: "session.closed", params });
+    return { socket, notes, answer, subscription };
+  }
+
+  test("is asked for again until the server says what became of it", async () => {
+    const ends: Error[] = [];
+    const { socket, notes, answer } = await followed((error) => ends.push(error));
+    await vi.runAllTimersAsync();
+    answer({ error: { code: -32009, message: "The server is shutting down.", data: { code: "closed" } } });
+    await vi.runAllTimersAsync();
+    answer({ result: { sessionId: "s", after: 1, lastSeq: 1, createdAt: 1 } });
+    socket.tell(2);
+    expect(socket.sent.map((each) => each.params)).toEqual(
+      [0, 1, 1].map((after) => ({ sessionId: "s", after, deltas: false })),
+    );
+    expect(notes.map((note) => note.seq)).toEqual([1, 2]);
+    expect(ends).toEqual([]);
+  });
+
+  test("is left alone once its subscription is closed", async () => {
+    const { socket, subscription } = await followed(() => {});
+    void subscription.close();
+    await vi.runAllTimersAsync();
+    expect(socket.sent.map((each) => each.method)).toEqual(["events.subscribe", "events.unsubscribe"]);
+  });
+
+  test("and made again hands out nothing of the other session, however close it comes to the answer", async () => {
+    const ends: Error[] = [];
+    const { socket, notes, answer } = await followed((error) => ends.push(error));
+    await vi.runAllTimersAsync();
+    answer({ result: { sessionId: "s", after: 1, lastSeq: 5, createdAt: 2 } });
+    socket.tell(2);
+    expect(notes.map((note) => note.seq)).toEqual([1]);
+    expect(ends).toHaveLength(1);
+    expect(socket.sent.at(-1)?.method).toBe("events.unsubscribe");
+  });
 });

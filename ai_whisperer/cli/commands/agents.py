@@ -8,7 +8,7 @@ import typer
 
 from ai_whisperer.cli.arguments import ReasonOption, object_of
 from ai_whisperer.cli.calling import Call, command, group
-from ai_whisperer.cli.connecting import AgentName
+from ai_whisperer.cli.connecting import AgentName, template_names
 from ai_whisperer.cli.fleet import FLEET, cost, progress, tokens, waiting
 from ai_whisperer.cli.output import moment
 from ai_whisperer.status import AgentStatus
@@ -40,7 +40,10 @@ async def create(
     agent: Annotated[str, typer.Argument(metavar="NAME", help="The id that it gets.")],
     *,
     template: Annotated[
-        str | None, typer.Option("--template", "-t", metavar="NAME", help="Make it of this template.")
+        str | None,
+        typer.Option(
+            "--template", "-t", metavar="NAME", help="Make it of this template.", autocompletion=template_names
+        ),
     ] = None,
     config: ConfigOption = None,
     auto_start: Annotated[bool, typer.Option("--start/--no-start", help="Let it take work at once.")] = True,
@@ -128,7 +131,7 @@ async def sleep(
         str | None, typer.Option("--until", metavar="TIME", help="Until then: ISO 8601 with its zone.")
     ] = None,
     events: Annotated[
-        list[str] | None, typer.Option("--event", "-e", metavar="NAME", help="Until this event; may be repeated.")
+        list[str] | None, typer.Option("--event", metavar="NAME", help="Until this event; may be repeated.")
     ] = None,
     reason: ReasonOption = "",
 ) -> None:

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ai_whisperer.cli.arguments import LimitOption, text_of
+from ai_whisperer.cli.arguments import LimitOption, text_argument
 from ai_whisperer.cli.calling import Call, command, group
-from ai_whisperer.cli.connecting import AgentName, agent_names
+from ai_whisperer.cli.connecting import FOLLOWING_SECONDS, AgentName, agent_names
+from ai_whisperer.cli.fleet import hindrance
 from ai_whisperer.cli.output import Column, Output, moment
 from ai_whisperer.coordination import RoomRecord
 
@@ -34,9 +35,12 @@ def register(app: typer.Typer) -> None:
 
 async def chat(
     call: Call,
-    agents: Agents,
+    agents: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="AGENT", help="Their ids, names or aliases.", autocompletion=agent_names),
+    ] = None,
     *,
-    room: Annotated[str | None, typer.Option("--room", metavar="ROOM", help="Go on in this group.")] = None,
+    room: Annotated[str | None, typer.Option("--room", metavar="ROOM", help="Go on in this room.")] = None,
 ) -> None:
     """Talk with an agent, or with several in a group; Ctrl-D ends it.
 
@@ -46,8 +50,16 @@ async def chat(
     from ai_whisperer.cli.conversation import Conversation
     from ai_whisperer.cli.racing import first_of
 
-    async with call.server() as client:
-        record = await _room(client, agents, room)
+    if bool(agents) == (room is not None):
+        raise typer.BadParameter("Name either the agents to talk with, or with --room the room to go on in.")
+    async with call.server(patience_seconds=FOLLOWING_SECONDS) as client:
+        record = await _room(client, agents or (), room)
+        for member in record.members:
+            waits = hindrance(await client.get_agent_status(member))
+            if waits is not None:
+                call.output.note(waits)
+        if call.output.is_terminal:
+            call.output.note(f"You talk with {', '.join(record.members)}. Ctrl-D ends it.")
         async with client.events(deltas=not call.output.as_json) as notes:
             conversation = Conversation(client, record, call.output)
             await first_of(conversation.follow(notes), _talk(conversation, call.output))
@@ -111,15 +123,21 @@ async def show(
     call: Call,
     room: RoomId,
     *,
-    after: Annotated[int, typer.Option("--after", min=0, help="Show what was said after this number.")] = 0,
+    after: Annotated[
+        int | None, typer.Option("--after", min=0, help="Show the first that were said after this number.")
+    ] = None,
     limit: LimitOption = 100,
 ) -> None:
-    """Show what was said in a room."""
+    """Show what was said last in a room."""
     async with call.server() as client:
+        if after is None:
+            after = max(0, (await client.get_room(room)).last_number - limit)
         messages = await client.room_messages(room, after=after, limit=limit)
     if call.output.as_json:
         call.output.json(messages)
         return
+    if not messages:
+        call.output.note("Nothing was said there.")
     for message in messages:
         call.output.text(f"{message.number:4}  {moment(message.created_at)}  {message.sender}: {message.text}")
 
@@ -127,13 +145,12 @@ async def show(
 async def post(
     call: Call,
     room: RoomId,
-    text: Annotated[str, typer.Argument(metavar="TEXT", help="The message; `-` reads it from the standard input.")],
+    text: Annotated[str, text_argument("TEXT", "The message")],
 ) -> None:
     """Say something in a room."""
     async with call.server() as client:
-        message = await client.post_message(room, text_of(text))
-    asked = ", ".join(message.asked) or "nobody"
-    call.output.told(message, f"Message {message.number} was posted; {asked} was asked.")
+        message = await client.post_message(room, text)
+    call.output.told(message, f"Message {message.number} was posted. Asked: {', '.join(message.asked) or 'nobody'}.")
 
 
 async def add(call: Call, room: RoomId, agent: AgentName) -> None:

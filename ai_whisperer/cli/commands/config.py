@@ -21,12 +21,12 @@ def config(call: Call) -> None:
     Flags come before `WHISPERER_*` variables, these before `whisperer.toml` in the current folder, and that before the
     defaults. Secrets are not shown.
     """
-    shown = call.settings.shown()
+    shown, file = call.settings.shown(), call.settings.file
     if call.output.as_json:
-        file = call.settings.file
         call.output.json({"file": None if file is None else str(file), "settings": shown})
     else:
         call.output.rows(shown, _COLUMNS)
+        call.output.note("There is no whisperer.toml here." if file is None else f"The file is {file}.")
 
 
 def _value(setting: ShownSetting) -> str:

@@ -5,17 +5,13 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-import sys
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ai_whisperer.cli.calling import Call, command
-from ai_whisperer.settings import DEFAULT, LoadedSettings
 
 if TYPE_CHECKING:
     from ai_whisperer.cli.demo.account import Account
@@ -49,24 +45,30 @@ async def demo(
     choice = await asyncio.to_thread(choose_model, call.settings, os.environ)
     if not call.output.as_json:
         call.output.text(choice.told)
-    port = 0 if call.settings.sources["port"] == DEFAULT else call.settings.values.port
-    with _folder(call.settings, data) as folder, until_asked_to_leave() as leaving:
-        server = ServerProcess(folder, port=port, model=choice.for_workflows)
-        try:
-            await server.start()
-            watched = call.output.is_terminal or sys.stdin.isatty()
-            stays = watched and not once and not call.output.as_json
-            return await _play(call, server, folder, leaving=leaving, headless=once or call.output.as_json, stays=stays)
-        finally:
-            await server.stop()
+    values = call.settings.values
+    named = data or (values.data if call.is_given("data") else None)
+    with _Folder(named) as folder:
+        server = ServerProcess(
+            folder.path, port=values.port if call.is_given("port") else 0, model=choice.for_workflows
+        )
+
+        def leave_at_once() -> None:
+            server.kill()
+            folder.remove()
+
+        with until_asked_to_leave(call.output, "Leaving.", at_once=leave_at_once) as leaving:
+            try:
+                await server.start()
+                return await _play(call, server, folder.path, leaving=leaving, once=once)
+            finally:
+                await server.stop()
 
 
-async def _play(
-    call: Call, server: ServerProcess, folder: Path, *, leaving: Leaving, headless: bool, stays: bool
-) -> int:
+async def _play(call: Call, server: ServerProcess, folder: Path, *, leaving: Leaving, once: bool) -> int:
     from ai_whisperer.cli.demo.summary import summary
     from ai_whisperer.cli.racing import first_of
 
+    headless = once or call.output.as_json
     outcome = await first_of(_watched(call, server, folder, headless=headless), leaving.asked())
     if isinstance(outcome, signal.Signals):
         return 128 + outcome
@@ -74,9 +76,12 @@ async def _play(
         call.output.json(outcome)
     else:
         call.output.text(summary(outcome))
-    if stays:
+    if call.output.is_terminal and not headless:
         call.output.text(f"\nThe agents are still there: {server.address.page}\nCtrl-C ends the demo.")
-        return 0 if isinstance(await first_of(leaving.asked(), server.ended()), signal.Signals) else 1
+        ended = await first_of(leaving.asked(), server.failure())
+        if isinstance(ended, BaseException):
+            raise ended
+        return 0
     return 0 if outcome.is_well else 1
 
 
@@ -90,13 +95,20 @@ async def _watched(call: Call, server: ServerProcess, folder: Path, *, headless:
         return await show(server, folder, audience=audience)
 
 
-@contextmanager
-def _folder(settings: LoadedSettings, data: str | None) -> Iterator[Path]:
+class _Folder:
     """The folder that was named for the demo, which is kept, or a temporary one."""
-    if data is not None:
-        yield Path(data)
-    elif settings.sources["data"].startswith("flag"):
-        yield settings.values.data
-    else:
-        with tempfile.TemporaryDirectory(prefix="whisperer-demo-") as folder:
-            yield Path(folder)
+
+    def __init__(self, named: str | Path | None) -> None:
+        self._temporary = None if named else tempfile.TemporaryDirectory(prefix="whisperer-demo-")
+        self.path = Path(self._temporary.name if self._temporary else named or "")
+
+    def __enter__(self) -> _Folder:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.remove()
+
+    def remove(self) -> None:
+        """Remove it if it is temporary."""
+        if self._temporary is not None:
+            self._temporary.cleanup()

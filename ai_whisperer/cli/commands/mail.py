@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ai_whisperer.cli.arguments import LimitOption, PriorityOption, text_of
+from ai_whisperer.cli.arguments import LimitOption, PriorityOption, text_argument
 from ai_whisperer.cli.calling import Call, command, group
 from ai_whisperer.cli.connecting import AgentName, agent_names
 from ai_whisperer.cli.output import Column, moment
 from ai_whisperer.records import USER, MailRecord, MailState, Priority
 
-MailId = Annotated[str, typer.Argument(metavar="MAIL", help="The id of a mail in the inbox.")]
-Body = Annotated[str, typer.Argument(metavar="BODY", help="The text; `-` reads it from the standard input.")]
+if TYPE_CHECKING:
+    from ai_whisperer.client import Client
 
-_SEARCHED = 10_000
+MailId = Annotated[str, typer.Argument(metavar="MAIL", help="The id of a mail in the inbox.")]
+Body = Annotated[str, text_argument("BODY", "The text")]
+
+_SEARCHED = (50, 10_000)
 
 
 def register(app: typer.Typer) -> None:
@@ -30,7 +33,9 @@ async def list_mail(
     *,
     owner: Annotated[
         str,
-        typer.Option("--of", metavar="AGENT", help="Show the mailbox of this agent.", autocompletion=agent_names),
+        typer.Option(
+            "--agent", "-a", metavar="AGENT", help="Show the mailbox of this agent.", autocompletion=agent_names
+        ),
     ] = USER,
     limit: LimitOption = 100,
 ) -> None:
@@ -56,23 +61,21 @@ async def send(
 ) -> None:
     """Write to an agent."""
     async with call.server() as client:
-        mail = await client.send_mail(
-            agent, subject, text_of(body), priority=priority, thread_id=thread, mail_id=mail_id
-        )
+        mail = await client.send_mail(agent, subject, body, priority=priority, thread_id=thread, mail_id=mail_id)
     call.output.told(mail, f"Mail {mail.id} was sent to {mail.recipient}.")
 
 
 async def reply(call: Call, mail: MailId, body: Body, *, priority: PriorityOption = Priority.NORMAL) -> None:
     """Answer a mail in the inbox."""
     async with call.server() as client:
-        answer = await client.reply_mail(mail, text_of(body), priority=priority)
+        answer = await client.reply_mail(mail, body, priority=priority)
     call.output.told(answer, f"Mail {answer.id} was sent to {answer.recipient}.")
 
 
 async def read(call: Call, mail: MailId) -> None:
     """Show a mail in the inbox, and mark it as read."""
     async with call.server() as client:
-        known = next((each for each in await client.mailbox(USER, limit=_SEARCHED) if each.id == mail), None)
+        known = await _find(client, mail)
         if known is None or known.state in (MailState.QUEUED, MailState.DELIVERED):
             known = await client.mark_mail(mail, MailState.READ)
     call.output.details(
@@ -88,6 +91,16 @@ async def read(call: Call, mail: MailId) -> None:
         ],
         body=known.body,
     )
+
+
+async def _find(client: Client, mail_id: str) -> MailRecord | None:
+    """The mail in the inbox, if it is there: most often it is one of the newest."""
+    for limit in _SEARCHED:
+        mails = await client.mailbox(USER, limit=limit)
+        known = next((each for each in mails if each.id == mail_id), None)
+        if known is not None or len(mails) < limit:
+            return known
+    return None
 
 
 async def archive(call: Call, mail: MailId) -> None:

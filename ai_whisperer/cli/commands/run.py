@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+import asyncio
 import signal
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from ai_whisperer.cli.arguments import text_of
+from ai_whisperer.cli.arguments import TimeoutOption, text_argument
 from ai_whisperer.cli.calling import CONNECTION, Call, command
+from ai_whisperer.cli.connecting import names_to_run
 from ai_whisperer.cli.output import Column
-from ai_whisperer.errors import ConnectionLostError, UnknownTemplateError
+from ai_whisperer.errors import ConnectionLostError, TaskEndedError, UnknownTemplateError, WhispererError
 
 if TYPE_CHECKING:
-    from ai_whisperer.cli.one_shot import AnyServer, Outcome, TemplateRun, WorkflowRun
+    from ai_whisperer.cli.any_server import AnyServer
+    from ai_whisperer.cli.one_shot import Outcome, TemplateRun, WorkflowRun
     from ai_whisperer.cli.screen import Screen
+    from ai_whisperer.cli.signals import Leaving
     from ai_whisperer.templates.library import TemplateEntry
+    from ai_whisperer.tools.function import Tool
+
+_CANCELLING_SECONDS = 5.0
 
 
 def register(app: typer.Typer) -> None:
@@ -25,14 +32,13 @@ def register(app: typer.Typer) -> None:
 
 async def run(
     call: Call,
-    what: Annotated[str | None, typer.Argument(metavar="NAME", help="A template, an agent or a workflow.")] = None,
-    prompt: Annotated[
-        str | None, typer.Argument(metavar="PROMPT", help="What to do; `-` reads it from the standard input.")
+    what: Annotated[
+        str | None,
+        typer.Argument(metavar="NAME", help="A template, an agent or a workflow.", autocompletion=names_to_run),
     ] = None,
+    prompt: Annotated[str | None, text_argument("PROMPT", "What to do")] = None,
     *,
-    timeout_seconds: Annotated[
-        float | None, typer.Option("--timeout", min=0.001, metavar="SECONDS", help="How long it may take.")
-    ] = None,
+    timeout_seconds: TimeoutOption = None,
     analysis: Annotated[bool, typer.Option("--analysis", help="Show the model's reasoning too.")] = False,
     list_: Annotated[bool, typer.Option("--list", help="Show the templates and the workflows.")] = False,
 ) -> int:
@@ -43,7 +49,9 @@ async def run(
     own, and a prompt if none is given. The answer goes to the standard output, all else to the standard error. It
     leaves with 0, with 1 if the task failed, and with 130 after Ctrl-C, which cancels the task.
     """
-    from ai_whisperer.cli.one_shot import any_server
+    from ai_whisperer.cli.one_shot import TemplateRun, WorkflowRun
+    from ai_whisperer.cli.screen import Screen
+    from ai_whisperer.cli.signals import until_asked_to_leave
     from ai_whisperer.cli.workflows.guide import WORKFLOWS
 
     if list_:
@@ -54,49 +62,65 @@ async def run(
     workflow = WORKFLOWS.get(what)
     if workflow is None and prompt is None:
         raise typer.BadParameter(f"Say what '{what}' is to do.")
-    async with any_server(call, workflow.tools if workflow else ()) as server:
-        return await _play(call, _chosen(server, what, prompt, timeout_seconds=timeout_seconds), analysis=analysis)
-
-
-def _chosen(
-    server: AnyServer, what: str, prompt: str | None, *, timeout_seconds: float | None
-) -> TemplateRun | WorkflowRun:
-    from ai_whisperer.cli.one_shot import TemplateRun, WorkflowRun
-    from ai_whisperer.cli.workflows.guide import WORKFLOWS
-
-    workflow = WORKFLOWS.get(what)
+    work: TemplateRun | WorkflowRun
     if workflow is None:
-        return TemplateRun(server, what, text_of(prompt or ""), timeout_seconds=timeout_seconds)
-    return WorkflowRun(server, workflow, text_of(prompt or workflow.prompt), timeout_seconds=timeout_seconds)
-
-
-async def _play(call: Call, work: TemplateRun | WorkflowRun, *, analysis: bool) -> int:
-    from ai_whisperer.cli.racing import first_of
-    from ai_whisperer.cli.screen import Screen
-    from ai_whisperer.cli.signals import until_asked_to_leave
-    from ai_whisperer.cli.workflows.guide import WORKFLOWS
-
+        work = TemplateRun(what, prompt or "", timeout_seconds=timeout_seconds)
+    else:
+        work = WorkflowRun(workflow, prompt or workflow.prompt, timeout_seconds=timeout_seconds)
     screen = Screen(call.output, analysis=analysis)
-    with until_asked_to_leave() as leaving:
+    with until_asked_to_leave(call.output, "Leaving: the work is being cancelled.") as leaving:
         try:
-            outcome = await first_of(work.play(screen), leaving.asked())
+            outcome = await _played(call, work, screen, leaving=leaving, tools=workflow.tools if workflow else ())
         except UnknownTemplateError as error:
             raise UnknownTemplateError(f"{error.message} Workflows: {', '.join(WORKFLOWS)}.") from error
-        if isinstance(outcome, signal.Signals):
-            await work.cancel()
+    return 128 + outcome if isinstance(outcome, signal.Signals) else _told(call, outcome, screen)
+
+
+async def _played(
+    call: Call, work: TemplateRun | WorkflowRun, screen: Screen, *, leaving: Leaving, tools: Sequence[Tool]
+) -> Outcome | signal.Signals:
+    """What has come of the work, which goes on elsewhere if the server was another command's and left with it."""
+    from ai_whisperer.cli.any_server import ServerLeftError, any_server
+    from ai_whisperer.cli.racing import first_of
+
+    while True:
+        async with any_server(call, tools) as server:
+            try:
+                outcome: Outcome | signal.Signals | BaseException
+                outcome = await first_of(work.play(server, screen), leaving.asked(), server.failure())
+            except ConnectionLostError:
+                if not server.is_temporary:
+                    raise
+                continue
+            if isinstance(outcome, signal.Signals):
+                await _cancel(call, work, server)
+        if isinstance(outcome, ServerLeftError):
+            continue
+        if isinstance(outcome, BaseException):
+            raise outcome
+        return outcome
+
+
+async def _cancel(call: Call, work: TemplateRun | WorkflowRun, server: AnyServer) -> None:
+    try:
+        async with asyncio.timeout(_CANCELLING_SECONDS):
+            await work.cancel(server)
+    except (TimeoutError, WhispererError):
+        call.output.note("It could not be cancelled: the server does not answer.")
+    else:
+        if not call.output.as_json:
             call.output.note("It was cancelled.")
-            return 128 + outcome
-    return _told(call, outcome, screen)
 
 
 def _told(call: Call, outcome: Outcome, screen: Screen) -> int:
     if call.output.as_json:
         call.output.json(outcome.record)
+        if outcome.failures:
+            raise TaskEndedError(" ".join(outcome.failures))
     elif outcome.answer:
         screen.show_answer(outcome.answer)
-    if not call.output.as_json:
-        for failure in outcome.failures:
-            call.output.note(f"whisperer: {failure}")
+    for failure in outcome.failures:
+        call.output.note(f"whisperer: {failure}")
     return 1 if outcome.failures else 0
 
 

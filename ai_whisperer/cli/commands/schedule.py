@@ -11,16 +11,14 @@ from ai_whisperer.cli.arguments import LimitOption, json_of
 from ai_whisperer.cli.calling import Call, command, group
 from ai_whisperer.cli.connecting import AgentOption, agent_names
 from ai_whisperer.cli.output import Column, moment
-from ai_whisperer.cli.printable import as_json
+from ai_whisperer.cli.printable import readable_json
 from ai_whisperer.coordination import EventRecord, ScheduleRecord
 from ai_whisperer.definition import MissedRuns
 
 ScheduleId = Annotated[str, typer.Argument(metavar="SCHEDULE", help="The id of the schedule.")]
 EventData = Annotated[
     str | None,
-    typer.Option(
-        "--data", metavar="JSON", help="What goes with the event. (The data folder is named before the command.)"
-    ),
+    typer.Option("--payload", metavar="JSON", help="What goes with the event."),
 ]
 
 
@@ -51,7 +49,7 @@ async def create(
     zone: Annotated[str, typer.Option("--zone", metavar="NAME", help="The time zone of --cron.")] = "UTC",
     prompt: Annotated[str | None, typer.Option("--prompt", metavar="TEXT", help="What the agent is to do.")] = None,
     event: Annotated[str | None, typer.Option("--event", metavar="NAME", help="An event to broadcast.")] = None,
-    data: EventData = None,
+    payload: EventData = None,
     missed: Annotated[MissedRuns, typer.Option("--missed", help="What becomes of times that were missed.")] = (
         MissedRuns.ONCE
     ),
@@ -60,7 +58,7 @@ async def create(
     ] = None,
 ) -> None:
     """Give an agent a prompt, or broadcast an event, by the clock."""
-    payload = json_of(data, option="--data")
+    data = json_of(payload, option="--payload")
     async with call.server() as client:
         record = await client.create_schedule(
             agent,
@@ -69,7 +67,7 @@ async def create(
             zone=zone,
             prompt=prompt,
             event=event,
-            data=payload,
+            data=data,
             missed=missed,
             schedule_id=schedule_id,
         )
@@ -108,15 +106,15 @@ async def send(
     call: Call,
     event: Annotated[str, typer.Argument(metavar="NAME", help="What has happened, such as data_ready.")],
     *,
-    data: EventData = None,
+    payload: EventData = None,
     event_id: Annotated[
         str | None, typer.Option("--id", metavar="ID", help="Under the same id it happens once.")
     ] = None,
 ) -> None:
     """Broadcast an event: it wakes agents that sleep until it, and becomes a task for those that subscribe."""
-    payload = json_of(data, option="--data")
+    data = json_of(payload, option="--payload")
     async with call.server() as client:
-        record = await client.broadcast_event(event, payload, event_id=event_id)
+        record = await client.broadcast_event(event, data, event_id=event_id)
     call.output.told(record, f"{record.name} was broadcast: {record.woken} woken, {record.notified} given a task.")
 
 
@@ -147,5 +145,5 @@ EVENTS: Sequence[Column[EventRecord]] = (
     Column("AT", lambda each: moment(each.created_at)),
     Column("WOKEN", lambda each: str(each.woken), right=True),
     Column("TASKS", lambda each: str(each.notified), right=True),
-    Column("DATA", lambda each: "" if each.data is None else as_json(each.data)),
+    Column("DATA", lambda each: "" if each.data is None else readable_json(each.data)),
 )

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import os
-import signal
-import sys
+import resource
 from contextlib import closing
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
 import typer
 from msgspec.structs import replace
 
 from ai_whisperer.cli.calling import SERVING, Call, command
 from ai_whisperer.cli.output import Output
-from ai_whisperer.settings import Settings
 
 if TYPE_CHECKING:
     from ai_whisperer.server.address import Address
+
+
+_OTHER_FILES = 200
 
 
 def register(app: typer.Typer) -> None:
@@ -25,7 +26,7 @@ def register(app: typer.Typer) -> None:
 
 
 async def serve(call: Call) -> None:
-    """Run the server until Ctrl-C or SIGTERM.
+    """Run the server until Ctrl-C or SIGTERM, or until its terminal is closed.
 
     When it takes requests it prints one line, `ready ADDRESS`: open that address in a browser. The first signal lets
     the steps under way finish and leaves with 0, a second one leaves at once with 128 and its number. Everything
@@ -33,25 +34,36 @@ async def serve(call: Call) -> None:
     """
     from ai_whisperer.cli.model_choice import choose_model
     from ai_whisperer.cli.racing import first_of
+    from ai_whisperer.cli.signals import until_asked_to_leave
     from ai_whisperer.cli.workflows.tools import TOOLS
     from ai_whisperer.models.catalog import SCRIPTED_DEMO
     from ai_whisperer.server.process_log import setup_logging
     from ai_whisperer.server.serving import running
 
     settings = call.settings.values
-    leaving = _Leaving(call.output, settings)
+    grace = f"Leaving: the steps under way may finish, for up to {settings.shutdown_grace_seconds:g} s."
     chosen = await asyncio.to_thread(choose_model, call.settings, os.environ)
     tools = TOOLS if chosen.model == SCRIPTED_DEMO else ()  # it plays the workflows of the guide, which need them
     log = setup_logging(
         settings.data, level=settings.log_level, max_bytes=settings.log_max_bytes, backups=settings.log_backups
     )
-    with closing(log):
+    _make_room_for(settings.max_connections)
+    with closing(log), until_asked_to_leave(call.output, grace) as leaving:
         async with running(replace(settings, model=chosen.model), tools=tools) as server:
             call.output.note(f"{chosen.told}\nThe data is in {settings.data}.\nCtrl-C ends the server.")
             _tell(call.output, server.address)
-            outcome = await first_of(leaving.asked.wait(), server.failure())
+            outcome = await first_of(leaving.asked(), server.failure())
     if isinstance(outcome, BaseException):
         raise outcome
+
+
+def _make_room_for(connections: int) -> None:
+    """Let the process have so many files open, if the system lets it: each connection is one."""
+    wanted = connections + _OTHER_FILES
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        most = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
 
 
 def _tell(output: Output, address: Address) -> None:
@@ -59,28 +71,3 @@ def _tell(output: Output, address: Address) -> None:
         output.json({"ready": address.page, "url": address.url, "token": address.token, "pid": address.pid})
     else:
         output.text(f"ready {address.page}")
-
-
-class _Leaving:
-    """Leaves on signals: on the first in peace, on the second at once."""
-
-    def __init__(self, output: Output, settings: Settings) -> None:
-        self.asked = asyncio.Event()
-        self._output = output
-        self._grace_seconds = settings.shutdown_grace_seconds
-        for number in (signal.SIGINT, signal.SIGTERM):
-            asyncio.get_running_loop().add_signal_handler(number, self._leave, number)
-
-    def _leave(self, number: signal.Signals) -> None:
-        if self.asked.is_set():
-            _leave_now(number)
-        self.asked.set()
-        self._output.note(
-            f"Leaving: the steps under way may finish, for up to {self._grace_seconds:g} s. Once more leaves at once."
-        )
-
-
-def _leave_now(number: signal.Signals) -> NoReturn:
-    """End the process as if it were killed: what was accepted is on disk, and all else may be lost."""
-    sys.stderr.flush()
-    os._exit(128 + number)

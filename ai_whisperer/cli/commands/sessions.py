@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import typer
 
 from ai_whisperer.cli.calling import Call, command, group
+from ai_whisperer.cli.connecting import session_names, template_names
 from ai_whisperer.cli.fleet import cost, tokens
 from ai_whisperer.cli.output import Column, moment
 from ai_whisperer.coordination import LockRecord, SessionSummary
@@ -49,7 +50,7 @@ async def create(
 
 async def delete(
     call: Call,
-    session_id: Annotated[str, typer.Argument(metavar="ID", help="The session.")],
+    session_id: Annotated[str, typer.Argument(metavar="ID", help="The session.", autocompletion=session_names)],
     *,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask first.")] = False,
 ) -> None:
@@ -60,7 +61,7 @@ async def delete(
             if call.output.as_json:
                 raise typer.BadParameter("Nobody can be asked with --json. Say --yes to delete the session.")
             question = f"Delete session {session.id} with {session.agents} agents and all their work, for good?"
-            call.output.ask(question)
+            await call.output.ask(question)
         session = await client.delete_session(session.id)
     call.output.told(session, f"Session {session.id} is gone.")
 
@@ -73,7 +74,10 @@ async def list_templates(call: Call) -> None:
 
 
 async def show_template(
-    call: Call, name: Annotated[str, typer.Argument(metavar="NAME", help="The name of the template.")]
+    call: Call,
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="The name of the template.", autocompletion=template_names)
+    ],
 ) -> None:
     """Show a template: its definition and its prompt."""
     async with call.server() as client:

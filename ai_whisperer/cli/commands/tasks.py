@@ -7,10 +7,10 @@ from typing import Annotated
 
 import typer
 
-from ai_whisperer.cli.arguments import LimitOption, PriorityOption, text_of
+from ai_whisperer.cli.arguments import LimitOption, PriorityOption, TimeoutOption, text_argument
 from ai_whisperer.cli.calling import Call, command, group
-from ai_whisperer.cli.connecting import AgentName, AgentOption
-from ai_whisperer.cli.fleet import cost, progress, style_of, tokens
+from ai_whisperer.cli.connecting import FOLLOWING_SECONDS, AgentName, AgentOption
+from ai_whisperer.cli.fleet import cost, hindrance, progress, style_of, tokens
 from ai_whisperer.cli.output import Column, moment
 from ai_whisperer.errors import TaskEndedError
 from ai_whisperer.records import Budget, Failure, Priority, StepKind, StepRecord, TaskRecord, TaskState
@@ -34,7 +34,7 @@ async def list_tasks(call: Call, *, agent: AgentOption = None, limit: LimitOptio
 async def send(
     call: Call,
     agent: AgentName,
-    prompt: Annotated[str, typer.Argument(metavar="PROMPT", help="What to do; `-` reads it from the standard input.")],
+    prompt: Annotated[str, text_argument("PROMPT", "What to do")],
     *,
     until_done: Annotated[bool, typer.Option("--wait", "-w", help="Wait for the answer and show it.")] = False,
     priority: PriorityOption = Priority.NORMAL,
@@ -44,10 +44,7 @@ async def send(
     task_id: Annotated[
         str | None, typer.Option("--id", metavar="ID", help="Under the same id it is given once.")
     ] = None,
-    seconds: Annotated[
-        float | None,
-        typer.Option("--timeout", metavar="SECONDS", help="For the task and everything that it causes."),
-    ] = None,
+    seconds: TimeoutOption = None,
     max_tokens: Annotated[
         int | None, typer.Option("--max-tokens", help="For the task and everything that it causes.")
     ] = None,
@@ -57,16 +54,19 @@ async def send(
 ) -> None:
     """Give an agent a task."""
     unlimited = max_tokens is None and max_cost is None
-    async with call.server() as client:
+    async with call.server(patience_seconds=FOLLOWING_SECONDS) as client:
         task = await client.send_task(
             agent,
-            text_of(prompt),
+            prompt,
             priority=priority,
             thread_id=thread,
             task_id=task_id,
             timeout_seconds=seconds,
             budget=None if unlimited else Budget(max_tokens=max_tokens, max_cost_usd=max_cost),
         )
+        waits = hindrance(await client.get_agent_status(task.agent_id))
+        if waits is not None:
+            call.output.note(waits)
         if until_done:
             _show_answer(call, await client.wait_task(task.id))
             return
@@ -75,7 +75,7 @@ async def send(
 
 async def wait(call: Call, task: TaskId) -> None:
     """Wait until a task has ended, and show its answer."""
-    async with call.server() as client:
+    async with call.server(patience_seconds=FOLLOWING_SECONDS) as client:
         _show_answer(call, await client.wait_task(task))
 
 

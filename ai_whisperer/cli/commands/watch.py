@@ -3,28 +3,24 @@
 from __future__ import annotations
 
 import asyncio
-from collections import deque
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ai_whisperer.cli.calling import Call, command
-from ai_whisperer.cli.connecting import AgentName
+from ai_whisperer.cli.connecting import FOLLOWING_SECONDS, AgentName
 from ai_whisperer.cli.fleet import FLEET
 from ai_whisperer.cli.output import Output, console, rich_table
-from ai_whisperer.cli.printable import as_json, shortened
+from ai_whisperer.cli.printable import readable_json
 from ai_whisperer.cli.racing import first_of, while_somebody_reads
-from ai_whisperer.cli.telling import line_of
+from ai_whisperer.cli.telling import shown_line
 from ai_whisperer.records import Notification
-from ai_whisperer.status import AgentStatus
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
-
     from ai_whisperer.client import Client
 
-_EVENTS_SHOWN = 10
+_WIDTH = 200
 _PAUSE_SECONDS = 0.2
 """So long is waited between two looks at agents that change all the time."""
 _LONGEST_PAUSE_SECONDS = 2.0
@@ -50,7 +46,7 @@ async def watch(
 
     Without a terminal the events are told line by line, with --json each is a line of JSON.
     """
-    async with call.server() as client:
+    async with call.server(patience_seconds=FOLLOWING_SECONDS) as client:
         if once:
             call.output.table(await client.list_agents(), FLEET, empty="There are no agents yet.")
             return
@@ -65,27 +61,28 @@ async def _tell(output: Output, notes: AsyncIterator[Notification]) -> None:
     async for note in notes:
         if output.as_json:
             output.json(note)
-        elif (line := line_of(note)) is not None:
-            output.text(shortened(line))
+        elif (line := shown_line(note, width=_WIDTH)) is not None:
+            output.text(line)
 
 
 async def _show_live(client: Client, notes: AsyncIterator[Notification]) -> None:
     from rich.live import Live
 
-    lines: deque[str] = deque(maxlen=_EVENTS_SHOWN)
+    from ai_whisperer.cli.live_view import LiveView
+
     changed = asyncio.Event()
+    with Live(console=console(), auto_refresh=False) as live:
+        view = LiveView(live, lambda statuses, _: rich_table(statuses, FLEET))
 
-    async def listen() -> None:
-        async for note in notes:
-            changed.set()
-            if (line := line_of(note)) is not None:
-                lines.append(line)
+        async def listen() -> None:
+            async for note in notes:
+                changed.set()
+                view.tell(note)
 
-    async def draw() -> None:
-        with Live(console=console(), auto_refresh=False) as live:
+        async def look() -> None:
             while True:
                 changed.clear()
-                live.update(_picture(await client.list_agents(), lines), refresh=True)
+                await view.look(client)
                 await asyncio.sleep(_PAUSE_SECONDS)
                 try:
                     async with asyncio.timeout(_LONGEST_PAUSE_SECONDS):
@@ -93,15 +90,7 @@ async def _show_live(client: Client, notes: AsyncIterator[Notification]) -> None
                 except TimeoutError:
                     pass
 
-    await first_of(listen(), draw())
-
-
-def _picture(statuses: Sequence[AgentStatus], lines: Sequence[str]) -> RenderableType:
-    from rich.console import Group
-    from rich.text import Text
-
-    events = "\n".join(shortened(line) for line in lines)
-    return Group(rich_table(statuses, FLEET), Text(events, style="dim", no_wrap=True, overflow="ellipsis"))
+        await first_of(listen(), look())
 
 
 async def logs(
@@ -112,7 +101,7 @@ async def logs(
     lines: Annotated[int, typer.Option("--lines", "-n", min=1, help="Show so many of the last entries.")] = 50,
 ) -> None:
     """Show the debug log of an agent; with --json an entry a line."""
-    async with call.server() as client:
+    async with call.server(patience_seconds=FOLLOWING_SECONDS) as client:
         page = await client.read_log(agent, limit=lines)
         for entry in page.entries:
             _show_entry(call.output, entry)
@@ -136,6 +125,6 @@ def _show_entry(output: Output, entry: Mapping[str, Any]) -> None:
         output.json(entry)
         return
     params = entry.get("params") or {}
-    told = as_json({name: value for name, value in params.items() if name != "agentId"}) if params else ""
+    told = readable_json({name: value for name, value in params.items() if name != "agentId"}) if params else ""
     head = (str(entry.get(name, "")) for name in ("time", "level", "event"))
     output.text(" ".join([*head, told]).rstrip())

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import msgspec
 
+from ai_whisperer.cli.endings import WELL, troubles_of
 from ai_whisperer.client import Client
-from ai_whisperer.records import USER, StepKind, StepRecord, TaskState
+from ai_whisperer.records import USER, StepKind, StepRecord
 from ai_whisperer.store.sqlite import SqliteStore
 
 _ALL = 10_000
-_WELL = (TaskState.COMPLETED, TaskState.CONTINUED)
 
 
 class Evidence(msgspec.Struct, frozen=True, kw_only=True):
@@ -78,13 +78,9 @@ async def take_account(client: Client, *, model: str, results: Mapping[str, str]
         model=model,
         results=results,
         tasks=len(tasks),
-        completed=sum(task.state in _WELL for task in tasks),
+        completed=sum(task.state in WELL for task in tasks),
         unfinished=sum(not task.state.ended for task in tasks),
-        failed=tuple(
-            f"{task.agent_id} ({task.state}): {task.error.message if task.error else 'no reason was recorded'}"
-            for task in tasks
-            if task.state.ended and task.state not in _WELL
-        ),
+        failed=tuple(troubles_of(task for task in tasks if task.state.ended)),
         mails=len(mails),
         model_requests=sum(step.kind is StepKind.MODEL for step in steps),
         tool_calls=sum(step.kind is StepKind.TOOL for step in steps),

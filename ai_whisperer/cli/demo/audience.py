@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Protocol
 
 from ai_whisperer.cli.fleet import progress, style_of, tokens, waiting
+from ai_whisperer.cli.live_view import LiveView
 from ai_whisperer.cli.output import Output, console
 from ai_whisperer.cli.printable import shortened
 from ai_whisperer.cli.telling import shown_line
@@ -16,14 +16,10 @@ from ai_whisperer.records import Notification
 from ai_whisperer.status import AgentStatus
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
-    from rich.live import Live
     from rich.table import Table
 
 _PROGRESS_WIDTH = 40
 _OTHER_WIDTH = 61
-_MOST_LINES = 12
-_FRAME_LINES = 6
 _WIDTH = 100
 
 
@@ -66,42 +62,8 @@ class Reader(Quiet):
             self._output.text(line)
 
 
-class Watcher:
-    """Sees all agents in a table that changes as they do, and the last lines of what happens below it."""
-
-    def __init__(self, live: Live) -> None:
-        self._live = live
-        self._statuses: list[AgentStatus] = []
-        self._lines: deque[str] = deque(maxlen=_MOST_LINES)
-
-    def say(self, sentence: str) -> None:
-        from rich.text import Text
-
-        self._live.console.print(Text(sentence, style="bold"))
-
-    def tell(self, note: Notification) -> None:
-        line = shown_line(note, width=_WIDTH)
-        if line is not None:
-            self._lines.append(line)
-            self._draw()
-
-    async def look(self, client: Client) -> None:
-        self._statuses = await client.list_agents()
-        self._draw()
-
-    def _draw(self) -> None:
-        self._live.update(self._picture(), refresh=True)
-
-    def _picture(self) -> RenderableType:
-        from rich.console import Group
-        from rich.text import Text
-
-        room = max(2, self._live.console.height - len(self._statuses) - _FRAME_LINES)
-        told = Text("\n".join(list(self._lines)[-room:]), style="dim", no_wrap=True, overflow="ellipsis")
-        return Group(_table(self._statuses, width=self._live.console.width), told)
-
-
-def _table(statuses: Sequence[AgentStatus], *, width: int) -> Table:
+def demo_table(statuses: Sequence[AgentStatus], width: int) -> Table:
+    """A table whose columns do not move while one looks at it."""
     from rich import box
     from rich.table import Table
     from rich.text import Text
@@ -136,4 +98,4 @@ def audience_of(output: Output, *, headless: bool) -> Iterator[Audience]:
         from rich.live import Live
 
         with Live(console=console(), auto_refresh=False) as live:
-            yield Watcher(live)
+            yield LiveView(live, demo_table)

@@ -1,7 +1,8 @@
 """The server of the demo, in a process of its own: it can be killed at any moment and started again.
 
-Called with the data folder, the port and the model. When it takes requests it prints its address as a line of JSON. It
-leaves in peace on SIGTERM, and when its standard input ends: so it does not outlive the demo, however that ends.
+Called with the data folder, the port and the model. When it takes requests it prints its address as a line of JSON; if
+it cannot go on, it prints why as another. It leaves in peace on SIGTERM, and when its standard input ends: so it does
+not outlive the demo, however that ends.
 """
 
 from __future__ import annotations
@@ -19,6 +20,13 @@ from ai_whisperer.errors import WhispererError
 from ai_whisperer.secrets import redacted
 from ai_whisperer.server.serving import running
 from ai_whisperer.settings import Settings
+
+
+class Complaint(msgspec.Struct, frozen=True, kw_only=True):
+    """Why it cannot go on, as a `WhispererError` says it."""
+
+    code: str
+    message: str
 
 
 async def serve(settings: Settings) -> None:
@@ -41,12 +49,14 @@ async def _left_alone() -> None:
 
 
 def main(data: str, port: str, model: str) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the demo, which ends this process in order
+    for number in (signal.SIGINT, signal.SIGHUP):  # they are for the demo, which ends this process in order
+        signal.signal(number, signal.SIG_IGN)
     settings = Settings(data=Path(data), port=int(port), model=model, shutdown_grace_seconds=2.0)
     try:
         asyncio.run(serve(settings))
     except WhispererError as error:
-        sys.exit(redacted(error.message))
+        print(msgspec.json.encode(Complaint(code=error.code, message=redacted(error.message))).decode(), flush=True)
+        sys.exit(1)
 
 
 if __name__ == "__main__":

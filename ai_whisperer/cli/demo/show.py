@@ -40,18 +40,20 @@ class _Performance:
     async def play(self) -> tuple[dict[str, str], Evidence | None]:
         """What each workflow has brought, and what was on disk when the plug was pulled.
 
-        Raises the `WhispererError` that keeps the server from coming back.
+        Raises the `WhispererError` that keeps the server from going on or from coming back, and what keeps the audience
+        from being told.
         """
         try:
             return await self._play()
-        except* WhispererError as errors:
-            raise errors.exceptions[0] from None
+        except BaseExceptionGroup as group:
+            raise _what_went_wrong(group) from None
 
     async def _play(self) -> tuple[dict[str, str], Evidence | None]:
         async with asyncio.TaskGroup() as group:
             around = [
                 group.create_task(self._listen(), name="what happens"),
                 group.create_task(self._watch(), name="the agents"),
+                group.create_task(self._guard(), name="the server"),
             ]
             pulling = group.create_task(self._pull_the_plug(), name="the plug")
             working = {each.name: group.create_task(self._persist(each), name=each.name) for each in WORKFLOWS.values()}
@@ -81,6 +83,10 @@ class _Performance:
             self._audience.say(f"{workflow.name}: {error.message}")
             return ""
 
+    async def _guard(self) -> None:
+        """Raise why the server has ended, if it does by itself."""
+        raise await self._server.failure()
+
     async def _watch(self) -> None:
         while True:
             await self._audience.look(self._client)
@@ -98,7 +104,16 @@ class _Performance:
         await self._in_the_middle.wait()
         await self._server.pull_the_plug()
         self._audience.say("*** kill -9: the server is gone, in the middle of its work. It is started again. ***")
-        evidence = evidence_in(self._data, SESSION)
+        evidence = await asyncio.to_thread(evidence_in, self._data, SESSION)
         await self._server.start()
         self._audience.say("*** The server is back, and everything goes on. ***")
         return evidence
+
+
+def _what_went_wrong(group: BaseExceptionGroup[BaseException]) -> BaseException:
+    """The first thing that can be told in a sentence; all of it if there is none."""
+    told = group.subgroup((WhispererError, OSError)) or group
+    first = told.exceptions[0]
+    if isinstance(first, BaseExceptionGroup):
+        return _what_went_wrong(first)
+    return first if told is not group or len(group.exceptions) == 1 else group

@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 import socket
 import tempfile
+from http.client import HTTPException
 from pathlib import Path
 from urllib.error import HTTPError
-from urllib.request import ProxyHandler, Request, build_opener
+from urllib.request import HTTPSHandler, ProxyHandler, Request, build_opener
 
 from ai_whisperer.cli.doctor.findings import Finding, ok, problem, warning
-from ai_whisperer.cli.doctor.machine import nearest_existing
-from ai_whisperer.errors import StoreError
+from ai_whisperer.cli.doctor.machine import is_there, nearest_existing
+from ai_whisperer.client.address import trusting
+from ai_whisperer.errors import StoreError, WhispererError
 from ai_whisperer.server.address import find_address
 from ai_whisperer.settings import Settings
 from ai_whisperer.store.opening import LOCK_NAME, FileLock, database_version, latest_version
@@ -24,7 +26,7 @@ _OTHERS = 0o077
 
 def check_folder(data: Path) -> Finding:
     """Whether the folder can be used, and who uses it."""
-    if not data.exists():
+    if not is_there(data):
         above = nearest_existing(data)
         try:
             tempfile.TemporaryDirectory(dir=above).cleanup()
@@ -46,7 +48,7 @@ def check_folder(data: Path) -> Finding:
         served = f", whose server is at {address.url}" if address is not None else ""
         return ok("Data folder", f"'{data}' is used by the process {holder}{served}")
     token = data / "token"
-    if token.exists() and token.stat().st_mode & _OTHERS:
+    if is_there(token) and token.stat().st_mode & _OTHERS:
         return warning("Data folder", f"others may read '{token}'", f"chmod 600 '{token}'")
     return ok("Data folder", f"'{data}' can be written, nobody uses it now")
 
@@ -56,7 +58,7 @@ def check_database(data: Path) -> Finding:
     path = data / DATABASE_NAME
     if FileLock.holder(data / LOCK_NAME) is not None:
         return ok("Database", "open in the process that uses the folder, which has checked it")
-    if not path.exists():
+    if not is_there(path):
         return ok("Database", "there is none yet; it is made at the first start")
     try:
         version = database_version(path)
@@ -100,11 +102,12 @@ def _version_at(settings: Settings) -> str | None:
     host = f"[{settings.host}]" if ":" in settings.host else settings.host
     request = Request(f"{scheme}://{host}:{settings.port}/healthz")  # noqa: S310 - http or https
     try:
-        with build_opener(ProxyHandler({})).open(request, timeout=_PATIENCE_SECONDS) as answer:
+        trust = HTTPSHandler(context=trusting(str(settings.tls_certificate) if settings.tls_certificate else None))
+        with build_opener(ProxyHandler({}), trust).open(request, timeout=_PATIENCE_SECONDS) as answer:
             return str(json.loads(answer.read(10_000))["version"])
     except HTTPError as error:
         error.close()
-    except (OSError, ValueError, LookupError, TypeError):
+    except (OSError, HTTPException, ValueError, LookupError, TypeError, WhispererError):
         pass
     return None
 

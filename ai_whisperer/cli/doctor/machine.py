@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import platform
 import shutil
 import sys
@@ -12,7 +13,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import apsw
 
-from ai_whisperer.cli.doctor.findings import Finding, ok, problem, warning
+from ai_whisperer.cli.doctor.findings import Finding, Level, ok, problem, warning
 from ai_whisperer.tools.sandbox_probe import SandboxMeans, probe_sandbox
 
 _LEAST_PYTHON = (3, 11)
@@ -45,7 +46,7 @@ def check_time(database: Path, *, now: float | None = None, zone: str = _A_ZONE)
     except (ZoneInfoNotFoundError, OSError):
         return problem("Time", "There is no data about time zones.", "Schedules need it: pip install tzdata")
     shown = datetime.fromtimestamp(now, tz=UTC).strftime("%Y-%m-%d %H:%M UTC")
-    ahead = database.stat().st_mtime - now if database.exists() else 0.0
+    ahead = database.stat().st_mtime - now if is_there(database) else 0.0
     if ahead > _SKEW_SECONDS:
         return warning(
             "Time",
@@ -67,18 +68,38 @@ def check_disk(data: Path, *, free_bytes: int | None = None) -> Finding:
 
 
 def check_sandbox(means: SandboxMeans | None = None) -> Finding:
-    """Nothing is wrong where little is there: no tool of this version runs code."""
+    """The strongest thing that could hold tools that run code. None is no fault: this version has no such tools."""
     means = probe_sandbox() if means is None else means
-    found = [
-        f"Landlock {means.landlock}" if means.landlock else "",
-        "seccomp" if means.seccomp else "",
-        "bubblewrap" if means.bubblewrap else "",
-        "resource limits" if means.rlimits else "",
-    ]
-    there = ", ".join(filter(None, found)) or "nothing"
-    return ok("Sandbox", f"tools that run code are not there yet; this machine has for them: {there}")
+    levels = {
+        "bubblewrap": means.bubblewrap,
+        "landlock": bool(means.landlock),
+        "rlimits": means.rlimits,
+        "none": True,
+    }
+    level = next(name for name, has in levels.items() if has)
+    found = [f"Landlock {means.landlock}" if means.landlock else "", "seccomp" if means.seccomp else ""]
+    beside = ", ".join(filter(None, found)) or "nothing"
+    return Finding(
+        check="Sandbox",
+        level=Level.OK,
+        found=f"level {level} (the kernel has {beside}); tools that run code are not there yet",
+        advice=_SANDBOX_ADVICE.get(level, ""),
+    )
+
+
+_SANDBOX_ADVICE = {
+    "landlock": "For the strongest level install bubblewrap with the packages of your system.",
+    "rlimits": "Install bubblewrap, or use a Linux with Landlock (5.13 or newer), before tools that run code come.",
+    "none": "This system can hold no tools that run code. Use Linux with bubblewrap for them.",
+}
+"""What to do for more than the level."""
 
 
 def nearest_existing(path: Path) -> Path:
     """The path, or the nearest folder above it that exists."""
-    return next((each for each in (path, *path.absolute().parents) if each.exists()), Path("/"))
+    return next((each for each in (path, *path.absolute().parents) if is_there(each)), Path("/"))
+
+
+def is_there(path: Path) -> bool:
+    """Whether there is such a thing; what cannot be looked at is not there."""
+    return os.path.exists(path)

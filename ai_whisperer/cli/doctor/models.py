@@ -12,17 +12,16 @@ from ai_whisperer.cli.model_choice import choose_model
 from ai_whisperer.errors import ModelNameError, WhispererError
 from ai_whisperer.models.base import ModelRequest, collect
 from ai_whisperer.models.catalog import SCRIPTED_DEMO, resolve
-from ai_whisperer.models.detection import KEYS, PROVIDERS
+from ai_whisperer.models.detection import KEYS, PROVIDERS, SERVERS
 from ai_whisperer.records import UserTurn
 from ai_whisperer.settings import LoadedSettings
 
-SERVERS = ("OPENAI_BASE_URL", "OLLAMA_BASE_URL", "OLLAMA_HOST")
 _ASKING_SECONDS = 60.0
 
 
 def check_keys(environment: Mapping[str, str]) -> Finding:
     """Which variables are set, by their names."""
-    names = [*(name for names in KEYS.values() for name in names), *SERVERS]
+    names = [name for names in (*KEYS.values(), *SERVERS.values()) for name in names]
     there = [name for name in names if environment.get(name, "").strip()]
     if not there:
         return ok("Keys", f"none of {', '.join(names)} is set")

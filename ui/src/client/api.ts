@@ -425,11 +425,15 @@ export interface StepUsage {
   costUsd: number | null;
 }
 
-/** `after` is where the subscription begins or ended, `lastSeq` the newest notification that there is. */
+/**
+ * `after` is where the subscription begins or ended, `lastSeq` the newest notification that there is. A session that
+ * was deleted and made again under the same id has another `createdAt`, and another log.
+ */
 export interface Subscribed {
   sessionId: string;
   after: number;
   lastSeq: number;
+  createdAt: number;
 }
 
 /**
@@ -1022,40 +1026,6 @@ export interface Methods {
     };
     result: MessageList;
   };
-  /** Make a session: a workspace with its own agents. Its id is chosen unless given; it belongs to the caller. */
-  "session.create": {
-    params: {
-      /** The id of the session. */
-      sessionId?: string | null;
-      /** What people call it. */
-      title?: string;
-    };
-    result: SessionSummary;
-  };
-  /** The sessions of the caller, the newest first. */
-  "session.list": {
-    params: {
-      /** How many entries at most. */
-      limit?: number;
-    };
-    result: SessionList;
-  };
-  /** One session of the caller. */
-  "session.get": {
-    params: {
-      /** The id of the session. */
-      sessionId: string;
-    };
-    result: SessionSummary;
-  };
-  /** Stop all agents of the session and delete everything in it, for good. */
-  "session.delete": {
-    params: {
-      /** The id of the session. */
-      sessionId: string;
-    };
-    result: SessionSummary;
-  };
   /**
    * Give the agent a prompt, or broadcast an event, at every time that `cron` or `intervalSeconds` names. `cron` has
    * five fields and is read in the time zone `zone`. `missed` says what becomes of due times that passed while nothing
@@ -1136,6 +1106,76 @@ export interface Methods {
     };
     result: ScheduleRecord;
   };
+  /**
+   * Send the session's notifications to this connection, from the one after `after` on. 0 is from the start; without
+   * it, from now on. With `deltas` the pieces of answers come along as they are streamed: these are not numbered (`seq`
+   * 0) and not kept. A connection has one subscription for a session; another replaces it.
+   */
+  "events.subscribe": {
+    params: {
+      /** The id of the session. */
+      sessionId: string;
+      /** Begin after this number. */
+      after?: number | null;
+      /** Whether the pieces of answers are sent as they are streamed. */
+      deltas?: boolean;
+    };
+    result: Subscribed;
+  };
+  /** Send no more notifications of the session. The answer has the number of the last that was sent. */
+  "events.unsubscribe": {
+    params: {
+      /** The id of the session. */
+      sessionId: string;
+    };
+    result: Subscribed;
+  };
+  /** A page of the numbered log. */
+  "events.list": {
+    params: {
+      /** The id of the session. */
+      sessionId: string;
+      /** Begin after this number. */
+      after?: number;
+      /** How many entries at most. */
+      limit?: number;
+    };
+    result: NotificationList;
+  };
+  /** Make a session: a workspace with its own agents. Its id is chosen unless given; it belongs to the caller. */
+  "session.create": {
+    params: {
+      /** The id of the session. */
+      sessionId?: string | null;
+      /** What people call it. */
+      title?: string;
+    };
+    result: SessionSummary;
+  };
+  /** The sessions of the caller, the newest first. */
+  "session.list": {
+    params: {
+      /** How many entries at most. */
+      limit?: number;
+    };
+    result: SessionList;
+  };
+  /** One session of the caller. */
+  "session.get": {
+    params: {
+      /** The id of the session. */
+      sessionId: string;
+    };
+    result: SessionSummary;
+  };
+  /** Stop all agents of the session and delete everything in it, for good. */
+  "session.delete": {
+    params: {
+      /** The id of the session. */
+      sessionId: string;
+    };
+    result: SessionSummary;
+  };
   /** The templates that agents can be made of, and the files that cannot be used, each with its error. */
   "template.list": {
     params: Record<string, never>;
@@ -1178,42 +1218,6 @@ export interface Methods {
       limit?: number;
     };
     result: LogEntries;
-  };
-  /**
-   * Send the session's notifications to this connection, from the one after `after` on. 0 is from the start; without
-   * it, from now on. With `deltas` the pieces of answers come along as they are streamed: these are not numbered (`seq`
-   * 0) and not kept. A connection has one subscription for a session; another replaces it.
-   */
-  "events.subscribe": {
-    params: {
-      /** The id of the session. */
-      sessionId: string;
-      /** Begin after this number. */
-      after?: number | null;
-      /** Whether the pieces of answers are sent as they are streamed. */
-      deltas?: boolean;
-    };
-    result: Subscribed;
-  };
-  /** Send no more notifications of the session. The answer has the number of the last that was sent. */
-  "events.unsubscribe": {
-    params: {
-      /** The id of the session. */
-      sessionId: string;
-    };
-    result: Subscribed;
-  };
-  /** A page of the numbered log. */
-  "events.list": {
-    params: {
-      /** The id of the session. */
-      sessionId: string;
-      /** Begin after this number. */
-      after?: number;
-      /** How many entries at most. */
-      limit?: number;
-    };
-    result: NotificationList;
   };
   /** Version, model and limits of the server, and who the caller is. */
   "server.info": {

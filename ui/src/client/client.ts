@@ -28,6 +28,10 @@ export interface Subscription {
   close(): Promise<void>;
 }
 
+const ASK_AGAIN_SECONDS = 0.25;
+const INVALID_PARAMS = -32602;
+const NOT_FOUND = -32004;
+
 /** The params of a method; they can be left out where all of them can. */
 type Arguments<M extends MethodName> = Record<string, never> extends Params<M> ? [Params<M>?] : [Params<M>];
 
@@ -41,6 +45,8 @@ interface Request {
 interface Feed {
   sessionId: string;
   cursor: number | null;
+  /** When the session was created that it follows: another of the same id has another log. */
+  createdAt: number | null;
   deltas: boolean;
   /** Whether the server was asked for it on this connection. */
   isAsked: boolean;
@@ -82,14 +88,7 @@ export class Client {
 
   /** Call a method. Fails with `RpcError` if the server says no, else with what is wrong with the connection. */
   call<M extends MethodName>(method: M, ...[params]: Arguments<M>): Promise<Result<M>> {
-    const id = ++this.#lastId;
-    const frame = JSON.stringify({ jsonrpc: "2.0", id, method, params: params ?? {} });
-    return new Promise<Result<M>>((resolve, reject) => {
-      const request: Request = { method, frame, resolve: (result) => resolve(result as Result<M>), reject };
-      if (this.state === "open") this.#send(id, request);
-      else if (this.state === "connecting") this.#unsent.set(id, request);
-      else reject(failed(request, this.#error, false));
-    });
+    return new Promise((resolve, reject) => this.#request(method, params ?? {}, resolve, reject));
   }
 
   /**
@@ -110,6 +109,7 @@ export class Client {
       const feed: Feed = {
         sessionId,
         cursor: after,
+        createdAt: null,
         deltas,
         isAsked: false,
         take: onNotification,
@@ -127,7 +127,7 @@ export class Client {
         close: () => this.#unsubscribe(feed),
       };
       this.#feeds.set(sessionId, feed);
-      if (this.state !== "lost") void this.#ask(feed);
+      if (this.state !== "lost") this.#ask(feed);
     });
   }
 
@@ -139,7 +139,7 @@ export class Client {
   #resume(): void {
     for (const [id, request] of this.#unsent) this.#send(id, request);
     this.#unsent.clear();
-    for (const feed of this.#feeds.values()) if (!feed.isAsked) void this.#ask(feed);
+    for (const feed of this.#feeds.values()) if (!feed.isAsked) this.#ask(feed);
   }
 
   #break(state: ConnectionState, error: Error | undefined): void {
@@ -160,18 +160,62 @@ export class Client {
     this.#connection.send(request.frame);
   }
 
-  async #ask(feed: Feed): Promise<void> {
+  /** What is to be done with the answer is done at once: what comes after it may stand in the same packet. */
+  #request<M extends MethodName>(
+    method: M,
+    params: object,
+    resolve: (result: Result<M>) => void,
+    reject: (error: Error) => void,
+  ): void {
+    const id = ++this.#lastId;
+    const frame = JSON.stringify({ jsonrpc: "2.0", id, method, params });
+    const request: Request = { method, frame, resolve: (result) => resolve(result as Result<M>), reject };
+    if (this.state === "open") this.#send(id, request);
+    else if (this.state === "connecting") this.#unsent.set(id, request);
+    else reject(failed(request, this.#error, false));
+  }
+
+  #ask(feed: Feed): void {
     feed.isAsked = true;
     const { sessionId, deltas, cursor: after } = feed;
-    try {
-      const answer: Subscribed = await this.call("events.subscribe", { sessionId, deltas, after });
+    this.#request(
+      "events.subscribe",
+      { sessionId, deltas, after },
+      (answer) => this.#begin(feed, answer),
+      (error) => this.#refuse(feed, error),
+    );
+  }
+
+  #begin(feed: Feed, answer: Subscribed): void {
+    feed.createdAt ??= answer.createdAt;
+    if (feed.createdAt === answer.createdAt) {
       feed.cursor ??= answer.after;
       feed.begun();
-    } catch (error) {
-      if (!(error instanceof RpcError)) return; // it is asked for again, or was ended, as the connection came to be
-      if (this.#feeds.get(sessionId) === feed) this.#feeds.delete(sessionId);
-      feed.ended(error);
+    } else {
+      void this.#unsubscribe(feed);
+      feed.ended(replaced(feed));
     }
+  }
+
+  #refuse(feed: Feed, error: Error): void {
+    if (!(error instanceof RpcError)) return; // it is asked for again, or was ended, as the connection came to be
+    if (this.#feeds.get(feed.sessionId) !== feed) return;
+    if (error.data.code === "closed") {
+      this.#askLater(feed);
+      return;
+    }
+    this.#feeds.delete(feed.sessionId);
+    const isShorter = feed.createdAt !== null && error.code === INVALID_PARAMS; // the log had more in it before
+    feed.ended(isShorter ? replaced(feed) : error);
+  }
+
+  /** The server has closed the session. If it was deleted, the answer will be that there is none. */
+  #askLater(feed: Feed): void {
+    feed.isAsked = false;
+    setTimeout(() => {
+      const isWanted = this.#feeds.get(feed.sessionId) === feed && !feed.isAsked;
+      if (isWanted && this.state === "open") this.#ask(feed);
+    }, ASK_AGAIN_SECONDS * 1000);
   }
 
   async #unsubscribe(feed: Feed): Promise<void> {
@@ -201,6 +245,10 @@ export class Client {
   #hand({ method, params: { sessionId, seq, cause, at, ...params } }: Pushed): void {
     const feed = this.#feeds.get(sessionId);
     if (feed === undefined) return;
+    if (method === "session.closed") {
+      this.#askLater(feed);
+      return;
+    }
     if (seq > 0) {
       if (feed.cursor !== null && seq <= feed.cursor) return;
       feed.cursor = seq;
@@ -226,4 +274,9 @@ function failed(request: Request, error: Error | undefined, sent: boolean): Erro
   if (!(error instanceof ConnectionLostError)) return error ?? new ConnectionLostError("There is no connection.", sent);
   const outcome = sent ? "may or may not have been carried out" : "was not sent";
   return new ConnectionLostError(`${error.message} ${request.method} ${outcome}.`, sent);
+}
+
+function replaced({ sessionId }: Feed): RpcError {
+  const message = `The session '${sessionId}' was deleted, and another has its id now. Subscribe to that one from 0.`;
+  return new RpcError(NOT_FOUND, message, { code: "unknown_session" });
 }

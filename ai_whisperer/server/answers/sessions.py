@@ -1,4 +1,4 @@
-"""Answers to what concerns sessions as a whole, their log and the server itself."""
+"""Answers to what concerns sessions as a whole, and the server itself."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import asyncio
 from functools import reduce
 from typing import Any
 
-from ai_whisperer.coordination import ScheduleRecord, SessionSummary
+from ai_whisperer.coordination import SessionSummary
 from ai_whisperer.core.paging import checked_limit
 from ai_whisperer.protocol import openrpc, sessions
 from ai_whisperer.records import Usage
@@ -43,47 +43,6 @@ async def get_session(caller: Caller, params: sessions.GetSession) -> SessionSum
 @answers(sessions.DELETE_SESSION)
 async def delete_session(caller: Caller, params: sessions.DeleteSession) -> SessionSummary:
     return await caller.host.delete(caller.principal, params.session_id)
-
-
-@answers(sessions.CREATE_SCHEDULE)
-async def create_schedule(caller: Caller, params: sessions.CreateSchedule) -> ScheduleRecord:
-    session = await caller.session(params.session_id)
-    return await session.create_schedule(
-        params.agent_id,
-        cron=params.cron,
-        interval_seconds=params.interval_seconds,
-        zone=params.zone,
-        prompt=params.prompt,
-        event=params.event,
-        data=params.data,
-        missed=params.missed,
-        schedule_id=params.schedule_id,
-    )
-
-
-@reads(sessions.LIST_SCHEDULES)
-def list_schedules(session: AsyncAgentSessionManager, params: sessions.ListSchedules) -> sessions.ScheduleList:
-    return sessions.ScheduleList(session.list_schedules(params.agent_id))
-
-
-@reads(sessions.GET_SCHEDULE)
-def get_schedule(session: AsyncAgentSessionManager, params: sessions.GetSchedule) -> ScheduleRecord:
-    return session.get_schedule(params.schedule_id)
-
-
-@answers(sessions.PAUSE_SCHEDULE)
-async def pause_schedule(caller: Caller, params: sessions.PauseSchedule) -> ScheduleRecord:
-    return await (await caller.session(params.session_id)).pause_schedule(params.schedule_id)
-
-
-@answers(sessions.RESUME_SCHEDULE)
-async def resume_schedule(caller: Caller, params: sessions.ResumeSchedule) -> ScheduleRecord:
-    return await (await caller.session(params.session_id)).resume_schedule(params.schedule_id)
-
-
-@answers(sessions.DELETE_SCHEDULE)
-async def delete_schedule(caller: Caller, params: sessions.DeleteSchedule) -> ScheduleRecord:
-    return await (await caller.session(params.session_id)).delete_schedule(params.schedule_id)
 
 
 @answers(sessions.LIST_TEMPLATES)
@@ -127,24 +86,6 @@ async def read_agent_log(caller: Caller, params: sessions.ReadLog) -> sessions.L
         limit=checked_limit(params.limit),
     )
     return sessions.LogEntries(entries=page.entries, next=page.next)
-
-
-@answers(sessions.SUBSCRIBE)
-async def subscribe(caller: Caller, params: sessions.Subscribe) -> sessions.Subscribed:
-    return caller.peer.subscribe(await caller.session(params.session_id), params)
-
-
-@answers(sessions.UNSUBSCRIBE)
-async def unsubscribe(caller: Caller, params: sessions.Unsubscribe) -> sessions.Subscribed:
-    return caller.peer.unsubscribe(await caller.session(params.session_id))
-
-
-@reads(sessions.LIST_NOTIFICATIONS)
-def list_notifications(
-    session: AsyncAgentSessionManager, params: sessions.ListNotifications
-) -> sessions.NotificationList:
-    notes = session.notifications(after=params.after, limit=params.limit)
-    return sessions.NotificationList(notifications=notes, last_seq=session.last_seq)
 
 
 @tells(sessions.GET_SERVER_INFO)

@@ -1,0 +1,80 @@
+"""The methods `schedule.*`: what happens by the clock."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from ai_whisperer.coordination import ScheduleRecord
+from ai_whisperer.definition import MissedRuns
+from ai_whisperer.protocol.method import InSession, Method
+
+
+class ScheduleList(msgspec.Struct, frozen=True):
+    """Schedules, the oldest first."""
+
+    schedules: list[ScheduleRecord]
+
+
+class CreateSchedule(InSession, frozen=True, kw_only=True):
+    """Give the agent a prompt, or broadcast an event, at every time that `cron` or `intervalSeconds` names.
+
+    `cron` has five fields and is read in the time zone `zone`. `missed` says what becomes of due times that passed
+    while nothing could fire: `skip`, `once` or `all`.
+    """
+
+    agent_id: str | None = None
+    cron: str | None = None
+    interval_seconds: float | None = None
+    zone: str = "UTC"
+    prompt: str | None = None
+    event: str | None = None
+    data: Any = None
+    missed: MissedRuns = MissedRuns.ONCE
+    schedule_id: str | None = None
+
+
+class ListSchedules(InSession, frozen=True, kw_only=True):
+    """The schedules of an agent, or of the whole session, the oldest first."""
+
+    agent_id: str | None = None
+
+
+class OfSchedule(InSession, frozen=True, kw_only=True):
+    """Params of a method that acts on a schedule."""
+
+    schedule_id: str
+
+
+class GetSchedule(OfSchedule, frozen=True, kw_only=True):
+    """The schedule as it is now."""
+
+
+class PauseSchedule(OfSchedule, frozen=True, kw_only=True):
+    """Let the schedule fire no more until it is resumed."""
+
+
+class ResumeSchedule(OfSchedule, frozen=True, kw_only=True):
+    """Let a paused schedule go on from now: what passed while it was paused does not fire."""
+
+
+class DeleteSchedule(OfSchedule, frozen=True, kw_only=True):
+    """Remove the schedule. Tasks that it has fired already stay."""
+
+
+CREATE_SCHEDULE = Method("schedule.create", CreateSchedule, ScheduleRecord)
+LIST_SCHEDULES = Method("schedule.list", ListSchedules, ScheduleList)
+GET_SCHEDULE = Method("schedule.get", GetSchedule, ScheduleRecord)
+PAUSE_SCHEDULE = Method("schedule.pause", PauseSchedule, ScheduleRecord)
+RESUME_SCHEDULE = Method("schedule.resume", ResumeSchedule, ScheduleRecord)
+DELETE_SCHEDULE = Method("schedule.delete", DeleteSchedule, ScheduleRecord)
+
+METHODS: tuple[Method[Any, Any], ...] = (
+    CREATE_SCHEDULE,
+    LIST_SCHEDULES,
+    GET_SCHEDULE,
+    PAUSE_SCHEDULE,
+    RESUME_SCHEDULE,
+    DELETE_SCHEDULE,
+)

@@ -1,0 +1,62 @@
+"""The methods `events.*`: following the numbered log of a session."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from ai_whisperer.protocol.method import InSession, Method
+from ai_whisperer.records import Notification
+
+
+class Subscribe(InSession, frozen=True, kw_only=True):
+    """Send the session's notifications to this connection, from the one after `after` on.
+
+    0 is from the start; without it, from now on. With `deltas` the pieces of answers come along as they are streamed:
+    these are not numbered (`seq` 0) and not kept. A connection has one subscription for a session; another replaces it.
+    """
+
+    after: int | None = None
+    deltas: bool = False
+
+
+class Unsubscribe(InSession, frozen=True, kw_only=True):
+    """Send no more notifications of the session. The answer has the number of the last that was sent."""
+
+
+class Subscribed(msgspec.Struct, frozen=True, kw_only=True):
+    """`after` is where the subscription begins or ended, `last_seq` the newest notification that there is.
+
+    A session that was deleted and made again under the same id has another `created_at`, and another log.
+    """
+
+    session_id: str
+    after: int
+    last_seq: int
+    created_at: float = 0.0
+
+
+class ListNotifications(InSession, frozen=True, kw_only=True):
+    """A page of the numbered log."""
+
+    after: int = 0
+    limit: int = 1000
+
+
+class NotificationList(msgspec.Struct, frozen=True, kw_only=True):
+    """Notifications, in order; `last_seq` is the number of the newest that there is."""
+
+    notifications: list[Notification]
+    last_seq: int
+
+
+SUBSCRIBE = Method("events.subscribe", Subscribe, Subscribed)
+UNSUBSCRIBE = Method("events.unsubscribe", Unsubscribe, Subscribed)
+LIST_NOTIFICATIONS = Method("events.list", ListNotifications, NotificationList)
+
+METHODS: tuple[Method[Any, Any], ...] = (
+    SUBSCRIBE,
+    UNSUBSCRIBE,
+    LIST_NOTIFICATIONS,
+)
