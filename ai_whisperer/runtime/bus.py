@@ -111,13 +111,13 @@ class Subscription:
             await self._waiter
         return note
 
-    async def some(self) -> list[Notification]:
+    async def some(self, *, at_most: int = PAGE_NOTES) -> list[Notification]:
         """What has come, at least one unless the session was closed, and not too many at once."""
         try:
             notes = [await anext(self)]
         except StopAsyncIteration:
             return []
-        return notes + self.take(at_most=PAGE_NOTES - 1, size=size_of(notes[0]))
+        return notes + self.take(at_most=at_most - 1, size=size_of(notes[0]))
 
     def take(self, *, at_most: int = PAGE_NOTES, size: int = 0) -> list[Notification]:
         """What is there already, until it is large enough together with what is taken already."""

@@ -16,7 +16,6 @@ from ai_whisperer.server.outbox import Outbox
 
 _log = logging.getLogger(__name__)
 
-_AT_ONCE_BYTES = 16 << 10
 _MEMBERS_AT_A_TIME = 25
 _PAUSE_SECONDS_A_MEMBER = 0.00015
 _SHORTEST_PAUSE_SECONDS = 0.001
@@ -73,10 +72,7 @@ class Audience:
 
     def join(self, member: Member, subscription: Subscription) -> bool:
         """Come in with a subscription that was read to the end, if the audience's was too. It is closed then."""
-        if not self._subscription.is_exhausted:
-            return False
-        self._admit(member, subscription)
-        return True
+        return self._subscription.is_exhausted and self._admit(member, subscription)
 
     async def joined(self, member: Member, subscription: Subscription) -> bool:
         """The same, if need be after the next reading. False if the client is not ready any more then."""
@@ -95,13 +91,15 @@ class Audience:
 
     async def _run(self) -> None:
         try:
-            while (self._members or self._waiting) and (notes := await self._subscription.some()):
-                data = self._read_on(notes)
+            while self._members or self._waiting:
+                notes, frames = await self._audiences.frames.some(self._subscription)
+                if not notes:
+                    break
                 cursor, is_all = self._subscription.cursor, self._subscription.is_exhausted
                 members = self._keep_those_who_keep_up(notes)
                 if is_all:
                     self._admit_waiting()
-                await self._write(data, members, cursor=cursor)
+                await self._write(frames, members, cursor=cursor)
                 self._audiences.metrics.count_notifications(len(notes) * len(members))
                 if is_all:
                     await self._pause()
@@ -112,14 +110,6 @@ class Audience:
         finally:
             self._end()
 
-    def _read_on(self, notes: list[Notification]) -> bytes:
-        """The frames of these and of what else has come, as much as is written at once; the notes are extended."""
-        data = self._audiences.frames.joined(notes)
-        while len(data) < _AT_ONCE_BYTES and (more := self._subscription.take()):
-            notes += more
-            data += self._audiences.frames.joined(more)
-        return data
-
     def _keep_those_who_keep_up(self, unread: Sequence[Notification]) -> list[Member]:
         """The members who have taken what came before; the others go on alone from there."""
         behind = [member for member in self._members if not member.outbox.is_ready]
@@ -128,32 +118,34 @@ class Audience:
             member.go_alone(self._subscription.fork(after=member.sent, unread=unread))
         return list(self._members)
 
-    async def _write(self, data: bytes, members: Sequence[Member], *, cursor: int) -> None:
+    async def _write(self, frames: bytes, members: Sequence[Member], *, cursor: int) -> None:
         """Write to these, some at a time, so that agents need not wait for all of them."""
         for first in range(0, len(members), _MEMBERS_AT_A_TIME):
             for member in members[first : first + _MEMBERS_AT_A_TIME]:
                 if member in self._members:
-                    member.outbox.put_now(data)
+                    member.outbox.put_now(frames)
                     member.sent = cursor
             await asyncio.sleep(0)
 
     def _admit_waiting(self) -> None:
+        """Send them the little that has come since they were at the end; then they are where the audience is."""
         waiting, self._waiting = self._waiting, {}
         for member, (subscription, admitted) in waiting.items():
             if not admitted.done():
-                is_ready = member.outbox.is_ready
-                if is_ready:
-                    self._admit(member, subscription)
-                admitted.set_result(is_ready)
+                admitted.set_result(member.outbox.is_ready and self._admit(member, subscription))
 
-    def _admit(self, member: Member, subscription: Subscription) -> None:
-        """Send the rest of the subscription, which ends where the audience has come to."""
-        while notes := subscription.take():
-            member.outbox.put(self._audiences.frames.joined(notes))
+    def _admit(self, member: Member, subscription: Subscription) -> bool:
+        """False if there is more than is written at once, so that the member has to go on alone."""
+        notes, frames = self._audiences.frames.rest(subscription)
+        if notes:
+            member.outbox.put(frames)
+            member.sent = subscription.cursor
             self._audiences.metrics.count_notifications(len(notes))
-        member.sent = subscription.cursor
+        if not subscription.is_exhausted:
+            return False
         subscription.close()
         self._members[member] = None
+        return True
 
     async def _pause(self) -> None:
         seconds = min(len(self._members) * _PAUSE_SECONDS_A_MEMBER, _LONGEST_PAUSE_SECONDS)

@@ -129,8 +129,11 @@ class Feed:
     async def _run(self, subscription: Subscription) -> None:
         """Send what is new as fast as the client reads, until it keeps up with the others."""
         try:
-            while notes := await subscription.some():
-                await self.outbox.send(self._audiences.frames.joined(notes))
+            while True:
+                notes, frames = await self._audiences.frames.some(subscription)
+                if not notes:
+                    break
+                await self.outbox.send(frames)
                 self.sent = subscription.cursor
                 self._audiences.metrics.count_notifications(len(notes))
                 self._audience = self._audience_of(subscription)

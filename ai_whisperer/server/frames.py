@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 from ai_whisperer.protocol.notifications import frame_of
 from ai_whisperer.records import Notification
+from ai_whisperer.runtime.bus import Subscription
 from ai_whisperer.server.socket import framed
 
 _KEPT = 2_048
 _KEPT_BYTES = 4 << 20
+_AT_ONCE_BYTES = 16 << 10
 
 
 class NotificationFrames:
@@ -19,9 +21,22 @@ class NotificationFrames:
         self._frames: dict[tuple[str, int, float, str], bytes] = {}
         self._bytes = 0
 
-    def joined(self, notes: Iterable[Notification]) -> bytes:
-        """The WebSocket frames of the notifications, one after the other."""
-        return b"".join([self.of(note) for note in notes])
+    async def some(self, subscription: Subscription) -> tuple[list[Notification], bytes]:
+        """What has come, and its frames one after the other: as much as is written at once. Both empty at the end."""
+        first = await subscription.some(at_most=1)
+        more, frames = self.rest(subscription, begun=[self.of(note) for note in first])
+        return first + more, frames
+
+    def rest(self, subscription: Subscription, *, begun: Sequence[bytes] = ()) -> tuple[list[Notification], bytes]:
+        """What is there already, likewise; `begun` are frames that go before."""
+        notes: list[Notification] = []
+        frames = list(begun)
+        size = sum(map(len, frames))
+        while size < _AT_ONCE_BYTES and (note := subscription.take(at_most=1)):
+            notes += note
+            frames.append(self.of(note[0]))
+            size += len(frames[-1])
+        return notes, b"".join(frames)
 
     def of(self, note: Notification) -> bytes:
         """The WebSocket frame of the notification."""

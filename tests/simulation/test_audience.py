@@ -302,6 +302,30 @@ def test_who_stops_while_others_are_written_to_is_sent_nothing_more() -> None:
     simulate(scene(), seed=1)
 
 
+def test_who_comes_in_late_and_falls_behind_at_once_sees_nothing_twice() -> None:
+    async def scene() -> None:
+        session, (*clients, late) = stage(51)
+        for client in clients:
+            client.subscribe()
+        session.tell(1)
+        await asyncio.sleep(0.001)
+        session.tell(1)
+        late.subscribe()
+        await asyncio.sleep(0.001)
+        assert late.socket.numbers == [1, 2], "it is ahead of the others, who are in their pause"
+        session.tell(1)
+        await asyncio.sleep(0.1)
+        late.socket.free.clear()
+        session.tell(1)
+        await asyncio.sleep(0.1)
+        late.socket.free.set()
+        await asyncio.sleep(0.1)
+        assert late.socket.numbers == clients[0].socket.numbers == [1, 2, 3, 4]
+        await over(session, [*clients, late])
+
+    simulate(scene(), seed=1)
+
+
 def test_an_audience_that_everybody_has_left_is_over() -> None:
     async def scene() -> None:
         session, clients = stage(4)
