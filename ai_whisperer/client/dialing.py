@@ -83,9 +83,10 @@ def _refusal(address: ServerAddress, refused: InvalidStatus) -> Exception:
         return UnauthorizedError(said or None)
     if status >= _FIRST_TEMPORARY:
         return UnreachableError(said or f"it answers with HTTP status {status}")
+    if said:
+        return ConnectionLostError(f"{address.url} refuses the connection: {said}")
     return ConnectionLostError(
-        f"{address.url} refuses the connection: {said or f'HTTP status {status}'}. Use the address that "
-        "`whisperer serve` printed."
+        f"{address.url} refuses the connection with HTTP status {status}. Use the address that the server printed."
     )
 
 
