@@ -162,8 +162,9 @@ async def _work(server: Served, caller: Caller, *, tasks: int, listeners: Sequen
 async def _all_heard(caller: Caller, listeners: Sequence[Listener]) -> int:
     """The number of the last notification, once everybody who reads has it."""
     last = (await caller.call("async.getAgentStates", **_SESSION))["last_seq"]
-    while any(each.seq < last for each in listeners):  # noqa: ASYNC110 - an event would cost the clients too much
+    while any(each.seq < last for each in listeners):
         await asyncio.sleep(0.01)
+        assert not any(each.closed.done() for each in listeners), "a client that reads was closed"
     return int(last)
 
 

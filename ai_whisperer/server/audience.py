@@ -16,7 +16,7 @@ from ai_whisperer.server.outbox import Outbox
 
 _log = logging.getLogger(__name__)
 
-_MEMBERS_AT_A_TIME = 25
+_MEMBERS_AT_A_TIME = 50
 _PAUSE_SECONDS_A_MEMBER = 0.00015
 _SHORTEST_PAUSE_SECONDS = 0.001
 _LONGEST_PAUSE_SECONDS = 0.1

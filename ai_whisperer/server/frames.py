@@ -11,7 +11,7 @@ from ai_whisperer.server.socket import framed
 
 _KEPT = 2_048
 _KEPT_BYTES = 4 << 20
-_AT_ONCE_BYTES = 16 << 10
+_AT_ONCE_BYTES = 32 << 10
 
 
 class NotificationFrames:

@@ -281,7 +281,7 @@ def test_a_client_that_falls_behind_is_told_of_streams_at_their_place() -> None:
 
 def test_who_stops_while_others_are_written_to_is_sent_nothing_more() -> None:
     async def scene() -> None:
-        session, clients = stage(200)
+        session, clients = stage(600)
         followers = clients[::2]
         for client in followers:
             client.subscribe()
