@@ -107,7 +107,10 @@ def rates(folder: Path, *, slices: int) -> Sample:
 def ours_sessions(folder: Path, *, sessions: int) -> Sample:
     async def measure(url: str) -> float:
         caller = await Caller.connect(url)
-        await caller.call_all("session.create", [{"title": f"Session {each}"} for each in range(sessions)])
+        made = [f"session-{each}" for each in range(sessions)]
+        await caller.call_all("session.create", [{"sessionId": each, "title": f"About {each}"} for each in made])
+        agents = [{"sessionId": each, "agentId": "agent", "config": {}} for each in made]
+        await caller.call_all("async.createAgent", agents)
         begin = time.perf_counter()
         listed = await caller.call("session.list")
         seconds = time.perf_counter() - begin
