@@ -387,15 +387,6 @@ class TimerRecord(Record, frozen=True, kw_only=True):
     due_at: float
 
 
-class ThreadSummary(Record, frozen=True, kw_only=True):
-    """A conversation of one agent, as the tasks in it tell."""
-
-    id: str
-    tasks: int
-    first_at: float
-    last_at: float
-
-
 class Notification(msgspec.Struct, frozen=True, kw_only=True, rename="camel", gc=False):
     """One entry of a session's numbered log. `seq` is 0 for what is not kept: the deltas of a stream."""
 

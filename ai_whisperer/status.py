@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from ai_whisperer.records import AgentState, MailRecord, TaskRecord, Usage
+from ai_whisperer.records import AgentState, MailRecord, Record, TaskRecord, Usage
 
 
 class AgentStatus(msgspec.Struct, frozen=True, kw_only=True):
@@ -35,6 +35,15 @@ class AgentStatus(msgspec.Struct, frozen=True, kw_only=True):
     missing_tools: tuple[str, ...] = ()
     running_since: float | None = None
     last_step_at: float | None = None
+
+
+class ThreadSummary(Record, frozen=True, kw_only=True):
+    """A conversation of one agent, as the tasks in it tell."""
+
+    id: str
+    tasks: int
+    first_at: float
+    last_at: float
 
 
 class DeadLetters(msgspec.Struct, frozen=True, kw_only=True):

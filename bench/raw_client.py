@@ -7,6 +7,7 @@ import json
 import re
 import socket
 import time
+from abc import abstractmethod
 from array import array
 from typing import Any, Self
 from urllib.parse import urlsplit
@@ -67,8 +68,9 @@ class RawClient(asyncio.Protocol):
         elif end:
             self.upgraded.set_result(None)
 
+    @abstractmethod
     def take(self, data: bytes) -> None:
-        raise NotImplementedError
+        """Take what came after the handshake."""
 
     def payloads(self, data: bytes) -> list[bytes]:
         """The messages that are whole now."""

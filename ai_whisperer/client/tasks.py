@@ -12,8 +12,8 @@ from ai_whisperer.core.tasks import check_answered, whole_answer
 from ai_whisperer.core.text import check_reason, check_text
 from ai_whisperer.protocol import tasks
 from ai_whisperer.protocol.agents import SEND_TASK, SendTask, TaskBudget
-from ai_whisperer.records import Budget, Priority, StepRecord, TaskRecord, TaskState, ThreadSummary
-from ai_whisperer.status import DeadLetters
+from ai_whisperer.records import Budget, Priority, StepRecord, TaskRecord, TaskState
+from ai_whisperer.status import DeadLetters, ThreadSummary
 
 _ONE_WAIT_SECONDS = 30.0
 """So long one request waits for a task."""

@@ -7,8 +7,8 @@ from typing import Any
 import msgspec
 
 from ai_whisperer.protocol.method import InSession, Method, OfAgent
-from ai_whisperer.records import StepRecord, TaskRecord, ThreadSummary
-from ai_whisperer.status import DeadLetters
+from ai_whisperer.records import StepRecord, TaskRecord
+from ai_whisperer.status import DeadLetters, ThreadSummary
 
 
 class TaskList(msgspec.Struct, frozen=True):

@@ -8,13 +8,13 @@ from ai_whisperer.coordination import EventRecord, LockRecord
 from ai_whisperer.core.addresses import normalized
 from ai_whisperer.core.paging import can_be_id, checked_limit, checked_position
 from ai_whisperer.errors import ClosedError, InvalidInputError, StateError, UnknownTaskError
-from ai_whisperer.records import USER, MailRecord, Notification, StepRecord, TaskRecord, ThreadSummary
+from ai_whisperer.records import USER, MailRecord, Notification, StepRecord, TaskRecord
 from ai_whisperer.runtime.agent_session import AgentSession
 from ai_whisperer.runtime.ai_loop import loop_that_calls
 from ai_whisperer.runtime.bus import Subscription
 from ai_whisperer.runtime.status import status_of
 from ai_whisperer.runtime.workspace import Workspace
-from ai_whisperer.status import AgentStatus, DeadLetters
+from ai_whisperer.status import AgentStatus, DeadLetters, ThreadSummary
 
 AgentRef = str | AgentSession
 """An agent: its handle, its id, or any of its names."""

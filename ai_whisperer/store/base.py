@@ -23,10 +23,10 @@ from ai_whisperer.records import (
     Record,
     StepRecord,
     TaskRecord,
-    ThreadSummary,
     TimerRecord,
     Usage,
 )
+from ai_whisperer.status import ThreadSummary
 from ai_whisperer.store import coordination_rows, queries, rows
 
 Write = tuple[str, rows.Row]

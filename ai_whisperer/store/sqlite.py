@@ -20,9 +20,9 @@ from ai_whisperer.records import (
     Notification,
     StepRecord,
     TaskRecord,
-    ThreadSummary,
     Usage,
 )
+from ai_whisperer.status import ThreadSummary
 from ai_whisperer.store import coordination_rows, opening, queries, rows
 from ai_whisperer.store.base import AgentUsage, FailureListener, Listener, SessionSnapshot, Unit
 from ai_whisperer.store.group_commit import Committer, GroupCommitWriter, InlineCommitter, ThreadCommitter
