@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from ai_whisperer.client.client import Client
+    from ai_whisperer.conversation import ChannelResponse
     from ai_whisperer.coordination import EventRecord, LockRecord, MessageRecord, RoomRecord, ScheduleRecord
     from ai_whisperer.definition import (
         AgentDefinition,
@@ -20,16 +21,7 @@ if TYPE_CHECKING:
         Supervision,
     )
     from ai_whisperer.errors import WhispererError
-    from ai_whisperer.records import (
-        AgentState,
-        Budget,
-        ChannelResponse,
-        MailRecord,
-        Notification,
-        Priority,
-        TaskRecord,
-        TaskState,
-    )
+    from ai_whisperer.records import AgentState, Budget, MailRecord, Notification, Priority, TaskRecord, TaskState
     from ai_whisperer.runtime.agent_session import AgentSession
     from ai_whisperer.runtime.manager import AsyncAgentSessionManager
     from ai_whisperer.status import AgentStatus
@@ -46,7 +38,7 @@ _HOMES = {
     "AgentStatus": "status",
     "AsyncAgentSessionManager": "runtime.manager",
     "Budget": "records",
-    "ChannelResponse": "records",
+    "ChannelResponse": "conversation",
     "Client": "client.client",
     "EventRecord": "coordination",
     "Limits": "definition",

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any
 
+from ai_whisperer.base_record import Record
 from ai_whisperer.definition import ScheduleDefinition
-from ai_whisperer.records import Record
 
 
 class WaitKind(StrEnum):

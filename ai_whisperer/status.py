@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import msgspec
 
-from ai_whisperer.records import AgentState, MailRecord, Record, TaskRecord, Usage
+from ai_whisperer.base_record import Record
+from ai_whisperer.conversation import Usage
+from ai_whisperer.records import AgentState, MailRecord, TaskRecord
 
 
 class AgentStatus(msgspec.Struct, frozen=True, kw_only=True):

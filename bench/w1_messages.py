@@ -7,9 +7,9 @@ import time
 from pathlib import Path
 
 from ai_whisperer import AsyncAgentSessionManager, TaskState
+from ai_whisperer.conversation import Answer, ToolCall, ToolTurn
 from ai_whisperer.models.base import ModelRequest
 from ai_whisperer.models.scripted import FunctionModel
-from ai_whisperer.records import Answer, ToolCall, ToolTurn
 from bench import floor
 from bench.probe import Probe, Sample, Samples, Stopwatch, in_fresh_process, values_of
 from bench.report import Figure, Target

@@ -10,9 +10,9 @@ import asyncio
 from pathlib import Path
 
 from ai_whisperer import AsyncAgentSessionManager, TaskState
+from ai_whisperer.conversation import Answer, ToolCall, ToolTurn, UserTurn
 from ai_whisperer.models.base import ModelRequest, collect
 from ai_whisperer.models.scripted import FunctionModel
-from ai_whisperer.records import Answer, ToolCall, ToolTurn, UserTurn
 from ai_whisperer.store.sqlite import SqliteStore
 from bench import floor
 from bench.probe import Probe, Sample, Samples, Stopwatch, in_fresh_process, values_of

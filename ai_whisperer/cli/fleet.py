@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from ai_whisperer.cli.output import Column, moment
 from ai_whisperer.cli.telling import way_out
-from ai_whisperer.records import AgentState, TaskRecord, TaskState, Usage
+from ai_whisperer.conversation import Usage
+from ai_whisperer.records import AgentState, TaskRecord, TaskState
 from ai_whisperer.status import AgentStatus
 
 _BAR_WIDTH = 10

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from ai_whisperer.conversation import Usage
 from ai_whisperer.errors import InvalidInputError
-from ai_whisperer.records import Budget, Usage
+from ai_whisperer.records import Budget
 
 _LONGEST_SECONDS = 100 * 366 * 86_400.0
 _MOST_TOKENS = 10**15

@@ -21,9 +21,10 @@ from typing import Any
 
 import msgspec
 
+from ai_whisperer.base_record import Record
+from ai_whisperer.conversation import ChannelResponse
 from ai_whisperer.core.text import mended
 from ai_whisperer.errors import StateError
-from ai_whisperer.records import ChannelResponse, Record
 
 
 class Channel(StrEnum):

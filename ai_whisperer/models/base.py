@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Any, Protocol
 
+from ai_whisperer.base_record import Record
+from ai_whisperer.conversation import Answer, ToolCall, ToolSpec, Turn, Usage
 from ai_whisperer.core.text import mended
 from ai_whisperer.errors import ModelCutOffError, ModelEmptyError
-from ai_whisperer.records import Answer, Record, ToolCall, ToolSpec, Turn, Usage
 
 
 class ModelRequest(Record, frozen=True, kw_only=True):

@@ -28,6 +28,7 @@ from pydantic_ai.providers.openai import OpenAIProvider
 from pydantic_ai.settings import ModelSettings
 from pydantic_ai.tools import ToolDefinition
 
+from ai_whisperer.conversation import Answer, AnswerTurn, ToolCall, ToolTurn, Turn, Usage, UserTurn
 from ai_whisperer.errors import ModelNameError
 from ai_whisperer.models.base import (
     CallRequested,
@@ -39,7 +40,6 @@ from ai_whisperer.models.base import (
 )
 from ai_whisperer.models.detection import OLLAMA, ollama_url
 from ai_whisperer.models.provider_errors import FAILURES, UNREADABLE, translated
-from ai_whisperer.records import Answer, AnswerTurn, ToolCall, ToolTurn, Turn, Usage, UserTurn
 
 _OPENAI_PREFIXES = ("openai", "openai-chat", "openai-responses")
 _RESPONSE = TypeAdapter(wire.ModelResponse)

@@ -18,6 +18,8 @@ from typing import Annotated, Any, Literal
 import msgspec
 import yaml
 
+from ai_whisperer.base_record import Record
+from ai_whisperer.conversation import Answer, AnswerTurn, ToolCall, ToolTurn, Turn, Usage, UserTurn
 from ai_whisperer.errors import (
     DefinitionError,
     ModelError,
@@ -34,7 +36,6 @@ from ai_whisperer.models.base import (
     StreamEvent,
     TextDelta,
 )
-from ai_whisperer.records import Answer, AnswerTurn, Record, ToolCall, ToolTurn, Turn, Usage, UserTurn
 
 Sleep = Callable[[float], Awaitable[None]]
 PlayedFailure = Literal["rate_limit", "server", "timeout", "refused", "cut_off", "empty", "stall"]

@@ -11,19 +11,10 @@ from typing import Any, Literal
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from ai_whisperer.conversation import ChannelResponse
 from ai_whisperer.coordination import RoomKind
 from ai_whisperer.definition import MissedRuns
-from ai_whisperer.records import (
-    AgentState,
-    ChannelResponse,
-    Failure,
-    MailState,
-    Priority,
-    StepKind,
-    StepState,
-    TaskKind,
-    TaskState,
-)
+from ai_whisperer.records import AgentState, Failure, MailState, Priority, StepKind, StepState, TaskKind, TaskState
 
 
 class _Params(msgspec.Struct, frozen=True, kw_only=True):

@@ -6,10 +6,10 @@ from typing import Any
 
 import msgspec
 
+from ai_whisperer.conversation import Usage
 from ai_whisperer.coordination import LockRecord, SessionSummary
 from ai_whisperer.definition import AgentDefinition
 from ai_whisperer.protocol.method import InSession, Method, OfAgent, Params
-from ai_whisperer.records import Usage
 from ai_whisperer.templates.library import TemplateEntry
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 
 from msgspec.structs import replace
 
+from ai_whisperer.conversation import Usage
 from ai_whisperer.core import lifecycle
 from ai_whisperer.core.lifecycle import Action
 from ai_whisperer.core.queueing import Work, WorkQueue
@@ -23,7 +24,6 @@ from ai_whisperer.records import (
     StepState,
     TaskRecord,
     TaskState,
-    Usage,
 )
 from ai_whisperer.runtime.ai_loop import AILoop, loop_that_calls
 from ai_whisperer.runtime.equipment import Equipment

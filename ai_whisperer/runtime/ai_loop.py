@@ -12,11 +12,12 @@ import logging
 from contextvars import ContextVar
 from typing import TYPE_CHECKING
 
+from ai_whisperer.conversation import Turn
 from ai_whisperer.core import journal
 from ai_whisperer.core.journal import CallTools, PendingCall, RequestModel
 from ai_whisperer.core.supervising import restart_key
 from ai_whisperer.errors import WhispererError
-from ai_whisperer.records import StepRecord, TaskRecord, Turn
+from ai_whisperer.records import StepRecord, TaskRecord
 from ai_whisperer.runtime.model_step import ModelStep
 from ai_whisperer.runtime.running_task import RunningTask
 from ai_whisperer.runtime.tool_step import run_tool

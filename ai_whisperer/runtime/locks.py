@@ -7,10 +7,11 @@ from functools import partial
 
 from msgspec.structs import replace
 
+from ai_whisperer.conversation import ToolResult
 from ai_whisperer.coordination import LockRecord, WaitKind, WaitRecord
 from ai_whisperer.core.locking import check_lock, in_words
 from ai_whisperer.errors import LockNotHeldError, WaitCycleError
-from ai_whisperer.records import StepRecord, TaskRecord, ToolResult
+from ai_whisperer.records import StepRecord, TaskRecord
 from ai_whisperer.runtime.workspace import Decision, Workspace
 
 

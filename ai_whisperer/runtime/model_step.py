@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from ai_whisperer.conversation import Answer, Turn
 from ai_whisperer.core.channels import Channel, ChannelParser
 from ai_whisperer.core.failures import failure_from
 from ai_whisperer.core.retry import delay_before_retry
@@ -21,7 +22,7 @@ from ai_whisperer.models.base import (
     TextDelta,
     collect,
 )
-from ai_whisperer.records import Answer, StepRecord, StepState, Turn
+from ai_whisperer.records import StepRecord, StepState
 from ai_whisperer.runtime.notices import failure_of
 from ai_whisperer.runtime.tool_step import is_being_cancelled
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from ai_whisperer.conversation import ChannelResponse
 from ai_whisperer.core.lifecycle import Action
-from ai_whisperer.records import AgentRecord, ChannelResponse, Failure, StepRecord, TaskRecord
+from ai_whisperer.records import AgentRecord, Failure, StepRecord, TaskRecord
 
 _SUMMARY_CHARACTERS = 200
 

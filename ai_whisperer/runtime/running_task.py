@@ -7,23 +7,14 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from ai_whisperer.conversation import ChannelResponse, ToolResult, Usage
 from ai_whisperer.core import journal
 from ai_whisperer.core.failures import failure_from
 from ai_whisperer.core.journal import CallTools, Complete, Continue, Fail, PendingCall, RequestModel
 from ai_whisperer.core.supervising import INTERNAL
 from ai_whisperer.core.tasks import continuation_of
 from ai_whisperer.errors import BudgetError, ContinuationLimitError, WhispererError
-from ai_whisperer.records import (
-    ChannelResponse,
-    Failure,
-    StepKind,
-    StepRecord,
-    StepState,
-    TaskRecord,
-    TaskState,
-    ToolResult,
-    Usage,
-)
+from ai_whisperer.records import Failure, StepKind, StepRecord, StepState, TaskRecord, TaskState
 from ai_whisperer.runtime.consequences import task_continued, task_ended
 from ai_whisperer.runtime.deadlines import overdue
 from ai_whisperer.runtime.notices import channels_of, failure_of, finished_of, started_of

@@ -7,13 +7,14 @@ the result of the call that waits. Whoever waited too long, or was stopped, gets
 
 from __future__ import annotations
 
+from ai_whisperer.conversation import ToolResult
 from ai_whisperer.coordination import WaitKind, WaitRecord
 from ai_whisperer.core.mailbox import as_text
 from ai_whisperer.core.queueing import Work
 from ai_whisperer.core.tasks import inherited
 from ai_whisperer.core.text import fitted, shortened
 from ai_whisperer.errors import InvalidInputError, StateError, WaitCycleError, WaitDepthError
-from ai_whisperer.records import AgentState, MailRecord, MailState, Priority, StepRecord, TaskRecord, ToolResult
+from ai_whisperer.records import AgentState, MailRecord, MailState, Priority, StepRecord, TaskRecord
 from ai_whisperer.runtime.answers import answer_of
 from ai_whisperer.runtime.workspace import Decision, Workspace
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
+from ai_whisperer.conversation import ToolCall, ToolResult
 from ai_whisperer.core.text import mended, shortened
 from ai_whisperer.errors import ToolError, WhispererError
-from ai_whisperer.records import StepRecord, ToolCall, ToolResult
+from ai_whisperer.records import StepRecord
 from ai_whisperer.runtime.desk import AgentDesk
 from ai_whisperer.secrets import redacted
 from ai_whisperer.tools.desk import CoordinationTool

@@ -6,8 +6,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 
+from ai_whisperer.conversation import Usage
 from ai_whisperer.core.budgets import overdrawn
-from ai_whisperer.records import TaskRecord, Usage
+from ai_whisperer.records import TaskRecord
 from ai_whisperer.runtime.workspace import Decision, Workspace
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from functools import partial
 
+from ai_whisperer.conversation import ToolResult
 from ai_whisperer.coordination import WaitKind, WaitRecord
 from ai_whisperer.core.budgets import deadline_after, earliest
 from ai_whisperer.core.waiting import WaitGraph
-from ai_whisperer.records import TaskRecord, ToolResult
+from ai_whisperer.records import TaskRecord
 from ai_whisperer.runtime.workspace import Decision, Workspace
 
 Expiry = Callable[[Decision, WaitRecord], None]

@@ -6,6 +6,8 @@ import asyncio
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
+from ai_whisperer.base_record import Record
+from ai_whisperer.conversation import Usage
 from ai_whisperer.coordination import (
     EventRecord,
     LockRecord,
@@ -16,16 +18,7 @@ from ai_whisperer.coordination import (
     SessionSummary,
     WaitRecord,
 )
-from ai_whisperer.records import (
-    AgentRecord,
-    MailRecord,
-    Notification,
-    Record,
-    StepRecord,
-    TaskRecord,
-    TimerRecord,
-    Usage,
-)
+from ai_whisperer.records import AgentRecord, MailRecord, Notification, StepRecord, TaskRecord, TimerRecord
 from ai_whisperer.status import ThreadSummary
 from ai_whisperer.store import coordination_rows, queries, rows
 

@@ -7,12 +7,11 @@ from typing import Any
 
 import msgspec
 
+from ai_whisperer.conversation import Answer, ChannelResponse, ToolCall, ToolResult, Usage
 from ai_whisperer.definition import AgentDefinition
 from ai_whisperer.records import (
     AgentRecord,
     AgentState,
-    Answer,
-    ChannelResponse,
     Failure,
     MailRecord,
     MailState,
@@ -28,9 +27,6 @@ from ai_whisperer.records import (
     TaskState,
     TimerKind,
     TimerRecord,
-    ToolCall,
-    ToolResult,
-    Usage,
 )
 
 Row = tuple[Any, ...]

@@ -13,15 +13,10 @@ from typing import Literal, TypeVar
 import apsw
 import msgspec
 
+from ai_whisperer.conversation import Usage
 from ai_whisperer.coordination import EventRecord, MessageRecord, SessionRecord, SessionSummary
 from ai_whisperer.errors import StoreCorruptError, StoreInUseError
-from ai_whisperer.records import (
-    MailRecord,
-    Notification,
-    StepRecord,
-    TaskRecord,
-    Usage,
-)
+from ai_whisperer.records import MailRecord, Notification, StepRecord, TaskRecord
 from ai_whisperer.status import ThreadSummary
 from ai_whisperer.store import coordination_rows, opening, queries, rows
 from ai_whisperer.store.base import AgentUsage, FailureListener, Listener, SessionSnapshot, Unit

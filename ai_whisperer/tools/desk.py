@@ -11,8 +11,9 @@ from typing import Any, Protocol
 
 import msgspec
 
+from ai_whisperer.conversation import ToolResult, ToolSpec
 from ai_whisperer.coordination import EventRecord, LockRecord
-from ai_whisperer.records import MailRecord, Priority, TaskRecord, ToolResult, ToolSpec
+from ai_whisperer.records import MailRecord, Priority, TaskRecord
 from ai_whisperer.tools.function import ArgumentsParser, object_schema
 
 

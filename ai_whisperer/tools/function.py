@@ -16,8 +16,8 @@ from typing import Any, overload
 
 import msgspec
 
+from ai_whisperer.conversation import ToolSpec
 from ai_whisperer.errors import InvalidInputError, ToolArgumentsError, ToolError
-from ai_whisperer.records import ToolSpec
 
 
 class CancelSignal:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from ai_whisperer.conversation import ToolSpec
 from ai_whisperer.errors import DuplicateIdError, UnknownToolError
-from ai_whisperer.records import ToolSpec
 from ai_whisperer.tools.coordination import COORDINATION_TOOLS
 from ai_whisperer.tools.desk import CoordinationTool
 from ai_whisperer.tools.function import Tool

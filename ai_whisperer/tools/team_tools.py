@@ -6,9 +6,10 @@ from typing import Annotated, Any
 
 import msgspec
 
+from ai_whisperer.conversation import ToolResult
 from ai_whisperer.core.locking import in_words
 from ai_whisperer.errors import InvalidInputError
-from ai_whisperer.records import USER, Priority, ToolResult
+from ai_whisperer.records import USER, Priority
 from ai_whisperer.tools.desk import Arguments, CoordinationTool, Desk
 from ai_whisperer.tools.mail_tools import Seconds
 

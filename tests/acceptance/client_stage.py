@@ -15,10 +15,10 @@ from typing import Any
 from msgspec.structs import replace
 
 from ai_whisperer.client import Client
+from ai_whisperer.conversation import Answer
 from ai_whisperer.errors import ModelRefusedError
 from ai_whisperer.models.base import ModelRequest, StreamEvent
 from ai_whisperer.models.scripted import FunctionModel
-from ai_whisperer.records import Answer
 from ai_whisperer.scripting.background import BackgroundLoop
 from ai_whisperer.server.address import Address
 from ai_whisperer.server.serving import running

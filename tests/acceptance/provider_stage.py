@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from ai_whisperer.conversation import Answer, ToolSpec, Turn, UserTurn
 from ai_whisperer.errors import (
     ModelError,
 )
@@ -17,7 +18,6 @@ from ai_whisperer.models.base import (
     collect,
 )
 from ai_whisperer.models.pydantic_ai import PydanticAIModel
-from ai_whisperer.records import Answer, ToolSpec, Turn, UserTurn
 from ai_whisperer.testing.model_server import ModelServer, Reply, Respond
 
 KEY = "sk-canary-0123456789abcdef"

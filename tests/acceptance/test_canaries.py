@@ -11,11 +11,11 @@ import msgspec
 import pytest
 
 from ai_whisperer import AsyncAgentSessionManager, TaskState, ToolContext, tool
+from ai_whisperer.conversation import Answer
 from ai_whisperer.errors import ModelServerError, ToolError
 from ai_whisperer.models.base import Model, ModelRequest, StreamEvent, TextDelta
 from ai_whisperer.models.catalog import resolve
 from ai_whisperer.models.scripted import FunctionModel
-from ai_whisperer.records import Answer
 from ai_whisperer.runtime.manager import AnyFunction
 from ai_whisperer.server.agent_logs import AgentLogs
 from ai_whisperer.server.log_reading import read_log

@@ -18,7 +18,8 @@ from ai_whisperer.cli.demo.audience import demo_table
 from ai_whisperer.cli.demo.summary import summary
 from ai_whisperer.cli.live_view import LiveView
 from ai_whisperer.client import Client
-from ai_whisperer.records import AgentState, Notification, Usage
+from ai_whisperer.conversation import Usage
+from ai_whisperer.records import AgentState, Notification
 from ai_whisperer.server.serving import running
 from ai_whisperer.settings import Settings
 from ai_whisperer.status import AgentStatus

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from ai_whisperer.conversation import Answer
 from ai_whisperer.models.base import Model, ModelRequest
 from ai_whisperer.models.scripted import FunctionModel
-from ai_whisperer.records import Answer
 from ai_whisperer.settings import Settings
 from tests.acceptance.raw_socket import Json, RawSocket, frame
 from tests.acceptance.server_in_thread import ServerInThread

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from ai_whisperer.conversation import UserTurn
 from ai_whisperer.errors import (
     ModelCutOffError,
     ModelEmptyError,
@@ -30,7 +31,6 @@ from ai_whisperer.models.base import (
     collect,
 )
 from ai_whisperer.models.pydantic_ai import PydanticAIModel
-from ai_whisperer.records import UserTurn
 from ai_whisperer.testing.model_server import Call, ModelServer, Reply, obliging, stream_events
 from tests.acceptance.provider_stage import (
     HELLO,

@@ -6,6 +6,7 @@ import json
 import msgspec
 import pytest
 
+from ai_whisperer.conversation import Answer, AnswerTurn, ToolCall, ToolTurn, Turn, UserTurn
 from ai_whisperer.errors import (
     ModelRefusedError,
 )
@@ -17,7 +18,6 @@ from ai_whisperer.models.base import (
     collect,
 )
 from ai_whisperer.models.pydantic_ai import PydanticAIModel
-from ai_whisperer.records import Answer, AnswerTurn, ToolCall, ToolTurn, Turn, UserTurn
 from ai_whisperer.testing.model_server import Call, ModelServer, Reply, obliging
 from tests.acceptance.provider_stage import (
     ADD,

@@ -10,10 +10,10 @@ from typing import NamedTuple
 
 import pytest
 
+from ai_whisperer.conversation import Answer
 from ai_whisperer.errors import ModelServerError
 from ai_whisperer.models.base import Model, ModelRequest, StreamEvent, TextDelta
 from ai_whisperer.models.scripted import FunctionModel
-from ai_whisperer.records import Answer
 from ai_whisperer.server.process_log import setup_logging
 from ai_whisperer.settings import Settings
 from tests.acceptance.raw_socket import RawSocket, RefusedError, exchange, fetch, frame, http_head

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from ai_whisperer import AgentState, TaskState
-from ai_whisperer.records import AnswerTurn, MailState, TaskKind, TaskRecord, UserTurn
+from ai_whisperer.conversation import AnswerTurn, UserTurn
+from ai_whisperer.records import MailState, TaskKind, TaskRecord
 from ai_whisperer.testing.simulation import EPOCH
 from tests.acceptance.workflow_stage import WORKFLOWS, Outcome, calm, over_crash
 

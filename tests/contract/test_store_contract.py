@@ -8,12 +8,11 @@ from collections.abc import Sequence
 import pytest
 from msgspec.structs import replace
 
+from ai_whisperer.conversation import Answer, ChannelResponse, ToolCall, ToolResult, Usage
 from ai_whisperer.coordination import MessageRecord, RoomKind, RoomRecord
 from ai_whisperer.definition import AgentDefinition
 from ai_whisperer.errors import StoreInUseError, StoreRefusedError
 from ai_whisperer.records import (
-    Answer,
-    ChannelResponse,
     Failure,
     MailState,
     Notification,
@@ -23,9 +22,6 @@ from ai_whisperer.records import (
     TaskState,
     TimerKind,
     TimerRecord,
-    ToolCall,
-    ToolResult,
-    Usage,
 )
 from ai_whisperer.store.base import Store, Unit
 from ai_whisperer.store.sqlite import SqliteStore

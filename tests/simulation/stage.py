@@ -10,9 +10,9 @@ from typing import Any
 import msgspec
 
 from ai_whisperer import AsyncAgentSessionManager
+from ai_whisperer.conversation import Answer, AnswerTurn, ToolCall, ToolTurn, Usage, UserTurn
 from ai_whisperer.models.base import Model, ModelRequest
 from ai_whisperer.models.scripted import FunctionModel
-from ai_whisperer.records import Answer, AnswerTurn, ToolCall, ToolTurn, Usage, UserTurn
 from ai_whisperer.runtime.manager import AnyFunction
 from ai_whisperer.store.base import Store
 from ai_whisperer.testing.disk import SimulatedDisk

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 from ai_whisperer import AsyncAgentSessionManager, tool
+from ai_whisperer.conversation import Answer
 from ai_whisperer.errors import ClosedError, StoreCorruptError, StoreInUseError
 from ai_whisperer.models.base import Finished, ModelRequest, StreamEvent, TextDelta
 from ai_whisperer.models.scripted import FunctionModel
-from ai_whisperer.records import Answer
 from ai_whisperer.store.sqlite import SqliteStore
 from ai_whisperer.testing.disk import SimulatedDisk
 from ai_whisperer.testing.simulation import VirtualClock, simulate

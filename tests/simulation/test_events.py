@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from ai_whisperer import AgentState, AsyncAgentSessionManager, WhispererError
+from ai_whisperer.conversation import Answer
 from ai_whisperer.errors import DuplicateIdError, InvalidInputError, TooLargeError
 from ai_whisperer.models.base import ModelRequest
-from ai_whisperer.records import Answer
 from tests.simulation.stage import call, play, play_over_crash, prompt_of, results_of, round_of, until
 
 

@@ -6,8 +6,8 @@ import asyncio
 from contextvars import ContextVar
 
 from ai_whisperer import AsyncAgentSessionManager, ToolContext, tool
+from ai_whisperer.conversation import Answer, AnswerTurn, ToolTurn, UserTurn
 from ai_whisperer.models.base import ModelRequest
-from ai_whisperer.records import Answer, AnswerTurn, ToolTurn, UserTurn
 from tests.simulation.stage import call, play, prompt_of, results_of, round_of, until
 
 _note: ContextVar[str] = ContextVar("note", default="nothing")

@@ -7,8 +7,8 @@ import asyncio
 import pytest
 
 from ai_whisperer import AgentState, AsyncAgentSessionManager, TaskState
+from ai_whisperer.conversation import Answer
 from ai_whisperer.models.base import ModelRequest
-from ai_whisperer.records import Answer
 from tests.simulation.stage import play_over_crash, prompt_of, until
 from tests.simulation.test_locks import (
     acquire,

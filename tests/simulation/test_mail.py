@@ -7,6 +7,7 @@ import asyncio
 import pytest
 
 from ai_whisperer import AgentState, AsyncAgentSessionManager, TaskState
+from ai_whisperer.conversation import Answer, ToolTurn, UserTurn
 from ai_whisperer.errors import (
     DuplicateIdError,
     InvalidInputError,
@@ -18,7 +19,7 @@ from ai_whisperer.errors import (
     UnknownRecipientError,
 )
 from ai_whisperer.models.base import ModelRequest
-from ai_whisperer.records import Answer, MailState, Priority, ToolTurn, UserTurn
+from ai_whisperer.records import MailState, Priority
 from tests.simulation.stage import call, calls, names_of, play, prompt_of, results_of, round_of, until
 
 

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from ai_whisperer import AgentState, AsyncAgentSessionManager, TaskState, ToolContext, tool
+from ai_whisperer.conversation import Answer
 from ai_whisperer.models.base import ModelRequest
 from ai_whisperer.models.scripted import FunctionModel
-from ai_whisperer.records import Answer
 from tests.simulation.stage import call, play, results_of, round_of
 
 

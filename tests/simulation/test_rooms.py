@@ -6,10 +6,10 @@ import asyncio
 from typing import Any
 
 from ai_whisperer import AsyncAgentSessionManager
+from ai_whisperer.conversation import UserTurn
 from ai_whisperer.coordination import RoomKind
 from ai_whisperer.models.base import ModelRequest
 from ai_whisperer.models.scripted import Rule, ScriptedModel
-from ai_whisperer.records import UserTurn
 from ai_whisperer.testing.simulation import EPOCH
 from tests.simulation.room_stage import MEMBERS, group, lines_of, said, silence, told
 from tests.simulation.stage import play, prompt_of

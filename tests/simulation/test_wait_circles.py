@@ -10,8 +10,9 @@ from collections.abc import Callable
 import pytest
 
 from ai_whisperer import AsyncAgentSessionManager, TaskState, tool
+from ai_whisperer.conversation import Answer
 from ai_whisperer.models.base import ModelRequest
-from ai_whisperer.records import Answer, TaskRecord
+from ai_whisperer.records import TaskRecord
 from tests.simulation.stage import call, calls, play, play_over_crash, prompt_of, results_of, round_of
 
 SWITCH, LOCK = "switch", "lock"

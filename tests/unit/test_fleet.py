@@ -6,7 +6,8 @@ import pytest
 from msgspec.structs import replace
 
 from ai_whisperer.cli.fleet import hindrance
-from ai_whisperer.records import AgentState, Usage
+from ai_whisperer.conversation import Usage
+from ai_whisperer.records import AgentState
 from ai_whisperer.status import AgentStatus
 
 AT_WORK = AgentStatus(

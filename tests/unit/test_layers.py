@@ -13,7 +13,9 @@ import pytest
 PACKAGE = Path(__file__).parents[2] / "ai_whisperer"
 
 WORDS = {
+    "base_record",
     "clock",
+    "conversation",
     "coordination",
     "definition",
     "errors",

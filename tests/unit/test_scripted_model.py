@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from ai_whisperer.conversation import Answer, AnswerTurn, ToolCall, ToolTurn, Turn, Usage, UserTurn
 from ai_whisperer.core.channels import parse
 from ai_whisperer.errors import (
     DefinitionError,
@@ -19,7 +20,6 @@ from ai_whisperer.errors import (
 )
 from ai_whisperer.models.base import Finished, Model, ModelRequest, StreamEvent, TextDelta, collect
 from ai_whisperer.models.scripted import FunctionModel, PlayedFailure, Rule, ScriptedCall, ScriptedModel
-from ai_whisperer.records import Answer, AnswerTurn, ToolCall, ToolTurn, Turn, Usage, UserTurn
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -11,8 +11,8 @@ from ai_whisperer.cli.calling import Call, command, group
 from ai_whisperer.cli.connecting import session_names, template_names
 from ai_whisperer.cli.fleet import cost, tokens
 from ai_whisperer.cli.output import Column, moment
+from ai_whisperer.conversation import Usage
 from ai_whisperer.coordination import LockRecord, SessionSummary
-from ai_whisperer.records import Usage
 
 if TYPE_CHECKING:
     from ai_whisperer.templates.library import TemplateEntry

@@ -9,11 +9,11 @@ from typing import NamedTuple
 
 from ai_whisperer.cli.doctor.findings import Finding, ok, problem, warning
 from ai_whisperer.cli.model_choice import choose_model
+from ai_whisperer.conversation import UserTurn
 from ai_whisperer.errors import ModelNameError, WhispererError
 from ai_whisperer.models.base import ModelRequest, collect
 from ai_whisperer.models.catalog import SCRIPTED_DEMO, resolve
 from ai_whisperer.models.detection import KEYS, PROVIDERS, SERVERS
-from ai_whisperer.records import UserTurn
 from ai_whisperer.settings import LoadedSettings
 
 _ASKING_SECONDS = 60.0

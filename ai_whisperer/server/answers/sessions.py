@@ -6,10 +6,10 @@ import asyncio
 from functools import reduce
 from typing import Any
 
+from ai_whisperer.conversation import Usage
 from ai_whisperer.coordination import SessionSummary
 from ai_whisperer.core.paging import checked_limit
 from ai_whisperer.protocol import openrpc, sessions
-from ai_whisperer.records import Usage
 from ai_whisperer.runtime.manager import AsyncAgentSessionManager
 from ai_whisperer.server.calls import Caller, answers, reads, tells
 from ai_whisperer.server.log_reading import read_log

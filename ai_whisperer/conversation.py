@@ -1,0 +1,94 @@
+"""What is said between a model and its loop: turns, answers, tool calls and their results."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ai_whisperer.base_record import Record
+
+
+class Usage(Record, frozen=True, kw_only=True, omit_defaults=True):
+    """What a model request cost. `cost_usd` is None when the price of the model is not known."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cached_tokens: int = 0
+    cost_usd: float | None = None
+
+    def __add__(self, other: Usage) -> Usage:
+        known = [cost for cost in (self.cost_usd, other.cost_usd) if cost is not None]
+        return Usage(
+            input_tokens=self.input_tokens + other.input_tokens,
+            output_tokens=self.output_tokens + other.output_tokens,
+            cached_tokens=self.cached_tokens + other.cached_tokens,
+            cost_usd=sum(known) if known else None,
+        )
+
+
+class ToolCall(Record, frozen=True, kw_only=True):
+    """A tool call as the model asked for it; `arguments` is the JSON text that it wrote."""
+
+    call_id: str
+    name: str
+    arguments: str
+
+
+class Answer(Record, frozen=True, kw_only=True, omit_defaults=True):
+    """What a finished model request brought. `provider` keeps what the provider wants to see again."""
+
+    text: str = ""
+    reasoning: str = ""
+    tool_calls: tuple[ToolCall, ...] = ()
+    usage: Usage = Usage()
+    finish: str = "stop"
+    model: str = ""
+    provider: str | None = None
+
+
+class UserTurn(Record, frozen=True, kw_only=True):
+    """What a model is told: a prompt, a mail, a message."""
+
+    text: str
+
+
+class AnswerTurn(Record, frozen=True, kw_only=True):
+    """What a model answered."""
+
+    answer: Answer
+
+
+class ToolTurn(Record, frozen=True, kw_only=True):
+    """The result of one tool call of the answer before it."""
+
+    call: ToolCall
+    content: str
+    is_error: bool = False
+
+
+Turn = UserTurn | AnswerTurn | ToolTurn
+"""One entry of the conversation that a model is shown."""
+
+
+class ToolSpec(Record, frozen=True, kw_only=True):
+    """A tool as the model is told about it; `parameters` is a JSON Schema of an object."""
+
+    name: str
+    description: str
+    parameters: Mapping[str, Any]
+
+
+class ToolResult(Record, frozen=True, kw_only=True, omit_defaults=True):
+    """What a tool call brought, as the model is shown it. `mails` are the mails that it shows."""
+
+    content: str
+    is_error: bool = False
+    mails: tuple[str, ...] = ()
+
+
+class ChannelResponse(Record, frozen=True, kw_only=True):
+    """An answer in its three channels."""
+
+    analysis: str = ""
+    commentary: str = ""
+    final: str = ""
