@@ -64,6 +64,7 @@ class ToolTurn(Record, frozen=True, kw_only=True):
     call: ToolCall
     content: str
     is_error: bool = False
+    untrusted: bool = False
 
 
 Turn = UserTurn | AnswerTurn | ToolTurn
@@ -78,12 +79,26 @@ class ToolSpec(Record, frozen=True, kw_only=True):
     parameters: Mapping[str, Any]
 
 
+class ToolRun(Record, frozen=True, kw_only=True, omit_defaults=True):
+    """What the processes of a tool call took from the machine, and what held them: the name of the sandbox."""
+
+    sandbox: str
+    wall_seconds: float = 0.0
+    cpu_seconds: float = 0.0
+    memory_bytes: int = 0
+
+
 class ToolResult(Record, frozen=True, kw_only=True, omit_defaults=True):
-    """What a tool call brought, as the model is shown it. `mails` are the mails that it shows."""
+    """What a tool call brought, as the model is shown it. `mails` are the mails that it shows.
+
+    An `untrusted` one holds what strangers may have written: pages, files, the output of programs.
+    """
 
     content: str
     is_error: bool = False
     mails: tuple[str, ...] = ()
+    untrusted: bool = False
+    run: ToolRun | None = None
 
 
 class ChannelResponse(Record, frozen=True, kw_only=True):

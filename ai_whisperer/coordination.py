@@ -7,12 +7,21 @@ from enum import StrEnum
 from typing import Any
 
 from ai_whisperer.base_record import Record
-from ai_whisperer.definition import ScheduleDefinition
+from ai_whisperer.definition import Access, ScheduleDefinition
 
 
 class WaitKind(StrEnum):
     REPLY = "reply"
     LOCK = "lock"
+    APPROVAL = "approval"
+    RESOURCE = "resource"
+
+
+class Touch(Record, frozen=True, kw_only=True):
+    """A resource that a tool call touches, such as `file:shared/report.md`, and how. Readers share, writers do not."""
+
+    resource: str
+    access: Access
 
 
 class RoomKind(StrEnum):

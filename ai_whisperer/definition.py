@@ -25,18 +25,67 @@ class MissedRuns(StrEnum):
     ALL = "all"
 
 
+class Access(StrEnum):
+    """What an agent may do in a folder that it is granted."""
+
+    READ = "read"
+    WRITE = "write"
+
+
 class Limits(msgspec.Struct, frozen=True, kw_only=True, gc=False, forbid_unknown_fields=True, omit_defaults=True):
-    """What an agent may use."""
+    """What an agent may use, as far as it is stated; `EffectiveLimits` says what holds where nothing is."""
+
+    max_concurrent_tasks: int | None = None
+    max_queue_length: int | None = None
+    max_steps_per_task: int | None = None
+    max_same_calls: int | None = None
+    max_continuations: int | None = None
+    max_task_seconds: float | None = None
+    max_prompt_bytes: int | None = None
+    max_mail_bytes: int | None = None
+    max_result_bytes: int | None = None
+    max_switch_depth: int | None = None
+    switch_timeout_seconds: float | None = None
+    max_tokens_per_tree: int | None = None
+    max_cost_usd_per_tree: float | None = None
+    max_tokens_per_agent: int | None = None
+    max_cost_usd_per_agent: float | None = None
+    max_context_bytes: int | None = None
+    max_tool_seconds: float | None = None
+    max_tool_cpu_seconds: float | None = None
+    max_tool_memory_bytes: int | None = None
+    max_tool_processes: int | None = None
+    max_file_bytes: int | None = None
+
+
+class EffectiveLimits(Limits, frozen=True, kw_only=True, gc=False, forbid_unknown_fields=True):
+    """What an agent may use, with the defaults. Where 0 is the default, 0 means that there is no limit.
+
+    A task tree is a task and all that it causes, over all agents. The `tool` limits hold for each process that a tool
+    starts, with all its children; `max_context_bytes` for the conversations that an agent has in memory.
+    """
 
     max_concurrent_tasks: int = 1
     max_queue_length: int = 10_000
     max_steps_per_task: int = 100
+    max_same_calls: int = 5
     max_continuations: int = 10
+    max_task_seconds: float = 7 * 86_400.0
     max_prompt_bytes: int = 1 << 20
     max_mail_bytes: int = 256 << 10
     max_result_bytes: int = 1 << 20
     max_switch_depth: int = 8
     switch_timeout_seconds: float = 300.0
+    max_tokens_per_tree: int = 0
+    max_cost_usd_per_tree: float = 0.0
+    max_tokens_per_agent: int = 0
+    max_cost_usd_per_agent: float = 0.0
+    max_context_bytes: int = 64 << 20
+    max_tool_seconds: float = 600.0
+    max_tool_cpu_seconds: float = 300.0
+    max_tool_memory_bytes: int = 512 << 20
+    max_tool_processes: int = 64
+    max_file_bytes: int = 16 << 20
 
 
 class RetryPolicy(msgspec.Struct, frozen=True, kw_only=True, gc=False, forbid_unknown_fields=True, omit_defaults=True):
@@ -79,8 +128,11 @@ class ScheduleDefinition(
 class AgentDefinition(
     msgspec.Struct, frozen=True, kw_only=True, gc=False, forbid_unknown_fields=True, omit_defaults=True
 ):
-    """What an agent is, apart from what it is doing. `tools=None` grants every tool that the agent can be given.
+    """What an agent is, apart from what it is doing.
 
+    `tools=None` grants the coordination tools and all that were handed in; tools that reach the machine or the network
+    (`read_file`, `run_command`, …) have to be named. `folders` are the folders that it may use beside its own, by the
+    names that the session has for them; `network` the hosts that its tools may talk to, `"*"` for all public ones.
     `subscribes` names the events that become a task of the agent; `"*"` stands for all.
     """
 
@@ -90,6 +142,8 @@ class AgentDefinition(
     model: str = INHERIT
     settings: dict[str, Any] = {}
     tools: tuple[str, ...] | None = None
+    folders: dict[str, Access] = {}
+    network: tuple[str, ...] = ()
     aliases: tuple[str, ...] = ()
     limits: Limits = Limits()
     retry: RetryPolicy = RetryPolicy()

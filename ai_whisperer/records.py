@@ -254,7 +254,12 @@ class StepRecord(Record, frozen=True, kw_only=True):
 
     @property
     def id(self) -> str:
-        return f"{self.task_id}.{self.number}"
+        return step_id(self.task_id, self.number)
+
+
+def step_id(task_id: str, number: int) -> str:
+    """The id of the step of that number, whether it has begun or not."""
+    return f"{task_id}.{number}"
 
 
 class MailRecord(Record, frozen=True, kw_only=True):

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from ai_whisperer.core.limits import check_limits, effective
 from ai_whisperer.core.schedules import check_schedule
 from ai_whisperer.core.signals import check_depth, check_event_name
 from ai_whisperer.definition import AgentDefinition
@@ -15,7 +16,7 @@ from ai_whisperer.errors import DefinitionError, InvalidInputError
 _MAX_SECONDS = 1e9
 _MAX_BYTES = 1 << 20
 
-MERGED_FIELDS = ("limits", "retry", "supervision", "settings")
+MERGED_FIELDS = ("limits", "retry", "supervision", "settings", "folders")
 """The fields that have fields of their own: one definition over another replaces only those that it states."""
 
 
@@ -81,12 +82,7 @@ def _check(definition: AgentDefinition) -> None:
 
 
 def _check_limits(definition: AgentDefinition) -> None:
-    limits = definition.limits
-    for field in limits.__struct_fields__:
-        if field == "switch_timeout_seconds":
-            _check_seconds("limits", limits, field, positive=True)
-        else:
-            _check_count("limits", limits, field, least=0 if field == "max_continuations" else 1)
+    check_limits(definition.limits)
     _check_count("retry", definition.retry, "max_attempts", least=1)
     _check_count("supervision", definition.supervision, "max_restarts", least=0)
     _check_count("supervision", definition.supervision, "max_failures", least=1)
@@ -111,7 +107,7 @@ def _check_seconds(group: str, values: object, field: str, *, positive: bool) ->
 
 
 def _check_schedule(definition: AgentDefinition) -> None:
-    limit = definition.limits.max_prompt_bytes
+    limit = effective(definition.limits).max_prompt_bytes
     for number, each in enumerate(definition.schedule):
         try:
             check_schedule(each, agent_id="itself", max_prompt_bytes=limit)

@@ -102,7 +102,9 @@ def turns(task: TaskRecord, steps: Sequence[StepRecord]) -> list[Turn]:
             if result is None:
                 shown.append(ToolTurn(call=call, content=_NO_RESULT, is_error=True))
             else:
-                shown.append(ToolTurn(call=call, content=result.content, is_error=result.is_error))
+                shown.append(
+                    ToolTurn(call=call, content=result.content, is_error=result.is_error, untrusted=result.untrusted)
+                )
     return shown
 
 

@@ -208,6 +208,7 @@ class AgentSession(AgentWork):
     def redefine(self, decision: Decision, record: AgentRecord) -> None:
         """Take a new definition; loops that run use it from their next step on."""
         self.record = record
+        self.forget_limits()
         self.equipment.forget_registry()
         self.equipment.look_for_missing_tools(record)
         decision.unit.update_definition(record)

@@ -12,6 +12,7 @@ from ai_whisperer.core import lifecycle
 from ai_whisperer.core.lifecycle import Action
 from ai_whisperer.core.queueing import Work, WorkQueue
 from ai_whisperer.core.tasks import task_for_mail
+from ai_whisperer.definition import EffectiveLimits
 from ai_whisperer.errors import QueueFullError, StateError, WhispererError
 from ai_whisperer.models.base import Model
 from ai_whisperer.records import (
@@ -33,6 +34,7 @@ from ai_whisperer.runtime.workspace import Decision, Workspace
 from ai_whisperer.store.base import AgentUsage
 from ai_whisperer.tools.function import Tool
 from ai_whisperer.tools.registry import ToolRegistry
+from ai_whisperer.tools.workplace import Workplace
 
 _ANNOUNCED = {
     Action.START: "agent.started",
@@ -48,7 +50,18 @@ class AgentWork:
     What somebody waits for is queued apart from the rest: it is begun at once, beside the other loops, and asleep too.
     """
 
-    __slots__ = ("_calls", "_dispatching", "_halting", "equipment", "loops", "queue", "record", "used", "workspace")
+    __slots__ = (
+        "_calls",
+        "_dispatching",
+        "_halting",
+        "_limits",
+        "equipment",
+        "loops",
+        "queue",
+        "record",
+        "used",
+        "workspace",
+    )
 
     def __init__(self, workspace: Workspace, record: AgentRecord, own_tools: Iterable[Tool] = ()) -> None:
         self.workspace = workspace
@@ -58,6 +71,7 @@ class AgentWork:
         self.used = AgentUsage()
         self.equipment = Equipment(workspace, own_tools)
         self._calls: WorkQueue | None = None
+        self._limits: EffectiveLimits | None = None
         self._halting = False
         self._dispatching = False
 
@@ -68,6 +82,22 @@ class AgentWork:
     @property
     def state(self) -> AgentState:
         return self.record.state
+
+    @property
+    def limits(self) -> EffectiveLimits:
+        """The limits that hold for the agent."""
+        if self._limits is None:
+            self._limits = self.workspace.limits_for(self.record.definition.limits)
+        return self._limits
+
+    def forget_limits(self) -> None:
+        """They have changed, or what they follow from has."""
+        self._limits = None
+
+    @property
+    def workplace(self) -> Workplace:
+        """What of the machine the agent's tools may use."""
+        return self.workspace.workplaces.of(self.agent_id, self.record.definition, self.limits)
 
     @property
     def registry(self) -> ToolRegistry:
@@ -104,7 +134,7 @@ class AgentWork:
 
     def check_room(self) -> None:
         """Raise `QueueFullError` if the agent can take no more work."""
-        limit = self.record.definition.limits.max_queue_length
+        limit = self.limits.max_queue_length
         if len(self.queue) >= limit:
             raise QueueFullError(
                 f"The queue of '{self.agent_id}' is full ({limit} items); nothing was accepted. Try again later, "
@@ -277,7 +307,7 @@ class AgentWork:
         running = len(self.loops)
         if self._calls is not None:  # what answers a waiting agent runs beside these
             running = sum(not loop.task.answers_a_switch for loop in self.loops.values())
-        return running < self.record.definition.limits.max_concurrent_tasks
+        return running < self.limits.max_concurrent_tasks
 
     def _may_answer(self) -> bool:
         """Whether the agent may begin to answer another that waits for it."""

@@ -155,6 +155,7 @@ class AILoop:
 
     def _clear(self) -> None:
         self.worker = None
+        self._agent.workspace.admission.worker_ended(self.task.id)
         self.running.settled()
 
     def _worker_ended(self, worker: asyncio.Task[None]) -> None:

@@ -46,7 +46,7 @@ class Intake:
         budget: Budget | None = None,
     ) -> TaskRecord:
         self._workspace.check_event_loop()
-        check_text("prompt", prompt, max_bytes=agent.record.definition.limits.max_prompt_bytes)
+        check_text("prompt", prompt, max_bytes=agent.limits.max_prompt_bytes)
         if not prompt.strip():
             raise InvalidInputError("The prompt is empty. Say what the agent is to do.")
         if task_id is not None:

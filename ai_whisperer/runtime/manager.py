@@ -35,6 +35,7 @@ from ai_whisperer.runtime.reader import AgentRef
 from ai_whisperer.runtime.session_rooms import SessionRooms
 from ai_whisperer.runtime.session_schedules import SessionSchedules
 from ai_whisperer.runtime.status import status_of
+from ai_whisperer.runtime.workplaces import Workplaces
 from ai_whisperer.runtime.workspace import Workspace
 from ai_whisperer.status import AgentStatus
 from ai_whisperer.store.base import Store
@@ -53,10 +54,11 @@ class AsyncAgentSessionManager(SessionRooms, SessionSchedules):
     With a folder everything is durable: whatever a method returned survives the death of the process, and opening the
     same folder again goes on where it stopped. Without one the session lives in memory. `tools` are functions that
     agents can be granted; `agent_tools` are those of single agents, by agent id. Tools are code and are not kept: an
-    agent whose tools are not handed in again waits for them. `model` is the model of agents that name none. `templates`
-    is a library, or folders that are searched before the built-in templates; without it the standard library, with the
-    current folder as the project. All that reaches outside comes in through `model_factory` and the tools; time, chance
-    and ids come in too.
+    agent whose tools are not handed in again waits for them. `folders` are folders that agents can be granted, by
+    name; their own folders are kept in `work`, by default in the data folder. `model` is the model of agents that name
+    none. `templates` is a library, or folders that are searched before the built-in templates; without it the standard
+    library, with the current folder as the project. All that reaches outside comes in through `model_factory` and the
+    tools; time, chance and ids come in too.
     """
 
     def __init__(
@@ -67,6 +69,8 @@ class AsyncAgentSessionManager(SessionRooms, SessionSchedules):
         store: Store | None = None,
         tools: Iterable[AnyFunction] = (),
         agent_tools: Mapping[str, Iterable[AnyFunction]] | None = None,
+        folders: Mapping[str, str | Path] | None = None,
+        work: str | Path | None = None,
         model: str = "scripted",
         model_factory: ModelFactory = resolve,
         templates: AnyLibrary = None,
@@ -90,6 +94,11 @@ class AsyncAgentSessionManager(SessionRooms, SessionSchedules):
         self._agent_tools = {key: as_tools(some) for key, some in (agent_tools or {}).items()}
         for own in ([], *self._agent_tools.values()):
             ToolRegistry((*self._tools, *own))  # raises if two have one name
+        self._workplaces = Workplaces(
+            Path(root) if (root := work or data) is not None else None,
+            session_id,
+            {name: Path(path) for name, path in (folders or {}).items()},
+        )
         self._model = model
         self._model_factory = model_factory
         self._templates = library_of(templates)
@@ -126,6 +135,7 @@ class AsyncAgentSessionManager(SessionRooms, SessionSchedules):
                 default_model=self._model,
                 tools=self._tools,
                 agent_tools=self._agent_tools,
+                workplaces=self._workplaces,
             )
         except BaseException:
             await self._release(store)
@@ -186,6 +196,7 @@ class AsyncAgentSessionManager(SessionRooms, SessionSchedules):
             offered=(*workspace.tools, *own),
         )
         self._check_tools(agent_id, definition, own)
+        workspace.workplaces.check(agent_id, definition)
         gone, come = workspace.schedules.changes_for(agent_id, None, definition)
         record = AgentRecord(
             session_id=self._session_id,
@@ -237,6 +248,7 @@ class AsyncAgentSessionManager(SessionRooms, SessionSchedules):
             definition = definition_from(config)
             session.check_startable()
             self._check_tools(session.agent_id, definition, session.equipment.own_tools)
+            self._workspace.workplaces.check(session.agent_id, definition)
             gone, come = self._workspace.schedules.changes_for(session.agent_id, session.record.definition, definition)
             self._workspace.book.replace(session.agent_id, session.record.definition, definition)
             own = tuple(each.name for each in session.equipment.own_tools)

@@ -13,6 +13,7 @@ from ai_whisperer.clock import Clock, IdSource
 from ai_whisperer.errors import ClosedError
 from ai_whisperer.models.base import ModelFactory
 from ai_whisperer.runtime import recovery
+from ai_whisperer.runtime.admission import Admission
 from ai_whisperer.runtime.bus import NotificationBus
 from ai_whisperer.runtime.deadlines import Deadlines
 from ai_whisperer.runtime.events import Events
@@ -24,6 +25,7 @@ from ai_whisperer.runtime.supervision import Supervisor
 from ai_whisperer.runtime.switchboard import Switchboard
 from ai_whisperer.runtime.trees import Trees
 from ai_whisperer.runtime.waits import Waits
+from ai_whisperer.runtime.workplaces import Workplaces
 from ai_whisperer.runtime.workspace import Workspace
 from ai_whisperer.store.base import Store
 from ai_whisperer.tools.function import Tool
@@ -42,6 +44,7 @@ def open_workspace(
     default_model: str,
     tools: Sequence[Tool],
     agent_tools: Mapping[str, Sequence[Tool]],
+    workplaces: Workplaces,
 ) -> Workspace:
     """Bring the session into memory and go on where it was; raises a `StoreError` if it cannot be read."""
     snapshot = store.load(session_id)
@@ -56,10 +59,12 @@ def open_workspace(
         model_factory=model_factory,
         default_model=default_model,
         tools=tools,
+        workplaces=workplaces,
         last_arrival=snapshot.last_arrival,
     )
     workspace.post = PostOffice(workspace, sequences=dict(snapshot.mail_sequences))
     workspace.waits = Waits(workspace)
+    workspace.admission = Admission(workspace)
     workspace.switchboard = Switchboard(workspace)
     workspace.locks = Locks(workspace)
     workspace.events = Events(workspace)
@@ -98,6 +103,7 @@ async def close_workspace(workspace: Workspace, *, grace_seconds: float) -> None
             if isinstance(outcome, Exception):
                 _log.warning("a model client could not be closed: %r", outcome)
         await workspace.store.flushed()
+        await workspace.workplaces.close()
     finally:
         workspace.store.unlisten(workspace.session_id)
         workspace.release_waiters(ClosedError("The session was closed before the task ended; the task goes on later."))

@@ -99,7 +99,7 @@ class Rooms:
         rules.check_presence(room, mentions, absent=absent)
         asked = [self._agent(member) for member in named or room.members if member not in absent]
         for agent in asked:
-            check_text("message", text, max_bytes=agent.record.definition.limits.max_prompt_bytes)
+            check_text("message", text, max_bytes=agent.limits.max_prompt_bytes)
             agent.check_room()
         message = self._message(decision, room, sender=USER, text=text, message_id=message_id, mentions=named)
         message = self._add(decision, room, message, asked=asked, cause=None)
@@ -221,7 +221,7 @@ class Rooms:
             seen=seen,
             addressed=addressed,
             names=names,
-            max_bytes=agent.record.definition.limits.max_prompt_bytes,
+            max_bytes=agent.limits.max_prompt_bytes,
         )
         return rules.task_for_member(
             prompt,

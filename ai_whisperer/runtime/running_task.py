@@ -7,38 +7,38 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from ai_whisperer.conversation import ChannelResponse, ToolResult, Usage
+from ai_whisperer.conversation import ChannelResponse, ToolResult
 from ai_whisperer.core import journal
 from ai_whisperer.core.failures import failure_from
 from ai_whisperer.core.journal import CallTools, Complete, Continue, Fail, PendingCall, RequestModel
 from ai_whisperer.core.supervising import INTERNAL
 from ai_whisperer.core.tasks import continuation_of
 from ai_whisperer.errors import BudgetError, ContinuationLimitError, WhispererError
-from ai_whisperer.records import Failure, StepKind, StepRecord, StepState, TaskRecord, TaskState
+from ai_whisperer.records import Failure, StepKind, StepRecord, StepState, TaskRecord, TaskState, step_id
 from ai_whisperer.runtime.consequences import task_continued, task_ended
 from ai_whisperer.runtime.deadlines import overdue
-from ai_whisperer.runtime.notices import channels_of, failure_of, finished_of, started_of
+from ai_whisperer.runtime.notices import channels_of, failure_of
+from ai_whisperer.runtime.task_journal import TaskJournal
 from ai_whisperer.runtime.tool_step import run_coordination_tool
 from ai_whisperer.runtime.workspace import Decision
 from ai_whisperer.tools.desk import CoordinationTool
+from ai_whisperer.tools.function import Tool
 
 if TYPE_CHECKING:
     from ai_whisperer.runtime.agent_work import AgentWork
 
 
-class RunningTask:
+class RunningTask(TaskJournal):
     """One task of one agent, from its first step to its end.
 
     `on_settled` is called once when the task has finished a step of the kind that was under way when the process died
     (a tool call rather than a model request), and so is not what killed it, or when it does not run any more.
     """
 
-    __slots__ = ("_agent", "_suspected", "on_settled", "steps", "task")
+    __slots__ = ("_suspected", "on_settled")
 
     def __init__(self, agent: AgentWork, task: TaskRecord, steps: list[StepRecord]) -> None:
-        self._agent = agent
-        self.steps = steps
-        self.task = replace(task, usage=_usage_of(steps)) if steps else task
+        super().__init__(agent, task, steps)
         under_way = [step.kind for step in steps if step.state is StepState.STARTED]
         self._suspected = StepKind.TOOL if StepKind.TOOL in under_way else StepKind.MODEL
         self.on_settled: Callable[[], None] | None = None
@@ -58,7 +58,7 @@ class RunningTask:
 
     def cancel(self, decision: Decision, reason: str) -> None:
         """End the task without a result, one that runs or one that waits. Its worker, if any, has ended already."""
-        self._settle_open_steps(decision)
+        self.settle_open_steps(decision)
         self._end(decision, TaskState.CANCELLED, error=Failure(code="cancelled", message=reason))
         decision.tell(
             "async.task.cancelled",
@@ -69,28 +69,9 @@ class RunningTask:
 
     def fail_early(self, decision: Decision, error: WhispererError) -> None:
         """Let the task fail, one that runs or one that waits. Its worker, if any, has ended already."""
-        self._settle_open_steps(decision)
+        self.settle_open_steps(decision)
         self._end_in_failure(decision, failure_from(error), TaskState.FAILED)
         self._return_mail(decision)
-
-    def record_step(self, decision: Decision, step: StepRecord) -> None:
-        """Put a step into the journal, in the unit and in memory."""
-        decision.unit.put_step(step)
-        if not self.steps or self.steps[-1].number < step.number:
-            self.steps.append(step)
-            return
-        if self.steps[-1].number == step.number:
-            self.steps[-1] = step
-            return
-        index = next(i for i, known in enumerate(self.steps) if known.number >= step.number)
-        if self.steps[index].number == step.number:
-            self.steps[index] = step
-        else:
-            self.steps.insert(index, step)
-
-    def update_task(self, decision: Decision, task: TaskRecord) -> None:
-        decision.unit.update_task(task)  # first: if it cannot be written, memory stays as it is
-        self.task = task
 
     def advance(self, decision: Decision) -> RequestModel | CallTools | None:
         """Decide what comes next and journal its beginning, or the end of the task. The caller submits.
@@ -98,7 +79,7 @@ class RunningTask:
         Returns what is to be done, or None if the task has ended or may not go on now.
         """
         while True:
-            action = self._on_its_terms(self._next_action(), now=decision.at)
+            action = self._on_its_terms(self.next_action(), now=decision.at)
             match action:
                 case RequestModel() | CallTools() if not self._agent.may_step:
                     return None
@@ -118,12 +99,9 @@ class RunningTask:
                     self._continue(decision, response)
                     return None
                 case Fail(failure=failure):
-                    self._settle_open_steps(decision)
+                    self.settle_open_steps(decision)
                     self._fail(decision, failure, TaskState.FAILED)
                     return None
-
-    def _next_action(self) -> journal.Next:
-        return journal.next_action(self.steps, max_steps=self._agent.record.definition.limits.max_steps_per_task)
 
     def _on_its_terms(self, action: journal.Next, *, now: float) -> journal.Next:
         """The action if the task has time and budget for it, else that it fails."""
@@ -145,9 +123,9 @@ class RunningTask:
         waits = self._agent.workspace.waits
         if not waits.of_task(self.task.id):
             return False
-        action = self._next_action()
+        action = self.next_action()
         return isinstance(action, CallTools) and all(
-            pending.interrupted is not None and waits.is_waiting(pending.interrupted.id) for pending in action.calls
+            waits.is_waiting(step_id(self.task.id, pending.number)) for pending in action.calls
         )
 
     def _begin_request(self, decision: Decision, action: RequestModel) -> None:
@@ -172,73 +150,50 @@ class RunningTask:
         """Journal the beginning of the calls; run those that touch only the store. Returns what is left to do."""
         left: list[PendingCall] = []
         for pending in action.calls:
-            step = pending.interrupted or StepRecord(
-                session_id=self.task.session_id,
-                task_id=self.task.id,
-                number=pending.number,
-                kind=StepKind.TOOL,
-                state=StepState.STARTED,
-                call=pending.call,
-                started_at=decision.at,
-            )
+            step = self.step_of(pending, at=decision.at)
             if self._agent.workspace.waits.is_waiting(step.id):
                 continue
             tool = self._agent.registry.find(pending.call.name)
             if isinstance(tool, CoordinationTool):
                 result = run_coordination_tool(self._agent, self, decision, step, tool)
                 if result is not None:
-                    self._record_result(decision, step, result)
+                    self.record_result(decision, step, result)
                     continue
                 self.record_step(decision, step)
                 self.tell_started(decision, step)
-            elif pending.interrupted is None:
-                self.record_step(decision, step)
-                self.tell_started(decision, step)
-                left.append(pending)
-            elif tool is not None and tool.idempotent:
-                step = replace(step, attempt=step.attempt + 1)
-                self.record_step(decision, step)
-                self.tell_started(decision, step)
-                left.append(pending)
-            else:
+            elif pending.interrupted is not None and (tool is None or not tool.idempotent):
                 result = ToolResult(content=journal.OUTCOME_UNKNOWN, is_error=True)
-                self._record_result(decision, step, result, state=StepState.UNKNOWN)
+                self.record_result(decision, step, result, state=StepState.UNKNOWN)
+            elif self._begins_outside(decision, pending, step, tool):
+                left.append(pending)
         return CallTools(calls=tuple(left))
+
+    def _begins_outside(self, decision: Decision, pending: PendingCall, step: StepRecord, tool: Tool | None) -> bool:
+        """Journal the beginning of a call with effects outside; False if it waits, or has its result already."""
+        held = self._agent.workspace.admission.admit(decision, self.task, step, tool)
+        if isinstance(held, ToolResult):
+            self.record_result(decision, step, held)
+        elif held is None:
+            if pending.interrupted is not None:
+                step = replace(step, attempt=step.attempt + 1)
+            self.record_step(decision, step)
+            self.tell_started(decision, step)
+        return held is None
 
     def record_answer(self, decision: Decision, step: StepRecord) -> None:
         self._clear_of_suspicion(decision, StepKind.MODEL)
         self.record_step(decision, step)
-        self._tell_finished(decision, step)
+        self.tell_finished(decision, step)
         if step.answer is not None:
-            self._mark_shown(decision, step)
+            self.mark_shown(decision, step)
             self.task = replace(self.task, usage=self.task.usage + step.answer.usage)
             self._agent.count_usage(step.answer.usage)
             self._agent.workspace.trees.count(self.task)
 
-    def _mark_shown(self, decision: Decision, step: StepRecord) -> None:
-        """The model has answered, and so was shown the mails that its request held."""
-        post = self._agent.workspace.post
-        if self.task.mail_id is not None:
-            post.shown(decision, self.task.mail_id)
-        for mail_id in journal.mails_shown_by(self.steps, step):
-            post.shown(decision, mail_id)
-
-    def record_awaited_result(self, decision: Decision, step_id: str, result: ToolResult) -> None:
-        """A call that waited has its result."""
-        step = next(step for step in self.steps if step.id == step_id)
-        self._record_result(decision, step, result)
-
     def record_outside_result(self, decision: Decision, step: StepRecord, result: ToolResult) -> None:
         """A tool with effects outside has ended."""
         self._clear_of_suspicion(decision, StepKind.TOOL)
-        self._record_result(decision, step, result)
-
-    def _record_result(
-        self, decision: Decision, step: StepRecord, result: ToolResult, *, state: StepState = StepState.DONE
-    ) -> None:
-        step = replace(step, state=state, result=result, finished_at=decision.at)
-        self.record_step(decision, step)
-        self._tell_finished(decision, step)
+        self.record_result(decision, step, result)
 
     def _clear_of_suspicion(self, decision: Decision, kind: StepKind) -> None:
         """What was under way when the process died has now ended well: count the starts of the task anew."""
@@ -262,7 +217,7 @@ class RunningTask:
         self._hand_back(decision)
 
     def _continue(self, decision: Decision, response: ChannelResponse) -> None:
-        limit = self._agent.record.definition.limits.max_continuations
+        limit = self._agent.limits.max_continuations
         if self.task.continuation >= limit:
             error = ContinuationLimitError(
                 f"The task asked to be continued more than {limit} times. Raise max_continuations or split the task."
@@ -305,7 +260,7 @@ class RunningTask:
 
     def give_up(self, decision: Decision, error: WhispererError) -> None:
         """Set the task aside as a dead letter."""
-        self._settle_open_steps(decision)
+        self.settle_open_steps(decision)
         self._fail(decision, failure_from(error), TaskState.DEAD)
 
     def crash(self, decision: Decision, error: Exception) -> None:
@@ -318,10 +273,10 @@ class RunningTask:
         if failure.code == INTERNAL:
             delay = self._agent.workspace.supervisor.delay_before_restart(self.task)
         if delay is None:
-            self._settle_open_steps(decision)
+            self.settle_open_steps(decision)
             self._fail(decision, failure, TaskState.DEAD if failure.code == INTERNAL else TaskState.FAILED)
             return
-        self._settle_open_tools(decision)
+        self.settle_open_tools(decision)
         restarted = replace(self.task, restarts=self.task.restarts + 1, not_before=decision.at + delay)
         self.update_task(decision, restarted)
         decision.tell(
@@ -355,36 +310,3 @@ class RunningTask:
     def _return_mail(self, decision: Decision) -> None:
         workspace = self._agent.workspace
         workspace.agents[self.task.agent_id].take_mail_back(decision, workspace.post.task_ended(decision, self.task))
-
-    def _settle_open_steps(self, decision: Decision) -> None:
-        self._settle_open_tools(decision)
-        for step in [step for step in self.steps if step.state is StepState.STARTED]:
-            if step.kind is StepKind.TOOL:
-                result = ToolResult(content=journal.NO_LONGER_WAITED, is_error=True)
-                self._settle(decision, replace(step, state=StepState.UNKNOWN, result=result))
-            else:
-                ended = Failure(code="cancelled", message="The task was ended.")
-                self._settle(decision, replace(step, state=StepState.FAILED, error=ended))
-
-    def _settle_open_tools(self, decision: Decision) -> None:
-        """Settle the calls that were cut off. Those that wait for a reply or a lock were not: they go on waiting."""
-        waits = self._agent.workspace.waits
-        for step in [step for step in self.steps if step.kind is StepKind.TOOL and step.state is StepState.STARTED]:
-            if not waits.is_waiting(step.id):
-                result = ToolResult(content=journal.OUTCOME_UNKNOWN, is_error=True)
-                self._settle(decision, replace(step, state=StepState.UNKNOWN, result=result))
-
-    def _settle(self, decision: Decision, step: StepRecord) -> None:
-        settled = replace(step, finished_at=decision.at, retry_at=None)
-        self.record_step(decision, settled)
-        self._tell_finished(decision, settled)
-
-    def tell_started(self, decision: Decision, step: StepRecord) -> None:
-        decision.tell("step.started", started_of(self.task, step))
-
-    def _tell_finished(self, decision: Decision, step: StepRecord) -> None:
-        decision.tell("step.finished", finished_of(self.task, step))
-
-
-def _usage_of(steps: list[StepRecord]) -> Usage:
-    return sum((step.answer.usage for step in steps if step.answer is not None), Usage())

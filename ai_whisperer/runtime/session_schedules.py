@@ -7,9 +7,10 @@ from typing import Any
 import msgspec
 
 from ai_whisperer.coordination import ScheduleRecord
+from ai_whisperer.core.limits import DEFAULTS
 from ai_whisperer.core.paging import checked_id
 from ai_whisperer.core.schedules import ScheduleRef, check_schedule, schedule_from, schedule_id_of
-from ai_whisperer.definition import Limits, MissedRuns, ScheduleDefinition
+from ai_whisperer.definition import MissedRuns, ScheduleDefinition
 from ai_whisperer.errors import DuplicateIdError
 from ai_whisperer.runtime.callers import by_caller
 from ai_whisperer.runtime.reader import AgentRef
@@ -51,7 +52,7 @@ class SessionSchedules(SessionWork):
             missed=missed,
         )
         agent_id = None if session is None else session.agent_id
-        limits = Limits() if session is None else session.record.definition.limits
+        limits = DEFAULTS if session is None else session.limits
         check_schedule(definition, agent_id=agent_id, max_prompt_bytes=limits.max_prompt_bytes)
         definition = msgspec.json.decode(msgspec.json.encode(definition), type=ScheduleDefinition)  # as it is stored
         schedules = self._workspace.schedules

@@ -40,7 +40,7 @@ class Switchboard:
     ) -> WaitRecord:
         """Mail the question and let the step wait for the answer. Raises, having changed nothing, if it cannot be."""
         workspace = self._workspace
-        limits = workspace.agents[task.agent_id].record.definition.limits
+        limits = workspace.agents[task.agent_id].limits
         recipient = workspace.book.resolve_recipient(to)
         self._check_recipient(task, recipient, limits.max_switch_depth)
         deadline_at = workspace.waits.deadline(task, timeout_seconds, now=decision.at)
@@ -112,7 +112,7 @@ class Switchboard:
 
     def replied(self, decision: Decision, wait: WaitRecord, reply: MailRecord) -> None:
         """The reply is there: it is the result of the call that waited."""
-        limits = self._workspace.agents[wait.agent_id].record.definition.limits
+        limits = self._workspace.agents[wait.agent_id].limits
         content = shortened(as_text(reply), limits.max_result_bytes)
         decision.tell("switch.ended", {**_told(wait), "outcome": "answered", "replyId": reply.id})
         self._workspace.waits.end(decision, wait, ToolResult(content=content, mails=(reply.id,)))

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from ai_whisperer.conversation import ToolCall, ToolResult
 from ai_whisperer.core.text import mended, shortened
 from ai_whisperer.errors import ToolError, WhispererError
@@ -32,6 +34,13 @@ def run_coordination_tool(
 
 async def run_tool(agent: AgentWork, step: StepRecord) -> ToolResult:
     """Run a tool with effects outside. Returns the result, or raises `CancelledError` once the tool has ended."""
+    try:
+        return await _run(agent, step)
+    finally:
+        agent.workspace.admission.call_ended(step.id)
+
+
+async def _run(agent: AgentWork, step: StepRecord) -> ToolResult:
     call = _call_of(step)
     context = ToolContext(
         session_id=agent.workspace.session_id,
@@ -39,10 +48,11 @@ async def run_tool(agent: AgentWork, step: StepRecord) -> ToolResult:
         task_id=step.task_id,
         step_id=step.id,
         cancelled=CancelSignal(),
+        workplace=agent.workplace,
     )
     try:
-        content = await agent.registry.outside(call.name).call(call.arguments, context)
-        return ToolResult(content=shortened(mended(content), agent.record.definition.limits.max_result_bytes))
+        result = await agent.registry.outside(call.name).call(call.arguments, context)
+        return replace(result, content=shortened(mended(result.content), agent.limits.max_result_bytes))
     except WhispererError as error:
         return _failed(error.message)
     except asyncio.CancelledError:

@@ -74,7 +74,7 @@ class Waits:
 
         It is not longer than the task has time, nor than those wait who want an answer from the task.
         """
-        limits = self._workspace.agents[task.agent_id].record.definition.limits
+        limits = self._workspace.agents[task.agent_id].limits
         patience = deadline_after(seconds or limits.switch_timeout_seconds, now=now)
         first = earliest(patience, task.deadline_at, self.graph.earliest_deadline(task.id))
         return now if first is None else first

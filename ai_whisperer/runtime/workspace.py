@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from ai_whisperer.clock import Clock, IdSource
 from ai_whisperer.core.addresses import AddressBook
-from ai_whisperer.definition import Limits
+from ai_whisperer.core.limits import DEFAULTS, effective
+from ai_whisperer.definition import EffectiveLimits, Limits
 from ai_whisperer.errors import ClosedError
 from ai_whisperer.models.base import ModelFactory
 from ai_whisperer.records import TaskRecord
@@ -19,11 +20,13 @@ from ai_whisperer.runtime.callers import forget_caller
 from ai_whisperer.runtime.chores import Chores
 from ai_whisperer.runtime.scheduler import Scheduler
 from ai_whisperer.runtime.stall import StallWatch
+from ai_whisperer.runtime.workplaces import Workplaces
 from ai_whisperer.store.base import FailureListener, Store, Unit
 from ai_whisperer.tools.function import Tool
 from ai_whisperer.tools.registry import ToolRegistry
 
 if TYPE_CHECKING:
+    from ai_whisperer.runtime.admission import Admission
     from ai_whisperer.runtime.agent_session import AgentSession
     from ai_whisperer.runtime.ai_loop import AILoop
     from ai_whisperer.runtime.deadlines import Deadlines
@@ -99,6 +102,7 @@ class Workspace:
 
     agents: dict[str, AgentSession]
     running: dict[str, AILoop]
+    admission: Admission
     post: PostOffice
     waits: Waits
     switchboard: Switchboard
@@ -122,6 +126,7 @@ class Workspace:
         model_factory: ModelFactory,
         default_model: str,
         tools: Iterable[Tool],
+        workplaces: Workplaces,
         last_arrival: int,
     ) -> None:
         self.session_id = session_id
@@ -133,6 +138,7 @@ class Workspace:
         self.model_factory = model_factory
         self.default_model = default_model
         self.tools = tuple(tools)
+        self.workplaces = workplaces
         self.event_loop = asyncio.get_running_loop()
         self.context = copy_context()
         self.context.run(forget_caller)
@@ -147,6 +153,7 @@ class Workspace:
         self.on_probation = False  # a suspect runs alone: see recovery
         self._arrival = last_arrival
         self._waiters: dict[str, set[asyncio.Future[TaskRecord]]] = {}
+        self._limits: dict[Limits, EffectiveLimits] = {}
         self._registries: dict[tuple[str, ...] | None, ToolRegistry] = {}
 
     def decide(self, cause: str) -> Decision:
@@ -166,7 +173,13 @@ class Workspace:
     def mail_limit(self, recipient: str) -> int:
         """How many bytes a mail to this agent, or to the person, may have."""
         agent = self.agents.get(recipient)
-        return (Limits() if agent is None else agent.record.definition.limits).max_mail_bytes
+        return (DEFAULTS if agent is None else agent.limits).max_mail_bytes
+
+    def limits_for(self, stated: Limits) -> EffectiveLimits:
+        """The limits of an agent that states these. Agents that state the same share them."""
+        if stated not in self._limits:
+            self._limits[stated] = effective(stated)
+        return self._limits[stated]
 
     def next_arrival(self) -> int:
         self._arrival += 1

@@ -15,9 +15,13 @@ from collections.abc import Awaitable, Callable, Iterable
 from typing import Any, overload
 
 import msgspec
+from msgspec.structs import replace
 
-from ai_whisperer.conversation import ToolSpec
+from ai_whisperer.conversation import ToolResult, ToolSpec
+from ai_whisperer.coordination import Touch
 from ai_whisperer.errors import InvalidInputError, ToolArgumentsError, ToolError
+from ai_whisperer.tools.touching import Touches, touches_of
+from ai_whisperer.tools.workplace import Workplace
 
 
 class CancelSignal:
@@ -35,11 +39,17 @@ class CancelSignal:
         return self._set
 
 
+def _no_progress(text: str) -> None:
+    """Nobody listens."""
+
+
 class ToolContext(msgspec.Struct, frozen=True, kw_only=True):
     """Who calls, and for what. A tool that has a parameter of this type is given it.
 
     `step_id` is the same when the call is repeated after a crash: use it as the idempotency key of outside effects.
-    `cancelled` is set when the task is stopped; a function that blocks should look at it now and then.
+    `cancelled` is set when the task is stopped; a function that blocks should look at it now and then. `workplace` is
+    what of the machine the agent may use. `progress` shows people a piece of output while the tool still runs; it is
+    called from the event loop.
     """
 
     session_id: str
@@ -47,17 +57,44 @@ class ToolContext(msgspec.Struct, frozen=True, kw_only=True):
     task_id: str
     step_id: str
     cancelled: CancelSignal
+    workplace: Workplace | None = None
+    progress: Callable[[str], None] = _no_progress
 
 
 class Tool:
-    """A function that models can call. `idempotent` says that it may be repeated after a crash."""
+    """A function that models can call. `idempotent` says that it may be repeated after a crash.
 
-    __slots__ = ("_parameters", "_spec", "function", "idempotent", "name")
+    `touches` names the resources that a call touches, see `tools.touching`; `needs_approval` that a person has to say
+    yes to each call first; `untrusted` that its results hold what strangers may have written.
+    """
 
-    def __init__(self, function: Callable[..., Any], *, name: str = "", idempotent: bool = False) -> None:
+    __slots__ = (
+        "_parameters",
+        "_spec",
+        "function",
+        "idempotent",
+        "name",
+        "needs_approval",
+        "touches",
+        "untrusted",
+    )
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        *,
+        name: str = "",
+        idempotent: bool = False,
+        touches: Touches = (),
+        needs_approval: bool = False,
+        untrusted: bool = False,
+    ) -> None:
         self.function = function
         self.name = name or getattr(function, "__name__", "")
         self.idempotent = idempotent
+        self.touches = touches
+        self.needs_approval = needs_approval
+        self.untrusted = untrusted
         self._spec: ToolSpec | None = None
         self._parameters: _Parameters | None = None
 
@@ -77,8 +114,21 @@ class Tool:
             self._parameters = _parameters_of(self.function, self.name)
         return self._parameters
 
-    async def call(self, arguments: str, context: ToolContext) -> str:
-        """Run the function and return its result as text; raises `ToolArgumentsError` or what the function raises.
+    def touched_by(self, arguments: str, workplace: Workplace) -> tuple[Touch, ...]:
+        """What a call with these arguments touches; nothing if they do not fit, for then the call does nothing.
+
+        Raises `ToolError` if the tool does not say it in a way that can be understood.
+        """
+        if not self.touches:
+            return ()
+        try:
+            values = self.parameters.parse(arguments)
+        except ToolArgumentsError:
+            return ()
+        return touches_of(self.touches, values, workplace)
+
+    async def call(self, arguments: str, context: ToolContext) -> ToolResult:
+        """Run the function and return its result; raises `ToolArgumentsError` or what the function raises.
 
         When the call is cancelled it ends only once the function has really ended: a coroutine is cancelled; a plain
         function runs in a thread, sees `context.cancelled`, and its result counts.
@@ -92,7 +142,9 @@ class Tool:
             result = await _in_thread(self.function, values, context.cancelled)
             if isinstance(result, Awaitable):
                 result = await result
-        return _as_text(self.name, result)
+        if isinstance(result, ToolResult):
+            return replace(result, untrusted=self.untrusted)
+        return ToolResult(content=_as_text(self.name, result), untrusted=self.untrusted)
 
 
 class _Parameters:
@@ -110,14 +162,41 @@ class _Parameters:
 @overload
 def tool(function: Callable[..., Any], /) -> Tool: ...
 @overload
-def tool(*, name: str = "", idempotent: bool = False) -> Callable[[Callable[..., Any]], Tool]: ...
 def tool(
-    function: Callable[..., Any] | None = None, /, *, name: str = "", idempotent: bool = False
+    *,
+    name: str = "",
+    idempotent: bool = False,
+    touches: Touches = (),
+    needs_approval: bool = False,
+    untrusted: bool = False,
+) -> Callable[[Callable[..., Any]], Tool]: ...
+def tool(
+    function: Callable[..., Any] | None = None,
+    /,
+    *,
+    name: str = "",
+    idempotent: bool = False,
+    touches: Touches = (),
+    needs_approval: bool = False,
+    untrusted: bool = False,
 ) -> Tool | Callable[[Callable[..., Any]], Tool]:
-    """Make a tool of a function: `@tool`, or `@tool(idempotent=True)` if repeating it after a crash does no harm."""
-    if function is not None:
-        return Tool(function, name=name, idempotent=idempotent)
-    return lambda decorated: Tool(decorated, name=name, idempotent=idempotent)
+    """Make a tool of a function: `@tool`, or `@tool(idempotent=True)` if repeating it after a crash does no harm.
+
+    `touches="write file:{path}"` lets calls that touch the same thing take turns; `needs_approval=True` lets each call
+    wait for a person's yes; `untrusted=True` tells models that the results may be written by strangers.
+    """
+
+    def made(decorated: Callable[..., Any]) -> Tool:
+        return Tool(
+            decorated,
+            name=name,
+            idempotent=idempotent,
+            touches=touches,
+            needs_approval=needs_approval,
+            untrusted=untrusted,
+        )
+
+    return made if function is None else made(function)
 
 
 def as_tool(candidate: Tool | Callable[..., Any]) -> Tool:

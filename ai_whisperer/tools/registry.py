@@ -9,6 +9,7 @@ from ai_whisperer.errors import DuplicateIdError, UnknownToolError
 from ai_whisperer.tools.coordination import COORDINATION_TOOLS
 from ai_whisperer.tools.desk import CoordinationTool
 from ai_whisperer.tools.function import Tool
+from ai_whisperer.tools.machine import MACHINE_TOOLS
 
 AnyTool = Tool | CoordinationTool
 
@@ -19,13 +20,17 @@ class ToolRegistry:
     __slots__ = ("_specs", "_tools")
 
     def __init__(self, offered: Iterable[Tool] = (), *, granted: tuple[str, ...] | None = None) -> None:
-        """`offered` are the tools beside the coordination tools; `granted=None` grants them all.
+        """`offered` are the tools that were handed in; `granted=None` grants them all, and the coordination tools.
 
+        One that is called like a tool for the machine takes its place.
         A granted name that nobody offers is left out; `missing_from` tells of it.
         """
         tools: dict[str, AnyTool] = dict(COORDINATION_TOOLS)
+        if granted is not None:  # what reaches the machine has to be granted by its name
+            tools |= MACHINE_TOOLS
         for candidate in offered:
-            if candidate.name in tools and tools[candidate.name] is not candidate:
+            known = tools.get(candidate.name)
+            if known not in (None, candidate, MACHINE_TOOLS.get(candidate.name)):
                 raise DuplicateIdError(f"There are two tools called '{candidate.name}'. Give one another name.")
             tools[candidate.name] = candidate
         if granted is not None:

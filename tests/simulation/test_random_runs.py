@@ -101,7 +101,7 @@ def count_mail_as_read_when_it_is_delivered(patch: pytest.MonkeyPatch) -> None:
 
 
 def leave_open_steps_behind(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(RunningTask, "_settle_open_steps", lambda *_: None)
+    patch.setattr(RunningTask, "settle_open_steps", lambda *_: None)
 
 
 def forget_to_tell_that_a_wait_was_given_up(patch: pytest.MonkeyPatch) -> None:

@@ -132,7 +132,7 @@ def test_what_means_nothing_here_is_ignored_and_told(library: TemplateLibrary) -
 
 def test_turns_become_steps(library: TemplateLibrary) -> None:
     assert library.get("everything").definition.limits.max_steps_per_task == 24
-    assert library.get("quotes").definition.limits.max_steps_per_task == 100
+    assert library.get("quotes").definition.limits.max_steps_per_task is None
 
 
 def test_denied_tools_are_kept(library: TemplateLibrary) -> None:

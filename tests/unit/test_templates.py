@@ -101,7 +101,7 @@ def test_every_field_of_a_definition_can_be_stated() -> None:
         (
             "---\nname: a\nlimits:\n  max_mail_bytes: many\n---\n",
             4,
-            "`limits.max_mail_bytes`: Expected `int`",
+            "`limits.max_mail_bytes`: Expected `int | null`",
         ),
         ("---\nname: a\nlimits: 5\n---\n", 3, "`limits` must have fields of its own"),
         ("---\nname: a\nretry:\n  # often\n  max_attempts: 0\n---\n", 5, "retry.max_attempts"),

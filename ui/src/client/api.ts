@@ -1,8 +1,14 @@
 // Made from the types of the server by `python -m ai_whisperer.protocol.typescript`. Do not edit.
 
+/** What an agent may do in a folder that it is granted. */
+export type Access = "read" | "write";
+
 /**
- * What an agent is, apart from what it is doing. `tools=None` grants every tool that the agent can be given.
- * `subscribes` names the events that become a task of the agent; `"*"` stands for all.
+ * What an agent is, apart from what it is doing. `tools=None` grants the coordination tools and all that were handed
+ * in; tools that reach the machine or the network (`read_file`, `run_command`, …) have to be named. `folders` are the
+ * folders that it may use beside its own, by the names that the session has for them; `network` the hosts that its
+ * tools may talk to, `"*"` for all public ones. `subscribes` names the events that become a task of the agent; `"*"`
+ * stands for all.
  */
 export interface AgentDefinition {
   name?: string;
@@ -11,6 +17,8 @@ export interface AgentDefinition {
   model?: string;
   settings?: Record<string, unknown>;
   tools?: string[] | null;
+  folders?: Record<string, Access>;
+  network?: string[];
   aliases?: string[];
   limits?: Limits;
   retry?: RetryPolicy;
@@ -164,17 +172,29 @@ export interface GuideUsage {
   cost_usd: number | null;
 }
 
-/** What an agent may use. */
+/** What an agent may use, as far as it is stated; `EffectiveLimits` says what holds where nothing is. */
 export interface Limits {
-  max_concurrent_tasks?: number;
-  max_queue_length?: number;
-  max_steps_per_task?: number;
-  max_continuations?: number;
-  max_prompt_bytes?: number;
-  max_mail_bytes?: number;
-  max_result_bytes?: number;
-  max_switch_depth?: number;
-  switch_timeout_seconds?: number;
+  max_concurrent_tasks?: number | null;
+  max_queue_length?: number | null;
+  max_steps_per_task?: number | null;
+  max_same_calls?: number | null;
+  max_continuations?: number | null;
+  max_task_seconds?: number | null;
+  max_prompt_bytes?: number | null;
+  max_mail_bytes?: number | null;
+  max_result_bytes?: number | null;
+  max_switch_depth?: number | null;
+  switch_timeout_seconds?: number | null;
+  max_tokens_per_tree?: number | null;
+  max_cost_usd_per_tree?: number | null;
+  max_tokens_per_agent?: number | null;
+  max_cost_usd_per_agent?: number | null;
+  max_context_bytes?: number | null;
+  max_tool_seconds?: number | null;
+  max_tool_cpu_seconds?: number | null;
+  max_tool_memory_bytes?: number | null;
+  max_tool_processes?: number | null;
+  max_file_bytes?: number | null;
 }
 
 /** The locks that are held. */
@@ -552,11 +572,24 @@ export interface ToolCall {
   arguments: string;
 }
 
-/** What a tool call brought, as the model is shown it. `mails` are the mails that it shows. */
+/**
+ * What a tool call brought, as the model is shown it. `mails` are the mails that it shows. An `untrusted` one holds
+ * what strangers may have written: pages, files, the output of programs.
+ */
 export interface ToolResult {
   content: string;
   isError: boolean;
   mails: string[];
+  untrusted: boolean;
+  run: ToolRun | null;
+}
+
+/** What the processes of a tool call took from the machine, and what held them: the name of the sandbox. */
+export interface ToolRun {
+  sandbox: string;
+  wallSeconds: number;
+  cpuSeconds: number;
+  memoryBytes: number;
 }
 
 /** What a model request cost. `costUsd` is None when the price of the model is not known. */

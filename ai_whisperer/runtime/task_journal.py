@@ -1,0 +1,117 @@
+"""The journal of a task that runs: its steps in memory and in the store. Nothing here decides what comes next."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from ai_whisperer.conversation import ToolResult, Usage
+from ai_whisperer.core import journal
+from ai_whisperer.core.journal import CallTools, PendingCall
+from ai_whisperer.records import Failure, StepKind, StepRecord, StepState, TaskRecord
+from ai_whisperer.runtime.notices import finished_of, started_of
+from ai_whisperer.runtime.workspace import Decision
+
+if TYPE_CHECKING:
+    from ai_whisperer.runtime.agent_work import AgentWork
+
+
+class TaskJournal:
+    """A task and its steps."""
+
+    __slots__ = ("_agent", "steps", "task")
+
+    def __init__(self, agent: AgentWork, task: TaskRecord, steps: list[StepRecord]) -> None:
+        self._agent = agent
+        self.steps = steps
+        self.task = replace(task, usage=_usage_of(steps)) if steps else task
+
+    def record_step(self, decision: Decision, step: StepRecord) -> None:
+        """Put a step into the journal, in the unit and in memory."""
+        decision.unit.put_step(step)
+        if not self.steps or self.steps[-1].number < step.number:
+            self.steps.append(step)
+            return
+        if self.steps[-1].number == step.number:
+            self.steps[-1] = step
+            return
+        index = next(i for i, known in enumerate(self.steps) if known.number >= step.number)
+        if self.steps[index].number == step.number:
+            self.steps[index] = step
+        else:
+            self.steps.insert(index, step)
+
+    def update_task(self, decision: Decision, task: TaskRecord) -> None:
+        decision.unit.update_task(task)  # first: if it cannot be written, memory stays as it is
+        self.task = task
+
+    def next_action(self) -> journal.Next:
+        return journal.next_action(self.steps, max_steps=self._agent.limits.max_steps_per_task)
+
+    def step_of(self, pending: PendingCall, *, at: float) -> StepRecord:
+        """The step of a call, as it is in the journal or as it will be if it begins now."""
+        return pending.interrupted or StepRecord(
+            session_id=self.task.session_id,
+            task_id=self.task.id,
+            number=pending.number,
+            kind=StepKind.TOOL,
+            state=StepState.STARTED,
+            call=pending.call,
+            started_at=at,
+        )
+
+    def mark_shown(self, decision: Decision, step: StepRecord) -> None:
+        """The model has answered, and so was shown the mails that its request held."""
+        post = self._agent.workspace.post
+        if self.task.mail_id is not None:
+            post.shown(decision, self.task.mail_id)
+        for mail_id in journal.mails_shown_by(self.steps, step):
+            post.shown(decision, mail_id)
+
+    def record_awaited_result(self, decision: Decision, waited: str, result: ToolResult) -> None:
+        """A call that waited has its result, perhaps without ever having begun."""
+        action = self.next_action()
+        calls = action.calls if isinstance(action, CallTools) else ()
+        steps = (self.step_of(pending, at=decision.at) for pending in calls)
+        self.record_result(decision, next(step for step in steps if step.id == waited), result)
+
+    def record_result(
+        self, decision: Decision, step: StepRecord, result: ToolResult, *, state: StepState = StepState.DONE
+    ) -> None:
+        step = replace(step, state=state, result=result, finished_at=decision.at)
+        self.record_step(decision, step)
+        self.tell_finished(decision, step)
+
+    def settle_open_steps(self, decision: Decision) -> None:
+        self.settle_open_tools(decision)
+        for step in [step for step in self.steps if step.state is StepState.STARTED]:
+            if step.kind is StepKind.TOOL:
+                result = ToolResult(content=journal.NO_LONGER_WAITED, is_error=True)
+                self._settle(decision, replace(step, state=StepState.UNKNOWN, result=result))
+            else:
+                ended = Failure(code="cancelled", message="The task was ended.")
+                self._settle(decision, replace(step, state=StepState.FAILED, error=ended))
+
+    def settle_open_tools(self, decision: Decision) -> None:
+        """Settle the calls that were cut off. Those that wait for a reply or a lock were not: they go on waiting."""
+        waits = self._agent.workspace.waits
+        for step in [step for step in self.steps if step.kind is StepKind.TOOL and step.state is StepState.STARTED]:
+            if not waits.is_waiting(step.id):
+                result = ToolResult(content=journal.OUTCOME_UNKNOWN, is_error=True)
+                self._settle(decision, replace(step, state=StepState.UNKNOWN, result=result))
+
+    def _settle(self, decision: Decision, step: StepRecord) -> None:
+        settled = replace(step, finished_at=decision.at, retry_at=None)
+        self.record_step(decision, settled)
+        self.tell_finished(decision, settled)
+
+    def tell_started(self, decision: Decision, step: StepRecord) -> None:
+        decision.tell("step.started", started_of(self.task, step))
+
+    def tell_finished(self, decision: Decision, step: StepRecord) -> None:
+        decision.tell("step.finished", finished_of(self.task, step))
+
+
+def _usage_of(steps: list[StepRecord]) -> Usage:
+    return sum((step.answer.usage for step in steps if step.answer is not None), Usage())

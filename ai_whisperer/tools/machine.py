@@ -1,0 +1,7 @@
+"""The built-in tools that reach the machine or the network: an agent has those that its definition names."""
+
+from __future__ import annotations
+
+from ai_whisperer.tools.function import Tool
+
+MACHINE_TOOLS: dict[str, Tool] = {}
