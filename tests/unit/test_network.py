@@ -49,7 +49,8 @@ def test_an_address_beside_those_is_public(address: str) -> None:
 @pytest.mark.parametrize(
     "written",
     ["127.0.0.1", "127.1", "127.0.1", "2130706433", "0x7f000001", "0X7F.1", "0177.0.0.1", "017700000001", "127.0.0.0x1",
-     "127.0.0.1.", "\uff11\uff12\uff17.0.0.1", "127\u30020\u30020\u30021", "::ffff:127.0.0.1", "[::ffff:7f00:1]", "0x7f.0.0.01"],
+     "127.0.0.1.", "\uff11\uff12\uff17.0.0.1", "127\u30020\u30020\u30021", "::ffff:127.0.0.1", "[::ffff:7f00:1]",
+     "0x7f.0.0.01"],
 )  # fmt: skip
 def test_every_spelling_of_an_address_is_the_same_host(written: str) -> None:
     assert normal_host(written) == "127.0.0.1"
