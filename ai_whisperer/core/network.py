@@ -38,6 +38,13 @@ class Grant(Record, frozen=True, kw_only=True):
     below: bool = False
     ports: tuple[int, ...] = DEFAULT_PORTS
 
+    @property
+    def written(self) -> str:
+        """The grant as a definition has it."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        shown = (f"*.{host}" if host else "*") if self.below else host
+        return shown if self.ports == DEFAULT_PORTS else f"{shown}:{self.ports[0]}"
+
     def covers(self, host: str, port: int) -> bool:
         if port not in self.ports:
             return False
