@@ -109,6 +109,7 @@ class Tool:
                 name=self.name,
                 description=inspect.getdoc(self.function) or self.name,
                 parameters=object_schema(self.parameters.parser.type),
+                untrusted=self.untrusted,
             )
         return self._spec
 

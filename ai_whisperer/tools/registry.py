@@ -13,6 +13,8 @@ from ai_whisperer.tools.machine import MACHINE_TOOLS
 
 AnyTool = Tool | CoordinationTool
 
+_SHOWN_CHARACTERS = 100
+
 
 class ToolRegistry:
     """The tools of one agent. It does not change."""
@@ -49,7 +51,7 @@ class ToolRegistry:
         found = self._tools.get(name)
         if not isinstance(found, Tool):
             names = ", ".join(sorted(self._tools)) or "none"
-            raise UnknownToolError(f"You have no tool '{name}'. Your tools: {names}.")
+            raise UnknownToolError(f"You have no tool {_quoted(name)}. Your tools: {names}.")
         return found
 
     def find(self, name: str) -> AnyTool | None:
@@ -58,3 +60,8 @@ class ToolRegistry:
     def missing_from(self, names: Iterable[str]) -> tuple[str, ...]:
         """Those of the names that no tool here has."""
         return tuple(name for name in names if name not in self._tools)
+
+
+def _quoted(name: str) -> str:
+    """The name as it can be shown, whatever a model made up."""
+    return f"'{name}'" if name.isprintable() and len(name) <= _SHOWN_CHARACTERS else f"{name[:_SHOWN_CHARACTERS]!r}…"
