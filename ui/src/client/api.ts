@@ -1668,6 +1668,31 @@ export interface Notifications {
     holder: string;
     token: number;
   };
+  /** An MCP server was started, or begun to be talked to. */
+  "mcp.server_started": {
+    name: string;
+  };
+  /** An MCP server could not be started, or died; it is started again when it is needed. */
+  "mcp.server_failed": {
+    name: string;
+    error: string;
+    willRetryAt: number;
+  };
+  /** An MCP server was stopped with its session. */
+  "mcp.server_stopped": {
+    name: string;
+  };
+  /** An MCP server told which tools it has; `problems` says which were left out, and why. */
+  "mcp.tools_listed": {
+    name: string;
+    tools: string[];
+    problems: string[];
+  };
+  /** An agent is granted tools that their MCP servers do not have. */
+  "mcp.tools_missing": {
+    agentId: string;
+    tools: string[];
+  };
   /** The session was deleted or the server ends: nothing more comes. Not numbered, not kept. */
   "session.closed": Record<string, never>;
 }
