@@ -289,6 +289,19 @@ class LockHeld(LockTold, frozen=True, kw_only=True):
     expires_at: float
 
 
+class OfResources(OfStep, frozen=True, kw_only=True):
+    resources: list[str]
+    access: str
+
+
+class ResourceWaiting(OfResources, frozen=True, kw_only=True):
+    holders: list[str]
+
+
+class ResourceGranted(OfResources, frozen=True, kw_only=True):
+    waited_seconds: float
+
+
 PARAMS: Mapping[str, type[msgspec.Struct]] = {
     "agent.created": AgentCreated,
     "agent.started": AgentTold,
@@ -338,6 +351,8 @@ PARAMS: Mapping[str, type[msgspec.Struct]] = {
     "lock.renewed": LockHeld,
     "lock.released": LockTold,
     "lock.expired": LockTold,
+    "resource.waiting": ResourceWaiting,
+    "resource.granted": ResourceGranted,
     "session.closed": SessionClosed,
 }
 """The type of the params by the name of the notification."""

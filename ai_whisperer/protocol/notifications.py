@@ -58,6 +58,8 @@ NOTIFICATIONS = {
     "lock.renewed": "An agent has a lock for longer.",
     "lock.released": "An agent let go of a lock.",
     "lock.expired": "The lease of a lock ran out.",
+    "resource.waiting": "A tool call waits for its turn: others touch what it touches. Its agent goes on by itself.",
+    "resource.granted": "A tool call that waited for its turn has it, and begins.",
     SESSION_CLOSED: "The session was deleted or the server ends: nothing more comes. Not numbered, not kept.",
 }
 """What each notification tells of. The params of all have `sessionId`, `seq`, `cause` and `at`."""

@@ -14,7 +14,7 @@ from ai_whisperer.runtime.ai_loop import loop_that_calls
 from ai_whisperer.runtime.bus import Subscription
 from ai_whisperer.runtime.status import status_of
 from ai_whisperer.runtime.workspace import Workspace
-from ai_whisperer.status import AgentStatus, DeadLetters, ThreadSummary
+from ai_whisperer.status import AgentStatus, DeadLetters, ResourceStatus, ThreadSummary
 
 AgentRef = str | AgentSession
 """An agent: its handle, its id, or any of its names."""
@@ -106,6 +106,10 @@ class SessionReader:
     def list_locks(self) -> list[LockRecord]:
         """The locks that are held, and by whom."""
         return self._workspace.locks.held()
+
+    def list_resources(self) -> list[ResourceStatus]:
+        """The resources that tools touch now: who holds them, and who waits for them."""
+        return self._workspace.admission.resources.listed()
 
     def notifications(self, *, after: int = 0, limit: int = 1000) -> list[Notification]:
         """A page of the numbered log."""
