@@ -10,10 +10,12 @@ from ai_whisperer.core.addresses import AddressBook, normalized
 from ai_whisperer.core.definitions import Config, definition_from, overridden
 from ai_whisperer.definition import AgentDefinition
 from ai_whisperer.errors import InvalidInputError
+from ai_whisperer.templates.claude import denied_names, granted_names
 from ai_whisperer.templates.library import TemplateLibrary
 from ai_whisperer.templates.parsing import Template
 from ai_whisperer.tools.coordination import COORDINATION_TOOLS
 from ai_whisperer.tools.function import Tool
+from ai_whisperer.tools.machine import MACHINE_TOOLS
 
 
 def definition_for(
@@ -66,14 +68,18 @@ def _with_free_names(agent_id: str, template: Template, book: AddressBook) -> Ag
 
 
 def _granted(template: Template, offered: Iterable[Tool]) -> tuple[str, ...] | None:
-    """The tools that the template grants; None for all.
+    """The tools that the template grants; None for all but those that reach the machine.
 
     Of a file for Claude Code all coordination tools, which it could not know of, and those of the tools that it grants
-    which somebody has handed in: what it does not grant it does not get.
+    which somebody has handed in or which there are here: what it does not grant it does not get.
     """
-    stated, denied = template.outside_tools, set(template.denied_tools)
+    stated, denied = template.outside_tools, denied_names(template.denied_tools)
     names = [*COORDINATION_TOOLS, *(each.name for each in offered)]
-    if stated is None and denied.isdisjoint(names):
+    if stated is not None:
+        granted = granted_names(stated)
+        names = [
+            name for name in dict.fromkeys((*names, *MACHINE_TOOLS)) if name in COORDINATION_TOOLS or name in granted
+        ]
+    elif denied.isdisjoint(names):
         return template.definition.tools
-    allowed = names if stated is None else [*COORDINATION_TOOLS, *stated]
-    return tuple(name for name in names if name in allowed and name not in denied)
+    return tuple(name for name in names if name not in denied)
