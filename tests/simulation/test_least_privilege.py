@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -9,7 +10,9 @@ import pytest
 from ai_whisperer import AsyncAgentSessionManager, TemplateLibrary, tool
 from ai_whisperer.conversation import Answer
 from ai_whisperer.errors import DefinitionError
+from ai_whisperer.mcp_status import McpState
 from ai_whisperer.models.base import ModelRequest
+from ai_whisperer.models.scripted import FunctionModel
 from ai_whisperer.records import StepState
 from ai_whisperer.tools.coordination import COORDINATION_TOOLS
 from ai_whisperer.tools.machine import MACHINE_TOOLS
@@ -141,3 +144,53 @@ def test_a_grant_of_a_tool_that_nobody_has_is_refused_when_it_is_made() -> None:
             await manager.create_agent("alice", {"tools": ["Fetch_Url", "fetch_url"]})
 
     play(scenario)
+
+
+SERVERS = {"far": {"command": "/nonexistent/server"}, "near": {"command": "/nonexistent/server"}}
+
+
+@pytest.mark.parametrize("tools", [None, ["check_mail"], ["mcp__near"]])
+@pytest.mark.parametrize(
+    "name", ["mcp__far__delete", "mcp__far", "mcp__far__*", "MCP__near__x", "mcp__near ", "near__x"]
+)
+def test_a_tool_of_an_mcp_server_has_to_be_granted_and_else_its_server_is_not_started(
+    tools: list[str] | None, name: str
+) -> None:
+    witness = Witness(name)
+
+    async def main() -> None:
+        model = FunctionModel(witness.say)
+        async with AsyncAgentSessionManager(mcp_servers=SERVERS, model_factory=lambda _: model) as manager:
+            await manager.create_agent("alice", None if tools is None else {"tools": tools})
+            assert (await refused(manager, "alice")).startswith(f"You have no tool '{name}'.")
+            states = {server.name: server.state for server in manager.list_mcp_servers()}
+            assert states["far"] == McpState.NOT_STARTED
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize(
+    ("fields", "granted"),
+    [
+        ("tools: mcp__far__look, mcp__unknown__x, Task", {"mcp__far__look"}),
+        ("tools: mcp__far", {"mcp__far"}),
+        ("tools: mcp__far\ndisallowedTools: mcp__far__delete", set()),
+        ("tools: mcp__far__look\ndisallowedTools: mcp__far__delete", {"mcp__far__look"}),
+        ("tools: mcp__far__look, mcp__near__*\ndisallowedTools: mcp__far", {"mcp__near__*"}),
+        ("description: no tools", None),
+    ],
+)
+def test_a_file_for_claude_code_grants_tools_of_the_mcp_servers_that_there_are(
+    tmp_path: Any, fields: str, granted: set[str] | None
+) -> None:
+    agents = tmp_path / ".claude" / "agents"
+    write(agents, "worker", fields, "Work.")
+
+    async def main() -> None:
+        async with AsyncAgentSessionManager(mcp_servers=SERVERS) as manager:
+            template = TemplateLibrary([agents]).get("worker")
+            await manager.create_agent("worker", template=template, auto_start=False)
+            tools = manager.active_sessions["worker"].record.definition.tools
+            assert (None if tools is None else {*tools} - {*COORDINATION_TOOLS}) == granted
+
+    asyncio.run(main())
