@@ -29,6 +29,8 @@ from ai_whisperer.server.agent_logs import AgentLogs
 from ai_whisperer.settings import LOCAL
 from ai_whisperer.store.base import Store, Unit
 from ai_whisperer.templates.library import TemplateLibrary
+from ai_whisperer.tools.sandbox.base import Sandbox
+from ai_whisperer.tools.sandbox.choosing import AUTO
 
 _log = logging.getLogger(__name__)
 _NAMED_IN_ERRORS = 20
@@ -46,6 +48,7 @@ class SessionHost:
         templates: TemplateLibrary,
         tools: Iterable[AnyFunction] = (),
         model_factory: ModelFactory = resolve,
+        sandbox: str | Sandbox = AUTO,
         logs: AgentLogs | None = None,
     ) -> None:
         self.model = model
@@ -53,6 +56,7 @@ class SessionHost:
         self._store = store
         self._tools = tuple(tools)
         self._model_factory = model_factory
+        self._sandbox = sandbox
         self._logs = logs
         self._clock = SystemClock()
         self._open: dict[str, _OpenSession] = {}
@@ -176,6 +180,7 @@ class SessionHost:
             model_factory=self._model_factory,
             templates=self.templates,
             tools=self._tools,
+            sandbox=self._sandbox,
         )
         await manager.open()
         self._open[session_id] = _OpenSession(manager, self, owner=owner, logs=self._logs)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ai_whisperer.tools.commands import COMMAND_TOOLS
 from ai_whisperer.tools.function import Tool
 
-MACHINE_TOOLS: dict[str, Tool] = {}
+MACHINE_TOOLS: dict[str, Tool] = {each.name: each for each in COMMAND_TOOLS}

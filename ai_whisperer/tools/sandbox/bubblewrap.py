@@ -39,8 +39,8 @@ def arguments(job: Job) -> list[str]:
     for path in existing(system.ETC):
         told += ["--ro-bind-try", path, path]
     told += ["--proc", "/proc", "--dev", "/dev"]
-    told += ["--size", str(min(_SHARED_MEMORY_BYTES, job.memory_bytes)), "--tmpfs", "/dev/shm"]
-    told += ["--bind", job.temporary, "/tmp"] if job.temporary else []
+    told += ["--size", str(min(_SHARED_MEMORY_BYTES, job.memory_bytes)), "--tmpfs", "/dev/shm"]  # noqa: S108 - inside
+    told += ["--bind", job.temporary, "/tmp"] if job.temporary else []  # noqa: S108 - inside
     for path in job.readable:
         told += ["--ro-bind", path, path]
     for path in job.writable:

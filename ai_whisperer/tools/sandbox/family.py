@@ -47,11 +47,11 @@ def die_with_parent() -> None:
     _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
 
 
-def descendants() -> list[int]:
-    """The processes below this one, each before those that it started."""
+def descendants(most: int = 1 << 30) -> list[int]:
+    """The processes below this one, each before those that it started; not many more than `most` are looked for."""
     found: list[int] = []
     unseen = [os.getpid()]
-    while unseen:
+    while unseen and len(found) <= most:
         children = _children(unseen.pop())
         found += children
         unseen += children
@@ -67,13 +67,15 @@ def _children(pid: int) -> list[int]:
     return found
 
 
-def taken(enough_bytes: int) -> Taken:
-    """What the job takes now. Memory is counted exactly only if it may be more than `enough_bytes`."""
-    ended = resource.getrusage(resource.RUSAGE_CHILDREN)
-    cpu = ended.ru_utime + ended.ru_stime
+def taken(enough_bytes: int, most: int) -> Taken:
+    """What the job takes now. Memory is counted exactly only if it may be more than `enough_bytes`.
+
+    If there are more than `most` processes, only some are looked at: a look must not take long.
+    """
+    cpu = cpu_of_ended()
     count = 0
     memory: dict[int, int] = {}
-    for pid in descendants():
+    for pid in descendants(most):
         with contextlib.suppress(OSError, ValueError, IndexError):
             fields = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
             count += fields[0] != b"Z"
@@ -83,6 +85,18 @@ def taken(enough_bytes: int) -> Taken:
     if total > enough_bytes:
         total = sum(_own_share(pid, resident) for pid, resident in memory.items())
     return Taken(processes=count, cpu_seconds=cpu, memory_bytes=total)
+
+
+def cpu_of_ended() -> float:
+    """The CPU seconds of those that have ended and were waited for."""
+    ended = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return ended.ru_utime + ended.ru_stime
+
+
+def largest_of_ended() -> int:
+    """The most memory that one of them had; 0 if it was no more than this process had when it was forked."""
+    largest = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+    return largest << 10 if largest > resource.getrusage(resource.RUSAGE_SELF).ru_maxrss else 0
 
 
 def _own_share(pid: int, resident: int) -> int:
@@ -107,7 +121,7 @@ def end_all() -> None:
     """Kill every process below this one and return when there is none left: the kernel says so."""
     pause = 0.0005
     while True:
-        for pid in descendants():
+        for pid in (*_children(os.getpid()), *descendants()):  # the children first: with an init all below it die
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
         try:

@@ -5,14 +5,13 @@ from __future__ import annotations
 import os
 import resource
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 import msgspec
 
 from ai_whisperer.errors import SandboxError
 from ai_whisperer.tools.sandbox.base import Ending, Job
-from ai_whisperer.tools.sandbox.family import die_with_parent
 
 _LEAST_DATA_BYTES = 64 << 20
 """The keeper itself has to live under the limit too; the exact one is held by watching."""
@@ -62,10 +61,17 @@ def limit_this_process(job: Job) -> None:
 class PlainProcess:
     """A process that was started without a library's help."""
 
-    def __init__(self, argv: Sequence[str], *, cwd: str, env: Mapping[str, str]) -> None:
+    def __init__(
+        self, argv: Sequence[str], *, cwd: str, env: Mapping[str, str], first: Callable[[], None] | None = None
+    ) -> None:
+        """Start it; `first` is called in the new process before the program begins, and makes the start slower."""
         try:
-            self._process = subprocess.Popen(
-                argv, cwd=cwd, env=env, preexec_fn=die_with_parent, start_new_session=True
+            self._process = subprocess.Popen(  # noqa: S603 - to run what others wrote is what a sandbox is for
+                argv,
+                cwd=cwd,
+                env=env,
+                preexec_fn=first,  # noqa: PLW1509 - a keeper has no threads here
+                start_new_session=True,
             )
         except (OSError, ValueError, subprocess.SubprocessError) as error:
             raise SandboxError(f"{argv[0]} could not be started: {error}.") from error

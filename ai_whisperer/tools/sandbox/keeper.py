@@ -13,22 +13,34 @@ import socket
 import time
 
 from ai_whisperer.conversation import ToolRun
-from ai_whisperer.errors import WhispererError
+from ai_whisperer.errors import SandboxError, WhispererError
 from ai_whisperer.tools.sandbox import family
 from ai_whisperer.tools.sandbox.base import Ending, Job, Outcome
+from ai_whisperer.tools.sandbox.bubblewrap import BubblewrapLevel
 from ai_whisperer.tools.sandbox.capture import Capture
 from ai_whisperer.tools.sandbox.held import Held, Level
+from ai_whisperer.tools.sandbox.rlimits import RlimitsLevel
+from ai_whisperer.tools.sandbox.sandlock import SandlockLevel
 from ai_whisperer.tools.sandbox.wire import Ended, Order, Piece, Refused, Report, framed, read_order
+
+LEVELS: dict[str, Level] = {
+    "sandlock": SandlockLevel(),
+    "bubblewrap": BubblewrapLevel(),
+    "rlimits": RlimitsLevel(),
+}
 
 _LOOK_SECONDS = 0.05
 _PIECE_SECONDS = 0.1
 _READ_BYTES = 1 << 18
+_EXTRA_PROCESSES = 2
+"""What a sandbox may need for itself."""
 
 
 def keep(connection: socket.socket) -> None:
     """Take one order from the socket and carry it out to its end."""
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     try:
+        family.adopt_orphans()
         order = read_order(connection)
         report: Report = Ended(outcome=_carried_out(order, connection))
     except EOFError:
@@ -39,12 +51,10 @@ def keep(connection: socket.socket) -> None:
     except Exception as error:  # noqa: BLE001 - whatever it is, the server has to hear of it
         family.end_all()
         report = Refused(message=f"The keeper of the sandbox failed: {type(error).__name__}: {error}.")
-    connection.setblocking(True)
     connection.sendall(framed(report))
 
 
 def _carried_out(order: Order, connection: socket.socket) -> Outcome:
-    family.adopt_orphans()
     began = time.monotonic()
     output = _stand_in(order.job)
     held = _level(order.level).start(order.job)
@@ -54,7 +64,6 @@ def _carried_out(order: Order, connection: socket.socket) -> Outcome:
     status = None if ending else held.status()
     family.end_all()
     watch.read_rest()
-    seen = family.taken(0)
     return Outcome(
         ending=ending or (status.ending if status else Ending.EXITED),
         status=status.number if status else signal.SIGKILL,
@@ -63,24 +72,17 @@ def _carried_out(order: Order, connection: socket.socket) -> Outcome:
         run=ToolRun(
             sandbox=order.level,
             wall_seconds=round(time.monotonic() - began, 4),
-            cpu_seconds=round(seen.cpu_seconds, 4),
-            memory_bytes=max(watch.peak_bytes, _largest_child_bytes()),
+            cpu_seconds=round(max(watch.cpu_seconds, family.cpu_of_ended()), 4),
+            memory_bytes=max(watch.peak_bytes, family.largest_of_ended()),
         ),
     )
 
 
 def _level(name: str) -> Level:
-    if name == "sandlock":
-        from ai_whisperer.tools.sandbox.sandlock import SandlockLevel
-
-        return SandlockLevel()
-    if name == "bubblewrap":
-        from ai_whisperer.tools.sandbox.bubblewrap import BubblewrapLevel
-
-        return BubblewrapLevel()
-    from ai_whisperer.tools.sandbox.rlimits import RlimitsLevel
-
-    return RlimitsLevel()
+    level = LEVELS.get(name)
+    if level is None:
+        raise SandboxError(f"There is no sandbox '{name}'. There are: {', '.join(LEVELS)}.")
+    return level
 
 
 def _stand_in(job: Job) -> int:
@@ -111,12 +113,6 @@ def _let_go() -> None:
     os.close(nothing)
 
 
-def _largest_child_bytes() -> int:
-    import resource
-
-    return resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss << 10
-
-
 class _Watch:
     """Looks after a job that runs."""
 
@@ -128,9 +124,11 @@ class _Watch:
         self._exit = os.pidfd_open(held.pid)
         self._deadline = time.monotonic() + job.wall_seconds
         self._next_piece = 0.0
-        self._next_look = 0.0
+        self._next_look = time.monotonic() + _LOOK_SECONDS
         self.capture = Capture(job.output_bytes)
+        self._most = job.processes + _EXTRA_PROCESSES
         self.peak_bytes = 0
+        self.cpu_seconds = 0.0
 
     def until_end(self) -> Ending | None:
         """Return when the first process has ended: None; or the limit for which the job has to be ended."""
@@ -184,12 +182,13 @@ class _Watch:
             return None
         self._next_look = now + _LOOK_SECONDS
         family.reap_orphans(self._held.pid)
-        seen = family.taken(self._job.memory_bytes)
+        seen = family.taken(self._job.memory_bytes, self._most)
         self.peak_bytes = max(self.peak_bytes, seen.memory_bytes)
+        self.cpu_seconds = max(self.cpu_seconds, seen.cpu_seconds)
+        if seen.processes > self._most:
+            return Ending.TOO_MANY_PROCESSES
         if seen.memory_bytes > self._job.memory_bytes:
             return Ending.OUT_OF_MEMORY
         if seen.cpu_seconds > self._job.cpu_seconds:
             return Ending.OUT_OF_CPU
-        if seen.processes > self._job.processes * 2 + 2:
-            return Ending.TOO_MANY_PROCESSES
         return None

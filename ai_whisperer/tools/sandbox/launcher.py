@@ -15,40 +15,47 @@ from ai_whisperer.tools.sandbox import system
 from ai_whisperer.tools.sandbox.base import Job, Outcome, ignored
 from ai_whisperer.tools.sandbox.wire import KILL, Ended, Order, Piece, framed, read_report
 
-_CODE = "import sys; sys.path[:] = sys.argv[2:]; from ai_whisperer.tools.sandbox.zygote import main; main(int(sys.argv[1]))"
+_CODE = (
+    "import sys; sys.path[:] = sys.argv[2:]; from ai_whisperer.tools.sandbox.zygote import main; main(int(sys.argv[1]))"
+)
 
 
 class Launcher:
-    """Has one process from which the keepers are forked; it starts with the first job and ends with `close`."""
+    """Has one process from which the keepers are forked; it starts with the first job and ends with `close`.
+
+    Between jobs one keeper is forked ahead, so that the next job need not wait for it.
+    """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
         self._orders: socket.socket | None = None
+        self._spare: socket.socket | None = None
 
     async def connect(self) -> socket.socket:
         """A socket to a fresh keeper; raises `SandboxError` if there can be none."""
         try:
             if self._orders is not None:
                 with contextlib.suppress(OSError):  # the process has died: another is started
-                    return self._keeper(self._orders)
+                    return self._next_keeper(self._orders)
             return await asyncio.to_thread(self._restarted)
         except OSError as error:
             raise SandboxError(f"The process that starts sandboxes could not be started: {error}.") from error
 
     async def close(self) -> None:
-        """End the process. Jobs that still run have keepers of their own."""
-        await asyncio.to_thread(self._close)
+        """End the process, if it was started. Jobs that still run have keepers of their own."""
+        if self._process is not None:
+            await asyncio.to_thread(self._close)
 
     def _restarted(self) -> socket.socket:
         with self._lock:
             if self._orders is not None and self._process is not None and self._process.poll() is None:
-                return self._keeper(self._orders)
+                return self._next_keeper(self._orders)
             self._end()
             ours, theirs = socket.socketpair()
             with theirs:
                 number = str(theirs.fileno())
-                self._process = subprocess.Popen(
+                self._process = subprocess.Popen(  # noqa: S603 - our own program
                     [sys.executable, "-I", "-c", _CODE, number, *filter(None, sys.path)],
                     stdin=subprocess.DEVNULL,
                     stdout=subprocess.DEVNULL,
@@ -61,6 +68,22 @@ class Launcher:
             self._orders = ours
             return self._keeper(ours)
 
+    def refill(self) -> None:
+        """Have a keeper forked for the next job, if none is waiting; best called when nobody waits for it."""
+        if self._spare is None and self._orders is not None:
+            with contextlib.suppress(OSError):  # the process has died: the next job starts another
+                self._spare = self._keeper(self._orders)
+
+    def _next_keeper(self, orders: socket.socket) -> socket.socket:
+        spare, self._spare = self._spare, None
+        if spare is None:
+            return self._keeper(orders)
+        with contextlib.suppress(BlockingIOError):
+            spare.recv(1, socket.MSG_PEEK)  # only one that has died has something to read: the end
+            spare.close()
+            return self._keeper(orders)
+        return spare
+
     def _keeper(self, orders: socket.socket) -> socket.socket:
         ours, theirs = socket.socketpair()
         with theirs:
@@ -69,7 +92,7 @@ class Launcher:
             except OSError:
                 ours.close()
                 raise
-        ours.setblocking(False)
+        ours.setblocking(False)  # noqa: FBT003 - the socket's own words
         return ours
 
     def _close(self) -> None:
@@ -77,9 +100,10 @@ class Launcher:
             self._end()
 
     def _end(self) -> None:
-        if self._orders is not None:
-            self._orders.close()
-            self._orders = None
+        for each in (self._spare, self._orders):
+            if each is not None:
+                each.close()
+        self._spare = self._orders = None
         if self._process is not None:
             self._process.wait()
             self._process = None
@@ -102,6 +126,7 @@ class KeptSandbox:
             return hearing.result()
         finally:
             writer.close()
+            self._launcher.refill()
 
 
 async def _waited_for(hearing: asyncio.Future[Outcome], writer: asyncio.StreamWriter) -> None:

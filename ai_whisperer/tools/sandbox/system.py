@@ -13,6 +13,7 @@ ETC = tuple(
     for name in (
         "alternatives",
         "ca-certificates",
+        "gitconfig",
         "group",
         "host.conf",
         "hosts",

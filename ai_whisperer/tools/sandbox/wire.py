@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import struct
+from collections.abc import Callable
 
 import msgspec
 
@@ -45,7 +46,7 @@ class Refused(Record, frozen=True, kw_only=True, tag="refused"):
 Report = Piece | Ended | Refused
 
 _decode_order = msgspec.msgpack.Decoder(Order).decode
-_decode_report = msgspec.msgpack.Decoder(Report).decode
+_decode_report: Callable[[bytes], Report] = msgspec.msgpack.Decoder(Report).decode
 
 
 def framed(record: Order | Report) -> bytes:

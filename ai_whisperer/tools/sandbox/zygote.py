@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
 import signal
 import socket
@@ -18,6 +19,8 @@ def main(descriptor: int) -> None:
     with contextlib.suppress(ImportError):
         import sandlock  # noqa: F401 - loaded once, for all keepers
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    gc.disable()  # keepers live for one job; to collect would only copy the pages that they share
+    gc.freeze()
     orders = socket.socket(fileno=descriptor)
     while True:
         sent, descriptors, _, _ = socket.recv_fds(orders, 1, 1)
