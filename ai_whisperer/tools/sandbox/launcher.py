@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import socket
 import subprocess
 import sys
@@ -15,16 +16,17 @@ from ai_whisperer.tools.sandbox import system
 from ai_whisperer.tools.sandbox.base import Job, Outcome, ignored
 from ai_whisperer.tools.sandbox.wire import KILL, Ended, Order, Piece, framed, read_report
 
-_CODE = (
-    "import sys; sys.path[:] = sys.argv[2:]; from ai_whisperer.tools.sandbox.zygote import main; main(int(sys.argv[1]))"
-)
-
 
 class Launcher:
     """Has one process from which the keepers are forked; it starts with the first job and ends with `close`.
 
     Between jobs one keeper is forked ahead, so that the next job need not wait for it.
     """
+
+    program = (
+        "import sys; sys.path[:] = sys.argv[2:]; from ai_whisperer.tools.sandbox.zygote import main; "
+        "main(int(sys.argv[1]))"
+    )
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -56,7 +58,7 @@ class Launcher:
             with theirs:
                 number = str(theirs.fileno())
                 self._process = subprocess.Popen(  # noqa: S603 - our own program
-                    [sys.executable, "-I", "-c", _CODE, number, *filter(None, sys.path)],
+                    [sys.executable, "-I", "-c", self.program, number, *map(os.path.abspath, sys.path)],
                     stdin=subprocess.DEVNULL,
                     stdout=subprocess.DEVNULL,
                     stderr=subprocess.DEVNULL,
