@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ai_whisperer.tools.files import FILE_TOOLS
 from ai_whisperer.tools.function import Tool
 
-MACHINE_TOOLS: dict[str, Tool] = {}
+MACHINE_TOOLS: dict[str, Tool] = {each.name: each for each in (*FILE_TOOLS,)}
