@@ -161,7 +161,11 @@ class RunningTask(TaskJournal):
                     continue
                 self.record_step(decision, step)
                 self.tell_started(decision, step)
+<<<<<<< HEAD
             elif pending.interrupted is not None and not (tool and tool.may_repeat(pending.call.arguments)):
+=======
+            elif pending.interrupted is not None and (tool is None or not tool.may_repeat(pending.call.arguments)):
+>>>>>>> main
                 result = ToolResult(content=journal.OUTCOME_UNKNOWN, is_error=True)
                 self.record_result(decision, step, result, state=StepState.UNKNOWN)
             elif self._begins_outside(decision, pending, step, tool):
@@ -184,10 +188,9 @@ class RunningTask(TaskJournal):
         self._clear_of_suspicion(decision, StepKind.MODEL)
         self.record_step(decision, step)
         self.tell_finished(decision, step)
+        self.count(step)
         if step.answer is not None:
             self.mark_shown(decision, step)
-            self.task = replace(self.task, usage=self.task.usage + step.answer.usage)
-            self._agent.count_usage(step.answer.usage)
             self._agent.workspace.trees.count(self.task)
 
     def record_outside_result(self, decision: Decision, step: StepRecord, result: ToolResult) -> None:

@@ -12,7 +12,10 @@ import inspect
 import threading
 import typing
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+<<<<<<< HEAD
 from contextlib import AbstractContextManager
+=======
+>>>>>>> main
 from typing import Any, overload
 
 import msgspec
@@ -38,6 +41,10 @@ class CancelSignal:
 
     def is_set(self) -> bool:
         return self._set
+
+
+Idempotent = bool | Callable[[Mapping[str, Any]], bool]
+"""Whether calls may be repeated after a crash, or a function from the arguments of a call to that."""
 
 
 def _no_progress(text: str) -> None:
@@ -83,7 +90,11 @@ Idempotent = bool | Callable[[Mapping[str, Any]], bool]
 
 
 class Tool:
+<<<<<<< HEAD
     """A function that models can call. `idempotent` says that it may be repeated after a crash, or which calls may.
+=======
+    """A function that models can call. `idempotent` says that a call may be repeated after a crash, or which may.
+>>>>>>> main
 
     `touches` names the resources that a call touches, see `tools.touching`; `needs_approval` that a person has to say
     yes to each call first; `untrusted` that its results hold what strangers may have written.
@@ -126,6 +137,7 @@ class Tool:
                 name=self.name,
                 description=inspect.getdoc(self.function) or self.name,
                 parameters=object_schema(self.parameters.parser.type),
+                untrusted=self.untrusted,
             )
         return self._spec
 
@@ -136,13 +148,21 @@ class Tool:
         return self._parameters
 
     def may_repeat(self, arguments: str) -> bool:
+<<<<<<< HEAD
         """Whether a call with these arguments may be repeated when nobody knows what has become of it."""
+=======
+        """Whether a call with these arguments does no harm if it is done twice."""
+>>>>>>> main
         if not callable(self.idempotent):
             return self.idempotent
         try:
             return self.idempotent(self.parameters.parse(arguments))
         except ToolArgumentsError:
+<<<<<<< HEAD
             return True  # it does nothing
+=======
+            return True  # then the call does nothing at all
+>>>>>>> main
 
     def touched_by(self, arguments: str, workplace: Workplace) -> tuple[Touch, ...]:
         """What a call with these arguments touches; nothing if they do not fit, for then the call does nothing.
