@@ -12,10 +12,7 @@ import inspect
 import threading
 import typing
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-<<<<<<< HEAD
 from contextlib import AbstractContextManager
-=======
->>>>>>> main
 from typing import Any, overload
 
 import msgspec
@@ -85,16 +82,8 @@ class ToolContext(msgspec.Struct, frozen=True, kw_only=True):
         return self.guards(lock, token)
 
 
-Idempotent = bool | Callable[[Mapping[str, Any]], bool]
-"""Whether calls may be repeated, or a function from the arguments of a call to whether it may."""
-
-
 class Tool:
-<<<<<<< HEAD
-    """A function that models can call. `idempotent` says that it may be repeated after a crash, or which calls may.
-=======
     """A function that models can call. `idempotent` says that a call may be repeated after a crash, or which may.
->>>>>>> main
 
     `touches` names the resources that a call touches, see `tools.touching`; `needs_approval` that a person has to say
     yes to each call first; `untrusted` that its results hold what strangers may have written.
@@ -148,21 +137,13 @@ class Tool:
         return self._parameters
 
     def may_repeat(self, arguments: str) -> bool:
-<<<<<<< HEAD
-        """Whether a call with these arguments may be repeated when nobody knows what has become of it."""
-=======
         """Whether a call with these arguments does no harm if it is done twice."""
->>>>>>> main
         if not callable(self.idempotent):
             return self.idempotent
         try:
             return self.idempotent(self.parameters.parse(arguments))
         except ToolArgumentsError:
-<<<<<<< HEAD
-            return True  # it does nothing
-=======
             return True  # then the call does nothing at all
->>>>>>> main
 
     def touched_by(self, arguments: str, workplace: Workplace) -> tuple[Touch, ...]:
         """What a call with these arguments touches; nothing if they do not fit, for then the call does nothing.
