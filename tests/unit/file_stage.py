@@ -40,6 +40,7 @@ class Desk:
             network=(),
             limits=effective(Limits(**limits)),
         )
+        self.library.mkdir(exist_ok=True)
         self.workplace.prepare()
         self.outside.mkdir(exist_ok=True)
         self.secret = self.outside / "secret.txt"
