@@ -125,9 +125,10 @@ def listed(text: str) -> list[str]:
     return [part.strip() for part in parts if part.strip()]
 
 
-def _lines_of_items(key: str, items: list[Any], lines: Mapping[Place, int]) -> list[tuple[str, int]]:
-    """The texts of a list, each with its line."""
-    return [(each, lines[key, at]) for at, each in enumerate(items) if isinstance(each, str) and (key, at) in lines]
+def _lines_by_text(key: str, items: list[Any], lines: Mapping[Place, int]) -> dict[Place, int]:
+    """The lines of the texts in a list, as those of fields of these names."""
+    named = [(at, each) for at, each in enumerate(items) if isinstance(each, str)]
+    return {(key, each): lines[key, at] for at, each in named if (key, at) in lines}
 
 
 def _with_lists(given: Fields) -> Fields:
@@ -138,8 +139,7 @@ def _with_lists(given: Fields) -> Fields:
             values[key] = listed(values[key])
     folders = values.get("folders")
     if isinstance(folders, list):
-        named = {("folders", name): line for name, line in _lines_of_items("folders", folders, lines)}
-        lines = {**lines, **named}
+        lines = {**lines, **_lines_by_text("folders", folders, lines)}
     values = dict(with_access(values))
     if isinstance(values.get("schedule"), dict):
         values["schedule"] = [values["schedule"]]
