@@ -62,7 +62,9 @@ def open_workspace(
         workplaces=workplaces,
         last_arrival=snapshot.last_arrival,
     )
-    workspace.post = PostOffice(workspace, sequences=dict(snapshot.mail_sequences))
+    workspace.post = PostOffice(
+        workspace, sequences=dict(snapshot.mail_sequences), received=dict(snapshot.mails_received)
+    )
     workspace.waits = Waits(workspace)
     workspace.admission = Admission(workspace)
     workspace.switchboard = Switchboard(workspace)

@@ -205,10 +205,9 @@ class RunningTask(TaskJournal):
         self._clear_of_suspicion(decision, StepKind.MODEL)
         self.record_step(decision, step)
         self.tell_finished(decision, step)
+        self.count(step)
         if step.answer is not None:
             self.mark_shown(decision, step)
-            self.task = replace(self.task, usage=self.task.usage + step.answer.usage)
-            self._agent.count_usage(step.answer.usage)
             self._agent.workspace.trees.count(self.task)
 
     def record_outside_result(self, decision: Decision, step: StepRecord, result: ToolResult) -> None:

@@ -71,12 +71,6 @@ export interface AgentStatus {
   lastStepAt: number | null;
 }
 
-/** How many tasks an agent has begun, and what they used. */
-export interface AgentTotals {
-  tasks: number;
-  usage: Usage;
-}
-
 /** What a finished model request brought. `provider` keeps what the provider wants to see again. */
 export interface Answer {
   text: string;
@@ -168,12 +162,22 @@ export interface GuideAgentStatus {
   last_step_at: number | null;
 }
 
-/** What a model request cost. `cost_usd` is None when the price of the model is not known. */
+/**
+ * What was used. `cost_usd` is None when the price of the model is not known. `wall_seconds` is how long model requests
+ * and tools took, `cpu_seconds` and `memory_bytes` what processes of tools took: their time together, the memory of the
+ * largest.
+ */
 export interface GuideUsage {
   input_tokens: number;
   output_tokens: number;
   cached_tokens: number;
   cost_usd: number | null;
+  model_calls: number;
+  tool_calls: number;
+  wall_seconds: number;
+  cpu_seconds: number;
+  memory_bytes: number;
+  mails_sent: number;
 }
 
 /** What an agent may use, as far as it is stated; `EffectiveLimits` says what holds where nothing is. */
@@ -577,13 +581,14 @@ export interface ToolCall {
 }
 
 /**
- * What a tool call brought, as the model is shown it. `mails` are the mails that it shows. An `untrusted` one holds
- * what strangers may have written: pages, files, the output of programs.
+ * What a tool call brought, as the model is shown it. `mails` are the mails that it shows, `mailsSent` counts those
+ * that it sent. An `untrusted` one holds what strangers may have written: pages, files, the output of programs.
  */
 export interface ToolResult {
   content: string;
   isError: boolean;
   mails: string[];
+  mailsSent: number;
   untrusted: boolean;
   run: ToolRun | null;
 }
@@ -596,18 +601,38 @@ export interface ToolRun {
   memoryBytes: number;
 }
 
-/** What a model request cost. `costUsd` is None when the price of the model is not known. */
+/**
+ * What was used. `costUsd` is None when the price of the model is not known. `wallSeconds` is how long model requests
+ * and tools took, `cpuSeconds` and `memoryBytes` what processes of tools took: their time together, the memory of the
+ * largest.
+ */
 export interface Usage {
   inputTokens: number;
   outputTokens: number;
   cachedTokens: number;
   costUsd: number | null;
+  modelCalls: number;
+  toolCalls: number;
+  wallSeconds: number;
+  cpuSeconds: number;
+  memoryBytes: number;
+  mailsSent: number;
 }
 
-/** What was used, by agent and in total. `costUsd` is null where the price of a model is not known. */
+/**
+ * What was used, by agent and in total. `cost_usd` is null where the price of no model is known. The mails that the
+ * user was sent count in the total of a session.
+ */
 export interface UsageReport {
-  agents: Record<string, AgentTotals>;
-  total: AgentTotals;
+  agents: Record<string, UsageTotals>;
+  total: UsageTotals;
+}
+
+/** How many tasks were begun, what they used, and how many mails came in. */
+export interface UsageTotals {
+  tasks: number;
+  usage: Usage;
+  mailsReceived: number;
 }
 
 /** Params and result by the name of the method. */
@@ -1234,11 +1259,13 @@ export interface Methods {
     };
     result: LockList;
   };
-  /** What the agents of the session have used, each and together. */
+  /** What the agents of the session have used, each and together; of a task, what all its tree has used. */
   "usage.get": {
     params: {
       /** The id of the session. */
       sessionId: string;
+      /** The id of the task. */
+      taskId?: string | null;
     };
     result: UsageReport;
   };
