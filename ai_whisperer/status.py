@@ -78,6 +78,24 @@ class ResourceStatus(Record, frozen=True, kw_only=True):
     waiting: tuple[ResourceUse, ...]
 
 
+class UsageTotals(msgspec.Struct, frozen=True, kw_only=True):
+    """How many tasks were begun, what they used, and how many mails came in."""
+
+    tasks: int
+    usage: Usage
+    mails_received: int
+
+
+class UsageReport(msgspec.Struct, frozen=True, kw_only=True):
+    """What was used, by agent and in total. `cost_usd` is null where the price of no model is known.
+
+    The mails that the user was sent count in the total of a session.
+    """
+
+    agents: dict[str, UsageTotals]
+    total: UsageTotals
+
+
 class ThreadSummary(Record, frozen=True, kw_only=True):
     """A conversation of one agent, as the tasks in it tell."""
 

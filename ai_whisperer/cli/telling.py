@@ -74,6 +74,11 @@ def _lock(params: _Params) -> tuple[str, str]:
     return params["agentId"], f"waits for the lock {params['name']}{held}"
 
 
+def _turn(params: _Params) -> tuple[str, str]:
+    before = f" (before it: {', '.join(params['holders'])})" if params["holders"] else ""
+    return params["agentId"], f"is paused for {', '.join(params['resources'])}{before}"
+
+
 def _schedule(words: str) -> Callable[[_Params], tuple[str, str]]:
     def tell(params: _Params) -> tuple[str, str]:
         return params["agentId"] or "the clock", words.format_map(params)
@@ -106,6 +111,8 @@ _TELLERS: dict[str, Callable[[_Params], tuple[str, str] | None]] = {
     "event.broadcast": lambda params: (params["sender"], f"broadcasts {params['event']}"),
     "lock.waiting": _lock,
     "mail.sent": _mail,
+    "resource.waiting": _turn,
+    "resource.granted": _of_agent("has its turn and goes on"),
     "room.message": _room,
     "room.passed": _of_agent("passes"),
     "room.unanswered": _of_agent("does not answer: {error}"),

@@ -21,10 +21,10 @@ from ai_whisperer.coordination import LockRecord, SessionSummary
 from ai_whisperer.core.paging import checked_limit, checked_position
 from ai_whisperer.core.text import check_text
 from ai_whisperer.errors import InvalidInputError
-from ai_whisperer.protocol import sessions, subscriptions
+from ai_whisperer.protocol import resources, sessions, subscriptions
 from ai_whisperer.protocol.sessions import LogEntries, ServerInfo, TemplateDetails
 from ai_whisperer.records import AgentState, Notification
-from ai_whisperer.status import UsageReport
+from ai_whisperer.status import ResourceStatus, UsageReport
 from ai_whisperer.templates.library import TemplateEntry
 
 _LOOK_AGAIN_SECONDS = 5.0
@@ -134,6 +134,11 @@ class Client(ClientAgents, ClientTasks, ClientMail, ClientRooms, ClientSchedules
     async def list_locks(self) -> list[LockRecord]:
         """The locks that are held, and by whom."""
         return (await self._ask(sessions.LIST_LOCKS, sessions.ListLocks(session_id=self._session_id))).locks
+
+    async def list_resources(self) -> list[ResourceStatus]:
+        """The resources that tools touch now: who holds them, and who waits for them."""
+        params = resources.ListResources(session_id=self._session_id)
+        return (await self._ask(resources.LIST_RESOURCES, params)).resources
 
     async def usage(self, task: TaskRef | None = None) -> UsageReport:
         """What the agents of the session have used, each and together; of a task, what all its tree has used."""

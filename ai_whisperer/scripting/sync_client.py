@@ -159,6 +159,7 @@ class SyncClient:
     list_agents = _sync(Client.list_agents)
     list_events = _sync(Client.list_events)
     list_locks = _sync(Client.list_locks)
+    list_resources = _sync(Client.list_resources)
     list_rooms = _sync(Client.list_rooms)
     list_schedules = _sync(Client.list_schedules)
     list_sessions = _sync(Client.list_sessions)

@@ -89,6 +89,7 @@ async def use_mail(client: Client) -> None:
     event = await client.broadcast_event("data_ready", {"rows": 3})
     assert [each.id for each in await client.list_events()] == [event.id]
     assert await client.list_locks() == []
+    assert await client.list_resources() == []
 
 
 async def use_rooms(client: Client) -> None:
