@@ -52,12 +52,13 @@ NOTIFICATIONS = {
     "room.hop_limit": "An answer asked nobody, since agents had talked long enough among themselves.",
     "switch.began": "An agent asked another and waits for the answer.",
     "switch.ended": "An agent waits no more for another's answer.",
-    "lock.waiting": "An agent waits for a lock.",
-    "lock.wait_ended": "An agent waits no more for a lock.",
-    "lock.acquired": "An agent has a lock.",
-    "lock.renewed": "An agent has a lock for longer.",
-    "lock.released": "An agent let go of a lock.",
+    "lock.waiting": "Somebody waits for a lock.",
+    "lock.wait_ended": "Somebody waits no more for a lock.",
+    "lock.acquired": "Somebody has a lock.",
+    "lock.renewed": "Somebody has a lock for longer.",
+    "lock.released": "Somebody let go of a lock, or ended.",
     "lock.expired": "The lease of a lock ran out.",
+    "lock.broken": "A person took a lock from whoever had it.",
     SESSION_CLOSED: "The session was deleted or the server ends: nothing more comes. Not numbered, not kept.",
 }
 """What each notification tells of. The params of all have `sessionId`, `seq`, `cause` and `at`."""

@@ -32,6 +32,7 @@ from ai_whisperer.runtime.casting import definition_for
 from ai_whisperer.runtime.intake import Intake
 from ai_whisperer.runtime.opening import close_workspace, open_workspace
 from ai_whisperer.runtime.reader import AgentRef
+from ai_whisperer.runtime.session_locks import SessionLocks
 from ai_whisperer.runtime.session_rooms import SessionRooms
 from ai_whisperer.runtime.session_schedules import SessionSchedules
 from ai_whisperer.runtime.status import status_of
@@ -48,7 +49,7 @@ from ai_whisperer.tools.registry import ToolRegistry
 AnyFunction = Tool | Callable[..., Any]
 
 
-class AsyncAgentSessionManager(SessionRooms, SessionSchedules):
+class AsyncAgentSessionManager(SessionRooms, SessionSchedules, SessionLocks):
     """Runs the agents of one session. Use it as `async with AsyncAgentSessionManager("data-folder") as manager:`.
 
     With a folder everything is durable: whatever a method returned survives the death of the process, and opening the
