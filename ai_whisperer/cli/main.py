@@ -23,6 +23,7 @@ from ai_whisperer.cli.commands import (
     config,
     demo,
     doctor,
+    locks,
     mail,
     resources,
     run,
@@ -69,6 +70,7 @@ def _parameters() -> list[inspect.Parameter]:
 app = typer.Typer(context_settings={"help_option_names": ["-h", "--help"]})
 app.callback(invoke_without_command=True)(with_signature(_whisperer, _parameters(), like=_whisperer))
 for each in (demo, serve, run, agents, tasks, mail, chat, watch, schedule, sessions, resources, config, doctor):
+for each in (demo, serve, run, agents, tasks, mail, chat, watch, schedule, locks, sessions, config, doctor):
     each.register(app)
 
 

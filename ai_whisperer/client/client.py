@@ -12,12 +12,13 @@ from ai_whisperer.client.agents import ClientAgents, is_busy
 from ai_whisperer.client.base import AgentRef, TaskRef, agent_name
 from ai_whisperer.client.events import EventStream
 from ai_whisperer.client.hub import Hub
+from ai_whisperer.client.locks import ClientLocks
 from ai_whisperer.client.mail import ClientMail
 from ai_whisperer.client.rooms import ClientRooms
 from ai_whisperer.client.schedules import ClientSchedules
 from ai_whisperer.client.tasks import ClientTasks
 from ai_whisperer.clock import IdSource, SystemClock, TimedIds
-from ai_whisperer.coordination import LockRecord, SessionSummary
+from ai_whisperer.coordination import SessionSummary
 from ai_whisperer.core.paging import checked_limit, checked_position
 from ai_whisperer.core.text import check_text
 from ai_whisperer.errors import InvalidInputError
@@ -31,7 +32,7 @@ _LOOK_AGAIN_SECONDS = 5.0
 """Notifications say when to look whether all are at rest. They are hints, and this is the net under them."""
 
 
-class Client(ClientAgents, ClientTasks, ClientMail, ClientRooms, ClientSchedules):
+class Client(ClientAgents, ClientTasks, ClientMail, ClientRooms, ClientSchedules, ClientLocks):
     """Works with a session on a server. Use it as `async with Client("http://127.0.0.1:8642/?token=…") as client:`.
 
     The methods are those of `AsyncAgentSessionManager`, but all are to be awaited, and return and raise the same, with
@@ -48,8 +49,8 @@ class Client(ClientAgents, ClientTasks, ClientMail, ClientRooms, ClientSchedules
     A request whose answer was lost is repeated if that cannot do harm: one that only reads, and one that carries the id
     of what it makes (`send_task`, `run_task`, `send_mail`, `broadcast_event`, `create_room`, `post_message`,
     `create_schedule`), which the server takes once under that id. The client gives these an id if the caller did not.
-    All others, such as `pause_agent` or `reply_mail`, raise `ConnectionLostError`, whose `was_sent` says whether they
-    may have taken effect. `random` and `ids` are where chance and these ids come from.
+    `renew_lock` may happen twice. All others, such as `pause_agent` or `reply_mail`, raise `ConnectionLostError`, whose
+    `was_sent` says whether they may have taken effect. `random` and `ids` are where chance and these ids come from.
     """
 
     def __init__(
