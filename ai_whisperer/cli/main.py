@@ -69,8 +69,7 @@ def _parameters() -> list[inspect.Parameter]:
 
 app = typer.Typer(context_settings={"help_option_names": ["-h", "--help"]})
 app.callback(invoke_without_command=True)(with_signature(_whisperer, _parameters(), like=_whisperer))
-for each in (demo, serve, run, agents, tasks, mail, chat, watch, schedule, sessions, resources, config, doctor):
-for each in (demo, serve, run, agents, tasks, mail, chat, watch, schedule, locks, sessions, config, doctor):
+for each in (demo, serve, run, agents, tasks, mail, chat, watch, schedule, locks, resources, sessions, config, doctor):
     each.register(app)
 
 

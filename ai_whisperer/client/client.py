@@ -132,10 +132,6 @@ class Client(ClientAgents, ClientTasks, ClientMail, ClientRooms, ClientSchedules
             raise InvalidInputError(f"Name a template by text, not by {type(name).__name__}.")
         return await self._ask(sessions.GET_TEMPLATE, sessions.GetTemplate(name=name))
 
-    async def list_locks(self) -> list[LockRecord]:
-        """The locks that are held, and by whom."""
-        return (await self._ask(sessions.LIST_LOCKS, sessions.ListLocks(session_id=self._session_id))).locks
-
     async def list_resources(self) -> list[ResourceStatus]:
         """The resources that tools touch now: who holds them, and who waits for them."""
         params = resources.ListResources(session_id=self._session_id)

@@ -372,6 +372,27 @@ export interface ReportTo {
   deadlineAt: number | null;
 }
 
+/** The resources that tools touch now, by name. */
+export interface ResourceList {
+  resources: ResourceStatus[];
+}
+
+/** A resource that is touched now: who holds it, and who waits for it, in the order in which they came. */
+export interface ResourceStatus {
+  resource: string;
+  holders: ResourceUse[];
+  waiting: ResourceUse[];
+}
+
+/** A tool call that touches a resource since then, or waits for it since then. */
+export interface ResourceUse {
+  agentId: string;
+  taskId: string;
+  stepId: string;
+  access: Access;
+  since: number;
+}
+
 /** How failed model requests are repeated. */
 export interface RetryPolicy {
   max_attempts?: number;
@@ -1307,6 +1328,14 @@ export interface Methods {
       token: number;
     };
     result: LockCheck;
+  };
+  /** The resources that tools touch now: who holds them, and who waits for them. */
+  "resource.list": {
+    params: {
+      /** The id of the session. */
+      sessionId: string;
+    };
+    result: ResourceList;
   };
   /**
    * Send the session's notifications to this connection, from the one after `after` on. 0 is from the start; without
