@@ -30,6 +30,8 @@ from ai_whisperer.server.agent_logs import AgentLogs
 from ai_whisperer.settings import LOCAL
 from ai_whisperer.store.base import Store, Unit
 from ai_whisperer.templates.library import TemplateLibrary
+from ai_whisperer.tools.sandbox.base import Sandbox
+from ai_whisperer.tools.sandbox.choosing import AUTO
 
 _log = logging.getLogger(__name__)
 _NAMED_IN_ERRORS = 20
@@ -48,6 +50,7 @@ class SessionHost:
         tools: Iterable[AnyFunction] = (),
         mcp_servers: Mapping[str, McpServerConfig] | None = None,
         model_factory: ModelFactory = resolve,
+        sandbox: str | Sandbox = AUTO,
         logs: AgentLogs | None = None,
     ) -> None:
         self.model = model
@@ -56,6 +59,7 @@ class SessionHost:
         self._tools = tuple(tools)
         self._mcp_servers = mcp_servers
         self._model_factory = model_factory
+        self._sandbox = sandbox
         self._logs = logs
         self._clock = SystemClock()
         self._open: dict[str, _OpenSession] = {}
@@ -180,6 +184,7 @@ class SessionHost:
             templates=self.templates,
             tools=self._tools,
             mcp_servers=self._mcp_servers,
+            sandbox=self._sandbox,
         )
         await manager.open()
         self._open[session_id] = _OpenSession(manager, self, owner=owner, logs=self._logs)

@@ -34,6 +34,7 @@ from ai_whisperer.server.socket import ClientSocket
 from ai_whisperer.settings import LOCAL, Settings
 from ai_whisperer.store.sqlite import SqliteStore
 from ai_whisperer.templates.library import TemplateLibrary
+from ai_whisperer.tools.sandbox.choosing import ChosenSandbox
 
 _KEPT_BY_THE_SYSTEM_BYTES = 64 << 10
 """For a client that does not read. Left to itself the system keeps megabytes, and it takes as long to notice."""
@@ -82,6 +83,8 @@ async def running(
             settings.data, max_bytes=settings.log_max_bytes, backups=settings.log_backups, level=settings.log_level
         )
         stack.push_async_callback(asyncio.to_thread, logs.close)
+        sandbox = ChosenSandbox(settings.sandbox)
+        stack.push_async_callback(sandbox.close)
         host = SessionHost(
             store,
             model=settings.model or SCRIPTED,
@@ -89,6 +92,7 @@ async def running(
             tools=tools,
             mcp_servers=settings.mcp,
             model_factory=model_factory,
+            sandbox=sandbox,
             logs=logs,
         )
         stack.push_async_callback(host.close, grace_seconds=0)  # for a start that failed half-way
