@@ -303,6 +303,19 @@ class McpToolsListed(McpServerTold, frozen=True, kw_only=True):
     problems: list[str]
 
 
+class OfResources(OfStep, frozen=True, kw_only=True):
+    resources: list[str]
+    access: str
+
+
+class ResourceWaiting(OfResources, frozen=True, kw_only=True):
+    holders: list[str]
+
+
+class ResourceGranted(OfResources, frozen=True, kw_only=True):
+    waited_seconds: float
+
+
 PARAMS: Mapping[str, type[msgspec.Struct]] = {
     "agent.created": AgentCreated,
     "agent.started": AgentTold,
@@ -357,6 +370,8 @@ PARAMS: Mapping[str, type[msgspec.Struct]] = {
     "mcp.server_stopped": McpServerTold,
     "mcp.tools_listed": McpToolsListed,
     "mcp.tools_missing": ToolsMissing,
+    "resource.waiting": ResourceWaiting,
+    "resource.granted": ResourceGranted,
     "session.closed": SessionClosed,
 }
 """The type of the params by the name of the notification."""

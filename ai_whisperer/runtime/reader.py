@@ -15,7 +15,7 @@ from ai_whisperer.runtime.bus import Subscription
 from ai_whisperer.runtime.status import status_of
 from ai_whisperer.runtime.usage import usage_of_session, usage_of_tree
 from ai_whisperer.runtime.workspace import Workspace
-from ai_whisperer.status import AgentStatus, DeadLetters, ThreadSummary, UsageReport
+from ai_whisperer.status import AgentStatus, DeadLetters, ResourceStatus, ThreadSummary, UsageReport
 
 AgentRef = str | AgentSession
 """An agent: its handle, its id, or any of its names."""
@@ -113,6 +113,10 @@ class SessionReader:
     def list_locks(self) -> list[LockRecord]:
         """The locks that are held, and by whom."""
         return self._workspace.locks.held()
+
+    def list_resources(self) -> list[ResourceStatus]:
+        """The resources that tools touch now: who holds them, and who waits for them."""
+        return self._workspace.admission.resources.listed()
 
     def notifications(self, *, after: int = 0, limit: int = 1000) -> list[Notification]:
         """A page of the numbered log."""

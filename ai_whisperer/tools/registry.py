@@ -14,6 +14,8 @@ from ai_whisperer.tools.mcp.servers import McpGrants
 
 AnyTool = Tool | CoordinationTool
 
+_SHOWN_CHARACTERS = 100
+
 
 class ToolRegistry:
     """The tools of one agent. It does not change."""
@@ -59,7 +61,7 @@ class ToolRegistry:
         if not isinstance(found, Tool):
             of_servers = () if self.mcp is None else (spec.name for spec in self.mcp.specs)
             names = ", ".join(sorted((*self._tools, *of_servers))) or "none"
-            raise UnknownToolError(f"You have no tool '{name}'. Your tools: {names}.")
+            raise UnknownToolError(f"You have no tool {_quoted(name)}. Your tools: {names}.")
         return found
 
     def find(self, name: str) -> AnyTool | None:
@@ -70,3 +72,8 @@ class ToolRegistry:
         """Those of the names that no tool here has."""
         missing = (name for name in names if name not in self._tools)
         return tuple(name for name in missing if self.mcp is None or not self.mcp.covers(name))
+
+
+def _quoted(name: str) -> str:
+    """The name as it can be shown, whatever a model made up."""
+    return f"'{name}'" if name.isprintable() and len(name) <= _SHOWN_CHARACTERS else f"{name[:_SHOWN_CHARACTERS]!r}…"

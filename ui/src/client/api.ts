@@ -43,8 +43,9 @@ export type AgentState = "active" | "idle" | "paused" | "sleeping" | "stopped";
 /**
  * What an agent is doing. `currentTask` is the kind of the task that has run longest. It runs since `runningSince`, and
  * a step of it ended last at `lastStepAt`: one that hangs shows itself there. `waitingFor` names the agents, and the
- * locks as `lock:name`, that its loops wait for. While there are `missingTools` the agent waits for them: hand them in
- * with `give_tools`.
+ * locks as `lock:name`, that its loops wait for; `pausedFor` the resources that its tools wait for, since others touch
+ * them now: it goes on by itself. While there are `missingTools` the agent waits for them: hand them in with
+ * `give_tools`.
  */
 export interface AgentStatus {
   agentId: string;
@@ -64,6 +65,7 @@ export interface AgentStatus {
   description: string;
   wakeEvents: string[];
   waitingFor: string[];
+  pausedFor: string[];
   missingTools: string[];
   runningSince: number | null;
   lastStepAt: number | null;
@@ -132,8 +134,9 @@ export interface GuideAgentStates {
 /**
  * What an agent is doing. `current_task` is the kind of the task that has run longest. It runs since `running_since`,
  * and a step of it ended last at `last_step_at`: one that hangs shows itself there. `waiting_for` names the agents, and
- * the locks as `lock:name`, that its loops wait for. While there are `missing_tools` the agent waits for them: hand
- * them in with `give_tools`.
+ * the locks as `lock:name`, that its loops wait for; `paused_for` the resources that its tools wait for, since others
+ * touch them now: it goes on by itself. While there are `missing_tools` the agent waits for them: hand them in with
+ * `give_tools`.
  */
 export interface GuideAgentStatus {
   agent_id: string;
@@ -153,6 +156,7 @@ export interface GuideAgentStatus {
   description: string;
   wake_events: string[];
   waiting_for: string[];
+  paused_for: string[];
   missing_tools: string[];
   running_since: number | null;
   last_step_at: number | null;
@@ -1692,6 +1696,24 @@ export interface Notifications {
   "mcp.tools_missing": {
     agentId: string;
     tools: string[];
+  };
+  /** A tool call waits for its turn: others touch what it touches. Its agent goes on by itself. */
+  "resource.waiting": {
+    agentId: string;
+    taskId: string;
+    stepId: string;
+    resources: string[];
+    access: string;
+    holders: string[];
+  };
+  /** A tool call that waited for its turn has it, and begins. */
+  "resource.granted": {
+    agentId: string;
+    taskId: string;
+    stepId: string;
+    resources: string[];
+    access: string;
+    waitedSeconds: number;
   };
   /** The session was deleted or the server ends: nothing more comes. Not numbered, not kept. */
   "session.closed": Record<string, never>;
