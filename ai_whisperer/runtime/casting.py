@@ -14,6 +14,7 @@ from ai_whisperer.templates.library import TemplateLibrary
 from ai_whisperer.templates.parsing import Template
 from ai_whisperer.tools.coordination import COORDINATION_TOOLS
 from ai_whisperer.tools.function import Tool
+from ai_whisperer.tools.mcp.names import server_of
 
 
 def definition_for(
@@ -24,11 +25,12 @@ def definition_for(
     library: TemplateLibrary,
     book: AddressBook,
     offered: Iterable[Tool],
+    mcp_servers: Iterable[str] = (),
 ) -> AgentDefinition:
     """The definition of a new agent; raises a `DefinitionError`, or `UnknownTemplateError`.
 
     A config without a template is the whole definition, and no file is looked at. `offered` are the tools that there
-    are for the agent beside the coordination tools.
+    are for the agent beside the coordination tools, `mcp_servers` the servers that there are.
     """
     if template is None and config is not None:
         return definition_from(config)
@@ -36,7 +38,7 @@ def definition_for(
     if chosen is None:
         return AgentDefinition()
     named = _with_free_names(agent_id, chosen, book)
-    return overridden(replace(named, tools=_granted(chosen, offered)), config)
+    return overridden(replace(named, tools=_granted(chosen, offered, mcp_servers)), config)
 
 
 def _chosen(agent_id: str, template: str | Template | None, library: TemplateLibrary) -> Template | None:
@@ -65,14 +67,16 @@ def _with_free_names(agent_id: str, template: Template, book: AddressBook) -> Ag
     )
 
 
-def _granted(template: Template, offered: Iterable[Tool]) -> tuple[str, ...] | None:
+def _granted(template: Template, offered: Iterable[Tool], mcp_servers: Iterable[str]) -> tuple[str, ...] | None:
     """The tools that the template grants; None for all.
 
     Of a file for Claude Code all coordination tools, which it could not know of, and those of the tools that it grants
-    which somebody has handed in: what it does not grant it does not get.
+    which somebody has handed in or which are of an MCP server that there is: what it does not grant it does not get.
     """
     stated, denied = template.outside_tools, set(template.denied_tools)
-    names = [*COORDINATION_TOOLS, *(each.name for each in offered)]
+    servers = set(mcp_servers)
+    of_servers = (name for name in stated or () if server_of(name) in servers)
+    names = [*COORDINATION_TOOLS, *(each.name for each in offered), *of_servers]
     if stated is None and denied.isdisjoint(names):
         return template.definition.tools
     allowed = names if stated is None else [*COORDINATION_TOOLS, *stated]

@@ -201,6 +201,7 @@ class AsyncAgentSessionManager(SessionMcp, SessionRooms, SessionSchedules):
             library=self._templates,
             book=workspace.book,
             offered=(*workspace.tools, *own),
+            mcp_servers=workspace.mcp.names,
         )
         self._check_tools(agent_id, definition, own)
         workspace.workplaces.check(agent_id, definition)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import shutil
 import sys
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager
@@ -19,6 +21,7 @@ from ai_whisperer.records import Notification
 from ai_whisperer.runtime.bus import Subscription
 
 MODULES = Path(__file__).parents[2] / "ui" / "node_modules" / "@modelcontextprotocol"
+_NODE = shutil.which("node", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}") or "node"
 _PROGRAM = Path(__file__).parent / "mcp_programs" / "odd_server.py"
 
 
@@ -28,11 +31,11 @@ def odd(mode: str, *args: str, **fields: Any) -> dict[str, Any]:
 
 
 def everything(mode: str = "stdio", **fields: Any) -> dict[str, Any]:
-    return {"command": "node", "args": [str(MODULES / "server-everything" / "dist" / "index.js"), mode], **fields}
+    return {"command": _NODE, "args": [str(MODULES / "server-everything" / "dist" / "index.js"), mode], **fields}
 
 
 def filesystem(folder: Path) -> dict[str, Any]:
-    return {"command": "node", "args": [str(MODULES / "server-filesystem" / "dist" / "index.js"), str(folder)]}
+    return {"command": _NODE, "args": [str(MODULES / "server-filesystem" / "dist" / "index.js"), str(folder)]}
 
 
 class Stage:

@@ -16,6 +16,7 @@ import pytest
 from ai_whisperer.errors import DefinitionError
 from ai_whisperer.mcp_status import McpState
 from ai_whisperer.records import TaskState
+from ai_whisperer.templates.library import TemplateLibrary
 from tests.acceptance.mcp_stage import everything, filesystem, is_alive, odd, play, staged
 
 _LONG = ("mcp__all__trigger-long-running-operation", {"duration": 60, "steps": 600})
@@ -90,7 +91,7 @@ def test_a_server_that_is_killed_in_a_call_is_reported_and_started_again() -> No
             stage.calls = [_LONG, ("mcp__all__echo", {"message": "back"})]
             task = await stage.manager.send_task("worker", "work")
             await stage.until(lambda: any(note.params.get("kind") == "tool" for note in stage.notes))
-            os.kill(_child_of(os.getpid(), "server-everything"), signal.SIGKILL)
+            os.killpg(_child_of(os.getpid(), "server-everything"), signal.SIGKILL)
             done = await stage.manager.wait_task(task)
         assert done.result is not None
         killed, echoed = done.result.final.splitlines()
@@ -153,6 +154,21 @@ def test_without_a_grant_an_agent_has_nothing_of_a_server() -> None:
         assert status.state is McpState.NOT_STARTED
         assert all(offered == [] for offered in stage.offered)
         assert "You have no tool 'mcp__odd__act'" in result.content
+
+    play(scenario)
+
+
+def test_a_file_for_claude_code_grants_tools_of_servers_that_are_there(tmp_path: Path) -> None:
+    agents = tmp_path / ".claude" / "agents"
+    agents.mkdir(parents=True)
+    written = "---\nname: a\ndescription: d\ntools: Read, mcp__odd__act, mcp__nobody__x\n---\nWork.\n"
+    (agents / "a.md").write_text(written)
+
+    async def scenario() -> None:
+        async with staged({"odd": odd("plain")}, "mcp__odd") as stage:
+            await stage.manager.create_agent("a", template=TemplateLibrary([agents]).get("a"))
+            granted = stage.manager.active_sessions["a"].record.definition.tools or ()
+        assert [name for name in granted if name.startswith("mcp__")] == ["mcp__odd__act"]
 
     play(scenario)
 

@@ -93,8 +93,7 @@ def test_a_server_that_dies_in_a_call_leaves_its_outcome_open_and_is_started_aga
 def test_a_server_that_fails_again_and_again_is_refused_with_the_reason() -> None:
     async def scenario() -> None:
         async with staged({"odd": odd("exits")}, "mcp__odd") as stage:
-            server = stage.manager._workspace.mcp.get("odd")
-            assert server is not None
+            server = stage.manager._workspace.mcp.find("odd")
             for _ in range(4):
                 server._backoff.failed(time.time())
             result = await stage.call("mcp__odd__act")
