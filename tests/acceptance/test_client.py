@@ -114,6 +114,12 @@ async def use_schedules(client: Client) -> None:
     assert "writer" in [template.name for template in await client.list_templates()]
 
 
+async def use_mcp(client: Client) -> None:
+    assert await client.list_mcp_servers() == []
+    with pytest.raises(UnknownMcpServerError, match=r"'nobody'\. There are: none\."):
+        await client.start_mcp_server("nobody")
+
+
 async def use_sessions(client: Client) -> None:
     await client.at_rest()
     assert (await client.usage()).total.tasks > 0
@@ -140,7 +146,7 @@ def test_every_method_works_over_the_wire(server: StagedServer, session_id: str)
 
     async def scenario(client: Client) -> None:
         remembering = cast(Client, Remembering(client, called))
-        for use in (use_agents, use_tasks, use_mail, use_rooms, use_schedules, use_sessions):
+        for use in (use_agents, use_tasks, use_mail, use_rooms, use_schedules, use_mcp, use_sessions):
             await use(remembering)
 
     server.play(scenario, session_id=session_id)
