@@ -16,6 +16,7 @@ from ai_whisperer.client import client as client_module
 from ai_whisperer.errors import (
     TaskEndedError,
     UnknownAgentError,
+    UnknownMcpServerError,
     UnknownSessionError,
 )
 from ai_whisperer.records import AgentState, Budget, MailState, TaskState
