@@ -130,6 +130,12 @@ class UnknownRoomError(NotFoundError):
     code = "unknown_room"
 
 
+class UnknownMcpServerError(NotFoundError):
+    """The session has no MCP server of that name."""
+
+    code = "unknown_mcp_server"
+
+
 class UnknownMemberError(NotFoundError):
     """The room has no such member; nothing was changed."""
 

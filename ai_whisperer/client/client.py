@@ -14,6 +14,7 @@ from ai_whisperer.client.events import EventStream
 from ai_whisperer.client.hub import Hub
 from ai_whisperer.client.locks import ClientLocks
 from ai_whisperer.client.mail import ClientMail
+from ai_whisperer.client.mcp import ClientMcp
 from ai_whisperer.client.rooms import ClientRooms
 from ai_whisperer.client.schedules import ClientSchedules
 from ai_whisperer.client.tasks import ClientTasks
@@ -32,7 +33,7 @@ _LOOK_AGAIN_SECONDS = 5.0
 """Notifications say when to look whether all are at rest. They are hints, and this is the net under them."""
 
 
-class Client(ClientAgents, ClientTasks, ClientMail, ClientRooms, ClientSchedules, ClientLocks):
+class Client(ClientAgents, ClientTasks, ClientMail, ClientRooms, ClientSchedules, ClientLocks, ClientMcp):
     """Works with a session on a server. Use it as `async with Client("http://127.0.0.1:8642/?token=…") as client:`.
 
     The methods are those of `AsyncAgentSessionManager`, but all are to be awaited, and return and raise the same, with

@@ -315,6 +315,32 @@ export interface MailRecord {
 /** How far a mail has come. `dead`: set aside for a person. */
 export type MailState = "archived" | "dead" | "delivered" | "queued" | "read" | "replied";
 
+/** Servers, by name. */
+export interface McpServerList {
+  servers: McpServerStatus[];
+}
+
+/** A server as it is now. `problems` says which of its tools were left out, and why. */
+export interface McpServerStatus {
+  name: string;
+  target: string;
+  state: McpState;
+  tools: McpToolStatus[];
+  problems: string[];
+  error: string | null;
+  retryAt: number | null;
+}
+
+/** Whether a server can be used: it is started when it is first needed, and again after it failed. */
+export type McpState = "failed" | "not_started" | "ready" | "starting" | "stopped";
+
+/** A tool of a server by the name that it is granted and called by. `hints` is what the server says of it. */
+export interface McpToolStatus {
+  name: string;
+  description: string;
+  hints: string[];
+}
+
 /** Messages of a room, in order. */
 export interface MessageList {
   messages: MessageRecord[];
@@ -1372,6 +1398,24 @@ export interface Methods {
       limit?: number;
     };
     result: NotificationList;
+  };
+  /** The MCP servers of the session, with the tools that they have listed so far. */
+  "mcp.list": {
+    params: {
+      /** The id of the session. */
+      sessionId: string;
+    };
+    result: McpServerList;
+  };
+  /** Start a server now and have it list its tools: otherwise that happens when an agent needs it. */
+  "mcp.start": {
+    params: {
+      /** The id of the session. */
+      sessionId: string;
+      /** The name of the template or of the lock. */
+      name: string;
+    };
+    result: McpServerStatus;
   };
   /** Make a session: a workspace with its own agents. Its id is chosen unless given; it belongs to the caller. */
   "session.create": {
