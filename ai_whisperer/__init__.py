@@ -11,7 +11,15 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from ai_whisperer.client.client import Client
     from ai_whisperer.conversation import ChannelResponse
-    from ai_whisperer.coordination import EventRecord, LockRecord, MessageRecord, RoomRecord, ScheduleRecord
+    from ai_whisperer.coordination import (
+        ApprovalRecord,
+        ApprovalState,
+        EventRecord,
+        LockRecord,
+        MessageRecord,
+        RoomRecord,
+        ScheduleRecord,
+    )
     from ai_whisperer.definition import (
         AgentDefinition,
         Limits,
@@ -36,6 +44,8 @@ _HOMES = {
     "AgentSession": "runtime.agent_session",
     "AgentState": "records",
     "AgentStatus": "status",
+    "ApprovalRecord": "coordination",
+    "ApprovalState": "coordination",
     "AsyncAgentSessionManager": "runtime.manager",
     "Budget": "records",
     "ChannelResponse": "conversation",
@@ -68,6 +78,8 @@ __all__ = [
     "AgentSession",
     "AgentState",
     "AgentStatus",
+    "ApprovalRecord",
+    "ApprovalState",
     "AsyncAgentSessionManager",
     "Budget",
     "ChannelResponse",

@@ -112,6 +112,12 @@ class UnknownScheduleError(NotFoundError):
     code = "unknown_schedule"
 
 
+class UnknownApprovalError(NotFoundError):
+    """Nobody was asked for an approval of that id in this session."""
+
+    code = "unknown_approval"
+
+
 class UnknownRoomError(NotFoundError):
     """There is no room with that id in this session."""
 

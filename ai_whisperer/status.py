@@ -13,7 +13,7 @@ class AgentStatus(msgspec.Struct, frozen=True, kw_only=True):
     """What an agent is doing. `current_task` is the kind of the task that has run longest.
 
     It runs since `running_since`, and a step of it ended last at `last_step_at`: one that hangs shows itself there.
-    `waiting_for` names the agents, and the locks as `lock:name`, that its loops wait for. While there are
+    `waiting_for` names what its loops wait for: agents, locks as `lock:name`, people as `approval:id`. While there are
     `missing_tools` the agent waits for them: hand them in with `give_tools`.
     """
 

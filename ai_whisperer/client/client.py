@@ -9,6 +9,7 @@ from typing import Any
 
 from ai_whisperer.client.address import read_address
 from ai_whisperer.client.agents import ClientAgents, is_busy
+from ai_whisperer.client.approvals import ClientApprovals
 from ai_whisperer.client.base import AgentRef, agent_name
 from ai_whisperer.client.events import EventStream
 from ai_whisperer.client.hub import Hub
@@ -30,7 +31,7 @@ _LOOK_AGAIN_SECONDS = 5.0
 """Notifications say when to look whether all are at rest. They are hints, and this is the net under them."""
 
 
-class Client(ClientAgents, ClientTasks, ClientMail, ClientRooms, ClientSchedules):
+class Client(ClientAgents, ClientTasks, ClientApprovals, ClientMail, ClientRooms, ClientSchedules):
     """Works with a session on a server. Use it as `async with Client("http://127.0.0.1:8642/?token=…") as client:`.
 
     The methods are those of `AsyncAgentSessionManager`, but all are to be awaited, and return and raise the same, with

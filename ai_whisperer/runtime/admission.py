@@ -21,13 +21,13 @@ class Admission:
 
     def admit(
         self,
-        decision: Decision,  # noqa: ARG002
-        task: TaskRecord,  # noqa: ARG002
-        step: StepRecord,  # noqa: ARG002
-        tool: Tool | None,  # noqa: ARG002
+        decision: Decision,
+        task: TaskRecord,
+        step: StepRecord,
+        tool: Tool | None,
     ) -> WaitRecord | ToolResult | None:
         """None if the call may begin; a wait if it is asked again when that is over; a result if it is refused."""
-        return None
+        return self._workspace.approvals.hold(decision, task, step, tool)
 
     def call_ended(self, step_id: str) -> None:
         """A call that was admitted has ended."""

@@ -9,11 +9,12 @@ from msgspec.structs import replace
 from ai_whisperer.core.addresses import AddressBook, normalized
 from ai_whisperer.core.definitions import Config, definition_from, overridden
 from ai_whisperer.definition import AgentDefinition
-from ai_whisperer.errors import InvalidInputError
+from ai_whisperer.errors import DefinitionError, InvalidInputError
 from ai_whisperer.templates.library import TemplateLibrary
 from ai_whisperer.templates.parsing import Template
 from ai_whisperer.tools.coordination import COORDINATION_TOOLS
 from ai_whisperer.tools.function import Tool
+from ai_whisperer.tools.registry import ToolRegistry
 
 
 def definition_for(
@@ -37,6 +38,18 @@ def definition_for(
         return AgentDefinition()
     named = _with_free_names(agent_id, chosen, book)
     return overridden(replace(named, tools=_granted(chosen, offered)), config)
+
+
+def check_approve(agent_id: str, definition: AgentDefinition, registry: ToolRegistry) -> None:
+    """Raise `DefinitionError` if a name in `approve` is no tool of the agent: then nobody would be asked."""
+    for name in definition.approve:
+        found = registry.find(name)
+        if name.endswith("*") or isinstance(found, Tool):
+            continue
+        why = "which has no effects outside the session" if found is not None else "which the agent does not have"
+        raise DefinitionError(
+            f"'{agent_id}' is to ask a person about the tool '{name}', {why}. Correct approve, or leave the name away."
+        )
 
 
 def _chosen(agent_id: str, template: str | Template | None, library: TemplateLibrary) -> Template | None:

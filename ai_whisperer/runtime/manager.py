@@ -28,10 +28,11 @@ from ai_whisperer.records import AgentRecord, AgentState
 from ai_whisperer.runtime.agent_session import AgentSession
 from ai_whisperer.runtime.ai_loop import loop_that_calls
 from ai_whisperer.runtime.callers import by_caller
-from ai_whisperer.runtime.casting import definition_for
+from ai_whisperer.runtime.casting import check_approve, definition_for
 from ai_whisperer.runtime.intake import Intake
 from ai_whisperer.runtime.opening import close_workspace, open_workspace
 from ai_whisperer.runtime.reader import AgentRef
+from ai_whisperer.runtime.session_approvals import SessionApprovals
 from ai_whisperer.runtime.session_rooms import SessionRooms
 from ai_whisperer.runtime.session_schedules import SessionSchedules
 from ai_whisperer.runtime.status import status_of
@@ -48,7 +49,7 @@ from ai_whisperer.tools.registry import ToolRegistry
 AnyFunction = Tool | Callable[..., Any]
 
 
-class AsyncAgentSessionManager(SessionRooms, SessionSchedules):
+class AsyncAgentSessionManager(SessionApprovals, SessionRooms, SessionSchedules):
     """Runs the agents of one session. Use it as `async with AsyncAgentSessionManager("data-folder") as manager:`.
 
     With a folder everything is durable: whatever a method returned survives the death of the process, and opening the
@@ -334,6 +335,8 @@ class AsyncAgentSessionManager(SessionRooms, SessionSchedules):
                     f"'{agent_id}' is granted tools that nobody has handed in: {', '.join(missing)}. Give them to the "
                     "manager (tools=, agent_tools=) or to create_agent."
                 )
+        if definition.approve:
+            check_approve(agent_id, definition, self._workspace.registry(definition.tools, own))
 
     @property
     def _workspace(self) -> Workspace:

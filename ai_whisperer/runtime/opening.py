@@ -14,6 +14,7 @@ from ai_whisperer.errors import ClosedError
 from ai_whisperer.models.base import ModelFactory
 from ai_whisperer.runtime import recovery
 from ai_whisperer.runtime.admission import Admission
+from ai_whisperer.runtime.approvals import Approvals
 from ai_whisperer.runtime.bus import NotificationBus
 from ai_whisperer.runtime.deadlines import Deadlines
 from ai_whisperer.runtime.events import Events
@@ -64,6 +65,7 @@ def open_workspace(
     )
     workspace.post = PostOffice(workspace, sequences=dict(snapshot.mail_sequences))
     workspace.waits = Waits(workspace)
+    workspace.approvals = Approvals(workspace)
     workspace.admission = Admission(workspace)
     workspace.switchboard = Switchboard(workspace)
     workspace.locks = Locks(workspace)

@@ -49,4 +49,4 @@ def _last_step_at(steps: Sequence[StepRecord]) -> float | None:
 def _waited_for(agent: AgentSession) -> Iterator[str]:
     for task_id in agent.loops:
         for wait in agent.workspace.waits.of_task(task_id):
-            yield wait.target_agent if wait.kind is WaitKind.REPLY else f"lock:{wait.target}"
+            yield wait.target_agent if wait.kind is WaitKind.REPLY else f"{wait.kind}:{wait.target}"

@@ -1,7 +1,8 @@
-"""Tool calls that wait for something: a reply or a lock. A waiting loop needs no asyncio task, only a row."""
+"""Tool calls that wait for something: a reply, a lock, a person. A waiting loop needs no asyncio task, only a row."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable
 from functools import partial
 
@@ -84,6 +85,8 @@ class Waits:
         self.graph.add(wait)
 
     def _arm(self, wait: WaitRecord) -> None:
+        if wait.deadline_at == math.inf:
+            return
         self._workspace.scheduler.at(wait.deadline_at, _key(wait), partial(self._expire, wait))
 
     def _expire(self, wait: WaitRecord) -> None:

@@ -20,6 +20,7 @@ from msgspec.structs import replace
 from ai_whisperer.conversation import ToolResult, ToolSpec
 from ai_whisperer.coordination import Touch
 from ai_whisperer.errors import InvalidInputError, ToolArgumentsError, ToolError
+from ai_whisperer.tools.approving import NeedsApproval, check_needs_approval, says_yes_is_needed
 from ai_whisperer.tools.touching import Touches, touches_of
 from ai_whisperer.tools.workplace import Workplace
 
@@ -64,8 +65,9 @@ class ToolContext(msgspec.Struct, frozen=True, kw_only=True):
 class Tool:
     """A function that models can call. `idempotent` says that it may be repeated after a crash.
 
-    `touches` names the resources that a call touches, see `tools.touching`; `needs_approval` that a person has to say
-    yes to each call first; `untrusted` that its results hold what strangers may have written.
+    `touches` names the resources that a call touches, see `tools.touching`; `needs_approval` that a person has to allow
+    each call first, or those that a function of the arguments says; `untrusted` that its results hold what strangers
+    may have written.
     """
 
     __slots__ = (
@@ -86,14 +88,14 @@ class Tool:
         name: str = "",
         idempotent: bool = False,
         touches: Touches = (),
-        needs_approval: bool = False,
+        needs_approval: NeedsApproval = False,
         untrusted: bool = False,
     ) -> None:
         self.function = function
         self.name = name or getattr(function, "__name__", "")
         self.idempotent = idempotent
         self.touches = touches
-        self.needs_approval = needs_approval
+        self.needs_approval = check_needs_approval(needs_approval)
         self.untrusted = untrusted
         self._spec: ToolSpec | None = None
         self._parameters: _Parameters | None = None
@@ -126,6 +128,24 @@ class Tool:
         except ToolArgumentsError:
             return ()
         return touches_of(self.touches, values, workplace)
+
+    def takes(self, arguments: str) -> bool:
+        """Whether the arguments fit; with others the call does nothing but say so."""
+        try:
+            self.parameters.parse(arguments)
+        except ToolArgumentsError:
+            return False
+        return True
+
+    def wants_approval(self, arguments: str) -> bool:
+        """Whether the tool itself says that a person has to allow a call with these arguments."""
+        if not self.needs_approval:
+            return False
+        try:
+            values = self.parameters.parse(arguments)
+        except ToolArgumentsError:
+            return False
+        return says_yes_is_needed(self.needs_approval, values)
 
     async def call(self, arguments: str, context: ToolContext) -> ToolResult:
         """Run the function and return its result; raises `ToolArgumentsError` or what the function raises.
@@ -167,7 +187,7 @@ def tool(
     name: str = "",
     idempotent: bool = False,
     touches: Touches = (),
-    needs_approval: bool = False,
+    needs_approval: NeedsApproval = False,
     untrusted: bool = False,
 ) -> Callable[[Callable[..., Any]], Tool]: ...
 def tool(
@@ -177,13 +197,14 @@ def tool(
     name: str = "",
     idempotent: bool = False,
     touches: Touches = (),
-    needs_approval: bool = False,
+    needs_approval: NeedsApproval = False,
     untrusted: bool = False,
 ) -> Tool | Callable[[Callable[..., Any]], Tool]:
     """Make a tool of a function: `@tool`, or `@tool(idempotent=True)` if repeating it after a crash does no harm.
 
     `touches="write file:{path}"` lets calls that touch the same thing take turns; `needs_approval=True` lets each call
-    wait for a person's yes; `untrusted=True` tells models that the results may be written by strangers.
+    wait until a person has allowed it, a function such calls for whose arguments it returns True; `untrusted=True`
+    tells models that the results may be written by strangers.
     """
 
     def made(decorated: Callable[..., Any]) -> Tool:

@@ -38,6 +38,7 @@ GOOD: dict[str, Any] = {
     "text": "hello",
     "schedule": "tick",
     "tools": [],
+    "approval_id": "there.2",
 }
 
 
