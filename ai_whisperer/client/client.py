@@ -10,7 +10,7 @@ from typing import Any
 from ai_whisperer.client.address import read_address
 from ai_whisperer.client.agents import ClientAgents, is_busy
 from ai_whisperer.client.approvals import ClientApprovals
-from ai_whisperer.client.base import AgentRef, agent_name
+from ai_whisperer.client.base import AgentRef, TaskRef, agent_name
 from ai_whisperer.client.events import EventStream
 from ai_whisperer.client.hub import Hub
 from ai_whisperer.client.mail import ClientMail
@@ -23,8 +23,9 @@ from ai_whisperer.core.paging import checked_limit, checked_position
 from ai_whisperer.core.text import check_text
 from ai_whisperer.errors import InvalidInputError
 from ai_whisperer.protocol import sessions, subscriptions
-from ai_whisperer.protocol.sessions import LogEntries, ServerInfo, TemplateDetails, UsageReport
+from ai_whisperer.protocol.sessions import LogEntries, ServerInfo, TemplateDetails
 from ai_whisperer.records import AgentState, Notification
+from ai_whisperer.status import UsageReport
 from ai_whisperer.templates.library import TemplateEntry
 
 _LOOK_AGAIN_SECONDS = 5.0
@@ -135,9 +136,10 @@ class Client(ClientAgents, ClientTasks, ClientApprovals, ClientMail, ClientRooms
         """The locks that are held, and by whom."""
         return (await self._ask(sessions.LIST_LOCKS, sessions.ListLocks(session_id=self._session_id))).locks
 
-    async def usage(self) -> UsageReport:
-        """What the agents of the session have used, each and together."""
-        return await self._ask(sessions.GET_USAGE, sessions.GetUsage(session_id=self._session_id))
+    async def usage(self, task: TaskRef | None = None) -> UsageReport:
+        """What the agents of the session have used, each and together; of a task, what all its tree has used."""
+        task_id = None if task is None else self._task_id(task)
+        return await self._ask(sessions.GET_USAGE, sessions.GetUsage(session_id=self._session_id, task_id=task_id))
 
     async def read_log(self, agent: AgentRef, *, after: int | None = None, limit: int = 200) -> LogEntries:
         """The debug log of an agent: its last entries, or those after the `next` of an earlier answer."""

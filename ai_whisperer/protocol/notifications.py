@@ -62,6 +62,13 @@ NOTIFICATIONS = {
     "lock.renewed": "An agent has a lock for longer.",
     "lock.released": "An agent let go of a lock.",
     "lock.expired": "The lease of a lock ran out.",
+    "mcp.server_started": "An MCP server was started, or begun to be talked to.",
+    "mcp.server_failed": "An MCP server could not be started, or died; it is started again when it is needed.",
+    "mcp.server_stopped": "An MCP server was stopped with its session.",
+    "mcp.tools_listed": "An MCP server told which tools it has; `problems` says which were left out, and why.",
+    "mcp.tools_missing": "An agent is granted tools that their MCP servers do not have.",
+    "resource.waiting": "A tool call waits for its turn: others touch what it touches. Its agent goes on by itself.",
+    "resource.granted": "A tool call that waited for its turn has it, and begins.",
     SESSION_CLOSED: "The session was deleted or the server ends: nothing more comes. Not numbered, not kept.",
 }
 """What each notification tells of. The params of all have `sessionId`, `seq`, `cause` and `at`."""

@@ -32,10 +32,10 @@ class Approvals:
         for approval in approvals:
             self._remember(approval)
 
-    def hold(self, decision: Decision, task: TaskRecord, step: StepRecord, tool: Tool | None) -> WaitRecord | None:
+    def hold(self, decision: Decision, task: TaskRecord, step: StepRecord, tool: Tool) -> WaitRecord | None:
         """Let the call wait for a person's yes, unless it has it or needs none."""
         call = step.call
-        if tool is None or call is None or not self._is_needed(task, tool, call):
+        if call is None or not self._is_needed(task, tool, call):
             return None
         known = self._of_task.get(task.id, {}).get(step.id)
         digest = digest_of(call.name, call.arguments)
@@ -147,9 +147,7 @@ class Approvals:
         listed = self._workspace.agents[task.agent_id].record.definition.approve
         if not tool.needs_approval and not listed:
             return False
-        if names(listed, tool.name):
-            return tool.takes(call.arguments)  # else the call does nothing but say so
-        return tool.wants_approval(call.arguments)
+        return names(listed, tool.name) or tool.wants_approval(call.arguments)
 
     def _wait_of(self, approval: ApprovalRecord) -> WaitRecord:
         return self._workspace.waits.graph.waits_for(WaitKind.APPROVAL, approval.id)[0]

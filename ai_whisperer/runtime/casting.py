@@ -14,6 +14,7 @@ from ai_whisperer.templates.library import TemplateLibrary
 from ai_whisperer.templates.parsing import Template
 from ai_whisperer.tools.coordination import COORDINATION_TOOLS
 from ai_whisperer.tools.function import Tool
+from ai_whisperer.tools.mcp.names import exposed_name, server_of, tool_of
 from ai_whisperer.tools.registry import ToolRegistry
 
 
@@ -43,12 +44,27 @@ def definition_for(
 def check_approve(agent_id: str, definition: AgentDefinition, registry: ToolRegistry) -> None:
     """Raise `DefinitionError` if a name in `approve` is no tool of the agent: then nobody would be asked."""
     for name in definition.approve:
+        if name.endswith("*"):
+            continue
+        _check_mcp_name(agent_id, name)
         found = registry.find(name)
-        if name.endswith("*") or isinstance(found, Tool):
+        if isinstance(found, Tool):
             continue
         why = "which has no effects outside the session" if found is not None else "which the agent does not have"
         raise DefinitionError(
             f"'{agent_id}' is to ask a person about the tool '{name}', {why}. Correct approve, or leave the name away."
+        )
+
+
+def _check_mcp_name(agent_id: str, name: str) -> None:
+    """Raise unless the name, if it is of an MCP server, is one by which models call a tool."""
+    server = server_of(name)
+    if server is None:
+        return
+    called = f"mcp__{server}__*" if tool_of(name) == "*" else exposed_name(server, tool_of(name))
+    if called != name:
+        raise DefinitionError(
+            f"'{agent_id}' is to ask a person about '{name}', but models do not call a tool so. Write '{called}'."
         )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec.structs import asdict
 
@@ -21,6 +21,7 @@ from ai_whisperer.errors import (
     UnknownSessionError,
     WhispererError,
 )
+from ai_whisperer.mcp_config import McpServerConfig
 from ai_whisperer.models.base import ModelFactory
 from ai_whisperer.models.catalog import resolve
 from ai_whisperer.runtime.bus import Subscription
@@ -45,6 +46,7 @@ class SessionHost:
         model: str,
         templates: TemplateLibrary,
         tools: Iterable[AnyFunction] = (),
+        mcp_servers: Mapping[str, McpServerConfig] | None = None,
         model_factory: ModelFactory = resolve,
         logs: AgentLogs | None = None,
     ) -> None:
@@ -52,6 +54,7 @@ class SessionHost:
         self.templates = templates
         self._store = store
         self._tools = tuple(tools)
+        self._mcp_servers = mcp_servers
         self._model_factory = model_factory
         self._logs = logs
         self._clock = SystemClock()
@@ -176,6 +179,7 @@ class SessionHost:
             model_factory=self._model_factory,
             templates=self.templates,
             tools=self._tools,
+            mcp_servers=self._mcp_servers,
         )
         await manager.open()
         self._open[session_id] = _OpenSession(manager, self, owner=owner, logs=self._logs)

@@ -11,7 +11,7 @@ import contextvars
 import inspect
 import threading
 import typing
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any, overload
 
 import msgspec
@@ -40,6 +40,10 @@ class CancelSignal:
         return self._set
 
 
+Idempotent = bool | Callable[[Mapping[str, Any]], bool]
+"""Whether calls may be repeated after a crash, or a function from the arguments of a call to that."""
+
+
 def _no_progress(text: str) -> None:
     """Nobody listens."""
 
@@ -63,7 +67,7 @@ class ToolContext(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Tool:
-    """A function that models can call. `idempotent` says that it may be repeated after a crash.
+    """A function that models can call. `idempotent` says that a call may be repeated after a crash, or which may.
 
     `touches` names the resources that a call touches, see `tools.touching`; `needs_approval` that a person has to allow
     each call first, or those that a function of the arguments says; `untrusted` that its results hold what strangers
@@ -86,7 +90,7 @@ class Tool:
         function: Callable[..., Any],
         *,
         name: str = "",
-        idempotent: bool = False,
+        idempotent: Idempotent = False,
         touches: Touches = (),
         needs_approval: NeedsApproval = False,
         untrusted: bool = False,
@@ -107,6 +111,7 @@ class Tool:
                 name=self.name,
                 description=inspect.getdoc(self.function) or self.name,
                 parameters=object_schema(self.parameters.parser.type),
+                untrusted=self.untrusted,
             )
         return self._spec
 
@@ -115,6 +120,15 @@ class Tool:
         if self._parameters is None:
             self._parameters = _parameters_of(self.function, self.name)
         return self._parameters
+
+    def may_repeat(self, arguments: str) -> bool:
+        """Whether a call with these arguments does no harm if it is done twice."""
+        if not callable(self.idempotent):
+            return self.idempotent
+        try:
+            return self.idempotent(self.parameters.parse(arguments))
+        except ToolArgumentsError:
+            return True  # then the call does nothing at all
 
     def touched_by(self, arguments: str, workplace: Workplace) -> tuple[Touch, ...]:
         """What a call with these arguments touches; nothing if they do not fit, for then the call does nothing.
@@ -129,16 +143,11 @@ class Tool:
             return ()
         return touches_of(self.touches, values, workplace)
 
-    def takes(self, arguments: str) -> bool:
-        """Whether the arguments fit; with others the call does nothing but say so."""
-        try:
-            self.parameters.parse(arguments)
-        except ToolArgumentsError:
-            return False
-        return True
-
     def wants_approval(self, arguments: str) -> bool:
-        """Whether the tool itself says that a person has to allow a call with these arguments."""
+        """Whether the tool itself says that a person has to allow a call with these arguments.
+
+        If they do not fit nobody needs to be asked, for then the call does nothing but say so.
+        """
         if not self.needs_approval:
             return False
         try:
@@ -185,7 +194,7 @@ def tool(function: Callable[..., Any], /) -> Tool: ...
 def tool(
     *,
     name: str = "",
-    idempotent: bool = False,
+    idempotent: Idempotent = False,
     touches: Touches = (),
     needs_approval: NeedsApproval = False,
     untrusted: bool = False,
@@ -195,7 +204,7 @@ def tool(
     /,
     *,
     name: str = "",
-    idempotent: bool = False,
+    idempotent: Idempotent = False,
     touches: Touches = (),
     needs_approval: NeedsApproval = False,
     untrusted: bool = False,

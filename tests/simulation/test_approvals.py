@@ -386,7 +386,15 @@ def test_a_definition_puts_tools_under_approval_whatever_they_say(approve: list[
     play(scenario, pays_once, tools=till.tools(needs_approval=False))
 
 
-@pytest.mark.parametrize(("name", "why"), [("pey", "does not have"), ("send_mail", "no effects outside")])
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("pey", "does not have"),
+        ("send_mail", "no effects outside"),
+        ("mcp__files", "Write 'mcp__files__[*]'"),
+        ("mcp__files__read.all", "Write 'mcp__files__read_all'"),
+    ],
+)
 def test_a_definition_that_asks_about_a_tool_that_is_not_there_is_refused(name: str, why: str) -> None:
     async def scenario(manager: AsyncAgentSessionManager) -> None:
         with pytest.raises(DefinitionError, match=why):
@@ -402,7 +410,7 @@ def test_nobody_is_asked_about_a_call_whose_arguments_do_not_fit() -> None:
         return call("pay", amount="much") if round_of(request) == 0 else results_of(request)[0]
 
     async def scenario(manager: AsyncAgentSessionManager) -> None:
-        await manager.create_agent("alice", {"approve": ["*"]})
+        await manager.create_agent("alice")
         assert "do not fit" in await manager.run_task("alice", "go")
         assert not till.paid
 
