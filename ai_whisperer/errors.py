@@ -333,6 +333,12 @@ class ToolError(WhispererError):
     code = "tool"
 
 
+class ToolFileError(WhispererError):
+    """A file with tools cannot be loaded."""
+
+    code = "tool_file"
+
+
 class UnknownToolError(ToolError):
     """The agent has no tool of that name."""
 

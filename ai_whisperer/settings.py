@@ -80,6 +80,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     templates: Annotated[
         tuple[Path, ...], Meta(description="Folders with templates, searched before the standard ones.")
     ] = ()
+    tools: Annotated[
+        tuple[Path, ...], Meta(description="Folders with tool files, beside .whisperer/tools of the current folder.")
+    ] = ()
     mcp: Annotated[
         Mapping[str, McpServerConfig],
         Meta(

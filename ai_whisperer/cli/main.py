@@ -30,6 +30,7 @@ from ai_whisperer.cli.commands import (
     serve,
     sessions,
     tasks,
+    tools,
     watch,
 )
 from ai_whisperer.cli.printable import as_json, one_line
@@ -68,7 +69,7 @@ def _parameters() -> list[inspect.Parameter]:
 
 app = typer.Typer(context_settings={"help_option_names": ["-h", "--help"]})
 app.callback(invoke_without_command=True)(with_signature(_whisperer, _parameters(), like=_whisperer))
-for each in (demo, serve, run, agents, tasks, approvals, mail, chat, watch, schedule, sessions, config, doctor):
+for each in (demo, serve, run, agents, tasks, approvals, mail, chat, watch, schedule, sessions, tools, config, doctor):
     each.register(app)
 
 

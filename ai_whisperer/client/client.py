@@ -22,10 +22,10 @@ from ai_whisperer.coordination import LockRecord, SessionSummary
 from ai_whisperer.core.paging import checked_limit, checked_position
 from ai_whisperer.core.text import check_text
 from ai_whisperer.errors import InvalidInputError
-from ai_whisperer.protocol import sessions, subscriptions
+from ai_whisperer.protocol import sessions, subscriptions, tools
 from ai_whisperer.protocol.sessions import LogEntries, ServerInfo, TemplateDetails
 from ai_whisperer.records import AgentState, Notification
-from ai_whisperer.status import UsageReport
+from ai_whisperer.status import ToolEntry, UsageReport
 from ai_whisperer.templates.library import TemplateEntry
 
 _LOOK_AGAIN_SECONDS = 5.0
@@ -121,6 +121,10 @@ class Client(ClientAgents, ClientTasks, ClientApprovals, ClientMail, ClientRooms
                 return
             async with self.events(after=states.last_seq) as events:
                 await _calm(busy, events)
+
+    async def list_tools(self) -> list[ToolEntry]:
+        """The tools that agents can be granted, and the tool files that cannot be used, each with its error."""
+        return (await self._ask(tools.LIST_TOOLS, tools.ListTools())).tools
 
     async def list_templates(self) -> list[TemplateEntry]:
         """The templates that agents can be made of, and the files that cannot be used, each with its error."""

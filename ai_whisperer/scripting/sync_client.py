@@ -169,6 +169,7 @@ class SyncClient:
     list_tasks = _sync(Client.list_tasks)
     list_templates = _sync(Client.list_templates)
     list_threads = _sync(Client.list_threads)
+    list_tools = _sync(Client.list_tools)
     mailbox = _sync(Client.mailbox)
     mark_mail = _sync(Client.mark_mail)
     notifications = _sync(Client.notifications)

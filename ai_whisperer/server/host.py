@@ -30,6 +30,8 @@ from ai_whisperer.server.agent_logs import AgentLogs
 from ai_whisperer.settings import LOCAL
 from ai_whisperer.store.base import Store, Unit
 from ai_whisperer.templates.library import TemplateLibrary
+from ai_whisperer.tools.function import as_tools
+from ai_whisperer.tools.toolbox import ToolBox
 
 _log = logging.getLogger(__name__)
 _NAMED_IN_ERRORS = 20
@@ -45,7 +47,7 @@ class SessionHost:
         *,
         model: str,
         templates: TemplateLibrary,
-        tools: Iterable[AnyFunction] = (),
+        tools: Iterable[AnyFunction] | ToolBox = (),
         mcp_servers: Mapping[str, McpServerConfig] | None = None,
         model_factory: ModelFactory = resolve,
         logs: AgentLogs | None = None,
@@ -53,7 +55,7 @@ class SessionHost:
         self.model = model
         self.templates = templates
         self._store = store
-        self._tools = tuple(tools)
+        self.toolbox = tools if isinstance(tools, ToolBox) else ToolBox(as_tools(tools))
         self._mcp_servers = mcp_servers
         self._model_factory = model_factory
         self._logs = logs
@@ -178,7 +180,7 @@ class SessionHost:
             model=self.model,
             model_factory=self._model_factory,
             templates=self.templates,
-            tools=self._tools,
+            tools=self.toolbox.tools,
             mcp_servers=self._mcp_servers,
         )
         await manager.open()

@@ -9,6 +9,7 @@ import asyncio
 import contextlib
 import contextvars
 import inspect
+import json
 import threading
 import typing
 from collections.abc import Awaitable, Callable, Iterable, Mapping
@@ -171,7 +172,7 @@ class Tool:
             result = await _in_thread(self.function, values, context.cancelled)
             if isinstance(result, Awaitable):
                 result = await result
-        if isinstance(result, ToolResult):
+        if isinstance(result, ToolResult) and isinstance(result.content, str):
             return replace(result, untrusted=self.untrusted)
         return ToolResult(content=_as_text(self.name, result), untrusted=self.untrusted)
 
@@ -339,6 +340,10 @@ def _as_text(name: str, result: Any) -> str:
     if isinstance(result, str):
         return result
     try:
-        return msgspec.json.encode(result).decode()
+        plain = msgspec.to_builtins(result, str_keys=True, builtin_types=(bytes, bytearray, memoryview))
+        return json.dumps(plain, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     except (TypeError, ValueError, RecursionError) as error:
-        raise ToolError(f"The tool '{name}' returned something that is not JSON: {error}.") from error
+        raise ToolError(
+            f"The tool '{name}' has run, but returned something that is not JSON, so its result is lost: {error}. It "
+            "should return text, numbers, lists and objects of these."
+        ) from error

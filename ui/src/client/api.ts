@@ -149,6 +149,9 @@ export interface EventRecord {
   createdAt: number;
 }
 
+/** Of which calls something holds; `sometimes`: it depends on the arguments. */
+export type Extent = "always" | "never" | "sometimes";
+
 /** Why a task ended badly: the stable code and the message of an error. */
 export interface Failure {
   code: string;
@@ -608,6 +611,30 @@ export interface ToolCall {
   callId: string;
   name: string;
   arguments: string;
+}
+
+/**
+ * A tool that agents can be granted or, with an `error`, a tool file that cannot be used, or not all of it. `source` is
+ * the file that it is from; empty for a tool of the package or of the program that runs the server.
+ */
+export interface ToolEntry {
+  name: string;
+  kind: ToolKind;
+  source: string;
+  description: string;
+  idempotent: Extent;
+  needsApproval: Extent;
+  touches: string[];
+  untrusted: boolean;
+  error: string | null;
+}
+
+/** `coordination` tools touch only the session, `machine` tools come with the package, `own` were handed in. */
+export type ToolKind = "coordination" | "machine" | "own";
+
+/** The tools that there are, and the tool files that cannot be used. */
+export interface ToolList {
+  tools: ToolEntry[];
 }
 
 /**
@@ -1370,6 +1397,11 @@ export interface Methods {
   "rpc.discover": {
     params: Record<string, never>;
     result: Record<string, unknown>;
+  };
+  /** The tools that agents can be granted, and the tool files that cannot be used, each with its error. */
+  "tool.list": {
+    params: Record<string, never>;
+    result: ToolList;
   };
 }
 
