@@ -357,6 +357,12 @@ class McpError(ToolError):
     code = "mcp_failed"
 
 
+class SandboxError(ToolError):
+    """There is no sandbox that could hold the tool. Run `whisperer doctor` to see what is missing."""
+
+    code = "sandbox"
+
+
 class StepLimitError(WhispererError):
     """The task used up its steps without a final answer. Raise `max_steps_per_task` or split the task."""
 

@@ -90,6 +90,13 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             extra={"expected": "a table for each server, with a command or a url (in a variable: JSON)"},
         ),
     ] = {}
+    sandbox: Annotated[
+        Literal["auto", "sandlock", "bubblewrap", "rlimits"],
+        Meta(
+            description="What holds the programs that agents run: auto is the strongest that keeps files and network "
+            "apart; rlimits keeps neither, and has to be named."
+        ),
+    ] = "auto"
     session: Annotated[
         str, Meta(min_length=1, max_length=200, description="Session that the command line and scripts talk to.")
     ] = "default"

@@ -15,7 +15,7 @@ def line_of(note: Notification) -> str | None:
     """The notification in one line; None for what is of no interest to a person who watches."""
     tell = _TELLERS.get(note.name)
     told = None if tell is None else tell(note.params)
-    return None if told is None else f"{note.seq:4}  {told[0]:<10} {told[1]}"
+    return None if told is None else f"{note.seq or '':>4}  {told[0]:<10} {told[1]}"
 
 
 def shown_line(note: Notification, *, width: int) -> str | None:
@@ -40,6 +40,12 @@ def _step(params: _Params) -> tuple[str, str] | None:
     if "tool" not in params:
         return None
     return params["agentId"], f"used {params['tool']}" + (", which failed" if "isError" in params else "")
+
+
+def _output(params: _Params) -> tuple[str, str] | None:
+    """The last line of what a tool writes; those before it went by."""
+    lines = [line for line in params["text"].splitlines() if line.strip()]
+    return (params["agentId"], f"| {lines[-1]}") if lines else None
 
 
 def _progress(params: _Params) -> tuple[str, str]:
@@ -111,6 +117,7 @@ _TELLERS: dict[str, Callable[[_Params], tuple[str, str] | None]] = {
     "schedule.fired": _schedule("is reached by the schedule {scheduleId}"),
     "schedule.missed": _schedule("was not reached {count} times by the schedule {scheduleId}: {reason}"),
     "step.finished": _step,
+    "step.output": _output,
     "step.retried": _of_agent("retries: {error}"),
     "switch.began": _of_agent("waits for {toAgent}"),
     "switch.ended": _of_agent("no longer waits for {toAgent}: {outcome}"),

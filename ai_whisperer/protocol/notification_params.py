@@ -114,6 +114,11 @@ class TaskDelta(OfStep, frozen=True, kw_only=True):
     skipped: int | UnsetType = UNSET
 
 
+class StepOutput(OfStep, frozen=True, kw_only=True):
+    text: str
+    skipped: int | UnsetType = UNSET
+
+
 class StepStarted(OfStep, frozen=True, kw_only=True):
     kind: StepKind
     tool: str | UnsetType = UNSET
@@ -134,12 +139,22 @@ class StepUsage(msgspec.Struct, frozen=True, kw_only=True):
     cost_usd: float | None
 
 
+class StepRun(msgspec.Struct, frozen=True, kw_only=True):
+    """What the processes of a tool call took, and the sandbox that held them."""
+
+    sandbox: str
+    wall_seconds: float
+    cpu_seconds: float
+    memory_bytes: int
+
+
 class StepFinished(OfStep, frozen=True, kw_only=True):
     kind: StepKind
     state: StepState
     tool: str | UnsetType = UNSET
     usage: StepUsage | UnsetType = UNSET
     is_error: bool | UnsetType = UNSET
+    run: StepRun | UnsetType = UNSET
     error: Failure | UnsetType = UNSET
 
 
@@ -355,6 +370,7 @@ PARAMS: Mapping[str, type[msgspec.Struct]] = {
     "async.task.cancelled": TaskCancelled,
     "async.task.restarting": TaskRestarting,
     "async.task.delta": TaskDelta,
+    "step.output": StepOutput,
     "step.started": StepStarted,
     "step.retried": StepRetried,
     "step.finished": StepFinished,

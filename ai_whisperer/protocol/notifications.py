@@ -29,6 +29,7 @@ NOTIFICATIONS = {
     "async.task.cancelled": "A task was cancelled.",
     "async.task.restarting": "The loop of a task crashed and begins again later.",
     "async.task.delta": "A piece of an answer as it is streamed; not numbered, not kept.",
+    "step.output": "A piece of what a tool writes while it runs; not numbered, not kept.",
     "step.started": "A model request or a tool call began.",
     "step.retried": "A model request failed and is repeated.",
     "step.finished": "A model request or a tool call ended.",

@@ -48,6 +48,8 @@ from ai_whisperer.templates.library import AnyLibrary, TemplateEntry, library_of
 from ai_whisperer.templates.parsing import Template
 from ai_whisperer.tools.function import Tool, as_tools
 from ai_whisperer.tools.registry import ToolRegistry
+from ai_whisperer.tools.sandbox.base import Sandbox
+from ai_whisperer.tools.sandbox.choosing import AUTO
 
 AnyFunction = Tool | Callable[..., Any]
 
@@ -58,12 +60,13 @@ class AsyncAgentSessionManager(SessionApprovals, SessionMcp, SessionRooms, Sessi
     With a folder everything is durable: whatever a method returned survives the death of the process, and opening the
     same folder again goes on where it stopped. Without one the session lives in memory. `tools` are functions that
     agents can be granted; `agent_tools` are those of single agents, by agent id. Tools are code and are not kept: an
-    agent whose tools are not handed in again waits for them. `folders` are folders that agents can be granted, by
-    name; their own folders are kept in `work`, by default in the data folder. `mcp_servers` are MCP servers that agents
-    can be granted tools of, by name. `model` is the model of agents that name
-    none. `templates` is a library, or folders that are searched before the built-in templates; without it the standard
-    library, with the current folder as the project. All that reaches outside comes in through `model_factory` and the
-    tools; time, chance and ids come in too.
+    agent whose tools are not handed in again waits for them. `folders` are folders that agents can be granted, by name;
+    their own folders are kept in `work`, by default in the data folder. `sandbox` is what holds the programs that they
+    run: `auto`, `sandlock`, `bubblewrap`, or `rlimits`, which holds neither files nor network. `mcp_servers` are MCP
+    servers that agents can be granted tools of, by name. `model` is the model of agents that name none. `templates` is
+    a library, or folders that are searched before the built-in templates; without it the standard library, with the
+    current folder as the project. All that reaches outside comes in through `model_factory` and the tools; time, chance
+    and ids come in too.
     """
 
     def __init__(
@@ -77,6 +80,7 @@ class AsyncAgentSessionManager(SessionApprovals, SessionMcp, SessionRooms, Sessi
         folders: Mapping[str, str | Path] | None = None,
         work: str | Path | None = None,
         mcp_servers: McpServersConfig | None = None,
+        sandbox: str | Sandbox = AUTO,
         model: str = "scripted",
         model_factory: ModelFactory = resolve,
         templates: AnyLibrary = None,
@@ -104,6 +108,7 @@ class AsyncAgentSessionManager(SessionApprovals, SessionMcp, SessionRooms, Sessi
             Path(root) if (root := work or data) is not None else None,
             session_id,
             {name: Path(path) for name, path in (folders or {}).items()},
+            sandbox=sandbox,
         )
         self._mcp_servers = mcp_servers_from({} if mcp_servers is None else mcp_servers, folder=Path())
         self._model = model
@@ -202,6 +207,7 @@ class AsyncAgentSessionManager(SessionApprovals, SessionMcp, SessionRooms, Sessi
             library=self._templates,
             book=workspace.book,
             offered=(*workspace.tools, *own),
+            servers=workspace.mcp.names,
         )
         self._check_tools(agent_id, definition, own)
         workspace.workplaces.check(agent_id, definition)

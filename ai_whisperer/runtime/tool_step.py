@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from ai_whisperer.runtime.running_task import RunningTask
     from ai_whisperer.runtime.workspace import Decision
 
+_SHOWN_CHARACTERS = 1 << 20
+"""So much of the output of one call is shown while it runs."""
+
 
 def run_coordination_tool(
     agent: AgentWork, running: RunningTask, decision: Decision, step: StepRecord, tool: CoordinationTool
@@ -60,6 +63,7 @@ async def _run(agent: AgentWork, step: StepRecord) -> ToolResult:
         step_id=step.id,
         cancelled=CancelSignal(),
         workplace=agent.workplace,
+        progress=_Progress(agent, step).tell,
     )
     try:
         result = await agent.registry.outside(call.name).call(call.arguments, context)
@@ -74,6 +78,29 @@ async def _run(agent: AgentWork, step: StepRecord) -> ToolResult:
         raise
     except BaseException as error:  # noqa: BLE001 - anybody's code: what it raises is for the model to read
         return _failed(agent, f"The tool '{call.name}' failed: {_words_of(error)}")
+
+
+class _Progress:
+    """Passes on what a tool shows of its output while it runs, to those who watch; not without end."""
+
+    def __init__(self, agent: AgentWork, step: StepRecord) -> None:
+        self._workspace = agent.workspace
+        self._of_step = {"agentId": agent.agent_id, "taskId": step.task_id, "stepId": step.id}
+        self._left = _SHOWN_CHARACTERS
+
+    def tell(self, text: str) -> None:
+        if not text or self._left <= 0 or not self._workspace.bus.wants_deltas:
+            return
+        shown = mended(text[: self._left])
+        self._left -= len(shown)
+        if self._left <= 0:
+            shown += "\n[… the rest is not shown while it runs …]\n"
+        self._workspace.bus.publish_delta(
+            "step.output",
+            cause=f"task:{self._of_step['taskId']}",
+            at=self._workspace.clock.now(),
+            params={**self._of_step, "text": shown},
+        )
 
 
 def _failed(agent: AgentWork, told: str) -> ToolResult:

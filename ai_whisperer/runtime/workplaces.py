@@ -12,20 +12,29 @@ from urllib.parse import quote, unquote
 
 from ai_whisperer.definition import Access, AgentDefinition, EffectiveLimits
 from ai_whisperer.errors import DefinitionError
+from ai_whisperer.tools.sandbox.base import Sandbox
+from ai_whisperer.tools.sandbox.choosing import AUTO, ChosenSandbox
 from ai_whisperer.tools.workplace import FILE, OWN, SHARED, Folder, Workplace
 
 
 class Workplaces:
     """Gives each agent its workplace. Nothing is made on disk before a tool wants it.
 
-    Without a folder to keep them in, the agents' folders are temporary and gone when the session is closed.
+    Without a folder to keep them in, the agents' folders are temporary and gone when the session is closed. Programs
+    run in the sandbox that is given; a session that is given none has its own.
     """
 
-    def __init__(self, root: Path | None, session_id: str, granted: Mapping[str, Path]) -> None:
+    def __init__(
+        self, root: Path | None, session_id: str, granted: Mapping[str, Path], *, sandbox: str | Sandbox = AUTO
+    ) -> None:
         name = quote(session_id, safe="")
         self._temporary = root is None
         base = Path(tempfile.gettempdir(), f"whisperer-{secrets.token_hex(8)}") if root is None else root.absolute()
         self._root = base / "work" / name
+        self._own_sandbox: ChosenSandbox | None = None
+        if isinstance(sandbox, str):
+            sandbox = self._own_sandbox = ChosenSandbox(sandbox)
+        self._sandbox = sandbox
         self._granted = {name: path.absolute() for name, path in granted.items()}
 
     def check(self, agent_id: str, definition: AgentDefinition) -> None:
@@ -45,7 +54,7 @@ class Workplaces:
             path = self._root / SHARED if name == SHARED else self._granted.get(name)
             if path is not None:
                 folders[name] = Folder(path=path, access=access)
-        return Workplace(folders=folders, network=definition.network, limits=limits)
+        return Workplace(folders=folders, network=definition.network, limits=limits, sandbox=self._sandbox)
 
     def shown(self, resource: str) -> str:
         """The name of a resource as people and models are shown it: a file by its folder, not by its path on disk."""
@@ -60,6 +69,8 @@ class Workplaces:
         return f"{FILE}{unquote((Path(name) / path.relative_to(folder)).as_posix())}"
 
     async def close(self) -> None:
-        """Remove the folders that were only for as long as the session was open."""
+        """Remove the folders that were only for as long as the session was open, and let go of its own sandbox."""
+        if self._own_sandbox is not None:
+            await self._own_sandbox.close()
         if self._temporary and self._root.exists():
             await asyncio.to_thread(shutil.rmtree, self._root.parents[1], ignore_errors=True)

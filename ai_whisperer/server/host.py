@@ -31,6 +31,8 @@ from ai_whisperer.settings import LOCAL
 from ai_whisperer.store.base import Store, Unit
 from ai_whisperer.templates.library import TemplateLibrary
 from ai_whisperer.tools.function import as_tools
+from ai_whisperer.tools.sandbox.base import Sandbox
+from ai_whisperer.tools.sandbox.choosing import AUTO
 from ai_whisperer.tools.toolbox import ToolBox
 
 _log = logging.getLogger(__name__)
@@ -50,6 +52,7 @@ class SessionHost:
         tools: Iterable[AnyFunction] | ToolBox = (),
         mcp_servers: Mapping[str, McpServerConfig] | None = None,
         model_factory: ModelFactory = resolve,
+        sandbox: str | Sandbox = AUTO,
         logs: AgentLogs | None = None,
     ) -> None:
         self.model = model
@@ -58,6 +61,7 @@ class SessionHost:
         self.toolbox = tools if isinstance(tools, ToolBox) else ToolBox(as_tools(tools))
         self._mcp_servers = mcp_servers
         self._model_factory = model_factory
+        self._sandbox = sandbox
         self._logs = logs
         self._clock = SystemClock()
         self._open: dict[str, _OpenSession] = {}
@@ -182,6 +186,7 @@ class SessionHost:
             templates=self.templates,
             tools=self.toolbox.tools,
             mcp_servers=self._mcp_servers,
+            sandbox=self._sandbox,
         )
         await manager.open()
         self._open[session_id] = _OpenSession(manager, self, owner=owner, logs=self._logs)

@@ -37,6 +37,7 @@ from ai_whisperer.store.sqlite import SqliteStore
 from ai_whisperer.templates.library import TemplateLibrary
 from ai_whisperer.tools.function import as_tools
 from ai_whisperer.tools.project_files import load_tool_files, standard_folder
+from ai_whisperer.tools.sandbox.choosing import ChosenSandbox
 from ai_whisperer.tools.toolbox import ToolBox
 
 _KEPT_BY_THE_SYSTEM_BYTES = 64 << 10
@@ -95,6 +96,8 @@ async def running(
             settings.data, max_bytes=settings.log_max_bytes, backups=settings.log_backups, level=settings.log_level
         )
         stack.push_async_callback(asyncio.to_thread, logs.close)
+        sandbox = ChosenSandbox(settings.sandbox)
+        stack.push_async_callback(sandbox.close)
         host = SessionHost(
             store,
             model=settings.model or SCRIPTED,
@@ -102,6 +105,7 @@ async def running(
             tools=toolbox,
             mcp_servers=settings.mcp,
             model_factory=model_factory,
+            sandbox=sandbox,
             logs=logs,
         )
         stack.push_async_callback(host.close, grace_seconds=0)  # for a start that failed half-way

@@ -11,6 +11,7 @@ import msgspec
 
 from ai_whisperer.definition import Access, EffectiveLimits
 from ai_whisperer.errors import ToolError
+from ai_whisperer.tools.sandbox.base import Sandbox
 
 OWN = ""
 """The name under which a workplace keeps the agent's own folder."""
@@ -43,11 +44,15 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Workplace(msgspec.Struct, frozen=True, kw_only=True):
-    """What of the machine an agent may use. `folders` has its own folder under `OWN`, the granted ones by name."""
+    """What of the machine an agent may use. `folders` has its own folder under `OWN`, the granted ones by name.
+
+    `sandbox` is what its programs run in; without one none may run.
+    """
 
     folders: Mapping[str, Folder]
     network: tuple[str, ...]
     limits: EffectiveLimits
+    sandbox: Sandbox | None = None
 
     @property
     def own(self) -> Folder:

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import gzip
+import json
+import shutil
 import socket
+import ssl
+import subprocess
 import zlib
 from collections.abc import Iterator, Sequence
 from ipaddress import IPv4Address
@@ -13,12 +17,15 @@ from typing import Any
 
 import pytest
 
-from ai_whisperer.conversation import ToolResult
+from ai_whisperer import AsyncAgentSessionManager
+from ai_whisperer.conversation import Answer, ToolCall, ToolResult
 from ai_whisperer.core.address_kinds import IPAddress
 from ai_whisperer.core.network import grants_of
 from ai_whisperer.definition import Access, EffectiveLimits
 from ai_whisperer.errors import ToolError
-from ai_whisperer.tools.fetching.exchange import Streams
+from ai_whisperer.models.base import ModelRequest
+from ai_whisperer.models.scripted import FunctionModel
+from ai_whisperer.tools.fetching.exchange import Streams, _trusted
 from ai_whisperer.tools.fetching.fetch_tool import fetch_url, result_of
 from ai_whisperer.tools.fetching.fetcher import Fetcher, request_for
 from ai_whisperer.tools.fetching.target import Target, redirected, target_of
@@ -178,8 +185,9 @@ def test_an_error_brings_the_beginning_of_what_the_server_says(server: FetchServ
 
 
 @pytest.mark.parametrize(("coding", "body"), [
-    ("gzip", gzip.compress(b"hello")), ("deflate", zlib.compress(b"hello")), ("deflate", zlib.compress(b"hello")[2:-4]),
-    ("x-gzip", gzip.compress(b"hello")), ("identity", b"hello"),
+    ("gzip", gzip.compress(b"hello", mtime=0)), ("deflate", zlib.compress(b"hello")),
+    ("deflate", zlib.compress(b"hello")[2:-4]),
+    ("x-gzip", gzip.compress(b"hello", mtime=0)), ("identity", b"hello"),
 ])  # fmt: skip
 def test_a_compressed_body_is_unpacked(server: FetchServer, coding: str, body: bytes) -> None:
     server.paths["/packed"] = answer(body, content_type="text/plain", content_encoding=coding)
@@ -437,3 +445,87 @@ def test_a_target_is_written_as_urls_are() -> None:
     assert target_of("HTTP://EXAMPLE.com:80").url == "http://example.com/"
     assert target_of("https://[::1]:8443/a?b").url == "https://[::1]:8443/a?b"
     assert redirected(target_of("http://example.com/a/b"), "../c").url == "http://example.com/c"
+
+
+def test_an_agent_fetches_and_what_it_got_is_journaled_as_untrusted(server: FetchServer) -> None:
+    server.paths["/page"] = answer(b"hello", content_type="text/plain")
+
+    def say(request: ModelRequest) -> Answer | str:
+        wanted = ToolCall(call_id="c", name="fetch_url", arguments=json.dumps({"url": server.url("/page")}))
+        return Answer(tool_calls=(wanted,)) if len(request.turns) == 1 else "read"
+
+    async def run() -> None:
+        async with AsyncAgentSessionManager(model_factory=lambda _: FunctionModel(say)) as manager:
+            await manager.create_agent("reader", {"tools": ["fetch_url"], "network": [server.host]})
+            task = await manager.send_task("reader", "go")
+            await manager.wait_task(task)
+            result = manager.list_steps(task.id)[1].result
+            assert result is not None
+            assert result.content.endswith("hello")
+            assert (result.untrusted, result.is_error) == (True, False)
+
+    asyncio.run(run())
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A key and a certificate for `tls.example`, in one file."""
+    if shutil.which("openssl") is None:
+        pytest.skip("there is no openssl on this machine to make a certificate with")
+    path = tmp_path_factory.mktemp("tls") / "both.pem"
+    kind = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2"]
+    names = ["-subj", "/CN=tls.example", "-addext", "subjectAltName=DNS:tls.example"]
+    files = ["-keyout", str(path), "-out", str(path.with_name("certificate.pem"))]
+    subprocess.run(["openssl", "req", "-x509", *kind, *names, *files], check=True, capture_output=True)
+    path.write_text(path.read_text() + path.with_name("certificate.pem").read_text())
+    return path
+
+
+def over_tls(certificate: Path, host: str) -> tuple[ToolResult | str, list[str]]:
+    """What is fetched from a server with that certificate under a name, and the heads of the requests."""
+    heads: list[str] = []
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        heads.append((await reader.readuntil(b"\r\n\r\n")).decode())
+        writer.write(answer(b"secure", content_type="text/plain"))
+        await writer.drain()
+        writer.close()
+
+    async def loopback(_host: str, _port: int) -> Sequence[str]:
+        return ["127.0.0.1"]
+
+    async def run() -> ToolResult | str:
+        context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+        context.load_cert_chain(certificate)
+        async with await asyncio.start_server(serve, "127.0.0.1", 0, ssl=context) as listening:
+            port = listening.sockets[0].getsockname()[1]
+            request = request_for(f"https://{host}:{port}/", "GET", headers=None, body=None, max_bytes=100)
+            grants = grants_of([f"{host}:{port}"])
+            try:
+                got = await Fetcher(resolve=loopback).fetch(
+                    request, grants, timeout_seconds=10, progress=lambda _: None
+                )
+            except ToolError as error:
+                return error.message
+            return result_of(got, start=0, max_characters=100)
+
+    return asyncio.run(run()), heads
+
+
+def test_tls_is_for_the_name_and_not_for_the_address(certificate: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SSL_CERT_FILE", str(certificate.with_name("certificate.pem")))
+    _trusted.cache_clear()
+    result, heads = over_tls(certificate, "tls.example")
+    assert isinstance(result, ToolResult)
+    assert result.content.endswith("secure")
+    assert "host: tls.example:" in heads[0].lower()
+    told, heads = over_tls(certificate, "other.example")
+    assert "its certificate is not valid: Hostname mismatch" in str(told)
+    assert heads == []
+    _trusted.cache_clear()
+
+
+def test_a_certificate_that_nobody_vouches_for_is_refused(certificate: Path) -> None:
+    told, heads = over_tls(certificate, "tls.example")
+    assert "its certificate is not valid" in str(told)
+    assert heads == []

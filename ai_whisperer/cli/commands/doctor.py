@@ -58,7 +58,7 @@ _STYLES = {"ok": "green", "warning": "yellow", "problem": "bold red"}
 
 
 def _of_machine(settings: LoadedSettings) -> Sequence[Finding]:
-    from ai_whisperer.cli.doctor import folder, machine
+    from ai_whisperer.cli.doctor import folder, machine, sandbox
     from ai_whisperer.server.serving import templates_of, toolbox_of
     from ai_whisperer.store.sqlite import DATABASE_NAME
 
@@ -73,7 +73,7 @@ def _of_machine(settings: LoadedSettings) -> Sequence[Finding]:
         folder.check_port(values),
         *folder.check_templates(templates_of(values)),
         *folder.check_tools(toolbox_of(values)),
-        machine.check_sandbox(),
+        *sandbox.check_sandbox(values.sandbox),
     ]
 
 

@@ -94,7 +94,7 @@ def _listed(exposed: str, entry: Mapping[str, Any]) -> ListedTool:
     schema.setdefault("properties", {})
     return ListedTool(
         remote=entry["name"],
-        spec=ToolSpec(name=exposed, description=_description(entry), parameters=schema),
+        spec=ToolSpec(name=exposed, description=_description(entry), parameters=schema, untrusted=True),
         hints=tuple(_hints(entry.get("annotations"))),
     )
 

@@ -476,6 +476,14 @@ export interface StepRecord {
   finishedAt: number | null;
 }
 
+/** What the processes of a tool call took, and the sandbox that held them. */
+export interface StepRun {
+  sandbox: string;
+  wallSeconds: number;
+  cpuSeconds: number;
+  memoryBytes: number;
+}
+
 /** `unknown`: it was cut off, and may have had its effect. */
 export type StepState = "done" | "failed" | "started" | "unknown";
 
@@ -1538,6 +1546,14 @@ export interface Notifications {
     text: string;
     skipped?: number;
   };
+  /** A piece of what a tool writes while it runs; not numbered, not kept. */
+  "step.output": {
+    agentId: string;
+    taskId: string;
+    stepId: string;
+    text: string;
+    skipped?: number;
+  };
   /** A model request or a tool call began. */
   "step.started": {
     agentId: string;
@@ -1566,6 +1582,7 @@ export interface Notifications {
     tool?: string;
     usage?: StepUsage;
     isError?: boolean;
+    run?: StepRun;
     error?: Failure;
   };
   /** A mail was accepted. */
