@@ -124,6 +124,12 @@ class UnknownScheduleError(NotFoundError):
     code = "unknown_schedule"
 
 
+class UnknownApprovalError(NotFoundError):
+    """Nobody was asked for an approval of that id in this session."""
+
+    code = "unknown_approval"
+
+
 class UnknownRoomError(NotFoundError):
     """There is no room with that id in this session."""
 
@@ -337,6 +343,12 @@ class ToolError(WhispererError):
     """The tool failed. A tool raises this with a text that helps the model to do better."""
 
     code = "tool"
+
+
+class ToolFileError(WhispererError):
+    """A file with tools cannot be loaded."""
+
+    code = "tool_file"
 
 
 class UnknownToolError(ToolError):

@@ -19,6 +19,7 @@ from ai_whisperer import __version__
 from ai_whisperer.cli.calling import shared_options, take_settings, with_signature
 from ai_whisperer.cli.commands import (
     agents,
+    approvals,
     chat,
     config,
     demo,
@@ -32,6 +33,7 @@ from ai_whisperer.cli.commands import (
     serve,
     sessions,
     tasks,
+    tools,
     watch,
 )
 from ai_whisperer.cli.printable import as_json, one_line
@@ -70,7 +72,7 @@ def _parameters() -> list[inspect.Parameter]:
 
 app = typer.Typer(context_settings={"help_option_names": ["-h", "--help"]})
 app.callback(invoke_without_command=True)(with_signature(_whisperer, _parameters(), like=_whisperer))
-for each in (
+_COMMANDS = (
     demo,
     serve,
     run,
@@ -83,10 +85,13 @@ for each in (
     locks,
     resources,
     mcp,
+    approvals,
     sessions,
+    tools,
     config,
     doctor,
-):
+)
+for each in _COMMANDS:
     each.register(app)
 
 

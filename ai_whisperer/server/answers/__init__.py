@@ -2,6 +2,7 @@
 
 from ai_whisperer.server.answers import (
     agents,
+    approvals,
     locks,
     mail,
     mcp,
@@ -11,6 +12,20 @@ from ai_whisperer.server.answers import (
     sessions,
     subscriptions,
     tasks,
+    tools,
 )
 
-__all__ = ["agents", "locks", "mail", "mcp", "resources", "rooms", "schedules", "sessions", "subscriptions", "tasks"]
+__all__ = [
+    "agents",
+    "approvals",
+    "locks",
+    "mail",
+    "mcp",
+    "resources",
+    "rooms",
+    "schedules",
+    "sessions",
+    "subscriptions",
+    "tasks",
+    "tools",
+]
