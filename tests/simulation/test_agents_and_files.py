@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from ai_whisperer import AsyncAgentSessionManager
+from ai_whisperer import AsyncAgentSessionManager, tool
 from ai_whisperer.conversation import Answer
 from ai_whisperer.errors import DefinitionError
 from ai_whisperer.models.base import ModelRequest
@@ -125,5 +125,45 @@ def test_two_agents_share_a_folder_and_not_their_own(tmp_path: Path) -> None:
             told = [step.result.content for step in manager.list_steps(task.id) if step.result is not None]
             assert told[0].endswith("for all")
             assert told[1] == "There is no 'own'. list_directory shows what is there."
+
+    asyncio.run(run())
+
+
+def test_a_write_under_a_lock_is_refused_once_a_person_has_broken_it(tmp_path: Path) -> None:
+    async def run() -> None:
+        broken = asyncio.Event()
+        managers: list[AsyncAgentSessionManager] = []
+
+        @tool
+        async def pause() -> str:
+            """Let a person break the lock."""
+            await managers[0].break_lock("report")
+            broken.set()
+            return "go on"
+
+        def guarded(content: str) -> tuple[str, dict[str, Any]]:
+            return "write_file", {"path": "report.md", "content": content, "lock": "report", "token": 1}
+
+        script: Script = [
+            ("acquire_lock", {"name": "report", "ttl_seconds": 60}),
+            guarded("first"),
+            ("pause", {}),
+            guarded("late"),
+            ("edit_file", {"path": "report.md", "old": "first", "new": "late", "lock": "report", "token": 1}),
+        ]
+        model = FunctionModel(playing(script))
+        async with AsyncAgentSessionManager(
+            tmp_path, model_factory=lambda _: model, templates=(), tools=[pause]
+        ) as manager:
+            managers.append(manager)
+            await manager.create_agent("alice", {"tools": [*FILE_TOOLS, "acquire_lock", "pause"]})
+            task = await manager.send_task("alice", "go")
+            await manager.wait_task(task)
+            told = [step.result for step in manager.list_steps(task.id) if step.result is not None]
+            assert [each.is_error for each in told] == [False, False, False, True, True]
+            assert "does not hold lock 'report'" in told[3].content
+        assert broken.is_set()
+        file = tmp_path / "work" / "default" / "agents" / "alice" / "report.md"
+        assert await asyncio.to_thread(file.read_text) == "first"
 
     asyncio.run(run())

@@ -9,9 +9,13 @@ import socket
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
-from ai_whisperer.errors import ToolArgumentsError, ToolError
+from ai_whisperer.errors import SandboxError, ToolArgumentsError, ToolError
 from ai_whisperer.tools.files.searcher import translated
+from ai_whisperer.tools.machine import MACHINE_TOOLS
+from ai_whisperer.tools.sandbox.choosing import ChosenSandbox
+from ai_whisperer.tools.sandbox.probing import ALL
 from tests.simulation.stage import until
 from tests.unit.file_stage import Desk
 
@@ -307,7 +311,7 @@ def test_an_expression_that_would_never_end_is_ended_and_holds_nobody_up(tmp_pat
             ticking.cancel()
 
     told, ticks = asyncio.run(both())
-    assert "ended after 0.5 seconds" in told
+    assert "may take 0.5 seconds" in told
     assert ticks > 5
 
 
@@ -324,6 +328,31 @@ def test_a_search_that_is_cancelled_leaves_no_process(desk: Desk) -> None:
         with pytest.raises(asyncio.CancelledError):
             await searching
         assert not has_child()
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("level", ALL)
+def test_a_search_runs_in_the_sandbox_of_the_session(tmp_path: Path, level: str) -> None:
+    desk = Desk(tmp_path, max_tool_seconds=1)
+    (desk.own / "f").write_text(f"needle\n{'a' * 60}\n")
+
+    async def run() -> None:
+        sandbox = ChosenSandbox(level)
+        desk.workplace = replace(desk.workplace, sandbox=sandbox)
+        try:
+            await sandbox.choose()
+        except SandboxError as error:
+            pytest.skip(error.message)
+        try:
+            found = await MACHINE_TOOLS["search_files"].call('{"pattern": "needle"}', desk.context())
+            assert found.content.endswith("f:1: needle")
+            assert found.run is not None
+            assert found.run.sandbox == level
+            with pytest.raises(ToolError, match="may take 1 seconds"):
+                await desk.call("search_files", pattern="(a+)+$b")
+        finally:
+            await sandbox.close()
 
     asyncio.run(run())
 
