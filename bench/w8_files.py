@@ -11,7 +11,7 @@ import asyncio
 import collections
 import re
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,7 +21,7 @@ from ai_whisperer import AsyncAgentSessionManager, TaskState
 from ai_whisperer.conversation import Answer, AnswerTurn, ToolCall, ToolTurn
 from ai_whisperer.models.base import ModelRequest
 from ai_whisperer.models.scripted import FunctionModel
-from ai_whisperer.records import Notification
+from ai_whisperer.records import Notification, TaskRecord
 from ai_whisperer.runtime.manager import AnyFunction
 from bench.probe import Probe, Sample, Samples, Stopwatch, in_fresh_process, values_of
 from bench.report import Figure, Target
@@ -78,7 +78,7 @@ async def ours_files(folder: Path, *, agents: int, files: int, tools: Iterable[A
         wall, cpu = watch.read()
         reader.end()
         assert all(task.state is TaskState.COMPLETED for task in ended)
-        turns = turns_of(_notes_of(manager))
+        turns = turns_of(_notes_of(manager), _touched(manager, ended))
     changes = 2 * agents + len(range(0, agents, 10))
     return {
         "agents": agents,
@@ -188,12 +188,16 @@ class Turns:
     share: float = 0.0
 
 
-def turns_of(notes: Iterable[Notification]) -> Turns:
-    """What the notifications tell about turns: a call overtakes if it came later and is granted the file earlier."""
+def turns_of(notes: Iterable[Notification], touched: Mapping[str, str]) -> Turns:
+    """What the notifications tell about turns; `touched` has the file of each call.
+
+    A call overtakes those that wait for the file when it begins and came earlier, whether it has waited itself or not.
+    """
     turns = Turns()
     lines: dict[str, dict[str, list[str]]] = collections.defaultdict(dict)  # by file: who waits, and who was ahead
     begun: dict[str, float] = {}
     took: dict[str, float] = {}
+    had_to_wait: set[str] = set()
     waits: list[tuple[float, list[str]]] = []
     for note in notes:
         step = str(note.params.get("stepId"))
@@ -205,8 +209,11 @@ def turns_of(notes: Iterable[Notification]) -> Turns:
             line = lines[note.params["resources"][0]]
             turns.overtaken += list(line).index(step)
             waits.append((note.params["waitedSeconds"], line.pop(step)))
+            had_to_wait.add(step)
         elif note.name == "step.started" and note.params["kind"] == "tool":
             begun[step] = note.at
+            if step not in had_to_wait:
+                turns.overtaken += len(lines[touched[step]])
         elif note.name == "step.finished" and step in begun:
             took[step] = note.at - begun.pop(step)
     longest = max(took.values())
@@ -214,6 +221,14 @@ def turns_of(notes: Iterable[Notification]) -> Turns:
         turns.longest_wait = max(turns.longest_wait, seconds)
         turns.share = max(turns.share, seconds / (longest + sum(took[step] for step in ahead)))
     return turns
+
+
+def _touched(manager: AsyncAgentSessionManager, tasks: Iterable[TaskRecord]) -> dict[str, str]:
+    """The file that each tool call named, by the id of its step."""
+    steps = (step for task in tasks for step in manager.list_steps(task.id))
+    return {
+        step.id: f"file:{msgspec.json.decode(step.call.arguments)['path']}" for step in steps if step.call is not None
+    }
 
 
 def _notes_of(manager: AsyncAgentSessionManager) -> Iterable[Notification]:

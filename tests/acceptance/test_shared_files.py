@@ -6,7 +6,8 @@ import asyncio
 from pathlib import Path
 
 from ai_whisperer import ToolContext, tool
-from bench.w8_files import ours_files
+from ai_whisperer.records import Notification
+from bench.w8_files import ours_files, turns_of
 
 
 def test_a_hundred_agents_write_to_ten_files_and_nothing_is_lost_or_torn(tmp_path: Path) -> None:
@@ -29,3 +30,23 @@ def test_a_tool_that_loses_updates_would_be_found(tmp_path: Path) -> None:
         return "Wrote it."
 
     assert asyncio.run(ours_files(tmp_path, agents=30, files=2, tools=[careless]))["lost"] > 0
+
+
+def test_a_call_that_begins_before_one_that_came_earlier_would_be_found() -> None:
+    def told(*what: tuple[str, str]) -> list[Notification]:
+        params = {"kind": "tool", "resources": ["file:f"], "waitedSeconds": 1.0}
+        return [
+            Notification(seq=0, session_id="s", name=name, cause="", at=float(at), params={**params, "stepId": step})
+            for at, (name, step) in enumerate(what)
+        ]
+
+    def ran(step: str) -> tuple[tuple[str, str], ...]:
+        return (("step.started", step), ("step.finished", step))
+
+    files = dict.fromkeys("abc", "file:f")
+    waiting = [("resource.waiting", "a"), ("resource.waiting", "b")]
+    in_order = told(*waiting, ("resource.granted", "a"), *ran("a"), ("resource.granted", "b"), *ran("b"))
+    swapped = told(*waiting, ("resource.granted", "b"), *ran("b"), ("resource.granted", "a"), *ran("a"))
+    assert turns_of(in_order, files).overtaken == 0
+    assert turns_of(swapped, files).overtaken == 1
+    assert turns_of([*told(*waiting, *ran("c")), *in_order[2:]], files).overtaken == 2, "it did not even wait"
