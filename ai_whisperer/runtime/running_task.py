@@ -182,7 +182,7 @@ class RunningTask(TaskJournal):
                     continue
                 self.record_step(decision, step)
                 self.tell_started(decision, step)
-            elif pending.interrupted is not None and (tool is None or not tool.idempotent):
+            elif pending.interrupted is not None and (tool is None or not tool.may_repeat(pending.call.arguments)):
                 result = ToolResult(content=journal.OUTCOME_UNKNOWN, is_error=True)
                 self.record_result(decision, step, result, state=StepState.UNKNOWN)
             elif self._begins_outside(decision, pending, step, tool):

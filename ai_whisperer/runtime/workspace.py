@@ -23,12 +23,14 @@ from ai_whisperer.runtime.stall import StallWatch
 from ai_whisperer.runtime.workplaces import Workplaces
 from ai_whisperer.store.base import FailureListener, Store, Unit
 from ai_whisperer.tools.function import Tool
+from ai_whisperer.tools.mcp.servers import McpServers
 from ai_whisperer.tools.registry import ToolRegistry
 
 if TYPE_CHECKING:
     from ai_whisperer.runtime.admission import Admission
     from ai_whisperer.runtime.agent_session import AgentSession
     from ai_whisperer.runtime.ai_loop import AILoop
+    from ai_whisperer.runtime.approvals import Approvals
     from ai_whisperer.runtime.deadlines import Deadlines
     from ai_whisperer.runtime.events import Events
     from ai_whisperer.runtime.locks import Locks
@@ -103,7 +105,9 @@ class Workspace:
     agents: dict[str, AgentSession]
     running: dict[str, AILoop]
     admission: Admission
+    approvals: Approvals
     post: PostOffice
+    mcp: McpServers
     waits: Waits
     switchboard: Switchboard
     locks: Locks
@@ -189,9 +193,9 @@ class Workspace:
         """The tools of an agent. Agents with the same grants and none of their own share one."""
         own = tuple(own)
         if own:
-            return ToolRegistry((*self.tools, *own), granted=granted)
+            return ToolRegistry((*self.tools, *own), granted=granted, mcp=self.mcp.granted(granted))
         if granted not in self._registries:
-            self._registries[granted] = ToolRegistry(self.tools, granted=granted)
+            self._registries[granted] = ToolRegistry(self.tools, granted=granted, mcp=self.mcp.granted(granted))
         return self._registries[granted]
 
     def wait_for(self, task_id: str) -> asyncio.Future[TaskRecord]:
