@@ -210,9 +210,15 @@ class WaitDepthError(ConflictError):
 
 
 class LockNotHeldError(ConflictError):
-    """The lock is not held by this task; nothing was changed."""
+    """The lock is not held by the caller, or not with that token; nothing was changed."""
 
     code = "lock_not_held"
+
+
+class LockHeldError(ConflictError):
+    """Somebody else holds the lock. Wait for it, or try again later; nothing was changed."""
+
+    code = "lock_held"
 
 
 class ClosedError(ConflictError):

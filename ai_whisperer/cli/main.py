@@ -23,8 +23,10 @@ from ai_whisperer.cli.commands import (
     config,
     demo,
     doctor,
+    locks,
     mail,
     mcp,
+    resources,
     run,
     schedule,
     serve,
@@ -68,7 +70,23 @@ def _parameters() -> list[inspect.Parameter]:
 
 app = typer.Typer(context_settings={"help_option_names": ["-h", "--help"]})
 app.callback(invoke_without_command=True)(with_signature(_whisperer, _parameters(), like=_whisperer))
-for each in (demo, serve, run, agents, tasks, mail, chat, watch, schedule, mcp, sessions, config, doctor):
+for each in (
+    demo,
+    serve,
+    run,
+    agents,
+    tasks,
+    mail,
+    chat,
+    watch,
+    schedule,
+    locks,
+    resources,
+    mcp,
+    sessions,
+    config,
+    doctor,
+):
     each.register(app)
 
 

@@ -34,6 +34,7 @@ from ai_whisperer.runtime.intake import Intake
 from ai_whisperer.runtime.mcp_grants import check_mcp_grants
 from ai_whisperer.runtime.opening import close_workspace, open_workspace
 from ai_whisperer.runtime.reader import AgentRef
+from ai_whisperer.runtime.session_locks import SessionLocks
 from ai_whisperer.runtime.session_mcp import SessionMcp
 from ai_whisperer.runtime.session_rooms import SessionRooms
 from ai_whisperer.runtime.session_schedules import SessionSchedules
@@ -53,7 +54,7 @@ from ai_whisperer.tools.sandbox.choosing import AUTO
 AnyFunction = Tool | Callable[..., Any]
 
 
-class AsyncAgentSessionManager(SessionMcp, SessionRooms, SessionSchedules):
+class AsyncAgentSessionManager(SessionMcp, SessionRooms, SessionSchedules, SessionLocks):
     """Runs the agents of one session. Use it as `async with AsyncAgentSessionManager("data-folder") as manager:`.
 
     With a folder everything is durable: whatever a method returned survives the death of the process, and opening the

@@ -1,5 +1,16 @@
 """Which function answers which method: one module for each of those of the protocol. Importing them registers them."""
 
-from ai_whisperer.server.answers import agents, mail, mcp, rooms, schedules, sessions, subscriptions, tasks
+from ai_whisperer.server.answers import (
+    agents,
+    locks,
+    mail,
+    mcp,
+    resources,
+    rooms,
+    schedules,
+    sessions,
+    subscriptions,
+    tasks,
+)
 
-__all__ = ["agents", "mail", "mcp", "rooms", "schedules", "sessions", "subscriptions", "tasks"]
+__all__ = ["agents", "locks", "mail", "mcp", "resources", "rooms", "schedules", "sessions", "subscriptions", "tasks"]

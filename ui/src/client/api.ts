@@ -180,6 +180,21 @@ export interface GuideUsage {
   mails_sent: number;
 }
 
+/** How a lease ended. `by` and `reason` are of the person who broke it. */
+export interface LeaseEnd {
+  name: string;
+  token: number;
+  holder: string;
+  taskId: string | null;
+  ending: LeaseEnding;
+  at: number;
+  by: string;
+  reason: string;
+}
+
+/** How a lease can end. One whose task ends is released. */
+export type LeaseEnding = "broken" | "expired" | "released";
+
 /** What an agent may use, as far as it is stated; `EffectiveLimits` says what holds where nothing is. */
 export interface Limits {
   max_concurrent_tasks?: number | null;
@@ -205,12 +220,28 @@ export interface Limits {
   max_file_bytes?: number | null;
 }
 
-/** The locks that are held. */
-export interface LockList {
-  locks: LockRecord[];
+/**
+ * Whether a token is the current one of a lock; who has the lock now; and what became of the token if it is known.
+ * `told` says the same in words.
+ */
+export interface LockCheck {
+  name: string;
+  token: number;
+  isCurrent: boolean;
+  lock: LockRecord | null;
+  ended: LeaseEnd | null;
+  told: string;
 }
 
-/** A named lock. `token` rises with every holder; without a holder the lock is free. */
+/** The locks that are held. */
+export interface LockList {
+  locks: LockSummary[];
+}
+
+/**
+ * A named lock. `token` rises with every holder; without a holder the lock is free. `holder` is the id of the agent
+ * whose task holds it, or what a person or program that holds it is called: then it has no task.
+ */
 export interface LockRecord {
   sessionId: string;
   name: string;
@@ -219,6 +250,30 @@ export interface LockRecord {
   taskId: string | null;
   acquiredAt: number | null;
   expiresAt: number | null;
+  holder: string | null;
+}
+
+/** A lock as it is listed, with those who wait for it, in the order in which they get it. */
+export interface LockSummary {
+  sessionId: string;
+  name: string;
+  token: number;
+  agentId: string | null;
+  taskId: string | null;
+  acquiredAt: number | null;
+  expiresAt: number | null;
+  holder: string | null;
+  waiting: LockWaiter[];
+}
+
+/** Somebody who waits for a lock: a task of an agent, or a person or program, which has no task. */
+export interface LockWaiter {
+  waiter: string;
+  agentId: string | null;
+  taskId: string | null;
+  ttlSeconds: number;
+  deadlineAt: number;
+  createdAt: number;
 }
 
 /** Entries of a log; `next` is where the ones after them begin. */
@@ -341,6 +396,27 @@ export interface ReportTo {
   agentId: string;
   threadId: string;
   deadlineAt: number | null;
+}
+
+/** The resources that tools touch now, by name. */
+export interface ResourceList {
+  resources: ResourceStatus[];
+}
+
+/** A resource that is touched now: who holds it, and who waits for it, in the order in which they came. */
+export interface ResourceStatus {
+  resource: string;
+  holders: ResourceUse[];
+  waiting: ResourceUse[];
+}
+
+/** A tool call that touches a resource since then, or waits for it since then. */
+export interface ResourceUse {
+  agentId: string;
+  taskId: string;
+  stepId: string;
+  access: Access;
+  since: number;
 }
 
 /** How failed model requests are repeated. */
@@ -1203,6 +1279,91 @@ export interface Methods {
     result: ScheduleRecord;
   };
   /**
+   * Take a lock, and wait for it in the same order as the agents. Its token renews and releases it. The wait ends when
+   * the lock is had, after `waitSeconds`, and when the connection that asked is gone.
+   */
+  "lock.acquire": {
+    params: {
+      /** The id of the session. */
+      sessionId: string;
+      /** The name of the template or of the lock. */
+      name: string;
+      /** How long the lease lasts unless it is renewed. */
+      ttlSeconds?: number;
+      /** How long to wait for the lock; 0: not at all. */
+      waitSeconds?: number;
+      /** What others see of who has the lock; `user` unless given. */
+      holder?: string | null;
+    };
+    result: LockRecord;
+  };
+  /** Let a lease last for `ttlSeconds` from now on. */
+  "lock.renew": {
+    params: {
+      /** The id of the session. */
+      sessionId: string;
+      /** The name of the template or of the lock. */
+      name: string;
+      /** The token that came with the lock. */
+      token: number;
+      /** How long the lease lasts unless it is renewed. */
+      ttlSeconds?: number;
+    };
+    result: LockRecord;
+  };
+  /** Give a lock back: the first that waits has it. The answer is the lock as it was. */
+  "lock.release": {
+    params: {
+      /** The id of the session. */
+      sessionId: string;
+      /** The name of the template or of the lock. */
+      name: string;
+      /** The token that came with the lock. */
+      token: number;
+    };
+    result: LockRecord;
+  };
+  /** Take a lock from whoever holds it: the first that waits has it. The answer is the lock as it was. */
+  "lock.break": {
+    params: {
+      /** The id of the session. */
+      sessionId: string;
+      /** The name of the template or of the lock. */
+      name: string;
+      /** Why, in words for people and agents. */
+      reason?: string;
+    };
+    result: LockRecord;
+  };
+  /** The locks that are held, by whom, and who waits for them. */
+  "lock.list": {
+    params: {
+      /** The id of the session. */
+      sessionId: string;
+    };
+    result: LockList;
+  };
+  /** Whether this is the current token of the lock, and what became of it if not. */
+  "lock.check": {
+    params: {
+      /** The id of the session. */
+      sessionId: string;
+      /** The name of the template or of the lock. */
+      name: string;
+      /** The token that came with the lock. */
+      token: number;
+    };
+    result: LockCheck;
+  };
+  /** The resources that tools touch now: who holds them, and who waits for them. */
+  "resource.list": {
+    params: {
+      /** The id of the session. */
+      sessionId: string;
+    };
+    result: ResourceList;
+  };
+  /**
    * Send the session's notifications to this connection, from the one after `after` on. 0 is from the start; without
    * it, from now on. With `deltas` the pieces of answers come along as they are streamed: these are not numbered (`seq`
    * 0) and not kept. A connection has one subscription for a session; another replaces it.
@@ -1237,6 +1398,24 @@ export interface Methods {
       limit?: number;
     };
     result: NotificationList;
+  };
+  /** The MCP servers of the session, with the tools that they have listed so far. */
+  "mcp.list": {
+    params: {
+      /** The id of the session. */
+      sessionId: string;
+    };
+    result: McpServerList;
+  };
+  /** Start a server now and have it list its tools: otherwise that happens when an agent needs it. */
+  "mcp.start": {
+    params: {
+      /** The id of the session. */
+      sessionId: string;
+      /** The name of the template or of the lock. */
+      name: string;
+    };
+    result: McpServerStatus;
   };
   /** Make a session: a workspace with its own agents. Its id is chosen unless given; it belongs to the caller. */
   "session.create": {
@@ -1280,18 +1459,10 @@ export interface Methods {
   /** One template with its definition. */
   "template.get": {
     params: {
-      /** The name of the template. */
+      /** The name of the template or of the lock. */
       name: string;
     };
     result: TemplateDetails;
-  };
-  /** The locks that are held, and by whom. */
-  "lock.list": {
-    params: {
-      /** The id of the session. */
-      sessionId: string;
-    };
-    result: LockList;
   };
   /** What the agents of the session have used, each and together; of a task, what all its tree has used. */
   "usage.get": {
@@ -1326,24 +1497,6 @@ export interface Methods {
   "rpc.discover": {
     params: Record<string, never>;
     result: Record<string, unknown>;
-  };
-  /** The MCP servers of the session, with the tools that they have listed so far. */
-  "mcp.list": {
-    params: {
-      /** The id of the session. */
-      sessionId: string;
-    };
-    result: McpServerList;
-  };
-  /** Start a server now and have it list its tools: otherwise that happens when an agent needs it. */
-  "mcp.start": {
-    params: {
-      /** The id of the session. */
-      sessionId: string;
-      /** The name of the template. */
-      name: string;
-    };
-    result: McpServerStatus;
   };
 }
 
@@ -1682,56 +1835,68 @@ export interface Notifications {
     outcome: string;
     replyId?: string;
   };
-  /** An agent waits for a lock. */
+  /** Somebody waits for a lock. */
   "lock.waiting": {
-    agentId: string;
-    taskId: string;
-    stepId: string;
     name: string;
-    holder: string | null;
+    agentId: string | null;
+    taskId: string | null;
+    waiter: string;
+    stepId: string | null;
+    holder: string;
     deadlineAt: number;
   };
-  /** An agent waits no more for a lock. */
+  /** Somebody waits no more for a lock. */
   "lock.wait_ended": {
-    agentId: string;
-    taskId: string;
-    stepId: string;
     name: string;
+    agentId: string | null;
+    taskId: string | null;
+    waiter: string;
+    stepId: string | null;
     outcome: string;
   };
-  /** An agent has a lock. */
+  /** Somebody has a lock. */
   "lock.acquired": {
-    agentId: string;
-    taskId: string;
     name: string;
+    agentId: string | null;
+    taskId: string | null;
     holder: string;
     token: number;
     expiresAt: number;
   };
-  /** An agent has a lock for longer. */
+  /** Somebody has a lock for longer. */
   "lock.renewed": {
-    agentId: string;
-    taskId: string;
     name: string;
+    agentId: string | null;
+    taskId: string | null;
     holder: string;
     token: number;
     expiresAt: number;
   };
-  /** An agent let go of a lock. */
+  /** Somebody let go of a lock, or ended. */
   "lock.released": {
-    agentId: string;
-    taskId: string;
     name: string;
+    agentId: string | null;
+    taskId: string | null;
     holder: string;
     token: number;
   };
   /** The lease of a lock ran out. */
   "lock.expired": {
-    agentId: string;
-    taskId: string;
     name: string;
+    agentId: string | null;
+    taskId: string | null;
     holder: string;
     token: number;
+  };
+  /** A person took a lock from whoever had it. */
+  "lock.broken": {
+    name: string;
+    agentId: string | null;
+    taskId: string | null;
+    holder: string;
+    token: number;
+    by: string;
+    reason: string;
   };
   /** An MCP server was started, or begun to be talked to. */
   "mcp.server_started": {
