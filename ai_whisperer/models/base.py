@@ -16,7 +16,10 @@ from ai_whisperer.errors import ModelCutOffError, ModelEmptyError
 
 
 class ModelRequest(Record, frozen=True, kw_only=True):
-    """One request. `step_id` is the same for every attempt of the same step: the idempotency key."""
+    """One request. `step_id` is the same for every attempt of the same step: the idempotency key.
+
+    `max_output_tokens` is how long the answer may be, where a budget leaves room for less than the settings say.
+    """
 
     step_id: str
     agent_id: str
@@ -25,6 +28,7 @@ class ModelRequest(Record, frozen=True, kw_only=True):
     tools: tuple[ToolSpec, ...] = ()
     settings: Mapping[str, Any] = {}
     attempt: int = 1
+    max_output_tokens: int | None = None
 
 
 class TextDelta(Record, frozen=True, kw_only=True):

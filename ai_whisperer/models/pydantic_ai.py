@@ -194,6 +194,10 @@ def _provider(prefix: str) -> Provider[Any]:
 def _settings(model: LibraryModel, request: ModelRequest) -> ModelSettings:
     """The request's settings with the idempotency key, and with the retries of the provider's client off."""
     settings = dict(request.settings)
+    if request.max_output_tokens is not None:
+        given = settings.get("max_tokens")
+        room = request.max_output_tokens
+        settings["max_tokens"] = min(given, room) if isinstance(given, int) else room
     headers = settings.get("extra_headers") or {}
     ours = {"max_retries": 0, "extra_headers": {**headers, "Idempotency-Key": request.step_id}}
     # A few providers have no such setting (Bedrock, Mistral …); asking for it would only bring a warning.

@@ -15,6 +15,7 @@ from ai_whisperer.conversation import ChannelResponse
 from ai_whisperer.coordination import RoomKind
 from ai_whisperer.definition import MissedRuns
 from ai_whisperer.records import AgentState, Failure, MailState, Priority, StepKind, StepState, TaskKind, TaskState
+from ai_whisperer.status import LimitAction, LimitScope
 
 
 class _Params(msgspec.Struct, frozen=True, kw_only=True):
@@ -289,6 +290,23 @@ class LockHeld(LockTold, frozen=True, kw_only=True):
     expires_at: float
 
 
+class LimitReached(_Params, frozen=True, kw_only=True):
+    scope: LimitScope
+    limit: str
+    agent_id: str | None
+    task_id: str | None
+    used: float
+    most: float = msgspec.field(name="max")
+    action: LimitAction
+    retry_after_seconds: float | UnsetType = UNSET
+
+
+class LimitsChanged(_Params, frozen=True, kw_only=True):
+    scope: LimitScope
+    agent_id: str | None
+    limits: dict[str, float | None]
+
+
 PARAMS: Mapping[str, type[msgspec.Struct]] = {
     "agent.created": AgentCreated,
     "agent.started": AgentTold,
@@ -338,6 +356,8 @@ PARAMS: Mapping[str, type[msgspec.Struct]] = {
     "lock.renewed": LockHeld,
     "lock.released": LockTold,
     "lock.expired": LockTold,
+    "limit.reached": LimitReached,
+    "limits.changed": LimitsChanged,
     "session.closed": SessionClosed,
 }
 """The type of the params by the name of the notification."""

@@ -58,6 +58,8 @@ NOTIFICATIONS = {
     "lock.renewed": "An agent has a lock for longer.",
     "lock.released": "An agent let go of a lock.",
     "lock.expired": "The lease of a lock ran out.",
+    "limit.reached": "A limit was reached: `used` is what is used or wanted, `max` what there may be.",
+    "limits.changed": "The limits of an agent, the session or the server were changed; null takes one back.",
     SESSION_CLOSED: "The session was deleted or the server ends: nothing more comes. Not numbered, not kept.",
 }
 """What each notification tells of. The params of all have `sessionId`, `seq`, `cause` and `at`."""

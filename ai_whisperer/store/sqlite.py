@@ -15,6 +15,7 @@ import msgspec
 
 from ai_whisperer.conversation import Usage
 from ai_whisperer.coordination import EventRecord, MessageRecord, SessionRecord, SessionSummary
+from ai_whisperer.definition import SessionLimits
 from ai_whisperer.errors import StoreCorruptError, StoreInUseError
 from ai_whisperer.records import MailRecord, Notification, StepRecord, TaskRecord
 from ai_whisperer.status import ThreadSummary
@@ -168,6 +169,9 @@ class SqliteStore:
         if after is None:
             return self._all(queries.SESSIONS, (owner, limit), coordination_rows.session_summary_from)
         return self._all(queries.SESSIONS_AFTER, (owner, *after, limit), coordination_rows.session_summary_from)
+
+    def limits(self, session_id: str) -> SessionLimits:
+        return self._one(queries.LIMITS, (session_id,), coordination_rows.limits_from) or SessionLimits()
 
     def agents_in(self, session_id: str) -> int:
         return self._all(queries.AGENTS_IN_SESSION, (session_id,), lambda row: int(row[0]))[0]

@@ -38,6 +38,7 @@ GOOD: dict[str, Any] = {
     "text": "hello",
     "schedule": "tick",
     "tools": [],
+    "limits": {"max_queue_length": 50},
 }
 
 

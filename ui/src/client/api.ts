@@ -172,6 +172,12 @@ export interface GuideUsage {
   cost_usd: number | null;
 }
 
+/** What happens at a limit: a call is refused, a task fails, its agent is paused for a person, or work waits. */
+export type LimitAction = "failed" | "paused" | "refused" | "waiting";
+
+/** Whom a limit holds for: an agent, a task and all that it causes, a session, or all sessions of a server. */
+export type LimitScope = "agent" | "server" | "session" | "tree";
+
 /** What an agent may use, as far as it is stated; `EffectiveLimits` says what holds where nothing is. */
 export interface Limits {
   max_concurrent_tasks?: number | null;
@@ -1640,6 +1646,23 @@ export interface Notifications {
     name: string;
     holder: string;
     token: number;
+  };
+  /** A limit was reached: `used` is what is used or wanted, `max` what there may be. */
+  "limit.reached": {
+    scope: LimitScope;
+    limit: string;
+    agentId: string | null;
+    taskId: string | null;
+    used: number;
+    max: number;
+    action: LimitAction;
+    retryAfterSeconds?: number;
+  };
+  /** The limits of an agent, the session or the server were changed; null takes one back. */
+  "limits.changed": {
+    scope: LimitScope;
+    agentId: string | null;
+    limits: Record<string, number | null>;
   };
   /** The session was deleted or the server ends: nothing more comes. Not numbered, not kept. */
   "session.closed": Record<string, never>;
