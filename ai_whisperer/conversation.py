@@ -9,12 +9,22 @@ from ai_whisperer.base_record import Record
 
 
 class Usage(Record, frozen=True, kw_only=True, omit_defaults=True):
-    """What a model request cost. `cost_usd` is None when the price of the model is not known."""
+    """What was used. `cost_usd` is None when the price of the model is not known.
+
+    `wall_seconds` is how long model requests and tools took, `cpu_seconds` and `memory_bytes` what processes of tools
+    took: their time together, the memory of the largest.
+    """
 
     input_tokens: int = 0
     output_tokens: int = 0
     cached_tokens: int = 0
     cost_usd: float | None = None
+    model_calls: int = 0
+    tool_calls: int = 0
+    wall_seconds: float = 0.0
+    cpu_seconds: float = 0.0
+    memory_bytes: int = 0
+    mails_sent: int = 0
 
     def __add__(self, other: Usage) -> Usage:
         known = [cost for cost in (self.cost_usd, other.cost_usd) if cost is not None]
@@ -23,6 +33,12 @@ class Usage(Record, frozen=True, kw_only=True, omit_defaults=True):
             output_tokens=self.output_tokens + other.output_tokens,
             cached_tokens=self.cached_tokens + other.cached_tokens,
             cost_usd=sum(known) if known else None,
+            model_calls=self.model_calls + other.model_calls,
+            tool_calls=self.tool_calls + other.tool_calls,
+            wall_seconds=self.wall_seconds + other.wall_seconds,
+            cpu_seconds=self.cpu_seconds + other.cpu_seconds,
+            memory_bytes=max(self.memory_bytes, other.memory_bytes),
+            mails_sent=self.mails_sent + other.mails_sent,
         )
 
 
@@ -72,11 +88,15 @@ Turn = UserTurn | AnswerTurn | ToolTurn
 
 
 class ToolSpec(Record, frozen=True, kw_only=True):
-    """A tool as the model is told about it; `parameters` is a JSON Schema of an object."""
+    """A tool as the model is told about it; `parameters` is a JSON Schema of an object.
+
+    What an `untrusted` one brings may be written by strangers.
+    """
 
     name: str
     description: str
     parameters: Mapping[str, Any]
+    untrusted: bool = False
 
 
 class ToolRun(Record, frozen=True, kw_only=True, omit_defaults=True):
@@ -89,7 +109,9 @@ class ToolRun(Record, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class ToolResult(Record, frozen=True, kw_only=True, omit_defaults=True):
-    """What a tool call brought, as the model is shown it. `mails` are the mails that it shows.
+    """What a tool call brought, as the model is shown it.
+
+    `mails` are the mails that it shows, `mails_sent` counts those that it sent.
 
     An `untrusted` one holds what strangers may have written: pages, files, the output of programs.
     """
@@ -97,6 +119,7 @@ class ToolResult(Record, frozen=True, kw_only=True, omit_defaults=True):
     content: str
     is_error: bool = False
     mails: tuple[str, ...] = ()
+    mails_sent: int = 0
     untrusted: bool = False
     run: ToolRun | None = None
 

@@ -9,28 +9,32 @@ from typing import Any
 
 from ai_whisperer.client.address import read_address
 from ai_whisperer.client.agents import ClientAgents, is_busy
-from ai_whisperer.client.base import AgentRef, agent_name
+from ai_whisperer.client.base import AgentRef, TaskRef, agent_name
 from ai_whisperer.client.events import EventStream
 from ai_whisperer.client.hub import Hub
+from ai_whisperer.client.limits import ClientLimits
 from ai_whisperer.client.mail import ClientMail
 from ai_whisperer.client.rooms import ClientRooms
 from ai_whisperer.client.schedules import ClientSchedules
 from ai_whisperer.client.tasks import ClientTasks
 from ai_whisperer.clock import IdSource, SystemClock, TimedIds
 from ai_whisperer.coordination import LockRecord, SessionSummary
+from ai_whisperer.core.limits import Stated, changes_by_name
 from ai_whisperer.core.paging import checked_limit, checked_position
 from ai_whisperer.core.text import check_text
+from ai_whisperer.definition import SessionLimits
 from ai_whisperer.errors import InvalidInputError
 from ai_whisperer.protocol import sessions, subscriptions
-from ai_whisperer.protocol.sessions import LogEntries, ServerInfo, TemplateDetails, UsageReport
+from ai_whisperer.protocol.sessions import LogEntries, ServerInfo, TemplateDetails
 from ai_whisperer.records import AgentState, Notification
+from ai_whisperer.status import UsageReport
 from ai_whisperer.templates.library import TemplateEntry
 
 _LOOK_AGAIN_SECONDS = 5.0
 """Notifications say when to look whether all are at rest. They are hints, and this is the net under them."""
 
 
-class Client(ClientAgents, ClientTasks, ClientMail, ClientRooms, ClientSchedules):
+class Client(ClientAgents, ClientTasks, ClientMail, ClientRooms, ClientSchedules, ClientLimits):
     """Works with a session on a server. Use it as `async with Client("http://127.0.0.1:8642/?token=…") as client:`.
 
     The methods are those of `AsyncAgentSessionManager`, but all are to be awaited, and return and raise the same, with
@@ -134,9 +138,10 @@ class Client(ClientAgents, ClientTasks, ClientMail, ClientRooms, ClientSchedules
         """The locks that are held, and by whom."""
         return (await self._ask(sessions.LIST_LOCKS, sessions.ListLocks(session_id=self._session_id))).locks
 
-    async def usage(self) -> UsageReport:
-        """What the agents of the session have used, each and together."""
-        return await self._ask(sessions.GET_USAGE, sessions.GetUsage(session_id=self._session_id))
+    async def usage(self, task: TaskRef | None = None) -> UsageReport:
+        """What the agents of the session have used, each and together; of a task, what all its tree has used."""
+        task_id = None if task is None else self._task_id(task)
+        return await self._ask(sessions.GET_USAGE, sessions.GetUsage(session_id=self._session_id, task_id=task_id))
 
     async def read_log(self, agent: AgentRef, *, after: int | None = None, limit: int = 200) -> LogEntries:
         """The debug log of an agent: its last entries, or those after the `next` of an earlier answer."""
@@ -145,9 +150,16 @@ class Client(ClientAgents, ClientTasks, ClientMail, ClientRooms, ClientSchedules
         )
         return await self._ask(sessions.READ_LOG, params)
 
-    async def create_session(self, session_id: str | None = None, *, title: str = "") -> SessionSummary:
-        """Make a session: a workspace with its own agents. Its id is chosen unless given."""
-        return await self._do(sessions.CREATE_SESSION, sessions.CreateSession(session_id=session_id, title=title))
+    async def create_session(
+        self, session_id: str | None = None, *, title: str = "", limits: Stated = None
+    ) -> SessionSummary:
+        """Make a session: a workspace with its own agents. Its id is chosen unless given.
+
+        `limits` are what the session states: the limits of its agents, and of the session as a whole.
+        """
+        stated = None if limits is None else changes_by_name(limits, SessionLimits)
+        params = sessions.CreateSession(session_id=session_id, title=title, limits=stated)
+        return await self._do(sessions.CREATE_SESSION, params)
 
     async def list_sessions(self, *, limit: int = 10_000) -> list[SessionSummary]:
         """The sessions of the caller, the newest first."""

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from ai_whisperer.core.limits import check_limits, effective
+from ai_whisperer.core.network import grants_of
 from ai_whisperer.core.schedules import check_schedule
 from ai_whisperer.core.signals import check_depth, check_event_name
 from ai_whisperer.definition import AgentDefinition
@@ -64,6 +65,7 @@ def overridden(base: AgentDefinition, config: AgentDefinition | Mapping[str, Any
 
 def _check(definition: AgentDefinition) -> None:
     _check_limits(definition)
+    grants_of(definition.network)
     for number, event in enumerate(definition.subscribes):
         try:
             if event != "*":

@@ -61,7 +61,11 @@ def changed(stated: _L, changes: Stated) -> _L:
     None in a mapping takes a limit back, so that what is stated below holds again. In a record of limits it says
     nothing.
     """
-    kind = type(stated)
+    return replace(stated, **changes_by_name(changes, type(stated)))
+
+
+def changes_by_name(changes: Stated, kind: type[Limits]) -> dict[str, Any]:
+    """What is to be stated, by name, with None for what is taken back; raises `DefinitionError` as `changed` does."""
     if isinstance(changes, Limits):
         changes = {name: value for name, value in asdict(changes).items() if value is not None}
     if not isinstance(changes, Mapping):
@@ -74,7 +78,7 @@ def changed(stated: _L, changes: Stated) -> _L:
     except (msgspec.ValidationError, TypeError, ValueError) as error:
         raise DefinitionError(f"The limits are not valid: {error}.") from error
     check_limits(written)
-    return replace(stated, **{name: getattr(written, name) for name in changes})
+    return {name: getattr(written, name) for name in changes}
 
 
 def check_limits(limits: Limits) -> None:

@@ -307,6 +307,33 @@ class LimitsChanged(_Params, frozen=True, kw_only=True):
     limits: dict[str, float | None]
 
 
+class McpServerTold(_Params, frozen=True, kw_only=True):
+    name: str
+
+
+class McpServerFailed(McpServerTold, frozen=True, kw_only=True):
+    error: str
+    will_retry_at: float
+
+
+class McpToolsListed(McpServerTold, frozen=True, kw_only=True):
+    tools: list[str]
+    problems: list[str]
+
+
+class OfResources(OfStep, frozen=True, kw_only=True):
+    resources: list[str]
+    access: str
+
+
+class ResourceWaiting(OfResources, frozen=True, kw_only=True):
+    holders: list[str]
+
+
+class ResourceGranted(OfResources, frozen=True, kw_only=True):
+    waited_seconds: float
+
+
 PARAMS: Mapping[str, type[msgspec.Struct]] = {
     "agent.created": AgentCreated,
     "agent.started": AgentTold,
@@ -358,6 +385,13 @@ PARAMS: Mapping[str, type[msgspec.Struct]] = {
     "lock.expired": LockTold,
     "limit.reached": LimitReached,
     "limits.changed": LimitsChanged,
+    "mcp.server_started": McpServerTold,
+    "mcp.server_failed": McpServerFailed,
+    "mcp.server_stopped": McpServerTold,
+    "mcp.tools_listed": McpToolsListed,
+    "mcp.tools_missing": ToolsMissing,
+    "resource.waiting": ResourceWaiting,
+    "resource.granted": ResourceGranted,
     "session.closed": SessionClosed,
 }
 """The type of the params by the name of the notification."""

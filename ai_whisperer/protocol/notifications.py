@@ -60,6 +60,13 @@ NOTIFICATIONS = {
     "lock.expired": "The lease of a lock ran out.",
     "limit.reached": "A limit was reached: `used` is what is used or wanted, `max` what there may be.",
     "limits.changed": "The limits of an agent, the session or the server were changed; null takes one back.",
+    "mcp.server_started": "An MCP server was started, or begun to be talked to.",
+    "mcp.server_failed": "An MCP server could not be started, or died; it is started again when it is needed.",
+    "mcp.server_stopped": "An MCP server was stopped with its session.",
+    "mcp.tools_listed": "An MCP server told which tools it has; `problems` says which were left out, and why.",
+    "mcp.tools_missing": "An agent is granted tools that their MCP servers do not have.",
+    "resource.waiting": "A tool call waits for its turn: others touch what it touches. Its agent goes on by itself.",
+    "resource.granted": "A tool call that waited for its turn has it, and begins.",
     SESSION_CLOSED: "The session was deleted or the server ends: nothing more comes. Not numbered, not kept.",
 }
 """What each notification tells of. The params of all have `sessionId`, `seq`, `cause` and `at`."""

@@ -6,10 +6,11 @@ from typing import Any
 
 import msgspec
 
-from ai_whisperer.conversation import Usage
 from ai_whisperer.coordination import LockRecord, SessionSummary
 from ai_whisperer.definition import AgentDefinition
+from ai_whisperer.protocol.limits import Numbers
 from ai_whisperer.protocol.method import InSession, Method, OfAgent, Params
+from ai_whisperer.status import UsageReport
 from ai_whisperer.templates.library import TemplateEntry
 
 
@@ -18,6 +19,7 @@ class CreateSession(Params, frozen=True, kw_only=True):
 
     session_id: str | None = None
     title: str = ""
+    limits: Numbers | None = None
 
 
 class ListSessions(Params, frozen=True, kw_only=True):
@@ -75,21 +77,9 @@ class LockList(msgspec.Struct, frozen=True):
 
 
 class GetUsage(InSession, frozen=True, kw_only=True):
-    """What the agents of the session have used, each and together."""
+    """What the agents of the session have used, each and together; of a task, what all its tree has used."""
 
-
-class AgentTotals(msgspec.Struct, frozen=True, kw_only=True):
-    """How many tasks an agent has begun, and what they used."""
-
-    tasks: int
-    usage: Usage
-
-
-class UsageReport(msgspec.Struct, frozen=True, kw_only=True):
-    """What was used, by agent and in total. `costUsd` is null where the price of a model is not known."""
-
-    agents: dict[str, AgentTotals]
-    total: AgentTotals
+    task_id: str | None = None
 
 
 class ReadLog(OfAgent, frozen=True, kw_only=True):

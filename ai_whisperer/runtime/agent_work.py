@@ -21,9 +21,7 @@ from ai_whisperer.records import (
     AgentState,
     MailRecord,
     SleepPlan,
-    StepKind,
     StepRecord,
-    StepState,
     TaskRecord,
     TaskState,
 )
@@ -194,19 +192,6 @@ class AgentWork:
     async def halt_loops(self) -> None:
         """Cancel the workers of all loops and return when they have ended, with their tools."""
         await asyncio.gather(*(loop.halt() for loop in list(self.loops.values())))
-
-    def requeue(self, decision: Decision, task: TaskRecord) -> TaskRecord:
-        """Make an ended task a queued one again: a request that failed may be asked anew. See `take_back`."""
-        self.workspace.post.reclaim(decision, task)
-        for step in self.workspace.store.steps(task.session_id, task.id):
-            if step.kind is StepKind.MODEL and step.state is StepState.FAILED:
-                decision.unit.put_step(replace(step, state=StepState.STARTED, failures=0, error=None, finished_at=None))
-        queued = replace(
-            task, state=TaskState.QUEUED, attempts=0, restarts=0, not_before=None, error=None, finished_at=None
-        )
-        decision.unit.update_task(queued)
-        decision.tell("async.task.queued", queued_of(queued))
-        return queued
 
     def take_back(self, task: TaskRecord, durable: asyncio.Future[None]) -> None:
         """Put a task into the queue once its journal is durable, so that it can be read when its turn comes."""

@@ -170,6 +170,7 @@ class AgentDesk:
             "running_seconds": None if since is None else round(self._decision.at - since, 1),
             "seconds_since_last_step": None if last_step_at is None else round(self._decision.at - last_step_at, 1),
             "waiting_for": status.waiting_for,
+            "paused_for": status.paused_for,
             "reason": status.reason,
         }
 

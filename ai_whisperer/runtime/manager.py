@@ -23,6 +23,7 @@ from ai_whisperer.errors import (
     InvalidInputError,
     StateError,
 )
+from ai_whisperer.mcp_config import McpServersConfig, mcp_servers_from
 from ai_whisperer.models.base import ModelFactory
 from ai_whisperer.models.catalog import resolve
 from ai_whisperer.records import AgentRecord, AgentState
@@ -31,9 +32,11 @@ from ai_whisperer.runtime.ai_loop import loop_that_calls
 from ai_whisperer.runtime.callers import by_caller
 from ai_whisperer.runtime.casting import definition_for
 from ai_whisperer.runtime.intake import Intake
+from ai_whisperer.runtime.mcp_grants import check_mcp_grants
 from ai_whisperer.runtime.opening import close_workspace, open_workspace
 from ai_whisperer.runtime.reader import AgentRef
 from ai_whisperer.runtime.session_limits import SessionLimiting
+from ai_whisperer.runtime.session_mcp import SessionMcp
 from ai_whisperer.runtime.session_rooms import SessionRooms
 from ai_whisperer.runtime.session_schedules import SessionSchedules
 from ai_whisperer.runtime.status import status_of
@@ -50,18 +53,19 @@ from ai_whisperer.tools.registry import ToolRegistry
 AnyFunction = Tool | Callable[..., Any]
 
 
-class AsyncAgentSessionManager(SessionRooms, SessionSchedules, SessionLimiting):
+class AsyncAgentSessionManager(SessionMcp, SessionRooms, SessionSchedules, SessionLimiting):
     """Runs the agents of one session. Use it as `async with AsyncAgentSessionManager("data-folder") as manager:`.
 
     With a folder everything is durable: whatever a method returned survives the death of the process, and opening the
     same folder again goes on where it stopped. Without one the session lives in memory. `tools` are functions that
     agents can be granted; `agent_tools` are those of single agents, by agent id. Tools are code and are not kept: an
     agent whose tools are not handed in again waits for them. `folders` are folders that agents can be granted, by
-    name; their own folders are kept in `work`, by default in the data folder. `model` is the model of agents that name
-    none. `limits` are those that hold where neither an agent nor the session nor the server states any: the limits of
-    agents, and of the session as a whole. `templates` is a library, or folders that are searched before the built-in
-    templates; without it the standard library, with the current folder as the project. All that reaches outside comes
-    in through `model_factory` and the tools; time, chance and ids come in too.
+    name; their own folders are kept in `work`, by default in the data folder. `mcp_servers` are MCP servers that agents
+    can be granted tools of, by name. `model` is the model of agents that name none. `limits` are those that hold where
+    neither an agent nor the session nor the server states any: the limits of agents, and of the session as a whole.
+    `templates` is a library, or folders that are searched before the built-in templates; without it the standard
+    library, with the current folder as the project. All that reaches outside comes in through `model_factory` and the
+    tools; time, chance and ids come in too.
     """
 
     def __init__(
@@ -74,6 +78,7 @@ class AsyncAgentSessionManager(SessionRooms, SessionSchedules, SessionLimiting):
         agent_tools: Mapping[str, Iterable[AnyFunction]] | None = None,
         folders: Mapping[str, str | Path] | None = None,
         work: str | Path | None = None,
+        mcp_servers: McpServersConfig | None = None,
         model: str = "scripted",
         model_factory: ModelFactory = resolve,
         templates: AnyLibrary = None,
@@ -103,6 +108,7 @@ class AsyncAgentSessionManager(SessionRooms, SessionSchedules, SessionLimiting):
             session_id,
             {name: Path(path) for name, path in (folders or {}).items()},
         )
+        self._mcp_servers = mcp_servers_from({} if mcp_servers is None else mcp_servers, folder=Path())
         self._model = model
         self._model_factory = model_factory
         self._templates = library_of(templates)
@@ -142,6 +148,7 @@ class AsyncAgentSessionManager(SessionRooms, SessionSchedules, SessionLimiting):
                 agent_tools=self._agent_tools,
                 workplaces=self._workplaces,
                 limits=self._limits,
+                mcp_servers=self._mcp_servers,
             )
         except BaseException:
             await self._release(store)
@@ -336,6 +343,7 @@ class AsyncAgentSessionManager(SessionRooms, SessionSchedules, SessionLimiting):
     def _check_tools(self, agent_id: str, definition: AgentDefinition, own: Sequence[Tool]) -> None:
         """Raise `DefinitionError` if the definition grants a tool that nobody has."""
         if own or definition.tools:
+            check_mcp_grants(self._workspace, agent_id, definition)
             missing = self._workspace.registry(definition.tools, own).missing_from(definition.tools or ())
             if missing:
                 raise DefinitionError(

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from ai_whisperer.clock import Clock, IdSource
 from ai_whisperer.definition import SessionLimits
 from ai_whisperer.errors import ClosedError
+from ai_whisperer.mcp_config import McpServerConfig
 from ai_whisperer.models.base import ModelFactory
 from ai_whisperer.runtime import recovery
 from ai_whisperer.runtime.admission import Admission
@@ -22,6 +23,7 @@ from ai_whisperer.runtime.events import Events
 from ai_whisperer.runtime.limit_keeper import LimitKeeper
 from ai_whisperer.runtime.locks import Locks
 from ai_whisperer.runtime.loop_places import LoopPlaces
+from ai_whisperer.runtime.mcp_grants import teller_of
 from ai_whisperer.runtime.post_office import PostOffice
 from ai_whisperer.runtime.reservations import Reservations
 from ai_whisperer.runtime.rooms import Rooms
@@ -34,6 +36,7 @@ from ai_whisperer.runtime.workplaces import Workplaces
 from ai_whisperer.runtime.workspace import Workspace
 from ai_whisperer.store.base import SERVER, Store
 from ai_whisperer.tools.function import Tool
+from ai_whisperer.tools.mcp.servers import McpServers
 
 _log = logging.getLogger(__name__)
 
@@ -51,6 +54,7 @@ def open_workspace(
     agent_tools: Mapping[str, Sequence[Tool]],
     workplaces: Workplaces,
     limits: SessionLimits,
+    mcp_servers: Mapping[str, McpServerConfig],
 ) -> Workspace:
     """Bring the session into memory and go on where it was; raises a `StoreError` if it cannot be read."""
     snapshot = store.load(session_id)
@@ -74,7 +78,10 @@ def open_workspace(
     workspace.breaches = Breaches(workspace)
     workspace.places = LoopPlaces(workspace)
     workspace.reservations = Reservations(workspace)
-    workspace.post = PostOffice(workspace, sequences=dict(snapshot.mail_sequences))
+    workspace.post = PostOffice(
+        workspace, sequences=dict(snapshot.mail_sequences), received=dict(snapshot.mails_received)
+    )
+    workspace.mcp = McpServers(mcp_servers, clock=clock, tell=teller_of(workspace))
     workspace.waits = Waits(workspace)
     workspace.admission = Admission(workspace)
     workspace.switchboard = Switchboard(workspace)
@@ -107,6 +114,7 @@ async def close_workspace(workspace: Workspace, *, grace_seconds: float) -> None
             await asyncio.wait(workers, timeout=grace_seconds)
         await asyncio.gather(*(agent.halt_loops() for agent in workspace.agents.values()))
         await workspace.chores.close()
+        await workspace.mcp.close()
         if workspace.bus.failure is None:
             _count_no_crash(workspace)
         for outcome in await asyncio.gather(

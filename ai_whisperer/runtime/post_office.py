@@ -13,8 +13,9 @@ from ai_whisperer.runtime.workspace import Decision, Workspace
 class PostOffice:
     """The mail of one session."""
 
-    def __init__(self, workspace: Workspace, *, sequences: dict[str, int]) -> None:
+    def __init__(self, workspace: Workspace, *, sequences: dict[str, int], received: dict[str, int]) -> None:
         self._workspace = workspace
+        self._received = received
         self._sequences = sequences
         self._under_way: dict[str, MailRecord] = {}
         self._of_task: dict[str, set[str]] = {}
@@ -78,12 +79,17 @@ class PostOffice:
             origin=origin,
         )
         decision.unit.insert_mail(mail)
+        self._received[recipient] = self._received.get(recipient, 0) + 1
         decision.tell("mail.sent", _sent(mail))
         if given_to is not None:
             self.take_up(mail)
         elif agent is not None:
             agent.accept_mail(decision, mail)
         return mail
+
+    def received(self, owner: str) -> int:
+        """How many mails the agent, or the person, was ever sent."""
+        return self._received.get(owner, 0)
 
     def deliver(self, decision: Decision, mail: MailRecord, task_id: str) -> None:
         """The mail is handed to a task."""

@@ -13,8 +13,9 @@ from ai_whisperer.runtime.agent_session import AgentSession
 from ai_whisperer.runtime.ai_loop import loop_that_calls
 from ai_whisperer.runtime.bus import Subscription
 from ai_whisperer.runtime.status import status_of
+from ai_whisperer.runtime.usage import usage_of_session, usage_of_tree
 from ai_whisperer.runtime.workspace import Workspace
-from ai_whisperer.status import AgentStatus, DeadLetters, ThreadSummary
+from ai_whisperer.status import AgentStatus, DeadLetters, ResourceStatus, ThreadSummary, UsageReport
 
 AgentRef = str | AgentSession
 """An agent: its handle, its id, or any of its names."""
@@ -96,6 +97,12 @@ class SessionReader:
         """The journal of a task."""
         return self._workspace.store.steps(self._workspace.session_id, self.get_task(task_id).id)
 
+    def usage(self, task: str | TaskRecord | None = None) -> UsageReport:
+        """What the agents of the session have used, each and together; of a task, what all its tree has used."""
+        if task is not None:
+            return usage_of_tree(self._tree(self.get_task(task).root_id))
+        return usage_of_session(self._workspace)
+
     def list_threads(self, agent: AgentRef) -> list[ThreadSummary]:
         return self._workspace.store.threads_of_agent(self._workspace.session_id, self._find_agent(agent).agent_id)
 
@@ -106,6 +113,10 @@ class SessionReader:
     def list_locks(self) -> list[LockRecord]:
         """The locks that are held, and by whom."""
         return self._workspace.locks.held()
+
+    def list_resources(self) -> list[ResourceStatus]:
+        """The resources that tools touch now: who holds them, and who waits for them."""
+        return self._workspace.admission.resources.listed()
 
     def notifications(self, *, after: int = 0, limit: int = 1000) -> list[Notification]:
         """A page of the numbered log."""

@@ -115,7 +115,7 @@ class Switchboard:
         limits = self._workspace.agents[wait.agent_id].limits
         content = shortened(as_text(reply), limits.max_result_bytes)
         decision.tell("switch.ended", {**_told(wait), "outcome": "answered", "replyId": reply.id})
-        self._workspace.waits.end(decision, wait, ToolResult(content=content, mails=(reply.id,)))
+        self._workspace.waits.end(decision, wait, ToolResult(content=content, mails=(reply.id,), mails_sent=1))
 
     def put_off(self, decision: Decision, item: Work) -> None:
         """The agent was stopped. A question that is left gets no answer now, but by mail after a start."""
@@ -164,7 +164,7 @@ class Switchboard:
     def _end_without_answer(self, decision: Decision, wait: WaitRecord, outcome: str, told: str) -> None:
         decision.tell("switch.ended", {**_told(wait), "outcome": outcome})
         content = f"{told} You no longer wait. Should an answer come, you get it as mail."
-        self._workspace.waits.end(decision, wait, ToolResult(content=content, is_error=True))
+        self._workspace.waits.end(decision, wait, ToolResult(content=content, is_error=True, mails_sent=1))
 
 
 def _question_of(task: TaskRecord) -> str | None:

@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from ai_whisperer.conversation import ToolResult, Usage
+from ai_whisperer.conversation import ToolResult
+from ai_whisperer.coordination import WaitKind
 from ai_whisperer.core import journal
 from ai_whisperer.core.journal import CallTools, PendingCall
+from ai_whisperer.core.usage import usage_of, usage_of_all
 from ai_whisperer.records import Failure, StepKind, StepRecord, StepState, TaskRecord
 from ai_whisperer.runtime.notices import finished_of, started_of
 from ai_whisperer.runtime.workspace import Decision
@@ -25,7 +27,7 @@ class TaskJournal:
     def __init__(self, agent: AgentWork, task: TaskRecord, steps: list[StepRecord]) -> None:
         self._agent = agent
         self.steps = steps
-        self.task = replace(task, usage=_usage_of(steps)) if steps else task
+        self.task = replace(task, usage=usage_of_all(steps)) if steps else task
 
     def record_step(self, decision: Decision, step: StepRecord) -> None:
         """Put a step into the journal, in the unit and in memory."""
@@ -81,13 +83,24 @@ class TaskJournal:
     ) -> None:
         step = replace(step, state=state, result=result, finished_at=decision.at)
         self.record_step(decision, step)
+        self.count(step)
         self.tell_finished(decision, step)
+
+    def count(self, step: StepRecord) -> None:
+        """Add what a step that has ended used."""
+        used = usage_of(step)
+        self.task = replace(self.task, usage=self.task.usage + used)
+        self._agent.count_usage(used)
 
     def settle_open_steps(self, decision: Decision) -> None:
         self.settle_open_tools(decision)
         for step in [step for step in self.steps if step.state is StepState.STARTED]:
             if step.kind is StepKind.TOOL:
-                result = ToolResult(content=journal.NO_LONGER_WAITED, is_error=True)
+                wait = self._agent.workspace.waits.find(step.id)
+                # One that waits for its turn is to be repeated, and what became of it the first time is not known.
+                repeats = wait is not None and wait.kind is WaitKind.RESOURCE
+                told = journal.OUTCOME_UNKNOWN if repeats else journal.NO_LONGER_WAITED
+                result = ToolResult(content=told, is_error=True)
                 self._settle(decision, replace(step, state=StepState.UNKNOWN, result=result))
             else:
                 ended = Failure(code="cancelled", message="The task was ended.")
@@ -104,6 +117,7 @@ class TaskJournal:
     def _settle(self, decision: Decision, step: StepRecord) -> None:
         settled = replace(step, finished_at=decision.at, retry_at=None)
         self.record_step(decision, settled)
+        self.count(settled)
         self.tell_finished(decision, settled)
 
     def tell_started(self, decision: Decision, step: StepRecord) -> None:
@@ -111,7 +125,3 @@ class TaskJournal:
 
     def tell_finished(self, decision: Decision, step: StepRecord) -> None:
         decision.tell("step.finished", finished_of(self.task, step))
-
-
-def _usage_of(steps: list[StepRecord]) -> Usage:
-    return sum((step.answer.usage for step in steps if step.answer is not None), Usage())

@@ -90,6 +90,7 @@ def _sum(used: Mapping[str, Usage]) -> Usage:
 
 
 def _difference(after: Usage, before: Usage) -> Usage:
+    """What was used meanwhile of what a budget is for."""
     cost = None if after.cost_usd is None else after.cost_usd - (before.cost_usd or 0.0)
     return Usage(
         input_tokens=after.input_tokens - before.input_tokens,

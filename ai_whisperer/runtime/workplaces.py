@@ -8,11 +8,11 @@ import shutil
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 from ai_whisperer.definition import Access, AgentDefinition, EffectiveLimits
 from ai_whisperer.errors import DefinitionError
-from ai_whisperer.tools.workplace import OWN, SHARED, Folder, Workplace
+from ai_whisperer.tools.workplace import FILE, OWN, SHARED, Folder, Workplace
 
 
 class Workplaces:
@@ -46,6 +46,18 @@ class Workplaces:
             if path is not None:
                 folders[name] = Folder(path=path, access=access)
         return Workplace(folders=folders, network=definition.network, limits=limits)
+
+    def shown(self, resource: str) -> str:
+        """The name of a resource as people and models are shown it: a file by its folder, not by its path on disk."""
+        if not resource.startswith(FILE):
+            return resource
+        path = Path(resource.removeprefix(FILE))
+        folders = [("", self._root), *self._granted.items()]
+        found = [(len(folder.parts), name, folder) for name, folder in folders if path.is_relative_to(folder)]
+        if not found:
+            return f"{FILE}{path.name}"
+        _, name, folder = max(found)
+        return f"{FILE}{unquote((Path(name) / path.relative_to(folder)).as_posix())}"
 
     async def close(self) -> None:
         """Remove the folders that were only for as long as the session was open."""

@@ -5,14 +5,16 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec.structs import asdict
 
 from ai_whisperer.clock import SystemClock, TimedIds
 from ai_whisperer.coordination import SessionRecord, SessionSummary
+from ai_whisperer.core.limits import Stated, changed, limits_from
 from ai_whisperer.core.paging import checked_id
 from ai_whisperer.core.text import check_text
+from ai_whisperer.definition import SessionLimits
 from ai_whisperer.errors import (
     ClosedError,
     DuplicateIdError,
@@ -21,13 +23,14 @@ from ai_whisperer.errors import (
     UnknownSessionError,
     WhispererError,
 )
+from ai_whisperer.mcp_config import McpServerConfig
 from ai_whisperer.models.base import ModelFactory
 from ai_whisperer.models.catalog import resolve
 from ai_whisperer.runtime.bus import Subscription
 from ai_whisperer.runtime.manager import AnyFunction, AsyncAgentSessionManager
 from ai_whisperer.server.agent_logs import AgentLogs
 from ai_whisperer.settings import LOCAL
-from ai_whisperer.store.base import Store, Unit
+from ai_whisperer.store.base import SERVER, Store, Unit
 from ai_whisperer.templates.library import TemplateLibrary
 
 _log = logging.getLogger(__name__)
@@ -45,6 +48,8 @@ class SessionHost:
         model: str,
         templates: TemplateLibrary,
         tools: Iterable[AnyFunction] = (),
+        mcp_servers: Mapping[str, McpServerConfig] | None = None,
+        limits: Stated = None,
         model_factory: ModelFactory = resolve,
         logs: AgentLogs | None = None,
     ) -> None:
@@ -52,6 +57,9 @@ class SessionHost:
         self.templates = templates
         self._store = store
         self._tools = tuple(tools)
+        self._mcp_servers = mcp_servers
+        self._setting = limits_from(limits, SessionLimits)
+        self._limits = store.limits(SERVER)
         self._model_factory = model_factory
         self._logs = logs
         self._clock = SystemClock()
@@ -90,9 +98,12 @@ class SessionHost:
         opened, self._open = list(self._open.values()), {}
         await asyncio.gather(*(each.close(grace_seconds=grace_seconds) for each in opened))
 
-    async def create(self, principal: str, session_id: str | None = None, *, title: str = "") -> SessionSummary:
+    async def create(
+        self, principal: str, session_id: str | None = None, *, title: str = "", limits: Stated = None
+    ) -> SessionSummary:
         """Make a session that belongs to the principal. It can be used at once; it is on disk when this returns."""
         self._check_open()
+        stated = limits_from(limits, SessionLimits)
         if title:
             check_text("title", title, max_bytes=1000)
         if session_id is None:
@@ -104,11 +115,23 @@ class SessionHost:
         self._created[session_id] = record
         unit = Unit()
         unit.put_session(record)
+        if stated != SessionLimits():
+            unit.put_limits(session_id, stated)
         try:
             await self._submit(unit)
         finally:
             self._created.pop(session_id, None)
         return SessionSummary(**asdict(record))
+
+    async def set_limits(self, changes: Stated) -> None:
+        """Change the limits of the server, which hold for all its sessions, at once and after a restart."""
+        self._check_open()
+        self._limits = limits = changed(self._limits, changes)
+        unit = Unit()
+        unit.put_limits(SERVER, limits)
+        await self._submit(unit)
+        for manager in self.open_sessions:
+            await manager.take_server_limits(self._limits)
 
     async def flushed(self) -> None:
         """Wait until all that was decided so far is on disk."""
@@ -176,6 +199,8 @@ class SessionHost:
             model_factory=self._model_factory,
             templates=self.templates,
             tools=self._tools,
+            mcp_servers=self._mcp_servers,
+            limits=self._setting,
         )
         await manager.open()
         self._open[session_id] = _OpenSession(manager, self, owner=owner, logs=self._logs)

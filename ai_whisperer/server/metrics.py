@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
+from ai_whisperer.conversation import Usage
 from ai_whisperer.records import AgentState
 from ai_whisperer.runtime.manager import AsyncAgentSessionManager
 
@@ -107,25 +108,36 @@ def _of_sessions(sessions: Sequence[AsyncAgentSessionManager]) -> Iterator[Metri
     from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 
     states: Counts[AgentState] = Counts()
-    waiting = tasks = tokens_in = tokens_out = 0
-    cost = 0.0
+    waiting = 0
+    totals = [session.usage().total for session in sessions]
+    used = sum((each.usage for each in totals), Usage())
     for session in sessions:
         for status in session.list_agents():
             states[status.state] += 1
             waiting += status.queue_size
-            tasks += status.tasks
-            tokens_in += status.usage.input_tokens
-            tokens_out += status.usage.output_tokens
-            cost += status.usage.cost_usd or 0.0
     yield GaugeMetricFamily("whisperer_sessions_open", "Open sessions", value=len(sessions))
     agents = GaugeMetricFamily("whisperer_agents", "Agents of the open sessions by state", labels=["state"])
     for state in AgentState:
         agents.add_metric([state.value], states[state])
     yield agents
     yield GaugeMetricFamily("whisperer_queued_work", "Tasks and mails that wait", value=waiting)
-    yield CounterMetricFamily("whisperer_tasks_begun", "Tasks that were begun", value=tasks)
+    yield CounterMetricFamily(
+        "whisperer_tasks_begun", "Tasks that were begun", value=sum(each.tasks for each in totals)
+    )
     tokens = CounterMetricFamily("whisperer_tokens", "Tokens used by direction", labels=["direction"])
-    tokens.add_metric(["input"], tokens_in)
-    tokens.add_metric(["output"], tokens_out)
+    tokens.add_metric(["input"], used.input_tokens)
+    tokens.add_metric(["output"], used.output_tokens)
     yield tokens
-    yield CounterMetricFamily("whisperer_cost_usd", "What the models cost, as far as prices are known", value=cost)
+    for name, told, value in (
+        ("cost_usd", "What the models cost, as far as prices are known", used.cost_usd or 0.0),
+        ("model_calls", "Requests to models", used.model_calls),
+        ("tool_calls", "Calls of tools", used.tool_calls),
+        ("step_seconds", "How long model requests and tools took", used.wall_seconds),
+        ("tool_cpu_seconds", "CPU time of the processes of tools", used.cpu_seconds),
+        ("mails_sent", "Mails that agents sent", used.mails_sent),
+        ("mails_received", "Mails that agents and people were sent", sum(each.mails_received for each in totals)),
+    ):
+        yield CounterMetricFamily(f"whisperer_{name}", told, value=value)
+    yield GaugeMetricFamily(
+        "whisperer_tool_memory_bytes", "Memory of the largest process of a tool so far", value=used.memory_bytes
+    )

@@ -87,6 +87,8 @@ async def running(
             model=settings.model or SCRIPTED,
             templates=templates_of(settings),
             tools=tools,
+            mcp_servers=settings.mcp,
+            limits=settings.limits,
             model_factory=model_factory,
             logs=logs,
         )

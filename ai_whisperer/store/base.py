@@ -147,6 +147,7 @@ class SessionSnapshot(Record, frozen=True, kw_only=True):
     locks: tuple[LockRecord, ...]
     schedules: tuple[ScheduleRecord, ...]
     rooms: tuple[RoomRecord, ...]
+    mails_received: dict[str, int]
     mail_sequences: dict[str, int]
     usage: dict[str, AgentUsage]
     last_arrival: int

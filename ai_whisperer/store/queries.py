@@ -154,6 +154,7 @@ ORDER BY arrival"""
 DEAD_MAIL: Final = "SELECT * FROM mail WHERE session_id=? AND state='dead' ORDER BY arrival"
 MAILBOX: Final = """
 SELECT * FROM mail WHERE session_id=? AND recipient=? ORDER BY arrival DESC LIMIT ?"""
+MAILS_RECEIVED: Final = "SELECT recipient, count(*) FROM mail WHERE session_id=? GROUP BY recipient"
 MAIL_SEQUENCES: Final = "SELECT sender, max(sequence) FROM mail WHERE session_id=? GROUP BY sender"
 LAST_ARRIVAL: Final = """
 SELECT max(coalesce((SELECT max(arrival) FROM task WHERE session_id=?1), 0),
@@ -164,5 +165,11 @@ SELECT agent_id, count(started_at),
   sum(usage->>'input_tokens') FILTER (WHERE state<>'running'),
   sum(usage->>'output_tokens') FILTER (WHERE state<>'running'),
   sum(usage->>'cached_tokens') FILTER (WHERE state<>'running'),
-  sum(usage->>'cost_usd') FILTER (WHERE state<>'running')
+  sum(usage->>'cost_usd') FILTER (WHERE state<>'running'),
+  sum(usage->>'model_calls') FILTER (WHERE state<>'running'),
+  sum(usage->>'tool_calls') FILTER (WHERE state<>'running'),
+  sum(usage->>'wall_seconds') FILTER (WHERE state<>'running'),
+  sum(usage->>'cpu_seconds') FILTER (WHERE state<>'running'),
+  max(usage->>'memory_bytes') FILTER (WHERE state<>'running'),
+  sum(usage->>'mails_sent') FILTER (WHERE state<>'running')
 FROM task WHERE session_id=? GROUP BY agent_id"""

@@ -156,6 +156,7 @@ class SqliteStore:
             locks=tuple(self._all(queries.LOCKS, key, coordination_rows.lock_from)),
             schedules=tuple(self._all(queries.SCHEDULES, key, coordination_rows.schedule_from)),
             rooms=tuple(self._all(queries.ROOMS, key, coordination_rows.room_from)),
+            mails_received=dict(self._all(queries.MAILS_RECEIVED, key, lambda row: (row[0], row[1]))),
             mail_sequences=dict(self._all(queries.MAIL_SEQUENCES, key, lambda row: (row[0], row[1]))),
             usage=dict(self._all(queries.USAGE_OF_AGENTS, key, _usage_from)),
             last_arrival=self._all(queries.LAST_ARRIVAL, key, lambda row: int(row[0]))[0],
@@ -272,11 +273,7 @@ class SqliteStore:
 
 
 def _usage_from(row: rows.Row) -> tuple[str, AgentUsage]:
-    agent_id, tasks, input_tokens, output_tokens, cached_tokens, cost_usd = row
-    used = Usage(
-        input_tokens=input_tokens or 0,
-        output_tokens=output_tokens or 0,
-        cached_tokens=cached_tokens or 0,
-        cost_usd=cost_usd,
-    )
-    return agent_id, AgentUsage(tasks=tasks, usage=used)
+    """The sums are in the order of the fields, and None where no task has used anything of the kind."""
+    agent_id, tasks, *sums = row
+    used = {name: value for name, value in zip(Usage.__struct_fields__, sums, strict=True) if value is not None}
+    return agent_id, AgentUsage(tasks=tasks, usage=Usage(**used))

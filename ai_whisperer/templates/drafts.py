@@ -14,7 +14,7 @@ from ai_whisperer.errors import InvalidInputError
 from ai_whisperer.templates.checking import Complain, check_fields, unknown_field
 from ai_whisperer.templates.front_matter import Fields, FrontMatter, Place, fault, read_fields
 
-_LISTS = ("tools", "aliases", "subscribes")
+_LISTS = ("tools", "aliases", "subscribes", "network")
 _NOT_INHERITED = ("name", "aliases")
 _IGNORED = ("color",)
 _OWN_FIELDS = ("name", "display_name", "extends", *_IGNORED)

@@ -11,7 +11,7 @@ import contextvars
 import inspect
 import threading
 import typing
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any, overload
 
 import msgspec
@@ -39,6 +39,10 @@ class CancelSignal:
         return self._set
 
 
+Idempotent = bool | Callable[[Mapping[str, Any]], bool]
+"""Whether calls may be repeated after a crash, or a function from the arguments of a call to that."""
+
+
 def _no_progress(text: str) -> None:
     """Nobody listens."""
 
@@ -62,7 +66,7 @@ class ToolContext(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Tool:
-    """A function that models can call. `idempotent` says that it may be repeated after a crash.
+    """A function that models can call. `idempotent` says that a call may be repeated after a crash, or which may.
 
     `touches` names the resources that a call touches, see `tools.touching`; `needs_approval` that a person has to say
     yes to each call first; `untrusted` that its results hold what strangers may have written.
@@ -84,7 +88,7 @@ class Tool:
         function: Callable[..., Any],
         *,
         name: str = "",
-        idempotent: bool = False,
+        idempotent: Idempotent = False,
         touches: Touches = (),
         needs_approval: bool = False,
         untrusted: bool = False,
@@ -105,6 +109,7 @@ class Tool:
                 name=self.name,
                 description=inspect.getdoc(self.function) or self.name,
                 parameters=object_schema(self.parameters.parser.type),
+                untrusted=self.untrusted,
             )
         return self._spec
 
@@ -113,6 +118,15 @@ class Tool:
         if self._parameters is None:
             self._parameters = _parameters_of(self.function, self.name)
         return self._parameters
+
+    def may_repeat(self, arguments: str) -> bool:
+        """Whether a call with these arguments does no harm if it is done twice."""
+        if not callable(self.idempotent):
+            return self.idempotent
+        try:
+            return self.idempotent(self.parameters.parse(arguments))
+        except ToolArgumentsError:
+            return True  # then the call does nothing at all
 
     def touched_by(self, arguments: str, workplace: Workplace) -> tuple[Touch, ...]:
         """What a call with these arguments touches; nothing if they do not fit, for then the call does nothing.
@@ -165,7 +179,7 @@ def tool(function: Callable[..., Any], /) -> Tool: ...
 def tool(
     *,
     name: str = "",
-    idempotent: bool = False,
+    idempotent: Idempotent = False,
     touches: Touches = (),
     needs_approval: bool = False,
     untrusted: bool = False,
@@ -175,7 +189,7 @@ def tool(
     /,
     *,
     name: str = "",
-    idempotent: bool = False,
+    idempotent: Idempotent = False,
     touches: Touches = (),
     needs_approval: bool = False,
     untrusted: bool = False,

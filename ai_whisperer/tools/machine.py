@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ai_whisperer.tools.fetching.fetch_tool import fetch_url
 from ai_whisperer.tools.function import Tool
 
-MACHINE_TOOLS: dict[str, Tool] = {}
+MACHINE_TOOLS: dict[str, Tool] = {each.name: each for each in (fetch_url,)}

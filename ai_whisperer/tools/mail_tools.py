@@ -38,7 +38,7 @@ class CheckMail(Arguments, frozen=True, kw_only=True):
 
 def _send_mail(desk: Desk, given: SendMail) -> ToolResult:
     mail = desk.send_mail(to=given.to_agent, subject=given.subject, body=given.body, priority=given.priority)
-    return ToolResult(content=f"Sent to {mail.recipient} as mail {mail.id}.")
+    return ToolResult(content=f"Sent to {mail.recipient} as mail {mail.id}.", mails_sent=1)
 
 
 def _send_mail_with_switch(desk: Desk, given: SendMailWithSwitch) -> None:
@@ -53,7 +53,7 @@ def _send_mail_with_switch(desk: Desk, given: SendMailWithSwitch) -> None:
 
 def _reply_mail(desk: Desk, given: ReplyMail) -> ToolResult:
     mail = desk.reply_mail(mail_id=given.mail_id, body=given.body, priority=given.priority)
-    return ToolResult(content=f"Replied to {mail.recipient} as mail {mail.id}.")
+    return ToolResult(content=f"Replied to {mail.recipient} as mail {mail.id}.", mails_sent=1)
 
 
 def _check_mail(desk: Desk, given: CheckMail) -> ToolResult:

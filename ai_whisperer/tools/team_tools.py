@@ -84,7 +84,8 @@ def _request_help(desk: Desk, given: RequestHelp) -> ToolResult:
     subject = f"Help wanted: {' '.join(given.problem.split())[:_HELP_SUBJECT_CHARACTERS]}"
     if given.to_agent is not None:
         mail = desk.send_mail(to=given.to_agent, subject=subject, body=given.problem, priority=Priority.HIGH)
-        return ToolResult(content=f"Asked {mail.recipient} for help as mail {mail.id}. An answer will come as mail.")
+        told = f"Asked {mail.recipient} for help as mail {mail.id}. An answer will come as mail."
+        return ToolResult(content=told, mails_sent=1)
     helpers = desk.listeners(HELP_REQUESTED)
     desk.broadcast(
         event=HELP_REQUESTED, data={"problem": given.problem, "answer": "by send_mail to whoever broadcast this"}
@@ -92,7 +93,7 @@ def _request_help(desk: Desk, given: RequestHelp) -> ToolResult:
     if helpers:
         return ToolResult(content=f"Asked {helpers} agent(s) that offer help. An answer will come as mail.")
     mail = desk.send_mail(to=USER, subject=subject, body=given.problem, priority=Priority.HIGH)
-    return ToolResult(content=f"No agent offers help, so the user was asked as mail {mail.id}.")
+    return ToolResult(content=f"No agent offers help, so the user was asked as mail {mail.id}.", mails_sent=1)
 
 
 def _sleep(desk: Desk, given: Sleep) -> ToolResult:

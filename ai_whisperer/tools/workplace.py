@@ -18,6 +18,9 @@ OWN = ""
 SHARED = "shared"
 """The name of the folder that every session has for its agents together."""
 
+FILE = "file:"
+"""How the names of resources begin that are files."""
+
 
 class Folder(msgspec.Struct, frozen=True, kw_only=True):
     """A folder that an agent may use. The path is absolute."""
@@ -36,7 +39,7 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def resource(self) -> str:
         """The name by which tools say that they touch the file."""
-        return f"file:{self.folder.path / self.path}"
+        return f"{FILE}{self.folder.path / self.path}"
 
 
 class Workplace(msgspec.Struct, frozen=True, kw_only=True):

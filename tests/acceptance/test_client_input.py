@@ -156,6 +156,7 @@ GOOD: dict[str, Any] = {
     "name": "writer",
     "owner": "alice",
     "session_id": "no-such-session",
+    "limits": {"max_queue_length": 50},
 }
 WAITS = {"wait_task", "run_task", "answer_of", "at_rest"}
 

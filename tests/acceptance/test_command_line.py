@@ -236,6 +236,14 @@ def test_usage_is_counted_for_each_agent_and_in_all(whisperer: Whisperer, agent:
     assert whisperer.ok("usage").splitlines()[-1].startswith("TOTAL ")
 
 
+def test_the_usage_of_a_task_is_counted_apart(whisperer: Whisperer, agent: str) -> None:
+    task = whisperer.json("tasks", "send", agent, "Count", "--wait")
+    whisperer.ok("tasks", "send", agent, "Count again", "--wait")
+    assert whisperer.json("usage", "--task", task["taskId"])["total"]["usage"]["modelCalls"] == 1
+    assert whisperer.json("usage")["agents"][agent]["usage"]["modelCalls"] >= 2
+    assert whisperer("usage", "--task", "nonsense", "--json").error["code"] == "unknown_task"
+
+
 def test_a_session_has_its_own_agents_and_is_deleted_after_a_question(
     whisperer: Whisperer, monkeypatch: pytest.MonkeyPatch
 ) -> None:

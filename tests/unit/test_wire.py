@@ -145,7 +145,18 @@ def test_a_task_on_the_wire() -> None:
     assert sent["taskId"] == "t"
     assert sent["kind"] == "mailbox_message"
     assert sent["progressPercent"] is None
-    assert sent["usage"] == {"inputTokens": 0, "outputTokens": 0, "cachedTokens": 0, "costUsd": None}
+    assert sent["usage"] == {
+        "inputTokens": 0,
+        "outputTokens": 0,
+        "cachedTokens": 0,
+        "costUsd": None,
+        "modelCalls": 0,
+        "toolCalls": 0,
+        "wallSeconds": 0.0,
+        "cpuSeconds": 0.0,
+        "memoryBytes": 0,
+        "mailsSent": 0,
+    }
 
 
 def test_the_states_of_agents_have_the_keys_of_the_guide() -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import typer
 
 from ai_whisperer.cli.calling import Call, command, group
+from ai_whisperer.cli.commands.limits import numbers_of
 from ai_whisperer.cli.connecting import session_names, template_names
 from ai_whisperer.cli.fleet import cost, tokens
 from ai_whisperer.cli.output import Column, moment
@@ -15,7 +16,8 @@ from ai_whisperer.conversation import Usage
 from ai_whisperer.coordination import LockRecord, SessionSummary
 
 if TYPE_CHECKING:
-    from ai_whisperer.templates.library import TemplateEntry
+    from ai_whisperer.status import UsageTotals
+from ai_whisperer.templates.library import TemplateEntry
 
 
 def register(app: typer.Typer) -> None:
@@ -41,10 +43,14 @@ async def create(
     session_id: Annotated[str | None, typer.Argument(metavar="ID", help="Its id; chosen if none is given.")] = None,
     *,
     title: Annotated[str, typer.Option("--title", metavar="TEXT", help="What it is about.")] = "",
+    limits: Annotated[
+        str | None,
+        typer.Option("--limits", metavar="NAME=NUMBER,…", help="What its agents, and all of it, may use."),
+    ] = None,
 ) -> None:
     """Make a session: a workspace with agents of its own."""
     async with call.server() as client:
-        session = await client.create_session(session_id, title=title)
+        session = await client.create_session(session_id, title=title, limits=numbers_of(limits))
     call.output.told(session, f"Session {session.id} is there. Use it with --session {session.id}.")
 
 
@@ -106,21 +112,29 @@ async def locks(call: Call) -> None:
     call.output.table(held, LOCKS, empty="No lock is held.")
 
 
-async def usage(call: Call) -> None:
+async def usage(
+    call: Call,
+    task: Annotated[
+        str | None, typer.Option("--task", metavar="TASK", help="Only what this task and all it belongs to have used.")
+    ] = None,
+) -> None:
     """Show what the agents have used, each and together."""
     async with call.server() as client:
-        report = await client.usage()
+        report = await client.usage(task)
     if call.output.as_json:
         call.output.json(report)
         return
-    used = [_Used(name, each.tasks, each.usage) for name, each in report.agents.items()]
-    call.output.rows([*used, _Used("TOTAL", report.total.tasks, report.total.usage)], USED)
+    used = [_Used(name, each) for name, each in report.agents.items()]
+    call.output.rows([*used, _Used("TOTAL", report.total)], USED)
 
 
 class _Used(NamedTuple):
     agent: str
-    tasks: int
-    usage: Usage
+    totals: UsageTotals
+
+    @property
+    def usage(self) -> Usage:
+        return self.totals.usage
 
 
 SESSIONS: Sequence[Column[SessionSummary]] = (
@@ -144,10 +158,17 @@ LOCKS: Sequence[Column[LockRecord]] = (
 )
 USED: Sequence[Column[_Used]] = (
     Column("AGENT", lambda each: each.agent, whole=True),
-    Column("TASKS", lambda each: str(each.tasks), right=True),
+    Column("TASKS", lambda each: str(each.totals.tasks), right=True),
+    Column("CALLS", lambda each: f"{each.usage.model_calls:,}", right=True),
     Column("INPUT", lambda each: f"{each.usage.input_tokens:,}", right=True),
     Column("OUTPUT", lambda each: f"{each.usage.output_tokens:,}", right=True),
     Column("CACHED", lambda each: f"{each.usage.cached_tokens:,}", right=True),
     Column("TOKENS", lambda each: tokens(each.usage), right=True),
     Column("COST", lambda each: cost(each.usage), right=True),
+    Column("TOOLS", lambda each: f"{each.usage.tool_calls:,}", right=True),
+    Column("WALL S", lambda each: f"{each.usage.wall_seconds:,.1f}", right=True),
+    Column("CPU S", lambda each: f"{each.usage.cpu_seconds:,.1f}", right=True),
+    Column("MIB", lambda each: f"{each.usage.memory_bytes / (1 << 20):,.0f}", right=True),
+    Column("SENT", lambda each: f"{each.usage.mails_sent:,}", right=True),
+    Column("RECEIVED", lambda each: f"{each.totals.mails_received:,}", right=True),
 )

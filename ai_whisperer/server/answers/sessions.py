@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from functools import reduce
 from typing import Any
 
-from ai_whisperer.conversation import Usage
 from ai_whisperer.coordination import SessionSummary
 from ai_whisperer.core.paging import checked_limit
 from ai_whisperer.protocol import openrpc, sessions
 from ai_whisperer.runtime.manager import AsyncAgentSessionManager
 from ai_whisperer.server.calls import Caller, answers, reads, tells
 from ai_whisperer.server.log_reading import read_log
+from ai_whisperer.status import UsageReport
 
 
 @answers(sessions.CREATE_SESSION)
 async def create_session(caller: Caller, params: sessions.CreateSession) -> SessionSummary:
-    return await caller.host.create(caller.principal, params.session_id, title=params.title)
+    return await caller.host.create(caller.principal, params.session_id, title=params.title, limits=params.limits)
 
 
 @answers(sessions.LIST_SESSIONS)
@@ -62,15 +61,8 @@ def list_locks(session: AsyncAgentSessionManager, _: sessions.ListLocks) -> sess
 
 
 @reads(sessions.GET_USAGE)
-def get_usage(session: AsyncAgentSessionManager, _: sessions.GetUsage) -> sessions.UsageReport:
-    statuses = session.list_agents()
-    return sessions.UsageReport(
-        agents={each.agent_id: sessions.AgentTotals(tasks=each.tasks, usage=each.usage) for each in statuses},
-        total=sessions.AgentTotals(
-            tasks=sum(each.tasks for each in statuses),
-            usage=reduce(lambda total, each: total + each.usage, statuses, Usage()),
-        ),
-    )
+def get_usage(session: AsyncAgentSessionManager, params: sessions.GetUsage) -> UsageReport:
+    return session.usage(params.task_id)
 
 
 @answers(sessions.READ_LOG)

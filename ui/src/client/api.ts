@@ -43,8 +43,9 @@ export type AgentState = "active" | "idle" | "paused" | "sleeping" | "stopped";
 /**
  * What an agent is doing. `currentTask` is the kind of the task that has run longest. It runs since `runningSince`, and
  * a step of it ended last at `lastStepAt`: one that hangs shows itself there. `waitingFor` names the agents, and the
- * locks as `lock:name`, that its loops wait for. While there are `missingTools` the agent waits for them: hand them in
- * with `give_tools`.
+ * locks as `lock:name`, that its loops wait for; `pausedFor` the resources that its tools wait for, since others touch
+ * them now: it goes on by itself. While there are `missingTools` the agent waits for them: hand them in with
+ * `give_tools`.
  */
 export interface AgentStatus {
   agentId: string;
@@ -64,15 +65,10 @@ export interface AgentStatus {
   description: string;
   wakeEvents: string[];
   waitingFor: string[];
+  pausedFor: string[];
   missingTools: string[];
   runningSince: number | null;
   lastStepAt: number | null;
-}
-
-/** How many tasks an agent has begun, and what they used. */
-export interface AgentTotals {
-  tasks: number;
-  usage: Usage;
 }
 
 /** What a finished model request brought. `provider` keeps what the provider wants to see again. */
@@ -138,8 +134,9 @@ export interface GuideAgentStates {
 /**
  * What an agent is doing. `current_task` is the kind of the task that has run longest. It runs since `running_since`,
  * and a step of it ended last at `last_step_at`: one that hangs shows itself there. `waiting_for` names the agents, and
- * the locks as `lock:name`, that its loops wait for. While there are `missing_tools` the agent waits for them: hand
- * them in with `give_tools`.
+ * the locks as `lock:name`, that its loops wait for; `paused_for` the resources that its tools wait for, since others
+ * touch them now: it goes on by itself. While there are `missing_tools` the agent waits for them: hand them in with
+ * `give_tools`.
  */
 export interface GuideAgentStatus {
   agent_id: string;
@@ -159,17 +156,28 @@ export interface GuideAgentStatus {
   description: string;
   wake_events: string[];
   waiting_for: string[];
+  paused_for: string[];
   missing_tools: string[];
   running_since: number | null;
   last_step_at: number | null;
 }
 
-/** What a model request cost. `cost_usd` is None when the price of the model is not known. */
+/**
+ * What was used. `cost_usd` is None when the price of the model is not known. `wall_seconds` is how long model requests
+ * and tools took, `cpu_seconds` and `memory_bytes` what processes of tools took: their time together, the memory of the
+ * largest.
+ */
 export interface GuideUsage {
   input_tokens: number;
   output_tokens: number;
   cached_tokens: number;
   cost_usd: number | null;
+  model_calls: number;
+  tool_calls: number;
+  wall_seconds: number;
+  cpu_seconds: number;
+  memory_bytes: number;
+  mails_sent: number;
 }
 
 /** What happens at a limit: a call is refused, a task fails, its agent is paused for a person, or work waits. */
@@ -177,6 +185,21 @@ export type LimitAction = "failed" | "paused" | "refused" | "waiting";
 
 /** Whom a limit holds for: an agent, a task and all that it causes, a session, or all sessions of a server. */
 export type LimitScope = "agent" | "server" | "session" | "tree";
+
+/** Where a limit that holds was stated; `setting` is what the server, or the session manager, was started with. */
+export type LimitSource = "agent" | "default" | "server" | "session" | "setting";
+
+/**
+ * A limit that holds. `used` is what is used of it now, where that can be told; 0 as a value means no limit. `reached`
+ * counts how often it was reached since the session was opened.
+ */
+export interface LimitState {
+  name: string;
+  value: number;
+  source: LimitSource;
+  used: number | null;
+  reached: number;
+}
 
 /** What an agent may use, as far as it is stated; `EffectiveLimits` says what holds where nothing is. */
 export interface Limits {
@@ -201,6 +224,13 @@ export interface Limits {
   max_tool_memory_bytes?: number | null;
   max_tool_processes?: number | null;
   max_file_bytes?: number | null;
+}
+
+/** The limits of an agent, or of a session: what it may use in all, and the defaults of its agents. */
+export interface LimitsReport {
+  scope: LimitScope;
+  agentId: string | null;
+  limits: LimitState[];
 }
 
 /** The locks that are held. */
@@ -579,13 +609,14 @@ export interface ToolCall {
 }
 
 /**
- * What a tool call brought, as the model is shown it. `mails` are the mails that it shows. An `untrusted` one holds
- * what strangers may have written: pages, files, the output of programs.
+ * What a tool call brought, as the model is shown it. `mails` are the mails that it shows, `mailsSent` counts those
+ * that it sent. An `untrusted` one holds what strangers may have written: pages, files, the output of programs.
  */
 export interface ToolResult {
   content: string;
   isError: boolean;
   mails: string[];
+  mailsSent: number;
   untrusted: boolean;
   run: ToolRun | null;
 }
@@ -598,18 +629,38 @@ export interface ToolRun {
   memoryBytes: number;
 }
 
-/** What a model request cost. `costUsd` is None when the price of the model is not known. */
+/**
+ * What was used. `costUsd` is None when the price of the model is not known. `wallSeconds` is how long model requests
+ * and tools took, `cpuSeconds` and `memoryBytes` what processes of tools took: their time together, the memory of the
+ * largest.
+ */
 export interface Usage {
   inputTokens: number;
   outputTokens: number;
   cachedTokens: number;
   costUsd: number | null;
+  modelCalls: number;
+  toolCalls: number;
+  wallSeconds: number;
+  cpuSeconds: number;
+  memoryBytes: number;
+  mailsSent: number;
 }
 
-/** What was used, by agent and in total. `costUsd` is null where the price of a model is not known. */
+/**
+ * What was used, by agent and in total. `cost_usd` is null where the price of no model is known. The mails that the
+ * user was sent count in the total of a session.
+ */
 export interface UsageReport {
-  agents: Record<string, AgentTotals>;
-  total: AgentTotals;
+  agents: Record<string, UsageTotals>;
+  total: UsageTotals;
+}
+
+/** How many tasks were begun, what they used, and how many mails came in. */
+export interface UsageTotals {
+  tasks: number;
+  usage: Usage;
+  mailsReceived: number;
 }
 
 /** Params and result by the name of the method. */
@@ -1181,6 +1232,34 @@ export interface Methods {
     };
     result: NotificationList;
   };
+  /** The limits of an agent, or of the session: each with where it was stated and what is used of it now. */
+  "limits.get": {
+    params: {
+      /** The id of the session. */
+      sessionId: string;
+      /** The agent, by its id, its name or an alias. */
+      agentId?: string | null;
+    };
+    result: LimitsReport;
+  };
+  /**
+   * Change limits by name; null takes one back, so that what is stated below holds again. It takes effect at once.
+   * `scope` is `agent` with an `agentId`, else `session`, unless it is said. Those of the `server` hold for all its
+   * sessions, and only the principal `local` may change them.
+   */
+  "limits.set": {
+    params: {
+      /** The id of the session. */
+      sessionId: string;
+      /** Limits by name, such as `max_queue_length`; null takes one back. */
+      limits: Record<string, number | number | null>;
+      /** The agent, by its id, its name or an alias. */
+      agentId?: string | null;
+      /** Whom the limits are for: `agent`, `session` or `server`. */
+      scope?: LimitScope | null;
+    };
+    result: LimitsReport;
+  };
   /** Make a session: a workspace with its own agents. Its id is chosen unless given; it belongs to the caller. */
   "session.create": {
     params: {
@@ -1188,6 +1267,8 @@ export interface Methods {
       sessionId?: string | null;
       /** What people call it. */
       title?: string;
+      /** Limits by name, such as `max_queue_length`; null takes one back. */
+      limits?: Record<string, number | number | null> | null;
     };
     result: SessionSummary;
   };
@@ -1236,11 +1317,13 @@ export interface Methods {
     };
     result: LockList;
   };
-  /** What the agents of the session have used, each and together. */
+  /** What the agents of the session have used, each and together; of a task, what all its tree has used. */
   "usage.get": {
     params: {
       /** The id of the session. */
       sessionId: string;
+      /** The id of the task. */
+      taskId?: string | null;
     };
     result: UsageReport;
   };
@@ -1663,6 +1746,49 @@ export interface Notifications {
     scope: LimitScope;
     agentId: string | null;
     limits: Record<string, number | null>;
+  };
+  /** An MCP server was started, or begun to be talked to. */
+  "mcp.server_started": {
+    name: string;
+  };
+  /** An MCP server could not be started, or died; it is started again when it is needed. */
+  "mcp.server_failed": {
+    name: string;
+    error: string;
+    willRetryAt: number;
+  };
+  /** An MCP server was stopped with its session. */
+  "mcp.server_stopped": {
+    name: string;
+  };
+  /** An MCP server told which tools it has; `problems` says which were left out, and why. */
+  "mcp.tools_listed": {
+    name: string;
+    tools: string[];
+    problems: string[];
+  };
+  /** An agent is granted tools that their MCP servers do not have. */
+  "mcp.tools_missing": {
+    agentId: string;
+    tools: string[];
+  };
+  /** A tool call waits for its turn: others touch what it touches. Its agent goes on by itself. */
+  "resource.waiting": {
+    agentId: string;
+    taskId: string;
+    stepId: string;
+    resources: string[];
+    access: string;
+    holders: string[];
+  };
+  /** A tool call that waited for its turn has it, and begins. */
+  "resource.granted": {
+    agentId: string;
+    taskId: string;
+    stepId: string;
+    resources: string[];
+    access: string;
+    waitedSeconds: number;
   };
   /** The session was deleted or the server ends: nothing more comes. Not numbered, not kept. */
   "session.closed": Record<string, never>;

@@ -1,0 +1,43 @@
+"""What the steps of a task have used."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from msgspec.structs import replace
+
+from ai_whisperer.conversation import Usage
+from ai_whisperer.records import StepKind, StepRecord, StepState
+
+WAITING_TOOLS = frozenset({"acquire_lock", "send_mail_with_switch"})
+"""The tools whose calls last as long as they wait for somebody else: that is no work."""
+
+_NOTHING = Usage()
+
+
+def usage_of(step: StepRecord) -> Usage:
+    """What one step has used; nothing before it has ended."""
+    if step.state is StepState.STARTED:
+        return _NOTHING
+    if step.kind is StepKind.MODEL:
+        used = _NOTHING if step.answer is None else step.answer.usage
+        return replace(used, model_calls=step.failures + 1, wall_seconds=_seconds(step))
+    name = "" if step.call is None else step.call.name
+    run = None if step.result is None else step.result.run
+    return Usage(
+        tool_calls=1,
+        wall_seconds=0.0 if name in WAITING_TOOLS else _seconds(step),
+        cpu_seconds=0.0 if run is None else run.cpu_seconds,
+        memory_bytes=0 if run is None else run.memory_bytes,
+        mails_sent=0 if step.result is None else step.result.mails_sent,
+    )
+
+
+def usage_of_all(steps: Iterable[StepRecord]) -> Usage:
+    """What these steps have used together."""
+    return sum(map(usage_of, steps), _NOTHING)
+
+
+def _seconds(step: StepRecord) -> float:
+    """How long the step took, to the microsecond; clocks may be set back."""
+    return 0.0 if step.finished_at is None else max(round(step.finished_at - step.started_at, 6), 0.0)
