@@ -92,9 +92,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         SessionLimits,
         Meta(
             description="Limits of agents and sessions that state none: a table [limits].",
-            extra={
-                "expected": "limits by name, a number each (in a variable: max_queue_length=100,max_tokens=5000)"
-            },
+            extra={"expected": "limits by name, a number each (in a variable: max_queue_length=100,max_tokens=5000)"},
         ),
     ] = SessionLimits()
     session: Annotated[

@@ -56,7 +56,10 @@ StreamEvent = TextDelta | ReasoningDelta | CallRequested | Finished
 
 
 class Model(Protocol):
-    """A language model. `stream` raises a `ModelError` when the request fails."""
+    """A language model. `stream` raises a `ModelError` when the request fails.
+
+    One that knows its prices also has `price_usd(input_tokens, output_tokens)`, which returns dollars or None.
+    """
 
     def stream(self, request: ModelRequest) -> AsyncIterator[StreamEvent]: ...
 

@@ -81,7 +81,7 @@ class Reservations:
         agent, task = loop.agent, loop.task
         while agent.may_step:
             accounts = list(self._accounts(agent, task))
-            estimate = _estimate(agent, turns)
+            estimate = _estimate(agent, turns, accounts)
             ledgers = [self._ledgers.get(each.key) or Ledger() for each in accounts]
             verdicts = [
                 ledger.ask(each.budget, each.used, estimate) for each, ledger in zip(accounts, ledgers, strict=True)
@@ -179,27 +179,30 @@ def _budget(tokens: int, cost_usd: float) -> Budget:
     return Budget(max_tokens=tokens or None, max_cost_usd=cost_usd or None)
 
 
-def _estimate(agent: AgentWork, turns: Sequence[Turn]) -> Estimate:
+def _estimate(agent: AgentWork, turns: Sequence[Turn], accounts: Sequence[_Account]) -> Estimate:
+    """What the request may use; its price is asked for only if money is limited."""
     definition = agent.record.definition
     tokens_in = contexts.input_tokens(definition.prompt, agent.registry.specs, turns)
     tokens_out = contexts.output_tokens(definition.settings)
-    price = getattr(agent.model, "price_usd", None)
-    if price is not None:
-        return Estimate(
-            input_tokens=tokens_in,
-            output_tokens=tokens_out,
-            input_usd=price(tokens_in, 0),
-            output_usd=price(0, tokens_out),
-        )
-    usage = agent.used.usage
-    tokens = usage.input_tokens + usage.output_tokens
-    rate = usage.cost_usd / tokens if usage.cost_usd is not None and tokens else None
+    if all(account.budget.max_cost_usd is None for account in accounts):
+        return Estimate(input_tokens=tokens_in, output_tokens=tokens_out)
     return Estimate(
         input_tokens=tokens_in,
         output_tokens=tokens_out,
-        input_usd=None if rate is None else rate * tokens_in,
-        output_usd=None if rate is None else rate * tokens_out,
+        input_usd=_price_usd(agent, tokens_in, 0),
+        output_usd=_price_usd(agent, 0, tokens_out),
     )
+
+
+def _price_usd(agent: AgentWork, tokens_in: int, tokens_out: int) -> float | None:
+    """By the price list of the model, else by what the agent has paid for a token so far."""
+    listed = getattr(agent.model, "price_usd", None)
+    price = None if listed is None else listed(tokens_in, tokens_out)
+    if price is not None:
+        return float(price)
+    usage = agent.used.usage
+    tokens = usage.input_tokens + usage.output_tokens
+    return None if usage.cost_usd is None or not tokens else usage.cost_usd / tokens * (tokens_in + tokens_out)
 
 
 def _price_is_unknown(account: _Account) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
@@ -33,6 +34,11 @@ class SessionLimiting(SessionReader):
         whole = _states(workspace, None, workspace.limits.whole, _used_by_session(workspace), None)
         defaults = _states(workspace, None, workspace.limits_for(Limits()), {}, None)
         return LimitsReport(scope=LimitScope.SESSION, limits=(*whole, *defaults))
+
+    @property
+    def limits_reached(self) -> Counter[str]:
+        """How often each limit was reached since the session was opened."""
+        return self._workspace.breaches.totals()
 
     async def set_limits(self, limits: Stated, *, agent: AgentRef | None = None) -> LimitsReport:
         """Change limits of an agent, or of the session: numbers by name. It takes effect at once and is kept.

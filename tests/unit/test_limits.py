@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,7 +14,15 @@ from hypothesis import strategies as st
 from ai_whisperer.conversation import Answer, AnswerTurn, ToolCall, ToolResult, ToolTurn, Turn, Usage, UserTurn
 from ai_whisperer.core.budgets import on_default_budget, tree_budget
 from ai_whisperer.core.contexts import DEFAULT_OUTPUT_TOKENS, input_tokens, output_tokens, turn_bytes
-from ai_whisperer.core.limits import changed, effective, effective_for_session, limits_from, source_of
+from ai_whisperer.core.limits import (
+    DEFAULTS,
+    SESSION_DEFAULTS,
+    changed,
+    effective,
+    effective_for_session,
+    limits_from,
+    source_of,
+)
 from ai_whisperer.core.repeating import refusal, refusals_at_end, repeats_before
 from ai_whisperer.core.reserving import Estimate, Exhausted, Granted, Ledger, MustWait
 from ai_whisperer.definition import EffectiveLimits, Limits, SessionLimits
@@ -205,3 +216,10 @@ def test_a_request_is_guessed_from_the_last_usage_and_what_came_after_it() -> No
     turns += [AnswerTurn(answer=answered), ToolTurn(call=LOOK, content="z" * 80)]
     assert input_tokens("y" * 40, (), turns) == 1070
     assert (output_tokens({}), output_tokens({"max_tokens": 9})) == (DEFAULT_OUTPUT_TOKENS, 9)
+
+
+def test_the_docs_have_every_limit_with_its_default() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "how-to" / "limits.md").read_text(encoding="utf-8")
+    written = dict(re.findall(r"^\| `(\w+)` \| ([\w,]+) \|", page, re.MULTILINE))
+    held = {**msgspec.structs.asdict(DEFAULTS), **msgspec.structs.asdict(SESSION_DEFAULTS)}
+    assert written == {name: f"{value:,.0f}" if value else "none" for name, value in held.items()}
