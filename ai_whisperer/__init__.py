@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         MissedRuns,
         RetryPolicy,
         ScheduleDefinition,
+        SessionLimits,
         Supervision,
     )
     from ai_whisperer.errors import WhispererError
@@ -42,6 +43,7 @@ _HOMES = {
     "Client": "client.client",
     "EventRecord": "coordination",
     "Limits": "definition",
+    "SessionLimits": "definition",
     "LockRecord": "coordination",
     "MailRecord": "records",
     "MessageRecord": "coordination",
@@ -74,6 +76,7 @@ __all__ = [
     "Client",
     "EventRecord",
     "Limits",
+    "SessionLimits",
     "LockRecord",
     "MailRecord",
     "MessageRecord",
