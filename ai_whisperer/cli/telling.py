@@ -74,6 +74,11 @@ def _lock_broken(params: _Params) -> tuple[str, str]:
     return params["by"], f"breaks the lock {params['name']}, which {params['holder']} held{why}"
 
 
+def _turn(params: _Params) -> tuple[str, str]:
+    before = f" (before it: {', '.join(params['holders'])})" if params["holders"] else ""
+    return params["agentId"], f"is paused for {', '.join(params['resources'])}{before}"
+
+
 def _schedule(words: str) -> Callable[[_Params], tuple[str, str]]:
     def tell(params: _Params) -> tuple[str, str]:
         return params["agentId"] or "the clock", words.format_map(params)
@@ -97,6 +102,10 @@ _TELLERS: dict[str, Callable[[_Params], tuple[str, str] | None]] = {
     "agent.stopped": _of_agent("is stopped{why}"),
     "agent.failing": _of_agent("fails too often{why}"),
     "agent.tools_missing": _missing,
+    "approval.requested": _of_agent("waits for your yes to {tool}: whisperer approvals show {approvalId}"),
+    "approval.approved": _of_agent("may use {tool}{why}"),
+    "approval.refused": _of_agent("may not use {tool}{why}"),
+    "approval.withdrawn": _of_agent("asks no more to use {tool}{why}"),
     "async.task.started": _of_agent("starts a task ({kind})"),
     "async.task.progress": _progress,
     "async.task.completed": _of_agent("finishes its task"),
@@ -111,6 +120,8 @@ _TELLERS: dict[str, Callable[[_Params], tuple[str, str] | None]] = {
         f"waits for the lock {params['name']}, which {params['holder']} holds",
     ),
     "mail.sent": _mail,
+    "resource.waiting": _turn,
+    "resource.granted": _of_agent("has its turn and goes on"),
     "room.message": _room,
     "room.passed": _of_agent("passes"),
     "room.unanswered": _of_agent("does not answer: {error}"),
