@@ -263,6 +263,6 @@ def test_the_file_tools_write_only_while_the_lock_is_held(tmp_path: Path) -> Non
             await manager.create_agent("a", {"tools": ["acquire_lock", "write_file", "lose_the_lock"]})
             told = await manager.run_task("a", "go")
         assert "user broke the lease of a, with token 1" in told
-        assert [path.read_text() for path in tmp_path.rglob("note.txt")] == ["first"]
 
     asyncio.run(main())
+    assert [path.read_text() for path in tmp_path.rglob("note.txt")] == ["first"]
