@@ -136,6 +136,12 @@ class UnknownRoomError(NotFoundError):
     code = "unknown_room"
 
 
+class UnknownMcpServerError(NotFoundError):
+    """The session has no MCP server of that name."""
+
+    code = "unknown_mcp_server"
+
+
 class UnknownMemberError(NotFoundError):
     """The room has no such member; nothing was changed."""
 
@@ -210,9 +216,15 @@ class WaitDepthError(ConflictError):
 
 
 class LockNotHeldError(ConflictError):
-    """The lock is not held by this task; nothing was changed."""
+    """The lock is not held by the caller, or not with that token; nothing was changed."""
 
     code = "lock_not_held"
+
+
+class LockHeldError(ConflictError):
+    """Somebody else holds the lock. Wait for it, or try again later; nothing was changed."""
+
+    code = "lock_held"
 
 
 class ClosedError(ConflictError):

@@ -44,24 +44,6 @@ class AgentStatus(msgspec.Struct, frozen=True, kw_only=True):
     last_step_at: float | None = None
 
 
-class UsageTotals(msgspec.Struct, frozen=True, kw_only=True):
-    """How many tasks were begun, what they used, and how many mails came in."""
-
-    tasks: int
-    usage: Usage
-    mails_received: int
-
-
-class UsageReport(msgspec.Struct, frozen=True, kw_only=True):
-    """What was used, by agent and in total. `cost_usd` is null where the price of no model is known.
-
-    The mails that the user was sent count in the total of a session.
-    """
-
-    agents: dict[str, UsageTotals]
-    total: UsageTotals
-
-
 class ResourceUse(Record, frozen=True, kw_only=True):
     """A tool call that touches a resource since then, or waits for it since then."""
 
@@ -78,6 +60,24 @@ class ResourceStatus(Record, frozen=True, kw_only=True):
     resource: str
     holders: tuple[ResourceUse, ...]
     waiting: tuple[ResourceUse, ...]
+
+
+class UsageTotals(msgspec.Struct, frozen=True, kw_only=True):
+    """How many tasks were begun, what they used, and how many mails came in."""
+
+    tasks: int
+    usage: Usage
+    mails_received: int
+
+
+class UsageReport(msgspec.Struct, frozen=True, kw_only=True):
+    """What was used, by agent and in total. `cost_usd` is null where the price of no model is known.
+
+    The mails that the user was sent count in the total of a session.
+    """
+
+    agents: dict[str, UsageTotals]
+    total: UsageTotals
 
 
 class ToolKind(StrEnum):

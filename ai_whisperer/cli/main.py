@@ -24,7 +24,10 @@ from ai_whisperer.cli.commands import (
     config,
     demo,
     doctor,
+    locks,
     mail,
+    mcp,
+    resources,
     run,
     schedule,
     serve,
@@ -69,7 +72,26 @@ def _parameters() -> list[inspect.Parameter]:
 
 app = typer.Typer(context_settings={"help_option_names": ["-h", "--help"]})
 app.callback(invoke_without_command=True)(with_signature(_whisperer, _parameters(), like=_whisperer))
-for each in (demo, serve, run, agents, tasks, approvals, mail, chat, watch, schedule, sessions, tools, config, doctor):
+_COMMANDS = (
+    demo,
+    serve,
+    run,
+    agents,
+    tasks,
+    mail,
+    chat,
+    watch,
+    schedule,
+    locks,
+    resources,
+    mcp,
+    approvals,
+    sessions,
+    tools,
+    config,
+    doctor,
+)
+for each in _COMMANDS:
     each.register(app)
 
 

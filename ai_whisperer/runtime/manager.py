@@ -35,11 +35,12 @@ from ai_whisperer.runtime.mcp_grants import check_mcp_grants
 from ai_whisperer.runtime.opening import close_workspace, open_workspace
 from ai_whisperer.runtime.reader import AgentRef
 from ai_whisperer.runtime.session_approvals import SessionApprovals
+from ai_whisperer.runtime.session_locks import SessionLocks
 from ai_whisperer.runtime.session_mcp import SessionMcp
 from ai_whisperer.runtime.session_rooms import SessionRooms
 from ai_whisperer.runtime.session_schedules import SessionSchedules
 from ai_whisperer.runtime.status import status_of
-from ai_whisperer.runtime.workplaces import Workplaces
+from ai_whisperer.runtime.workplaces import Workplaces, checked_folders
 from ai_whisperer.runtime.workspace import Workspace
 from ai_whisperer.status import AgentStatus
 from ai_whisperer.store.base import Store
@@ -54,7 +55,7 @@ from ai_whisperer.tools.sandbox.choosing import AUTO
 AnyFunction = Tool | Callable[..., Any]
 
 
-class AsyncAgentSessionManager(SessionApprovals, SessionMcp, SessionRooms, SessionSchedules):
+class AsyncAgentSessionManager(SessionMcp, SessionRooms, SessionSchedules, SessionLocks, SessionApprovals):
     """Runs the agents of one session. Use it as `async with AsyncAgentSessionManager("data-folder") as manager:`.
 
     With a folder everything is durable: whatever a method returned survives the death of the process, and opening the
@@ -104,12 +105,11 @@ class AsyncAgentSessionManager(SessionApprovals, SessionMcp, SessionRooms, Sessi
         self._agent_tools = {key: as_tools(some) for key, some in (agent_tools or {}).items()}
         for own in ([], *self._agent_tools.values()):
             ToolRegistry((*self._tools, *own))  # raises if two have one name
-        self._workplaces = Workplaces(
-            Path(root) if (root := work or data) is not None else None,
-            session_id,
-            {name: Path(path) for name, path in (folders or {}).items()},
-            sandbox=sandbox,
-        )
+        if work is not None and not isinstance(work, str | Path):
+            raise InvalidInputError(f"work must be the path of a folder, not {type(work).__name__}.")
+        root = Path(kept) if (kept := work or data) is not None else None
+        granted = checked_folders({} if folders is None else folders, data=root)
+        self._workplaces = Workplaces(root, session_id, granted, sandbox=sandbox)
         self._mcp_servers = mcp_servers_from({} if mcp_servers is None else mcp_servers, folder=Path())
         self._model = model
         self._model_factory = model_factory

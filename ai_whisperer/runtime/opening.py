@@ -94,6 +94,7 @@ def open_workspace(
 async def close_workspace(workspace: Workspace, *, grace_seconds: float) -> None:
     """Let the steps under way finish for so long and cancel what is left. When this returns all of it is on disk."""
     workspace.closing = True
+    workspace.locks.close(ClosedError("The session was closed before the lock was free. Ask again when it is back."))
     workspace.scheduler.close()
     loops = list(workspace.running.values())
     for loop in loops:
@@ -137,5 +138,6 @@ def fail_workspace(workspace: Workspace, failure: BaseException) -> None:
     workspace.scheduler.close()
     for loop in workspace.running.values():
         loop.abandon()
+    workspace.locks.close(failure)
     workspace.release_waiters(failure)
     workspace.bus.close(failure)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -64,6 +65,7 @@ async def _run(agent: AgentWork, step: StepRecord) -> ToolResult:
         cancelled=CancelSignal(),
         workplace=agent.workplace,
         progress=_Progress(agent, step).tell,
+        guards=partial(agent.workspace.locks.guards.guard, step.task_id),
     )
     try:
         result = await agent.registry.outside(call.name).call(call.arguments, context)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
+import shutil
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 
 from msgspec.structs import asdict
 
@@ -26,6 +28,7 @@ from ai_whisperer.models.base import ModelFactory
 from ai_whisperer.models.catalog import resolve
 from ai_whisperer.runtime.bus import Subscription
 from ai_whisperer.runtime.manager import AnyFunction, AsyncAgentSessionManager
+from ai_whisperer.runtime.workplaces import work_of
 from ai_whisperer.server.agent_logs import AgentLogs
 from ai_whisperer.settings import LOCAL
 from ai_whisperer.store.base import Store, Unit
@@ -54,6 +57,8 @@ class SessionHost:
         model_factory: ModelFactory = resolve,
         sandbox: str | Sandbox = AUTO,
         logs: AgentLogs | None = None,
+        work: Path | None = None,
+        folders: Mapping[str, Path] | None = None,
     ) -> None:
         self.model = model
         self.templates = templates
@@ -63,6 +68,8 @@ class SessionHost:
         self._model_factory = model_factory
         self._sandbox = sandbox
         self._logs = logs
+        self._work = work
+        self._folders = dict(folders or {})
         self._clock = SystemClock()
         self._open: dict[str, _OpenSession] = {}
         self._created: dict[str, SessionRecord] = {}  # on their way to the disk
@@ -184,6 +191,8 @@ class SessionHost:
             model=self.model,
             model_factory=self._model_factory,
             templates=self.templates,
+            work=self._work,
+            folders=self._folders,
             tools=self.toolbox.tools,
             mcp_servers=self._mcp_servers,
             sandbox=self._sandbox,
@@ -202,6 +211,8 @@ class SessionHost:
             agents = self._store.agents_in(record.id)
             if self._logs is not None:
                 await asyncio.to_thread(self._logs.remove, record.id)
+            if self._work is not None:
+                await asyncio.to_thread(shutil.rmtree, work_of(self._work, record.id), ignore_errors=True)
             await self._store.delete_session(record.id)
         except WhispererError as failure:
             self.session_failed(failure)

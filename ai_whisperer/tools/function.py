@@ -13,6 +13,7 @@ import json
 import threading
 import typing
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from contextlib import AbstractContextManager
 from typing import Any, overload
 
 import msgspec
@@ -20,7 +21,7 @@ from msgspec.structs import replace
 
 from ai_whisperer.conversation import ToolResult, ToolSpec
 from ai_whisperer.coordination import Touch
-from ai_whisperer.errors import InvalidInputError, ToolArgumentsError, ToolError
+from ai_whisperer.errors import InvalidInputError, LockNotHeldError, ToolArgumentsError, ToolError
 from ai_whisperer.tools.approving import NeedsApproval, check_needs_approval, says_yes_is_needed
 from ai_whisperer.tools.touching import Touches, touches_of
 from ai_whisperer.tools.workplace import Workplace
@@ -49,13 +50,18 @@ def _no_progress(text: str) -> None:
     """Nobody listens."""
 
 
+def _no_locks(lock: str, token: int) -> AbstractContextManager[None]:
+    """There is no session whose locks could be held."""
+    raise LockNotHeldError(f"This call belongs to no task, so it cannot hold lock '{lock}' with token {token}.")
+
+
 class ToolContext(msgspec.Struct, frozen=True, kw_only=True):
     """Who calls, and for what. A tool that has a parameter of this type is given it.
 
     `step_id` is the same when the call is repeated after a crash: use it as the idempotency key of outside effects.
     `cancelled` is set when the task is stopped; a function that blocks should look at it now and then. `workplace` is
     what of the machine the agent may use. `progress` shows people a piece of output while the tool still runs; it is
-    called from the event loop.
+    called from the event loop. `guards` makes what `guard` returns.
     """
 
     session_id: str
@@ -65,6 +71,17 @@ class ToolContext(msgspec.Struct, frozen=True, kw_only=True):
     cancelled: CancelSignal
     workplace: Workplace | None = None
     progress: Callable[[str], None] = _no_progress
+    guards: Callable[[str, int], AbstractContextManager[None]] = _no_locks
+
+    def guard(self, lock: str, token: int) -> AbstractContextManager[None]:
+        """Do the decisive act, such as a rename or a request, as the holder of a lock: `with context.guard(…): …`.
+
+        Raises `LockNotHeldError` unless the calling task holds the lock with exactly this token at that moment. While
+        the block runs the lease does not end: expiry, release and break wait for it, but for 30 seconds at most. A
+        block that took longer and lost the lock raises `LockNotHeldError` at its end. It works on the event loop, where
+        the block may await, and in the thread of a tool that is a plain function.
+        """
+        return self.guards(lock, token)
 
 
 class Tool:
@@ -169,7 +186,7 @@ class Tool:
         if inspect.iscoroutinefunction(self.function):
             result = await self.function(**values)
         else:
-            result = await _in_thread(self.function, values, context.cancelled)
+            result = await in_thread(self.function, values, context.cancelled)
             if isinstance(result, Awaitable):
                 result = await result
         if isinstance(result, ToolResult) and isinstance(result.content, str):
@@ -304,7 +321,7 @@ def _constant(value: Any) -> Callable[[], Any]:
     return lambda: value
 
 
-async def _in_thread(function: Callable[..., Any], values: dict[str, Any], cancelled: CancelSignal) -> Any:
+async def in_thread(function: Callable[..., Any], values: dict[str, Any], cancelled: CancelSignal) -> Any:
     """Run a function in a thread of its own: it waits for no other, and what it raises is raised here."""
     loop = asyncio.get_running_loop()
     ended: asyncio.Future[tuple[Any, BaseException | None]] = loop.create_future()

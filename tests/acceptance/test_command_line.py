@@ -211,7 +211,7 @@ def test_watch_shows_the_fleet_once(whisperer: Whisperer, agent: str) -> None:
         watching.line_with(f"{agent:<10} used acquire_lock")
     (line,) = [line for line in whisperer.ok("watch", "--once").splitlines() if line.startswith(agent)]
     assert line.split()[1:4] == ["active", "0", "user_prompt"]
-    (lock,) = [line for line in whisperer.ok("locks").splitlines() if line.startswith("printer")]
+    (lock,) = [line for line in whisperer.ok("lock").splitlines() if line.startswith("printer")]
     assert lock.split()[:3] == ["printer", agent, "printing"]
     whisperer.ok("stop", agent)
 

@@ -45,6 +45,7 @@ class Wire:
         self.write = write
         self.broken: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self.nonsense = ""
+        self.greeted = False
 
     def break_off(self, reason: str) -> None:
         if not self.broken.done():
@@ -66,7 +67,7 @@ async def stdio_wire(name: str, config: McpServerConfig, env: Mapping[str, str])
                 yield wire
             finally:
                 with anyio.CancelScope(shield=True):
-                    await process.end()
+                    await process.end(in_peace=wire.greeted and not wire.broken.done())
                 pipes.cancel_scope.cancel()
     finally:
         for stream in (arrived, read, write, leaving):

@@ -213,6 +213,21 @@ export interface GuideUsage {
   mails_sent: number;
 }
 
+/** How a lease ended. `by` and `reason` are of the person who broke it. */
+export interface LeaseEnd {
+  name: string;
+  token: number;
+  holder: string;
+  taskId: string | null;
+  ending: LeaseEnding;
+  at: number;
+  by: string;
+  reason: string;
+}
+
+/** How a lease can end. One whose task ends is released. */
+export type LeaseEnding = "broken" | "expired" | "released";
+
 /** What an agent may use, as far as it is stated; `EffectiveLimits` says what holds where nothing is. */
 export interface Limits {
   max_concurrent_tasks?: number | null;
@@ -238,12 +253,28 @@ export interface Limits {
   max_file_bytes?: number | null;
 }
 
-/** The locks that are held. */
-export interface LockList {
-  locks: LockRecord[];
+/**
+ * Whether a token is the current one of a lock; who has the lock now; and what became of the token if it is known.
+ * `told` says the same in words.
+ */
+export interface LockCheck {
+  name: string;
+  token: number;
+  isCurrent: boolean;
+  lock: LockRecord | null;
+  ended: LeaseEnd | null;
+  told: string;
 }
 
-/** A named lock. `token` rises with every holder; without a holder the lock is free. */
+/** The locks that are held. */
+export interface LockList {
+  locks: LockSummary[];
+}
+
+/**
+ * A named lock. `token` rises with every holder; without a holder the lock is free. `holder` is the id of the agent
+ * whose task holds it, or what a person or program that holds it is called: then it has no task.
+ */
 export interface LockRecord {
   sessionId: string;
   name: string;
@@ -252,6 +283,30 @@ export interface LockRecord {
   taskId: string | null;
   acquiredAt: number | null;
   expiresAt: number | null;
+  holder: string | null;
+}
+
+/** A lock as it is listed, with those who wait for it, in the order in which they get it. */
+export interface LockSummary {
+  sessionId: string;
+  name: string;
+  token: number;
+  agentId: string | null;
+  taskId: string | null;
+  acquiredAt: number | null;
+  expiresAt: number | null;
+  holder: string | null;
+  waiting: LockWaiter[];
+}
+
+/** Somebody who waits for a lock: a task of an agent, or a person or program, which has no task. */
+export interface LockWaiter {
+  waiter: string;
+  agentId: string | null;
+  taskId: string | null;
+  ttlSeconds: number;
+  deadlineAt: number;
+  createdAt: number;
 }
 
 /** Entries of a log; `next` is where the ones after them begin. */
@@ -292,6 +347,32 @@ export interface MailRecord {
 
 /** How far a mail has come. `dead`: set aside for a person. */
 export type MailState = "archived" | "dead" | "delivered" | "queued" | "read" | "replied";
+
+/** Servers, by name. */
+export interface McpServerList {
+  servers: McpServerStatus[];
+}
+
+/** A server as it is now. `problems` says which of its tools were left out, and why. */
+export interface McpServerStatus {
+  name: string;
+  target: string;
+  state: McpState;
+  tools: McpToolStatus[];
+  problems: string[];
+  error: string | null;
+  retryAt: number | null;
+}
+
+/** Whether a server can be used: it is started when it is first needed, and again after it failed. */
+export type McpState = "failed" | "not_started" | "ready" | "starting" | "stopped";
+
+/** A tool of a server by the name that it is granted and called by. `hints` is what the server says of it. */
+export interface McpToolStatus {
+  name: string;
+  description: string;
+  hints: string[];
+}
 
 /** Messages of a room, in order. */
 export interface MessageList {
@@ -348,6 +429,27 @@ export interface ReportTo {
   agentId: string;
   threadId: string;
   deadlineAt: number | null;
+}
+
+/** The resources that tools touch now, by name. */
+export interface ResourceList {
+  resources: ResourceStatus[];
+}
+
+/** A resource that is touched now: who holds it, and who waits for it, in the order in which they came. */
+export interface ResourceStatus {
+  resource: string;
+  holders: ResourceUse[];
+  waiting: ResourceUse[];
+}
+
+/** A tool call that touches a resource since then, or waits for it since then. */
+export interface ResourceUse {
+  agentId: string;
+  taskId: string;
+  stepId: string;
+  access: Access;
+  since: number;
 }
 
 /** How failed model requests are repeated. */
@@ -993,54 +1095,6 @@ export interface Methods {
     };
     result: DeadLetters;
   };
-  /** What people are asked about: by default what waits for a decision; null for all. */
-  "approval.list": {
-    params: {
-      /** The id of the session. */
-      sessionId: string;
-      /** Those in this state; null for all. */
-      approvalState?: ApprovalState | null;
-      /** How many entries at most. */
-      limit?: number;
-    };
-    result: ApprovalList;
-  };
-  /** The approval as it is now, with the exact arguments of the call. */
-  "approval.get": {
-    params: {
-      /** The id of the session. */
-      sessionId: string;
-      /** The id of the approval, which is that of the step. */
-      approvalId: string;
-    };
-    result: ApprovalRecord;
-  };
-  /** Allow the call, exactly as it is: nobody can change its arguments. The same decision again changes nothing. */
-  "approval.approve": {
-    params: {
-      /** The id of the session. */
-      sessionId: string;
-      /** The id of the approval, which is that of the step. */
-      approvalId: string;
-      /** What names the tool with its exact arguments; it must be that of the call. */
-      digest?: string | null;
-      /** Why, in words for people and agents. */
-      reason?: string;
-    };
-    result: ApprovalRecord;
-  };
-  /** Refuse the call: its model is told so, with the reason, and goes on. */
-  "approval.refuse": {
-    params: {
-      /** The id of the session. */
-      sessionId: string;
-      /** The id of the approval, which is that of the step. */
-      approvalId: string;
-      /** Why, in words for people and agents. */
-      reason?: string;
-    };
-    result: ApprovalRecord;
-  };
   /**
    * Send mail from the user to an agent. When this is answered the mail is on disk. A caller that gives a `mailId` may
    * call again with the same content: the mail is sent once.
@@ -1282,6 +1336,91 @@ export interface Methods {
     result: ScheduleRecord;
   };
   /**
+   * Take a lock, and wait for it in the same order as the agents. Its token renews and releases it. The wait ends when
+   * the lock is had, after `waitSeconds`, and when the connection that asked is gone.
+   */
+  "lock.acquire": {
+    params: {
+      /** The id of the session. */
+      sessionId: string;
+      /** The name of the template or of the lock. */
+      name: string;
+      /** How long the lease lasts unless it is renewed. */
+      ttlSeconds?: number;
+      /** How long to wait for the lock; 0: not at all. */
+      waitSeconds?: number;
+      /** What others see of who has the lock; `user` unless given. */
+      holder?: string | null;
+    };
+    result: LockRecord;
+  };
+  /** Let a lease last for `ttlSeconds` from now on. */
+  "lock.renew": {
+    params: {
+      /** The id of the session. */
+      sessionId: string;
+      /** The name of the template or of the lock. */
+      name: string;
+      /** The token that came with the lock. */
+      token: number;
+      /** How long the lease lasts unless it is renewed. */
+      ttlSeconds?: number;
+    };
+    result: LockRecord;
+  };
+  /** Give a lock back: the first that waits has it. The answer is the lock as it was. */
+  "lock.release": {
+    params: {
+      /** The id of the session. */
+      sessionId: string;
+      /** The name of the template or of the lock. */
+      name: string;
+      /** The token that came with the lock. */
+      token: number;
+    };
+    result: LockRecord;
+  };
+  /** Take a lock from whoever holds it: the first that waits has it. The answer is the lock as it was. */
+  "lock.break": {
+    params: {
+      /** The id of the session. */
+      sessionId: string;
+      /** The name of the template or of the lock. */
+      name: string;
+      /** Why, in words for people and agents. */
+      reason?: string;
+    };
+    result: LockRecord;
+  };
+  /** The locks that are held, by whom, and who waits for them. */
+  "lock.list": {
+    params: {
+      /** The id of the session. */
+      sessionId: string;
+    };
+    result: LockList;
+  };
+  /** Whether this is the current token of the lock, and what became of it if not. */
+  "lock.check": {
+    params: {
+      /** The id of the session. */
+      sessionId: string;
+      /** The name of the template or of the lock. */
+      name: string;
+      /** The token that came with the lock. */
+      token: number;
+    };
+    result: LockCheck;
+  };
+  /** The resources that tools touch now: who holds them, and who waits for them. */
+  "resource.list": {
+    params: {
+      /** The id of the session. */
+      sessionId: string;
+    };
+    result: ResourceList;
+  };
+  /**
    * Send the session's notifications to this connection, from the one after `after` on. 0 is from the start; without
    * it, from now on. With `deltas` the pieces of answers come along as they are streamed: these are not numbered (`seq`
    * 0) and not kept. A connection has one subscription for a session; another replaces it.
@@ -1316,6 +1455,77 @@ export interface Methods {
       limit?: number;
     };
     result: NotificationList;
+  };
+  /** The MCP servers of the session, with the tools that they have listed so far. */
+  "mcp.list": {
+    params: {
+      /** The id of the session. */
+      sessionId: string;
+    };
+    result: McpServerList;
+  };
+  /** Start a server now and have it list its tools: otherwise that happens when an agent needs it. */
+  "mcp.start": {
+    params: {
+      /** The id of the session. */
+      sessionId: string;
+      /** The name of the template or of the lock. */
+      name: string;
+    };
+    result: McpServerStatus;
+  };
+  /** What people are asked about: by default what waits for a decision; null for all. */
+  "approval.list": {
+    params: {
+      /** The id of the session. */
+      sessionId: string;
+      /** Those in this state; null for all. */
+      approvalState?: ApprovalState | null;
+      /** How many entries at most. */
+      limit?: number;
+    };
+    result: ApprovalList;
+  };
+  /** The approval as it is now, with the exact arguments of the call. */
+  "approval.get": {
+    params: {
+      /** The id of the session. */
+      sessionId: string;
+      /** The id of the approval, which is that of the step. */
+      approvalId: string;
+    };
+    result: ApprovalRecord;
+  };
+  /** Allow the call, exactly as it is: nobody can change its arguments. The same decision again changes nothing. */
+  "approval.approve": {
+    params: {
+      /** The id of the session. */
+      sessionId: string;
+      /** The id of the approval, which is that of the step. */
+      approvalId: string;
+      /** What names the tool with its exact arguments; it must be that of the call. */
+      digest?: string | null;
+      /** Why, in words for people and agents. */
+      reason?: string;
+    };
+    result: ApprovalRecord;
+  };
+  /** Refuse the call: its model is told so, with the reason, and goes on. */
+  "approval.refuse": {
+    params: {
+      /** The id of the session. */
+      sessionId: string;
+      /** The id of the approval, which is that of the step. */
+      approvalId: string;
+      /** Why, in words for people and agents. */
+      reason?: string;
+    };
+    result: ApprovalRecord;
+  };
+  /** The tools that agents can be granted, and the tool files that cannot be used, each with its error. */
+  "tool.list": {
+    params: Record<string, never>;
+    result: ToolList;
   };
   /** Make a session: a workspace with its own agents. Its id is chosen unless given; it belongs to the caller. */
   "session.create": {
@@ -1359,18 +1569,10 @@ export interface Methods {
   /** One template with its definition. */
   "template.get": {
     params: {
-      /** The name of the template. */
+      /** The name of the template or of the lock. */
       name: string;
     };
     result: TemplateDetails;
-  };
-  /** The locks that are held, and by whom. */
-  "lock.list": {
-    params: {
-      /** The id of the session. */
-      sessionId: string;
-    };
-    result: LockList;
   };
   /** What the agents of the session have used, each and together; of a task, what all its tree has used. */
   "usage.get": {
@@ -1405,11 +1607,6 @@ export interface Methods {
   "rpc.discover": {
     params: Record<string, never>;
     result: Record<string, unknown>;
-  };
-  /** The tools that agents can be granted, and the tool files that cannot be used, each with its error. */
-  "tool.list": {
-    params: Record<string, never>;
-    result: ToolList;
   };
 }
 
@@ -1748,6 +1945,51 @@ export interface Notifications {
     outcome: string;
     replyId?: string;
   };
+  /** Somebody waits for a lock. */
+  "lock.waiting": {
+    name: string;
+    agentId: string | null;
+    taskId: string | null;
+    waiter: string;
+    stepId: string | null;
+    holder: string;
+    deadlineAt: number;
+  };
+  /** Somebody waits no more for a lock. */
+  "lock.wait_ended": {
+    name: string;
+    agentId: string | null;
+    taskId: string | null;
+    waiter: string;
+    stepId: string | null;
+    outcome: string;
+  };
+  /** Somebody has a lock. */
+  "lock.acquired": {
+    name: string;
+    agentId: string | null;
+    taskId: string | null;
+    holder: string;
+    token: number;
+    expiresAt: number;
+  };
+  /** Somebody has a lock for longer. */
+  "lock.renewed": {
+    name: string;
+    agentId: string | null;
+    taskId: string | null;
+    holder: string;
+    token: number;
+    expiresAt: number;
+  };
+  /** Somebody let go of a lock, or ended. */
+  "lock.released": {
+    name: string;
+    agentId: string | null;
+    taskId: string | null;
+    holder: string;
+    token: number;
+  };
   /** A tool call waits for a person to allow it. */
   "approval.requested": {
     agentId: string;
@@ -1783,56 +2025,23 @@ export interface Notifications {
     state: ApprovalState;
     reason: string;
   };
-  /** An agent waits for a lock. */
-  "lock.waiting": {
-    agentId: string;
-    taskId: string;
-    stepId: string;
-    name: string;
-    holder: string | null;
-    deadlineAt: number;
-  };
-  /** An agent waits no more for a lock. */
-  "lock.wait_ended": {
-    agentId: string;
-    taskId: string;
-    stepId: string;
-    name: string;
-    outcome: string;
-  };
-  /** An agent has a lock. */
-  "lock.acquired": {
-    agentId: string;
-    taskId: string;
-    name: string;
-    holder: string;
-    token: number;
-    expiresAt: number;
-  };
-  /** An agent has a lock for longer. */
-  "lock.renewed": {
-    agentId: string;
-    taskId: string;
-    name: string;
-    holder: string;
-    token: number;
-    expiresAt: number;
-  };
-  /** An agent let go of a lock. */
-  "lock.released": {
-    agentId: string;
-    taskId: string;
-    name: string;
-    holder: string;
-    token: number;
-  };
   /** The lease of a lock ran out. */
   "lock.expired": {
-    agentId: string;
-    taskId: string;
     name: string;
+    agentId: string | null;
+    taskId: string | null;
     holder: string;
     token: number;
+  };
+  /** A person took a lock from whoever had it. */
+  "lock.broken": {
+    name: string;
+    agentId: string | null;
+    taskId: string | null;
+    holder: string;
+    token: number;
+    by: string;
+    reason: string;
   };
   /** An MCP server was started, or begun to be talked to. */
   "mcp.server_started": {
