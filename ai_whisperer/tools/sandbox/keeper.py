@@ -43,6 +43,7 @@ def keep(connection: socket.socket) -> None:
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     try:
         family.adopt_orphans()
+        _warm_up()
         order = read_order(connection)
         report: Report = Ended(outcome=_carried_out(order, connection))
     except EOFError:
@@ -54,6 +55,22 @@ def keep(connection: socket.socket) -> None:
         family.end_all()
         report = Refused(message=f"The keeper of the sandbox failed: {type(error).__name__}: {error}.")
     connection.sendall(framed(report))
+
+
+def _warm_up() -> None:
+    """Go once through what a job needs, while none waits.
+
+    After a fork each page that is touched has to be copied first; so that is done by the time the order comes.
+    """
+    job = Job(argv=("",), cwd="/")
+    outcome = Outcome(ending=Ending.EXITED, run=ToolRun(sandbox=""))
+    framed(Order(level="", job=job))
+    framed(Ended(outcome=outcome))
+    family.reap_orphans(0)
+    family.taken(0, 0)
+    Capture(job.output_bytes).kept()
+    for level in LEVELS.values():
+        level.warm_up(job)
 
 
 def _carried_out(order: Order, connection: socket.socket) -> Outcome:
