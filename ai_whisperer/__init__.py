@@ -11,7 +11,15 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from ai_whisperer.client.client import Client
     from ai_whisperer.conversation import ChannelResponse
-    from ai_whisperer.coordination import EventRecord, LockRecord, MessageRecord, RoomRecord, ScheduleRecord
+    from ai_whisperer.coordination import (
+        EventRecord,
+        LockCheck,
+        LockRecord,
+        LockSummary,
+        MessageRecord,
+        RoomRecord,
+        ScheduleRecord,
+    )
     from ai_whisperer.definition import (
         AgentDefinition,
         Limits,
@@ -42,7 +50,9 @@ _HOMES = {
     "Client": "client.client",
     "EventRecord": "coordination",
     "Limits": "definition",
+    "LockCheck": "coordination",
     "LockRecord": "coordination",
+    "LockSummary": "coordination",
     "MailRecord": "records",
     "MessageRecord": "coordination",
     "MissedRuns": "definition",
@@ -74,7 +84,9 @@ __all__ = [
     "Client",
     "EventRecord",
     "Limits",
+    "LockCheck",
     "LockRecord",
+    "LockSummary",
     "MailRecord",
     "MessageRecord",
     "MissedRuns",

@@ -88,11 +88,15 @@ Turn = UserTurn | AnswerTurn | ToolTurn
 
 
 class ToolSpec(Record, frozen=True, kw_only=True):
-    """A tool as the model is told about it; `parameters` is a JSON Schema of an object."""
+    """A tool as the model is told about it; `parameters` is a JSON Schema of an object.
+
+    What an `untrusted` one brings may be written by strangers.
+    """
 
     name: str
     description: str
     parameters: Mapping[str, Any]
+    untrusted: bool = False
 
 
 class ToolRun(Record, frozen=True, kw_only=True, omit_defaults=True):

@@ -64,6 +64,18 @@ class SettingsError(InvalidInputError):
     code = "invalid_settings"
 
 
+class McpConfigError(InvalidInputError):
+    """The description of an MCP server is not valid. Correct the named field; nothing was changed."""
+
+    code = "invalid_mcp_server"
+
+    def __init__(self, message: str | None = None, *, server: str = "", field: str = "") -> None:
+        """`server` and `field` lead whoever has the file to the line."""
+        super().__init__(message)
+        self.server = server
+        self.field = field
+
+
 class NotFoundError(WhispererError):
     """There is no such thing in this session."""
 
@@ -192,9 +204,15 @@ class WaitDepthError(ConflictError):
 
 
 class LockNotHeldError(ConflictError):
-    """The lock is not held by this task; nothing was changed."""
+    """The lock is not held by the caller, or not with that token; nothing was changed."""
 
     code = "lock_not_held"
+
+
+class LockHeldError(ConflictError):
+    """Somebody else holds the lock. Wait for it, or try again later; nothing was changed."""
+
+    code = "lock_held"
 
 
 class ClosedError(ConflictError):
@@ -325,6 +343,12 @@ class ToolArgumentsError(ToolError):
     """The arguments do not fit the tool's parameters."""
 
     code = "tool_arguments"
+
+
+class McpError(ToolError):
+    """The MCP server cannot be used now."""
+
+    code = "mcp_failed"
 
 
 class SandboxError(ToolError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -36,6 +37,8 @@ def from_text(text: str, kind: inspect.Type) -> Any:
             return _parts(text, os.pathsep)
         case inspect.VarTupleType():
             return _parts(text, ",")
+        case inspect.DictType(value_type=inspect.StructType()):
+            return json.loads(text)
         case inspect.DictType():
             return _pairs(_parts(text, ","))
     return text

@@ -16,7 +16,8 @@ from typing import Annotated, Any, Literal, NamedTuple
 import msgspec
 from msgspec import Meta
 
-from ai_whisperer.errors import SettingsError
+from ai_whisperer.errors import McpConfigError, SettingsError
+from ai_whisperer.mcp_config import McpServerConfig, mcp_servers_from
 from ai_whisperer.secrets import HIDDEN, redacted, remember_secret
 from ai_whisperer.setting_values import checked, expected, from_object, from_text, kind_of
 
@@ -32,6 +33,7 @@ _OTHER_VARIABLES = re.compile(r"WHISPERER_(HOME|(SIMULATION|CRASH|MACHINE|TEST|B
 _Text = Annotated[str, Meta(min_length=1)]
 _Token = Annotated[str, Meta(pattern=r"^[!-~]+\Z")]
 _Principal = Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.@\-]{0,99}\Z")]
+_FolderName = Annotated[str, Meta(pattern=r"^(?!shared\Z)[A-Za-z0-9][A-Za-z0-9_.\-]{0,99}\Z")]
 _Url = Annotated[str, Meta(pattern=r"^(wss?|https?)://[^\s/]\S*\Z")]
 _A_TOKEN = "visible ASCII characters without a space"  # noqa: S105
 
@@ -79,6 +81,23 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     templates: Annotated[
         tuple[Path, ...], Meta(description="Folders with templates, searched before the standard ones.")
     ] = ()
+    folders: Annotated[
+        Mapping[_FolderName, Path],
+        Meta(
+            description="Folders that agents can be granted, by name.",
+            extra={
+                "expected": "names with the path of a folder each, no name twice; a name begins with a letter or digit "
+                "and has letters, digits, '-', '_' and '.' (in a variable: docs=PATH,code=PATH)"
+            },
+        ),
+    ] = {}
+    mcp: Annotated[
+        Mapping[str, McpServerConfig],
+        Meta(
+            description="MCP servers by name, each a table [mcp.NAME] with a command or a url.",
+            extra={"expected": "a table for each server, with a command or a url (in a variable: JSON)"},
+        ),
+    ] = {}
     sandbox: Annotated[
         Literal["auto", "sandlock", "bubblewrap", "rlimits"],
         Meta(
@@ -140,9 +159,15 @@ class Field(NamedTuple):
 
     def shown(self, value: Any) -> Any:
         """The value as data for JSON, with its secrets hidden."""
+        if isinstance(value, McpServerConfig):
+            hidden = {key: dict.fromkeys(getattr(value, key), HIDDEN) for key in ("env", "headers")}
+            plain = msgspec.to_builtins(value, enc_hook=str)
+            return {key: self.shown(hidden.get(key, each)) for key, each in plain.items()}
+        if isinstance(value, Mapping) and not self.secret:
+            return {name: self.shown(each) for name, each in value.items()}
         if isinstance(value, Mapping):
-            return {name: HIDDEN if self.secret else each for name, each in value.items()}
-        if isinstance(value, tuple):
+            return dict.fromkeys(value, HIDDEN)
+        if isinstance(value, tuple | list):
             return [self.shown(each) for each in value]
         if self.secret and value is not None:
             return HIDDEN
@@ -202,6 +227,8 @@ class _Given(NamedTuple):
     source: str
     place: str
     folder: Path
+    text: str = ""
+    """The file that it stands in."""
 
 
 def load_settings(
@@ -224,8 +251,8 @@ def load_settings(
         values["data"] = folder / Settings().data
     settings = Settings(**values)
     _check_together(settings, {name: each.place for name, each in given.items()})
-    for token in _tokens(settings):
-        remember_secret(token)
+    for secret in _secrets_of(settings):
+        remember_secret(secret)
     return LoadedSettings(values=settings, sources=sources, file=found)
 
 
@@ -277,7 +304,8 @@ def _from_file(folder: Path, file: Path | None) -> tuple[Path | None, dict[str, 
         if key not in known:
             raise _unknown(f"The key '{key}' of {name}{_line(text, key)}", key, known)
     return path, {
-        key: _Given(value, from_object, name, f"{name}{_line(text, key)}", path.parent) for key, value in table.items()
+        key: _Given(value, from_object, name, f"{name}{_line(text, key)}", path.parent, text)
+        for key, value in table.items()
     }
 
 
@@ -288,9 +316,33 @@ def _line(text: str, key: str) -> str:
     return "" if number is None else f", line {number}"
 
 
+def _line_of_server(text: str, server: str, key: str) -> str:
+    """Where a field of an MCP server stands, or its table if it has no such field."""
+    header = re.compile(rf"""\s*\[\s*["']?mcp["']?\s*\.\s*["']?{re.escape(server)}["']?\s*[].]""")
+    wanted = re.compile(rf"""\s*["']?{re.escape(key)}["']?\s*[.=]|\s*\[.*\.\s*["']?{re.escape(key)}["']?\s*\]""")
+    found: int | None = None
+    for number, line in enumerate(text.splitlines(), 1):
+        if header.match(line):
+            found = number if found is None else found
+            if key and wanted.match(line):
+                return f", line {number}"
+        elif line.lstrip().startswith("["):
+            if found is not None:
+                break
+        elif found is not None and key and wanted.match(line):
+            return f", line {number}"
+    return "" if found is None else f", line {found}"
+
+
 def _value(field: Field, given: _Given) -> Any:
     try:
+        if field.name == "mcp":
+            return mcp_servers_from(given.read(given.value, field.kind), folder=given.folder)
         return checked(given.read(given.value, field.kind), field.declared, folder=given.folder)
+    except McpConfigError as error:
+        line = _line_of_server(given.text, error.server, error.field)
+        place = f"{given.source}{line}" if line else given.place
+        raise SettingsError(f"The setting mcp is wrong ({place}): {error.message}") from None
     except ValueError:
         written = "The value" if field.secret else _excerpt(given.value)
         # Not chained: the complaint of the parser quotes the value, which may be a secret.
@@ -319,8 +371,9 @@ def _check_together(settings: Settings, places: Mapping[str, str]) -> None:
         )
 
 
-def _tokens(settings: Settings) -> list[str]:
-    return [*settings.tokens.values(), *([settings.token] if settings.token else [])]
+def _secrets_of(settings: Settings) -> list[str]:
+    headers = [value for server in settings.mcp.values() for value in server.headers.values()]
+    return [*headers, *settings.tokens.values(), *([settings.token] if settings.token else [])]
 
 
 def _unknown(what: str, name: str, known: Mapping[str, str]) -> SettingsError:

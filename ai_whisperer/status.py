@@ -6,6 +6,7 @@ import msgspec
 
 from ai_whisperer.base_record import Record
 from ai_whisperer.conversation import Usage
+from ai_whisperer.definition import Access
 from ai_whisperer.records import AgentState, MailRecord, TaskRecord
 
 
@@ -13,8 +14,9 @@ class AgentStatus(msgspec.Struct, frozen=True, kw_only=True):
     """What an agent is doing. `current_task` is the kind of the task that has run longest.
 
     It runs since `running_since`, and a step of it ended last at `last_step_at`: one that hangs shows itself there.
-    `waiting_for` names the agents, and the locks as `lock:name`, that its loops wait for. While there are
-    `missing_tools` the agent waits for them: hand them in with `give_tools`.
+    `waiting_for` names the agents, and the locks as `lock:name`, that its loops wait for; `paused_for` the resources
+    that its tools wait for, since others touch them now: it goes on by itself. While there are `missing_tools` the
+    agent waits for them: hand them in with `give_tools`.
     """
 
     agent_id: str
@@ -34,9 +36,28 @@ class AgentStatus(msgspec.Struct, frozen=True, kw_only=True):
     description: str
     wake_events: tuple[str, ...] = ()
     waiting_for: tuple[str, ...] = ()
+    paused_for: tuple[str, ...] = ()
     missing_tools: tuple[str, ...] = ()
     running_since: float | None = None
     last_step_at: float | None = None
+
+
+class ResourceUse(Record, frozen=True, kw_only=True):
+    """A tool call that touches a resource since then, or waits for it since then."""
+
+    agent_id: str
+    task_id: str
+    step_id: str
+    access: Access
+    since: float
+
+
+class ResourceStatus(Record, frozen=True, kw_only=True):
+    """A resource that is touched now: who holds it, and who waits for it, in the order in which they came."""
+
+    resource: str
+    holders: tuple[ResourceUse, ...]
+    waiting: tuple[ResourceUse, ...]
 
 
 class UsageTotals(msgspec.Struct, frozen=True, kw_only=True):

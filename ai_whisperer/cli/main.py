@@ -23,7 +23,9 @@ from ai_whisperer.cli.commands import (
     config,
     demo,
     doctor,
+    locks,
     mail,
+    resources,
     run,
     schedule,
     serve,
@@ -67,7 +69,7 @@ def _parameters() -> list[inspect.Parameter]:
 
 app = typer.Typer(context_settings={"help_option_names": ["-h", "--help"]})
 app.callback(invoke_without_command=True)(with_signature(_whisperer, _parameters(), like=_whisperer))
-for each in (demo, serve, run, agents, tasks, mail, chat, watch, schedule, sessions, config, doctor):
+for each in (demo, serve, run, agents, tasks, mail, chat, watch, schedule, locks, resources, sessions, config, doctor):
     each.register(app)
 
 

@@ -69,9 +69,14 @@ def _missing(params: _Params) -> tuple[str, str]:
     return params["agentId"], f"lacks its tools: {', '.join(params['tools'])}"
 
 
-def _lock(params: _Params) -> tuple[str, str]:
-    held = "" if params["holder"] is None else f", which {params['holder']} holds"
-    return params["agentId"], f"waits for the lock {params['name']}{held}"
+def _lock_broken(params: _Params) -> tuple[str, str]:
+    why = f": {params['reason']}" if params["reason"] else ""
+    return params["by"], f"breaks the lock {params['name']}, which {params['holder']} held{why}"
+
+
+def _turn(params: _Params) -> tuple[str, str]:
+    before = f" (before it: {', '.join(params['holders'])})" if params["holders"] else ""
+    return params["agentId"], f"is paused for {', '.join(params['resources'])}{before}"
 
 
 def _schedule(words: str) -> Callable[[_Params], tuple[str, str]]:
@@ -104,8 +109,15 @@ _TELLERS: dict[str, Callable[[_Params], tuple[str, str] | None]] = {
     "async.task.cancelled": _of_agent("leaves its task, which was cancelled{why}"),
     "async.task.restarting": _of_agent("begins its task again: {error}"),
     "event.broadcast": lambda params: (params["sender"], f"broadcasts {params['event']}"),
-    "lock.waiting": _lock,
+    "lock.broken": _lock_broken,
+    "lock.expired": lambda params: (params["holder"], f"has the lock {params['name']} no more: the lease ran out"),
+    "lock.waiting": lambda params: (
+        params["waiter"],
+        f"waits for the lock {params['name']}, which {params['holder']} holds",
+    ),
     "mail.sent": _mail,
+    "resource.waiting": _turn,
+    "resource.granted": _of_agent("has its turn and goes on"),
     "room.message": _room,
     "room.passed": _of_agent("passes"),
     "room.unanswered": _of_agent("does not answer: {error}"),

@@ -40,6 +40,7 @@ from ai_whisperer.models.base import (
 )
 from ai_whisperer.models.detection import OLLAMA, ollama_url
 from ai_whisperer.models.provider_errors import FAILURES, UNREADABLE, translated
+from ai_whisperer.models.untrusted import content_of, system_of
 
 _OPENAI_PREFIXES = ("openai", "openai-chat", "openai-responses")
 _RESPONSE = TypeAdapter(wire.ModelResponse)
@@ -207,14 +208,14 @@ def _parameters(request: ModelRequest) -> ModelRequestParameters:
             ToolDefinition(name=tool.name, description=tool.description, parameters_json_schema=dict(tool.parameters))
             for tool in request.tools
         ],
-        instruction_parts=[wire.InstructionPart(request.system)] if request.system else None,
+        instruction_parts=[wire.InstructionPart(system)] if (system := system_of(request)) else None,
     )
 
 
 def _tool_return(turn: ToolTurn) -> wire.ToolReturnPart:
     """`failed` goes to the provider's own mark of an error, or wraps the content as `{"error": …}` without one."""
     return wire.ToolReturnPart(
-        turn.call.name, turn.content, turn.call.call_id, outcome="failed" if turn.is_error else "success"
+        turn.call.name, content_of(turn), turn.call.call_id, outcome="failed" if turn.is_error else "success"
     )
 
 

@@ -283,25 +283,67 @@ class SwitchEnded(OfSwitch, frozen=True, kw_only=True):
     reply_id: str | UnsetType = UNSET
 
 
-class LockWaiting(OfStep, frozen=True, kw_only=True):
+class OfLock(_Params, frozen=True, kw_only=True):
+    """`agent_id` and `task_id` are None if it is about a person or program."""
+
     name: str
-    holder: str | None
+    agent_id: str | None
+    task_id: str | None
+
+
+class OfLockWait(OfLock, frozen=True, kw_only=True):
+    waiter: str
+    step_id: str | None
+
+
+class LockWaiting(OfLockWait, frozen=True, kw_only=True):
+    holder: str
     deadline_at: float
 
 
-class LockWaitEnded(OfStep, frozen=True, kw_only=True):
-    name: str
+class LockWaitEnded(OfLockWait, frozen=True, kw_only=True):
     outcome: str
 
 
-class LockTold(OfTask, frozen=True, kw_only=True):
-    name: str
+class LockTold(OfLock, frozen=True, kw_only=True):
     holder: str
     token: int
 
 
 class LockHeld(LockTold, frozen=True, kw_only=True):
     expires_at: float
+
+
+class LockBroken(LockTold, frozen=True, kw_only=True):
+    by: str
+    reason: str
+
+
+class McpServerTold(_Params, frozen=True, kw_only=True):
+    name: str
+
+
+class McpServerFailed(McpServerTold, frozen=True, kw_only=True):
+    error: str
+    will_retry_at: float
+
+
+class McpToolsListed(McpServerTold, frozen=True, kw_only=True):
+    tools: list[str]
+    problems: list[str]
+
+
+class OfResources(OfStep, frozen=True, kw_only=True):
+    resources: list[str]
+    access: str
+
+
+class ResourceWaiting(OfResources, frozen=True, kw_only=True):
+    holders: list[str]
+
+
+class ResourceGranted(OfResources, frozen=True, kw_only=True):
+    waited_seconds: float
 
 
 PARAMS: Mapping[str, type[msgspec.Struct]] = {
@@ -354,6 +396,14 @@ PARAMS: Mapping[str, type[msgspec.Struct]] = {
     "lock.renewed": LockHeld,
     "lock.released": LockTold,
     "lock.expired": LockTold,
+    "lock.broken": LockBroken,
+    "mcp.server_started": McpServerTold,
+    "mcp.server_failed": McpServerFailed,
+    "mcp.server_stopped": McpServerTold,
+    "mcp.tools_listed": McpToolsListed,
+    "mcp.tools_missing": ToolsMissing,
+    "resource.waiting": ResourceWaiting,
+    "resource.granted": ResourceGranted,
     "session.closed": SessionClosed,
 }
 """The type of the params by the name of the notification."""

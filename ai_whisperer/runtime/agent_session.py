@@ -82,6 +82,7 @@ class AgentSession(AgentWork):
         self._transition(decision, Action.PAUSE, reason=reason)
         for loop in self.loops.values():
             loop.interrupt_wait()
+        self._let_others_pass()
 
     async def interrupt(self) -> None:
         """Cancel the model requests in flight and return when they are gone. The agent is paused already."""
@@ -177,6 +178,7 @@ class AgentSession(AgentWork):
         """Let nothing new begin; False if the agent is stopped already."""
         self._check_not_halting()
         self._halting = lifecycle.apply(self.record, Action.STOP) is not self.record
+        self._let_others_pass()
         return self._halting
 
     async def _finish_stop(self, cause: str, reason: str) -> None:
@@ -213,6 +215,11 @@ class AgentSession(AgentWork):
         self.equipment.look_for_missing_tools(record)
         decision.unit.update_definition(record)
         decision.tell("agent.redefined", {"agentId": self.agent_id})
+
+    def _let_others_pass(self) -> None:
+        """Keep nobody waiting for a resource that a loop of this agent, which may not go on, waits for too."""
+        for task_id in self.loops:
+            self.workspace.admission.resources.held_up(task_id)
 
     def _check_not_halting(self) -> None:
         if self._halting:

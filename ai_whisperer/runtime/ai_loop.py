@@ -84,6 +84,8 @@ class AILoop:
                 self._work(), name=f"loop {self.task.id}", context=workspace.context.copy()
             )
             self.worker.add_done_callback(self._worker_ended)
+        else:
+            self.running.settled()
 
     def interrupt_wait(self) -> None:
         """Cut a wait for the next attempt short: nothing is under way in it."""
@@ -113,18 +115,25 @@ class AILoop:
 
     def take_up(self) -> None:
         """Go on after having been held up; nothing happens if the worker still works or the agent may not step."""
-        if self.worker is not None or self._dooms or self.task.state.ended or self._agent.workspace.on_probation:
-            return
-        if self._agent.may_step and not self.rests:
+        if self.is_ready and not self.running.only_waits():
             self.begin(self._decide())
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether the loop would go on if it had something to do: it does nothing now, and nobody holds it up."""
+        if self.worker is not None or self._dooms or self.task.state.ended or self._agent.workspace.on_probation:
+            return False
+        return self._agent.may_step and not self._crashed_a_moment_ago
 
     @property
     def rests(self) -> bool:
         """Whether there is nothing to do now: all that the task can do is wait, or its loop crashed a moment ago."""
+        return self._crashed_a_moment_ago or self.running.only_waits()
+
+    @property
+    def _crashed_a_moment_ago(self) -> bool:
         not_before = self.task.not_before
-        if not_before is not None and not_before > self._agent.workspace.clock.now():
-            return True
-        return self.running.only_waits()
+        return not_before is not None and not_before > self._agent.workspace.clock.now()
 
     def plan_restart(self) -> None:
         """See to it that a loop that crashed goes on when its time has come."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from msgspec.structs import replace
 
@@ -10,10 +10,13 @@ from ai_whisperer.core.addresses import AddressBook, normalized
 from ai_whisperer.core.definitions import Config, definition_from, overridden
 from ai_whisperer.definition import AgentDefinition
 from ai_whisperer.errors import InvalidInputError
+from ai_whisperer.templates.claude import denied_names, granted_names
 from ai_whisperer.templates.library import TemplateLibrary
 from ai_whisperer.templates.parsing import Template
 from ai_whisperer.tools.coordination import COORDINATION_TOOLS
 from ai_whisperer.tools.function import Tool
+from ai_whisperer.tools.machine import MACHINE_TOOLS
+from ai_whisperer.tools.mcp.names import ALL_TOOLS, server_of, tool_of
 
 
 def definition_for(
@@ -24,11 +27,12 @@ def definition_for(
     library: TemplateLibrary,
     book: AddressBook,
     offered: Iterable[Tool],
+    servers: Collection[str] = (),
 ) -> AgentDefinition:
     """The definition of a new agent; raises a `DefinitionError`, or `UnknownTemplateError`.
 
     A config without a template is the whole definition, and no file is looked at. `offered` are the tools that there
-    are for the agent beside the coordination tools.
+    are for the agent beside the coordination tools, `servers` the MCP servers.
     """
     if template is None and config is not None:
         return definition_from(config)
@@ -36,7 +40,7 @@ def definition_for(
     if chosen is None:
         return AgentDefinition()
     named = _with_free_names(agent_id, chosen, book)
-    return overridden(replace(named, tools=_granted(chosen, offered)), config)
+    return overridden(replace(named, tools=_granted(chosen, offered, servers)), config)
 
 
 def _chosen(agent_id: str, template: str | Template | None, library: TemplateLibrary) -> Template | None:
@@ -65,15 +69,24 @@ def _with_free_names(agent_id: str, template: Template, book: AddressBook) -> Ag
     )
 
 
-def _granted(template: Template, offered: Iterable[Tool]) -> tuple[str, ...] | None:
-    """The tools that the template grants; None for all.
+def _granted(template: Template, offered: Iterable[Tool], servers: Collection[str]) -> tuple[str, ...] | None:
+    """The tools that the template grants; None for all but those that reach the machine.
 
     Of a file for Claude Code all coordination tools, which it could not know of, and those of the tools that it grants
-    which somebody has handed in: what it does not grant it does not get.
+    which somebody has handed in or which there are here: what it does not grant it does not get.
     """
-    stated, denied = template.outside_tools, set(template.denied_tools)
+    stated, denied = template.outside_tools, denied_names(template.denied_tools)
     names = [*COORDINATION_TOOLS, *(each.name for each in offered)]
-    if stated is None and denied.isdisjoint(names):
+    if stated is not None:
+        granted = granted_names(stated).union(COORDINATION_TOOLS)
+        names = [name for name in dict.fromkeys((*names, *MACHINE_TOOLS)) if name in granted]
+        names += [name for name in stated if server_of(name) in servers and not _denies_of_server(name, denied)]
+    elif denied.isdisjoint(names):
         return template.definition.tools
-    allowed = names if stated is None else [*COORDINATION_TOOLS, *stated]
-    return tuple(name for name in names if name in allowed and name not in denied)
+    return tuple(name for name in names if name not in denied)
+
+
+def _denies_of_server(grant: str, denied: Iterable[str]) -> bool:
+    """Whether something that is denied is part of that grant of an MCP server, which then is more than was meant."""
+    of_server = {tool_of(name) for name in denied if server_of(name) == server_of(grant)}
+    return not of_server.isdisjoint((ALL_TOOLS, tool_of(grant))) or (tool_of(grant) == ALL_TOOLS and bool(of_server))

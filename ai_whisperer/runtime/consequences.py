@@ -20,6 +20,8 @@ def task_ended(workspace: Workspace, decision: Decision, task: TaskRecord) -> No
     for wait in workspace.waits.of_task(task.id):
         if wait.kind is WaitKind.REPLY:
             workspace.switchboard.abandon(decision, wait)
+        elif wait.kind is WaitKind.RESOURCE:
+            workspace.admission.resources.abandon(wait)
         else:
             workspace.locks.abandon(decision, wait)
     workspace.locks.release_all(decision, task)

@@ -22,6 +22,7 @@ from ai_whisperer.errors import (
     InvalidInputError,
     StateError,
 )
+from ai_whisperer.mcp_config import McpServersConfig, mcp_servers_from
 from ai_whisperer.models.base import ModelFactory
 from ai_whisperer.models.catalog import resolve
 from ai_whisperer.records import AgentRecord, AgentState
@@ -30,12 +31,15 @@ from ai_whisperer.runtime.ai_loop import loop_that_calls
 from ai_whisperer.runtime.callers import by_caller
 from ai_whisperer.runtime.casting import definition_for
 from ai_whisperer.runtime.intake import Intake
+from ai_whisperer.runtime.mcp_grants import check_mcp_grants
 from ai_whisperer.runtime.opening import close_workspace, open_workspace
 from ai_whisperer.runtime.reader import AgentRef
+from ai_whisperer.runtime.session_locks import SessionLocks
+from ai_whisperer.runtime.session_mcp import SessionMcp
 from ai_whisperer.runtime.session_rooms import SessionRooms
 from ai_whisperer.runtime.session_schedules import SessionSchedules
 from ai_whisperer.runtime.status import status_of
-from ai_whisperer.runtime.workplaces import Workplaces
+from ai_whisperer.runtime.workplaces import Workplaces, checked_folders
 from ai_whisperer.runtime.workspace import Workspace
 from ai_whisperer.status import AgentStatus
 from ai_whisperer.store.base import Store
@@ -50,7 +54,7 @@ from ai_whisperer.tools.sandbox.choosing import AUTO
 AnyFunction = Tool | Callable[..., Any]
 
 
-class AsyncAgentSessionManager(SessionRooms, SessionSchedules):
+class AsyncAgentSessionManager(SessionMcp, SessionRooms, SessionSchedules, SessionLocks):
     """Runs the agents of one session. Use it as `async with AsyncAgentSessionManager("data-folder") as manager:`.
 
     With a folder everything is durable: whatever a method returned survives the death of the process, and opening the
@@ -58,10 +62,11 @@ class AsyncAgentSessionManager(SessionRooms, SessionSchedules):
     agents can be granted; `agent_tools` are those of single agents, by agent id. Tools are code and are not kept: an
     agent whose tools are not handed in again waits for them. `folders` are folders that agents can be granted, by name;
     their own folders are kept in `work`, by default in the data folder. `sandbox` is what holds the programs that they
-    run: `auto`, `sandlock`, `bubblewrap`, or `rlimits`, which holds neither files nor network. `model` is the model of
-    agents that name none. `templates` is a library, or folders that are searched before the built-in templates; without
-    it the standard library, with the current folder as the project. All that reaches outside comes in through
-    `model_factory` and the tools; time, chance and ids come in too.
+    run: `auto`, `sandlock`, `bubblewrap`, or `rlimits`, which holds neither files nor network. `mcp_servers` are MCP
+    servers that agents can be granted tools of, by name. `model` is the model of agents that name none. `templates` is
+    a library, or folders that are searched before the built-in templates; without it the standard library, with the
+    current folder as the project. All that reaches outside comes in through `model_factory` and the tools; time, chance
+    and ids come in too.
     """
 
     def __init__(
@@ -74,6 +79,7 @@ class AsyncAgentSessionManager(SessionRooms, SessionSchedules):
         agent_tools: Mapping[str, Iterable[AnyFunction]] | None = None,
         folders: Mapping[str, str | Path] | None = None,
         work: str | Path | None = None,
+        mcp_servers: McpServersConfig | None = None,
         sandbox: str | Sandbox = AUTO,
         model: str = "scripted",
         model_factory: ModelFactory = resolve,
@@ -98,12 +104,12 @@ class AsyncAgentSessionManager(SessionRooms, SessionSchedules):
         self._agent_tools = {key: as_tools(some) for key, some in (agent_tools or {}).items()}
         for own in ([], *self._agent_tools.values()):
             ToolRegistry((*self._tools, *own))  # raises if two have one name
-        self._workplaces = Workplaces(
-            Path(root) if (root := work or data) is not None else None,
-            session_id,
-            {name: Path(path) for name, path in (folders or {}).items()},
-            sandbox=sandbox,
-        )
+        if work is not None and not isinstance(work, str | Path):
+            raise InvalidInputError(f"work must be the path of a folder, not {type(work).__name__}.")
+        root = Path(kept) if (kept := work or data) is not None else None
+        granted = checked_folders({} if folders is None else folders, data=root)
+        self._workplaces = Workplaces(root, session_id, granted, sandbox=sandbox)
+        self._mcp_servers = mcp_servers_from({} if mcp_servers is None else mcp_servers, folder=Path())
         self._model = model
         self._model_factory = model_factory
         self._templates = library_of(templates)
@@ -141,6 +147,7 @@ class AsyncAgentSessionManager(SessionRooms, SessionSchedules):
                 tools=self._tools,
                 agent_tools=self._agent_tools,
                 workplaces=self._workplaces,
+                mcp_servers=self._mcp_servers,
             )
         except BaseException:
             await self._release(store)
@@ -199,6 +206,7 @@ class AsyncAgentSessionManager(SessionRooms, SessionSchedules):
             library=self._templates,
             book=workspace.book,
             offered=(*workspace.tools, *own),
+            servers=workspace.mcp.names,
         )
         self._check_tools(agent_id, definition, own)
         workspace.workplaces.check(agent_id, definition)
@@ -333,6 +341,7 @@ class AsyncAgentSessionManager(SessionRooms, SessionSchedules):
     def _check_tools(self, agent_id: str, definition: AgentDefinition, own: Sequence[Tool]) -> None:
         """Raise `DefinitionError` if the definition grants a tool that nobody has."""
         if own or definition.tools:
+            check_mcp_grants(self._workspace, agent_id, definition)
             missing = self._workspace.registry(definition.tools, own).missing_from(definition.tools or ())
             if missing:
                 raise DefinitionError(

@@ -23,6 +23,7 @@ from ai_whisperer.models.base import (
     collect,
 )
 from ai_whisperer.records import StepRecord, StepState
+from ai_whisperer.runtime.mcp_grants import prepare_mcp
 from ai_whisperer.runtime.notices import failure_of
 from ai_whisperer.runtime.tool_step import is_being_cancelled
 
@@ -59,6 +60,8 @@ class ModelStep:
                 return self._finished(answer=answer)
 
     async def _ask(self, turns: tuple[Turn, ...]) -> Answer:
+        if self._agent.registry.mcp is not None:
+            await prepare_mcp(self._agent)
         definition = self._agent.record.definition
         request = ModelRequest(
             step_id=self._step.id,

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from ai_whisperer.clock import Clock, IdSource
 from ai_whisperer.errors import ClosedError
+from ai_whisperer.mcp_config import McpServerConfig
 from ai_whisperer.models.base import ModelFactory
 from ai_whisperer.runtime import recovery
 from ai_whisperer.runtime.admission import Admission
@@ -18,6 +19,7 @@ from ai_whisperer.runtime.bus import NotificationBus
 from ai_whisperer.runtime.deadlines import Deadlines
 from ai_whisperer.runtime.events import Events
 from ai_whisperer.runtime.locks import Locks
+from ai_whisperer.runtime.mcp_grants import teller_of
 from ai_whisperer.runtime.post_office import PostOffice
 from ai_whisperer.runtime.rooms import Rooms
 from ai_whisperer.runtime.schedules import Schedules
@@ -29,6 +31,7 @@ from ai_whisperer.runtime.workplaces import Workplaces
 from ai_whisperer.runtime.workspace import Workspace
 from ai_whisperer.store.base import Store
 from ai_whisperer.tools.function import Tool
+from ai_whisperer.tools.mcp.servers import McpServers
 
 _log = logging.getLogger(__name__)
 
@@ -45,6 +48,7 @@ def open_workspace(
     tools: Sequence[Tool],
     agent_tools: Mapping[str, Sequence[Tool]],
     workplaces: Workplaces,
+    mcp_servers: Mapping[str, McpServerConfig],
 ) -> Workspace:
     """Bring the session into memory and go on where it was; raises a `StoreError` if it cannot be read."""
     snapshot = store.load(session_id)
@@ -65,6 +69,7 @@ def open_workspace(
     workspace.post = PostOffice(
         workspace, sequences=dict(snapshot.mail_sequences), received=dict(snapshot.mails_received)
     )
+    workspace.mcp = McpServers(mcp_servers, clock=clock, tell=teller_of(workspace))
     workspace.waits = Waits(workspace)
     workspace.admission = Admission(workspace)
     workspace.switchboard = Switchboard(workspace)
@@ -87,6 +92,7 @@ def open_workspace(
 async def close_workspace(workspace: Workspace, *, grace_seconds: float) -> None:
     """Let the steps under way finish for so long and cancel what is left. When this returns all of it is on disk."""
     workspace.closing = True
+    workspace.locks.close(ClosedError("The session was closed before the lock was free. Ask again when it is back."))
     workspace.scheduler.close()
     loops = list(workspace.running.values())
     for loop in loops:
@@ -97,6 +103,7 @@ async def close_workspace(workspace: Workspace, *, grace_seconds: float) -> None
             await asyncio.wait(workers, timeout=grace_seconds)
         await asyncio.gather(*(agent.halt_loops() for agent in workspace.agents.values()))
         await workspace.chores.close()
+        await workspace.mcp.close()
         if workspace.bus.failure is None:
             _count_no_crash(workspace)
         for outcome in await asyncio.gather(
@@ -129,5 +136,6 @@ def fail_workspace(workspace: Workspace, failure: BaseException) -> None:
     workspace.scheduler.close()
     for loop in workspace.running.values():
         loop.abandon()
+    workspace.locks.close(failure)
     workspace.release_waiters(failure)
     workspace.bus.close(failure)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 
-from ai_whisperer.coordination import EventRecord, LockRecord
+from ai_whisperer.coordination import EventRecord
 from ai_whisperer.core.addresses import normalized
 from ai_whisperer.core.paging import can_be_id, checked_limit, checked_position
 from ai_whisperer.errors import ClosedError, InvalidInputError, StateError, UnknownTaskError
@@ -15,7 +15,7 @@ from ai_whisperer.runtime.bus import Subscription
 from ai_whisperer.runtime.status import status_of
 from ai_whisperer.runtime.usage import usage_of_session, usage_of_tree
 from ai_whisperer.runtime.workspace import Workspace
-from ai_whisperer.status import AgentStatus, DeadLetters, ThreadSummary, UsageReport
+from ai_whisperer.status import AgentStatus, DeadLetters, ResourceStatus, ThreadSummary, UsageReport
 
 AgentRef = str | AgentSession
 """An agent: its handle, its id, or any of its names."""
@@ -110,9 +110,9 @@ class SessionReader:
         """The events that were broadcast, the newest first."""
         return self._workspace.store.events(self._workspace.session_id, limit=checked_limit(limit))
 
-    def list_locks(self) -> list[LockRecord]:
-        """The locks that are held, and by whom."""
-        return self._workspace.locks.held()
+    def list_resources(self) -> list[ResourceStatus]:
+        """The resources that tools touch now: who holds them, and who waits for them."""
+        return self._workspace.admission.resources.listed()
 
     def notifications(self, *, after: int = 0, limit: int = 1000) -> list[Notification]:
         """A page of the numbered log."""

@@ -35,12 +35,13 @@ class RunningTask(TaskJournal):
     (a tool call rather than a model request), and so is not what killed it, or when it does not run any more.
     """
 
-    __slots__ = ("_suspected", "on_settled")
+    __slots__ = ("_counted_out", "_suspected", "on_settled")
 
     def __init__(self, agent: AgentWork, task: TaskRecord, steps: list[StepRecord]) -> None:
         super().__init__(agent, task, steps)
         under_way = [step.kind for step in steps if step.state is StepState.STARTED]
         self._suspected = StepKind.TOOL if StepKind.TOOL in under_way else StepKind.MODEL
+        self._counted_out = False
         self.on_settled: Callable[[], None] | None = None
 
     def announce(self, decision: Decision) -> None:
@@ -88,10 +89,12 @@ class RunningTask(TaskJournal):
                     return action
                 case CallTools():
                     left = self._begin_calls(decision, action)
+                    if not left.calls and self.only_waits():
+                        self._count_as_resting(decision)
+                        return None
+                    self._count_as_running(decision)
                     if left.calls:
                         return left
-                    if self.only_waits():
-                        return None
                 case Complete(response=response):
                     self._complete(decision, response)
                     return None
@@ -119,14 +122,32 @@ class RunningTask(TaskJournal):
         return action
 
     def only_waits(self) -> bool:
-        """Whether nothing can be done until a call that waits for a reply or a lock has its result."""
-        waits = self._agent.workspace.waits
-        if not waits.of_task(self.task.id):
+        """Whether nothing can be done until the wait of a call is over."""
+        admission = self._agent.workspace.admission
+        if not self._agent.workspace.waits.of_task(self.task.id):
             return False
         action = self.next_action()
         return isinstance(action, CallTools) and all(
-            waits.is_waiting(step_id(self.task.id, pending.number)) for pending in action.calls
+            admission.holds_back(step_id(self.task.id, pending.number)) for pending in action.calls
         )
+
+    def _count_as_resting(self, decision: Decision) -> None:
+        """Take back that the task was begun while it waits for its turn: it cannot be what kills the process then.
+
+        Tasks that wait for a reply or a lock are not begun again after a crash, and need not be counted out.
+        """
+        if (
+            not self._counted_out
+            and self.task.attempts
+            and self._agent.workspace.admission.holds_back_any(self.task.id)
+        ):
+            self._counted_out = True
+            self.update_task(decision, replace(self.task, attempts=self.task.attempts - 1))
+
+    def _count_as_running(self, decision: Decision) -> None:
+        if self._counted_out:
+            self._counted_out = False
+            self.update_task(decision, replace(self.task, attempts=self.task.attempts + 1))
 
     def _begin_request(self, decision: Decision, action: RequestModel) -> None:
         step = action.repeats
@@ -151,7 +172,7 @@ class RunningTask(TaskJournal):
         left: list[PendingCall] = []
         for pending in action.calls:
             step = self.step_of(pending, at=decision.at)
-            if self._agent.workspace.waits.is_waiting(step.id):
+            if self._agent.workspace.admission.holds_back(step.id):
                 continue
             tool = self._agent.registry.find(pending.call.name)
             if isinstance(tool, CoordinationTool):
@@ -161,7 +182,7 @@ class RunningTask(TaskJournal):
                     continue
                 self.record_step(decision, step)
                 self.tell_started(decision, step)
-            elif pending.interrupted is not None and (tool is None or not tool.idempotent):
+            elif pending.interrupted is not None and (tool is None or not tool.may_repeat(pending.call.arguments)):
                 result = ToolResult(content=journal.OUTCOME_UNKNOWN, is_error=True)
                 self.record_result(decision, step, result, state=StepState.UNKNOWN)
             elif self._begins_outside(decision, pending, step, tool):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from ai_whisperer.coordination import WaitKind
@@ -36,6 +36,7 @@ def status_of(agent: AgentSession) -> AgentStatus:
         description=record.definition.description,
         wake_events=sleep.wake_events if sleep else (),
         waiting_for=tuple(_waited_for(agent)) if loop else (),
+        paused_for=tuple(_paused_for(agent)) if loop else (),
         missing_tools=agent.equipment.missing_tools,
         running_since=loop.task.started_at if loop else None,
         last_step_at=_last_step_at(loop.running.steps) if loop else None,
@@ -49,4 +50,12 @@ def _last_step_at(steps: Sequence[StepRecord]) -> float | None:
 def _waited_for(agent: AgentSession) -> Iterator[str]:
     for task_id in agent.loops:
         for wait in agent.workspace.waits.of_task(task_id):
-            yield wait.target_agent if wait.kind is WaitKind.REPLY else f"lock:{wait.target}"
+            if wait.kind is WaitKind.REPLY:
+                yield wait.target_agent
+            elif wait.kind is WaitKind.LOCK:
+                yield f"lock:{wait.target}"
+
+
+def _paused_for(agent: AgentSession) -> Iterable[str]:
+    resources = agent.workspace.admission.resources
+    return dict.fromkeys(name for task_id in agent.loops for name in resources.waited_for_by(task_id))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from ai_whisperer.conversation import ToolResult
+from ai_whisperer.coordination import WaitKind
 from ai_whisperer.core import journal
 from ai_whisperer.core.journal import CallTools, PendingCall
 from ai_whisperer.core.usage import usage_of, usage_of_all
@@ -95,7 +96,11 @@ class TaskJournal:
         self.settle_open_tools(decision)
         for step in [step for step in self.steps if step.state is StepState.STARTED]:
             if step.kind is StepKind.TOOL:
-                result = ToolResult(content=journal.NO_LONGER_WAITED, is_error=True)
+                wait = self._agent.workspace.waits.find(step.id)
+                # One that waits for its turn is to be repeated, and what became of it the first time is not known.
+                repeats = wait is not None and wait.kind is WaitKind.RESOURCE
+                told = journal.OUTCOME_UNKNOWN if repeats else journal.NO_LONGER_WAITED
+                result = ToolResult(content=told, is_error=True)
                 self._settle(decision, replace(step, state=StepState.UNKNOWN, result=result))
             else:
                 ended = Failure(code="cancelled", message="The task was ended.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -14,7 +15,7 @@ from ai_whisperer.records import StepRecord
 from ai_whisperer.runtime.desk import AgentDesk
 from ai_whisperer.secrets import redacted
 from ai_whisperer.tools.desk import CoordinationTool
-from ai_whisperer.tools.function import CancelSignal, ToolContext
+from ai_whisperer.tools.function import CancelSignal, Tool, ToolContext
 
 if TYPE_CHECKING:
     from ai_whisperer.runtime.agent_work import AgentWork
@@ -38,9 +39,20 @@ def run_coordination_tool(
 async def run_tool(agent: AgentWork, step: StepRecord) -> ToolResult:
     """Run a tool with effects outside. Returns the result, or raises `CancelledError` once the tool has ended."""
     try:
-        return await _run(agent, step)
+        result = await _run(agent, step)
     finally:
         agent.workspace.admission.call_ended(step.id)
+    return _marked_error(agent, step, result) if result.is_error else result
+
+
+def _marked_error(agent: AgentWork, step: StepRecord, result: ToolResult) -> ToolResult:
+    """An error of bounded size. It may quote what came from outside, so it is as trusted as the tool's results are."""
+    tool = agent.registry.find(_call_of(step).name)
+    return replace(
+        result,
+        content=shortened(result.content, agent.limits.max_result_bytes),
+        untrusted=isinstance(tool, Tool) and tool.untrusted,
+    )
 
 
 async def _run(agent: AgentWork, step: StepRecord) -> ToolResult:
@@ -53,6 +65,7 @@ async def _run(agent: AgentWork, step: StepRecord) -> ToolResult:
         cancelled=CancelSignal(),
         workplace=agent.workplace,
         progress=_Progress(agent, step).tell,
+        guards=partial(agent.workspace.locks.guards.guard, step.task_id),
     )
     try:
         result = await agent.registry.outside(call.name).call(call.arguments, context)

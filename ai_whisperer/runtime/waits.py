@@ -1,4 +1,8 @@
-"""Tool calls that wait for something: a reply or a lock. A waiting loop needs no asyncio task, only a row."""
+"""Tool calls that wait for something. A waiting loop needs no asyncio task.
+
+A call that has begun, and waits for a reply or a lock, has a row and waits on after a restart. A call that has not
+begun is held back in memory alone: it is asked for again whenever its loop goes on, after a restart too.
+"""
 
 from __future__ import annotations
 
@@ -39,9 +43,22 @@ class Waits:
             self._arm(wait)
 
     def begin(self, decision: Decision, wait: WaitRecord) -> None:
+        """Let a call wait that has begun, until `end` or its deadline."""
         decision.unit.put_wait(wait)
         self._remember(wait)
         self._arm(wait)
+
+    def hold_back(self, wait: WaitRecord) -> None:
+        """Let a call wait that has not begun, until `let_go`; then its loop asks for it again."""
+        self._remember(wait)
+
+    def let_go(self, wait: WaitRecord) -> None:
+        """A call that was held back waits no more."""
+        self.graph.remove(wait)
+        del self._waits[wait.id]
+
+    def find(self, step_id: str) -> WaitRecord | None:
+        return self._waits.get(step_id)
 
     def is_waiting(self, step_id: str) -> bool:
         return step_id in self._waits
@@ -66,8 +83,7 @@ class Waits:
         """The call waits no more; whoever calls this says what becomes of it."""
         decision.unit.delete_wait(wait)
         self._workspace.scheduler.cancel(_key(wait))
-        self.graph.remove(wait)
-        del self._waits[wait.id]
+        self.let_go(wait)
 
     def deadline(self, task: TaskRecord, seconds: float | None, *, now: float) -> float:
         """When a wait of the task ends in vain: after so many seconds, or as many as its agent waits by default.

@@ -3,18 +3,62 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import secrets
 import shutil
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 from ai_whisperer.definition import Access, AgentDefinition, EffectiveLimits
-from ai_whisperer.errors import DefinitionError
+from ai_whisperer.errors import DefinitionError, InvalidInputError
 from ai_whisperer.tools.sandbox.base import Sandbox
 from ai_whisperer.tools.sandbox.choosing import AUTO, ChosenSandbox
-from ai_whisperer.tools.workplace import OWN, SHARED, Folder, Workplace
+from ai_whisperer.tools.workplace import FILE, OWN, SHARED, Folder, Workplace
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.\-]{0,99}")
+
+
+def checked_folders(folders: Mapping[str, str | Path], *, data: Path | None) -> dict[str, Path]:
+    """The folders that agents can be granted, with their real paths; raises `InvalidInputError` that names the bad one.
+
+    A folder that holds the data folder, or lies in it, is refused: there are the database, the token and the folders
+    of other agents.
+    """
+    if not isinstance(folders, Mapping):
+        raise InvalidInputError(f"folders must lead from names to the paths of folders, not {type(folders).__name__}.")
+    return {_checked_name(name): _checked_path(name, path, data) for name, path in folders.items()}
+
+
+def _checked_name(name: str) -> str:
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        raise InvalidInputError(
+            f"A folder cannot be called {name!r}. A name begins with a letter or digit and has letters, digits, '-', "
+            "'_' and '.', 100 at most."
+        )
+    if name == SHARED:
+        raise InvalidInputError(f"A folder cannot be called '{SHARED}': every session has one of that name already.")
+    return name
+
+
+def _checked_path(name: str, path: str | Path, data: Path | None) -> Path:
+    if not isinstance(path, str | Path) or not str(path) or "\0" in str(path):
+        raise InvalidInputError(f"The folder '{name}' must be the path of a folder, not {path!r}.")
+    real = Path(path).resolve()
+    if not real.is_dir():
+        raise InvalidInputError(f"The folder '{name}' is not there: '{path}'. Make it, or correct its path.")
+    if data is not None and (real.is_relative_to(data.resolve()) or data.resolve().is_relative_to(real)):
+        raise InvalidInputError(
+            f"The folder '{name}' ('{path}') holds the data folder or lies in it, where the database and the token "
+            "are. Grant another folder, or choose a data folder outside of it."
+        )
+    return real
+
+
+def work_of(root: Path, session_id: str) -> Path:
+    """Where the agents of the session have their folders."""
+    return root / "work" / quote(session_id, safe="")
 
 
 class Workplaces:
@@ -27,15 +71,15 @@ class Workplaces:
     def __init__(
         self, root: Path | None, session_id: str, granted: Mapping[str, Path], *, sandbox: str | Sandbox = AUTO
     ) -> None:
-        name = quote(session_id, safe="")
         self._temporary = root is None
-        base = Path(tempfile.gettempdir(), f"whisperer-{secrets.token_hex(8)}") if root is None else root.absolute()
-        self._root = base / "work" / name
+        # Without links in it, since the file tools take one that appears in the way of a folder for a trick.
+        base = (root or Path(tempfile.gettempdir(), f"whisperer-{secrets.token_hex(8)}")).resolve()
+        self._root = work_of(base, session_id)
+        self._granted = dict(granted)
         self._own_sandbox: ChosenSandbox | None = None
         if isinstance(sandbox, str):
             sandbox = self._own_sandbox = ChosenSandbox(sandbox)
         self._sandbox = sandbox
-        self._granted = {name: path.absolute() for name, path in granted.items()}
 
     def check(self, agent_id: str, definition: AgentDefinition) -> None:
         """Raise `DefinitionError` if the definition grants a folder that nobody has."""
@@ -55,6 +99,18 @@ class Workplaces:
             if path is not None:
                 folders[name] = Folder(path=path, access=access)
         return Workplace(folders=folders, network=definition.network, limits=limits, sandbox=self._sandbox)
+
+    def shown(self, resource: str) -> str:
+        """The name of a resource as people and models are shown it: a file by its folder, not by its path on disk."""
+        if not resource.startswith(FILE):
+            return resource
+        path = Path(resource.removeprefix(FILE))
+        folders = [("", self._root), *self._granted.items()]
+        found = [(len(folder.parts), name, folder) for name, folder in folders if path.is_relative_to(folder)]
+        if not found:
+            return f"{FILE}{path.name}"
+        _, name, folder = max(found)
+        return f"{FILE}{unquote((Path(name) / path.relative_to(folder)).as_posix())}"
 
     async def close(self) -> None:
         """Remove the folders that were only for as long as the session was open, and let go of its own sandbox."""

@@ -23,6 +23,7 @@ from ai_whisperer.runtime.stall import StallWatch
 from ai_whisperer.runtime.workplaces import Workplaces
 from ai_whisperer.store.base import FailureListener, Store, Unit
 from ai_whisperer.tools.function import Tool
+from ai_whisperer.tools.mcp.servers import McpServers
 from ai_whisperer.tools.registry import ToolRegistry
 
 if TYPE_CHECKING:
@@ -104,6 +105,7 @@ class Workspace:
     running: dict[str, AILoop]
     admission: Admission
     post: PostOffice
+    mcp: McpServers
     waits: Waits
     switchboard: Switchboard
     locks: Locks
@@ -189,9 +191,9 @@ class Workspace:
         """The tools of an agent. Agents with the same grants and none of their own share one."""
         own = tuple(own)
         if own:
-            return ToolRegistry((*self.tools, *own), granted=granted)
+            return ToolRegistry((*self.tools, *own), granted=granted, mcp=self.mcp.granted(granted))
         if granted not in self._registries:
-            self._registries[granted] = ToolRegistry(self.tools, granted=granted)
+            self._registries[granted] = ToolRegistry(self.tools, granted=granted, mcp=self.mcp.granted(granted))
         return self._registries[granted]
 
     def wait_for(self, task_id: str) -> asyncio.Future[TaskRecord]:

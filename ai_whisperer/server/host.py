@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-from collections.abc import Iterable, Sequence
+import shutil
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 
 from msgspec.structs import asdict
 
@@ -21,10 +23,12 @@ from ai_whisperer.errors import (
     UnknownSessionError,
     WhispererError,
 )
+from ai_whisperer.mcp_config import McpServerConfig
 from ai_whisperer.models.base import ModelFactory
 from ai_whisperer.models.catalog import resolve
 from ai_whisperer.runtime.bus import Subscription
 from ai_whisperer.runtime.manager import AnyFunction, AsyncAgentSessionManager
+from ai_whisperer.runtime.workplaces import work_of
 from ai_whisperer.server.agent_logs import AgentLogs
 from ai_whisperer.settings import LOCAL
 from ai_whisperer.store.base import Store, Unit
@@ -47,17 +51,23 @@ class SessionHost:
         model: str,
         templates: TemplateLibrary,
         tools: Iterable[AnyFunction] = (),
+        mcp_servers: Mapping[str, McpServerConfig] | None = None,
         model_factory: ModelFactory = resolve,
         sandbox: str | Sandbox = AUTO,
         logs: AgentLogs | None = None,
+        work: Path | None = None,
+        folders: Mapping[str, Path] | None = None,
     ) -> None:
         self.model = model
         self.templates = templates
         self._store = store
         self._tools = tuple(tools)
+        self._mcp_servers = mcp_servers
         self._model_factory = model_factory
         self._sandbox = sandbox
         self._logs = logs
+        self._work = work
+        self._folders = dict(folders or {})
         self._clock = SystemClock()
         self._open: dict[str, _OpenSession] = {}
         self._created: dict[str, SessionRecord] = {}  # on their way to the disk
@@ -180,6 +190,9 @@ class SessionHost:
             model_factory=self._model_factory,
             templates=self.templates,
             tools=self._tools,
+            work=self._work,
+            folders=self._folders,
+            mcp_servers=self._mcp_servers,
             sandbox=self._sandbox,
         )
         await manager.open()
@@ -196,6 +209,8 @@ class SessionHost:
             agents = self._store.agents_in(record.id)
             if self._logs is not None:
                 await asyncio.to_thread(self._logs.remove, record.id)
+            if self._work is not None:
+                await asyncio.to_thread(shutil.rmtree, work_of(self._work, record.id), ignore_errors=True)
             await self._store.delete_session(record.id)
         except WhispererError as failure:
             self.session_failed(failure)

@@ -17,10 +17,11 @@ import uvicorn
 
 from ai_whisperer import __version__
 from ai_whisperer.clock import SystemClock, TimedIds
-from ai_whisperer.errors import PortError, SettingsError, StoreReadOnlyError
+from ai_whisperer.errors import InvalidInputError, PortError, SettingsError, StoreReadOnlyError
 from ai_whisperer.models.base import ModelFactory
 from ai_whisperer.models.catalog import SCRIPTED, resolve
 from ai_whisperer.runtime.manager import AnyFunction
+from ai_whisperer.runtime.workplaces import checked_folders
 from ai_whisperer.secrets import remember_secret
 from ai_whisperer.server import answers  # noqa: F401 - it registers itself
 from ai_whisperer.server.address import ADDRESS_FILE, Address
@@ -90,9 +91,12 @@ async def running(
             model=settings.model or SCRIPTED,
             templates=templates_of(settings),
             tools=tools,
+            mcp_servers=settings.mcp,
             model_factory=model_factory,
             sandbox=sandbox,
             logs=logs,
+            work=settings.data,
+            folders=folders_of(settings),
         )
         stack.push_async_callback(host.close, grace_seconds=0)  # for a start that failed half-way
         port = listening.getsockname()[1]
@@ -230,6 +234,14 @@ class _Uvicorn(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets=sockets)
         self.is_up.set()
+
+
+def folders_of(settings: Settings) -> dict[str, Path]:
+    """The folders that agents of a server with these settings can be granted; raises `SettingsError`."""
+    try:
+        return checked_folders(settings.folders, data=settings.data)
+    except InvalidInputError as error:
+        raise SettingsError(f"The setting folders is wrong. {error.message}") from error
 
 
 def templates_of(settings: Settings) -> TemplateLibrary:

@@ -78,6 +78,7 @@ def lock_from(row: Row) -> LockRecord:
         task_id=row[4],
         acquired_at=row[5],
         expires_at=row[6],
+        holder=row[7],
     )
 
 

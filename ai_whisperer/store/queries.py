@@ -37,7 +37,7 @@ SELECT session_id FROM task WHERE state IN ('queued', 'running')
 UNION SELECT session_id FROM mail WHERE state IN ('queued', 'delivered') AND recipient<>'user'
 UNION SELECT session_id FROM timer
 UNION SELECT session_id FROM wait
-UNION SELECT session_id FROM lock WHERE task_id IS NOT NULL
+UNION SELECT session_id FROM lock WHERE holder IS NOT NULL
 UNION SELECT session_id FROM schedule WHERE NOT paused AND next_at IS NOT NULL
 ORDER BY session_id"""
 BEGIN_DELETION: Final = ("INSERT OR IGNORE INTO deletion VALUES (?)", "DELETE FROM session WHERE id=?")
@@ -85,7 +85,7 @@ DELETE_TIMER: Final = "DELETE FROM timer WHERE session_id=? AND id=?"
 PUT_WAIT: Final = "INSERT OR REPLACE INTO wait VALUES (?,?,?,?,?,?,?,?,?,?,?)"
 DELETE_WAIT: Final = "DELETE FROM wait WHERE session_id=? AND id=?"
 
-PUT_LOCK: Final = "INSERT OR REPLACE INTO lock VALUES (?,?,?,?,?,?,?)"
+PUT_LOCK: Final = "INSERT OR REPLACE INTO lock VALUES (?,?,?,?,?,?,?,?)"
 DELETE_LOCK: Final = "DELETE FROM lock WHERE session_id=? AND name=?"
 
 INSERT_EVENT: Final = "INSERT INTO event VALUES (?,?,?,?,?,?,?,?,?)"

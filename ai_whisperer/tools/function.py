@@ -11,7 +11,8 @@ import contextvars
 import inspect
 import threading
 import typing
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from contextlib import AbstractContextManager
 from typing import Any, overload
 
 import msgspec
@@ -19,7 +20,7 @@ from msgspec.structs import replace
 
 from ai_whisperer.conversation import ToolResult, ToolSpec
 from ai_whisperer.coordination import Touch
-from ai_whisperer.errors import InvalidInputError, ToolArgumentsError, ToolError
+from ai_whisperer.errors import InvalidInputError, LockNotHeldError, ToolArgumentsError, ToolError
 from ai_whisperer.tools.touching import Touches, touches_of
 from ai_whisperer.tools.workplace import Workplace
 
@@ -39,8 +40,17 @@ class CancelSignal:
         return self._set
 
 
+Idempotent = bool | Callable[[Mapping[str, Any]], bool]
+"""Whether calls may be repeated after a crash, or a function from the arguments of a call to that."""
+
+
 def _no_progress(text: str) -> None:
     """Nobody listens."""
+
+
+def _no_locks(lock: str, token: int) -> AbstractContextManager[None]:
+    """There is no session whose locks could be held."""
+    raise LockNotHeldError(f"This call belongs to no task, so it cannot hold lock '{lock}' with token {token}.")
 
 
 class ToolContext(msgspec.Struct, frozen=True, kw_only=True):
@@ -49,7 +59,7 @@ class ToolContext(msgspec.Struct, frozen=True, kw_only=True):
     `step_id` is the same when the call is repeated after a crash: use it as the idempotency key of outside effects.
     `cancelled` is set when the task is stopped; a function that blocks should look at it now and then. `workplace` is
     what of the machine the agent may use. `progress` shows people a piece of output while the tool still runs; it is
-    called from the event loop.
+    called from the event loop. `guards` makes what `guard` returns.
     """
 
     session_id: str
@@ -59,10 +69,21 @@ class ToolContext(msgspec.Struct, frozen=True, kw_only=True):
     cancelled: CancelSignal
     workplace: Workplace | None = None
     progress: Callable[[str], None] = _no_progress
+    guards: Callable[[str, int], AbstractContextManager[None]] = _no_locks
+
+    def guard(self, lock: str, token: int) -> AbstractContextManager[None]:
+        """Do the decisive act, such as a rename or a request, as the holder of a lock: `with context.guard(…): …`.
+
+        Raises `LockNotHeldError` unless the calling task holds the lock with exactly this token at that moment. While
+        the block runs the lease does not end: expiry, release and break wait for it, but for 30 seconds at most. A
+        block that took longer and lost the lock raises `LockNotHeldError` at its end. It works on the event loop, where
+        the block may await, and in the thread of a tool that is a plain function.
+        """
+        return self.guards(lock, token)
 
 
 class Tool:
-    """A function that models can call. `idempotent` says that it may be repeated after a crash.
+    """A function that models can call. `idempotent` says that a call may be repeated after a crash, or which may.
 
     `touches` names the resources that a call touches, see `tools.touching`; `needs_approval` that a person has to say
     yes to each call first; `untrusted` that its results hold what strangers may have written.
@@ -84,7 +105,7 @@ class Tool:
         function: Callable[..., Any],
         *,
         name: str = "",
-        idempotent: bool = False,
+        idempotent: Idempotent = False,
         touches: Touches = (),
         needs_approval: bool = False,
         untrusted: bool = False,
@@ -105,6 +126,7 @@ class Tool:
                 name=self.name,
                 description=inspect.getdoc(self.function) or self.name,
                 parameters=object_schema(self.parameters.parser.type),
+                untrusted=self.untrusted,
             )
         return self._spec
 
@@ -113,6 +135,15 @@ class Tool:
         if self._parameters is None:
             self._parameters = _parameters_of(self.function, self.name)
         return self._parameters
+
+    def may_repeat(self, arguments: str) -> bool:
+        """Whether a call with these arguments does no harm if it is done twice."""
+        if not callable(self.idempotent):
+            return self.idempotent
+        try:
+            return self.idempotent(self.parameters.parse(arguments))
+        except ToolArgumentsError:
+            return True  # then the call does nothing at all
 
     def touched_by(self, arguments: str, workplace: Workplace) -> tuple[Touch, ...]:
         """What a call with these arguments touches; nothing if they do not fit, for then the call does nothing.
@@ -139,7 +170,7 @@ class Tool:
         if inspect.iscoroutinefunction(self.function):
             result = await self.function(**values)
         else:
-            result = await _in_thread(self.function, values, context.cancelled)
+            result = await in_thread(self.function, values, context.cancelled)
             if isinstance(result, Awaitable):
                 result = await result
         if isinstance(result, ToolResult):
@@ -165,7 +196,7 @@ def tool(function: Callable[..., Any], /) -> Tool: ...
 def tool(
     *,
     name: str = "",
-    idempotent: bool = False,
+    idempotent: Idempotent = False,
     touches: Touches = (),
     needs_approval: bool = False,
     untrusted: bool = False,
@@ -175,7 +206,7 @@ def tool(
     /,
     *,
     name: str = "",
-    idempotent: bool = False,
+    idempotent: Idempotent = False,
     touches: Touches = (),
     needs_approval: bool = False,
     untrusted: bool = False,
@@ -273,7 +304,7 @@ def _constant(value: Any) -> Callable[[], Any]:
     return lambda: value
 
 
-async def _in_thread(function: Callable[..., Any], values: dict[str, Any], cancelled: CancelSignal) -> Any:
+async def in_thread(function: Callable[..., Any], values: dict[str, Any], cancelled: CancelSignal) -> Any:
     """Run a function in a thread of its own: it waits for no other, and what it raises is raised here."""
     loop = asyncio.get_running_loop()
     ended: asyncio.Future[tuple[Any, BaseException | None]] = loop.create_future()

@@ -10,20 +10,30 @@ from ai_whisperer.tools.coordination import COORDINATION_TOOLS
 from ai_whisperer.tools.desk import CoordinationTool
 from ai_whisperer.tools.function import Tool
 from ai_whisperer.tools.machine import MACHINE_TOOLS
+from ai_whisperer.tools.mcp.servers import McpGrants
 
 AnyTool = Tool | CoordinationTool
+
+_SHOWN_CHARACTERS = 100
 
 
 class ToolRegistry:
     """The tools of one agent. It does not change."""
 
-    __slots__ = ("_specs", "_tools")
+    __slots__ = ("_specs", "_tools", "mcp")
 
-    def __init__(self, offered: Iterable[Tool] = (), *, granted: tuple[str, ...] | None = None) -> None:
+    def __init__(
+        self,
+        offered: Iterable[Tool] = (),
+        *,
+        granted: tuple[str, ...] | None = None,
+        mcp: McpGrants | None = None,
+    ) -> None:
         """`offered` are the tools that were handed in; `granted=None` grants them all, and the coordination tools.
 
         One that is called like a tool for the machine takes its place.
-        A granted name that nobody offers is left out; `missing_from` tells of it.
+        A granted name that nobody offers is left out; `missing_from` tells of it. `mcp` is what is granted of MCP
+        servers: these tools are known once they were asked for with `mcp.prepare()`.
         """
         tools: dict[str, AnyTool] = dict(COORDINATION_TOOLS)
         if granted is not None:  # what reaches the machine has to be granted by its name
@@ -37,24 +47,33 @@ class ToolRegistry:
             tools = {name: tools[name] for name in granted if name in tools}
         self._tools = tools
         self._specs: tuple[ToolSpec, ...] | None = None
+        self.mcp = mcp
 
     @property
     def specs(self) -> tuple[ToolSpec, ...]:
         if self._specs is None:
             self._specs = tuple(each.spec for each in self._tools.values())
-        return self._specs
+        return self._specs if self.mcp is None else (*self._specs, *self.mcp.specs)
 
     def outside(self, name: str) -> Tool:
         """The tool of that name that is a function; raises `UnknownToolError` with the names there are."""
-        found = self._tools.get(name)
+        found = self.find(name)
         if not isinstance(found, Tool):
-            names = ", ".join(sorted(self._tools)) or "none"
-            raise UnknownToolError(f"You have no tool '{name}'. Your tools: {names}.")
+            of_servers = () if self.mcp is None else (spec.name for spec in self.mcp.specs)
+            names = ", ".join(sorted((*self._tools, *of_servers))) or "none"
+            raise UnknownToolError(f"You have no tool {_quoted(name)}. Your tools: {names}.")
         return found
 
     def find(self, name: str) -> AnyTool | None:
-        return self._tools.get(name)
+        found = self._tools.get(name)
+        return self.mcp.find(name) if found is None and self.mcp is not None else found
 
     def missing_from(self, names: Iterable[str]) -> tuple[str, ...]:
         """Those of the names that no tool here has."""
-        return tuple(name for name in names if name not in self._tools)
+        missing = (name for name in names if name not in self._tools)
+        return tuple(name for name in missing if self.mcp is None or not self.mcp.covers(name))
+
+
+def _quoted(name: str) -> str:
+    """The name as it can be shown, whatever a model made up."""
+    return f"'{name}'" if name.isprintable() and len(name) <= _SHOWN_CHARACTERS else f"{name[:_SHOWN_CHARACTERS]!r}…"

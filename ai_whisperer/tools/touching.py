@@ -12,12 +12,10 @@ from typing import Any
 from ai_whisperer.coordination import Touch
 from ai_whisperer.definition import Access
 from ai_whisperer.errors import ToolError
-from ai_whisperer.tools.workplace import Workplace
+from ai_whisperer.tools.workplace import FILE, Workplace
 
 Touches = str | Iterable[str] | Callable[[Mapping[str, Any]], Iterable[str]]
 """One statement, several, or a function from the arguments of a call to them."""
-
-_FILE = "file:"
 
 
 def touches_of(stated: Touches, arguments: Mapping[str, Any], workplace: Workplace) -> tuple[Touch, ...]:
@@ -50,4 +48,4 @@ def _filled(statement: str, arguments: Mapping[str, Any]) -> str:
 
 
 def _resource(name: str, workplace: Workplace) -> str:
-    return workplace.place(name.removeprefix(_FILE)).resource if name.startswith(_FILE) else name
+    return workplace.place(name.removeprefix(FILE)).resource if name.startswith(FILE) else name

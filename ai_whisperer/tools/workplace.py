@@ -19,6 +19,9 @@ OWN = ""
 SHARED = "shared"
 """The name of the folder that every session has for its agents together."""
 
+FILE = "file:"
+"""How the names of resources begin that are files."""
+
 
 class Folder(msgspec.Struct, frozen=True, kw_only=True):
     """A folder that an agent may use. The path is absolute."""
@@ -37,7 +40,7 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def resource(self) -> str:
         """The name by which tools say that they touch the file."""
-        return f"file:{self.folder.path / self.path}"
+        return f"{FILE}{self.folder.path / self.path}"
 
 
 class Workplace(msgspec.Struct, frozen=True, kw_only=True):
@@ -56,12 +59,14 @@ class Workplace(msgspec.Struct, frozen=True, kw_only=True):
         return self.folders[OWN]
 
     def prepare(self) -> None:
-        """Make the folders that are not there yet, and let the own one lead to the granted ones by their names.
+        """Make the folders of the session that are not there yet, and let the own one lead to the others by name.
 
-        This touches the disk: call it in a thread.
+        A folder from outside is not made: where it is gone, a disk may be missing. This touches the disk: call it in
+        a thread.
         """
-        for folder in self.folders.values():
-            folder.path.mkdir(parents=True, exist_ok=True, mode=0o700)
+        for name in (OWN, SHARED):
+            if name in self.folders:
+                self.folders[name].path.mkdir(parents=True, exist_ok=True, mode=0o700)
         for name, folder in self.folders.items():
             link = self.own.path / name
             if name and not (link.is_symlink() and link.readlink() == folder.path):

@@ -154,10 +154,11 @@ GOOD: dict[str, Any] = {
     "text": "hello",
     "schedule": "tick",
     "name": "writer",
+    "token": 1,
     "owner": "alice",
     "session_id": "no-such-session",
 }
-WAITS = {"wait_task", "run_task", "answer_of", "at_rest"}
+WAITS = {"wait_task", "run_task", "answer_of", "at_rest", "acquire_lock"}
 
 
 def test_odd_values_bring_errors_of_ours_and_harm_nothing(server: StagedServer, session_id: str) -> None:

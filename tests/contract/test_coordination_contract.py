@@ -41,7 +41,16 @@ WAIT = WaitRecord(
     ttl_seconds=5.0,
     created_at=1.0,
 )
-LOCK = LockRecord(session_id="s", name="report", token=3, agent_id="bob", task_id="t2", acquired_at=1.0, expires_at=2.0)
+LOCK = LockRecord(
+    session_id="s",
+    name="report",
+    token=3,
+    agent_id="bob",
+    task_id="t2",
+    acquired_at=1.0,
+    expires_at=2.0,
+    holder="bob",
+)
 EVENT = EventRecord(
     session_id="s", id="e1", name="ready", sender="user", cause="user:user", data={"n": [1]}, woken=2, created_at=1.0
 )

@@ -42,7 +42,9 @@ from tests.contract.conftest import Run
 from tests.contract.records import agent, mail, task, unit_with
 
 TIMER = TimerRecord(session_id="s", id="wake:alice", agent_id="alice", kind=TimerKind.WAKE, due_at=9.0)
-LOCK = LockRecord(session_id="s", name="report", token=3, agent_id="alice", task_id="t1", expires_at=2.0)
+LOCK = LockRecord(
+    session_id="s", name="report", token=3, agent_id="alice", task_id="t1", expires_at=2.0, holder="alice"
+)
 SCHEDULE = ScheduleRecord(
     session_id="s", id="hourly", definition=ScheduleDefinition(cron="0 * * * *", event="tick"), next_at=10.0
 )
@@ -405,7 +407,9 @@ def test_a_database_of_the_second_version_is_brought_up_to_date_with_all_that_is
         old.execute((folder / name).read_text(encoding="utf-8"))
     old.execute(f"PRAGMA application_id={opening.APPLICATION_ID}; PRAGMA user_version=2")
     for sql, row in a_row_in_every_table("s").writes:
-        if sql != queries.PUT_SESSION:
+        if sql == queries.PUT_LOCK:
+            old.execute("INSERT INTO lock VALUES (?,?,?,?,?,?,?)", row[:7])
+        elif sql != queries.PUT_SESSION:
             old.execute(sql, row)
     old.close()
 
@@ -418,7 +422,7 @@ def test_a_database_of_the_second_version_is_brought_up_to_date_with_all_that_is
         assert store.sessions("ann", limit=9) == [listed(session(), agents=1)]
         assert store.unlisted_sessions() == []
         snapshot = store.load("s")
-        assert (snapshot.tasks, snapshot.mails) == ((task(),), (mail(),))
+        assert (snapshot.tasks, snapshot.mails, snapshot.locks) == ((task(),), (mail(),), (LOCK,))
         await store.close()
 
     asyncio.run(main())

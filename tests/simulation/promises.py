@@ -213,7 +213,7 @@ def _check_locks(manager: AsyncAgentSessionManager, found: Findings, world: Worl
         assert note.at <= _latest(world, due_at, until=note.at), "somebody waited longer for a lock than they wanted"
     held: dict[str, int] = {}
     last_token = 0
-    for note in found.named("lock.acquired", "lock.renewed", "lock.released", "lock.expired"):
+    for note in found.named("lock.acquired", "lock.renewed", "lock.released", "lock.expired", "lock.broken"):
         name, token = note.params["name"], note.params["token"]
         if note.name == "lock.acquired":
             assert name not in held, "a lock has two holders"

@@ -125,9 +125,7 @@ def give_a_lock_to_whoever_asks(patch: pytest.MonkeyPatch) -> None:
     acquire = Locks.acquire
 
     def acquire_anyway(self: Locks, decision: Decision, task: Any, step: Any, **terms: Any) -> object:
-        lock = self._locks.get(terms["name"])
-        if lock is not None:
-            self._locks[lock.name] = replace(lock, task_id=None)
+        self._locks.pop(terms["name"], None)
         return acquire(self, decision, task, step, **terms)
 
     patch.setattr(Locks, "acquire", acquire_anyway)

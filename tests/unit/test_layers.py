@@ -19,6 +19,8 @@ WORDS = {
     "coordination",
     "definition",
     "errors",
+    "mcp_config",
+    "mcp_status",
     "records",
     "secrets",
     "setting_values",

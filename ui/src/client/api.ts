@@ -43,8 +43,9 @@ export type AgentState = "active" | "idle" | "paused" | "sleeping" | "stopped";
 /**
  * What an agent is doing. `currentTask` is the kind of the task that has run longest. It runs since `runningSince`, and
  * a step of it ended last at `lastStepAt`: one that hangs shows itself there. `waitingFor` names the agents, and the
- * locks as `lock:name`, that its loops wait for. While there are `missingTools` the agent waits for them: hand them in
- * with `give_tools`.
+ * locks as `lock:name`, that its loops wait for; `pausedFor` the resources that its tools wait for, since others touch
+ * them now: it goes on by itself. While there are `missingTools` the agent waits for them: hand them in with
+ * `give_tools`.
  */
 export interface AgentStatus {
   agentId: string;
@@ -64,6 +65,7 @@ export interface AgentStatus {
   description: string;
   wakeEvents: string[];
   waitingFor: string[];
+  pausedFor: string[];
   missingTools: string[];
   runningSince: number | null;
   lastStepAt: number | null;
@@ -132,8 +134,9 @@ export interface GuideAgentStates {
 /**
  * What an agent is doing. `current_task` is the kind of the task that has run longest. It runs since `running_since`,
  * and a step of it ended last at `last_step_at`: one that hangs shows itself there. `waiting_for` names the agents, and
- * the locks as `lock:name`, that its loops wait for. While there are `missing_tools` the agent waits for them: hand
- * them in with `give_tools`.
+ * the locks as `lock:name`, that its loops wait for; `paused_for` the resources that its tools wait for, since others
+ * touch them now: it goes on by itself. While there are `missing_tools` the agent waits for them: hand them in with
+ * `give_tools`.
  */
 export interface GuideAgentStatus {
   agent_id: string;
@@ -153,6 +156,7 @@ export interface GuideAgentStatus {
   description: string;
   wake_events: string[];
   waiting_for: string[];
+  paused_for: string[];
   missing_tools: string[];
   running_since: number | null;
   last_step_at: number | null;
@@ -175,6 +179,21 @@ export interface GuideUsage {
   memory_bytes: number;
   mails_sent: number;
 }
+
+/** How a lease ended. `by` and `reason` are of the person who broke it. */
+export interface LeaseEnd {
+  name: string;
+  token: number;
+  holder: string;
+  taskId: string | null;
+  ending: LeaseEnding;
+  at: number;
+  by: string;
+  reason: string;
+}
+
+/** How a lease can end. One whose task ends is released. */
+export type LeaseEnding = "broken" | "expired" | "released";
 
 /** What an agent may use, as far as it is stated; `EffectiveLimits` says what holds where nothing is. */
 export interface Limits {
@@ -201,12 +220,28 @@ export interface Limits {
   max_file_bytes?: number | null;
 }
 
-/** The locks that are held. */
-export interface LockList {
-  locks: LockRecord[];
+/**
+ * Whether a token is the current one of a lock; who has the lock now; and what became of the token if it is known.
+ * `told` says the same in words.
+ */
+export interface LockCheck {
+  name: string;
+  token: number;
+  isCurrent: boolean;
+  lock: LockRecord | null;
+  ended: LeaseEnd | null;
+  told: string;
 }
 
-/** A named lock. `token` rises with every holder; without a holder the lock is free. */
+/** The locks that are held. */
+export interface LockList {
+  locks: LockSummary[];
+}
+
+/**
+ * A named lock. `token` rises with every holder; without a holder the lock is free. `holder` is the id of the agent
+ * whose task holds it, or what a person or program that holds it is called: then it has no task.
+ */
 export interface LockRecord {
   sessionId: string;
   name: string;
@@ -215,6 +250,30 @@ export interface LockRecord {
   taskId: string | null;
   acquiredAt: number | null;
   expiresAt: number | null;
+  holder: string | null;
+}
+
+/** A lock as it is listed, with those who wait for it, in the order in which they get it. */
+export interface LockSummary {
+  sessionId: string;
+  name: string;
+  token: number;
+  agentId: string | null;
+  taskId: string | null;
+  acquiredAt: number | null;
+  expiresAt: number | null;
+  holder: string | null;
+  waiting: LockWaiter[];
+}
+
+/** Somebody who waits for a lock: a task of an agent, or a person or program, which has no task. */
+export interface LockWaiter {
+  waiter: string;
+  agentId: string | null;
+  taskId: string | null;
+  ttlSeconds: number;
+  deadlineAt: number;
+  createdAt: number;
 }
 
 /** Entries of a log; `next` is where the ones after them begin. */
@@ -311,6 +370,27 @@ export interface ReportTo {
   agentId: string;
   threadId: string;
   deadlineAt: number | null;
+}
+
+/** The resources that tools touch now, by name. */
+export interface ResourceList {
+  resources: ResourceStatus[];
+}
+
+/** A resource that is touched now: who holds it, and who waits for it, in the order in which they came. */
+export interface ResourceStatus {
+  resource: string;
+  holders: ResourceUse[];
+  waiting: ResourceUse[];
+}
+
+/** A tool call that touches a resource since then, or waits for it since then. */
+export interface ResourceUse {
+  agentId: string;
+  taskId: string;
+  stepId: string;
+  access: Access;
+  since: number;
 }
 
 /** How failed model requests are repeated. */
@@ -1173,6 +1253,91 @@ export interface Methods {
     result: ScheduleRecord;
   };
   /**
+   * Take a lock, and wait for it in the same order as the agents. Its token renews and releases it. The wait ends when
+   * the lock is had, after `waitSeconds`, and when the connection that asked is gone.
+   */
+  "lock.acquire": {
+    params: {
+      /** The id of the session. */
+      sessionId: string;
+      /** The name of the template or of the lock. */
+      name: string;
+      /** How long the lease lasts unless it is renewed. */
+      ttlSeconds?: number;
+      /** How long to wait for the lock; 0: not at all. */
+      waitSeconds?: number;
+      /** What others see of who has the lock; `user` unless given. */
+      holder?: string | null;
+    };
+    result: LockRecord;
+  };
+  /** Let a lease last for `ttlSeconds` from now on. */
+  "lock.renew": {
+    params: {
+      /** The id of the session. */
+      sessionId: string;
+      /** The name of the template or of the lock. */
+      name: string;
+      /** The token that came with the lock. */
+      token: number;
+      /** How long the lease lasts unless it is renewed. */
+      ttlSeconds?: number;
+    };
+    result: LockRecord;
+  };
+  /** Give a lock back: the first that waits has it. The answer is the lock as it was. */
+  "lock.release": {
+    params: {
+      /** The id of the session. */
+      sessionId: string;
+      /** The name of the template or of the lock. */
+      name: string;
+      /** The token that came with the lock. */
+      token: number;
+    };
+    result: LockRecord;
+  };
+  /** Take a lock from whoever holds it: the first that waits has it. The answer is the lock as it was. */
+  "lock.break": {
+    params: {
+      /** The id of the session. */
+      sessionId: string;
+      /** The name of the template or of the lock. */
+      name: string;
+      /** Why, in words for people and agents. */
+      reason?: string;
+    };
+    result: LockRecord;
+  };
+  /** The locks that are held, by whom, and who waits for them. */
+  "lock.list": {
+    params: {
+      /** The id of the session. */
+      sessionId: string;
+    };
+    result: LockList;
+  };
+  /** Whether this is the current token of the lock, and what became of it if not. */
+  "lock.check": {
+    params: {
+      /** The id of the session. */
+      sessionId: string;
+      /** The name of the template or of the lock. */
+      name: string;
+      /** The token that came with the lock. */
+      token: number;
+    };
+    result: LockCheck;
+  };
+  /** The resources that tools touch now: who holds them, and who waits for them. */
+  "resource.list": {
+    params: {
+      /** The id of the session. */
+      sessionId: string;
+    };
+    result: ResourceList;
+  };
+  /**
    * Send the session's notifications to this connection, from the one after `after` on. 0 is from the start; without
    * it, from now on. With `deltas` the pieces of answers come along as they are streamed: these are not numbered (`seq`
    * 0) and not kept. A connection has one subscription for a session; another replaces it.
@@ -1250,18 +1415,10 @@ export interface Methods {
   /** One template with its definition. */
   "template.get": {
     params: {
-      /** The name of the template. */
+      /** The name of the template or of the lock. */
       name: string;
     };
     result: TemplateDetails;
-  };
-  /** The locks that are held, and by whom. */
-  "lock.list": {
-    params: {
-      /** The id of the session. */
-      sessionId: string;
-    };
-    result: LockList;
   };
   /** What the agents of the session have used, each and together; of a task, what all its tree has used. */
   "usage.get": {
@@ -1634,56 +1791,111 @@ export interface Notifications {
     outcome: string;
     replyId?: string;
   };
-  /** An agent waits for a lock. */
+  /** Somebody waits for a lock. */
   "lock.waiting": {
-    agentId: string;
-    taskId: string;
-    stepId: string;
     name: string;
-    holder: string | null;
+    agentId: string | null;
+    taskId: string | null;
+    waiter: string;
+    stepId: string | null;
+    holder: string;
     deadlineAt: number;
   };
-  /** An agent waits no more for a lock. */
+  /** Somebody waits no more for a lock. */
   "lock.wait_ended": {
-    agentId: string;
-    taskId: string;
-    stepId: string;
     name: string;
+    agentId: string | null;
+    taskId: string | null;
+    waiter: string;
+    stepId: string | null;
     outcome: string;
   };
-  /** An agent has a lock. */
+  /** Somebody has a lock. */
   "lock.acquired": {
-    agentId: string;
-    taskId: string;
     name: string;
+    agentId: string | null;
+    taskId: string | null;
     holder: string;
     token: number;
     expiresAt: number;
   };
-  /** An agent has a lock for longer. */
+  /** Somebody has a lock for longer. */
   "lock.renewed": {
-    agentId: string;
-    taskId: string;
     name: string;
+    agentId: string | null;
+    taskId: string | null;
     holder: string;
     token: number;
     expiresAt: number;
   };
-  /** An agent let go of a lock. */
+  /** Somebody let go of a lock, or ended. */
   "lock.released": {
-    agentId: string;
-    taskId: string;
     name: string;
+    agentId: string | null;
+    taskId: string | null;
     holder: string;
     token: number;
   };
   /** The lease of a lock ran out. */
   "lock.expired": {
-    agentId: string;
-    taskId: string;
     name: string;
+    agentId: string | null;
+    taskId: string | null;
     holder: string;
     token: number;
+  };
+  /** A person took a lock from whoever had it. */
+  "lock.broken": {
+    name: string;
+    agentId: string | null;
+    taskId: string | null;
+    holder: string;
+    token: number;
+    by: string;
+    reason: string;
+  };
+  /** An MCP server was started, or begun to be talked to. */
+  "mcp.server_started": {
+    name: string;
+  };
+  /** An MCP server could not be started, or died; it is started again when it is needed. */
+  "mcp.server_failed": {
+    name: string;
+    error: string;
+    willRetryAt: number;
+  };
+  /** An MCP server was stopped with its session. */
+  "mcp.server_stopped": {
+    name: string;
+  };
+  /** An MCP server told which tools it has; `problems` says which were left out, and why. */
+  "mcp.tools_listed": {
+    name: string;
+    tools: string[];
+    problems: string[];
+  };
+  /** An agent is granted tools that their MCP servers do not have. */
+  "mcp.tools_missing": {
+    agentId: string;
+    tools: string[];
+  };
+  /** A tool call waits for its turn: others touch what it touches. Its agent goes on by itself. */
+  "resource.waiting": {
+    agentId: string;
+    taskId: string;
+    stepId: string;
+    resources: string[];
+    access: string;
+    holders: string[];
+  };
+  /** A tool call that waited for its turn has it, and begins. */
+  "resource.granted": {
+    agentId: string;
+    taskId: string;
+    stepId: string;
+    resources: string[];
+    access: string;
+    waitedSeconds: number;
   };
   /** The session was deleted or the server ends: nothing more comes. Not numbered, not kept. */
   "session.closed": Record<string, never>;

@@ -1,0 +1,14 @@
+"""The MCP servers of a session, as people are shown them."""
+
+from __future__ import annotations
+
+from ai_whisperer.mcp_status import McpServerStatus
+from ai_whisperer.runtime.work import SessionWork
+
+
+class SessionMcp(SessionWork):
+    """The part of the session manager that shows MCP servers."""
+
+    def list_mcp_servers(self) -> list[McpServerStatus]:
+        """The servers that agents can be granted tools of, by name, with the tools that they have listed so far."""
+        return self._workspace.mcp.statuses()

@@ -1,0 +1,154 @@
+"""The process of an MCP server: started in a process group of its own, and gone as a whole when it is ended."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+from collections.abc import Mapping
+from pathlib import Path
+
+from ai_whisperer.errors import McpError
+from ai_whisperer.mcp_config import McpServerConfig
+from ai_whisperer.secrets import redacted
+
+_INHERITED = ("HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER")
+_GRACE_SECONDS = 2.0
+_LOOK_SECONDS = 0.01
+_STDERR_BYTES = 4_000
+_READ_BYTES = 64 << 10
+
+
+class ServerProcess:
+    """A running server. What it says on its error output is read to the end; the last of it is kept."""
+
+    def __init__(self, process: asyncio.subprocess.Process) -> None:
+        self._process = process
+        self._stderr = b""
+        self._listening = asyncio.create_task(self._listen(), name=f"stderr of {process.pid}")
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    @property
+    def output(self) -> asyncio.StreamReader:
+        assert self._process.stdout is not None  # noqa: S101 - it was started with a pipe
+        return self._process.stdout
+
+    @property
+    def input(self) -> asyncio.StreamWriter:
+        assert self._process.stdin is not None  # noqa: S101
+        return self._process.stdin
+
+    async def how_it_ended(self) -> str:
+        """In words: how the process ended, if it did, and what it said last."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(0.5):
+                await self._exit()
+        code = self._process.returncode
+        match code:
+            case None:
+                told = "it closed its output"
+            case _ if code < 0:
+                told = f"it was ended by signal {-code}"
+            case _:
+                told = f"it ended with the code {code}"
+        return told + self.last_words()
+
+    def last_words(self) -> str:
+        """What it said on its error output, ready to be put behind a sentence."""
+        said = redacted(self._stderr.decode(errors="replace")).strip()
+        return f"; it said: {said[-500:]}" if said else ""
+
+    async def end(self) -> None:
+        """Ask it to leave, then make it: when this returns no process of its group is there any more."""
+        try:
+            self.input.close()
+            if not await self._exits_within(_GRACE_SECONDS):
+                self._signal(signal.SIGTERM)
+                await self._exits_within(_GRACE_SECONDS)
+        finally:
+            self._signal(signal.SIGKILL)
+            self._listening.cancel()
+        await self._exits_within(_GRACE_SECONDS)
+        await self._group_is_gone()
+        transport = getattr(self._process, "_transport", None)
+        if transport is not None:
+            transport.close()  # a child that left the group may hold the pipes: nobody reads them any more
+        await asyncio.wait([self._listening])
+
+    async def _listen(self) -> None:
+        stream = self._process.stderr
+        while stream is not None and (some := await stream.read(_READ_BYTES)):
+            self._stderr = (self._stderr + some)[-_STDERR_BYTES:]
+
+    async def _exits_within(self, seconds: float) -> bool:
+        try:
+            async with asyncio.timeout(seconds):
+                await self._exit()
+        except TimeoutError:
+            return False
+        return True
+
+    async def _exit(self) -> None:
+        # Not wait(): that waits for the pipes too, which a child may hold open for ever.
+        while self._process.returncode is None:  # noqa: ASYNC110 - there is no event for it
+            await asyncio.sleep(_LOOK_SECONDS)
+
+    def _signal(self, number: signal.Signals) -> None:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._process.pid, number)
+
+    async def _group_is_gone(self) -> None:
+        """Return when the group has no living process. One that the kernel cannot end is not waited for any longer."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_GRACE_SECONDS):
+                while await asyncio.to_thread(_is_alive, self._process.pid):  # noqa: ASYNC110 - there is no event
+                    await asyncio.sleep(_LOOK_SECONDS)
+
+
+async def start_process(name: str, config: McpServerConfig, env: Mapping[str, str]) -> ServerProcess:
+    """Run the server's command; raises `McpError` that says why that cannot be."""
+    inherited = {key: value for key in _INHERITED if (value := os.environ.get(key))}
+    try:
+        process = await asyncio.create_subprocess_exec(
+            config.command or "",
+            *config.args,
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            env={**inherited, **env},
+            cwd=config.cwd,
+            start_new_session=True,
+        )
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        missing = f" in the folder {config.cwd}" if config.cwd is not None else ""
+        raise McpError(
+            f"The MCP server '{name}' cannot be started: {config.command!r}{missing}: {reason}. Correct its command."
+        ) from error
+    return ServerProcess(process)
+
+
+def _is_alive(group: int) -> bool:
+    """Whether the process group has a member that is no zombie."""
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    stats = Path("/proc").glob("[0-9]*/stat")
+    if not Path("/proc/self/stat").exists():
+        return True
+    return any(_is_member(each, group) for each in stats)
+
+
+def _is_member(stat: Path, group: int) -> bool:
+    try:
+        state, _, member_of, *_ = stat.read_text(errors="replace").rpartition(")")[2].split()
+    except (OSError, ValueError):
+        return False
+    return int(member_of) == group and state not in "ZX"

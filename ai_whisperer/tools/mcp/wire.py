@@ -1,0 +1,201 @@
+"""How messages go to an MCP server and come back: over the pipes of a process, or over HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from typing import Any
+
+import anyio
+import httpx2
+from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+from mcp.client.streamable_http import streamable_http_client
+from mcp.shared.message import SessionMessage
+from mcp_types import (
+    METHOD_NOT_FOUND,
+    ErrorData,
+    JSONRPCError,
+    JSONRPCMessage,
+    JSONRPCNotification,
+    JSONRPCRequest,
+    JSONRPCResponse,
+    jsonrpc_message_adapter,
+)
+
+from ai_whisperer.mcp_config import McpServerConfig
+from ai_whisperer.tools.mcp.process import ServerProcess, start_process
+
+MAX_MESSAGE_BYTES = 4 << 20
+_READ_BYTES = 64 << 10
+_WAITING_MESSAGES = 64
+_MAX_NONSENSE = 1_000
+_CONNECT_SECONDS = 30.0
+_LISTENED_TO = ("notifications/progress", "notifications/tools/list_changed", "notifications/cancelled")
+
+Incoming = SessionMessage | Exception
+
+
+class Wire:
+    """The two streams of a connection. `broken` is done, with the reason, when nothing more can come."""
+
+    def __init__(self, read: Any, write: Any) -> None:
+        self.read = read
+        self.write = write
+        self.broken: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        self.nonsense = ""
+
+    def break_off(self, reason: str) -> None:
+        if not self.broken.done():
+            self.broken.set_result(reason)
+
+
+@asynccontextmanager
+async def stdio_wire(name: str, config: McpServerConfig, env: Mapping[str, str]) -> AsyncIterator[Wire]:
+    """Run the server's command and talk over its pipes. When this is left, the processes are gone."""
+    process = await start_process(name, config, env)
+    arrived, read = anyio.create_memory_object_stream[Incoming](0)
+    write, leaving = anyio.create_memory_object_stream[SessionMessage](_WAITING_MESSAGES)
+    wire = Wire(read, write)
+    try:
+        async with anyio.create_task_group() as pipes:
+            pipes.start_soon(_Reader(process, wire, arrived).run)
+            pipes.start_soon(_write, process, wire, leaving)
+            try:
+                yield wire
+            finally:
+                with anyio.CancelScope(shield=True):
+                    await process.end()
+                pipes.cancel_scope.cancel()
+    finally:
+        for stream in (arrived, read, write, leaving):
+            stream.close()
+
+
+class _Reader:
+    """Reads what the server says, a line a message, and passes on what somebody waits for.
+
+    What the server asks of us is refused here, and what nobody listens to is dropped: so a server that floods has
+    no more than one message in memory at a time.
+    """
+
+    def __init__(self, process: ServerProcess, wire: Wire, arrived: MemoryObjectSendStream[Incoming]) -> None:
+        self._process = process
+        self._wire = wire
+        self._arrived = arrived
+        self._nonsense = 0
+
+    async def run(self) -> None:
+        buffer = bytearray()
+        with contextlib.suppress(anyio.BrokenResourceError, anyio.ClosedResourceError, ConnectionError):
+            while some := await self._process.output.read(_READ_BYTES):
+                searched = len(buffer)
+                buffer += some
+                if not await self._take_lines(buffer, searched):
+                    break
+        if not self._wire.broken.done():
+            self._wire.break_off(await self._process.how_it_ended())
+        self._arrived.close()
+
+    async def _take_lines(self, buffer: bytearray, searched: int) -> bool:
+        """Take the whole lines out of the buffer; False if there is nothing more to be hoped for."""
+        begin = 0
+        while (end := buffer.find(b"\n", max(searched, begin))) >= 0:
+            line = bytes(buffer[begin:end]).strip()
+            begin = end + 1
+            if line and not await self._take(line):
+                return False
+        del buffer[:begin]
+        if len(buffer) > MAX_MESSAGE_BYTES:
+            self._wire.break_off(f"it sent a message of more than {MAX_MESSAGE_BYTES:,} bytes")
+            return False
+        return True
+
+    async def _take(self, line: bytes) -> bool:
+        try:
+            message = jsonrpc_message_adapter.validate_json(line, by_name=False)
+        except ValueError:
+            self._nonsense += 1
+            self._wire.nonsense = self._wire.nonsense or line[:200].decode(errors="replace")
+            if self._nonsense > _MAX_NONSENSE:
+                self._wire.break_off(f"it wrote {self._nonsense:,} lines that are no JSON-RPC messages")
+                return False
+            await asyncio.sleep(0)
+            return True
+        self._nonsense = 0
+        if isinstance(message, JSONRPCRequest):
+            self._answer(message)
+            await asyncio.sleep(0)
+        elif not isinstance(message, JSONRPCNotification) or message.method in _LISTENED_TO:
+            await self._arrived.send(SessionMessage(message))
+        else:
+            await asyncio.sleep(0)
+        return True
+
+    def _answer(self, request: JSONRPCRequest) -> None:
+        """Servers may ask whether we are there, and nothing else."""
+        answer: JSONRPCMessage
+        if request.method == "ping":
+            answer = JSONRPCResponse(jsonrpc="2.0", id=request.id, result={})
+        else:
+            told = f"This client does not offer {request.method[:100]} to servers."
+            error = ErrorData(code=METHOD_NOT_FOUND, message=told)
+            answer = JSONRPCError(jsonrpc="2.0", id=request.id, error=error)
+        with contextlib.suppress(anyio.WouldBlock, anyio.BrokenResourceError, anyio.ClosedResourceError):
+            self._wire.write.send_nowait(SessionMessage(answer))  # one that does not read gets no answer
+
+
+async def _write(process: ServerProcess, wire: Wire, leaving: MemoryObjectReceiveStream[SessionMessage]) -> None:
+    try:
+        async for each in leaving:
+            line = each.message.model_dump_json(by_alias=True, exclude_unset=True)
+            process.input.write(line.encode(errors="replace") + b"\n")
+            await process.input.drain()
+    except (ConnectionError, RuntimeError):
+        wire.break_off(await process.how_it_ended())
+        leaving.close()
+
+
+@asynccontextmanager
+async def http_wire(config: McpServerConfig, headers: Mapping[str, str]) -> AsyncIterator[Wire]:
+    """Talk to the server at the address. Messages that are too long are refused."""
+    timeout = httpx2.Timeout(_CONNECT_SECONDS, read=config.timeout_seconds)
+    transport = _Bounded(httpx2.AsyncHTTPTransport())
+    async with (
+        httpx2.AsyncClient(headers=dict(headers), timeout=timeout, transport=transport) as client,
+        streamable_http_client(config.url or "", http_client=client, max_sse_event_size=MAX_MESSAGE_BYTES) as streams,
+    ):
+        yield Wire(*streams)
+
+
+class _Bounded(httpx2.AsyncBaseTransport):
+    """Lets no answer through that is too long. A stream of events has no end, and a limit for each of them."""
+
+    def __init__(self, inner: httpx2.AsyncBaseTransport) -> None:
+        self._inner = inner
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        response = await self._inner.handle_async_request(request)
+        if not response.headers.get("content-type", "").startswith("text/event-stream"):
+            response.stream = _BoundedStream(response.stream)
+        return response
+
+    async def aclose(self) -> None:
+        await self._inner.aclose()
+
+
+class _BoundedStream(httpx2.AsyncByteStream):
+    def __init__(self, inner: Any) -> None:
+        self._inner = inner
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        size = 0
+        async for some in self._inner:
+            size += len(some)
+            if size > MAX_MESSAGE_BYTES:
+                raise httpx2.ReadError(f"The answer has more than {MAX_MESSAGE_BYTES:,} bytes.")
+            yield some
+
+    async def aclose(self) -> None:
+        await self._inner.aclose()
