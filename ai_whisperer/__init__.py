@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from ai_whisperer.client.client import Client
     from ai_whisperer.conversation import ChannelResponse
     from ai_whisperer.coordination import (
+        ApprovalRecord,
+        ApprovalState,
         EventRecord,
         LockCheck,
         LockRecord,
@@ -44,6 +46,8 @@ _HOMES = {
     "AgentSession": "runtime.agent_session",
     "AgentState": "records",
     "AgentStatus": "status",
+    "ApprovalRecord": "coordination",
+    "ApprovalState": "coordination",
     "AsyncAgentSessionManager": "runtime.manager",
     "Budget": "records",
     "ChannelResponse": "conversation",
@@ -78,6 +82,8 @@ __all__ = [
     "AgentSession",
     "AgentState",
     "AgentStatus",
+    "ApprovalRecord",
+    "ApprovalState",
     "AsyncAgentSessionManager",
     "Budget",
     "ChannelResponse",

@@ -24,6 +24,16 @@ class Touch(Record, frozen=True, kw_only=True):
     access: Access
 
 
+class ApprovalState(StrEnum):
+    """`withdrawn`: the task ended first. `expired`: it ended because its time was over."""
+
+    PENDING = "pending"
+    APPROVED = "approved"
+    REFUSED = "refused"
+    WITHDRAWN = "withdrawn"
+    EXPIRED = "expired"
+
+
 class RoomKind(StrEnum):
     """`direct`: the user and one agent. `group`: the user and several."""
 
@@ -47,7 +57,7 @@ class SessionSummary(SessionRecord, frozen=True, kw_only=True):
 
 
 class WaitRecord(Record, frozen=True, kw_only=True):
-    """A tool call that waits: for the reply to a mail, or for a lock. Its id is that of the step.
+    """A tool call that waits: for the reply to a mail, for a lock, for a person. Its id is that of the step.
 
     `target` is the mail or the lock, `target_agent` whom the mail went to. `arrival` is its place in the order.
     """
@@ -63,6 +73,26 @@ class WaitRecord(Record, frozen=True, kw_only=True):
     deadline_at: float
     ttl_seconds: float | None = None
     created_at: float = 0.0
+
+
+class ApprovalRecord(Record, frozen=True, kw_only=True):
+    """A tool call that a person is asked about. Its id is that of the step.
+
+    `arguments` are exactly those that the model wrote and that the call runs with; `digest` names the tool with them.
+    """
+
+    session_id: str
+    id: str
+    agent_id: str
+    task_id: str
+    tool: str
+    arguments: str
+    digest: str
+    state: ApprovalState = ApprovalState.PENDING
+    requested_at: float = 0.0
+    decided_at: float | None = None
+    decided_by: str | None = None
+    reason: str = ""
 
 
 class LockRecord(Record, frozen=True, kw_only=True):

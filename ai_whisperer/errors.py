@@ -124,10 +124,22 @@ class UnknownScheduleError(NotFoundError):
     code = "unknown_schedule"
 
 
+class UnknownApprovalError(NotFoundError):
+    """Nobody was asked for an approval of that id in this session."""
+
+    code = "unknown_approval"
+
+
 class UnknownRoomError(NotFoundError):
     """There is no room with that id in this session."""
 
     code = "unknown_room"
+
+
+class UnknownMcpServerError(NotFoundError):
+    """The session has no MCP server of that name."""
+
+    code = "unknown_mcp_server"
 
 
 class UnknownMemberError(NotFoundError):
@@ -331,6 +343,12 @@ class ToolError(WhispererError):
     """The tool failed. A tool raises this with a text that helps the model to do better."""
 
     code = "tool"
+
+
+class ToolFileError(WhispererError):
+    """A file with tools cannot be loaded."""
+
+    code = "tool_file"
 
 
 class UnknownToolError(ToolError):

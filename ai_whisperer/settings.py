@@ -91,6 +91,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             },
         ),
     ] = {}
+    tools: Annotated[
+        tuple[Path, ...], Meta(description="Folders with tool files, beside .whisperer/tools of the current folder.")
+    ] = ()
     mcp: Annotated[
         Mapping[str, McpServerConfig],
         Meta(

@@ -9,11 +9,13 @@ from typing import Any
 
 from ai_whisperer.client.address import read_address
 from ai_whisperer.client.agents import ClientAgents, is_busy
+from ai_whisperer.client.approvals import ClientApprovals
 from ai_whisperer.client.base import AgentRef, TaskRef, agent_name
 from ai_whisperer.client.events import EventStream
 from ai_whisperer.client.hub import Hub
 from ai_whisperer.client.locks import ClientLocks
 from ai_whisperer.client.mail import ClientMail
+from ai_whisperer.client.mcp import ClientMcp
 from ai_whisperer.client.rooms import ClientRooms
 from ai_whisperer.client.schedules import ClientSchedules
 from ai_whisperer.client.tasks import ClientTasks
@@ -22,17 +24,19 @@ from ai_whisperer.coordination import SessionSummary
 from ai_whisperer.core.paging import checked_limit, checked_position
 from ai_whisperer.core.text import check_text
 from ai_whisperer.errors import InvalidInputError
-from ai_whisperer.protocol import resources, sessions, subscriptions
+from ai_whisperer.protocol import resources, sessions, subscriptions, tools
 from ai_whisperer.protocol.sessions import LogEntries, ServerInfo, TemplateDetails
 from ai_whisperer.records import AgentState, Notification
-from ai_whisperer.status import ResourceStatus, UsageReport
+from ai_whisperer.status import ResourceStatus, ToolEntry, UsageReport
 from ai_whisperer.templates.library import TemplateEntry
 
 _LOOK_AGAIN_SECONDS = 5.0
 """Notifications say when to look whether all are at rest. They are hints, and this is the net under them."""
 
 
-class Client(ClientAgents, ClientTasks, ClientMail, ClientRooms, ClientSchedules, ClientLocks):
+class Client(
+    ClientAgents, ClientTasks, ClientMail, ClientRooms, ClientSchedules, ClientLocks, ClientMcp, ClientApprovals
+):
     """Works with a session on a server. Use it as `async with Client("http://127.0.0.1:8642/?token=…") as client:`.
 
     The methods are those of `AsyncAgentSessionManager`, but all are to be awaited, and return and raise the same, with
@@ -121,6 +125,10 @@ class Client(ClientAgents, ClientTasks, ClientMail, ClientRooms, ClientSchedules
                 return
             async with self.events(after=states.last_seq) as events:
                 await _calm(busy, events)
+
+    async def list_tools(self) -> list[ToolEntry]:
+        """The tools that agents can be granted, and the tool files that cannot be used, each with its error."""
+        return (await self._ask(tools.LIST_TOOLS, tools.ListTools())).tools
 
     async def list_templates(self) -> list[TemplateEntry]:
         """The templates that agents can be made of, and the files that cannot be used, each with its error."""

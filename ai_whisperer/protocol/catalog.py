@@ -5,11 +5,24 @@ from __future__ import annotations
 import difflib
 from typing import Any
 
-from ai_whisperer.protocol import agents, locks, mail, resources, rooms, schedules, sessions, subscriptions, tasks
+from ai_whisperer.protocol import (
+    agents,
+    approvals,
+    locks,
+    mail,
+    mcp,
+    resources,
+    rooms,
+    schedules,
+    sessions,
+    subscriptions,
+    tasks,
+    tools,
+)
 from ai_whisperer.protocol.jsonrpc import METHOD_NOT_FOUND, RpcError
 from ai_whisperer.protocol.method import Method
 
-_PARTS = (agents, tasks, mail, rooms, schedules, locks, resources, subscriptions, sessions)
+_PARTS = (agents, tasks, mail, rooms, schedules, locks, resources, subscriptions, mcp, approvals, tools, sessions)
 
 METHODS: dict[str, Method[Any, Any]] = {method.name: method for part in _PARTS for method in part.METHODS}
 

@@ -12,7 +12,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from ai_whisperer.conversation import ChannelResponse
-from ai_whisperer.coordination import RoomKind
+from ai_whisperer.coordination import ApprovalState, RoomKind
 from ai_whisperer.definition import MissedRuns
 from ai_whisperer.records import AgentState, Failure, MailState, Priority, StepKind, StepState, TaskKind, TaskState
 
@@ -283,6 +283,25 @@ class SwitchEnded(OfSwitch, frozen=True, kw_only=True):
     reply_id: str | UnsetType = UNSET
 
 
+class OfApproval(OfTask, frozen=True, kw_only=True):
+    approval_id: str
+    tool: str
+
+
+class ApprovalRequested(OfApproval, frozen=True, kw_only=True):
+    digest: str
+
+
+class ApprovalDecided(OfApproval, frozen=True, kw_only=True):
+    decided_by: str
+    reason: str
+
+
+class ApprovalWithdrawn(OfApproval, frozen=True, kw_only=True):
+    state: ApprovalState
+    reason: str
+
+
 class OfLock(_Params, frozen=True, kw_only=True):
     """`agent_id` and `task_id` are None if it is about a person or program."""
 
@@ -390,6 +409,10 @@ PARAMS: Mapping[str, type[msgspec.Struct]] = {
     "room.hop_limit": RoomHopLimit,
     "switch.began": SwitchBegan,
     "switch.ended": SwitchEnded,
+    "approval.requested": ApprovalRequested,
+    "approval.approved": ApprovalDecided,
+    "approval.refused": ApprovalDecided,
+    "approval.withdrawn": ApprovalWithdrawn,
     "lock.waiting": LockWaiting,
     "lock.wait_ended": LockWaitEnded,
     "lock.acquired": LockHeld,

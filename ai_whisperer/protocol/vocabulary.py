@@ -5,6 +5,8 @@ from __future__ import annotations
 MEANINGS = {
     "after": "Begin after this number.",
     "agentId": "The agent, by its id, its name or an alias.",
+    "approvalId": "The id of the approval, which is that of the step.",
+    "approvalState": "Those in this state; null for all.",
     "autoStart": "Whether the agent takes work at once.",
     "body": "The text of the mail.",
     "budget": "What the task may use together with everything that it causes.",
@@ -12,6 +14,7 @@ MEANINGS = {
     "cron": "When to fire, as five fields: minute, hour, day of month, month, day of week.",
     "data": "What the event carries: any JSON value.",
     "deltas": "Whether the pieces of answers are sent as they are streamed.",
+    "digest": "What names the tool with its exact arguments; it must be that of the call.",
     "durationSeconds": "How long to sleep.",
     "event": "The name of the event.",
     "eventId": "The id of the event.",

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 _SECONDS_UNTIL_TAKEN_UP = 1.0
+"""So long nothing goes on after a worker was cut off: the event loop may be ending."""
 
 _current: ContextVar[AILoop | None] = ContextVar("current_loop", default=None)
 
@@ -126,6 +127,11 @@ class AILoop:
         return self._agent.may_step and not self._crashed_a_moment_ago
 
     @property
+    def is_cut_off(self) -> bool:
+        """Whether others cancelled the worker: the event loop ends, or some code cancelled what it should not."""
+        return self.worker is not None and self.worker.cancelling() > 0 and not (self._interrupted or self._dooms)
+
+    @property
     def rests(self) -> bool:
         """Whether there is nothing to do now: all that the task can do is wait, or its loop crashed a moment ago."""
         return self._crashed_a_moment_ago or self.running.only_waits()
@@ -163,8 +169,8 @@ class AILoop:
         self._clear()
 
     def _clear(self) -> None:
-        self.worker = None
         self._agent.workspace.admission.worker_ended(self.task.id)
+        self.worker = None
         self.running.settled()
 
     def _worker_ended(self, worker: asyncio.Task[None]) -> None:
@@ -176,7 +182,7 @@ class AILoop:
             self._interrupted = False
             self.take_up()  # the agent may have been resumed meanwhile
         elif not self._dooms:
-            # From elsewhere: the event loop ends, or some code cancelled what it should not. Then go on, later.
+            # Then go on, later.
             self._agent.workspace.event_loop.call_later(_SECONDS_UNTIL_TAKEN_UP, self.take_up)
 
     async def _do_next(self) -> None:

@@ -9,14 +9,15 @@ from msgspec.structs import replace
 from ai_whisperer.core.addresses import AddressBook, normalized
 from ai_whisperer.core.definitions import Config, definition_from, overridden
 from ai_whisperer.definition import AgentDefinition
-from ai_whisperer.errors import InvalidInputError
+from ai_whisperer.errors import DefinitionError, InvalidInputError
 from ai_whisperer.templates.claude import denied_names, granted_names
 from ai_whisperer.templates.library import TemplateLibrary
 from ai_whisperer.templates.parsing import Template
 from ai_whisperer.tools.coordination import COORDINATION_TOOLS
 from ai_whisperer.tools.function import Tool
 from ai_whisperer.tools.machine import MACHINE_TOOLS
-from ai_whisperer.tools.mcp.names import ALL_TOOLS, server_of, tool_of
+from ai_whisperer.tools.mcp.names import ALL_TOOLS, exposed_name, server_of, tool_of
+from ai_whisperer.tools.registry import ToolRegistry
 
 
 def definition_for(
@@ -41,6 +42,33 @@ def definition_for(
         return AgentDefinition()
     named = _with_free_names(agent_id, chosen, book)
     return overridden(replace(named, tools=_granted(chosen, offered, servers)), config)
+
+
+def check_approve(agent_id: str, definition: AgentDefinition, registry: ToolRegistry) -> None:
+    """Raise `DefinitionError` if a name in `approve` is no tool of the agent: then nobody would be asked."""
+    for name in definition.approve:
+        if name.endswith("*"):
+            continue
+        _check_mcp_name(agent_id, name)
+        found = registry.find(name)
+        if isinstance(found, Tool):
+            continue
+        why = "which has no effects outside the session" if found is not None else "which the agent does not have"
+        raise DefinitionError(
+            f"'{agent_id}' is to ask a person about the tool '{name}', {why}. Correct approve, or leave the name away."
+        )
+
+
+def _check_mcp_name(agent_id: str, name: str) -> None:
+    """Raise unless the name, if it is of an MCP server, is one by which models call a tool."""
+    server = server_of(name)
+    if server is None:
+        return
+    called = f"mcp__{server}__*" if tool_of(name) == "*" else exposed_name(server, tool_of(name))
+    if called != name:
+        raise DefinitionError(
+            f"'{agent_id}' is to ask a person about '{name}', but models do not call a tool so. Write '{called}'."
+        )
 
 
 def _chosen(agent_id: str, template: str | Template | None, library: TemplateLibrary) -> Template | None:

@@ -29,11 +29,12 @@ from ai_whisperer.records import AgentRecord, AgentState
 from ai_whisperer.runtime.agent_session import AgentSession
 from ai_whisperer.runtime.ai_loop import loop_that_calls
 from ai_whisperer.runtime.callers import by_caller
-from ai_whisperer.runtime.casting import definition_for
+from ai_whisperer.runtime.casting import check_approve, definition_for
 from ai_whisperer.runtime.intake import Intake
 from ai_whisperer.runtime.mcp_grants import check_mcp_grants
 from ai_whisperer.runtime.opening import close_workspace, open_workspace
 from ai_whisperer.runtime.reader import AgentRef
+from ai_whisperer.runtime.session_approvals import SessionApprovals
 from ai_whisperer.runtime.session_locks import SessionLocks
 from ai_whisperer.runtime.session_mcp import SessionMcp
 from ai_whisperer.runtime.session_rooms import SessionRooms
@@ -54,7 +55,7 @@ from ai_whisperer.tools.sandbox.choosing import AUTO
 AnyFunction = Tool | Callable[..., Any]
 
 
-class AsyncAgentSessionManager(SessionMcp, SessionRooms, SessionSchedules, SessionLocks):
+class AsyncAgentSessionManager(SessionMcp, SessionRooms, SessionSchedules, SessionLocks, SessionApprovals):
     """Runs the agents of one session. Use it as `async with AsyncAgentSessionManager("data-folder") as manager:`.
 
     With a folder everything is durable: whatever a method returned survives the death of the process, and opening the
@@ -348,6 +349,8 @@ class AsyncAgentSessionManager(SessionMcp, SessionRooms, SessionSchedules, Sessi
                     f"'{agent_id}' is granted tools that nobody has handed in: {', '.join(missing)}. Give them to the "
                     "manager (tools=, agent_tools=) or to create_agent."
                 )
+        if definition.approve:
+            check_approve(agent_id, definition, self._workspace.registry(definition.tools, own))
 
     @property
     def _workspace(self) -> Workspace:

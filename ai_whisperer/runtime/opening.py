@@ -15,6 +15,7 @@ from ai_whisperer.mcp_config import McpServerConfig
 from ai_whisperer.models.base import ModelFactory
 from ai_whisperer.runtime import recovery
 from ai_whisperer.runtime.admission import Admission
+from ai_whisperer.runtime.approvals import Approvals
 from ai_whisperer.runtime.bus import NotificationBus
 from ai_whisperer.runtime.deadlines import Deadlines
 from ai_whisperer.runtime.events import Events
@@ -71,6 +72,7 @@ def open_workspace(
     )
     workspace.mcp = McpServers(mcp_servers, clock=clock, tell=teller_of(workspace))
     workspace.waits = Waits(workspace)
+    workspace.approvals = Approvals(workspace)
     workspace.admission = Admission(workspace)
     workspace.switchboard = Switchboard(workspace)
     workspace.locks = Locks(workspace)

@@ -71,7 +71,7 @@ async def _run(agent: AgentWork, step: StepRecord) -> ToolResult:
         result = await agent.registry.outside(call.name).call(call.arguments, context)
         return replace(result, content=shortened(mended(result.content), agent.limits.max_result_bytes))
     except WhispererError as error:
-        return _failed(error.message)
+        return _failed(agent, error.message)
     except asyncio.CancelledError:
         if is_being_cancelled():
             raise
@@ -79,7 +79,7 @@ async def _run(agent: AgentWork, step: StepRecord) -> ToolResult:
     except (KeyboardInterrupt, GeneratorExit):
         raise
     except BaseException as error:  # noqa: BLE001 - anybody's code: what it raises is for the model to read
-        return _failed(f"The tool '{call.name}' failed: {type(error).__name__}: {error}")
+        return _failed(agent, f"The tool '{call.name}' failed: {_words_of(error)}")
 
 
 class _Progress:
@@ -105,9 +105,16 @@ class _Progress:
         )
 
 
-def _failed(told: str) -> ToolResult:
+def _failed(agent: AgentWork, told: str) -> ToolResult:
     """What anybody's code said when it failed, which may quote the key or the address that it used."""
-    return ToolResult(content=redacted(mended(told)), is_error=True)
+    return ToolResult(content=shortened(redacted(mended(told)), agent.limits.max_result_bytes), is_error=True)
+
+
+def _words_of(error: BaseException) -> str:
+    try:
+        return f"{type(error).__name__}: {error}"
+    except Exception:  # noqa: BLE001 - anybody's code: an error may fail to say what it is
+        return type(error).__name__
 
 
 def _call_of(step: StepRecord) -> ToolCall:

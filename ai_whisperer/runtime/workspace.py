@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from ai_whisperer.runtime.admission import Admission
     from ai_whisperer.runtime.agent_session import AgentSession
     from ai_whisperer.runtime.ai_loop import AILoop
+    from ai_whisperer.runtime.approvals import Approvals
     from ai_whisperer.runtime.deadlines import Deadlines
     from ai_whisperer.runtime.events import Events
     from ai_whisperer.runtime.locks import Locks
@@ -104,6 +105,7 @@ class Workspace:
     agents: dict[str, AgentSession]
     running: dict[str, AILoop]
     admission: Admission
+    approvals: Approvals
     post: PostOffice
     mcp: McpServers
     waits: Waits

@@ -33,8 +33,10 @@ from ai_whisperer.server.agent_logs import AgentLogs
 from ai_whisperer.settings import LOCAL
 from ai_whisperer.store.base import Store, Unit
 from ai_whisperer.templates.library import TemplateLibrary
+from ai_whisperer.tools.function import as_tools
 from ai_whisperer.tools.sandbox.base import Sandbox
 from ai_whisperer.tools.sandbox.choosing import AUTO
+from ai_whisperer.tools.toolbox import ToolBox
 
 _log = logging.getLogger(__name__)
 _NAMED_IN_ERRORS = 20
@@ -50,7 +52,7 @@ class SessionHost:
         *,
         model: str,
         templates: TemplateLibrary,
-        tools: Iterable[AnyFunction] = (),
+        tools: Iterable[AnyFunction] | ToolBox = (),
         mcp_servers: Mapping[str, McpServerConfig] | None = None,
         model_factory: ModelFactory = resolve,
         sandbox: str | Sandbox = AUTO,
@@ -61,7 +63,7 @@ class SessionHost:
         self.model = model
         self.templates = templates
         self._store = store
-        self._tools = tuple(tools)
+        self.toolbox = tools if isinstance(tools, ToolBox) else ToolBox(as_tools(tools))
         self._mcp_servers = mcp_servers
         self._model_factory = model_factory
         self._sandbox = sandbox
@@ -189,9 +191,9 @@ class SessionHost:
             model=self.model,
             model_factory=self._model_factory,
             templates=self.templates,
-            tools=self._tools,
             work=self._work,
             folders=self._folders,
+            tools=self.toolbox.tools,
             mcp_servers=self._mcp_servers,
             sandbox=self._sandbox,
         )

@@ -9,6 +9,7 @@ import asyncio
 import contextlib
 import contextvars
 import inspect
+import json
 import threading
 import typing
 from collections.abc import Awaitable, Callable, Iterable, Mapping
@@ -21,6 +22,7 @@ from msgspec.structs import replace
 from ai_whisperer.conversation import ToolResult, ToolSpec
 from ai_whisperer.coordination import Touch
 from ai_whisperer.errors import InvalidInputError, LockNotHeldError, ToolArgumentsError, ToolError
+from ai_whisperer.tools.approving import NeedsApproval, check_needs_approval, says_yes_is_needed
 from ai_whisperer.tools.touching import Touches, touches_of
 from ai_whisperer.tools.workplace import Workplace
 
@@ -85,8 +87,9 @@ class ToolContext(msgspec.Struct, frozen=True, kw_only=True):
 class Tool:
     """A function that models can call. `idempotent` says that a call may be repeated after a crash, or which may.
 
-    `touches` names the resources that a call touches, see `tools.touching`; `needs_approval` that a person has to say
-    yes to each call first; `untrusted` that its results hold what strangers may have written.
+    `touches` names the resources that a call touches, see `tools.touching`; `needs_approval` that a person has to allow
+    each call first, or those that a function of the arguments says; `untrusted` that its results hold what strangers
+    may have written.
     """
 
     __slots__ = (
@@ -107,14 +110,14 @@ class Tool:
         name: str = "",
         idempotent: Idempotent = False,
         touches: Touches = (),
-        needs_approval: bool = False,
+        needs_approval: NeedsApproval = False,
         untrusted: bool = False,
     ) -> None:
         self.function = function
         self.name = name or getattr(function, "__name__", "")
         self.idempotent = idempotent
         self.touches = touches
-        self.needs_approval = needs_approval
+        self.needs_approval = check_needs_approval(needs_approval)
         self.untrusted = untrusted
         self._spec: ToolSpec | None = None
         self._parameters: _Parameters | None = None
@@ -158,6 +161,19 @@ class Tool:
             return ()
         return touches_of(self.touches, values, workplace)
 
+    def wants_approval(self, arguments: str) -> bool:
+        """Whether the tool itself says that a person has to allow a call with these arguments.
+
+        If they do not fit nobody needs to be asked, for then the call does nothing but say so.
+        """
+        if not self.needs_approval:
+            return False
+        try:
+            values = self.parameters.parse(arguments)
+        except ToolArgumentsError:
+            return False
+        return says_yes_is_needed(self.needs_approval, values)
+
     async def call(self, arguments: str, context: ToolContext) -> ToolResult:
         """Run the function and return its result; raises `ToolArgumentsError` or what the function raises.
 
@@ -173,7 +189,7 @@ class Tool:
             result = await in_thread(self.function, values, context.cancelled)
             if isinstance(result, Awaitable):
                 result = await result
-        if isinstance(result, ToolResult):
+        if isinstance(result, ToolResult) and isinstance(result.content, str):
             return replace(result, untrusted=self.untrusted)
         return ToolResult(content=_as_text(self.name, result), untrusted=self.untrusted)
 
@@ -198,7 +214,7 @@ def tool(
     name: str = "",
     idempotent: Idempotent = False,
     touches: Touches = (),
-    needs_approval: bool = False,
+    needs_approval: NeedsApproval = False,
     untrusted: bool = False,
 ) -> Callable[[Callable[..., Any]], Tool]: ...
 def tool(
@@ -208,13 +224,14 @@ def tool(
     name: str = "",
     idempotent: Idempotent = False,
     touches: Touches = (),
-    needs_approval: bool = False,
+    needs_approval: NeedsApproval = False,
     untrusted: bool = False,
 ) -> Tool | Callable[[Callable[..., Any]], Tool]:
     """Make a tool of a function: `@tool`, or `@tool(idempotent=True)` if repeating it after a crash does no harm.
 
     `touches="write file:{path}"` lets calls that touch the same thing take turns; `needs_approval=True` lets each call
-    wait for a person's yes; `untrusted=True` tells models that the results may be written by strangers.
+    wait until a person has allowed it, a function such calls for whose arguments it returns True; `untrusted=True`
+    tells models that the results may be written by strangers.
     """
 
     def made(decorated: Callable[..., Any]) -> Tool:
@@ -340,6 +357,10 @@ def _as_text(name: str, result: Any) -> str:
     if isinstance(result, str):
         return result
     try:
-        return msgspec.json.encode(result).decode()
+        plain = msgspec.to_builtins(result, str_keys=True, builtin_types=(bytes, bytearray, memoryview))
+        return json.dumps(plain, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     except (TypeError, ValueError, RecursionError) as error:
-        raise ToolError(f"The tool '{name}' returned something that is not JSON: {error}.") from error
+        raise ToolError(
+            f"The tool '{name}' has run, but returned something that is not JSON, so its result is lost: {error}. It "
+            "should return text, numbers, lists and objects of these."
+        ) from error

@@ -16,6 +16,7 @@ from ai_whisperer.client import client as client_module
 from ai_whisperer.errors import (
     TaskEndedError,
     UnknownAgentError,
+    UnknownMcpServerError,
     UnknownSessionError,
 )
 from ai_whisperer.records import AgentState, Budget, MailState, TaskState
@@ -125,6 +126,12 @@ async def use_locks(client: Client) -> None:
     assert await client.list_locks() == []
 
 
+async def use_mcp(client: Client) -> None:
+    assert await client.list_mcp_servers() == []
+    with pytest.raises(UnknownMcpServerError, match=r"'nobody'\. There are: none\."):
+        await client.start_mcp_server("nobody")
+
+
 async def use_sessions(client: Client) -> None:
     await client.at_rest()
     assert (await client.usage()).total.tasks > 0
@@ -151,7 +158,7 @@ def test_every_method_works_over_the_wire(server: StagedServer, session_id: str)
 
     async def scenario(client: Client) -> None:
         remembering = cast(Client, Remembering(client, called))
-        for use in (use_agents, use_tasks, use_mail, use_rooms, use_schedules, use_locks, use_sessions):
+        for use in (use_agents, use_tasks, use_mail, use_rooms, use_schedules, use_locks, use_mcp, use_sessions):
             await use(remembering)
 
     server.play(scenario, session_id=session_id)

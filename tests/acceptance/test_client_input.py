@@ -147,6 +147,7 @@ GOOD: dict[str, Any] = {
     "subject": "s",
     "body": "b",
     "mail_id": "mail",
+    "approval_id": "there.2",
     "state": "read",
     "event": "e",
     "room": "room",

@@ -11,6 +11,7 @@ import pytest
 from msgspec.structs import asdict, replace
 
 from ai_whisperer.coordination import (
+    ApprovalRecord,
     EventRecord,
     LockRecord,
     MessageRecord,
@@ -81,6 +82,11 @@ def a_row_in_every_table(session_id: str) -> Unit:
     unit.insert_mail(replace(mail(), session_id=session_id))
     unit.put_timer(replace(TIMER, session_id=session_id))
     unit.put_wait(replace(WAIT, session_id=session_id))
+    unit.put_approval(
+        ApprovalRecord(
+            session_id=session_id, id="t1.2", agent_id="alice", task_id="t1", tool="pay", arguments="{}", digest="d"
+        )
+    )
     unit.put_lock(replace(LOCK, session_id=session_id))
     unit.insert_event(EventRecord(session_id=session_id, id="e", name="tick", sender="user", cause="test"))
     unit.put_schedule(replace(SCHEDULE, session_id=session_id))
@@ -409,7 +415,7 @@ def test_a_database_of_the_second_version_is_brought_up_to_date_with_all_that_is
     for sql, row in a_row_in_every_table("s").writes:
         if sql == queries.PUT_LOCK:
             old.execute("INSERT INTO lock VALUES (?,?,?,?,?,?,?)", row[:7])
-        elif sql != queries.PUT_SESSION:
+        elif sql not in (queries.PUT_SESSION, queries.PUT_APPROVAL):
             old.execute(sql, row)
     old.close()
 

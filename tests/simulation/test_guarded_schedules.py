@@ -13,8 +13,8 @@ from ai_whisperer.runtime.lock_book import LockBook
 from ai_whisperer.runtime.locks import Locks
 from tests.simulation.guarded_world import Figures, GuardedWorld
 
-SCHEDULES = int(os.environ.get("WHISPERER_LOCK_SCHEDULES", "200"))
-FIRST = int(os.environ.get("WHISPERER_LOCK_FIRST_SCHEDULE", "0"))
+SCHEDULES = int(os.environ.get("WHISPERER_SIMULATION_LOCK_SCHEDULES", "200"))
+FIRST = int(os.environ.get("WHISPERER_SIMULATION_LOCK_FIRST_SCHEDULE", "0"))
 _SCHEDULES_FOR_A_PLANTED_BUG = 50
 
 

@@ -40,6 +40,7 @@ GOOD: dict[str, Any] = {
     "name": "door",
     "token": 1,
     "tools": [],
+    "approval_id": "there.2",
 }
 
 

@@ -7,8 +7,10 @@ export type Access = "read" | "write";
  * What an agent is, apart from what it is doing. `tools=None` grants the coordination tools and all that were handed
  * in; tools that reach the machine or the network (`read_file`, `run_command`, …) have to be named. `folders` are the
  * folders that it may use beside its own, by the names that the session has for them; `network` the hosts that its
- * tools may talk to, `"*"` for all public ones. `subscribes` names the events that become a task of the agent; `"*"`
- * stands for all.
+ * tools may talk to, `"*"` for all public ones. `approve` names tools of which a person has to allow each call,
+ * whatever the tools say themselves; a name that ends in `*` stands for all that begin so, `"*"` for all tools but
+ * those that touch only the session. `subscribes` names the events that become a task of the agent; `"*"` stands for
+ * all.
  */
 export interface AgentDefinition {
   name?: string;
@@ -19,6 +21,7 @@ export interface AgentDefinition {
   tools?: string[] | null;
   folders?: Record<string, Access>;
   network?: string[];
+  approve?: string[];
   aliases?: string[];
   limits?: Limits;
   retry?: RetryPolicy;
@@ -42,10 +45,10 @@ export type AgentState = "active" | "idle" | "paused" | "sleeping" | "stopped";
 
 /**
  * What an agent is doing. `currentTask` is the kind of the task that has run longest. It runs since `runningSince`, and
- * a step of it ended last at `lastStepAt`: one that hangs shows itself there. `waitingFor` names the agents, and the
- * locks as `lock:name`, that its loops wait for; `pausedFor` the resources that its tools wait for, since others touch
- * them now: it goes on by itself. While there are `missingTools` the agent waits for them: hand them in with
- * `give_tools`.
+ * a step of it ended last at `lastStepAt`: one that hangs shows itself there. `waitingFor` names what its loops wait
+ * for: agents, locks as `lock:name`, people as `approval:id`; `pausedFor` the resources that its tools wait for, since
+ * others touch them now: it goes on by itself. While there are `missingTools` the agent waits for them: hand them in
+ * with `give_tools`.
  */
 export interface AgentStatus {
   agentId: string;
@@ -81,6 +84,33 @@ export interface Answer {
   model: string;
   provider: string | null;
 }
+
+/** What people are asked about: what waits for a decision with the oldest first, all else with the newest first. */
+export interface ApprovalList {
+  approvals: ApprovalRecord[];
+}
+
+/**
+ * A tool call that a person is asked about. Its id is that of the step. `arguments` are exactly those that the model
+ * wrote and that the call runs with; `digest` names the tool with them.
+ */
+export interface ApprovalRecord {
+  sessionId: string;
+  approvalId: string;
+  agentId: string;
+  taskId: string;
+  tool: string;
+  arguments: string;
+  digest: string;
+  state: ApprovalState;
+  requestedAt: number;
+  decidedAt: number | null;
+  decidedBy: string | null;
+  reason: string;
+}
+
+/** `withdrawn`: the task ended first. `expired`: it ended because its time was over. */
+export type ApprovalState = "approved" | "expired" | "pending" | "refused" | "withdrawn";
 
 /** What a task may use together with everything that it causes. */
 export interface Budget {
@@ -119,6 +149,9 @@ export interface EventRecord {
   createdAt: number;
 }
 
+/** Of which calls something holds; `sometimes`: it depends on the arguments. */
+export type Extent = "always" | "never" | "sometimes";
+
 /** Why a task ended badly: the stable code and the message of an error. */
 export interface Failure {
   code: string;
@@ -133,10 +166,10 @@ export interface GuideAgentStates {
 
 /**
  * What an agent is doing. `current_task` is the kind of the task that has run longest. It runs since `running_since`,
- * and a step of it ended last at `last_step_at`: one that hangs shows itself there. `waiting_for` names the agents, and
- * the locks as `lock:name`, that its loops wait for; `paused_for` the resources that its tools wait for, since others
- * touch them now: it goes on by itself. While there are `missing_tools` the agent waits for them: hand them in with
- * `give_tools`.
+ * and a step of it ended last at `last_step_at`: one that hangs shows itself there. `waiting_for` names what its loops
+ * wait for: agents, locks as `lock:name`, people as `approval:id`; `paused_for` the resources that its tools wait for,
+ * since others touch them now: it goes on by itself. While there are `missing_tools` the agent waits for them: hand
+ * them in with `give_tools`.
  */
 export interface GuideAgentStatus {
   agent_id: string;
@@ -314,6 +347,32 @@ export interface MailRecord {
 
 /** How far a mail has come. `dead`: set aside for a person. */
 export type MailState = "archived" | "dead" | "delivered" | "queued" | "read" | "replied";
+
+/** Servers, by name. */
+export interface McpServerList {
+  servers: McpServerStatus[];
+}
+
+/** A server as it is now. `problems` says which of its tools were left out, and why. */
+export interface McpServerStatus {
+  name: string;
+  target: string;
+  state: McpState;
+  tools: McpToolStatus[];
+  problems: string[];
+  error: string | null;
+  retryAt: number | null;
+}
+
+/** Whether a server can be used: it is started when it is first needed, and again after it failed. */
+export type McpState = "failed" | "not_started" | "ready" | "starting" | "stopped";
+
+/** A tool of a server by the name that it is granted and called by. `hints` is what the server says of it. */
+export interface McpToolStatus {
+  name: string;
+  description: string;
+  hints: string[];
+}
 
 /** Messages of a room, in order. */
 export interface MessageList {
@@ -662,6 +721,30 @@ export interface ToolCall {
   callId: string;
   name: string;
   arguments: string;
+}
+
+/**
+ * A tool that agents can be granted or, with an `error`, a tool file that cannot be used, or not all of it. `source` is
+ * the file that it is from; empty for a tool of the package or of the program that runs the server.
+ */
+export interface ToolEntry {
+  name: string;
+  kind: ToolKind;
+  source: string;
+  description: string;
+  idempotent: Extent;
+  needsApproval: Extent;
+  touches: string[];
+  untrusted: boolean;
+  error: string | null;
+}
+
+/** `coordination` tools touch only the session, `machine` tools come with the package, `own` were handed in. */
+export type ToolKind = "coordination" | "machine" | "own";
+
+/** The tools that there are, and the tool files that cannot be used. */
+export interface ToolList {
+  tools: ToolEntry[];
 }
 
 /**
@@ -1373,6 +1456,77 @@ export interface Methods {
     };
     result: NotificationList;
   };
+  /** The MCP servers of the session, with the tools that they have listed so far. */
+  "mcp.list": {
+    params: {
+      /** The id of the session. */
+      sessionId: string;
+    };
+    result: McpServerList;
+  };
+  /** Start a server now and have it list its tools: otherwise that happens when an agent needs it. */
+  "mcp.start": {
+    params: {
+      /** The id of the session. */
+      sessionId: string;
+      /** The name of the template or of the lock. */
+      name: string;
+    };
+    result: McpServerStatus;
+  };
+  /** What people are asked about: by default what waits for a decision; null for all. */
+  "approval.list": {
+    params: {
+      /** The id of the session. */
+      sessionId: string;
+      /** Those in this state; null for all. */
+      approvalState?: ApprovalState | null;
+      /** How many entries at most. */
+      limit?: number;
+    };
+    result: ApprovalList;
+  };
+  /** The approval as it is now, with the exact arguments of the call. */
+  "approval.get": {
+    params: {
+      /** The id of the session. */
+      sessionId: string;
+      /** The id of the approval, which is that of the step. */
+      approvalId: string;
+    };
+    result: ApprovalRecord;
+  };
+  /** Allow the call, exactly as it is: nobody can change its arguments. The same decision again changes nothing. */
+  "approval.approve": {
+    params: {
+      /** The id of the session. */
+      sessionId: string;
+      /** The id of the approval, which is that of the step. */
+      approvalId: string;
+      /** What names the tool with its exact arguments; it must be that of the call. */
+      digest?: string | null;
+      /** Why, in words for people and agents. */
+      reason?: string;
+    };
+    result: ApprovalRecord;
+  };
+  /** Refuse the call: its model is told so, with the reason, and goes on. */
+  "approval.refuse": {
+    params: {
+      /** The id of the session. */
+      sessionId: string;
+      /** The id of the approval, which is that of the step. */
+      approvalId: string;
+      /** Why, in words for people and agents. */
+      reason?: string;
+    };
+    result: ApprovalRecord;
+  };
+  /** The tools that agents can be granted, and the tool files that cannot be used, each with its error. */
+  "tool.list": {
+    params: Record<string, never>;
+    result: ToolList;
+  };
   /** Make a session: a workspace with its own agents. Its id is chosen unless given; it belongs to the caller. */
   "session.create": {
     params: {
@@ -1835,6 +1989,41 @@ export interface Notifications {
     taskId: string | null;
     holder: string;
     token: number;
+  };
+  /** A tool call waits for a person to allow it. */
+  "approval.requested": {
+    agentId: string;
+    taskId: string;
+    approvalId: string;
+    tool: string;
+    digest: string;
+  };
+  /** A person allowed a tool call. */
+  "approval.approved": {
+    agentId: string;
+    taskId: string;
+    approvalId: string;
+    tool: string;
+    decidedBy: string;
+    reason: string;
+  };
+  /** A person refused a tool call: it does not run. */
+  "approval.refused": {
+    agentId: string;
+    taskId: string;
+    approvalId: string;
+    tool: string;
+    decidedBy: string;
+    reason: string;
+  };
+  /** The task of a tool call that waited for a person, or had just been allowed, ended before. */
+  "approval.withdrawn": {
+    agentId: string;
+    taskId: string;
+    approvalId: string;
+    tool: string;
+    state: ApprovalState;
+    reason: string;
   };
   /** The lease of a lock ran out. */
   "lock.expired": {
