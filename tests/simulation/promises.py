@@ -48,6 +48,10 @@ class Findings:
         return self.steps[task_id][int(number) - 1]
 
 
+def task_of(step_id: str) -> str:
+    return step_id.rpartition(".")[0]
+
+
 def check_now(manager: AsyncAgentSessionManager, *, loops: int) -> None:
     """What must hold at every moment."""
     for name in AGENTS:
@@ -89,6 +93,7 @@ def check(manager: AsyncAgentSessionManager, world: World) -> None:
     _check_threads(found)
     _check_switches(found, world)
     _check_locks(manager, found, world)
+    _check_turns(found, world)
     _check_delegation(found)
     _check_deadlines(found, world)
     _check_budgets(found)
@@ -225,6 +230,21 @@ def _check_locks(manager: AsyncAgentSessionManager, found: Findings, world: Worl
                 del held[name]
 
 
+def _check_turns(found: Findings, world: World) -> None:
+    assert not world.collisions, "two touched the same thing at the same time"
+    waiting: dict[str, int] = {}
+    for note in found.named("resource.waiting", "resource.granted", "step.started", *_ENDS):
+        step_id, life = note.params.get("stepId", ""), sum(at <= note.at for at in world.opened_at)
+        if note.name in _ENDS:
+            waiting = {each: since for each, since in waiting.items() if task_of(each) != note.params["taskId"]}
+        elif note.name == "resource.waiting":
+            waiting[step_id] = life
+        elif note.name == "resource.granted":
+            assert waiting.pop(step_id, None) == life, "a turn came to one who did not wait for it"
+        else:
+            assert waiting.get(step_id) != life, "a call began before its turn"
+
+
 def _check_delegation(found: Findings) -> None:
     """Each end of a delegated task is reported once, unless it is cancelled as part of a tree."""
     reports: Counter[str] = Counter()
@@ -294,6 +314,7 @@ def _check_nothing_is_left(manager: AsyncAgentSessionManager) -> None:
         "trees": [*trees._used, *trees._running, *trees._cancelling],
         "mails": [*post._under_way, *post._of_task, *post._moving],
         "loops": list(workspace.running),
+        "things that are touched": manager.list_resources(),
         "timers": [key for key in workspace.scheduler._due if not key.startswith("restart:")],
         "busy threads": [
             thread
