@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         MissedRuns,
         RetryPolicy,
         ScheduleDefinition,
+        SessionLimits,
         Supervision,
     )
     from ai_whisperer.errors import WhispererError
@@ -55,6 +56,7 @@ _HOMES = {
     "EventRecord": "coordination",
     "Limits": "definition",
     "LockCheck": "coordination",
+    "SessionLimits": "definition",
     "LockRecord": "coordination",
     "LockSummary": "coordination",
     "MailRecord": "records",
@@ -91,6 +93,7 @@ __all__ = [
     "EventRecord",
     "Limits",
     "LockCheck",
+    "SessionLimits",
     "LockRecord",
     "LockSummary",
     "MailRecord",

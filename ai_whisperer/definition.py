@@ -88,6 +88,31 @@ class EffectiveLimits(Limits, frozen=True, kw_only=True, gc=False, forbid_unknow
     max_file_bytes: int = 16 << 20
 
 
+class SessionLimits(Limits, frozen=True, kw_only=True, gc=False, forbid_unknown_fields=True, omit_defaults=True):
+    """What a session or a server states: defaults for the limits of its agents, and what a session may use in all.
+
+    `EffectiveSessionLimits` says what holds for a session where nothing is stated.
+    """
+
+    max_started_agents: int | None = None
+    max_concurrent_loops: int | None = None
+    max_tokens: int | None = None
+    max_cost_usd: float | None = None
+
+
+class EffectiveSessionLimits(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """What a session may use in all, with the defaults. Where 0 is the default, 0 means that there is no limit.
+
+    A loop takes a place while it works: one that only waits for a reply, a lock, a resource or a person has none, and
+    the answer to an agent that waits needs none.
+    """
+
+    max_started_agents: int = 100_000
+    max_concurrent_loops: int = 10_000
+    max_tokens: int = 0
+    max_cost_usd: float = 0.0
+
+
 class RetryPolicy(msgspec.Struct, frozen=True, kw_only=True, gc=False, forbid_unknown_fields=True, omit_defaults=True):
     """How failed model requests are repeated."""
 

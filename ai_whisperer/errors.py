@@ -172,6 +172,12 @@ class QueueFullError(ConflictError):
     code = "queue_full"
 
 
+class LimitError(ConflictError):
+    """A limit of the session is reached; nothing was changed. Raise it, or free what it counts."""
+
+    code = "limit"
+
+
 class TooManyRequestsError(WhispererError):
     """There are more requests than the server takes. Wait a moment and try again; nothing was changed."""
 
@@ -188,6 +194,12 @@ class UnauthorizedError(WhispererError):
     """The token is missing or wrong. Use the address with the token that `whisperer serve` printed."""
 
     code = "unauthorized"
+
+
+class ForbiddenError(WhispererError):
+    """The caller may not do that; nothing was changed."""
+
+    code = "forbidden"
 
 
 class ConnectionLostError(WhispererError):
@@ -397,6 +409,24 @@ class DeadlineError(WhispererError):
     """The time that the task was given is over. Give it more time or split it."""
 
     code = "deadline"
+
+
+class TaskTimeError(DeadlineError):
+    """The task ran longer than `max_task_seconds`. Raise the limit or split the task."""
+
+    code = "task_time"
+
+
+class ContextLimitError(WhispererError):
+    """The conversations of the agent take more memory than `max_context_bytes`. Begin a new thread."""
+
+    code = "context_limit"
+
+
+class LoopError(WhispererError):
+    """The task made the same call with the same result again and again. Tell it what to do instead."""
+
+    code = "loop"
 
 
 class BudgetError(WhispererError):

@@ -37,6 +37,8 @@ def from_text(text: str, kind: inspect.Type) -> Any:
             return _parts(text, os.pathsep)
         case inspect.VarTupleType():
             return _parts(text, ",")
+        case inspect.StructType():
+            return {name: _number(value) for name, value in _pairs(_parts(text, ",")).items()}
         case inspect.DictType(value_type=inspect.StructType()):
             return json.loads(text)
         case inspect.DictType():
@@ -90,6 +92,12 @@ def _range(kind: inspect.IntType | inspect.FloatType) -> str:
     if kind.ge is None:
         return ""
     return f" of at least {kind.ge:,}" if kind.le is None else f" from {kind.ge:g} to {kind.le:.10g}"
+
+
+def _number(text: str) -> int | float:
+    """A number; one that is whole is a whole number, however it is written."""
+    value = float(text)
+    return int(value) if value.is_integer() else value
 
 
 def _parts(text: str, separator: str) -> list[str]:

@@ -16,6 +16,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 import msgspec
 from msgspec import Meta
 
+from ai_whisperer.definition import SessionLimits
 from ai_whisperer.errors import McpConfigError, SettingsError
 from ai_whisperer.mcp_config import McpServerConfig, mcp_servers_from
 from ai_whisperer.secrets import HIDDEN, redacted, remember_secret
@@ -108,6 +109,13 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             "apart; rlimits keeps neither, and has to be named."
         ),
     ] = "auto"
+    limits: Annotated[
+        SessionLimits,
+        Meta(
+            description="Limits of agents and sessions that state none: a table [limits].",
+            extra={"expected": "limits by name, a number each (in a variable: max_queue_length=100,max_tokens=5000)"},
+        ),
+    ] = SessionLimits()
     session: Annotated[
         str, Meta(min_length=1, max_length=200, description="Session that the command line and scripts talk to.")
     ] = "default"
@@ -166,6 +174,8 @@ class Field(NamedTuple):
             hidden = {key: dict.fromkeys(getattr(value, key), HIDDEN) for key in ("env", "headers")}
             plain = msgspec.to_builtins(value, enc_hook=str)
             return {key: self.shown(hidden.get(key, each)) for key, each in plain.items()}
+        if isinstance(value, SessionLimits):
+            return msgspec.to_builtins(value)
         if isinstance(value, Mapping) and not self.secret:
             return {name: self.shown(each) for name, each in value.items()}
         if isinstance(value, Mapping):

@@ -127,3 +127,52 @@ class DeadLetters(msgspec.Struct, frozen=True, kw_only=True):
 
     tasks: list[TaskRecord]
     mails: list[MailRecord]
+
+
+class LimitScope(StrEnum):
+    """Whom a limit holds for: an agent, a task and all that it causes, a session, or all sessions of a server."""
+
+    AGENT = "agent"
+    TREE = "tree"
+    SESSION = "session"
+    SERVER = "server"
+
+
+class LimitAction(StrEnum):
+    """What happens at a limit: a call is refused, a task fails, its agent is paused for a person, or work waits."""
+
+    REFUSED = "refused"
+    FAILED = "failed"
+    PAUSED = "paused"
+    WAITING = "waiting"
+
+
+class LimitSource(StrEnum):
+    """Where a limit that holds was stated; `setting` is what the server, or the session manager, was started with."""
+
+    AGENT = "agent"
+    SESSION = "session"
+    SERVER = "server"
+    SETTING = "setting"
+    DEFAULT = "default"
+
+
+class LimitState(Record, frozen=True, kw_only=True):
+    """A limit that holds. `used` is what is used of it now, where that can be told; 0 as a value means no limit.
+
+    `reached` counts how often it was reached since the session was opened.
+    """
+
+    name: str
+    value: float
+    source: LimitSource
+    used: float | None = None
+    reached: int = 0
+
+
+class LimitsReport(Record, frozen=True, kw_only=True):
+    """The limits of an agent, or of a session: what it may use in all, and the defaults of its agents."""
+
+    scope: LimitScope
+    agent_id: str | None = None
+    limits: tuple[LimitState, ...] = ()

@@ -21,6 +21,7 @@ from bench import (
     w4_restart,
     w5_coordination,
     w6_server,
+    w7_sandbox,
     w8_files,
 )
 from bench.probe import REPOSITORY, Probe, ProbeError, Sample, Samples
@@ -42,7 +43,17 @@ class Workload(Protocol):
 
 WORKLOADS: dict[str, Workload] = {
     module.TITLE: module
-    for module in (w1_messages, w2_tasks, w3_agents, w4_restart, w5_coordination, w6_server, w8_files, import_time)
+    for module in (
+        w1_messages,
+        w2_tasks,
+        w3_agents,
+        w4_restart,
+        w5_coordination,
+        w6_server,
+        w7_sandbox,
+        w8_files,
+        import_time,
+    )
 }
 
 

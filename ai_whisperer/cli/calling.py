@@ -218,6 +218,6 @@ def _metavar(kind: types.Type) -> str:
             return "PATH"
         case types.VarTupleType(item_type=types.CustomType()):
             return "FOLDER"
-        case types.DictType():
+        case types.DictType() | types.StructType():
             return "NAME=VALUE,…"
     return "TEXT"

@@ -56,6 +56,8 @@ class Conversation:
                 self._see_delta(note.params)
             elif note.name == "step.output":
                 self._see_output(note)
+            elif note.name == "approval.requested":
+                self._see_approval(note.params)
             elif note.params.get("roomId") == self._room.id:
                 await self._see(note.name, note.params)
 
@@ -78,6 +80,14 @@ class Conversation:
         if line is not None:
             self._stream.end()
             self._output.note(line)
+
+    def _see_approval(self, params: Mapping[str, Any]) -> None:
+        if params["taskId"].partition("~")[0] in self._answering:
+            self._stream.end()
+            self._output.note(
+                f"{params['agentId']} waits for your yes to {params['tool']}. In another terminal: "
+                f"whisperer approvals show {params['approvalId']}"
+            )
 
     async def _see(self, name: str, params: Mapping[str, Any]) -> None:
         match name:

@@ -13,6 +13,7 @@ from ai_whisperer.client.approvals import ClientApprovals
 from ai_whisperer.client.base import AgentRef, TaskRef, agent_name
 from ai_whisperer.client.events import EventStream
 from ai_whisperer.client.hub import Hub
+from ai_whisperer.client.limits import ClientLimits
 from ai_whisperer.client.locks import ClientLocks
 from ai_whisperer.client.mail import ClientMail
 from ai_whisperer.client.mcp import ClientMcp
@@ -21,8 +22,10 @@ from ai_whisperer.client.schedules import ClientSchedules
 from ai_whisperer.client.tasks import ClientTasks
 from ai_whisperer.clock import IdSource, SystemClock, TimedIds
 from ai_whisperer.coordination import SessionSummary
+from ai_whisperer.core.limits import Stated, changes_by_name
 from ai_whisperer.core.paging import checked_limit, checked_position
 from ai_whisperer.core.text import check_text
+from ai_whisperer.definition import SessionLimits
 from ai_whisperer.errors import InvalidInputError
 from ai_whisperer.protocol import resources, sessions, subscriptions, tools
 from ai_whisperer.protocol.sessions import LogEntries, ServerInfo, TemplateDetails
@@ -35,7 +38,15 @@ _LOOK_AGAIN_SECONDS = 5.0
 
 
 class Client(
-    ClientAgents, ClientTasks, ClientMail, ClientRooms, ClientSchedules, ClientLocks, ClientMcp, ClientApprovals
+    ClientAgents,
+    ClientTasks,
+    ClientMail,
+    ClientRooms,
+    ClientSchedules,
+    ClientLocks,
+    ClientMcp,
+    ClientApprovals,
+    ClientLimits,
 ):
     """Works with a session on a server. Use it as `async with Client("http://127.0.0.1:8642/?token=…") as client:`.
 
@@ -157,9 +168,16 @@ class Client(
         )
         return await self._ask(sessions.READ_LOG, params)
 
-    async def create_session(self, session_id: str | None = None, *, title: str = "") -> SessionSummary:
-        """Make a session: a workspace with its own agents. Its id is chosen unless given."""
-        return await self._do(sessions.CREATE_SESSION, sessions.CreateSession(session_id=session_id, title=title))
+    async def create_session(
+        self, session_id: str | None = None, *, title: str = "", limits: Stated = None
+    ) -> SessionSummary:
+        """Make a session: a workspace with its own agents. Its id is chosen unless given.
+
+        `limits` are what the session states: the limits of its agents, and of the session as a whole.
+        """
+        stated = None if limits is None else changes_by_name(limits, SessionLimits)
+        params = sessions.CreateSession(session_id=session_id, title=title, limits=stated)
+        return await self._do(sessions.CREATE_SESSION, params)
 
     async def list_sessions(self, *, limit: int = 10_000) -> list[SessionSummary]:
         """The sessions of the caller, the newest first."""

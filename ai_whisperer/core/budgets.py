@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from ai_whisperer.conversation import Usage
+from ai_whisperer.definition import EffectiveLimits
 from ai_whisperer.errors import InvalidInputError
-from ai_whisperer.records import Budget
+from ai_whisperer.records import Budget, Origin, TaskRecord
 
 _LONGEST_SECONDS = 100 * 366 * 86_400.0
 _MOST_TOKENS = 10**15
@@ -46,3 +49,26 @@ def overdrawn(budget: Budget, used: Usage) -> str | None:
     if budget.max_cost_usd is not None and cost >= budget.max_cost_usd:
         return f"{cost:.4f} of {budget.max_cost_usd:.4f} USD are used"
     return None
+
+
+def tree_budget(given: Budget | None, limits: EffectiveLimits) -> Budget | None:
+    """The budget of a task at the root of a tree: what was given for it and, for the rest, what its agent's limits say.
+
+    None if neither says anything.
+    """
+    tokens = limits.max_tokens_per_tree or None
+    cost_usd = limits.max_cost_usd_per_tree or None
+    if tokens is None and cost_usd is None:
+        return given
+    given = given or Budget()
+    return Budget(
+        max_tokens=tokens if given.max_tokens is None else given.max_tokens,
+        max_cost_usd=cost_usd if given.max_cost_usd is None else given.max_cost_usd,
+    )
+
+
+def on_default_budget(task: TaskRecord, limits: EffectiveLimits) -> TaskRecord:
+    """The task with the budget that its agent's limits give to a tree, if it is the root of one and has none."""
+    if not (limits.max_tokens_per_tree or limits.max_cost_usd_per_tree) or task.root_id != task.id:
+        return task
+    return replace(task, origin=replace(task.origin or Origin(), budget=tree_budget(task.budget, limits)))

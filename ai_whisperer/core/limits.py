@@ -1,25 +1,84 @@
-"""Which limits hold, and whether they make sense."""
+"""Which limits hold, where they come from, and whether they make sense."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeVar
 
-from msgspec.structs import asdict
+import msgspec
+from msgspec.structs import asdict, replace
 
-from ai_whisperer.definition import EffectiveLimits, Limits
+from ai_whisperer.definition import EffectiveLimits, EffectiveSessionLimits, Limits
 from ai_whisperer.errors import DefinitionError
+from ai_whisperer.status import LimitSource
 
 DEFAULTS = EffectiveLimits()
+SESSION_DEFAULTS = EffectiveSessionLimits()
+AGENT_LIMITS = Limits.__struct_fields__
+SESSION_LIMITS = EffectiveSessionLimits.__struct_fields__
 _MOST = 10**15
 _LONGEST_SECONDS = 1e9
+_MAY_BE_ZERO = ("max_continuations", "max_started_agents")
+
+Stated = Limits | Mapping[str, Any] | None
+"""Limits as they are written: a record of them, or numbers by name."""
+
+Layers = Sequence[tuple[LimitSource, Limits]]
+"""What was stated where; what stands first goes over what comes after it."""
+
+_L = TypeVar("_L", bound=Limits)
 
 
 def effective(*layers: Limits) -> EffectiveLimits:
-    """The limits that hold: each as the first of the layers states it, or its default."""
-    stated: dict[str, Any] = {}
-    for layer in reversed(layers):
-        stated |= {name: value for name, value in asdict(layer).items() if value is not None}
+    """The limits of an agent that hold: each as the first of the layers states it, or its default."""
+    stated = _stated(layers, AGENT_LIMITS)
     return EffectiveLimits(**stated) if stated else DEFAULTS
+
+
+def effective_for_session(*layers: Limits) -> EffectiveSessionLimits:
+    """What a session may use in all: each as the first of the layers states it, or its default."""
+    return EffectiveSessionLimits(**_stated(layers, SESSION_LIMITS))
+
+
+def source_of(name: str, layers: Layers) -> LimitSource:
+    """Where the limit that holds was stated."""
+    return next(
+        (source for source, layer in layers if getattr(layer, name, None) is not None),
+        LimitSource.DEFAULT,
+    )
+
+
+def limits_from(given: Stated, kind: type[_L]) -> _L:
+    """The limits as a record of this kind; raises `DefinitionError` that names the one that is wrong."""
+    if given is None:
+        return kind()
+    return changed(kind(), given)
+
+
+def changed(stated: _L, changes: Stated) -> _L:
+    """The limits with these instead; raises `DefinitionError` that names the one that is wrong.
+
+    None in a mapping takes a limit back, so that what is stated below holds again. In a record of limits it says
+    nothing.
+    """
+    return replace(stated, **changes_by_name(changes, type(stated)))
+
+
+def changes_by_name(changes: Stated, kind: type[Limits]) -> dict[str, Any]:
+    """What is to be stated, by name, with None for what is taken back; raises `DefinitionError` as `changed` does."""
+    if isinstance(changes, Limits):
+        changes = {name: value for name, value in asdict(changes).items() if value is not None}
+    if not isinstance(changes, Mapping):
+        raise DefinitionError(f"Limits are numbers by name, such as max_queue_length=100, not {_named(changes)}.")
+    for name in changes:
+        if name not in kind.__struct_fields__:
+            raise DefinitionError(_unknown(name, kind))
+    try:
+        written = msgspec.convert(dict(changes), kind)
+    except (msgspec.ValidationError, TypeError, ValueError) as error:
+        raise DefinitionError(f"The limits are not valid: {error}.") from error
+    check_limits(written)
+    return {name: getattr(written, name) for name in changes}
 
 
 def check_limits(limits: Limits) -> None:
@@ -27,7 +86,8 @@ def check_limits(limits: Limits) -> None:
     for name, value in asdict(limits).items():
         if value is None:
             continue
-        least = 0 if getattr(DEFAULTS, name) == 0 or name == "max_continuations" else 1
+        default = getattr(DEFAULTS if name in AGENT_LIMITS else SESSION_DEFAULTS, name)
+        least = 0 if default == 0 or name in _MAY_BE_ZERO else 1
         if name.endswith("_seconds"):
             if not 0 < value < _LONGEST_SECONDS:
                 raise DefinitionError(
@@ -35,3 +95,23 @@ def check_limits(limits: Limits) -> None:
                 )
         elif not least <= value <= _MOST:
             raise DefinitionError(f"limits.{name} must be at least {least} and at most {_MOST:,}, not {value}.")
+
+
+def _stated(layers: Sequence[Limits], names: Sequence[str]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for layer in reversed(layers):
+        for name in names:
+            value = getattr(layer, name, None)
+            if value is not None:
+                found[name] = value
+    return found
+
+
+def _named(value: object) -> str:
+    return type(value).__name__
+
+
+def _unknown(name: object, kind: type[Limits]) -> str:
+    if name in SESSION_LIMITS:
+        return f"limits.{name} is a limit of a whole session, not of an agent. Set it for the session or the server."
+    return f"There is no limit {name!r}. Limits are: {', '.join(kind.__struct_fields__)}."

@@ -16,7 +16,10 @@ from ai_whisperer.errors import ModelCutOffError, ModelEmptyError
 
 
 class ModelRequest(Record, frozen=True, kw_only=True):
-    """One request. `step_id` is the same for every attempt of the same step: the idempotency key."""
+    """One request. `step_id` is the same for every attempt of the same step: the idempotency key.
+
+    `max_output_tokens` is how long the answer may be, where a budget leaves room for less than the settings say.
+    """
 
     step_id: str
     agent_id: str
@@ -25,6 +28,7 @@ class ModelRequest(Record, frozen=True, kw_only=True):
     tools: tuple[ToolSpec, ...] = ()
     settings: Mapping[str, Any] = {}
     attempt: int = 1
+    max_output_tokens: int | None = None
 
 
 class TextDelta(Record, frozen=True, kw_only=True):
@@ -52,7 +56,10 @@ StreamEvent = TextDelta | ReasoningDelta | CallRequested | Finished
 
 
 class Model(Protocol):
-    """A language model. `stream` raises a `ModelError` when the request fails."""
+    """A language model. `stream` raises a `ModelError` when the request fails.
+
+    One that knows its prices also has `price_usd(input_tokens, output_tokens)`, which returns dollars or None.
+    """
 
     def stream(self, request: ModelRequest) -> AsyncIterator[StreamEvent]: ...
 

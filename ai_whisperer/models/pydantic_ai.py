@@ -27,6 +27,7 @@ from pydantic_ai.providers.ollama import OllamaProvider
 from pydantic_ai.providers.openai import OpenAIProvider
 from pydantic_ai.settings import ModelSettings
 from pydantic_ai.tools import ToolDefinition
+from pydantic_ai.usage import RequestUsage
 
 from ai_whisperer.conversation import Answer, AnswerTurn, ToolCall, ToolTurn, Turn, Usage, UserTurn
 from ai_whisperer.errors import ModelNameError
@@ -108,6 +109,16 @@ class PydanticAIModel:
         except FAILURES as error:
             # The library's error may quote the request with its key: it is told in our words, not chained.
             raise translated(error, answering=answering) from None
+
+    def price_usd(self, input_tokens: int, output_tokens: int) -> float | None:
+        """What a request of that size costs; None if the price list does not know the model."""
+        try:
+            provider = self._ready().system
+        except FAILURES:
+            return None  # the request itself tells what is missing
+        usage = RequestUsage(input_tokens=input_tokens, output_tokens=output_tokens)
+        name = self.name.partition(":")[2]
+        return _cost_usd(wire.ModelResponse([], usage=usage, model_name=name, provider_name=provider))
 
     async def close(self) -> None:
         if self._model is not None:
@@ -195,6 +206,10 @@ def _provider(prefix: str) -> Provider[Any]:
 def _settings(model: LibraryModel, request: ModelRequest) -> ModelSettings:
     """The request's settings with the idempotency key, and with the retries of the provider's client off."""
     settings = dict(request.settings)
+    if request.max_output_tokens is not None:
+        given = settings.get("max_tokens")
+        room = request.max_output_tokens
+        settings["max_tokens"] = min(given, room) if isinstance(given, int) else room
     headers = settings.get("extra_headers") or {}
     ours = {"max_retries": 0, "extra_headers": {**headers, "Idempotency-Key": request.step_id}}
     # A few providers have no such setting (Bedrock, Mistral …); asking for it would only bring a warning.

@@ -8,6 +8,7 @@ from typing import Any
 from ai_whisperer.protocol import (
     agents,
     approvals,
+    limits,
     locks,
     mail,
     mcp,
@@ -22,7 +23,21 @@ from ai_whisperer.protocol import (
 from ai_whisperer.protocol.jsonrpc import METHOD_NOT_FOUND, RpcError
 from ai_whisperer.protocol.method import Method
 
-_PARTS = (agents, tasks, mail, rooms, schedules, locks, resources, subscriptions, mcp, approvals, tools, sessions)
+_PARTS = (
+    agents,
+    tasks,
+    mail,
+    rooms,
+    schedules,
+    locks,
+    resources,
+    subscriptions,
+    mcp,
+    approvals,
+    tools,
+    limits,
+    sessions,
+)
 
 METHODS: dict[str, Method[Any, Any]] = {method.name: method for part in _PARTS for method in part.METHODS}
 

@@ -37,7 +37,7 @@ _NUMBERS: tuple[tuple[type[WhispererError], int], ...] = (
 def to_rpc(error: WhispererError, **data: Any) -> RpcError:
     """The error as a caller gets it; `data.code` is the stable code."""
     number = next(number for kind, number in _NUMBERS if isinstance(error, kind))
-    return RpcError(number, error.message, {"code": error.code, **data})
+    return RpcError(number, error.message, {"code": error.code, **error.data, **data})
 
 
 def from_rpc(code: int, message: str, data: Any) -> WhispererError:

@@ -15,6 +15,7 @@ from ai_whisperer.conversation import ChannelResponse
 from ai_whisperer.coordination import ApprovalState, RoomKind
 from ai_whisperer.definition import MissedRuns
 from ai_whisperer.records import AgentState, Failure, MailState, Priority, StepKind, StepState, TaskKind, TaskState
+from ai_whisperer.status import LimitAction, LimitScope
 
 
 class _Params(msgspec.Struct, frozen=True, kw_only=True):
@@ -338,6 +339,23 @@ class LockBroken(LockTold, frozen=True, kw_only=True):
     reason: str
 
 
+class LimitReached(_Params, frozen=True, kw_only=True):
+    scope: LimitScope
+    limit: str
+    agent_id: str | None
+    task_id: str | None
+    used: float
+    most: float = msgspec.field(name="max")
+    action: LimitAction
+    retry_after_seconds: float | UnsetType = UNSET
+
+
+class LimitsChanged(_Params, frozen=True, kw_only=True):
+    scope: LimitScope
+    agent_id: str | None
+    limits: dict[str, float | None]
+
+
 class McpServerTold(_Params, frozen=True, kw_only=True):
     name: str
 
@@ -420,6 +438,8 @@ PARAMS: Mapping[str, type[msgspec.Struct]] = {
     "lock.released": LockTold,
     "lock.expired": LockTold,
     "lock.broken": LockBroken,
+    "limit.reached": LimitReached,
+    "limits.changed": LimitsChanged,
     "mcp.server_started": McpServerTold,
     "mcp.server_failed": McpServerFailed,
     "mcp.server_stopped": McpServerTold,

@@ -64,6 +64,8 @@ NOTIFICATIONS = {
     "approval.withdrawn": "The task of a tool call that waited for a person, or had just been allowed, ended before.",
     "lock.expired": "The lease of a lock ran out.",
     "lock.broken": "A person took a lock from whoever had it.",
+    "limit.reached": "A limit was reached: `used` is what is used or wanted, `max` what there may be.",
+    "limits.changed": "The limits of an agent, the session or the server were changed; null takes one back.",
     "mcp.server_started": "An MCP server was started, or begun to be talked to.",
     "mcp.server_failed": "An MCP server could not be started, or died; it is started again when it is needed.",
     "mcp.server_stopped": "An MCP server was stopped with its session.",

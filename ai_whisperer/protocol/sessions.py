@@ -8,6 +8,7 @@ import msgspec
 
 from ai_whisperer.coordination import SessionSummary
 from ai_whisperer.definition import AgentDefinition
+from ai_whisperer.protocol.limits import Numbers
 from ai_whisperer.protocol.method import InSession, Method, OfAgent, Params
 from ai_whisperer.status import UsageReport
 from ai_whisperer.templates.library import TemplateEntry
@@ -18,6 +19,7 @@ class CreateSession(Params, frozen=True, kw_only=True):
 
     session_id: str | None = None
     title: str = ""
+    limits: Numbers | None = None
 
 
 class ListSessions(Params, frozen=True, kw_only=True):

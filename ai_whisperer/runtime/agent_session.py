@@ -62,17 +62,20 @@ class AgentSession(AgentWork):
             self._wake_for_mail(decision, [mail for mail in mails if not mail.awaited])
 
     def check_startable(self) -> None:
-        """Raise `StateError` if the agent cannot be started now, or is started already."""
+        """Raise `StateError` if the agent cannot be started now or is already, `LimitError` if too many are."""
         self._check_not_halting()
         if lifecycle.apply(self.record, Action.START) is self.record:
             raise StateError(
                 f"Agent '{self.agent_id}' is {self.state} and already started; nothing was changed. Stop it first: it "
                 "takes a new definition when it is started."
             )
+        self.workspace.limits.check_start(self.agent_id)
 
     def start(self, decision: Decision) -> None:
-        """Begin to take work; nothing happens if the agent does so already."""
+        """Begin to take work; nothing happens if the agent does so already. Raises `LimitError` if too many do."""
         self._check_not_halting()
+        if not self.record.started:
+            self.workspace.limits.check_start(self.agent_id)
         self._transition(decision, Action.START)
         decision.then(self.dispatch)
 

@@ -9,26 +9,26 @@ from msgspec.structs import replace
 
 from ai_whisperer.conversation import Usage
 from ai_whisperer.core import lifecycle
+from ai_whisperer.core.budgets import on_default_budget
 from ai_whisperer.core.lifecycle import Action
 from ai_whisperer.core.queueing import Work, WorkQueue
 from ai_whisperer.core.tasks import task_for_mail
 from ai_whisperer.definition import EffectiveLimits
-from ai_whisperer.errors import QueueFullError, StateError, WhispererError
+from ai_whisperer.errors import StateError, WhispererError
 from ai_whisperer.models.base import Model
 from ai_whisperer.records import (
     AgentRecord,
     AgentState,
     MailRecord,
     SleepPlan,
-    StepKind,
     StepRecord,
-    StepState,
     TaskRecord,
     TaskState,
 )
 from ai_whisperer.runtime.ai_loop import AILoop, loop_that_calls
 from ai_whisperer.runtime.equipment import Equipment
 from ai_whisperer.runtime.notices import change_of, queued_of
+from ai_whisperer.runtime.pressure import queue_full
 from ai_whisperer.runtime.running_task import RunningTask
 from ai_whisperer.runtime.workspace import Decision, Workspace
 from ai_whisperer.store.base import AgentUsage
@@ -137,17 +137,19 @@ class AgentWork:
     def queue_size(self) -> int:
         return len(self.queue) + len(self._calls or ())
 
+    @property
+    def context_bytes(self) -> int:
+        """What the conversations of the agent's loops take in memory, as far as models were shown them."""
+        return sum(loop.context_bytes for loop in self.loops.values())
+
     def check_room(self) -> None:
-        """Raise `QueueFullError` if the agent can take no more work."""
-        limit = self.limits.max_queue_length
-        if len(self.queue) >= limit:
-            raise QueueFullError(
-                f"The queue of '{self.agent_id}' is full ({limit} items); nothing was accepted. Try again later, "
-                "or raise max_queue_length."
-            )
+        """Raise `QueueFullError` if the agent can take no more work; it says when to try again."""
+        if len(self.queue) >= self.limits.max_queue_length:
+            raise queue_full(self)
 
     def accept_task(self, decision: Decision, task: TaskRecord) -> None:
         """Queue a new task and begin it as soon as it may."""
+        task = on_default_budget(task, self.limits)
         decision.unit.insert_task(task)
         decision.tell("async.task.queued", queued_of(task))
         self.queue_up(task)
@@ -179,7 +181,7 @@ class AgentWork:
         try:
             while self._calls and self._may_answer() and (call := self._calls.take()) is not None:
                 self._begin(call)
-            while self._may_take() and (item := self.queue.take()) is not None:
+            while self._may_take() and self._has_place() and (item := self.queue.take()) is not None:
                 self._begin(item)
         finally:
             self._dispatching = False
@@ -195,19 +197,6 @@ class AgentWork:
     async def halt_loops(self) -> None:
         """Cancel the workers of all loops and return when they have ended, with their tools."""
         await asyncio.gather(*(loop.halt() for loop in list(self.loops.values())))
-
-    def requeue(self, decision: Decision, task: TaskRecord) -> TaskRecord:
-        """Make an ended task a queued one again: a request that failed may be asked anew. See `take_back`."""
-        self.workspace.post.reclaim(decision, task)
-        for step in self.workspace.store.steps(task.session_id, task.id):
-            if step.kind is StepKind.MODEL and step.state is StepState.FAILED:
-                decision.unit.put_step(replace(step, state=StepState.STARTED, failures=0, error=None, finished_at=None))
-        queued = replace(
-            task, state=TaskState.QUEUED, attempts=0, restarts=0, not_before=None, error=None, finished_at=None
-        )
-        decision.unit.update_task(queued)
-        decision.tell("async.task.queued", queued_of(queued))
-        return queued
 
     def take_back(self, task: TaskRecord, durable: asyncio.Future[None]) -> None:
         """Put a task into the queue once its journal is durable, so that it can be read when its turn comes."""
@@ -228,14 +217,17 @@ class AgentWork:
         self.loops[loop.task.id] = loop
         self.workspace.running[loop.task.id] = loop
         self.workspace.trees.enter(loop.task)
+        self.workspace.deadlines.begun(loop.task, self.limits.max_task_seconds)
         self.queue.occupy(loop.task.thread_id)
         if self._calls is not None:
             self._calls.occupy(loop.task.thread_id)
 
     def remove_loop(self, decision: Decision, task: TaskRecord) -> None:
         """Forget the loop of a task that has ended; the next of its thread may begin."""
-        del self.loops[task.id]
+        self.loops.pop(task.id).give_back_place()
         del self.workspace.running[task.id]
+        if not self.workspace.running:
+            self.workspace.deadlines.none_run()
         self.queue.release(task.thread_id)
         if self._calls is not None:
             self._calls.release(task.thread_id)
@@ -248,6 +240,7 @@ class AgentWork:
 
     def count_usage(self, usage: Usage) -> None:
         self.used = replace(self.used, usage=self.used.usage + usage)
+        self.workspace.reservations.count(usage)
 
     def _queue_of(self, item: Work) -> WorkQueue:
         is_call = item.awaited if isinstance(item, MailRecord) else item.answers_a_switch
@@ -270,7 +263,7 @@ class AgentWork:
         if waiting is not None:
             decision = self.workspace.decide(cause)
             end(RunningTask(self, waiting, self._journal_of(waiting)), decision)
-            decision.then(self.dispatch)
+            self._rest_or_go_on(decision)
             await decision.commit()
             return
         loop = self.loops.get(task_id)
@@ -314,6 +307,18 @@ class AgentWork:
             running = sum(not loop.task.answers_a_switch for loop in self.loops.values())
         return running < self.limits.max_concurrent_tasks
 
+    def _has_place(self) -> bool:
+        """Whether there is something to begin and the session has a place for it; if not, it is waited for."""
+        return self.queue.has_free() and self.workspace.places.may_begin(self, self.agent_id, self._take_turn)
+
+    def _take_turn(self) -> None:
+        """There is a place now. What waited for it may be gone meanwhile: then the agent comes to rest."""
+        self.dispatch()
+        decision = self.workspace.decide(f"agent:{self.agent_id}")
+        self._rest_or_go_on(decision)
+        if decision.unit:
+            decision.submit()
+
     def _may_answer(self) -> bool:
         """Whether the agent may begin to answer another that waits for it."""
         return not self._is_held_up and lifecycle.takes_calls(self.record)
@@ -321,7 +326,7 @@ class AgentWork:
     def _rest_or_go_on(self, decision: Decision) -> None:
         """After a loop has ended: come to rest if that was the last, else take what waits when this is submitted."""
         calls = self._calls is not None and self._may_answer() and self._calls.has_free()
-        if calls or (self._may_take() and self.queue.has_free()):
+        if calls or (self._may_take() and self._has_place()):
             decision.then(self.dispatch)
         elif not self.loops and self.record.state is AgentState.ACTIVE and not self._halting:
             self._transition(decision, Action.REST)
@@ -336,6 +341,7 @@ class AgentWork:
         if isinstance(item, MailRecord):
             busy = {loop.task.thread_id for loop in self.loops.values()}
             task = task_for_mail(item, task_id=self.workspace.ids.new(), now=decision.at, busy_threads=busy)
+            task = on_default_budget(task, self.limits)
             self.workspace.post.deliver(decision, item, task.id)
             decision.unit.insert_task(task)
             if task.deadline_at is not None:
@@ -361,6 +367,8 @@ class AgentWork:
         self.record = lifecycle.apply(before, action, plan=plan, reason=reason)
         if self.record is before:
             return
+        if before.started is not self.record.started:
+            self.workspace.limits.started += 1 if self.record.started else -1
         if action is Action.START:
             self.record = replace(self.record, started_at=decision.at)
         if before.sleep is not None and self.record.sleep is not before.sleep and before.sleep.until is not None:

@@ -9,16 +9,19 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from typing import TYPE_CHECKING
 
 from ai_whisperer.conversation import Turn
 from ai_whisperer.core import journal
+from ai_whisperer.core.contexts import turn_bytes
 from ai_whisperer.core.journal import CallTools, PendingCall, RequestModel
 from ai_whisperer.core.supervising import restart_key
-from ai_whisperer.errors import WhispererError
+from ai_whisperer.errors import ContextLimitError, WhispererError
 from ai_whisperer.records import StepRecord, TaskRecord
 from ai_whisperer.runtime.model_step import ModelStep
+from ai_whisperer.runtime.reservations import Reserved
 from ai_whisperer.runtime.running_task import RunningTask
 from ai_whisperer.runtime.tool_step import run_tool
 from ai_whisperer.runtime.workspace import Decision
@@ -30,6 +33,8 @@ _log = logging.getLogger(__name__)
 
 _SECONDS_UNTIL_TAKEN_UP = 1.0
 """So long nothing goes on after a worker was cut off: the event loop may be ending."""
+
+_UNLIMITED = Reserved()
 
 _current: ContextVar[AILoop | None] = ContextVar("current_loop", default=None)
 
@@ -45,11 +50,14 @@ class AILoop:
 
     __slots__ = (
         "_agent",
+        "_counted_turns",
         "_dooms",
         "_durable",
+        "_has_place",
         "_history",
         "_interrupted",
         "_next",
+        "context_bytes",
         "is_waiting",
         "running",
         "worker",
@@ -65,6 +73,9 @@ class AILoop:
         self._durable: asyncio.Future[None] | None = None
         self._next: RequestModel | CallTools | None = None
         self._history: list[Turn] | None = None
+        self._has_place = False
+        self._counted_turns = 0
+        self.context_bytes = 0
 
     @property
     def agent(self) -> AgentWork:
@@ -80,6 +91,9 @@ class AILoop:
         self._interrupted = False
         if self._next is not None:
             workspace = self._agent.workspace
+            if not self.task.answers_a_switch:  # those are exempt, else loops could wait for each other for ever
+                workspace.places.take()
+                self._has_place = True
             # In a context of its own: whoever happens to begin this loop, perhaps another one, lends it no variables.
             self.worker = workspace.event_loop.create_task(
                 self._work(), name=f"loop {self.task.id}", context=workspace.context.copy()
@@ -116,8 +130,20 @@ class AILoop:
 
     def take_up(self) -> None:
         """Go on after having been held up; nothing happens if the worker still works or the agent may not step."""
-        if self.is_ready and not self.running.only_waits():
+        if self.is_ready and not self.running.only_waits() and self.may_have_place(self.take_up):
             self.begin(self._decide())
+
+    def may_have_place(self, go_on: Callable[[], None]) -> bool:
+        """Whether the session has a place for the loop to work. If not, `go_on` is called when there is one."""
+        if self.task.answers_a_switch:
+            return True
+        return self._agent.workspace.places.may_begin(self, self.task.agent_id, go_on)
+
+    def give_back_place(self) -> None:
+        """The loop has ended or rests: another may work in its place."""
+        if self._has_place:
+            self._has_place = False
+            self._agent.workspace.places.give_back()
 
     @property
     def is_ready(self) -> bool:
@@ -171,6 +197,8 @@ class AILoop:
     def _clear(self) -> None:
         self._agent.workspace.admission.worker_ended(self.task.id)
         self.worker = None
+        self.give_back_place()
+        self._agent.workspace.reservations.release(self.task.id)
         self.running.settled()
 
     def _worker_ended(self, worker: asyncio.Task[None]) -> None:
@@ -199,13 +227,38 @@ class AILoop:
         if self._history is None:
             self._history = self._load_history()
         turns = (*self._history, *journal.turns(self.task, self.running.steps))
-        answered = await ModelStep(self._agent, self).run(turns)
+        self._weigh(turns)
+        reservations = self._agent.workspace.reservations
+        reserved: Reserved | None = _UNLIMITED
+        if reservations.hold_for(self._agent, self.task):
+            reserved = await reservations.reserve(self, turns)
+        answered = None
+        if reserved is not None:
+            answered = await ModelStep(self._agent, self, reserved.max_output_tokens).run(turns)
         if answered is None:
-            self._next = None  # held up between two attempts
+            self._next = None  # held up between two attempts, or paused for want of tokens or money
             return
         decision = self._decide()
         self.running.record_answer(decision, answered)
+        if reserved is not _UNLIMITED:
+            reservations.release(self.task.id)
         self._advance(decision)
+
+    def _weigh(self, turns: Sequence[Turn]) -> None:
+        """Count what the conversation takes in memory; raises `ContextLimitError` if it is too much for the agent.
+
+        A conversation only grows, so that each turn is counted once.
+        """
+        for turn in turns[self._counted_turns :]:
+            self.context_bytes += turn_bytes(turn)
+        self._counted_turns = len(turns)
+        most = self._agent.limits.max_context_bytes
+        if self.context_bytes > most or (len(self._agent.loops) > 1 and self._agent.context_bytes > most):
+            raise ContextLimitError(
+                f"The conversations of '{self._agent.agent_id}' take {self._agent.context_bytes:,} bytes of memory and "
+                f"may take {most:,} (max_context_bytes); this one takes {self.context_bytes:,}. Begin a new thread, "
+                "let fewer tasks run at the same time, or raise the limit."
+            )
 
     async def _call_tools(self, calls: tuple[PendingCall, ...]) -> None:
         numbers = {pending.number for pending in calls}

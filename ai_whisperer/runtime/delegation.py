@@ -36,7 +36,9 @@ def delegate(
         raise InvalidInputError(f"'{agent_id}' cannot delegate to itself; nothing was delegated. Do it yourself.")
     if not agent.record.started:
         raise StateError(f"'{agent_id}' is not started; nothing was delegated. Choose another agent (list_agents).")
-    check_text("task", prompt, max_bytes=agent.limits.max_prompt_bytes)
+    most = agent.limits.max_prompt_bytes
+    with workspace.breaches.telling_size(agent_id, "max_prompt_bytes", prompt, most=most):
+        check_text("task", prompt, max_bytes=most)
     if not prompt.strip():
         raise InvalidInputError("The task is empty; nothing was delegated. Say what is to be done.")
     spent = workspace.trees.spent(task)

@@ -7,10 +7,11 @@ from typing import Any, TypeVar
 import msgspec
 
 from ai_whisperer.coordination import EventRecord
-from ai_whisperer.core.budgets import check_budget, deadline_after
+from ai_whisperer.core.budgets import check_budget, deadline_after, tree_budget
 from ai_whisperer.core.paging import checked_id
 from ai_whisperer.core.signals import check_event_data
 from ai_whisperer.core.text import check_text
+from ai_whisperer.definition import EffectiveLimits
 from ai_whisperer.errors import DuplicateIdError, InvalidInputError
 from ai_whisperer.records import USER, Budget, MailRecord, Origin, Priority, TaskKind, TaskRecord
 from ai_whisperer.runtime.agent_session import AgentSession
@@ -46,7 +47,9 @@ class Intake:
         budget: Budget | None = None,
     ) -> TaskRecord:
         self._workspace.check_event_loop()
-        check_text("prompt", prompt, max_bytes=agent.limits.max_prompt_bytes)
+        most = agent.limits.max_prompt_bytes
+        with self._workspace.breaches.telling_size(agent.agent_id, "max_prompt_bytes", prompt, most=most):
+            check_text("prompt", prompt, max_bytes=most)
         if not prompt.strip():
             raise InvalidInputError("The prompt is empty. Say what the agent is to do.")
         if task_id is not None:
@@ -56,7 +59,7 @@ class Intake:
             if known is not None:
                 return await self._again(known, (known.agent_id, known.prompt), (agent.agent_id, prompt))
         agent.check_room()
-        origin = self._terms(timeout_seconds, budget)
+        origin = self._terms(timeout_seconds, budget, agent.limits)
         new_id = task_id or self._workspace.ids.new()
         task = TaskRecord(
             session_id=self._workspace.session_id,
@@ -79,11 +82,12 @@ class Intake:
         await decision.commit()
         return task
 
-    def _terms(self, timeout_seconds: float | None, budget: Budget | None) -> Origin | None:
-        if timeout_seconds is None and budget is None:
-            return None
+    def _terms(self, timeout_seconds: float | None, budget: Budget | None, limits: EffectiveLimits) -> Origin | None:
         if budget is not None:
             check_budget(budget)
+        budget = tree_budget(budget, limits)
+        if timeout_seconds is None and budget is None:
+            return None
         return Origin(deadline_at=deadline_after(timeout_seconds, now=self._workspace.clock.now()), budget=budget)
 
     async def mail(

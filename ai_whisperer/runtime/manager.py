@@ -13,9 +13,10 @@ from msgspec.structs import replace
 from ai_whisperer.clock import Clock, IdSource, SystemClock, TimedIds
 from ai_whisperer.core.addresses import check_agent_id
 from ai_whisperer.core.definitions import Config, definition_from
+from ai_whisperer.core.limits import Stated, limits_from
 from ai_whisperer.core.sleeping import Time, sleep_plan
 from ai_whisperer.core.text import check_reason, check_text
-from ai_whisperer.definition import AgentDefinition
+from ai_whisperer.definition import AgentDefinition, SessionLimits
 from ai_whisperer.errors import (
     ClosedError,
     DefinitionError,
@@ -35,6 +36,7 @@ from ai_whisperer.runtime.mcp_grants import check_mcp_grants
 from ai_whisperer.runtime.opening import close_workspace, open_workspace
 from ai_whisperer.runtime.reader import AgentRef
 from ai_whisperer.runtime.session_approvals import SessionApprovals
+from ai_whisperer.runtime.session_limits import SessionLimiting
 from ai_whisperer.runtime.session_locks import SessionLocks
 from ai_whisperer.runtime.session_mcp import SessionMcp
 from ai_whisperer.runtime.session_rooms import SessionRooms
@@ -55,7 +57,9 @@ from ai_whisperer.tools.sandbox.choosing import AUTO
 AnyFunction = Tool | Callable[..., Any]
 
 
-class AsyncAgentSessionManager(SessionMcp, SessionRooms, SessionSchedules, SessionLocks, SessionApprovals):
+class AsyncAgentSessionManager(
+    SessionMcp, SessionRooms, SessionSchedules, SessionLocks, SessionApprovals, SessionLimiting
+):
     """Runs the agents of one session. Use it as `async with AsyncAgentSessionManager("data-folder") as manager:`.
 
     With a folder everything is durable: whatever a method returned survives the death of the process, and opening the
@@ -64,10 +68,11 @@ class AsyncAgentSessionManager(SessionMcp, SessionRooms, SessionSchedules, Sessi
     agent whose tools are not handed in again waits for them. `folders` are folders that agents can be granted, by name;
     their own folders are kept in `work`, by default in the data folder. `sandbox` is what holds the programs that they
     run: `auto`, `sandlock`, `bubblewrap`, or `rlimits`, which holds neither files nor network. `mcp_servers` are MCP
-    servers that agents can be granted tools of, by name. `model` is the model of agents that name none. `templates` is
-    a library, or folders that are searched before the built-in templates; without it the standard library, with the
-    current folder as the project. All that reaches outside comes in through `model_factory` and the tools; time, chance
-    and ids come in too.
+    servers that agents can be granted tools of, by name. `model` is the model of agents that name none. `limits` are
+    those that hold where neither an agent nor the session nor the server states any: the limits of agents, and of the
+    session as a whole. `templates` is a library, or folders that are searched before the built-in templates; without
+    it the standard library, with the current folder as the project. All that reaches outside comes in through
+    `model_factory` and the tools; time, chance and ids come in too.
     """
 
     def __init__(
@@ -85,6 +90,7 @@ class AsyncAgentSessionManager(SessionMcp, SessionRooms, SessionSchedules, Sessi
         model: str = "scripted",
         model_factory: ModelFactory = resolve,
         templates: AnyLibrary = None,
+        limits: Stated = None,
         clock: Clock | None = None,
         random: chance.Random | None = None,
         ids: IdSource | None = None,
@@ -114,6 +120,7 @@ class AsyncAgentSessionManager(SessionMcp, SessionRooms, SessionSchedules, Sessi
         self._model = model
         self._model_factory = model_factory
         self._templates = library_of(templates)
+        self._limits = limits_from(limits, SessionLimits)
         self._clock = clock or SystemClock()
         self._random = random or chance.Random()  # noqa: S311 - ids and jitter, no secrets
         self._ids = ids or TimedIds(self._clock, self._random)
@@ -148,6 +155,7 @@ class AsyncAgentSessionManager(SessionMcp, SessionRooms, SessionSchedules, Sessi
                 tools=self._tools,
                 agent_tools=self._agent_tools,
                 workplaces=self._workplaces,
+                limits=self._limits,
                 mcp_servers=self._mcp_servers,
             )
         except BaseException:
@@ -212,6 +220,8 @@ class AsyncAgentSessionManager(SessionMcp, SessionRooms, SessionSchedules, Sessi
         self._check_tools(agent_id, definition, own)
         workspace.workplaces.check(agent_id, definition)
         gone, come = workspace.schedules.changes_for(agent_id, None, definition)
+        if auto_start and not workspace.book.knows(agent_id):
+            workspace.limits.check_start(agent_id)
         record = AgentRecord(
             session_id=self._session_id,
             id=agent_id,

@@ -35,8 +35,9 @@ if TYPE_CHECKING:
 class ModelStep:
     """The last step of a loop's journal, which is a model request that has begun."""
 
-    def __init__(self, agent: AgentWork, loop: AILoop) -> None:
+    def __init__(self, agent: AgentWork, loop: AILoop, max_output_tokens: int | None = None) -> None:
         self._agent = agent
+        self._max_output_tokens = max_output_tokens
         self._loop = loop
         self._step = loop.running.steps[-1]
 
@@ -71,6 +72,7 @@ class ModelStep:
             tools=self._agent.registry.specs,
             settings=definition.settings,
             attempt=self._step.attempt,
+            max_output_tokens=self._max_output_tokens,
         )
         tell = self._stream_teller() if self._agent.workspace.bus.wants_deltas else None
 

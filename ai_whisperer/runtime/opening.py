@@ -10,18 +10,23 @@ from collections.abc import Mapping, Sequence
 from msgspec.structs import replace
 
 from ai_whisperer.clock import Clock, IdSource
+from ai_whisperer.definition import SessionLimits
 from ai_whisperer.errors import ClosedError
 from ai_whisperer.mcp_config import McpServerConfig
 from ai_whisperer.models.base import ModelFactory
 from ai_whisperer.runtime import recovery
 from ai_whisperer.runtime.admission import Admission
 from ai_whisperer.runtime.approvals import Approvals
+from ai_whisperer.runtime.breaches import Breaches
 from ai_whisperer.runtime.bus import NotificationBus
 from ai_whisperer.runtime.deadlines import Deadlines
 from ai_whisperer.runtime.events import Events
+from ai_whisperer.runtime.limit_keeper import LimitKeeper
 from ai_whisperer.runtime.locks import Locks
+from ai_whisperer.runtime.loop_places import LoopPlaces
 from ai_whisperer.runtime.mcp_grants import teller_of
 from ai_whisperer.runtime.post_office import PostOffice
+from ai_whisperer.runtime.reservations import Reservations
 from ai_whisperer.runtime.rooms import Rooms
 from ai_whisperer.runtime.schedules import Schedules
 from ai_whisperer.runtime.supervision import Supervisor
@@ -30,7 +35,7 @@ from ai_whisperer.runtime.trees import Trees
 from ai_whisperer.runtime.waits import Waits
 from ai_whisperer.runtime.workplaces import Workplaces
 from ai_whisperer.runtime.workspace import Workspace
-from ai_whisperer.store.base import Store
+from ai_whisperer.store.base import SERVER, Store
 from ai_whisperer.tools.function import Tool
 from ai_whisperer.tools.mcp.servers import McpServers
 
@@ -49,6 +54,7 @@ def open_workspace(
     tools: Sequence[Tool],
     agent_tools: Mapping[str, Sequence[Tool]],
     workplaces: Workplaces,
+    limits: SessionLimits,
     mcp_servers: Mapping[str, McpServerConfig],
 ) -> Workspace:
     """Bring the session into memory and go on where it was; raises a `StoreError` if it cannot be read."""
@@ -67,6 +73,12 @@ def open_workspace(
         workplaces=workplaces,
         last_arrival=snapshot.last_arrival,
     )
+    workspace.limits = LimitKeeper(
+        workspace, setting=limits, server=store.limits(SERVER), session=store.limits(session_id)
+    )
+    workspace.breaches = Breaches(workspace)
+    workspace.places = LoopPlaces(workspace)
+    workspace.reservations = Reservations(workspace)
     workspace.post = PostOffice(
         workspace, sequences=dict(snapshot.mail_sequences), received=dict(snapshot.mails_received)
     )

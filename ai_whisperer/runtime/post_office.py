@@ -53,7 +53,9 @@ class PostOffice:
             )
         agent = self._workspace.agents.get(recipient)
         if not is_result:
-            mailbox.check_mail_text(subject, body, self._workspace.mail_limit(recipient))
+            most = self._workspace.mail_limit(recipient)
+            with self._workspace.breaches.telling_size(recipient, "max_mail_bytes", body, most=most):
+                mailbox.check_mail_text(subject, body, most)
             if agent is not None and given_to is None:
                 agent.check_room()
         mail_id = mail_id or self._workspace.ids.new()

@@ -31,6 +31,7 @@ def restore(workspace: Workspace, snapshot: SessionSnapshot, own_tools: Mapping[
         agent.used = snapshot.usage.get(record.id, agent.used)
         agent.equipment.look_for_missing_tools(record)
         workspace.agents[record.id] = agent
+        workspace.limits.started += record.started
         workspace.book.add(record.id, record.definition)
     for mail in snapshot.mails:
         if mail.state is not MailState.QUEUED:
@@ -131,18 +132,24 @@ class _Probation:
         self._workspace.on_probation = False
         others, self._others = self._others, []
         for agent, loop in others:
-            if _can_begin(agent, loop):
-                _begin_again(self._workspace, loop)
+            _begin_in_turn(self._workspace, agent, loop)
         suspects = {loop.task.id for _, loop in self._suspects}
         for agent in self._workspace.agents.values():
             for loop in list(agent.loops.values()):
                 if loop.task.id not in suspects:
                     loop.take_up()
             agent.dispatch()
+        self._workspace.places.look_again()
 
 
 def _can_begin(agent: AgentSession, loop: AILoop) -> bool:
     return agent.may_step and loop.task.id in agent.loops and loop.worker is None
+
+
+def _begin_in_turn(workspace: Workspace, agent: AgentSession, loop: AILoop) -> None:
+    """Go on with a loop as soon as there is a place for it."""
+    if _can_begin(agent, loop) and loop.may_have_place(partial(_begin_in_turn, workspace, agent, loop)):
+        _begin_again(workspace, loop)
 
 
 def _begin_again(workspace: Workspace, loop: AILoop) -> None:

@@ -99,7 +99,9 @@ class Rooms:
         rules.check_presence(room, mentions, absent=absent)
         asked = [self._agent(member) for member in named or room.members if member not in absent]
         for agent in asked:
-            check_text("message", text, max_bytes=agent.limits.max_prompt_bytes)
+            most = agent.limits.max_prompt_bytes
+            with self._workspace.breaches.telling_size(agent.agent_id, "max_prompt_bytes", text, most=most):
+                check_text("message", text, max_bytes=most)
             agent.check_room()
         message = self._message(decision, room, sender=USER, text=text, message_id=message_id, mentions=named)
         message = self._add(decision, room, message, asked=asked, cause=None)

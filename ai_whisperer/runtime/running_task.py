@@ -11,9 +11,10 @@ from ai_whisperer.conversation import ChannelResponse, ToolResult
 from ai_whisperer.core import journal
 from ai_whisperer.core.failures import failure_from
 from ai_whisperer.core.journal import CallTools, Complete, Continue, Fail, PendingCall, RequestModel
+from ai_whisperer.core.repeating import is_refused, refusal, refusals_at_end, repeats_before
 from ai_whisperer.core.supervising import INTERNAL
 from ai_whisperer.core.tasks import continuation_of
-from ai_whisperer.errors import BudgetError, ContinuationLimitError, WhispererError
+from ai_whisperer.errors import BudgetError, ContinuationLimitError, LoopError, WhispererError
 from ai_whisperer.records import Failure, StepKind, StepRecord, StepState, TaskRecord, TaskState, step_id
 from ai_whisperer.runtime.consequences import task_continued, task_ended
 from ai_whisperer.runtime.deadlines import overdue
@@ -112,6 +113,14 @@ class RunningTask(TaskJournal):
             late = overdue(self.task, now=now)
             if late is not None:
                 return Fail(failure=failure_from(late))
+        if isinstance(action, RequestModel):
+            refused = refusals_at_end(self.steps)
+            if refused and refused >= self._agent.limits.max_same_calls:
+                circle = LoopError(
+                    "The task made the same call with the same result again and again, and went on after it was told "
+                    f"so {refused} times. Tell it what to do instead, or raise max_same_calls."
+                )
+                return Fail(failure=failure_from(circle))
         if isinstance(action, RequestModel) and self.task.budget is not None:
             spent = self._agent.workspace.trees.spent(self.task)
             if spent is not None:
@@ -175,7 +184,10 @@ class RunningTask(TaskJournal):
             if self._agent.workspace.admission.holds_back(step.id):
                 continue
             tool = self._agent.registry.find(pending.call.name)
-            if isinstance(tool, CoordinationTool):
+            repeats = 0 if pending.interrupted is not None else repeats_before(self.steps, pending.call)
+            if repeats and repeats >= self._agent.limits.max_same_calls:
+                self._refuse_again(decision, step, repeats)
+            elif isinstance(tool, CoordinationTool):
                 result = run_coordination_tool(self._agent, self, decision, step, tool)
                 if result is not None:
                     self.record_result(decision, step, result)
@@ -188,6 +200,13 @@ class RunningTask(TaskJournal):
             elif self._begins_outside(decision, pending, step, tool):
                 left.append(pending)
         return CallTools(calls=tuple(left))
+
+    def _refuse_again(self, decision: Decision, step: StepRecord, repeats: int) -> None:
+        """Do not make a call that was made often enough; the model is told so."""
+        if step.call is not None:
+            if not any(map(is_refused, self.steps)):
+                self._agent.workspace.breaches.call_refused(decision, self.task, repeats)
+            self.record_result(decision, step, refusal(step.call, repeats))
 
     def _begins_outside(self, decision: Decision, pending: PendingCall, step: StepRecord, tool: Tool | None) -> bool:
         """Journal the beginning of a call with effects outside; False if it waits, or has its result already."""
@@ -275,6 +294,7 @@ class RunningTask(TaskJournal):
                 "error": failure_of(failure),
             },
         )
+        self._agent.workspace.breaches.task_failed(decision, self, failure)
         self._agent.workspace.post.task_given_up(decision, self.task)
         task_ended(self._agent.workspace, decision, self.task)
 

@@ -64,12 +64,14 @@ class Trees:
         if task.budget is not None:
             decision.when_durable(lambda: self._left(task.root_id))
 
+    def used(self, task: TaskRecord) -> Usage:
+        """What the tree of the task has used so far."""
+        total = self._total.get(task.root_id)
+        return _sum(self._read(task.root_id)) if total is None else total
+
     def spent(self, task: TaskRecord) -> str | None:
         """Why the tree of the task may use no more; None if it may."""
-        if task.budget is None:
-            return None
-        total = self._total.get(task.root_id)
-        return overdrawn(task.budget, _sum(self._read(task.root_id)) if total is None else total)
+        return None if task.budget is None else overdrawn(task.budget, self.used(task))
 
     def _left(self, root_id: str) -> None:
         self._running[root_id] -= 1

@@ -19,6 +19,7 @@ from ai_whisperer.runtime.callers import by_caller
 from ai_whisperer.runtime.deadlines import overdue
 from ai_whisperer.runtime.intake import Intake
 from ai_whisperer.runtime.reader import AgentRef, SessionReader
+from ai_whisperer.runtime.requeueing import requeue
 
 
 class SessionWork(SessionReader):
@@ -162,7 +163,7 @@ class SessionWork(SessionReader):
         self._check_terms(known)
         agent.check_room()
         decision = self._workspace.decide(by_caller())
-        queued = agent.requeue(decision, known)
+        queued = requeue(self._workspace, decision, known)
         durable = decision.submit()
         self._retrying.add(known.id)
         durable.add_done_callback(lambda _: self._retrying.discard(known.id))

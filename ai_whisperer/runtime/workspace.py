@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 from ai_whisperer.clock import Clock, IdSource
 from ai_whisperer.core.addresses import AddressBook
-from ai_whisperer.core.limits import DEFAULTS, effective
 from ai_whisperer.definition import EffectiveLimits, Limits
 from ai_whisperer.errors import ClosedError
 from ai_whisperer.models.base import ModelFactory
@@ -31,16 +30,23 @@ if TYPE_CHECKING:
     from ai_whisperer.runtime.agent_session import AgentSession
     from ai_whisperer.runtime.ai_loop import AILoop
     from ai_whisperer.runtime.approvals import Approvals
+    from ai_whisperer.runtime.breaches import Breaches
     from ai_whisperer.runtime.deadlines import Deadlines
     from ai_whisperer.runtime.events import Events
+    from ai_whisperer.runtime.limit_keeper import LimitKeeper
     from ai_whisperer.runtime.locks import Locks
+    from ai_whisperer.runtime.loop_places import LoopPlaces
     from ai_whisperer.runtime.post_office import PostOffice
+    from ai_whisperer.runtime.reservations import Reservations
     from ai_whisperer.runtime.rooms import Rooms
     from ai_whisperer.runtime.schedules import Schedules
     from ai_whisperer.runtime.supervision import Supervisor
     from ai_whisperer.runtime.switchboard import Switchboard
     from ai_whisperer.runtime.trees import Trees
     from ai_whisperer.runtime.waits import Waits
+
+
+_NOTHING_STATED = Limits()
 
 
 class Decision:
@@ -104,6 +110,10 @@ class Workspace:
 
     agents: dict[str, AgentSession]
     running: dict[str, AILoop]
+    limits: LimitKeeper
+    breaches: Breaches
+    places: LoopPlaces
+    reservations: Reservations
     admission: Admission
     approvals: Approvals
     post: PostOffice
@@ -157,7 +167,6 @@ class Workspace:
         self.on_probation = False  # a suspect runs alone: see recovery
         self._arrival = last_arrival
         self._waiters: dict[str, set[asyncio.Future[TaskRecord]]] = {}
-        self._limits: dict[Limits, EffectiveLimits] = {}
         self._registries: dict[tuple[str, ...] | None, ToolRegistry] = {}
 
     def decide(self, cause: str) -> Decision:
@@ -177,13 +186,11 @@ class Workspace:
     def mail_limit(self, recipient: str) -> int:
         """How many bytes a mail to this agent, or to the person, may have."""
         agent = self.agents.get(recipient)
-        return (DEFAULTS if agent is None else agent.limits).max_mail_bytes
+        return (self.limits_for(_NOTHING_STATED) if agent is None else agent.limits).max_mail_bytes
 
     def limits_for(self, stated: Limits) -> EffectiveLimits:
         """The limits of an agent that states these. Agents that state the same share them."""
-        if stated not in self._limits:
-            self._limits[stated] = effective(stated)
-        return self._limits[stated]
+        return self.limits.for_agent(stated)
 
     def next_arrival(self) -> int:
         self._arrival += 1

@@ -13,8 +13,10 @@ from msgspec.structs import asdict
 
 from ai_whisperer.clock import SystemClock, TimedIds
 from ai_whisperer.coordination import SessionRecord, SessionSummary
+from ai_whisperer.core.limits import Stated, changed, limits_from
 from ai_whisperer.core.paging import checked_id
 from ai_whisperer.core.text import check_text
+from ai_whisperer.definition import SessionLimits
 from ai_whisperer.errors import (
     ClosedError,
     DuplicateIdError,
@@ -31,7 +33,7 @@ from ai_whisperer.runtime.manager import AnyFunction, AsyncAgentSessionManager
 from ai_whisperer.runtime.workplaces import work_of
 from ai_whisperer.server.agent_logs import AgentLogs
 from ai_whisperer.settings import LOCAL
-from ai_whisperer.store.base import Store, Unit
+from ai_whisperer.store.base import SERVER, Store, Unit
 from ai_whisperer.templates.library import TemplateLibrary
 from ai_whisperer.tools.function import as_tools
 from ai_whisperer.tools.sandbox.base import Sandbox
@@ -54,6 +56,7 @@ class SessionHost:
         templates: TemplateLibrary,
         tools: Iterable[AnyFunction] | ToolBox = (),
         mcp_servers: Mapping[str, McpServerConfig] | None = None,
+        limits: Stated = None,
         model_factory: ModelFactory = resolve,
         sandbox: str | Sandbox = AUTO,
         logs: AgentLogs | None = None,
@@ -65,6 +68,8 @@ class SessionHost:
         self._store = store
         self.toolbox = tools if isinstance(tools, ToolBox) else ToolBox(as_tools(tools))
         self._mcp_servers = mcp_servers
+        self._setting = limits_from(limits, SessionLimits)
+        self._limits = store.limits(SERVER)
         self._model_factory = model_factory
         self._sandbox = sandbox
         self._logs = logs
@@ -106,9 +111,12 @@ class SessionHost:
         opened, self._open = list(self._open.values()), {}
         await asyncio.gather(*(each.close(grace_seconds=grace_seconds) for each in opened))
 
-    async def create(self, principal: str, session_id: str | None = None, *, title: str = "") -> SessionSummary:
+    async def create(
+        self, principal: str, session_id: str | None = None, *, title: str = "", limits: Stated = None
+    ) -> SessionSummary:
         """Make a session that belongs to the principal. It can be used at once; it is on disk when this returns."""
         self._check_open()
+        stated = limits_from(limits, SessionLimits)
         if title:
             check_text("title", title, max_bytes=1000)
         if session_id is None:
@@ -120,11 +128,23 @@ class SessionHost:
         self._created[session_id] = record
         unit = Unit()
         unit.put_session(record)
+        if stated != SessionLimits():
+            unit.put_limits(session_id, stated)
         try:
             await self._submit(unit)
         finally:
             self._created.pop(session_id, None)
         return SessionSummary(**asdict(record))
+
+    async def set_limits(self, changes: Stated) -> None:
+        """Change the limits of the server, which hold for all its sessions, at once and after a restart."""
+        self._check_open()
+        self._limits = limits = changed(self._limits, changes)
+        unit = Unit()
+        unit.put_limits(SERVER, limits)
+        await self._submit(unit)
+        for manager in self.open_sessions:
+            await manager.take_server_limits(self._limits)
 
     async def flushed(self) -> None:
         """Wait until all that was decided so far is on disk."""
@@ -196,6 +216,7 @@ class SessionHost:
             tools=self.toolbox.tools,
             mcp_servers=self._mcp_servers,
             sandbox=self._sandbox,
+            limits=self._setting,
         )
         await manager.open()
         self._open[session_id] = _OpenSession(manager, self, owner=owner, logs=self._logs)

@@ -120,6 +120,10 @@ def _of_sessions(sessions: Sequence[AsyncAgentSessionManager]) -> Iterator[Metri
     for state in AgentState:
         agents.add_metric([state.value], states[state])
     yield agents
+    reached = CounterMetricFamily("whisperer_limits_reached", "How often limits were reached", labels=["limit"])
+    for limit, count in sorted(_limits_reached(sessions).items()):
+        reached.add_metric([limit], count)
+    yield reached
     yield GaugeMetricFamily("whisperer_queued_work", "Tasks and mails that wait", value=waiting)
     yield CounterMetricFamily(
         "whisperer_tasks_begun", "Tasks that were begun", value=sum(each.tasks for each in totals)
@@ -141,3 +145,7 @@ def _of_sessions(sessions: Sequence[AsyncAgentSessionManager]) -> Iterator[Metri
     yield GaugeMetricFamily(
         "whisperer_tool_memory_bytes", "Memory of the largest process of a tool so far", value=used.memory_bytes
     )
+
+
+def _limits_reached(sessions: Sequence[AsyncAgentSessionManager]) -> Counts[str]:
+    return sum((session.limits_reached for session in sessions), Counts())

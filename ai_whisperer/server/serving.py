@@ -105,6 +105,7 @@ async def running(
             templates=templates_of(settings),
             tools=toolbox,
             mcp_servers=settings.mcp,
+            limits=settings.limits,
             model_factory=model_factory,
             sandbox=sandbox,
             logs=logs,

@@ -20,6 +20,7 @@ from ai_whisperer.coordination import (
     SessionSummary,
     WaitRecord,
 )
+from ai_whisperer.definition import SessionLimits
 from ai_whisperer.records import AgentRecord, MailRecord, Notification, StepRecord, TaskRecord, TimerRecord
 from ai_whisperer.status import ThreadSummary
 from ai_whisperer.store import coordination_rows, queries, rows
@@ -28,6 +29,9 @@ Write = tuple[str, rows.Row]
 Note = tuple[str, str, str, float, dict[str, Any]]
 """A notification without its number: session, name, cause, time, params."""
 
+
+SERVER = ""
+"""In place of the id of a session: the limits of the server, which are those of all its sessions."""
 
 Listener = Callable[[Sequence[Notification]], None]
 FailureListener = Callable[[BaseException], None]
@@ -129,6 +133,10 @@ class Unit:
     def insert_message(self, message: MessageRecord) -> None:
         self.writes.append((queries.INSERT_MESSAGE, coordination_rows.message_row(message)))
 
+    def put_limits(self, session_id: str, limits: SessionLimits) -> None:
+        """What the session states; under `SERVER` what the server does."""
+        self.writes.append((queries.PUT_LIMITS, coordination_rows.limits_row(session_id, limits)))
+
     def tell(self, session_id: str, name: str, *, cause: str, at: float, params: dict[str, Any]) -> None:
         self.notes.append((session_id, name, cause, at, params))
 
@@ -210,6 +218,10 @@ class Store(Protocol):
         ...
 
     def session(self, session_id: str) -> SessionRecord | None: ...
+
+    def limits(self, session_id: str) -> SessionLimits:
+        """The limits that the session states; under `SERVER` those of the server."""
+        ...
 
     def agents_in(self, session_id: str) -> int:
         """How many agents the session has."""

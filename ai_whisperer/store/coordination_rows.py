@@ -20,7 +20,7 @@ from ai_whisperer.coordination import (
     WaitKind,
     WaitRecord,
 )
-from ai_whisperer.definition import ScheduleDefinition
+from ai_whisperer.definition import ScheduleDefinition, SessionLimits
 from ai_whisperer.store.rows import Row
 
 _encode = msgspec.json.Encoder().encode
@@ -28,6 +28,7 @@ _any = msgspec.json.Decoder().decode
 _schedule = msgspec.json.Decoder(ScheduleDefinition).decode
 _names = msgspec.json.Decoder(tuple[str, ...]).decode
 _texts = msgspec.json.Decoder(dict[str, str]).decode
+_limits = msgspec.json.Decoder(SessionLimits).decode
 _numbers = msgspec.json.Decoder(dict[str, int]).decode
 
 
@@ -45,6 +46,14 @@ def session_from(row: Row) -> SessionRecord:
 
 def session_summary_from(row: Row) -> SessionSummary:
     return SessionSummary(id=row[0], title=row[1], owner=row[2], created_at=row[3], agents=row[4])
+
+
+def limits_row(session_id: str, limits: SessionLimits) -> Row:
+    return (session_id, _text(limits))
+
+
+def limits_from(row: Row) -> SessionLimits:
+    return _limits(row[0])
 
 
 def wait_row(wait: WaitRecord) -> Row:

@@ -55,6 +55,7 @@ _KEYS = {
     "schedule": "session_id, id",
     "room": "session_id, id",
     "message": "session_id, room_id, number",
+    "limits": "session_id",
     "notification": "session_id, seq",
 }
 HAS_ROWS: Final = {table: f"SELECT 1 FROM {table} WHERE session_id=? LIMIT 1" for table in _KEYS}  # noqa: S608
@@ -98,6 +99,9 @@ DELETE_SCHEDULE: Final = "DELETE FROM schedule WHERE session_id=? AND id=?"
 
 PUT_ROOM: Final = "INSERT OR REPLACE INTO room VALUES (?,?,?,?,?,?,?,?,?)"
 INSERT_MESSAGE: Final = "INSERT INTO message VALUES (?,?,?,?,?,?,?,?,?,?,?,?)"
+
+PUT_LIMITS: Final = "INSERT OR REPLACE INTO limits VALUES (?,?)"
+LIMITS: Final = "SELECT stated FROM limits WHERE session_id=?"
 
 INSERT_NOTIFICATION: Final = "INSERT INTO notification VALUES (?,?,?,?,?,?)"
 LAST_SEQ: Final = "SELECT coalesce(max(seq), 0) FROM notification WHERE session_id=?"

@@ -22,6 +22,7 @@ from ai_whisperer.coordination import (
     SessionRecord,
     SessionSummary,
 )
+from ai_whisperer.definition import SessionLimits
 from ai_whisperer.errors import StoreCorruptError, StoreInUseError
 from ai_whisperer.records import MailRecord, Notification, StepRecord, TaskRecord
 from ai_whisperer.status import ThreadSummary
@@ -177,6 +178,9 @@ class SqliteStore:
         if after is None:
             return self._all(queries.SESSIONS, (owner, limit), coordination_rows.session_summary_from)
         return self._all(queries.SESSIONS_AFTER, (owner, *after, limit), coordination_rows.session_summary_from)
+
+    def limits(self, session_id: str) -> SessionLimits:
+        return self._one(queries.LIMITS, (session_id,), coordination_rows.limits_from) or SessionLimits()
 
     def agents_in(self, session_id: str) -> int:
         return self._all(queries.AGENTS_IN_SESSION, (session_id,), lambda row: int(row[0]))[0]

@@ -20,7 +20,7 @@ from ai_whisperer.models.scripted import FunctionModel
 from ai_whisperer.records import Notification
 from ai_whisperer.runtime.bus import Subscription
 
-MODULES = Path(__file__).parents[2] / "ui" / "node_modules" / "@modelcontextprotocol"
+_MODULES = Path(__file__).parents[2] / "ui" / "node_modules" / "@modelcontextprotocol"
 _NODE = shutil.which("node", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}") or "node"
 _PROGRAM = Path(__file__).parent / "mcp_programs" / "odd_server.py"
 
@@ -31,11 +31,17 @@ def odd(mode: str, *args: str, **fields: Any) -> dict[str, Any]:
 
 
 def everything(mode: str = "stdio", **fields: Any) -> dict[str, Any]:
-    return {"command": _NODE, "args": [str(MODULES / "server-everything" / "dist" / "index.js"), mode], **fields}
+    return {"command": _NODE, "args": [_published("server-everything"), mode], **fields}
 
 
 def filesystem(folder: Path) -> dict[str, Any]:
-    return {"command": _NODE, "args": [str(MODULES / "server-filesystem" / "dist" / "index.js"), str(folder)]}
+    return {"command": _NODE, "args": [_published("server-filesystem"), str(folder)]}
+
+
+def _published(name: str) -> str:
+    program = _MODULES / name / "dist" / "index.js"
+    assert program.exists(), "The published servers are not installed. 'make ui' does that."
+    return str(program)
 
 
 class Stage:

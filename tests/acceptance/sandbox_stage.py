@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -33,8 +34,9 @@ def probes() -> dict[str, Probe]:
 
 
 def need(level: str) -> None:
-    """Skip the test, and say why, where the level does not hold."""
+    """Skip the test, and say why, where the level is not there. One that is there and lets something out is a fault."""
     found = probes()[level]
+    assert "could " not in found.reason.partition("could not")[0], found.reason
     if not found.holds:
         pytest.skip(f"{level} does not hold here: {found.reason}")
 
@@ -92,6 +94,16 @@ def processes_of(name: str) -> list[int]:
                 if f"\0{name}\0".encode() in b"\0" + (each / "cmdline").read_bytes():
                     found.append(int(each.name))
     return found
+
+
+def until(condition: Callable[[], bool], *, seconds: float = 20.0) -> bool:
+    """Wait in this thread for what another process does; whether it did."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.01)
+    return True
 
 
 LEVELS = ALL

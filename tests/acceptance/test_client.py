@@ -132,6 +132,15 @@ async def use_mcp(client: Client) -> None:
         await client.start_mcp_server("nobody")
 
 
+async def use_limits(client: Client) -> None:
+    report = await client.set_limits({"max_queue_length": 77}, agent="alice")
+    assert report.agent_id == "alice"
+    assert {each.name: each.value for each in (await client.get_limits("alice")).limits}["max_queue_length"] == 77
+    served = await client.set_server_limits({"max_mail_bytes": 200_000})
+    assert {each.name: str(each.source) for each in served.limits}["max_mail_bytes"] == "server"
+    await client.set_server_limits({"max_mail_bytes": None})
+
+
 async def use_sessions(client: Client) -> None:
     await client.at_rest()
     assert (await client.usage()).total.tasks > 0
@@ -158,7 +167,17 @@ def test_every_method_works_over_the_wire(server: StagedServer, session_id: str)
 
     async def scenario(client: Client) -> None:
         remembering = cast(Client, Remembering(client, called))
-        for use in (use_agents, use_tasks, use_mail, use_rooms, use_schedules, use_locks, use_mcp, use_sessions):
+        for use in (
+            use_agents,
+            use_tasks,
+            use_mail,
+            use_rooms,
+            use_schedules,
+            use_locks,
+            use_mcp,
+            use_limits,
+            use_sessions,
+        ):
             await use(remembering)
 
     server.play(scenario, session_id=session_id)
@@ -167,9 +186,12 @@ def test_every_method_works_over_the_wire(server: StagedServer, session_id: str)
 
 
 def test_the_client_has_the_methods_of_the_manager() -> None:
-    """All but those that need the process of the agents: tools are code, and a stream of events is called so."""
+    """All but those that need the process of the agents: tools are code, and a stream of events is called so.
+
+    What a server tells its sessions is for the server alone.
+    """
     methods = {name for name, member in inspect.getmembers(AsyncAgentSessionManager, callable) if name[0] != "_"}
-    assert methods - set(dir(Client)) == {"give_tools", "flushed", "subscribe"}
+    assert methods - set(dir(Client)) == {"give_tools", "flushed", "subscribe", "take_server_limits"}
 
 
 def test_an_agent_is_started_by_name_only_if_it_is_there(server: StagedServer, session_id: str) -> None:

@@ -21,7 +21,7 @@ from ai_whisperer.tools.sandbox.base import Ending, Job, Outcome, ignored
 from ai_whisperer.tools.sandbox.choosing import ChosenSandbox
 from ai_whisperer.tools.sandbox.probing import Probe
 from ai_whisperer.tools.workplace import Folder, Workplace
-from tests.acceptance.sandbox_stage import a_name, need_a_strong_one, processes_of
+from tests.acceptance.sandbox_stage import a_name, need_a_strong_one, processes_of, until
 from tests.simulation.stage import Say, call, round_of
 
 CANARY = "canary-51b7e0"
@@ -250,7 +250,7 @@ def test_when_an_agent_is_stopped_the_processes_of_its_command_are_gone(tmp_path
             async for note in subscription:
                 if note.name == "step.output":
                     break
-        assert processes_of(name)
+        assert await asyncio.to_thread(until, lambda: len(processes_of(name)) >= 2)
         await manager.stop_agent("ada")
         assert processes_of(name) == []
 

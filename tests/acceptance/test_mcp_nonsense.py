@@ -19,7 +19,7 @@ from tests.acceptance.mcp_stage import is_alive, odd, play, staged
         ("silent", "did not answer within 1 seconds"),
         ("garbage", "did not answer within 1 seconds (it wrote 'Welcome to the server!'"),
         ("endless_garbage", "lines that are no JSON-RPC messages"),
-        ("huge_line", "sent a message of more than 4,194,304 bytes"),
+        ("huge_line", "it wrote a line that has no end"),
         ("closes_output", "it closed its output"),
         ("wrong_greeting", "its greeting is no answer of an MCP server"),
     ],
@@ -139,6 +139,20 @@ def test_answers_that_are_none_become_errors_that_a_model_can_read() -> None:
         assert (odd_one.is_error, refused.is_error) == (True, True)
         assert "returned something that is no tool result" in odd_one.content
         assert refused.content == "The MCP server 'no' refused: text must not be empty"
+
+    play(scenario)
+
+
+def test_an_answer_that_is_too_long_is_an_error_and_the_server_goes_on() -> None:
+    async def scenario() -> None:
+        async with staged({"odd": odd("long_answers")}, "mcp__odd") as stage:
+            at_end, at_beginning, short = await stage.run(
+                ("mcp__odd__act", {"text": "id last"}), ("mcp__odd__act", {}), ("mcp__odd__act", {"text": "short"})
+            )
+        for result in (at_end, at_beginning):
+            assert result.is_error
+            assert "bytes, and at most 2,097,152 are taken. Ask for less." in result.content
+        assert short.content == "short"
 
     play(scenario)
 

@@ -73,6 +73,23 @@ def test_usage_is_told_and_an_unknown_model_has_no_price() -> None:
     assert usage.cost_usd is None
 
 
+@pytest.mark.parametrize(("settings", "wanted"), [({}, 300), ({"max_tokens": 200}, 200), ({"max_tokens": 900}, 300)])
+def test_an_answer_may_be_as_long_as_the_settings_and_the_budget_say(settings: dict[str, int], wanted: int) -> None:
+    sent = body_sent(ask(settings=settings, max_output_tokens=300))
+    assert sent.get("max_completion_tokens", sent.get("max_tokens")) == wanted
+
+
+@pytest.mark.parametrize(("name", "known"), [("openai-chat:gpt-4o", True), ("openai-chat:nobody-knows-it", False)])
+def test_the_price_of_a_request_is_known_before_it_if_the_model_is(name: str, known: bool) -> None:  # noqa: FBT001
+    async def main() -> None:
+        model = PydanticAIModel(name)
+        dear, cheap = model.price_usd(1_000_000, 1_000_000), model.price_usd(1_000, 0)
+        await model.close()
+        assert (dear is not None and cheap is not None and dear > cheap > 0) == known
+
+    asyncio.run(main())
+
+
 def test_a_known_model_has_a_price() -> None:
     async def run() -> None:
         async with (

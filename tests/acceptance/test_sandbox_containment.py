@@ -208,3 +208,31 @@ def test_a_granted_folder_is_there_and_its_sibling_is_not(seen: Seen, tmp_path: 
     )
     assert b"granted" in outcome.output
     assert SECRET.encode() not in outcome.output
+
+
+CONNECT = """
+import socket, sys
+for host in ("127.0.0.1", "127.0.0.2"):
+    try:
+        socket.create_connection((host, int(sys.argv[1])), 2).close()
+        print(host, "reached")
+    except OSError:
+        print(host, "refused")
+"""
+
+
+def test_the_network_is_open_as_far_as_it_is_granted(seen: Seen) -> None:
+    with socket.create_server(("", 0)) as listening:
+        port = str(listening.getsockname()[1])
+        granted = {"sandlock": ("127.0.0.1",), "bubblewrap": ("*",)}[seen.stage.level]
+        outcome = seen.stage.python(CONNECT, port, network=granted)
+        other = "refused" if seen.stage.level == "sandlock" else "reached"
+        assert outcome.output.decode().splitlines() == ["127.0.0.1 reached", f"127.0.0.2 {other}"]
+
+
+def test_a_grant_of_all_public_hosts_leads_to_no_private_one(seen: Seen) -> None:
+    if seen.stage.level != "sandlock":
+        pytest.skip("bubblewrap opens the network as a whole")
+    with socket.create_server(("", 0)) as listening:
+        outcome = seen.stage.python(CONNECT, str(listening.getsockname()[1]), network=("*",))
+    assert b"127.0.0.2 refused" in outcome.output

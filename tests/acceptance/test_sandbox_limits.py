@@ -7,8 +7,7 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -16,7 +15,7 @@ import pytest
 from ai_whisperer.errors import SandboxError
 from ai_whisperer.tools.sandbox.base import Ending
 from ai_whisperer.tools.sandbox.launcher import Launcher
-from tests.acceptance.sandbox_stage import LEVELS, Stage, a_name, need, processes_of, staged
+from tests.acceptance.sandbox_stage import LEVELS, Stage, a_name, need, processes_of, staged, until
 
 DETACHED = {
     "setsid": "setsid sleep {name} &",
@@ -30,15 +29,6 @@ READY = "touch ready; "
 def stage(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
     with staged(request.param, tmp_path_factory.mktemp("limits")) as stage:
         yield stage
-
-
-def until(condition: Callable[[], bool], *, seconds: float = 20.0) -> bool:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.01)
-    return True
 
 
 def test_exit_code_and_output_of_both_streams_are_told(stage: Stage) -> None:

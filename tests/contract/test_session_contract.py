@@ -23,7 +23,7 @@ from ai_whisperer.coordination import (
     WaitKind,
     WaitRecord,
 )
-from ai_whisperer.definition import ScheduleDefinition
+from ai_whisperer.definition import ScheduleDefinition, SessionLimits
 from ai_whisperer.errors import StoreInUseError
 from ai_whisperer.records import (
     USER,
@@ -94,6 +94,7 @@ def a_row_in_every_table(session_id: str) -> Unit:
         RoomRecord(session_id=session_id, id="r", kind=RoomKind.GROUP, title="Team", members=("alice",), hop_limit=4)
     )
     unit.insert_message(MessageRecord(session_id=session_id, id="m", room_id="r", number=1, sender="user", text="Hi"))
+    unit.put_limits(session_id, SessionLimits(max_tokens=1))
     unit.tell(session_id, "told", cause="test", at=1.0, params={})
     return unit
 
@@ -415,7 +416,7 @@ def test_a_database_of_the_second_version_is_brought_up_to_date_with_all_that_is
     for sql, row in a_row_in_every_table("s").writes:
         if sql == queries.PUT_LOCK:
             old.execute("INSERT INTO lock VALUES (?,?,?,?,?,?,?)", row[:7])
-        elif sql not in (queries.PUT_SESSION, queries.PUT_APPROVAL):
+        elif sql not in (queries.PUT_SESSION, queries.PUT_APPROVAL, queries.PUT_LIMITS):
             old.execute(sql, row)
     old.close()
 

@@ -15,6 +15,7 @@ from ai_whisperer.conversation import Answer
 from ai_whisperer.coordination import ApprovalRecord, ApprovalState
 from ai_whisperer.errors import DefinitionError, InvalidInputError, StateError, UnknownApprovalError
 from ai_whisperer.models.base import ModelRequest
+from ai_whisperer.models.scripted import FunctionModel
 from ai_whisperer.records import AgentState, StepState
 from tests.simulation.stage import call, calls, names_of, play, play_over_crash, prompt_of, results_of, round_of, until
 
@@ -401,6 +402,27 @@ def test_a_definition_that_asks_about_a_tool_that_is_not_there_is_refused(name: 
             await manager.create_agent("alice", {"approve": [name]})
 
     play(scenario, tools=Till().tools())
+
+
+def test_a_tool_of_an_mcp_server_is_put_under_approval_by_a_definition() -> None:
+    def say(request: ModelRequest) -> Answer | str:
+        return call("mcp__files__remove", path="all") if round_of(request) == 0 else results_of(request)[0]
+
+    async def main() -> None:
+        async with AsyncAgentSessionManager(
+            mcp_servers={"files": {"command": "false"}}, model_factory=lambda _: FunctionModel(say)
+        ) as manager:
+            await manager.create_agent("alice", {"tools": ["mcp__files__*"], "approve": ["mcp__files__*"]})
+            subscription = manager.subscribe()
+            await manager.send_task("alice", "go", task_id="t")
+            while (await anext(subscription)).name != "approval.requested":
+                pass
+            assert manager.list_approvals()[0].arguments == '{"path":"all"}'
+            await manager.refuse("t.2")
+            assert (await manager.wait_task("t")).state is TaskState.COMPLETED
+            subscription.close()
+
+    asyncio.run(main())
 
 
 def test_nobody_is_asked_about_a_call_whose_arguments_do_not_fit() -> None:

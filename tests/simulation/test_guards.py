@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from pathlib import Path
 
 import pytest
 
@@ -13,6 +14,7 @@ from ai_whisperer.models.scripted import FunctionModel
 from ai_whisperer.tools.function import CancelSignal
 from tests.simulation.stage import play
 from tests.simulation.test_locks import (
+    Call,
     acquire,
     create,
     final_of,
@@ -240,3 +242,27 @@ def test_a_tool_in_a_thread_is_guarded_too() -> None:
         assert len(threads) == 1
 
     asyncio.run(main())
+
+
+def test_the_file_tools_write_only_while_the_lock_is_held(tmp_path: Path) -> None:
+    async def main() -> None:
+        @tool
+        async def lose_the_lock() -> str:
+            """Let a person break the lock."""
+            await manager.break_lock("door", "enough")
+            return "lost"
+
+        def put(text: str) -> Call:
+            return "write_file", {"path": "note.txt", "content": text, "lock": "door", "token": 1}
+
+        say = rounds(acquire(), put("first"), ("lose_the_lock", {}), put("late"))
+        manager = AsyncAgentSessionManager(
+            work=tmp_path, model_factory=lambda _: FunctionModel(say), tools=[lose_the_lock], templates=()
+        )
+        async with manager, asyncio.timeout(20):
+            await manager.create_agent("a", {"tools": ["acquire_lock", "write_file", "lose_the_lock"]})
+            told = await manager.run_task("a", "go")
+        assert "user broke the lease of a, with token 1" in told
+
+    asyncio.run(main())
+    assert [path.read_text() for path in tmp_path.rglob("note.txt")] == ["first"]

@@ -41,6 +41,7 @@ GOOD: dict[str, Any] = {
     "token": 1,
     "tools": [],
     "approval_id": "there.2",
+    "limits": {"max_queue_length": 50},
 }
 
 

@@ -74,8 +74,16 @@ def test_a_flag_of_zero_is_given(tmp_path: Path) -> None:
 @pytest.mark.parametrize("field", FIELDS, ids=lambda field: field.name)
 def test_every_setting_is_described_and_can_be_set_in_the_environment(tmp_path: Path, field: Any) -> None:
     assert re.fullmatch(r"[A-Z][^\n]{10,}\.", field.description)
-    texts = {"port": "7", "log_level": "DEBUG", "url": "ws://h:1/ws", "tokens": "a=b", "mcp": '{"a": {"command": "b"}}'}
-    texts |= {"sandbox": "rlimits", "folders": "a=b"}
+    texts = {
+        "port": "7",
+        "log_level": "DEBUG",
+        "url": "ws://h:1/ws",
+        "tokens": "a=b",
+        "limits": "max_tokens=5",
+        "mcp": '{"a": {"command": "b"}}',
+        "sandbox": "rlimits",
+        "folders": "a=b",
+    }
     text = texts.get(field.name, "12")
     partner = {"tls_key": "TLS_CERTIFICATE", "tls_certificate": "TLS_KEY"}.get(field.name)
     environment = {field.variable: text} | ({f"WHISPERER_{partner}": "x.pem"} if partner else {})

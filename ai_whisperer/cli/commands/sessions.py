@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import typer
 
 from ai_whisperer.cli.calling import Call, command, group
+from ai_whisperer.cli.commands.limits import numbers_of
 from ai_whisperer.cli.connecting import session_names, template_names
 from ai_whisperer.cli.fleet import cost, tokens
 from ai_whisperer.cli.output import Column, moment
@@ -41,10 +42,14 @@ async def create(
     session_id: Annotated[str | None, typer.Argument(metavar="ID", help="Its id; chosen if none is given.")] = None,
     *,
     title: Annotated[str, typer.Option("--title", metavar="TEXT", help="What it is about.")] = "",
+    limits: Annotated[
+        str | None,
+        typer.Option("--limits", metavar="NAME=NUMBER,…", help="What its agents, and all of it, may use."),
+    ] = None,
 ) -> None:
     """Make a session: a workspace with agents of its own."""
     async with call.server() as client:
-        session = await client.create_session(session_id, title=title)
+        session = await client.create_session(session_id, title=title, limits=numbers_of(limits))
     call.output.told(session, f"Session {session.id} is there. Use it with --session {session.id}.")
 
 

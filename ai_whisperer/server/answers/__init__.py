@@ -3,6 +3,7 @@
 from ai_whisperer.server.answers import (
     agents,
     approvals,
+    limits,
     locks,
     mail,
     mcp,
@@ -18,6 +19,7 @@ from ai_whisperer.server.answers import (
 __all__ = [
     "agents",
     "approvals",
+    "limits",
     "locks",
     "mail",
     "mcp",

@@ -16,7 +16,7 @@ from ai_whisperer.status import UsageReport
 
 @answers(sessions.CREATE_SESSION)
 async def create_session(caller: Caller, params: sessions.CreateSession) -> SessionSummary:
-    return await caller.host.create(caller.principal, params.session_id, title=params.title)
+    return await caller.host.create(caller.principal, params.session_id, title=params.title, limits=params.limits)
 
 
 @answers(sessions.LIST_SESSIONS)

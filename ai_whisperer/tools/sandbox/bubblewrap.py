@@ -25,6 +25,10 @@ class BubblewrapLevel:
         limit_processes(job.processes)
         return PlainProcess([program, *arguments(job), "--", *job.argv], cwd="/", env={})
 
+    def warm_up(self, job: Job) -> None:
+        shutil.which("bwrap", path=system.PATH)
+        arguments(job)
+
 
 def arguments(job: Job) -> list[str]:
     """What bubblewrap is told. Later mounts lie over earlier ones, so the folders that may be written come last."""

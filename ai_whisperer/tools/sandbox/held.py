@@ -42,6 +42,10 @@ class Level(Protocol):
         """Start the job; raises `SandboxError` if it cannot be held."""
         ...
 
+    def warm_up(self, job: Job) -> None:
+        """Do what of `start` can be done without starting anything, so that it is quick when it counts."""
+        ...
+
 
 def limit_this_process(job: Job) -> None:
     """Take the limits on this process, for all that it starts to inherit; they cannot be raised again."""

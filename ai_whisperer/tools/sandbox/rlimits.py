@@ -18,6 +18,9 @@ class RlimitsLevel:
         limit_processes(job.processes)
         return PlainProcess(job.argv, cwd=job.cwd, env=job.env, first=die_with_parent)
 
+    def warm_up(self, job: Job) -> None:
+        """Nothing is prepared for it."""
+
 
 def limit_processes(more: int) -> None:
     """Let the user of this process have so many processes more. The kernel does not hold root to it."""

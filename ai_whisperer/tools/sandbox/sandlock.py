@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ipaddress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -33,8 +34,12 @@ class SandlockLevel:
     """Holds files, network by host, signals and processes without namespaces."""
 
     def start(self, job: Job) -> Held:
-        import sandlock
-
+        try:
+            import sandlock
+        except (ImportError, OSError, RuntimeError) as error:
+            raise SandboxError(
+                f"The package sandlock cannot be used: {error}. Install it: pip install sandlock"
+            ) from error
         limit_this_process(job)
         try:
             sandbox = sandlock.Sandbox(**policy(job))
@@ -43,6 +48,12 @@ class SandlockLevel:
             hosts = f" Check that each of these hosts has an address: {', '.join(job.network)}." if job.network else ""
             raise SandboxError(f"sandlock could not start {job.argv[0]}: {error}.{hosts}") from error
         return _Process(sandbox, process)
+
+    def warm_up(self, job: Job) -> None:
+        with contextlib.suppress(ImportError, OSError, RuntimeError):
+            import sandlock
+
+            sandlock.Sandbox(**policy(job))
 
 
 class _Process:

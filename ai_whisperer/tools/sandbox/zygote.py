@@ -16,7 +16,7 @@ from ai_whisperer.tools.sandbox import keeper
 
 def main(descriptor: int) -> None:
     """Fork a keeper for every socket that comes; return when the server is gone."""
-    with contextlib.suppress(ImportError):
+    with contextlib.suppress(ImportError, OSError, RuntimeError):
         import sandlock  # noqa: F401 - loaded once, for all keepers
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     gc.disable()  # keepers live for one job; to collect would only copy the pages that they share

@@ -148,6 +148,17 @@ def greeted() -> None:
             say({"method": "notifications/nonsense", "params": 1})
 
 
+def answer_at_length(heard: dict[str, Any]) -> None:
+    result = text("x" * 3_000_000)
+    match heard["params"]["arguments"].get("text"):
+        case "short":
+            say({"id": heard["id"], "result": text("short")})
+        case "id last":
+            write(json.dumps({"result": result, "jsonrpc": "2.0", "id": heard["id"]}))
+        case _:
+            say({"id": heard["id"], "result": result})
+
+
 def act(heard: dict[str, Any]) -> None:
     match MODE:
         case "dies_in_a_call":
@@ -165,6 +176,8 @@ def act(heard: dict[str, Any]) -> None:
             LISTS[MODE] = [{"name": "other", "inputSchema": OBJECT}]
             say({"method": "notifications/tools/list_changed"})
             say({"id": heard["id"], "result": text("changed")})
+        case "long_answers":
+            answer_at_length(heard)
         case "ignores_the_end":
             say({"id": heard["id"], "result": text("still here")})
             while True:

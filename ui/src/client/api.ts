@@ -228,6 +228,27 @@ export interface LeaseEnd {
 /** How a lease can end. One whose task ends is released. */
 export type LeaseEnding = "broken" | "expired" | "released";
 
+/** What happens at a limit: a call is refused, a task fails, its agent is paused for a person, or work waits. */
+export type LimitAction = "failed" | "paused" | "refused" | "waiting";
+
+/** Whom a limit holds for: an agent, a task and all that it causes, a session, or all sessions of a server. */
+export type LimitScope = "agent" | "server" | "session" | "tree";
+
+/** Where a limit that holds was stated; `setting` is what the server, or the session manager, was started with. */
+export type LimitSource = "agent" | "default" | "server" | "session" | "setting";
+
+/**
+ * A limit that holds. `used` is what is used of it now, where that can be told; 0 as a value means no limit. `reached`
+ * counts how often it was reached since the session was opened.
+ */
+export interface LimitState {
+  name: string;
+  value: number;
+  source: LimitSource;
+  used: number | null;
+  reached: number;
+}
+
 /** What an agent may use, as far as it is stated; `EffectiveLimits` says what holds where nothing is. */
 export interface Limits {
   max_concurrent_tasks?: number | null;
@@ -251,6 +272,13 @@ export interface Limits {
   max_tool_memory_bytes?: number | null;
   max_tool_processes?: number | null;
   max_file_bytes?: number | null;
+}
+
+/** The limits of an agent, or of a session: what it may use in all, and the defaults of its agents. */
+export interface LimitsReport {
+  scope: LimitScope;
+  agentId: string | null;
+  limits: LimitState[];
 }
 
 /**
@@ -1527,6 +1555,34 @@ export interface Methods {
     params: Record<string, never>;
     result: ToolList;
   };
+  /** The limits of an agent, or of the session: each with where it was stated and what is used of it now. */
+  "limits.get": {
+    params: {
+      /** The id of the session. */
+      sessionId: string;
+      /** The agent, by its id, its name or an alias. */
+      agentId?: string | null;
+    };
+    result: LimitsReport;
+  };
+  /**
+   * Change limits by name; null takes one back, so that what is stated below holds again. It takes effect at once.
+   * `scope` is `agent` with an `agentId`, else `session`, unless it is said. Those of the `server` hold for all its
+   * sessions, and only the principal `local` may change them.
+   */
+  "limits.set": {
+    params: {
+      /** The id of the session. */
+      sessionId: string;
+      /** Limits by name, such as `max_queue_length`; null takes one back. */
+      limits: Record<string, number | number | null>;
+      /** The agent, by its id, its name or an alias. */
+      agentId?: string | null;
+      /** Whom the limits are for: `agent`, `session` or `server`. */
+      scope?: LimitScope | null;
+    };
+    result: LimitsReport;
+  };
   /** Make a session: a workspace with its own agents. Its id is chosen unless given; it belongs to the caller. */
   "session.create": {
     params: {
@@ -1534,6 +1590,8 @@ export interface Methods {
       sessionId?: string | null;
       /** What people call it. */
       title?: string;
+      /** Limits by name, such as `max_queue_length`; null takes one back. */
+      limits?: Record<string, number | number | null> | null;
     };
     result: SessionSummary;
   };
@@ -2042,6 +2100,23 @@ export interface Notifications {
     token: number;
     by: string;
     reason: string;
+  };
+  /** A limit was reached: `used` is what is used or wanted, `max` what there may be. */
+  "limit.reached": {
+    scope: LimitScope;
+    limit: string;
+    agentId: string | null;
+    taskId: string | null;
+    used: number;
+    max: number;
+    action: LimitAction;
+    retryAfterSeconds?: number;
+  };
+  /** The limits of an agent, the session or the server were changed; null takes one back. */
+  "limits.changed": {
+    scope: LimitScope;
+    agentId: string | null;
+    limits: Record<string, number | null>;
   };
   /** An MCP server was started, or begun to be talked to. */
   "mcp.server_started": {

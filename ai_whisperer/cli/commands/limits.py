@@ -1,0 +1,93 @@
+"""`whisperer limits`: what agents and sessions may use."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ai_whisperer.cli.calling import Call, command, group
+from ai_whisperer.cli.connecting import AgentOption
+from ai_whisperer.cli.output import Column
+
+if TYPE_CHECKING:
+    from ai_whisperer.status import LimitsReport, LimitState
+
+_NONE = "none"
+
+
+def register(app: typer.Typer) -> None:
+    below = group(app, "limits", help="Show what agents and the session may use; change it.")(list_limits)
+    command(below, "show")(list_limits)
+    command(below, "set")(set_limits)
+
+
+async def list_limits(call: Call, *, agent: AgentOption = None) -> None:
+    """Show the limits of the session, or of an agent, and what is used of them now."""
+    async with call.server() as client:
+        _show(call, await client.get_limits(agent))
+
+
+async def set_limits(
+    call: Call,
+    limits: Annotated[
+        list[str],
+        typer.Argument(metavar="NAME=NUMBER …", help="A limit and its number; `NAME=` takes what was set back."),
+    ],
+    *,
+    agent: AgentOption = None,
+    server: Annotated[bool, typer.Option("--server", help="Set them for all sessions of the server.")] = False,
+) -> None:
+    """Change limits of the session, of an agent or of the server; it takes effect at once."""
+    if server and agent is not None:
+        raise typer.BadParameter("--agent and --server do not go together. Choose one.")
+    changes = dict(map(_pair, limits))
+    async with call.server() as client:
+        report = await (client.set_server_limits(changes) if server else client.set_limits(changes, agent=agent))
+    _show(call, report)
+
+
+def numbers_of(written: str | None) -> dict[str, int | float | None] | None:
+    """Limits that are written `name=number,name=number`."""
+    return None if written is None else dict(_pair(each.strip()) for each in written.split(",") if each.strip())
+
+
+def _pair(written: str) -> tuple[str, int | float | None]:
+    name, equals, number = (each.strip() for each in written.partition("="))
+    try:
+        value = float(number) if number else None
+        if equals:
+            return name, int(value) if value is not None and value.is_integer() else value
+    except ValueError:
+        pass
+    raise typer.BadParameter(f"Write a limit as NAME=NUMBER, such as max_queue_length=100, not '{written}'.")
+
+
+def _show(call: Call, report: LimitsReport) -> None:
+    if call.output.as_json:
+        call.output.json(report)
+    else:
+        call.output.rows(report.limits, LIMITS)
+
+
+def _value(limit: LimitState) -> str:
+    """Where 0 is the default it stands for no limit."""
+    return (
+        _NONE
+        if not limit.value and limit.name not in ("max_continuations", "max_started_agents")
+        else _number(limit.value)
+    )
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else f"{value:,.4f}".rstrip("0").rstrip(".")
+
+
+LIMITS: Sequence[Column[LimitState]] = (
+    Column("LIMIT", lambda each: each.name, whole=True),
+    Column("VALUE", _value, right=True),
+    Column("USED", lambda each: _number(each.used), right=True),
+    Column("REACHED", lambda each: f"{each.reached:,}" if each.reached else "", right=True),
+    Column("FROM", lambda each: each.source),
+)

@@ -1,0 +1,35 @@
+"""The methods `limits.*`: what agents and sessions may use."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ai_whisperer.protocol.method import InSession, Method
+from ai_whisperer.status import LimitScope, LimitsReport
+
+Numbers = dict[str, int | float | None]
+"""Limits by name; null takes one back."""
+
+
+class GetLimits(InSession, frozen=True, kw_only=True):
+    """The limits of an agent, or of the session: each with where it was stated and what is used of it now."""
+
+    agent_id: str | None = None
+
+
+class SetLimits(InSession, frozen=True, kw_only=True):
+    """Change limits by name; null takes one back, so that what is stated below holds again. It takes effect at once.
+
+    `scope` is `agent` with an `agentId`, else `session`, unless it is said. Those of the `server` hold for all its
+    sessions, and only the principal `local` may change them.
+    """
+
+    limits: Numbers
+    agent_id: str | None = None
+    scope: LimitScope | None = None
+
+
+GET_LIMITS = Method("limits.get", GetLimits, LimitsReport)
+SET_LIMITS = Method("limits.set", SetLimits, LimitsReport)
+
+METHODS: tuple[Method[Any, Any], ...] = (GET_LIMITS, SET_LIMITS)

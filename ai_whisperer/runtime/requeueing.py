@@ -1,0 +1,23 @@
+"""Ended tasks that are taken up again."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from ai_whisperer.records import StepKind, StepState, TaskRecord, TaskState
+from ai_whisperer.runtime.notices import queued_of
+from ai_whisperer.runtime.workspace import Decision, Workspace
+
+
+def requeue(workspace: Workspace, decision: Decision, task: TaskRecord) -> TaskRecord:
+    """Make an ended task a queued one again: a request that failed may be asked anew. See `AgentWork.take_back`."""
+    workspace.post.reclaim(decision, task)
+    for step in workspace.store.steps(task.session_id, task.id):
+        if step.kind is StepKind.MODEL and step.state is StepState.FAILED:
+            decision.unit.put_step(replace(step, state=StepState.STARTED, failures=0, error=None, finished_at=None))
+    queued = replace(
+        task, state=TaskState.QUEUED, attempts=0, restarts=0, not_before=None, error=None, finished_at=None
+    )
+    decision.unit.update_task(queued)
+    decision.tell("async.task.queued", queued_of(queued))
+    return queued

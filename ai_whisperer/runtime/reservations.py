@@ -1,0 +1,222 @@
+"""Tokens and money are set aside before a model request begins, for its tree, its agent and the session."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from ai_whisperer.conversation import Turn, Usage
+from ai_whisperer.core import contexts
+from ai_whisperer.core.budgets import overdrawn
+from ai_whisperer.core.reserving import Estimate, Exhausted, Granted, Ledger
+from ai_whisperer.errors import BudgetError
+from ai_whisperer.records import Budget, TaskRecord
+from ai_whisperer.runtime.breaches import Breach
+from ai_whisperer.status import LimitAction, LimitScope
+
+if TYPE_CHECKING:
+    from ai_whisperer.runtime.agent_work import AgentWork
+    from ai_whisperer.runtime.ai_loop import AILoop
+    from ai_whisperer.runtime.workspace import Workspace
+
+PAUSED = "A limit is reached: "
+"""Begins the reason of an agent that is paused until a person gives it more."""
+
+
+class Reserved(NamedTuple):
+    """A request may begin; its answer may have so many tokens, or as many as it wants."""
+
+    max_output_tokens: int | None = None
+
+
+class _Account(NamedTuple):
+    """A budget that a request is made on. `key` names its ledger."""
+
+    scope: LimitScope
+    key: str
+    budget: Budget
+    used: Usage
+
+
+class Reservations:
+    """The ledgers of one session. Requests that no limit of tokens or money holds for have none and cost nothing."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+        self._ledgers: dict[str, Ledger] = {}
+        self._held: dict[str, tuple[str, ...]] = {}
+        self._waiting: list[asyncio.Future[None]] = []
+        self._session_usage: Usage | None = None
+
+    @property
+    def session_usage(self) -> Usage:
+        """What all agents have used so far."""
+        if self._session_usage is None:
+            agents = self._workspace.agents.values()
+            self._session_usage = sum((agent.used.usage for agent in agents), Usage())
+        return self._session_usage
+
+    def count(self, usage: Usage) -> None:
+        """An agent has used more."""
+        if self._session_usage is not None:
+            self._session_usage += usage
+
+    def hold_for(self, agent: AgentWork, task: TaskRecord) -> bool:
+        """Whether tokens or money are limited for the requests of the task."""
+        whole, own = self._workspace.limits.whole, agent.limits
+        return bool(
+            task.budget is not None
+            or own.max_tokens_per_agent
+            or own.max_cost_usd_per_agent
+            or whole.max_tokens
+            or whole.max_cost_usd
+        )
+
+    async def reserve(self, loop: AILoop, turns: Sequence[Turn]) -> Reserved | None:
+        """Set aside what the request may use, once it is there. None if the agent may not go on, or is paused for it.
+
+        Raises `BudgetError` if the task has to fail: the budget of its tree is spent, or a price is not known.
+        """
+        agent, task = loop.agent, loop.task
+        while agent.may_step:
+            accounts = list(self._accounts(agent, task))
+            estimate = _estimate(agent, turns, accounts)
+            ledgers = [self._ledgers.get(each.key) or Ledger() for each in accounts]
+            verdicts = [
+                ledger.ask(each.budget, each.used, estimate) for each, ledger in zip(accounts, ledgers, strict=True)
+            ]
+            for account, verdict in zip(accounts, verdicts, strict=True):
+                if isinstance(verdict, Exhausted):
+                    self._exhausted(loop, account, verdict.why)
+                    return None
+            granted = [verdict for verdict in verdicts if isinstance(verdict, Granted)]
+            if len(granted) == len(accounts):
+                return self._hold(task.id, accounts, ledgers, granted)
+            await self._next_settlement(loop)
+        return None
+
+    def release(self, task_id: str) -> None:
+        """The request of the task has settled, or does not run any more: others may go on."""
+        keys = self._held.pop(task_id, None)
+        if keys is None:
+            return
+        for key in keys:
+            self._ledgers[key].release(task_id)
+            if not self._ledgers[key]:
+                del self._ledgers[key]
+        self.look_again()
+
+    def look_again(self) -> None:
+        """Let those that wait ask again."""
+        waiting, self._waiting = self._waiting, []
+        for future in waiting:
+            if not future.done():
+                future.set_result(None)
+
+    def paused_in_vain(self, agent: AgentWork) -> bool:
+        """Whether the agent is paused for a limit of its own or the session's that is not reached any more."""
+        if not agent.record.reason.startswith(PAUSED):
+            return False
+        return all(overdrawn(each.budget, each.used) is None for each in self._accounts(agent, None))
+
+    def _accounts(self, agent: AgentWork, task: TaskRecord | None) -> Iterator[_Account]:
+        own, whole = agent.limits, self._workspace.limits.whole
+        if task is not None and task.budget is not None:
+            yield _Account(LimitScope.TREE, f"tree:{task.root_id}", task.budget, self._workspace.trees.used(task))
+        if own.max_tokens_per_agent or own.max_cost_usd_per_agent:
+            budget = _budget(own.max_tokens_per_agent, own.max_cost_usd_per_agent)
+            yield _Account(LimitScope.AGENT, f"agent:{agent.agent_id}", budget, agent.used.usage)
+        if whole.max_tokens or whole.max_cost_usd:
+            budget = _budget(whole.max_tokens, whole.max_cost_usd)
+            yield _Account(LimitScope.SESSION, "session", budget, self.session_usage)
+
+    def _hold(
+        self, task_id: str, accounts: Sequence[_Account], ledgers: Sequence[Ledger], granted: Sequence[Granted]
+    ) -> Reserved:
+        for account, ledger, each in zip(accounts, ledgers, granted, strict=True):
+            self._ledgers[account.key] = ledger
+            ledger.hold(task_id, each)
+        self._held[task_id] = tuple(account.key for account in accounts)
+        caps = [each.max_output_tokens for each in granted if each.max_output_tokens is not None]
+        return Reserved(min(caps, default=None))
+
+    async def _next_settlement(self, loop: AILoop) -> None:
+        future = self._workspace.event_loop.create_future()
+        self._waiting.append(future)
+        loop.is_waiting = True
+        try:
+            await future
+        finally:
+            loop.is_waiting = False
+
+    def _exhausted(self, loop: AILoop, account: _Account, why: str) -> None:
+        """Let the task fail, or pause its agent until a person gives it more: then it goes on where it is."""
+        if account.scope is LimitScope.TREE or _price_is_unknown(account):
+            raise BudgetError(
+                f"The budget of the task and of all it caused is spent ({why}). Give a larger one to a new task."
+                if account.scope is LimitScope.TREE
+                else f"The limit of the {account.scope} cannot be kept: {why}."
+            )
+        limit, used, most = _numbers(account)
+        decision = self._workspace.decide(f"task:{loop.task.id}")
+        agent = self._workspace.agents[loop.task.agent_id]
+        agent.pause(decision, f"{PAUSED}{why} ({limit}). Raise {limit} and the agent goes on.")
+        breach = Breach(
+            scope=account.scope,
+            limit=limit,
+            action=LimitAction.PAUSED,
+            used=used,
+            most=most,
+            agent_id=loop.task.agent_id,
+            task_id=loop.task.id,
+        )
+        self._workspace.breaches.tell(decision, breach)
+        decision.submit()
+
+
+def _budget(tokens: int, cost_usd: float) -> Budget:
+    return Budget(max_tokens=tokens or None, max_cost_usd=cost_usd or None)
+
+
+def _estimate(agent: AgentWork, turns: Sequence[Turn], accounts: Sequence[_Account]) -> Estimate:
+    """What the request may use; its price is asked for only if money is limited."""
+    definition = agent.record.definition
+    tokens_in = contexts.input_tokens(definition.prompt, agent.registry.specs, turns)
+    tokens_out = contexts.output_tokens(definition.settings)
+    if all(account.budget.max_cost_usd is None for account in accounts):
+        return Estimate(input_tokens=tokens_in, output_tokens=tokens_out)
+    return Estimate(
+        input_tokens=tokens_in,
+        output_tokens=tokens_out,
+        input_usd=_price_usd(agent, tokens_in, 0),
+        output_usd=_price_usd(agent, 0, tokens_out),
+    )
+
+
+def _price_usd(agent: AgentWork, tokens_in: int, tokens_out: int) -> float | None:
+    """By the price list of the model, else by what the agent has paid for a token so far."""
+    listed = getattr(agent.model, "price_usd", None)
+    price = None if listed is None else listed(tokens_in, tokens_out)
+    if price is not None:
+        return float(price)
+    usage = agent.used.usage
+    tokens = usage.input_tokens + usage.output_tokens
+    return None if usage.cost_usd is None or not tokens else usage.cost_usd / tokens * (tokens_in + tokens_out)
+
+
+def _price_is_unknown(account: _Account) -> bool:
+    budget, used = account.budget, account.used
+    tokens = used.input_tokens + used.output_tokens
+    if budget.max_tokens is not None and tokens >= budget.max_tokens:
+        return False
+    return budget.max_cost_usd is not None and used.cost_usd is None
+
+
+def _numbers(account: _Account) -> tuple[str, float, float]:
+    """The limit that is reached, how much is used, and how much may be."""
+    used = account.used.input_tokens + account.used.output_tokens
+    end = "_per_agent" if account.scope is LimitScope.AGENT else ""
+    if account.budget.max_tokens is not None and used >= account.budget.max_tokens:
+        return f"max_tokens{end}", used, account.budget.max_tokens
+    return f"max_cost_usd{end}", account.used.cost_usd or 0.0, account.budget.max_cost_usd or 0.0
