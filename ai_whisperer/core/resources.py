@@ -161,6 +161,25 @@ class ResourceLines:
         earlier = (other for other in self._before(request) if self._goes_first(other, request))
         return list(found.values()) or list(islice(earlier, 1))
 
+    def holders_before(self, request: ResourceRequest) -> Iterator[ResourceRequest]:
+        """The calls that must end before a call that waits has its turn, those that others before it wait for too."""
+        seen = {request.id}
+        ahead = [request]
+        while ahead:
+            each = ahead.pop()
+            for touch in each.touches:
+                line = self._lines[touch.resource]
+                if line.is_held_against(touch.access):
+                    yield from (self._holding[holder] for holder in line.holders)
+            for other in self._before(each):
+                if other.id not in seen and self._goes_first(other, each):
+                    seen.add(other.id)
+                    ahead.append(other)
+
+    def held(self, request_id: str) -> ResourceRequest | None:
+        """The call, if it holds what it touches."""
+        return self._holding.get(request_id)
+
     def names(self) -> list[str]:
         """The things that are touched now."""
         return sorted(self._lines)

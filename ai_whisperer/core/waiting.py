@@ -52,6 +52,11 @@ class WaitGraph:
         """The task answers the mail: whoever waits for the reply waits for it."""
         self._answers[task_id] = mail_id
 
+    def answering(self, task_id: str) -> list[str]:
+        """The tasks that answer the questions of a task."""
+        asked = {wait.target for wait in self.waits_of(task_id) if wait.kind is WaitKind.REPLY}
+        return [answering for answering, mail_id in self._answers.items() if mail_id in asked] if asked else []
+
     def answers_no_more(self, task_id: str) -> None:
         self._answers.pop(task_id, None)
 

@@ -55,6 +55,7 @@ class AgentWork:
         "_dispatching",
         "_halting",
         "_limits",
+        "_workplace",
         "equipment",
         "loops",
         "queue",
@@ -72,6 +73,7 @@ class AgentWork:
         self.equipment = Equipment(workspace, own_tools)
         self._calls: WorkQueue | None = None
         self._limits: EffectiveLimits | None = None
+        self._workplace: Workplace | None = None
         self._halting = False
         self._dispatching = False
 
@@ -93,11 +95,14 @@ class AgentWork:
     def forget_limits(self) -> None:
         """They have changed, or what they follow from has."""
         self._limits = None
+        self._workplace = None
 
     @property
     def workplace(self) -> Workplace:
         """What of the machine the agent's tools may use."""
-        return self.workspace.workplaces.of(self.agent_id, self.record.definition, self.limits)
+        if self._workplace is None:
+            self._workplace = self.workspace.workplaces.of(self.agent_id, self.record.definition, self.limits)
+        return self._workplace
 
     @property
     def registry(self) -> ToolRegistry:

@@ -11,14 +11,17 @@ All of this is in memory alone: after a crash no call runs, and those that waite
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from ai_whisperer.conversation import ToolResult
 from ai_whisperer.coordination import WaitKind, WaitRecord
 from ai_whisperer.core.resources import ResourceLines, ResourceRequest
-from ai_whisperer.errors import ToolError
+from ai_whisperer.core.tool_waits import ToolWaits
+from ai_whisperer.errors import ToolError, WaitCycleError
 from ai_whisperer.records import StepRecord, TaskRecord
+from ai_whisperer.runtime.tool_step import step_that_calls
 from ai_whisperer.status import ResourceStatus, ResourceUse
 from ai_whisperer.tools.function import Tool
 
@@ -37,6 +40,7 @@ class Resources:
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
         self._lines = ResourceLines(self._is_ready)
+        self._tool_waits = ToolWaits(self._lines, workspace.waits.graph)
 
     def admit(
         self, decision: Decision, task: TaskRecord, step: StepRecord, tool: Tool
@@ -58,7 +62,31 @@ class Resources:
         if self._lines.may_begin(request):
             self._begin(decision, request, waited=waited)
             return None
-        return self._workspace.waits.find(step.id) or self._begin_wait(decision, request)
+        return self._workspace.waits.find(step.id) or self._refused(request) or self._begin_wait(decision, request)
+
+    @contextmanager
+    def awaiting(self, task: TaskRecord) -> Iterator[None]:
+        """Around code that waits for the end of a task: if a tool does that, what it touches is held meanwhile.
+
+        Raises `WaitCycleError` if the task waits for just that.
+        """
+        step_id = step_that_calls()
+        call = None if step_id is None else self._lines.held(step_id)
+        if call is None:
+            yield
+            return
+        circle = self._tool_waits.circle_of_call(call, task.id)
+        if circle is not None:
+            raise WaitCycleError(
+                f"This tool cannot wait for task {task.id}: that waits for what the tool touches "
+                f"({self._agents_of(circle)}), so that nobody would ever go on. Wait for it in a tool that touches "
+                "nothing, or do not wait."
+            )
+        self._tool_waits.begin(call.id, task.id)
+        try:
+            yield
+        finally:
+            self._tool_waits.end(call.id, task.id)
 
     def may_begin(self, step_id: str) -> bool:
         """Whether the call waits for what it touches, and would have it if it asked again now."""
@@ -109,6 +137,23 @@ class Resources:
             touches=tool.touched_by(arguments, agent.workplace),
             since=decision.at,
         )
+
+    def _refused(self, request: ResourceRequest) -> ToolResult | None:
+        """What the call is told if its turn would never come."""
+        circle = self._tool_waits.circle_of_turn(request) if self._tool_waits else None
+        if circle is None:
+            return None
+        self._lines.leave(request.id)
+        names = ", ".join(self._shown(name) for name in request.resources)
+        told = (
+            f"You cannot wait for {names}: a tool of another agent has it and waits for this very task "
+            f"({self._agents_of(circle)}), so that nobody would ever go on. The tool was not run. Do without it."
+        )
+        return ToolResult(content=told, is_error=True)
+
+    def _agents_of(self, task_ids: list[str]) -> str:
+        running = self._workspace.running
+        return " → ".join(running[each].task.agent_id if each in running else each for each in task_ids)
 
     def _begin(self, decision: Decision, request: ResourceRequest, *, waited: bool) -> None:
         wait = self._workspace.waits.find(request.id) if waited else None

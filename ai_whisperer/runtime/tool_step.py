@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextvars import ContextVar
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -26,6 +27,14 @@ _SHOWN_CHARACTERS = 1 << 20
 """So much of the output of one call is shown while it runs."""
 
 
+_current: ContextVar[str | None] = ContextVar("current_step", default=None)
+
+
+def step_that_calls() -> str | None:
+    """The step of the tool call whose code calls this; the call may have ended if it left something behind."""
+    return _current.get()
+
+
 def run_coordination_tool(
     agent: AgentWork, running: RunningTask, decision: Decision, step: StepRecord, tool: CoordinationTool
 ) -> ToolResult | None:
@@ -38,6 +47,7 @@ def run_coordination_tool(
 
 async def run_tool(agent: AgentWork, step: StepRecord) -> ToolResult:
     """Run a tool with effects outside. Returns the result, or raises `CancelledError` once the tool has ended."""
+    _current.set(step.id)
     try:
         result = await _run(agent, step)
     finally:

@@ -68,7 +68,8 @@ class SessionWork(SessionReader):
         known = self.get_task(task)
         while True:
             if not known.state.ended:
-                known = await self._workspace.wait_for(known.id)
+                with self._workspace.admission.resources.awaiting(known):
+                    known = await self._workspace.wait_for(known.id)
             if known.state is not TaskState.CONTINUED:
                 return known
             known = self.get_task(continuation_id(known))

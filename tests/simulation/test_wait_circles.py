@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import itertools
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import pytest
 
@@ -32,6 +33,17 @@ async def nap_until(second: float) -> str:
     """Let time pass until the clock shows so much."""
     await asyncio.sleep(second - asyncio.get_running_loop().time())
     return "rested"
+
+
+def touched(arguments: Mapping[str, Any]) -> list[str]:
+    return [f"write {name}" for name in arguments["names"]]
+
+
+@tool(touches=touched)
+async def use(names: str, seconds: float) -> str:
+    """Use things for a while, which nobody else can meanwhile."""
+    await asyncio.sleep(seconds)
+    return f"used {names}"
 
 
 def ask(to: str) -> Call:
@@ -78,6 +90,7 @@ def assert_nothing_is_left(manager: AsyncAgentSessionManager) -> None:
     assert manager.list_locks() == []
     assert all(status.waiting_for == () and status.running_tasks == () for status in manager.list_agents())
     assert manager._workspace.store.load("default").waits == ()
+    assert manager.list_resources() == []
 
 
 async def all_tasks(manager: AsyncAgentSessionManager, *, step_seconds: float = 1.0) -> list[TaskRecord]:
@@ -238,20 +251,23 @@ def test_a_task_that_holds_a_lock_is_continued_before_more_urgent_work_that_want
 
 
 def chaotic(request: ModelRequest) -> Answer | str:
-    """An agent that takes locks, gives them back, asks others and goes on, all of it by chance."""
+    """An agent that takes locks, gives them back, uses things, asks others and goes on, all of it by chance."""
     chance = random.Random(request.step_id)
     depth = prompt_of(request).count("deeper")
     if round_of(request) >= 5 - 2 * depth or chance.random() < 0.1:
         return "part\n[CONTINUE]" if chance.random() < 0.3 else "end"
     wanted: list[Call] = []
     for _ in range(chance.randint(1, 3)):
-        kind = chance.choice(["acquire", "acquire", "release", "ask", "nap"])
+        kind = chance.choice(["acquire", "acquire", "release", "ask", "nap", "use", "use"])
         if kind == "acquire":
             wanted.append(acquire(chance.choice("KLMN"), wait_seconds=100_000))
         elif kind == "release":
             wanted.append(("release_lock", {"name": chance.choice("KLMN")}))
         elif kind == "nap":
             wanted.append(("nap", {"seconds": chance.randint(1, 20)}))
+        elif kind == "use":
+            names = "".join(chance.sample("XYZ", chance.randint(1, 3)))
+            wanted.append(("use", {"names": names, "seconds": chance.randint(1, 20)}))
         elif depth < 2:
             body = "deeper " * (depth + 1)
             to = chance.choice("abcdef")
@@ -274,4 +290,29 @@ def test_agents_that_lock_and_ask_by_chance_never_come_to_a_standstill(seed: int
         assert asyncio.get_running_loop().time() < 2000
         assert_nothing_is_left(manager)
 
-    play(scenario, chaotic, tools=[nap], seed=seed)
+    play(scenario, chaotic, tools=[nap, use], seed=seed)
+
+
+@pytest.mark.parametrize("size", range(2, 7))
+def test_those_who_each_use_what_the_next_one_wants_take_turns_and_all_end(size: int) -> None:
+    """A call takes all that it touches together: a ring of wants is no circle of waits."""
+    names = "abcdef"[:size]
+    wants = {name: name + names[(place + 1) % size] for place, name in enumerate(names)}
+    rounds: dict[str, list[list[Call]]] = {
+        name: [
+            [acquire(f"lock of {name}")],
+            [("use", {"names": both, "seconds": 10}), ("use", {"names": both[::-1], "seconds": 10})],
+        ]
+        for name, both in wants.items()
+    }
+
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        for name in names:
+            await manager.create_agent(name)
+            await manager.send_task(name, "go")
+        tasks = await all_tasks(manager)
+        assert all(task.result is not None and task.result.final.count("used") == 2 for task in tasks)
+        assert asyncio.get_running_loop().time() < 20 * size + 10
+        assert_nothing_is_left(manager)
+
+    play(scenario, play_rounds(rounds), tools=[use], seed=size)
