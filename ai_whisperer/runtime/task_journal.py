@@ -108,16 +108,19 @@ class TaskJournal:
                 self._settle(decision, replace(step, state=StepState.FAILED, error=ended))
 
     def _settle_held_back(self, decision: Decision) -> None:
-        """Tell of the calls that wait and have not begun that they never will.
+        """Tell of the calls that wait for their turn and have not begun that they never will.
 
         After a crash some may not have been asked for again; they are known by others of the answer that have a result.
+        Those that wait for a person are left: should the task be taken up again, the person is asked again.
         """
         waits = self._agent.workspace.waits
         action = self.next_action()
         for pending in action.calls if isinstance(action, CallTools) else ():
             step = self.step_of(pending, at=decision.at)
-            waits_or_waited = waits.is_waiting(step.id) or pending.number < self.steps[-1].number
-            if pending.interrupted is None and waits_or_waited:
+            wait = waits.find(step.id)
+            waits_or_waited = wait is not None or pending.number < self.steps[-1].number
+            for_a_person = wait is not None and wait.kind is WaitKind.APPROVAL
+            if pending.interrupted is None and waits_or_waited and not for_a_person:
                 result = ToolResult(content=journal.NOT_BEGUN, is_error=True)
                 self.record_result(decision, step, result, state=StepState.FAILED)
 
