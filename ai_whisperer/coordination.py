@@ -24,6 +24,16 @@ class Touch(Record, frozen=True, kw_only=True):
     access: Access
 
 
+class ApprovalState(StrEnum):
+    """`withdrawn`: the task ended first. `expired`: it ended because its time was over."""
+
+    PENDING = "pending"
+    APPROVED = "approved"
+    REFUSED = "refused"
+    WITHDRAWN = "withdrawn"
+    EXPIRED = "expired"
+
+
 class RoomKind(StrEnum):
     """`direct`: the user and one agent. `group`: the user and several."""
 
@@ -47,7 +57,7 @@ class SessionSummary(SessionRecord, frozen=True, kw_only=True):
 
 
 class WaitRecord(Record, frozen=True, kw_only=True):
-    """A tool call that waits: for the reply to a mail, or for a lock. Its id is that of the step.
+    """A tool call that waits: for the reply to a mail, for a lock, for a person. Its id is that of the step.
 
     `target` is the mail or the lock, `target_agent` whom the mail went to. `arrival` is its place in the order.
     """
@@ -65,8 +75,32 @@ class WaitRecord(Record, frozen=True, kw_only=True):
     created_at: float = 0.0
 
 
+class ApprovalRecord(Record, frozen=True, kw_only=True):
+    """A tool call that a person is asked about. Its id is that of the step.
+
+    `arguments` are exactly those that the model wrote and that the call runs with; `digest` names the tool with them.
+    """
+
+    session_id: str
+    id: str
+    agent_id: str
+    task_id: str
+    tool: str
+    arguments: str
+    digest: str
+    state: ApprovalState = ApprovalState.PENDING
+    requested_at: float = 0.0
+    decided_at: float | None = None
+    decided_by: str | None = None
+    reason: str = ""
+
+
 class LockRecord(Record, frozen=True, kw_only=True):
-    """A named lock. `token` rises with every holder; without a holder the lock is free."""
+    """A named lock. `token` rises with every holder; without a holder the lock is free.
+
+    `holder` is the id of the agent whose task holds it, or what a person or program that holds it is called: then it
+    has no task.
+    """
 
     session_id: str
     name: str
@@ -75,6 +109,59 @@ class LockRecord(Record, frozen=True, kw_only=True):
     task_id: str | None = None
     acquired_at: float | None = None
     expires_at: float | None = None
+    holder: str | None = None
+
+
+class LockWaiter(Record, frozen=True, kw_only=True):
+    """Somebody who waits for a lock: a task of an agent, or a person or program, which has no task."""
+
+    waiter: str
+    agent_id: str | None
+    task_id: str | None
+    ttl_seconds: float
+    deadline_at: float
+    created_at: float
+
+
+class LockSummary(LockRecord, frozen=True, kw_only=True):
+    """A lock as it is listed, with those who wait for it, in the order in which they get it."""
+
+    waiting: tuple[LockWaiter, ...] = ()
+
+
+class LeaseEnding(StrEnum):
+    """How a lease can end. One whose task ends is released."""
+
+    RELEASED = "released"
+    EXPIRED = "expired"
+    BROKEN = "broken"
+
+
+class LeaseEnd(Record, frozen=True, kw_only=True):
+    """How a lease ended. `by` and `reason` are of the person who broke it."""
+
+    name: str
+    token: int
+    holder: str
+    task_id: str | None
+    ending: LeaseEnding
+    at: float
+    by: str = ""
+    reason: str = ""
+
+
+class LockCheck(Record, frozen=True, kw_only=True):
+    """Whether a token is the current one of a lock; who has the lock now; and what became of the token if it is known.
+
+    `told` says the same in words.
+    """
+
+    name: str
+    token: int
+    is_current: bool
+    lock: LockRecord | None
+    ended: LeaseEnd | None
+    told: str
 
 
 class EventRecord(Record, frozen=True, kw_only=True):

@@ -158,7 +158,9 @@ class AgentDefinition(
     `tools=None` grants the coordination tools and all that were handed in; tools that reach the machine or the network
     (`read_file`, `run_command`, …) have to be named. `folders` are the folders that it may use beside its own, by the
     names that the session has for them; `network` the hosts that its tools may talk to, `"*"` for all public ones.
-    `subscribes` names the events that become a task of the agent; `"*"` stands for all.
+    `approve` names tools of which a person has to allow each call, whatever the tools say themselves; a name that ends
+    in `*` stands for all that begin so, `"*"` for all tools but those that touch only the session. `subscribes` names
+    the events that become a task of the agent; `"*"` stands for all.
     """
 
     name: str = ""
@@ -169,6 +171,7 @@ class AgentDefinition(
     tools: tuple[str, ...] | None = None
     folders: dict[str, Access] = {}
     network: tuple[str, ...] = ()
+    approve: tuple[str, ...] = ()
     aliases: tuple[str, ...] = ()
     limits: Limits = Limits()
     retry: RetryPolicy = RetryPolicy()

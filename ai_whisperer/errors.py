@@ -124,10 +124,22 @@ class UnknownScheduleError(NotFoundError):
     code = "unknown_schedule"
 
 
+class UnknownApprovalError(NotFoundError):
+    """Nobody was asked for an approval of that id in this session."""
+
+    code = "unknown_approval"
+
+
 class UnknownRoomError(NotFoundError):
     """There is no room with that id in this session."""
 
     code = "unknown_room"
+
+
+class UnknownMcpServerError(NotFoundError):
+    """The session has no MCP server of that name."""
+
+    code = "unknown_mcp_server"
 
 
 class UnknownMemberError(NotFoundError):
@@ -216,9 +228,15 @@ class WaitDepthError(ConflictError):
 
 
 class LockNotHeldError(ConflictError):
-    """The lock is not held by this task; nothing was changed."""
+    """The lock is not held by the caller, or not with that token; nothing was changed."""
 
     code = "lock_not_held"
+
+
+class LockHeldError(ConflictError):
+    """Somebody else holds the lock. Wait for it, or try again later; nothing was changed."""
+
+    code = "lock_held"
 
 
 class ClosedError(ConflictError):
@@ -339,6 +357,12 @@ class ToolError(WhispererError):
     code = "tool"
 
 
+class ToolFileError(WhispererError):
+    """A file with tools cannot be loaded."""
+
+    code = "tool_file"
+
+
 class UnknownToolError(ToolError):
     """The agent has no tool of that name."""
 
@@ -355,6 +379,12 @@ class McpError(ToolError):
     """The MCP server cannot be used now."""
 
     code = "mcp_failed"
+
+
+class SandboxError(ToolError):
+    """There is no sandbox that could hold the tool. Run `whisperer doctor` to see what is missing."""
+
+    code = "sandbox"
 
 
 class StepLimitError(WhispererError):

@@ -34,6 +34,7 @@ _OTHER_VARIABLES = re.compile(r"WHISPERER_(HOME|(SIMULATION|CRASH|MACHINE|TEST|B
 _Text = Annotated[str, Meta(min_length=1)]
 _Token = Annotated[str, Meta(pattern=r"^[!-~]+\Z")]
 _Principal = Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.@\-]{0,99}\Z")]
+_FolderName = Annotated[str, Meta(pattern=r"^(?!shared\Z)[A-Za-z0-9][A-Za-z0-9_.\-]{0,99}\Z")]
 _Url = Annotated[str, Meta(pattern=r"^(wss?|https?)://[^\s/]\S*\Z")]
 _A_TOKEN = "visible ASCII characters without a space"  # noqa: S105
 
@@ -81,6 +82,19 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     templates: Annotated[
         tuple[Path, ...], Meta(description="Folders with templates, searched before the standard ones.")
     ] = ()
+    folders: Annotated[
+        Mapping[_FolderName, Path],
+        Meta(
+            description="Folders that agents can be granted, by name.",
+            extra={
+                "expected": "names with the path of a folder each, no name twice; a name begins with a letter or digit "
+                "and has letters, digits, '-', '_' and '.' (in a variable: docs=PATH,code=PATH)"
+            },
+        ),
+    ] = {}
+    tools: Annotated[
+        tuple[Path, ...], Meta(description="Folders with tool files, beside .whisperer/tools of the current folder.")
+    ] = ()
     mcp: Annotated[
         Mapping[str, McpServerConfig],
         Meta(
@@ -88,6 +102,13 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             extra={"expected": "a table for each server, with a command or a url (in a variable: JSON)"},
         ),
     ] = {}
+    sandbox: Annotated[
+        Literal["auto", "sandlock", "bubblewrap", "rlimits"],
+        Meta(
+            description="What holds the programs that agents run: auto is the strongest that keeps files and network "
+            "apart; rlimits keeps neither, and has to be named."
+        ),
+    ] = "auto"
     limits: Annotated[
         SessionLimits,
         Meta(

@@ -16,9 +16,9 @@ class AgentStatus(msgspec.Struct, frozen=True, kw_only=True):
     """What an agent is doing. `current_task` is the kind of the task that has run longest.
 
     It runs since `running_since`, and a step of it ended last at `last_step_at`: one that hangs shows itself there.
-    `waiting_for` names the agents, and the locks as `lock:name`, that its loops wait for; `paused_for` the resources
-    that its tools wait for, since others touch them now: it goes on by itself. While there are `missing_tools` the
-    agent waits for them: hand them in with `give_tools`.
+    `waiting_for` names what its loops wait for: agents, locks as `lock:name`, people as `approval:id`; `paused_for` the
+    resources that its tools wait for, since others touch them now: it goes on by itself. While there are
+    `missing_tools` the agent waits for them: hand them in with `give_tools`.
     """
 
     agent_id: str
@@ -44,6 +44,24 @@ class AgentStatus(msgspec.Struct, frozen=True, kw_only=True):
     last_step_at: float | None = None
 
 
+class ResourceUse(Record, frozen=True, kw_only=True):
+    """A tool call that touches a resource since then, or waits for it since then."""
+
+    agent_id: str
+    task_id: str
+    step_id: str
+    access: Access
+    since: float
+
+
+class ResourceStatus(Record, frozen=True, kw_only=True):
+    """A resource that is touched now: who holds it, and who waits for it, in the order in which they came."""
+
+    resource: str
+    holders: tuple[ResourceUse, ...]
+    waiting: tuple[ResourceUse, ...]
+
+
 class UsageTotals(msgspec.Struct, frozen=True, kw_only=True):
     """How many tasks were begun, what they used, and how many mails came in."""
 
@@ -62,22 +80,37 @@ class UsageReport(msgspec.Struct, frozen=True, kw_only=True):
     total: UsageTotals
 
 
-class ResourceUse(Record, frozen=True, kw_only=True):
-    """A tool call that touches a resource since then, or waits for it since then."""
+class ToolKind(StrEnum):
+    """`coordination` tools touch only the session, `machine` tools come with the package, `own` were handed in."""
 
-    agent_id: str
-    task_id: str
-    step_id: str
-    access: Access
-    since: float
+    COORDINATION = "coordination"
+    MACHINE = "machine"
+    OWN = "own"
 
 
-class ResourceStatus(Record, frozen=True, kw_only=True):
-    """A resource that is touched now: who holds it, and who waits for it, in the order in which they came."""
+class Extent(StrEnum):
+    """Of which calls something holds; `sometimes`: it depends on the arguments."""
 
-    resource: str
-    holders: tuple[ResourceUse, ...]
-    waiting: tuple[ResourceUse, ...]
+    NEVER = "never"
+    SOMETIMES = "sometimes"
+    ALWAYS = "always"
+
+
+class ToolEntry(msgspec.Struct, frozen=True, kw_only=True):
+    """A tool that agents can be granted or, with an `error`, a tool file that cannot be used, or not all of it.
+
+    `source` is the file that it is from; empty for a tool of the package or of the program that runs the server.
+    """
+
+    name: str
+    kind: ToolKind
+    source: str = ""
+    description: str = ""
+    idempotent: Extent = Extent.NEVER
+    needs_approval: Extent = Extent.NEVER
+    touches: tuple[str, ...] = ()
+    untrusted: bool = False
+    error: str | None = None
 
 
 class ThreadSummary(Record, frozen=True, kw_only=True):

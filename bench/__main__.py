@@ -12,7 +12,18 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Protocol
 
-from bench import import_time, report, w1_messages, w2_tasks, w3_agents, w4_restart, w5_coordination, w6_server
+from bench import (
+    import_time,
+    report,
+    w1_messages,
+    w2_tasks,
+    w3_agents,
+    w4_restart,
+    w5_coordination,
+    w6_server,
+    w7_sandbox,
+    w8_files,
+)
 from bench.probe import REPOSITORY, Probe, ProbeError, Sample, Samples
 from bench.report import Figure
 
@@ -32,7 +43,17 @@ class Workload(Protocol):
 
 WORKLOADS: dict[str, Workload] = {
     module.TITLE: module
-    for module in (w1_messages, w2_tasks, w3_agents, w4_restart, w5_coordination, w6_server, import_time)
+    for module in (
+        w1_messages,
+        w2_tasks,
+        w3_agents,
+        w4_restart,
+        w5_coordination,
+        w6_server,
+        w7_sandbox,
+        w8_files,
+        import_time,
+    )
 }
 
 

@@ -8,11 +8,14 @@ from collections.abc import AsyncIterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from ai_whisperer.cli.output import Output
+from ai_whisperer.cli.telling import shown_line
 from ai_whisperer.coordination import MessageRecord, RoomKind, RoomRecord
 from ai_whisperer.records import AgentState, Notification
 
 if TYPE_CHECKING:
     from ai_whisperer.client import Client
+
+_WIDTH = 160
 
 
 class Conversation:
@@ -51,6 +54,10 @@ class Conversation:
         async for note in notes:
             if note.name == "async.task.delta":
                 self._see_delta(note.params)
+            elif note.name == "step.output":
+                self._see_output(note)
+            elif note.name == "approval.requested":
+                self._see_approval(note.params)
             elif note.params.get("roomId") == self._room.id:
                 await self._see(note.name, note.params)
 
@@ -66,6 +73,21 @@ class Conversation:
         is_answer = params["taskId"].partition("~")[0] in self._answering
         if is_answer and self._room.kind is RoomKind.DIRECT and params["channel"] == "final":
             self._stream.take(params)
+
+    def _see_output(self, note: Notification) -> None:
+        """Show the last line of what a tool writes for an answer."""
+        line = shown_line(note, width=_WIDTH) if note.params["taskId"].partition("~")[0] in self._answering else None
+        if line is not None:
+            self._stream.end()
+            self._output.note(line)
+
+    def _see_approval(self, params: Mapping[str, Any]) -> None:
+        if params["taskId"].partition("~")[0] in self._answering:
+            self._stream.end()
+            self._output.note(
+                f"{params['agentId']} waits for your yes to {params['tool']}. In another terminal: "
+                f"whisperer approvals show {params['approvalId']}"
+            )
 
     async def _see(self, name: str, params: Mapping[str, Any]) -> None:
         match name:

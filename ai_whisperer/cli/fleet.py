@@ -62,8 +62,10 @@ def progress(of: AgentStatus | TaskRecord) -> str:
 
 
 def waiting(status: AgentStatus) -> str:
-    """What an agent waits for, if it waits: others, locks, a time, events, tools."""
+    """What an agent waits for, if it waits: others, locks, its turn, tools, a time, events."""
     parts = [f"waits for {', '.join(status.waiting_for)}"] if status.waiting_for else []
+    if status.paused_for:
+        parts.append(f"paused for {', '.join(status.paused_for)}")
     if status.missing_tools:
         parts.append(f"lacks its tools: {', '.join(status.missing_tools)}")
     if status.state is AgentState.SLEEPING:

@@ -19,17 +19,22 @@ from ai_whisperer import __version__
 from ai_whisperer.cli.calling import shared_options, take_settings, with_signature
 from ai_whisperer.cli.commands import (
     agents,
+    approvals,
     chat,
     config,
     demo,
     doctor,
     limits,
+    locks,
     mail,
+    mcp,
+    resources,
     run,
     schedule,
     serve,
     sessions,
     tasks,
+    tools,
     watch,
 )
 from ai_whisperer.cli.printable import as_json, one_line
@@ -68,7 +73,27 @@ def _parameters() -> list[inspect.Parameter]:
 
 app = typer.Typer(context_settings={"help_option_names": ["-h", "--help"]})
 app.callback(invoke_without_command=True)(with_signature(_whisperer, _parameters(), like=_whisperer))
-for each in (demo, serve, run, agents, tasks, mail, chat, watch, schedule, sessions, limits, config, doctor):
+_COMMANDS = (
+    demo,
+    serve,
+    run,
+    agents,
+    tasks,
+    mail,
+    chat,
+    watch,
+    schedule,
+    locks,
+    resources,
+    mcp,
+    approvals,
+    limits,
+    sessions,
+    tools,
+    config,
+    doctor,
+)
+for each in _COMMANDS:
     each.register(app)
 
 

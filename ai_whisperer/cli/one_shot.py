@@ -9,9 +9,11 @@ import asyncio
 import random
 from collections.abc import Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Any, NamedTuple
 
 from ai_whisperer.cli.any_server import AnyServer
+from ai_whisperer.cli.deciding import can_ask, decide
 from ai_whisperer.cli.endings import troubles_of
 from ai_whisperer.cli.racing import first_of
 from ai_whisperer.cli.screen import Screen
@@ -60,7 +62,8 @@ class TemplateRun:
                 self._agent_id, self._prompt, task_id=self._task_id, timeout_seconds=self._timeout_seconds
             )
             if not task.state.ended:
-                await screen.follow_task(notes, task)
+                asks = partial(decide, client, screen.output) if can_ask(screen.output) else None
+                await screen.follow_task(notes, task, decide=asks)
         ended = await client.wait_task(task)
         answer = "" if ended.result is None else await client.answer_of(ended)
         return Outcome(answer, troubles_of([ended]), {"answer": answer, "task": ended})

@@ -12,6 +12,7 @@ _STEERING = re.compile(
     "\U000e0000-\U000e007f"  # what nobody sees, and models read
     "\ud800-\udfff]"  # halves of characters, which cannot be written
 )
+_SPACE = re.compile(r'("(?:[^"\\]|\\.)*")|\s+')
 _MAX_CELL = 200
 
 
@@ -39,6 +40,24 @@ def as_json(value: Any) -> str:
 def readable_json(value: Any) -> str:
     """Plain data as JSON for people, who read their own letters."""
     return printable(json.dumps(value, ensure_ascii=False))
+
+
+def readable_arguments(arguments: str) -> str:
+    """The arguments of a tool call for a person who decides about it: all that is there, and only that.
+
+    They are laid out as JSON if that says the same. It does not if a key is there twice or a number has more digits
+    than one remembers; then they are shown as they are.
+    """
+    try:
+        value = json.loads(arguments)
+        compact = _SPACE.sub(lambda match: match[1] or "", arguments)
+        if compact in (
+            json.dumps(value, ensure_ascii=only_ascii, separators=(",", ":")) for only_ascii in (True, False)
+        ):
+            return printable(json.dumps(value, ensure_ascii=False, indent=2))
+    except (ValueError, RecursionError):
+        pass
+    return printable(arguments)
 
 
 def _escape(match: re.Match[str]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from ai_whisperer.cli.output import Output
@@ -18,6 +18,10 @@ if TYPE_CHECKING:
 ENDED = ("async.task.completed", "async.task.error", "async.task.cancelled")
 _HALTS = {"agent.paused": AgentState.PAUSED, "agent.stopped": AgentState.STOPPED}
 _WIDTH = 120
+
+
+Decide = Callable[[str], Awaitable[None]]
+"""Has the approval of this id decided by a person."""
 
 
 class Screen:
@@ -35,8 +39,13 @@ class Screen:
         self._step: tuple[str, int] | None = None
         self._parts: list[str] = [""]
 
-    async def follow_task(self, notes: AsyncIterator[Notification], task: TaskRecord) -> None:
-        """Show what the task and those that continue it do until the end. If its agent is halted, tell the way out."""
+    async def follow_task(
+        self, notes: AsyncIterator[Notification], task: TaskRecord, *, decide: Decide | None = None
+    ) -> None:
+        """Show what the task and those that continue it do until the end. If its agent is halted, tell the way out.
+
+        `decide` is asked about its tool calls that wait for a person; without it they are told.
+        """
         async for note in notes:
             if note.name in _HALTS and note.params["agentId"] == task.agent_id:
                 self.show_event(note)
@@ -47,6 +56,9 @@ class Screen:
                 self._see_delta(note.params)
             elif note.name in ENDED:
                 return
+            elif note.name == "approval.requested" and decide is not None:
+                self._turn_to(None)
+                await decide(note.params["approvalId"])
             else:
                 self._parts += [""] if note.name == "async.task.continuation" else []
                 self.show_event(note)
@@ -55,6 +67,10 @@ class Screen:
         """Show what happens, for ever."""
         async for note in notes:
             self.show_event(note)
+
+    @property
+    def output(self) -> Output:
+        return self._output
 
     def tell(self, sentence: str) -> None:
         """What is to be known beside it."""

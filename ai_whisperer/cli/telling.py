@@ -15,7 +15,7 @@ def line_of(note: Notification) -> str | None:
     """The notification in one line; None for what is of no interest to a person who watches."""
     tell = _TELLERS.get(note.name)
     told = None if tell is None else tell(note.params)
-    return None if told is None else f"{note.seq:4}  {told[0]:<10} {told[1]}"
+    return None if told is None else f"{note.seq or '':>4}  {told[0]:<10} {told[1]}"
 
 
 def shown_line(note: Notification, *, width: int) -> str | None:
@@ -42,6 +42,12 @@ def _step(params: _Params) -> tuple[str, str] | None:
     return params["agentId"], f"used {params['tool']}" + (", which failed" if "isError" in params else "")
 
 
+def _output(params: _Params) -> tuple[str, str] | None:
+    """The last line of what a tool writes; those before it went by."""
+    lines = [line for line in params["text"].splitlines() if line.strip()]
+    return (params["agentId"], f"| {lines[-1]}") if lines else None
+
+
 def _progress(params: _Params) -> tuple[str, str]:
     percent = "" if params["percent"] is None else f" {params['percent']:g} %"
     return params["agentId"], f"reports{percent}: {params['note']}"
@@ -63,9 +69,14 @@ def _missing(params: _Params) -> tuple[str, str]:
     return params["agentId"], f"lacks its tools: {', '.join(params['tools'])}"
 
 
-def _lock(params: _Params) -> tuple[str, str]:
-    held = "" if params["holder"] is None else f", which {params['holder']} holds"
-    return params["agentId"], f"waits for the lock {params['name']}{held}"
+def _lock_broken(params: _Params) -> tuple[str, str]:
+    why = f": {params['reason']}" if params["reason"] else ""
+    return params["by"], f"breaks the lock {params['name']}, which {params['holder']} held{why}"
+
+
+def _turn(params: _Params) -> tuple[str, str]:
+    before = f" (before it: {', '.join(params['holders'])})" if params["holders"] else ""
+    return params["agentId"], f"is paused for {', '.join(params['resources'])}{before}"
 
 
 def _schedule(words: str) -> Callable[[_Params], tuple[str, str]]:
@@ -91,6 +102,10 @@ _TELLERS: dict[str, Callable[[_Params], tuple[str, str] | None]] = {
     "agent.stopped": _of_agent("is stopped{why}"),
     "agent.failing": _of_agent("fails too often{why}"),
     "agent.tools_missing": _missing,
+    "approval.requested": _of_agent("waits for your yes to {tool}: whisperer approvals show {approvalId}"),
+    "approval.approved": _of_agent("may use {tool}{why}"),
+    "approval.refused": _of_agent("may not use {tool}{why}"),
+    "approval.withdrawn": _of_agent("asks no more to use {tool}{why}"),
     "async.task.started": _of_agent("starts a task ({kind})"),
     "async.task.progress": _progress,
     "async.task.completed": _of_agent("finishes its task"),
@@ -98,8 +113,15 @@ _TELLERS: dict[str, Callable[[_Params], tuple[str, str] | None]] = {
     "async.task.cancelled": _of_agent("leaves its task, which was cancelled{why}"),
     "async.task.restarting": _of_agent("begins its task again: {error}"),
     "event.broadcast": lambda params: (params["sender"], f"broadcasts {params['event']}"),
-    "lock.waiting": _lock,
+    "lock.broken": _lock_broken,
+    "lock.expired": lambda params: (params["holder"], f"has the lock {params['name']} no more: the lease ran out"),
+    "lock.waiting": lambda params: (
+        params["waiter"],
+        f"waits for the lock {params['name']}, which {params['holder']} holds",
+    ),
     "mail.sent": _mail,
+    "resource.waiting": _turn,
+    "resource.granted": _of_agent("has its turn and goes on"),
     "room.message": _room,
     "room.passed": _of_agent("passes"),
     "room.unanswered": _of_agent("does not answer: {error}"),
@@ -107,6 +129,7 @@ _TELLERS: dict[str, Callable[[_Params], tuple[str, str] | None]] = {
     "schedule.fired": _schedule("is reached by the schedule {scheduleId}"),
     "schedule.missed": _schedule("was not reached {count} times by the schedule {scheduleId}: {reason}"),
     "step.finished": _step,
+    "step.output": _output,
     "step.retried": _of_agent("retries: {error}"),
     "switch.began": _of_agent("waits for {toAgent}"),
     "switch.ended": _of_agent("no longer waits for {toAgent}: {outcome}"),

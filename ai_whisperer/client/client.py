@@ -9,32 +9,45 @@ from typing import Any
 
 from ai_whisperer.client.address import read_address
 from ai_whisperer.client.agents import ClientAgents, is_busy
+from ai_whisperer.client.approvals import ClientApprovals
 from ai_whisperer.client.base import AgentRef, TaskRef, agent_name
 from ai_whisperer.client.events import EventStream
 from ai_whisperer.client.hub import Hub
 from ai_whisperer.client.limits import ClientLimits
+from ai_whisperer.client.locks import ClientLocks
 from ai_whisperer.client.mail import ClientMail
+from ai_whisperer.client.mcp import ClientMcp
 from ai_whisperer.client.rooms import ClientRooms
 from ai_whisperer.client.schedules import ClientSchedules
 from ai_whisperer.client.tasks import ClientTasks
 from ai_whisperer.clock import IdSource, SystemClock, TimedIds
-from ai_whisperer.coordination import LockRecord, SessionSummary
+from ai_whisperer.coordination import SessionSummary
 from ai_whisperer.core.limits import Stated, changes_by_name
 from ai_whisperer.core.paging import checked_limit, checked_position
 from ai_whisperer.core.text import check_text
 from ai_whisperer.definition import SessionLimits
 from ai_whisperer.errors import InvalidInputError
-from ai_whisperer.protocol import sessions, subscriptions
+from ai_whisperer.protocol import resources, sessions, subscriptions, tools
 from ai_whisperer.protocol.sessions import LogEntries, ServerInfo, TemplateDetails
 from ai_whisperer.records import AgentState, Notification
-from ai_whisperer.status import UsageReport
+from ai_whisperer.status import ResourceStatus, ToolEntry, UsageReport
 from ai_whisperer.templates.library import TemplateEntry
 
 _LOOK_AGAIN_SECONDS = 5.0
 """Notifications say when to look whether all are at rest. They are hints, and this is the net under them."""
 
 
-class Client(ClientAgents, ClientTasks, ClientMail, ClientRooms, ClientSchedules, ClientLimits):
+class Client(
+    ClientAgents,
+    ClientTasks,
+    ClientMail,
+    ClientRooms,
+    ClientSchedules,
+    ClientLocks,
+    ClientMcp,
+    ClientApprovals,
+    ClientLimits,
+):
     """Works with a session on a server. Use it as `async with Client("http://127.0.0.1:8642/?token=…") as client:`.
 
     The methods are those of `AsyncAgentSessionManager`, but all are to be awaited, and return and raise the same, with
@@ -51,8 +64,8 @@ class Client(ClientAgents, ClientTasks, ClientMail, ClientRooms, ClientSchedules
     A request whose answer was lost is repeated if that cannot do harm: one that only reads, and one that carries the id
     of what it makes (`send_task`, `run_task`, `send_mail`, `broadcast_event`, `create_room`, `post_message`,
     `create_schedule`), which the server takes once under that id. The client gives these an id if the caller did not.
-    All others, such as `pause_agent` or `reply_mail`, raise `ConnectionLostError`, whose `was_sent` says whether they
-    may have taken effect. `random` and `ids` are where chance and these ids come from.
+    `renew_lock` may happen twice. All others, such as `pause_agent` or `reply_mail`, raise `ConnectionLostError`, whose
+    `was_sent` says whether they may have taken effect. `random` and `ids` are where chance and these ids come from.
     """
 
     def __init__(
@@ -124,6 +137,10 @@ class Client(ClientAgents, ClientTasks, ClientMail, ClientRooms, ClientSchedules
             async with self.events(after=states.last_seq) as events:
                 await _calm(busy, events)
 
+    async def list_tools(self) -> list[ToolEntry]:
+        """The tools that agents can be granted, and the tool files that cannot be used, each with its error."""
+        return (await self._ask(tools.LIST_TOOLS, tools.ListTools())).tools
+
     async def list_templates(self) -> list[TemplateEntry]:
         """The templates that agents can be made of, and the files that cannot be used, each with its error."""
         return (await self._ask(sessions.LIST_TEMPLATES, sessions.ListTemplates())).templates
@@ -134,9 +151,10 @@ class Client(ClientAgents, ClientTasks, ClientMail, ClientRooms, ClientSchedules
             raise InvalidInputError(f"Name a template by text, not by {type(name).__name__}.")
         return await self._ask(sessions.GET_TEMPLATE, sessions.GetTemplate(name=name))
 
-    async def list_locks(self) -> list[LockRecord]:
-        """The locks that are held, and by whom."""
-        return (await self._ask(sessions.LIST_LOCKS, sessions.ListLocks(session_id=self._session_id))).locks
+    async def list_resources(self) -> list[ResourceStatus]:
+        """The resources that tools touch now: who holds them, and who waits for them."""
+        params = resources.ListResources(session_id=self._session_id)
+        return (await self._ask(resources.LIST_RESOURCES, params)).resources
 
     async def usage(self, task: TaskRef | None = None) -> UsageReport:
         """What the agents of the session have used, each and together; of a task, what all its tree has used."""

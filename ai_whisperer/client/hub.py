@@ -33,6 +33,7 @@ class Hub:
         self._is_open = False
         self._lanes: list[Connection] = []
         self._waits: Counter[Connection] = Counter()
+        self._apart: set[Connection] = set()
         self._streams: WeakSet[EventStream] = WeakSet()
 
     async def open(self) -> None:
@@ -53,7 +54,7 @@ class Hub:
         self._is_open = False
         lanes, self._lanes = self._lanes, []
         streams = [stream.close() for stream in self._streams]
-        await asyncio.gather(*streams, *(lane.close() for lane in lanes))
+        await asyncio.gather(*streams, *(lane.close() for lane in (*lanes, *self._apart)))
 
     @property
     def main(self) -> Connection:
@@ -74,6 +75,17 @@ class Hub:
             return await lane.ask(method, params)
         finally:
             self._waits[lane] -= 1
+
+    async def do_apart(self, method: Method[P, R], params: P) -> R:
+        """Like `do`, on a connection of its own: it goes when the caller gives up, and so the server finds out."""
+        _ = self.main
+        lane = self._connection()
+        self._apart.add(lane)
+        try:
+            return await lane.do(method, params)
+        finally:
+            self._apart.discard(lane)
+            await lane.close()
 
     def stream(self, session_id: str, *, after: int | None, deltas: bool) -> EventStream:
         """The notifications of a session, from there on."""

@@ -11,7 +11,7 @@ from ai_whisperer.core.limits import check_limits, effective
 from ai_whisperer.core.network import grants_of
 from ai_whisperer.core.schedules import check_schedule
 from ai_whisperer.core.signals import check_depth, check_event_name
-from ai_whisperer.definition import AgentDefinition
+from ai_whisperer.definition import Access, AgentDefinition
 from ai_whisperer.errors import DefinitionError, InvalidInputError
 
 _MAX_SECONDS = 1e9
@@ -32,7 +32,7 @@ def definition_from(config: Config) -> AgentDefinition:
     if not isinstance(config, AgentDefinition | Mapping):
         raise DefinitionError(f"The agent definition must be a mapping of fields, not {type(config).__name__}.")
     try:
-        plain = msgspec.to_builtins(config if isinstance(config, AgentDefinition) else dict(config))
+        plain = with_access(msgspec.to_builtins(config if isinstance(config, AgentDefinition) else dict(config)))
         definition = msgspec.convert(plain, AgentDefinition)
     except (msgspec.ValidationError, TypeError, ValueError, RecursionError) as error:
         known = ", ".join(AgentDefinition.__struct_fields__)
@@ -44,12 +44,23 @@ def definition_from(config: Config) -> AgentDefinition:
 
 def merged(under: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
     """The fields of one definition over those of another: lists are replaced, `limits` and its like key by key."""
+    under, over = with_access(under), with_access(over)
     fields = {**under, **over}
     for key in MERGED_FIELDS:
         below, above = under.get(key), over.get(key)
         if isinstance(below, Mapping) and isinstance(above, Mapping):
             fields[key] = {**below, **above}
     return fields
+
+
+def with_access(fields: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The fields with an access for each folder: a list of names, or text with commas, grants them for reading."""
+    named = fields.get("folders")
+    if isinstance(named, str):
+        named = [name.strip() for name in named.split(",") if name.strip()]
+    if not isinstance(named, list | tuple) or not all(isinstance(name, str) for name in named):
+        return fields
+    return {**fields, "folders": dict.fromkeys(named, Access.READ.value)}
 
 
 def overridden(base: AgentDefinition, config: AgentDefinition | Mapping[str, Any] | None) -> AgentDefinition:

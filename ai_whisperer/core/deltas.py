@@ -84,9 +84,12 @@ class PendingDeltas:
 
     def put(self, position: int, note: Notification) -> None:
         """Take a delta that came after the numbered notification of this position."""
-        step = (note.params["stepId"], note.params["attempt"])
+        step = (
+            note.params["stepId"],
+            note.params.get("attempt"),
+        )  # the output of a tool has neither attempt nor channel
         last = self._last_of_step.get(step)
-        if last is not None and last.note.params["channel"] == note.params["channel"]:
+        if last is not None and last.note.params.get("channel") == note.params.get("channel"):
             before = last.size
             last.append(note.params["text"])
             self._size += last.size - before

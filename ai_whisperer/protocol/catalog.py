@@ -5,11 +5,39 @@ from __future__ import annotations
 import difflib
 from typing import Any
 
-from ai_whisperer.protocol import agents, limits, mail, rooms, schedules, sessions, subscriptions, tasks
+from ai_whisperer.protocol import (
+    agents,
+    approvals,
+    limits,
+    locks,
+    mail,
+    mcp,
+    resources,
+    rooms,
+    schedules,
+    sessions,
+    subscriptions,
+    tasks,
+    tools,
+)
 from ai_whisperer.protocol.jsonrpc import METHOD_NOT_FOUND, RpcError
 from ai_whisperer.protocol.method import Method
 
-_PARTS = (agents, tasks, mail, rooms, schedules, subscriptions, limits, sessions)
+_PARTS = (
+    agents,
+    tasks,
+    mail,
+    rooms,
+    schedules,
+    locks,
+    resources,
+    subscriptions,
+    mcp,
+    approvals,
+    tools,
+    limits,
+    sessions,
+)
 
 METHODS: dict[str, Method[Any, Any]] = {method.name: method for part in _PARTS for method in part.METHODS}
 

@@ -12,7 +12,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from ai_whisperer.conversation import ChannelResponse
-from ai_whisperer.coordination import RoomKind
+from ai_whisperer.coordination import ApprovalState, RoomKind
 from ai_whisperer.definition import MissedRuns
 from ai_whisperer.records import AgentState, Failure, MailState, Priority, StepKind, StepState, TaskKind, TaskState
 from ai_whisperer.status import LimitAction, LimitScope
@@ -115,6 +115,11 @@ class TaskDelta(OfStep, frozen=True, kw_only=True):
     skipped: int | UnsetType = UNSET
 
 
+class StepOutput(OfStep, frozen=True, kw_only=True):
+    text: str
+    skipped: int | UnsetType = UNSET
+
+
 class StepStarted(OfStep, frozen=True, kw_only=True):
     kind: StepKind
     tool: str | UnsetType = UNSET
@@ -135,12 +140,22 @@ class StepUsage(msgspec.Struct, frozen=True, kw_only=True):
     cost_usd: float | None
 
 
+class StepRun(msgspec.Struct, frozen=True, kw_only=True):
+    """What the processes of a tool call took, and the sandbox that held them."""
+
+    sandbox: str
+    wall_seconds: float
+    cpu_seconds: float
+    memory_bytes: int
+
+
 class StepFinished(OfStep, frozen=True, kw_only=True):
     kind: StepKind
     state: StepState
     tool: str | UnsetType = UNSET
     usage: StepUsage | UnsetType = UNSET
     is_error: bool | UnsetType = UNSET
+    run: StepRun | UnsetType = UNSET
     error: Failure | UnsetType = UNSET
 
 
@@ -269,25 +284,59 @@ class SwitchEnded(OfSwitch, frozen=True, kw_only=True):
     reply_id: str | UnsetType = UNSET
 
 
-class LockWaiting(OfStep, frozen=True, kw_only=True):
+class OfApproval(OfTask, frozen=True, kw_only=True):
+    approval_id: str
+    tool: str
+
+
+class ApprovalRequested(OfApproval, frozen=True, kw_only=True):
+    digest: str
+
+
+class ApprovalDecided(OfApproval, frozen=True, kw_only=True):
+    decided_by: str
+    reason: str
+
+
+class ApprovalWithdrawn(OfApproval, frozen=True, kw_only=True):
+    state: ApprovalState
+    reason: str
+
+
+class OfLock(_Params, frozen=True, kw_only=True):
+    """`agent_id` and `task_id` are None if it is about a person or program."""
+
     name: str
-    holder: str | None
+    agent_id: str | None
+    task_id: str | None
+
+
+class OfLockWait(OfLock, frozen=True, kw_only=True):
+    waiter: str
+    step_id: str | None
+
+
+class LockWaiting(OfLockWait, frozen=True, kw_only=True):
+    holder: str
     deadline_at: float
 
 
-class LockWaitEnded(OfStep, frozen=True, kw_only=True):
-    name: str
+class LockWaitEnded(OfLockWait, frozen=True, kw_only=True):
     outcome: str
 
 
-class LockTold(OfTask, frozen=True, kw_only=True):
-    name: str
+class LockTold(OfLock, frozen=True, kw_only=True):
     holder: str
     token: int
 
 
 class LockHeld(LockTold, frozen=True, kw_only=True):
     expires_at: float
+
+
+class LockBroken(LockTold, frozen=True, kw_only=True):
+    by: str
+    reason: str
 
 
 class LimitReached(_Params, frozen=True, kw_only=True):
@@ -354,6 +403,7 @@ PARAMS: Mapping[str, type[msgspec.Struct]] = {
     "async.task.cancelled": TaskCancelled,
     "async.task.restarting": TaskRestarting,
     "async.task.delta": TaskDelta,
+    "step.output": StepOutput,
     "step.started": StepStarted,
     "step.retried": StepRetried,
     "step.finished": StepFinished,
@@ -377,12 +427,17 @@ PARAMS: Mapping[str, type[msgspec.Struct]] = {
     "room.hop_limit": RoomHopLimit,
     "switch.began": SwitchBegan,
     "switch.ended": SwitchEnded,
+    "approval.requested": ApprovalRequested,
+    "approval.approved": ApprovalDecided,
+    "approval.refused": ApprovalDecided,
+    "approval.withdrawn": ApprovalWithdrawn,
     "lock.waiting": LockWaiting,
     "lock.wait_ended": LockWaitEnded,
     "lock.acquired": LockHeld,
     "lock.renewed": LockHeld,
     "lock.released": LockTold,
     "lock.expired": LockTold,
+    "lock.broken": LockBroken,
     "limit.reached": LimitReached,
     "limits.changed": LimitsChanged,
     "mcp.server_started": McpServerTold,

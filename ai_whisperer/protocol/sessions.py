@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from ai_whisperer.coordination import LockRecord, SessionSummary
+from ai_whisperer.coordination import SessionSummary
 from ai_whisperer.definition import AgentDefinition
 from ai_whisperer.protocol.limits import Numbers
 from ai_whisperer.protocol.method import InSession, Method, OfAgent, Params
@@ -66,16 +66,6 @@ class TemplateDetails(msgspec.Struct, frozen=True, kw_only=True):
     definition: AgentDefinition
 
 
-class ListLocks(InSession, frozen=True, kw_only=True):
-    """The locks that are held, and by whom."""
-
-
-class LockList(msgspec.Struct, frozen=True):
-    """The locks that are held."""
-
-    locks: list[LockRecord]
-
-
 class GetUsage(InSession, frozen=True, kw_only=True):
     """What the agents of the session have used, each and together; of a task, what all its tree has used."""
 
@@ -120,7 +110,6 @@ GET_SESSION = Method("session.get", GetSession, SessionSummary)
 DELETE_SESSION = Method("session.delete", DeleteSession, SessionSummary)
 LIST_TEMPLATES = Method("template.list", ListTemplates, TemplateList)
 GET_TEMPLATE = Method("template.get", GetTemplate, TemplateDetails)
-LIST_LOCKS = Method("lock.list", ListLocks, LockList)
 GET_USAGE = Method("usage.get", GetUsage, UsageReport)
 READ_LOG = Method("log.read", ReadLog, LogEntries)
 GET_SERVER_INFO = Method("server.info", GetServerInfo, ServerInfo)
@@ -133,7 +122,6 @@ METHODS: tuple[Method[Any, Any], ...] = (
     DELETE_SESSION,
     LIST_TEMPLATES,
     GET_TEMPLATE,
-    LIST_LOCKS,
     GET_USAGE,
     READ_LOG,
     GET_SERVER_INFO,

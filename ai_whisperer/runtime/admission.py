@@ -25,9 +25,11 @@ class Admission:
         self, decision: Decision, task: TaskRecord, step: StepRecord, tool: Tool | None
     ) -> WaitRecord | ToolResult | None:
         """None if the call may begin; a wait if it is asked again when that is over; a result if it is refused."""
-        held = None
-        if tool is not None and tool.touches:  # last of all: whoever has its turn does not wait for anything else
-            held = self.resources.admit(decision, task, step, tool)
+        held: WaitRecord | ToolResult | None = None
+        if tool is not None:
+            held = self._workspace.approvals.hold(decision, task, step, tool)
+            if held is None and tool.touches:  # last of all: whoever has its turn does not wait for anything else
+                held = self.resources.admit(decision, task, step, tool)
         if held is None:
             self.resources.held_up(task.id)
         return held

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 _SECONDS_UNTIL_TAKEN_UP = 1.0
+"""So long nothing goes on after a worker was cut off: the event loop may be ending."""
+
 _UNLIMITED = Reserved()
 
 _current: ContextVar[AILoop | None] = ContextVar("current_loop", default=None)
@@ -156,6 +158,11 @@ class AILoop:
         return self._agent.may_step and not self._crashed_a_moment_ago
 
     @property
+    def is_cut_off(self) -> bool:
+        """Whether others cancelled the worker: the event loop ends, or some code cancelled what it should not."""
+        return self.worker is not None and self.worker.cancelling() > 0 and not (self._interrupted or self._dooms)
+
+    @property
     def rests(self) -> bool:
         """Whether there is nothing to do now: all that the task can do is wait, or its loop crashed a moment ago."""
         return self._crashed_a_moment_ago or self.running.only_waits()
@@ -194,9 +201,9 @@ class AILoop:
         self.give_back_place()
 
     def _clear(self) -> None:
+        self._agent.workspace.admission.worker_ended(self.task.id)
         self.worker = None
         self._agent.workspace.reservations.release(self.task.id)
-        self._agent.workspace.admission.worker_ended(self.task.id)
         self.running.settled()
 
     def _worker_ended(self, worker: asyncio.Task[None]) -> None:
@@ -205,8 +212,7 @@ class AILoop:
             return
         self._clear()
         if not self._interrupted and not self._dooms:
-            # From elsewhere: the event loop ends, or some code cancelled what it should not. Then go on, later, and
-            # let no other begin in its place before that.
+            # Cut off: then go on, later, and let no other begin in its place before that.
             self._agent.workspace.event_loop.call_later(_SECONDS_UNTIL_TAKEN_UP, self._go_on_after_all)
             return
         self.give_back_place()

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from msgspec.structs import replace
 
 from ai_whisperer.core.addresses import AddressBook, normalized
 from ai_whisperer.core.definitions import Config, definition_from, overridden
 from ai_whisperer.definition import AgentDefinition
-from ai_whisperer.errors import InvalidInputError
+from ai_whisperer.errors import DefinitionError, InvalidInputError
+from ai_whisperer.templates.claude import denied_names, granted_names
 from ai_whisperer.templates.library import TemplateLibrary
 from ai_whisperer.templates.parsing import Template
 from ai_whisperer.tools.coordination import COORDINATION_TOOLS
 from ai_whisperer.tools.function import Tool
+from ai_whisperer.tools.machine import MACHINE_TOOLS
+from ai_whisperer.tools.mcp.names import ALL_TOOLS, exposed_name, server_of, tool_of
+from ai_whisperer.tools.registry import ToolRegistry
 
 
 def definition_for(
@@ -24,11 +28,12 @@ def definition_for(
     library: TemplateLibrary,
     book: AddressBook,
     offered: Iterable[Tool],
+    servers: Collection[str] = (),
 ) -> AgentDefinition:
     """The definition of a new agent; raises a `DefinitionError`, or `UnknownTemplateError`.
 
     A config without a template is the whole definition, and no file is looked at. `offered` are the tools that there
-    are for the agent beside the coordination tools.
+    are for the agent beside the coordination tools, `servers` the MCP servers.
     """
     if template is None and config is not None:
         return definition_from(config)
@@ -36,7 +41,34 @@ def definition_for(
     if chosen is None:
         return AgentDefinition()
     named = _with_free_names(agent_id, chosen, book)
-    return overridden(replace(named, tools=_granted(chosen, offered)), config)
+    return overridden(replace(named, tools=_granted(chosen, offered, servers)), config)
+
+
+def check_approve(agent_id: str, definition: AgentDefinition, registry: ToolRegistry) -> None:
+    """Raise `DefinitionError` if a name in `approve` is no tool of the agent: then nobody would be asked."""
+    for name in definition.approve:
+        if name.endswith("*"):
+            continue
+        _check_mcp_name(agent_id, name)
+        found = registry.find(name)
+        if isinstance(found, Tool):
+            continue
+        why = "which has no effects outside the session" if found is not None else "which the agent does not have"
+        raise DefinitionError(
+            f"'{agent_id}' is to ask a person about the tool '{name}', {why}. Correct approve, or leave the name away."
+        )
+
+
+def _check_mcp_name(agent_id: str, name: str) -> None:
+    """Raise unless the name, if it is of an MCP server, is one by which models call a tool."""
+    server = server_of(name)
+    if server is None:
+        return
+    called = f"mcp__{server}__*" if tool_of(name) == "*" else exposed_name(server, tool_of(name))
+    if called != name:
+        raise DefinitionError(
+            f"'{agent_id}' is to ask a person about '{name}', but models do not call a tool so. Write '{called}'."
+        )
 
 
 def _chosen(agent_id: str, template: str | Template | None, library: TemplateLibrary) -> Template | None:
@@ -65,15 +97,24 @@ def _with_free_names(agent_id: str, template: Template, book: AddressBook) -> Ag
     )
 
 
-def _granted(template: Template, offered: Iterable[Tool]) -> tuple[str, ...] | None:
-    """The tools that the template grants; None for all.
+def _granted(template: Template, offered: Iterable[Tool], servers: Collection[str]) -> tuple[str, ...] | None:
+    """The tools that the template grants; None for all but those that reach the machine.
 
     Of a file for Claude Code all coordination tools, which it could not know of, and those of the tools that it grants
-    which somebody has handed in: what it does not grant it does not get.
+    which somebody has handed in or which there are here: what it does not grant it does not get.
     """
-    stated, denied = template.outside_tools, set(template.denied_tools)
+    stated, denied = template.outside_tools, denied_names(template.denied_tools)
     names = [*COORDINATION_TOOLS, *(each.name for each in offered)]
-    if stated is None and denied.isdisjoint(names):
+    if stated is not None:
+        granted = granted_names(stated).union(COORDINATION_TOOLS)
+        names = [name for name in dict.fromkeys((*names, *MACHINE_TOOLS)) if name in granted]
+        names += [name for name in stated if server_of(name) in servers and not _denies_of_server(name, denied)]
+    elif denied.isdisjoint(names):
         return template.definition.tools
-    allowed = names if stated is None else [*COORDINATION_TOOLS, *stated]
-    return tuple(name for name in names if name in allowed and name not in denied)
+    return tuple(name for name in names if name not in denied)
+
+
+def _denies_of_server(grant: str, denied: Iterable[str]) -> bool:
+    """Whether something that is denied is part of that grant of an MCP server, which then is more than was meant."""
+    of_server = {tool_of(name) for name in denied if server_of(name) == server_of(grant)}
+    return not of_server.isdisjoint((ALL_TOOLS, tool_of(grant))) or (tool_of(grant) == ALL_TOOLS and bool(of_server))

@@ -17,6 +17,7 @@ def task_ended(workspace: Workspace, decision: Decision, task: TaskRecord) -> No
     workspace.deadlines.forget(task)
     if task.not_before is not None:
         workspace.scheduler.cancel(restart_key(task.id))
+    workspace.approvals.task_ended(decision, task)
     for wait in workspace.waits.of_task(task.id):
         if wait.kind is WaitKind.REPLY:
             workspace.switchboard.abandon(decision, wait)
@@ -37,6 +38,7 @@ def task_ended(workspace: Workspace, decision: Decision, task: TaskRecord) -> No
 def task_continued(workspace: Workspace, decision: Decision, task: TaskRecord, following: TaskRecord) -> None:
     """Another task goes on with this one, and holds and owes what it did."""
     workspace.deadlines.forget(task)
+    workspace.approvals.task_continued(task)
     workspace.locks.task_continued(decision, task, following)
     if task.answers_a_switch:
         workspace.switchboard.task_continued(task, following)

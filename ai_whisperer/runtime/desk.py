@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
-from ai_whisperer.coordination import EventRecord, LockRecord
+from ai_whisperer.coordination import EventRecord, LockRecord, LockSummary
 from ai_whisperer.core.mailbox import in_order
 from ai_whisperer.core.sleeping import in_words, sleep_plan
 from ai_whisperer.core.tasks import inherited
@@ -127,7 +127,15 @@ class AgentDesk:
         return got if isinstance(got, LockRecord) else None
 
     def release_lock(self, name: str) -> None:
-        self._agent.workspace.locks.release(self._decision, self._running.task, name)
+        locks = self._agent.workspace.locks
+        locks.release(self._decision, locks.of_task(self._running.task.id, name))
+
+    def renew_lock(self, name: str, ttl_seconds: float) -> LockRecord:
+        locks = self._agent.workspace.locks
+        return locks.renew(self._decision, locks.of_task(self._running.task.id, name), ttl_seconds)
+
+    def locks(self) -> Sequence[LockSummary]:
+        return self._agent.workspace.locks.held()
 
     def take_mail(self, limit: int) -> tuple[Sequence[MailRecord], int]:
         waiting = in_order(item for item in self._agent.queue if isinstance(item, MailRecord))

@@ -30,17 +30,19 @@ from ai_whisperer.records import AgentRecord, AgentState
 from ai_whisperer.runtime.agent_session import AgentSession
 from ai_whisperer.runtime.ai_loop import loop_that_calls
 from ai_whisperer.runtime.callers import by_caller
-from ai_whisperer.runtime.casting import definition_for
+from ai_whisperer.runtime.casting import check_approve, definition_for
 from ai_whisperer.runtime.intake import Intake
 from ai_whisperer.runtime.mcp_grants import check_mcp_grants
 from ai_whisperer.runtime.opening import close_workspace, open_workspace
 from ai_whisperer.runtime.reader import AgentRef
+from ai_whisperer.runtime.session_approvals import SessionApprovals
 from ai_whisperer.runtime.session_limits import SessionLimiting
+from ai_whisperer.runtime.session_locks import SessionLocks
 from ai_whisperer.runtime.session_mcp import SessionMcp
 from ai_whisperer.runtime.session_rooms import SessionRooms
 from ai_whisperer.runtime.session_schedules import SessionSchedules
 from ai_whisperer.runtime.status import status_of
-from ai_whisperer.runtime.workplaces import Workplaces
+from ai_whisperer.runtime.workplaces import Workplaces, checked_folders
 from ai_whisperer.runtime.workspace import Workspace
 from ai_whisperer.status import AgentStatus
 from ai_whisperer.store.base import Store
@@ -49,23 +51,28 @@ from ai_whisperer.templates.library import AnyLibrary, TemplateEntry, library_of
 from ai_whisperer.templates.parsing import Template
 from ai_whisperer.tools.function import Tool, as_tools
 from ai_whisperer.tools.registry import ToolRegistry
+from ai_whisperer.tools.sandbox.base import Sandbox
+from ai_whisperer.tools.sandbox.choosing import AUTO
 
 AnyFunction = Tool | Callable[..., Any]
 
 
-class AsyncAgentSessionManager(SessionMcp, SessionRooms, SessionSchedules, SessionLimiting):
+class AsyncAgentSessionManager(
+    SessionMcp, SessionRooms, SessionSchedules, SessionLocks, SessionApprovals, SessionLimiting
+):
     """Runs the agents of one session. Use it as `async with AsyncAgentSessionManager("data-folder") as manager:`.
 
     With a folder everything is durable: whatever a method returned survives the death of the process, and opening the
     same folder again goes on where it stopped. Without one the session lives in memory. `tools` are functions that
     agents can be granted; `agent_tools` are those of single agents, by agent id. Tools are code and are not kept: an
-    agent whose tools are not handed in again waits for them. `folders` are folders that agents can be granted, by
-    name; their own folders are kept in `work`, by default in the data folder. `mcp_servers` are MCP servers that agents
-    can be granted tools of, by name. `model` is the model of agents that name none. `limits` are those that hold where
-    neither an agent nor the session nor the server states any: the limits of agents, and of the session as a whole.
-    `templates` is a library, or folders that are searched before the built-in templates; without it the standard
-    library, with the current folder as the project. All that reaches outside comes in through `model_factory` and the
-    tools; time, chance and ids come in too.
+    agent whose tools are not handed in again waits for them. `folders` are folders that agents can be granted, by name;
+    their own folders are kept in `work`, by default in the data folder. `sandbox` is what holds the programs that they
+    run: `auto`, `sandlock`, `bubblewrap`, or `rlimits`, which holds neither files nor network. `mcp_servers` are MCP
+    servers that agents can be granted tools of, by name. `model` is the model of agents that name none. `limits` are
+    those that hold where neither an agent nor the session nor the server states any: the limits of agents, and of the
+    session as a whole. `templates` is a library, or folders that are searched before the built-in templates; without
+    it the standard library, with the current folder as the project. All that reaches outside comes in through
+    `model_factory` and the tools; time, chance and ids come in too.
     """
 
     def __init__(
@@ -79,6 +86,7 @@ class AsyncAgentSessionManager(SessionMcp, SessionRooms, SessionSchedules, Sessi
         folders: Mapping[str, str | Path] | None = None,
         work: str | Path | None = None,
         mcp_servers: McpServersConfig | None = None,
+        sandbox: str | Sandbox = AUTO,
         model: str = "scripted",
         model_factory: ModelFactory = resolve,
         templates: AnyLibrary = None,
@@ -103,11 +111,11 @@ class AsyncAgentSessionManager(SessionMcp, SessionRooms, SessionSchedules, Sessi
         self._agent_tools = {key: as_tools(some) for key, some in (agent_tools or {}).items()}
         for own in ([], *self._agent_tools.values()):
             ToolRegistry((*self._tools, *own))  # raises if two have one name
-        self._workplaces = Workplaces(
-            Path(root) if (root := work or data) is not None else None,
-            session_id,
-            {name: Path(path) for name, path in (folders or {}).items()},
-        )
+        if work is not None and not isinstance(work, str | Path):
+            raise InvalidInputError(f"work must be the path of a folder, not {type(work).__name__}.")
+        root = Path(kept) if (kept := work or data) is not None else None
+        granted = checked_folders({} if folders is None else folders, data=root)
+        self._workplaces = Workplaces(root, session_id, granted, sandbox=sandbox)
         self._mcp_servers = mcp_servers_from({} if mcp_servers is None else mcp_servers, folder=Path())
         self._model = model
         self._model_factory = model_factory
@@ -207,6 +215,7 @@ class AsyncAgentSessionManager(SessionMcp, SessionRooms, SessionSchedules, Sessi
             library=self._templates,
             book=workspace.book,
             offered=(*workspace.tools, *own),
+            servers=workspace.mcp.names,
         )
         self._check_tools(agent_id, definition, own)
         workspace.workplaces.check(agent_id, definition)
@@ -350,6 +359,8 @@ class AsyncAgentSessionManager(SessionMcp, SessionRooms, SessionSchedules, Sessi
                     f"'{agent_id}' is granted tools that nobody has handed in: {', '.join(missing)}. Give them to the "
                     "manager (tools=, agent_tools=) or to create_agent."
                 )
+        if definition.approve:
+            check_approve(agent_id, definition, self._workspace.registry(definition.tools, own))
 
     @property
     def _workspace(self) -> Workspace:

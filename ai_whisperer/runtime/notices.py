@@ -49,6 +49,14 @@ def finished_of(task: TaskRecord, step: StepRecord) -> dict[str, Any]:
         }
     if step.result is not None and step.result.is_error:
         params["isError"] = True
+    if step.result is not None and step.result.run is not None:
+        run = step.result.run
+        params["run"] = {
+            "sandbox": run.sandbox,
+            "wallSeconds": run.wall_seconds,
+            "cpuSeconds": run.cpu_seconds,
+            "memoryBytes": run.memory_bytes,
+        }
     if step.error is not None:
         params["error"] = failure_of(step.error)
     return params

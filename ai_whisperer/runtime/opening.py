@@ -16,6 +16,7 @@ from ai_whisperer.mcp_config import McpServerConfig
 from ai_whisperer.models.base import ModelFactory
 from ai_whisperer.runtime import recovery
 from ai_whisperer.runtime.admission import Admission
+from ai_whisperer.runtime.approvals import Approvals
 from ai_whisperer.runtime.breaches import Breaches
 from ai_whisperer.runtime.bus import NotificationBus
 from ai_whisperer.runtime.deadlines import Deadlines
@@ -83,6 +84,7 @@ def open_workspace(
     )
     workspace.mcp = McpServers(mcp_servers, clock=clock, tell=teller_of(workspace))
     workspace.waits = Waits(workspace)
+    workspace.approvals = Approvals(workspace)
     workspace.admission = Admission(workspace)
     workspace.switchboard = Switchboard(workspace)
     workspace.locks = Locks(workspace)
@@ -104,6 +106,7 @@ def open_workspace(
 async def close_workspace(workspace: Workspace, *, grace_seconds: float) -> None:
     """Let the steps under way finish for so long and cancel what is left. When this returns all of it is on disk."""
     workspace.closing = True
+    workspace.locks.close(ClosedError("The session was closed before the lock was free. Ask again when it is back."))
     workspace.scheduler.close()
     loops = list(workspace.running.values())
     for loop in loops:
@@ -147,5 +150,6 @@ def fail_workspace(workspace: Workspace, failure: BaseException) -> None:
     workspace.scheduler.close()
     for loop in workspace.running.values():
         loop.abandon()
+    workspace.locks.close(failure)
     workspace.release_waiters(failure)
     workspace.bus.close(failure)

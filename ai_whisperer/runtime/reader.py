@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 
-from ai_whisperer.coordination import EventRecord, LockRecord
+from ai_whisperer.coordination import EventRecord
 from ai_whisperer.core.addresses import normalized
 from ai_whisperer.core.paging import can_be_id, checked_limit, checked_position
 from ai_whisperer.errors import ClosedError, InvalidInputError, StateError, UnknownTaskError
@@ -109,10 +109,6 @@ class SessionReader:
     def list_events(self, *, limit: int = 100) -> list[EventRecord]:
         """The events that were broadcast, the newest first."""
         return self._workspace.store.events(self._workspace.session_id, limit=checked_limit(limit))
-
-    def list_locks(self) -> list[LockRecord]:
-        """The locks that are held, and by whom."""
-        return self._workspace.locks.held()
 
     def list_resources(self) -> list[ResourceStatus]:
         """The resources that tools touch now: who holds them, and who waits for them."""

@@ -51,6 +51,7 @@ def restore(workspace: Workspace, snapshot: SessionSnapshot, own_tools: Mapping[
             if task.answers_a_switch:
                 workspace.switchboard.task_began(task)
     workspace.waits.restore(snapshot.waits)
+    workspace.approvals.restore(snapshot.approvals)
     workspace.supervisor.restore()
 
 

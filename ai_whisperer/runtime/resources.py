@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 
 _MOST_HOLDERS_TOLD = 10
 
+_SECONDS_UNTIL_OFFERED = 1.0
+"""So long nobody is offered what a call touched that was cut off: the event loop may be ending."""
+
 
 class Resources:
     """What the running calls of one session touch, and which calls wait for it."""
@@ -65,7 +68,12 @@ class Resources:
     def call_ended(self, step_id: str) -> None:
         """What the call touched is free."""
         request = self._lines.leave(step_id)
-        if request is not None:
+        if request is None:
+            return
+        loop = self._workspace.running.get(request.task_id)
+        if loop is not None and loop.is_cut_off:
+            self._workspace.event_loop.call_later(_SECONDS_UNTIL_OFFERED, self._offer, request.resources)
+        else:
             self._offer(request.resources)
 
     def worker_ended(self, task_id: str) -> None:

@@ -12,3 +12,15 @@ class SessionMcp(SessionWork):
     def list_mcp_servers(self) -> list[McpServerStatus]:
         """The servers that agents can be granted tools of, by name, with the tools that they have listed so far."""
         return self._workspace.mcp.statuses()
+
+    async def start_mcp_server(self, name: str) -> McpServerStatus:
+        """Start a server now and have it list its tools: otherwise that happens when an agent needs it.
+
+        One that failed is started without the delay that it had to wait for. Raises `McpError` that says why it cannot
+        be started.
+        """
+        self._workspace.check_event_loop()
+        server = self._workspace.mcp.find(name)
+        await server.start()
+        await self._workspace.store.flushed()
+        return server.status()

@@ -52,8 +52,8 @@ def _waited_for(agent: AgentSession) -> Iterator[str]:
         for wait in agent.workspace.waits.of_task(task_id):
             if wait.kind is WaitKind.REPLY:
                 yield wait.target_agent
-            elif wait.kind is WaitKind.LOCK:
-                yield f"lock:{wait.target}"
+            elif wait.kind is not WaitKind.RESOURCE:
+                yield f"{wait.kind}:{wait.target}"
 
 
 def _paused_for(agent: AgentSession) -> Iterable[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
     from ai_whisperer.runtime.agent_work import AgentWork
     from ai_whisperer.runtime.running_task import RunningTask
     from ai_whisperer.runtime.workspace import Decision
+
+_SHOWN_CHARACTERS = 1 << 20
+"""So much of the output of one call is shown while it runs."""
 
 
 def run_coordination_tool(
@@ -60,12 +64,14 @@ async def _run(agent: AgentWork, step: StepRecord) -> ToolResult:
         step_id=step.id,
         cancelled=CancelSignal(),
         workplace=agent.workplace,
+        progress=_Progress(agent, step).tell,
+        guards=partial(agent.workspace.locks.guards.guard, step.task_id),
     )
     try:
         result = await agent.registry.outside(call.name).call(call.arguments, context)
         return replace(result, content=shortened(mended(result.content), agent.limits.max_result_bytes))
     except WhispererError as error:
-        return _failed(error.message)
+        return _failed(agent, error.message)
     except asyncio.CancelledError:
         if is_being_cancelled():
             raise
@@ -73,12 +79,42 @@ async def _run(agent: AgentWork, step: StepRecord) -> ToolResult:
     except (KeyboardInterrupt, GeneratorExit):
         raise
     except BaseException as error:  # noqa: BLE001 - anybody's code: what it raises is for the model to read
-        return _failed(f"The tool '{call.name}' failed: {type(error).__name__}: {error}")
+        return _failed(agent, f"The tool '{call.name}' failed: {_words_of(error)}")
 
 
-def _failed(told: str) -> ToolResult:
+class _Progress:
+    """Passes on what a tool shows of its output while it runs, to those who watch; not without end."""
+
+    def __init__(self, agent: AgentWork, step: StepRecord) -> None:
+        self._workspace = agent.workspace
+        self._of_step = {"agentId": agent.agent_id, "taskId": step.task_id, "stepId": step.id}
+        self._left = _SHOWN_CHARACTERS
+
+    def tell(self, text: str) -> None:
+        if not text or self._left <= 0 or not self._workspace.bus.wants_deltas:
+            return
+        shown = mended(text[: self._left])
+        self._left -= len(shown)
+        if self._left <= 0:
+            shown += "\n[… the rest is not shown while it runs …]\n"
+        self._workspace.bus.publish_delta(
+            "step.output",
+            cause=f"task:{self._of_step['taskId']}",
+            at=self._workspace.clock.now(),
+            params={**self._of_step, "text": shown},
+        )
+
+
+def _failed(agent: AgentWork, told: str) -> ToolResult:
     """What anybody's code said when it failed, which may quote the key or the address that it used."""
-    return ToolResult(content=redacted(mended(told)), is_error=True)
+    return ToolResult(content=shortened(redacted(mended(told)), agent.limits.max_result_bytes), is_error=True)
+
+
+def _words_of(error: BaseException) -> str:
+    try:
+        return f"{type(error).__name__}: {error}"
+    except Exception:  # noqa: BLE001 - anybody's code: an error may fail to say what it is
+        return type(error).__name__
 
 
 def _call_of(step: StepRecord) -> ToolCall:

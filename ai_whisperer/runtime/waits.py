@@ -1,11 +1,13 @@
 """Tool calls that wait for something. A waiting loop needs no asyncio task.
 
-A call that has begun, and waits for a reply or a lock, has a row and waits on after a restart. A call that has not
-begun is held back in memory alone: it is asked for again whenever its loop goes on, after a restart too.
+A call that has begun, and waits for a reply or a lock, has a row and waits on after a restart; so has one that waits
+for a person. Another call that has not begun is held back in memory alone: it is asked for again whenever its loop goes
+on, after a restart too.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable
 from functools import partial
 
@@ -100,6 +102,8 @@ class Waits:
         self.graph.add(wait)
 
     def _arm(self, wait: WaitRecord) -> None:
+        if wait.deadline_at == math.inf:
+            return
         self._workspace.scheduler.at(wait.deadline_at, _key(wait), partial(self._expire, wait))
 
     def _expire(self, wait: WaitRecord) -> None:

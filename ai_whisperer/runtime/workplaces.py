@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import secrets
 import shutil
 import tempfile
@@ -11,22 +12,74 @@ from pathlib import Path
 from urllib.parse import quote, unquote
 
 from ai_whisperer.definition import Access, AgentDefinition, EffectiveLimits
-from ai_whisperer.errors import DefinitionError
+from ai_whisperer.errors import DefinitionError, InvalidInputError
+from ai_whisperer.tools.sandbox.base import Sandbox
+from ai_whisperer.tools.sandbox.choosing import AUTO, ChosenSandbox
 from ai_whisperer.tools.workplace import FILE, OWN, SHARED, Folder, Workplace
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.\-]{0,99}")
+
+
+def checked_folders(folders: Mapping[str, str | Path], *, data: Path | None) -> dict[str, Path]:
+    """The folders that agents can be granted, with their real paths; raises `InvalidInputError` that names the bad one.
+
+    A folder that holds the data folder, or lies in it, is refused: there are the database, the token and the folders
+    of other agents.
+    """
+    if not isinstance(folders, Mapping):
+        raise InvalidInputError(f"folders must lead from names to the paths of folders, not {type(folders).__name__}.")
+    return {_checked_name(name): _checked_path(name, path, data) for name, path in folders.items()}
+
+
+def _checked_name(name: str) -> str:
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        raise InvalidInputError(
+            f"A folder cannot be called {name!r}. A name begins with a letter or digit and has letters, digits, '-', "
+            "'_' and '.', 100 at most."
+        )
+    if name == SHARED:
+        raise InvalidInputError(f"A folder cannot be called '{SHARED}': every session has one of that name already.")
+    return name
+
+
+def _checked_path(name: str, path: str | Path, data: Path | None) -> Path:
+    if not isinstance(path, str | Path) or not str(path) or "\0" in str(path):
+        raise InvalidInputError(f"The folder '{name}' must be the path of a folder, not {path!r}.")
+    real = Path(path).resolve()
+    if not real.is_dir():
+        raise InvalidInputError(f"The folder '{name}' is not there: '{path}'. Make it, or correct its path.")
+    if data is not None and (real.is_relative_to(data.resolve()) or data.resolve().is_relative_to(real)):
+        raise InvalidInputError(
+            f"The folder '{name}' ('{path}') holds the data folder or lies in it, where the database and the token "
+            "are. Grant another folder, or choose a data folder outside of it."
+        )
+    return real
+
+
+def work_of(root: Path, session_id: str) -> Path:
+    """Where the agents of the session have their folders."""
+    return root / "work" / quote(session_id, safe="")
 
 
 class Workplaces:
     """Gives each agent its workplace. Nothing is made on disk before a tool wants it.
 
-    Without a folder to keep them in, the agents' folders are temporary and gone when the session is closed.
+    Without a folder to keep them in, the agents' folders are temporary and gone when the session is closed. Programs
+    run in the sandbox that is given; a session that is given none has its own.
     """
 
-    def __init__(self, root: Path | None, session_id: str, granted: Mapping[str, Path]) -> None:
-        name = quote(session_id, safe="")
+    def __init__(
+        self, root: Path | None, session_id: str, granted: Mapping[str, Path], *, sandbox: str | Sandbox = AUTO
+    ) -> None:
         self._temporary = root is None
-        base = Path(tempfile.gettempdir(), f"whisperer-{secrets.token_hex(8)}") if root is None else root.absolute()
-        self._root = base / "work" / name
-        self._granted = {name: path.absolute() for name, path in granted.items()}
+        # Without links in it, since the file tools take one that appears in the way of a folder for a trick.
+        base = (root or Path(tempfile.gettempdir(), f"whisperer-{secrets.token_hex(8)}")).resolve()
+        self._root = work_of(base, session_id)
+        self._granted = dict(granted)
+        self._own_sandbox: ChosenSandbox | None = None
+        if isinstance(sandbox, str):
+            sandbox = self._own_sandbox = ChosenSandbox(sandbox)
+        self._sandbox = sandbox
 
     def check(self, agent_id: str, definition: AgentDefinition) -> None:
         """Raise `DefinitionError` if the definition grants a folder that nobody has."""
@@ -45,7 +98,7 @@ class Workplaces:
             path = self._root / SHARED if name == SHARED else self._granted.get(name)
             if path is not None:
                 folders[name] = Folder(path=path, access=access)
-        return Workplace(folders=folders, network=definition.network, limits=limits)
+        return Workplace(folders=folders, network=definition.network, limits=limits, sandbox=self._sandbox)
 
     def shown(self, resource: str) -> str:
         """The name of a resource as people and models are shown it: a file by its folder, not by its path on disk."""
@@ -60,6 +113,8 @@ class Workplaces:
         return f"{FILE}{unquote((Path(name) / path.relative_to(folder)).as_posix())}"
 
     async def close(self) -> None:
-        """Remove the folders that were only for as long as the session was open."""
+        """Remove the folders that were only for as long as the session was open, and let go of its own sandbox."""
+        if self._own_sandbox is not None:
+            await self._own_sandbox.close()
         if self._temporary and self._root.exists():
             await asyncio.to_thread(shutil.rmtree, self._root.parents[1], ignore_errors=True)

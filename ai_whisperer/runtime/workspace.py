@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from ai_whisperer.runtime.admission import Admission
     from ai_whisperer.runtime.agent_session import AgentSession
     from ai_whisperer.runtime.ai_loop import AILoop
+    from ai_whisperer.runtime.approvals import Approvals
     from ai_whisperer.runtime.breaches import Breaches
     from ai_whisperer.runtime.deadlines import Deadlines
     from ai_whisperer.runtime.events import Events
@@ -114,6 +115,7 @@ class Workspace:
     places: LoopPlaces
     reservations: Reservations
     admission: Admission
+    approvals: Approvals
     post: PostOffice
     mcp: McpServers
     waits: Waits

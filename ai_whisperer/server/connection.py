@@ -13,6 +13,7 @@ from ai_whisperer.protocol import jsonrpc
 from ai_whisperer.protocol.catalog import method_named
 from ai_whisperer.protocol.errors import to_rpc
 from ai_whisperer.protocol.jsonrpc import Call, Frame, Refusal, RpcError
+from ai_whisperer.protocol.locks import ACQUIRE_LOCK
 from ai_whisperer.protocol.method import Method
 from ai_whisperer.protocol.sessions import DELETE_SESSION
 from ai_whisperer.protocol.subscriptions import Subscribe, Subscribed
@@ -32,6 +33,8 @@ _log = logging.getLogger(__name__)
 _nothing = nullcontext()
 
 _CLOSED = "The session was closed while the request was under way: it was deleted, or the server is ending."
+_LATE = (WAIT_TASK, ACQUIRE_LOCK)
+"""The methods that wait for what others do."""
 _TURN_SECONDS = 0.005
 """How long the requests of one client are answered before others have their turn."""
 _WAITS_FOR_A_REQUEST = 16
@@ -145,7 +148,7 @@ class Connection:
         task = self._loop.create_task(self._answer(frame))
         self._pending[task] = size
         self._pending_bytes += size
-        if not _asks_for(WAIT_TASK, frame):
+        if not any(_asks_for(method, frame) for method in _LATE):
             self._at_work.add(task)
         task.add_done_callback(self._ended)
         self._look_for_room()
@@ -156,12 +159,12 @@ class Connection:
         self._look_for_room()
 
     async def _settled(self) -> None:
-        """Wait until all is answered, but for those who wait for a task."""
+        """Wait until all is answered, but for those who wait for a task or a lock."""
         if self._at_work:
             await asyncio.wait(self._at_work)
 
     def _look_for_room(self) -> None:
-        """Take no more while there is enough to do. Those who only wait for a task are no burden."""
+        """Take no more while there is enough to do. Those who only wait for a task or a lock are no burden."""
         busy = len(self._at_work) >= self._settings.max_pending_requests
         if busy or self._pending_bytes > self._settings.max_frame_bytes:
             self._room.clear()
@@ -202,7 +205,7 @@ class Connection:
             method = method_named(call.method)
             known = method.name
             params = method.read_params(bytes(call.params))
-            with called_by(f"request:{request_id}"), self._only_waiting() if method is WAIT_TASK else _nothing:
+            with called_by(f"request:{request_id}"), self._only_waiting() if method in _LATE else _nothing:
                 result = await ANSWERS[known](self._caller, params)
             return method.write_result(result)
         except RpcError as error:
@@ -231,7 +234,7 @@ class Connection:
         """Within, the task that runs this does nothing but wait: it ends when the client leaves."""
         most = _WAITS_FOR_A_REQUEST * self._settings.max_pending_requests
         if len(self._waits) >= most:
-            raise TooManyRequestsError(f"This connection waits for {most} tasks already, which is the limit.")
+            raise TooManyRequestsError(f"This connection waits for {most} tasks and locks already, which is the limit.")
         task = asyncio.current_task()
         if self._leaving or task is None:
             raise ConnectionLostError("The client has gone before it was answered.")

@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
+import shutil
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 
 from msgspec.structs import asdict
 
@@ -28,10 +30,15 @@ from ai_whisperer.models.base import ModelFactory
 from ai_whisperer.models.catalog import resolve
 from ai_whisperer.runtime.bus import Subscription
 from ai_whisperer.runtime.manager import AnyFunction, AsyncAgentSessionManager
+from ai_whisperer.runtime.workplaces import work_of
 from ai_whisperer.server.agent_logs import AgentLogs
 from ai_whisperer.settings import LOCAL
 from ai_whisperer.store.base import SERVER, Store, Unit
 from ai_whisperer.templates.library import TemplateLibrary
+from ai_whisperer.tools.function import as_tools
+from ai_whisperer.tools.sandbox.base import Sandbox
+from ai_whisperer.tools.sandbox.choosing import AUTO
+from ai_whisperer.tools.toolbox import ToolBox
 
 _log = logging.getLogger(__name__)
 _NAMED_IN_ERRORS = 20
@@ -47,21 +54,27 @@ class SessionHost:
         *,
         model: str,
         templates: TemplateLibrary,
-        tools: Iterable[AnyFunction] = (),
+        tools: Iterable[AnyFunction] | ToolBox = (),
         mcp_servers: Mapping[str, McpServerConfig] | None = None,
         limits: Stated = None,
         model_factory: ModelFactory = resolve,
+        sandbox: str | Sandbox = AUTO,
         logs: AgentLogs | None = None,
+        work: Path | None = None,
+        folders: Mapping[str, Path] | None = None,
     ) -> None:
         self.model = model
         self.templates = templates
         self._store = store
-        self._tools = tuple(tools)
+        self.toolbox = tools if isinstance(tools, ToolBox) else ToolBox(as_tools(tools))
         self._mcp_servers = mcp_servers
         self._setting = limits_from(limits, SessionLimits)
         self._limits = store.limits(SERVER)
         self._model_factory = model_factory
+        self._sandbox = sandbox
         self._logs = logs
+        self._work = work
+        self._folders = dict(folders or {})
         self._clock = SystemClock()
         self._open: dict[str, _OpenSession] = {}
         self._created: dict[str, SessionRecord] = {}  # on their way to the disk
@@ -198,8 +211,11 @@ class SessionHost:
             model=self.model,
             model_factory=self._model_factory,
             templates=self.templates,
-            tools=self._tools,
+            work=self._work,
+            folders=self._folders,
+            tools=self.toolbox.tools,
             mcp_servers=self._mcp_servers,
+            sandbox=self._sandbox,
             limits=self._setting,
         )
         await manager.open()
@@ -216,6 +232,8 @@ class SessionHost:
             agents = self._store.agents_in(record.id)
             if self._logs is not None:
                 await asyncio.to_thread(self._logs.remove, record.id)
+            if self._work is not None:
+                await asyncio.to_thread(shutil.rmtree, work_of(self._work, record.id), ignore_errors=True)
             await self._store.delete_session(record.id)
         except WhispererError as failure:
             self.session_failed(failure)

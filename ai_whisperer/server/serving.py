@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import os
 import random
 import secrets
@@ -17,10 +18,11 @@ import uvicorn
 
 from ai_whisperer import __version__
 from ai_whisperer.clock import SystemClock, TimedIds
-from ai_whisperer.errors import PortError, SettingsError, StoreReadOnlyError
+from ai_whisperer.errors import InvalidInputError, PortError, SettingsError, StoreReadOnlyError
 from ai_whisperer.models.base import ModelFactory
 from ai_whisperer.models.catalog import SCRIPTED, resolve
 from ai_whisperer.runtime.manager import AnyFunction
+from ai_whisperer.runtime.workplaces import checked_folders
 from ai_whisperer.secrets import remember_secret
 from ai_whisperer.server import answers  # noqa: F401 - it registers itself
 from ai_whisperer.server.address import ADDRESS_FILE, Address
@@ -34,18 +36,28 @@ from ai_whisperer.server.socket import ClientSocket
 from ai_whisperer.settings import LOCAL, Settings
 from ai_whisperer.store.sqlite import SqliteStore
 from ai_whisperer.templates.library import TemplateLibrary
+from ai_whisperer.tools.function import as_tools
+from ai_whisperer.tools.project_files import load_tool_files, standard_folder
+from ai_whisperer.tools.sandbox.choosing import ChosenSandbox
+from ai_whisperer.tools.toolbox import ToolBox
 
 _KEPT_BY_THE_SYSTEM_BYTES = 64 << 10
 """For a client that does not read. Left to itself the system keeps megabytes, and it takes as long to notice."""
+
+_log = logging.getLogger(__name__)
 
 _TOKEN_FILE = "token"  # noqa: S105 - the name of a file
 
 
 class RunningServer:
-    """A server that takes requests. `port` is the one it listens on, also where its address is a name without one."""
+    """A server that takes requests. `port` is the one it listens on, also where its address is a name without one.
+
+    `tool_errors` says what is wrong with the tool files that it goes on without.
+    """
 
     def __init__(self, address: Address, host: SessionHost, *, port: int) -> None:
         self.address = address
+        self.tool_errors = host.toolbox.errors
         self.port = port
         self._host = host
 
@@ -69,6 +81,9 @@ async def running(
     Raises a `WhispererError` that says what to do if the folder, the port or a setting cannot be used.
     """
     check_binding(settings)
+    toolbox = await asyncio.to_thread(toolbox_of, settings, tools)
+    for error in toolbox.errors:
+        _log.error("tool file left out: %s", error)
     listening = _listen(settings)
     async with contextlib.AsyncExitStack() as stack:
         stack.callback(listening.close)
@@ -82,15 +97,20 @@ async def running(
             settings.data, max_bytes=settings.log_max_bytes, backups=settings.log_backups, level=settings.log_level
         )
         stack.push_async_callback(asyncio.to_thread, logs.close)
+        sandbox = ChosenSandbox(settings.sandbox)
+        stack.push_async_callback(sandbox.close)
         host = SessionHost(
             store,
             model=settings.model or SCRIPTED,
             templates=templates_of(settings),
-            tools=tools,
+            tools=toolbox,
             mcp_servers=settings.mcp,
             limits=settings.limits,
             model_factory=model_factory,
+            sandbox=sandbox,
             logs=logs,
+            work=settings.data,
+            folders=folders_of(settings),
         )
         stack.push_async_callback(host.close, grace_seconds=0)  # for a start that failed half-way
         port = listening.getsockname()[1]
@@ -228,6 +248,27 @@ class _Uvicorn(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets=sockets)
         self.is_up.set()
+
+
+def folders_of(settings: Settings) -> dict[str, Path]:
+    """The folders that agents of a server with these settings can be granted; raises `SettingsError`."""
+    try:
+        return checked_folders(settings.folders, data=settings.data)
+    except InvalidInputError as error:
+        raise SettingsError(f"The setting folders is wrong. {error.message}") from error
+
+
+def toolbox_of(settings: Settings, handed_in: Iterable[AnyFunction] = ()) -> ToolBox:
+    """The tools that a server with these settings has; raises `SettingsError` if a folder is not there.
+
+    The tool files are run. One that cannot be used is left out, and the box says why.
+    """
+    for folder in settings.tools:
+        if not folder.is_dir():
+            raise SettingsError(f"The tools folder '{folder}' is not there. Make it, or correct the setting tools.")
+    standard = standard_folder()
+    folders = [*settings.tools, *([] if standard is None else [standard])]
+    return ToolBox(as_tools(handed_in), load_tool_files(folder.absolute() for folder in folders))
 
 
 def templates_of(settings: Settings) -> TemplateLibrary:

@@ -9,6 +9,8 @@ from typing import Any, Protocol
 from ai_whisperer.base_record import Record
 from ai_whisperer.conversation import Usage
 from ai_whisperer.coordination import (
+    ApprovalRecord,
+    ApprovalState,
     EventRecord,
     LockRecord,
     MessageRecord,
@@ -107,6 +109,9 @@ class Unit:
     def delete_wait(self, wait: WaitRecord) -> None:
         self.writes.append((queries.DELETE_WAIT, (wait.session_id, wait.id)))
 
+    def put_approval(self, approval: ApprovalRecord) -> None:
+        self.writes.append((queries.PUT_APPROVAL, coordination_rows.approval_row(approval)))
+
     def put_lock(self, lock: LockRecord) -> None:
         self.writes.append((queries.PUT_LOCK, coordination_rows.lock_row(lock)))
 
@@ -137,7 +142,10 @@ class Unit:
 
 
 class SessionSnapshot(Record, frozen=True, kw_only=True):
-    """What is needed to take a session up where it was: its agents and all that is not finished."""
+    """What is needed to take a session up where it was: its agents and all that is not finished.
+
+    `approvals` are those that are pending and those that were given, of the tasks that have not ended.
+    """
 
     agents: tuple[AgentRecord, ...]
     tasks: tuple[TaskRecord, ...]
@@ -145,6 +153,7 @@ class SessionSnapshot(Record, frozen=True, kw_only=True):
     timers: tuple[TimerRecord, ...]
     waits: tuple[WaitRecord, ...]
     locks: tuple[LockRecord, ...]
+    approvals: tuple[ApprovalRecord, ...]
     schedules: tuple[ScheduleRecord, ...]
     rooms: tuple[RoomRecord, ...]
     mails_received: dict[str, int]
@@ -259,6 +268,12 @@ class Store(Protocol):
     def mailbox(self, session_id: str, recipient: str, *, limit: int) -> list[MailRecord]: ...
 
     def dead_mail(self, session_id: str) -> list[MailRecord]: ...
+
+    def approval(self, session_id: str, approval_id: str) -> ApprovalRecord | None: ...
+
+    def approvals(self, session_id: str, *, state: ApprovalState | None, limit: int) -> list[ApprovalRecord]:
+        """What people were asked about, in this state or any, the newest first."""
+        ...
 
     def event(self, session_id: str, event_id: str) -> EventRecord | None: ...
 

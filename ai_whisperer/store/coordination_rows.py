@@ -1,4 +1,4 @@
-"""Records of sessions, waits, locks, events, schedules and rooms to rows and back. Nested values are JSON text."""
+"""Records of what agents do with each other and with people to rows and back. Nested values are JSON text."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from typing import Any
 import msgspec
 
 from ai_whisperer.coordination import (
+    ApprovalRecord,
+    ApprovalState,
     EventRecord,
     LockRecord,
     MessageRecord,
@@ -74,6 +76,27 @@ def wait_from(row: Row) -> WaitRecord:
     )
 
 
+def approval_row(approval: ApprovalRecord) -> Row:
+    return msgspec.structs.astuple(approval)
+
+
+def approval_from(row: Row) -> ApprovalRecord:
+    return ApprovalRecord(
+        session_id=row[0],
+        id=row[1],
+        agent_id=row[2],
+        task_id=row[3],
+        tool=row[4],
+        arguments=row[5],
+        digest=row[6],
+        state=ApprovalState(row[7]),
+        requested_at=row[8],
+        decided_at=row[9],
+        decided_by=row[10],
+        reason=row[11],
+    )
+
+
 def lock_row(lock: LockRecord) -> Row:
     return msgspec.structs.astuple(lock)
 
@@ -87,6 +110,7 @@ def lock_from(row: Row) -> LockRecord:
         task_id=row[4],
         acquired_at=row[5],
         expires_at=row[6],
+        holder=row[7],
     )
 
 

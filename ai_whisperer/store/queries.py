@@ -37,7 +37,7 @@ SELECT session_id FROM task WHERE state IN ('queued', 'running')
 UNION SELECT session_id FROM mail WHERE state IN ('queued', 'delivered') AND recipient<>'user'
 UNION SELECT session_id FROM timer
 UNION SELECT session_id FROM wait
-UNION SELECT session_id FROM lock WHERE task_id IS NOT NULL
+UNION SELECT session_id FROM lock WHERE holder IS NOT NULL
 UNION SELECT session_id FROM schedule WHERE NOT paused AND next_at IS NOT NULL
 ORDER BY session_id"""
 BEGIN_DELETION: Final = ("INSERT OR IGNORE INTO deletion VALUES (?)", "DELETE FROM session WHERE id=?")
@@ -49,6 +49,7 @@ _KEYS = {
     "mail": "rowid",
     "timer": "session_id, id",
     "wait": "session_id, id",
+    "approval": "session_id, id",
     "lock": "session_id, name",
     "event": "rowid",
     "schedule": "session_id, id",
@@ -86,8 +87,10 @@ DELETE_TIMER: Final = "DELETE FROM timer WHERE session_id=? AND id=?"
 PUT_WAIT: Final = "INSERT OR REPLACE INTO wait VALUES (?,?,?,?,?,?,?,?,?,?,?)"
 DELETE_WAIT: Final = "DELETE FROM wait WHERE session_id=? AND id=?"
 
-PUT_LOCK: Final = "INSERT OR REPLACE INTO lock VALUES (?,?,?,?,?,?,?)"
+PUT_LOCK: Final = "INSERT OR REPLACE INTO lock VALUES (?,?,?,?,?,?,?,?)"
 DELETE_LOCK: Final = "DELETE FROM lock WHERE session_id=? AND name=?"
+
+PUT_APPROVAL: Final = "INSERT OR REPLACE INTO approval VALUES (?,?,?,?,?,?,?,?,?,?,?,?)"
 
 INSERT_EVENT: Final = "INSERT INTO event VALUES (?,?,?,?,?,?,?,?,?)"
 
@@ -112,6 +115,15 @@ TIMERS: Final = "SELECT * FROM timer WHERE session_id=? ORDER BY due_at, id"
 
 WAITS: Final = "SELECT * FROM wait WHERE session_id=? ORDER BY arrival"
 LOCKS: Final = "SELECT * FROM lock WHERE session_id=? ORDER BY name"
+APPROVAL: Final = "SELECT * FROM approval WHERE session_id=? AND id=?"
+APPROVALS: Final = """
+SELECT * FROM approval INDEXED BY approval_by_time
+WHERE session_id=?1 AND (?2 IS NULL OR state=?2) ORDER BY requested_at DESC, id DESC LIMIT ?3"""
+OPEN_APPROVALS: Final = """
+SELECT approval.* FROM task INDEXED BY task_open CROSS JOIN approval INDEXED BY approval_of_task
+ON approval.session_id=task.session_id AND approval.task_id=task.id
+WHERE task.session_id=? AND task.state IN ('queued', 'running') AND approval.state IN ('pending', 'approved')
+ORDER BY approval.requested_at, approval.id"""
 SCHEDULES: Final = "SELECT * FROM schedule WHERE session_id=? ORDER BY created_at, id"
 ROOMS: Final = "SELECT * FROM room WHERE session_id=? ORDER BY created_at, id"
 EVENTS: Final = "SELECT * FROM event WHERE session_id=? ORDER BY created_at DESC, id DESC LIMIT ?"

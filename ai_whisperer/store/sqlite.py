@@ -14,7 +14,14 @@ import apsw
 import msgspec
 
 from ai_whisperer.conversation import Usage
-from ai_whisperer.coordination import EventRecord, MessageRecord, SessionRecord, SessionSummary
+from ai_whisperer.coordination import (
+    ApprovalRecord,
+    ApprovalState,
+    EventRecord,
+    MessageRecord,
+    SessionRecord,
+    SessionSummary,
+)
 from ai_whisperer.definition import SessionLimits
 from ai_whisperer.errors import StoreCorruptError, StoreInUseError
 from ai_whisperer.records import MailRecord, Notification, StepRecord, TaskRecord
@@ -154,6 +161,7 @@ class SqliteStore:
             timers=tuple(self._all(queries.TIMERS, key, rows.timer_from)),
             waits=tuple(self._all(queries.WAITS, key, coordination_rows.wait_from)),
             locks=tuple(self._all(queries.LOCKS, key, coordination_rows.lock_from)),
+            approvals=tuple(self._all(queries.OPEN_APPROVALS, key, coordination_rows.approval_from)),
             schedules=tuple(self._all(queries.SCHEDULES, key, coordination_rows.schedule_from)),
             rooms=tuple(self._all(queries.ROOMS, key, coordination_rows.room_from)),
             mails_received=dict(self._all(queries.MAILS_RECEIVED, key, lambda row: (row[0], row[1]))),
@@ -222,6 +230,12 @@ class SqliteStore:
 
     def dead_mail(self, session_id: str) -> list[MailRecord]:
         return self._all(queries.DEAD_MAIL, (session_id,), rows.mail_from)
+
+    def approval(self, session_id: str, approval_id: str) -> ApprovalRecord | None:
+        return self._one(queries.APPROVAL, (session_id, approval_id), coordination_rows.approval_from)
+
+    def approvals(self, session_id: str, *, state: ApprovalState | None, limit: int) -> list[ApprovalRecord]:
+        return self._all(queries.APPROVALS, (session_id, state, limit), coordination_rows.approval_from)
 
     def event(self, session_id: str, event_id: str) -> EventRecord | None:
         return self._one(queries.EVENT, (session_id, event_id), coordination_rows.event_from)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Callable, Iterable
+from enum import Enum
 from functools import cache
 from typing import Any, NoReturn, get_args, get_origin
 
@@ -64,13 +65,23 @@ def _check_value(value: Any, kind: Any, place: Place, complain: Complain) -> Non
     elif items is not None and isinstance(value, list):
         for number, item in enumerate(value):
             _check_value(item, items, (*place, number), complain)
+    elif get_origin(kind) is dict and isinstance(value, dict):
+        for key, each in value.items():
+            _check_value(key, str, (*place, key), complain)
+            _check_value(each, get_args(kind)[1], (*place, key), complain)
     else:
         try:
             msgspec.convert(value, kind)
         except msgspec.ValidationError as error:
             reason = str(error).partition(" - at ")[0]
             quotes = " Put it in quotes." if "Expected `str" in reason and reason.endswith(_NOT_TEXT) else ""
-            complain(place, f"`{dotted(place)}`: {reason}.{quotes}")
+            complain(place, f"`{dotted(place)}`: {reason}.{quotes}{_choices(kind)}")
+
+
+def _choices(kind: Any) -> str:
+    if isinstance(kind, type) and issubclass(kind, Enum):
+        return f" Write one of: {', '.join(str(each.value) for each in kind)}."
+    return ""
 
 
 def _items_of(kind: Any) -> Any:

@@ -1,12 +1,14 @@
 """Files written for Claude Code's `.claude/agents/`: read by its rules, so that they load unchanged.
 
-Its fields that mean something here are translated, the others are ignored. What it would accept is not refused.
+Its fields that mean something here are translated, the others are ignored. What it would accept is not refused. A tool
+that means something here is granted by the name that it has there.
 """
 
 from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from ai_whisperer.core.addresses import check_agent_id
@@ -31,6 +33,19 @@ _KNOWN = (
     "initialPrompt",
 )
 """The fields of that format. Only they begin a field where a file is not YAML: all else is text that goes on."""
+
+OWN_NAMES = {
+    "Read": "read_file",
+    "Write": "write_file",
+    "Edit": "edit_file",
+    "MultiEdit": "edit_file",
+    "LS": "list_directory",
+    "Glob": "list_directory",
+    "Grep": "search_files",
+    "Bash": "run_command",
+    "WebFetch": "fetch_url",
+}
+"""The tools of that format, and what does the same here."""
 
 _ALL_TOOLS = "*"
 _STEPS_PER_TURN = 2
@@ -66,8 +81,30 @@ def claude_draft(parts: FrontMatter, source: str, *, file_name: str) -> Draft:
         spots={place: (source, line) for place, line in given.lines.items()},
         outside_tools=_outside_tools(values.get("tools")),
         denied_tools=tuple(_tool_names(values.get("disallowedTools"))),
-        ignored_fields=tuple(key for key in values if key not in _USED),
+        ignored_fields=(*(key for key in values if key not in _USED), *_restricted(values.get("tools"))),
     )
+
+
+def granted_names(outside_tools: Iterable[str]) -> set[str]:
+    """The tools that are granted by these names, ours and theirs.
+
+    `Bash(git add:*)` grants nothing: it would be more than was meant, since calls are not restricted here.
+    """
+    return {*outside_tools, *(OWN_NAMES[name] for name in outside_tools if name in OWN_NAMES)}
+
+
+def denied_names(denied_tools: Iterable[str]) -> set[str]:
+    """The tools that are denied by these names, ours and theirs. `Bash(rm:*)` denies the whole tool."""
+    plain = {name.partition("(")[0].strip() for name in denied_tools}
+    return {*denied_tools, *(OWN_NAMES[name] for name in plain if name in OWN_NAMES)}
+
+
+def _restricted(tools: Any) -> Iterator[str]:
+    """What is said of the tools that would be granted if they were not restricted to some calls."""
+    for written in _tool_names(tools):
+        name, parenthesis, _ = written.partition("(")
+        if parenthesis and name.strip() in OWN_NAMES:
+            yield f"tools: {written}"
 
 
 def _read(header: str, source: str) -> Fields:

@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 import msgspec
 
 from ai_whisperer.core.addresses import check_agent_id
-from ai_whisperer.core.definitions import MERGED_FIELDS, merged
+from ai_whisperer.core.definitions import MERGED_FIELDS, merged, with_access
 from ai_whisperer.definition import AgentDefinition
 from ai_whisperer.errors import InvalidInputError
 from ai_whisperer.templates.checking import Complain, check_fields, unknown_field
@@ -125,12 +125,22 @@ def listed(text: str) -> list[str]:
     return [part.strip() for part in parts if part.strip()]
 
 
+def _lines_by_text(key: str, items: list[Any], lines: Mapping[Place, int]) -> dict[Place, int]:
+    """The lines of the texts in a list, as those of fields of these names."""
+    named = [(at, each) for at, each in enumerate(items) if isinstance(each, str)]
+    return {(key, each): lines[key, at] for at, each in named if (key, at) in lines}
+
+
 def _with_lists(given: Fields) -> Fields:
     """The fields that are lists, as lists: a text with commas, a single schedule."""
     values, lines = dict(given.values), given.lines
     for key in _LISTS:
         if isinstance(values.get(key), str):
             values[key] = listed(values[key])
+    folders = values.get("folders")
+    if isinstance(folders, list):
+        lines = {**lines, **_lines_by_text("folders", folders, lines)}
+    values = dict(with_access(values))
     if isinstance(values.get("schedule"), dict):
         values["schedule"] = [values["schedule"]]
         heading = lines["schedule",]

@@ -19,7 +19,7 @@ class Template(msgspec.Struct, frozen=True, kw_only=True):
 
     `source` is the file that it is from. The other fields are for files that were written for Claude Code:
     `outside_tools` are the tools that it grants (None: it does not say), `denied_tools` those that it denies, and
-    `ignored_fields` the fields that mean nothing here.
+    `ignored_fields` the fields that mean nothing here, and grants for some calls of a tool only, which grant nothing.
     """
 
     name: str

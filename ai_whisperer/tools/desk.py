@@ -12,7 +12,7 @@ from typing import Any, Protocol
 import msgspec
 
 from ai_whisperer.conversation import ToolResult, ToolSpec
-from ai_whisperer.coordination import EventRecord, LockRecord
+from ai_whisperer.coordination import EventRecord, LockRecord, LockSummary
 from ai_whisperer.records import MailRecord, Priority, TaskRecord
 from ai_whisperer.tools.function import ArgumentsParser, object_schema
 
@@ -61,6 +61,10 @@ class Desk(Protocol):
         ...
 
     def release_lock(self, name: str) -> None: ...
+
+    def renew_lock(self, name: str, ttl_seconds: float) -> LockRecord: ...
+
+    def locks(self) -> Sequence[LockSummary]: ...
 
     def agents(self) -> Sequence[Mapping[str, Any]]: ...
 

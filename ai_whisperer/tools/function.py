@@ -9,9 +9,11 @@ import asyncio
 import contextlib
 import contextvars
 import inspect
+import json
 import threading
 import typing
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from contextlib import AbstractContextManager
 from typing import Any, overload
 
 import msgspec
@@ -19,7 +21,8 @@ from msgspec.structs import replace
 
 from ai_whisperer.conversation import ToolResult, ToolSpec
 from ai_whisperer.coordination import Touch
-from ai_whisperer.errors import InvalidInputError, ToolArgumentsError, ToolError
+from ai_whisperer.errors import InvalidInputError, LockNotHeldError, ToolArgumentsError, ToolError
+from ai_whisperer.tools.approving import NeedsApproval, check_needs_approval, says_yes_is_needed
 from ai_whisperer.tools.touching import Touches, touches_of
 from ai_whisperer.tools.workplace import Workplace
 
@@ -47,13 +50,18 @@ def _no_progress(text: str) -> None:
     """Nobody listens."""
 
 
+def _no_locks(lock: str, token: int) -> AbstractContextManager[None]:
+    """There is no session whose locks could be held."""
+    raise LockNotHeldError(f"This call belongs to no task, so it cannot hold lock '{lock}' with token {token}.")
+
+
 class ToolContext(msgspec.Struct, frozen=True, kw_only=True):
     """Who calls, and for what. A tool that has a parameter of this type is given it.
 
     `step_id` is the same when the call is repeated after a crash: use it as the idempotency key of outside effects.
     `cancelled` is set when the task is stopped; a function that blocks should look at it now and then. `workplace` is
     what of the machine the agent may use. `progress` shows people a piece of output while the tool still runs; it is
-    called from the event loop.
+    called from the event loop. `guards` makes what `guard` returns.
     """
 
     session_id: str
@@ -63,13 +71,25 @@ class ToolContext(msgspec.Struct, frozen=True, kw_only=True):
     cancelled: CancelSignal
     workplace: Workplace | None = None
     progress: Callable[[str], None] = _no_progress
+    guards: Callable[[str, int], AbstractContextManager[None]] = _no_locks
+
+    def guard(self, lock: str, token: int) -> AbstractContextManager[None]:
+        """Do the decisive act, such as a rename or a request, as the holder of a lock: `with context.guard(…): …`.
+
+        Raises `LockNotHeldError` unless the calling task holds the lock with exactly this token at that moment. While
+        the block runs the lease does not end: expiry, release and break wait for it, but for 30 seconds at most. A
+        block that took longer and lost the lock raises `LockNotHeldError` at its end. It works on the event loop, where
+        the block may await, and in the thread of a tool that is a plain function.
+        """
+        return self.guards(lock, token)
 
 
 class Tool:
     """A function that models can call. `idempotent` says that a call may be repeated after a crash, or which may.
 
-    `touches` names the resources that a call touches, see `tools.touching`; `needs_approval` that a person has to say
-    yes to each call first; `untrusted` that its results hold what strangers may have written.
+    `touches` names the resources that a call touches, see `tools.touching`; `needs_approval` that a person has to allow
+    each call first, or those that a function of the arguments says; `untrusted` that its results hold what strangers
+    may have written.
     """
 
     __slots__ = (
@@ -90,14 +110,14 @@ class Tool:
         name: str = "",
         idempotent: Idempotent = False,
         touches: Touches = (),
-        needs_approval: bool = False,
+        needs_approval: NeedsApproval = False,
         untrusted: bool = False,
     ) -> None:
         self.function = function
         self.name = name or getattr(function, "__name__", "")
         self.idempotent = idempotent
         self.touches = touches
-        self.needs_approval = needs_approval
+        self.needs_approval = check_needs_approval(needs_approval)
         self.untrusted = untrusted
         self._spec: ToolSpec | None = None
         self._parameters: _Parameters | None = None
@@ -141,6 +161,19 @@ class Tool:
             return ()
         return touches_of(self.touches, values, workplace)
 
+    def wants_approval(self, arguments: str) -> bool:
+        """Whether the tool itself says that a person has to allow a call with these arguments.
+
+        If they do not fit nobody needs to be asked, for then the call does nothing but say so.
+        """
+        if not self.needs_approval:
+            return False
+        try:
+            values = self.parameters.parse(arguments)
+        except ToolArgumentsError:
+            return False
+        return says_yes_is_needed(self.needs_approval, values)
+
     async def call(self, arguments: str, context: ToolContext) -> ToolResult:
         """Run the function and return its result; raises `ToolArgumentsError` or what the function raises.
 
@@ -153,10 +186,10 @@ class Tool:
         if inspect.iscoroutinefunction(self.function):
             result = await self.function(**values)
         else:
-            result = await _in_thread(self.function, values, context.cancelled)
+            result = await in_thread(self.function, values, context.cancelled)
             if isinstance(result, Awaitable):
                 result = await result
-        if isinstance(result, ToolResult):
+        if isinstance(result, ToolResult) and isinstance(result.content, str):
             return replace(result, untrusted=self.untrusted)
         return ToolResult(content=_as_text(self.name, result), untrusted=self.untrusted)
 
@@ -181,7 +214,7 @@ def tool(
     name: str = "",
     idempotent: Idempotent = False,
     touches: Touches = (),
-    needs_approval: bool = False,
+    needs_approval: NeedsApproval = False,
     untrusted: bool = False,
 ) -> Callable[[Callable[..., Any]], Tool]: ...
 def tool(
@@ -191,13 +224,14 @@ def tool(
     name: str = "",
     idempotent: Idempotent = False,
     touches: Touches = (),
-    needs_approval: bool = False,
+    needs_approval: NeedsApproval = False,
     untrusted: bool = False,
 ) -> Tool | Callable[[Callable[..., Any]], Tool]:
     """Make a tool of a function: `@tool`, or `@tool(idempotent=True)` if repeating it after a crash does no harm.
 
     `touches="write file:{path}"` lets calls that touch the same thing take turns; `needs_approval=True` lets each call
-    wait for a person's yes; `untrusted=True` tells models that the results may be written by strangers.
+    wait until a person has allowed it, a function such calls for whose arguments it returns True; `untrusted=True`
+    tells models that the results may be written by strangers.
     """
 
     def made(decorated: Callable[..., Any]) -> Tool:
@@ -287,7 +321,7 @@ def _constant(value: Any) -> Callable[[], Any]:
     return lambda: value
 
 
-async def _in_thread(function: Callable[..., Any], values: dict[str, Any], cancelled: CancelSignal) -> Any:
+async def in_thread(function: Callable[..., Any], values: dict[str, Any], cancelled: CancelSignal) -> Any:
     """Run a function in a thread of its own: it waits for no other, and what it raises is raised here."""
     loop = asyncio.get_running_loop()
     ended: asyncio.Future[tuple[Any, BaseException | None]] = loop.create_future()
@@ -323,6 +357,10 @@ def _as_text(name: str, result: Any) -> str:
     if isinstance(result, str):
         return result
     try:
-        return msgspec.json.encode(result).decode()
+        plain = msgspec.to_builtins(result, str_keys=True, builtin_types=(bytes, bytearray, memoryview))
+        return json.dumps(plain, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     except (TypeError, ValueError, RecursionError) as error:
-        raise ToolError(f"The tool '{name}' returned something that is not JSON: {error}.") from error
+        raise ToolError(
+            f"The tool '{name}' has run, but returned something that is not JSON, so its result is lost: {error}. It "
+            "should return text, numbers, lists and objects of these."
+        ) from error

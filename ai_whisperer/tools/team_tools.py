@@ -54,8 +54,17 @@ class AcquireLock(Arguments, frozen=True, kw_only=True):
     wait_seconds: Seconds | None = None
 
 
+class RenewLock(Arguments, frozen=True, kw_only=True):
+    name: str
+    ttl_seconds: Seconds = 60.0
+
+
 class ReleaseLock(Arguments, frozen=True, kw_only=True):
     name: str
+
+
+class ListLocks(Arguments, frozen=True, kw_only=True):
+    pass
 
 
 class ListAgents(Arguments, frozen=True, kw_only=True):
@@ -123,9 +132,32 @@ def _acquire_lock(desk: Desk, given: AcquireLock) -> ToolResult | None:
     return None if lock is None else ToolResult(content=in_words(lock, given.ttl_seconds))
 
 
+def _renew_lock(desk: Desk, given: RenewLock) -> ToolResult:
+    lock = desk.renew_lock(given.name, given.ttl_seconds)
+    return ToolResult(
+        content=f"Lock '{lock.name}' with token {lock.token} is yours for {given.ttl_seconds:g} seconds more."
+    )
+
+
 def _release_lock(desk: Desk, given: ReleaseLock) -> ToolResult:
     desk.release_lock(given.name)
     return ToolResult(content=f"Released lock '{given.name}'.")
+
+
+def _list_locks(desk: Desk, given: ListLocks) -> ToolResult:
+    del given
+    return _json(
+        [
+            {
+                "name": lock.name,
+                "holder": lock.holder,
+                "token": lock.token,
+                "expires_at": lock.expires_at,
+                "waiting": [each.waiter for each in lock.waiting],
+            }
+            for lock in desk.locks()
+        ]
+    )
 
 
 def _list_agents(desk: Desk, given: ListAgents) -> ToolResult:
@@ -176,11 +208,24 @@ TEAM_TOOLS = (
     CoordinationTool(
         "acquire_lock",
         "Take a lock on something that others use too, and wait for it if another has it. It is yours for ttl_seconds "
-        "at most; taking it again renews it.",
+        "at most; taking it again renews it. You are told a token: write_file and edit_file take it together with the "
+        "lock, and write only while the lock is yours.",
         AcquireLock,
         _acquire_lock,
     ),
-    CoordinationTool("release_lock", "Give a lock back that you hold.", ReleaseLock, _release_lock),
+    CoordinationTool(
+        "renew_lock",
+        "Keep a lock that you hold: it is yours for ttl_seconds from now on.",
+        RenewLock,
+        _renew_lock,
+    ),
+    CoordinationTool(
+        "release_lock",
+        "Give a lock back that you hold. Do it after the writes that it guards have ended, in a later answer.",
+        ReleaseLock,
+        _release_lock,
+    ),
+    CoordinationTool("list_locks", "List the locks that are held, by whom, and who waits.", ListLocks, _list_locks),
     CoordinationTool("list_agents", "List the agents of this session and what they do.", ListAgents, _list_agents),
     CoordinationTool(
         "agent_status", "See the state, the work and the progress of one agent.", AgentStatusOf, _agent_status

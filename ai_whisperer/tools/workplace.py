@@ -11,6 +11,7 @@ import msgspec
 
 from ai_whisperer.definition import Access, EffectiveLimits
 from ai_whisperer.errors import ToolError
+from ai_whisperer.tools.sandbox.base import Sandbox
 
 OWN = ""
 """The name under which a workplace keeps the agent's own folder."""
@@ -43,23 +44,29 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Workplace(msgspec.Struct, frozen=True, kw_only=True):
-    """What of the machine an agent may use. `folders` has its own folder under `OWN`, the granted ones by name."""
+    """What of the machine an agent may use. `folders` has its own folder under `OWN`, the granted ones by name.
+
+    `sandbox` is what its programs run in; without one none may run.
+    """
 
     folders: Mapping[str, Folder]
     network: tuple[str, ...]
     limits: EffectiveLimits
+    sandbox: Sandbox | None = None
 
     @property
     def own(self) -> Folder:
         return self.folders[OWN]
 
     def prepare(self) -> None:
-        """Make the folders that are not there yet, and let the own one lead to the granted ones by their names.
+        """Make the folders of the session that are not there yet, and let the own one lead to the others by name.
 
-        This touches the disk: call it in a thread.
+        A folder from outside is not made: where it is gone, a disk may be missing. This touches the disk: call it in
+        a thread.
         """
-        for folder in self.folders.values():
-            folder.path.mkdir(parents=True, exist_ok=True, mode=0o700)
+        for name in (OWN, SHARED):
+            if name in self.folders:
+                self.folders[name].path.mkdir(parents=True, exist_ok=True, mode=0o700)
         for name, folder in self.folders.items():
             link = self.own.path / name
             if name and not (link.is_symlink() and link.readlink() == folder.path):

@@ -195,11 +195,11 @@ def running(*arguments: str, folder: Path, environment: dict[str, str] | None = 
 
 
 @contextmanager
-def serving(data: Path, *arguments: str) -> Iterator[Process]:
-    """`whisperer serve` that takes requests."""
+def serving(data: Path, *arguments: str, answers: str = RULES) -> Iterator[Process]:
+    """`whisperer serve` that takes requests. Its data folder is also its project."""
     data.mkdir(exist_ok=True)
     rules = data / "rules.yaml"
-    rules.write_text(RULES, encoding="utf-8")
+    rules.write_text(answers, encoding="utf-8")
     flags = ("--port", "0", "--data", str(data), "--model", f"scripted:{rules}")
     with running("serve", *flags, *arguments, folder=data) as process:
         ready = process.line()

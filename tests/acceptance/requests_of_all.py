@@ -15,6 +15,7 @@ KNOWN: Mapping[str, Any] = {
     "agentId": "worker",
     "to": "worker",
     "taskId": "task-1",
+    "approvalId": "task-1.2",
     "mailId": "mail-1",
     "roomId": "room-1",
     "scheduleId": "schedule-1",

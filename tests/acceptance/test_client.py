@@ -16,6 +16,7 @@ from ai_whisperer.client import client as client_module
 from ai_whisperer.errors import (
     TaskEndedError,
     UnknownAgentError,
+    UnknownMcpServerError,
     UnknownSessionError,
 )
 from ai_whisperer.records import AgentState, Budget, MailState, TaskState
@@ -89,6 +90,7 @@ async def use_mail(client: Client) -> None:
     event = await client.broadcast_event("data_ready", {"rows": 3})
     assert [each.id for each in await client.list_events()] == [event.id]
     assert await client.list_locks() == []
+    assert await client.list_resources() == []
 
 
 async def use_rooms(client: Client) -> None:
@@ -112,6 +114,22 @@ async def use_schedules(client: Client) -> None:
     await client.delete_schedule(schedule)
     assert await client.list_schedules() == []
     assert "writer" in [template.name for template in await client.list_templates()]
+
+
+async def use_locks(client: Client) -> None:
+    lock = await client.acquire_lock("door")
+    assert (await client.renew_lock("door", lock.token)).token == lock.token
+    assert (await client.check_lock("door", lock.token)).is_current
+    await client.release_lock("door", lock.token)
+    await client.acquire_lock("door")
+    await client.break_lock("door")
+    assert await client.list_locks() == []
+
+
+async def use_mcp(client: Client) -> None:
+    assert await client.list_mcp_servers() == []
+    with pytest.raises(UnknownMcpServerError, match=r"'nobody'\. There are: none\."):
+        await client.start_mcp_server("nobody")
 
 
 async def use_limits(client: Client) -> None:
@@ -149,7 +167,17 @@ def test_every_method_works_over_the_wire(server: StagedServer, session_id: str)
 
     async def scenario(client: Client) -> None:
         remembering = cast(Client, Remembering(client, called))
-        for use in (use_agents, use_tasks, use_mail, use_rooms, use_schedules, use_limits, use_sessions):
+        for use in (
+            use_agents,
+            use_tasks,
+            use_mail,
+            use_rooms,
+            use_schedules,
+            use_locks,
+            use_mcp,
+            use_limits,
+            use_sessions,
+        ):
             await use(remembering)
 
     server.play(scenario, session_id=session_id)

@@ -147,6 +147,7 @@ GOOD: dict[str, Any] = {
     "subject": "s",
     "body": "b",
     "mail_id": "mail",
+    "approval_id": "there.2",
     "state": "read",
     "event": "e",
     "room": "room",
@@ -154,11 +155,12 @@ GOOD: dict[str, Any] = {
     "text": "hello",
     "schedule": "tick",
     "name": "writer",
+    "token": 1,
     "owner": "alice",
     "session_id": "no-such-session",
     "limits": {"max_queue_length": 50},
 }
-WAITS = {"wait_task", "run_task", "answer_of", "at_rest"}
+WAITS = {"wait_task", "run_task", "answer_of", "at_rest", "acquire_lock"}
 
 
 def test_odd_values_bring_errors_of_ours_and_harm_nothing(server: StagedServer, session_id: str) -> None:

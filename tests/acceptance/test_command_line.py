@@ -51,6 +51,17 @@ def test_an_agent_is_created_listed_and_shown(whisperer: Whisperer) -> None:
     assert whisperer.json("agents", "show", "ann")["definition"]["aliases"] == ["annie"]
 
 
+def test_what_an_agent_is_granted_is_shown(whisperer: Whisperer) -> None:
+    grants = {"tools": ["fetch_url"], "folders": {"shared": "read"}, "network": ["example.com", "*.example.org"]}
+    whisperer.ok("agents", "create", "granted", "--config", json.dumps(grants))
+    shown = [" ".join(line.split()) for line in whisperer.ok("agents", "show", "granted").splitlines()]
+    told = ["tools: fetch_url", "folders: shared (read)", "network: example.com, *.example.org"]
+    assert [line for line in shown if line.startswith(("tools", "folders", "network"))] == told
+    definition = whisperer.json("agents", "show", "granted")["definition"]
+    assert {name: definition[name] for name in grants} == grants
+    assert "network[0]" in whisperer("agents", "create", "odd", "--config", '{"network": ["http://x"]}').err
+
+
 def test_an_agent_is_made_of_a_template(whisperer: Whisperer) -> None:
     assert "coder " in whisperer.ok("templates")
     created = whisperer.json("agents", "create", "coder1", "--template", "coder", "--no-start")
@@ -200,7 +211,7 @@ def test_watch_shows_the_fleet_once(whisperer: Whisperer, agent: str) -> None:
         watching.line_with(f"{agent:<10} used acquire_lock")
     (line,) = [line for line in whisperer.ok("watch", "--once").splitlines() if line.startswith(agent)]
     assert line.split()[1:4] == ["active", "0", "user_prompt"]
-    (lock,) = [line for line in whisperer.ok("locks").splitlines() if line.startswith("printer")]
+    (lock,) = [line for line in whisperer.ok("lock").splitlines() if line.startswith("printer")]
     assert lock.split()[:3] == ["printer", agent, "printing"]
     whisperer.ok("stop", agent)
 

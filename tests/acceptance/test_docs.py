@@ -54,7 +54,7 @@ class Story:
         programs = Path(sys.executable).parent
         self.environment = {
             **{name: value for name, value in os.environ.items() if not name.endswith(("_API_KEY", "_BASE_URL"))},
-            "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}",
+            "PATH": os.pathsep.join((str(programs), str(ROOT / "ui/node_modules/.bin"), os.environ["PATH"])),
             "PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'examples'}",
             "WHISPERER_PORT": "0",
             "HOME": str(folder),

@@ -16,9 +16,8 @@ from typing import Any
 
 import apsw
 import pytest
-from msgspec.structs import replace
 
-from ai_whisperer.cli.doctor import folder, machine, models
+from ai_whisperer.cli.doctor import folder, machine, models, sandbox
 from ai_whisperer.cli.doctor.findings import Finding, Level
 from ai_whisperer.cli.main import main
 from ai_whisperer.models.detection import KEYS, SERVERS, detect_model
@@ -27,7 +26,7 @@ from ai_whisperer.settings import Settings, load_settings
 from ai_whisperer.store.sqlite import DATABASE_NAME, SqliteStore
 from ai_whisperer.templates.library import TemplateLibrary
 from ai_whisperer.testing.model_server import ModelServer, Reply
-from ai_whisperer.tools.sandbox_probe import SandboxMeans, probe_sandbox
+from ai_whisperer.tools.sandbox.probing import Probe
 
 KEY = "sk-canary-0123456789abcdef"
 
@@ -68,9 +67,9 @@ def test_on_a_new_machine_all_is_well_and_the_scripted_model_is_a_warning(
     assert main(["doctor", "--data", str(tmp_path / "new"), "--port", "0"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert all(line.startswith(("ok ", "warning ", " ")) for line in lines)
-    (told,) = (line for line in lines if line.startswith("warning"))
+    (told,) = (line for line in lines if line.startswith("warning") and "Sandbox" not in line)
     assert "scripted:demo (the environment has no key and no model server)" in told
-    assert any("tools that run code are not there yet" in line for line in lines)
+    assert any("Sandbox: rlimits" in line for line in lines)
     assert not (tmp_path / "new").exists()
 
 
@@ -119,16 +118,22 @@ def test_a_clock_behind_the_database_is_told_of(old: Path) -> None:
     assert machine.check_time(database, zone="No/Where").level is Level.PROBLEM
 
 
-def test_the_means_of_a_sandbox_are_told_as_they_are() -> None:
-    assert isinstance(probe_sandbox(), SandboxMeans)
-    much = SandboxMeans(landlock=4, seccomp=True, bubblewrap=True, rlimits=True)
-    some = replace(much, bubblewrap=False)
-    little = replace(some, landlock=0)
-    nothing = SandboxMeans(landlock=0, seccomp=False, bubblewrap=False, rlimits=False)
-    found = [machine.check_sandbox(means) for means in (much, some, little, nothing)]
-    assert [each.found.split()[1] for each in found] == ["bubblewrap", "landlock", "rlimits", "none"]
-    assert "(the kernel has Landlock 4, seccomp)" in found[0].found
-    assert [bool(each.advice) for each in found] == [False, True, True, True]
+def test_each_sandbox_is_told_with_whether_it_holds_and_which_is_used() -> None:
+    def probes(**holds: bool) -> list[Probe]:
+        return [
+            Probe(level=level, holds=held, reason="" if held else "It is not there.") for level, held in holds.items()
+        ]
+
+    all_hold = sandbox.check_sandbox("auto", probes(sandlock=True, bubblewrap=True, rlimits=True))
+    assert all_hold[0].found.startswith("sandlock holds")
+    second = sandbox.check_sandbox("auto", probes(sandlock=False, bubblewrap=True, rlimits=True))
+    assert second[0].found.startswith("bubblewrap holds")
+    assert "It is not there." in second[1].found
+    none = sandbox.check_sandbox("auto", probes(sandlock=False, bubblewrap=False, rlimits=True))
+    assert none[0].level is Level.WARNING
+    assert "refused" in none[0].found
+    weakest = sandbox.check_sandbox("rlimits", probes(sandlock=True, bubblewrap=True, rlimits=True))
+    assert "can read and write whatever the server can" in weakest[0].found
 
 
 def test_a_folder_and_its_database_are_looked_at_and_left_alone(old: Path) -> None:

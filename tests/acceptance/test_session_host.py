@@ -47,11 +47,11 @@ class BreakingCommitter(InlineCommitter):
             done(self.failure)
 
 
-def host_on(store: SqliteStore, logs: AgentLogs | None = None) -> SessionHost:
+def host_on(store: SqliteStore, logs: AgentLogs | None = None, *, work: Path | None = None) -> SessionHost:
     def model(_: str) -> Model:
         return FunctionModel(lambda _: "done")
 
-    return SessionHost(store, model="any", templates=TemplateLibrary([]), model_factory=model, logs=logs)
+    return SessionHost(store, model="any", templates=TemplateLibrary([]), model_factory=model, logs=logs, work=work)
 
 
 def play(
@@ -59,7 +59,7 @@ def play(
 ) -> None:
     async def main() -> None:
         store = SqliteStore.open(folder, committer=committer or InlineCommitter())
-        host = host_on(store, logs)
+        host = host_on(store, logs, work=folder)
         await host.start(session_id="default")
         try:
             await scene(host)
@@ -106,6 +106,19 @@ def test_many_who_ask_for_a_session_get_the_same_one(tmp_path: Path) -> None:
         assert len(set(map(id, found))) == 1
 
     play(tmp_path, scene)
+
+
+def test_a_session_that_is_deleted_takes_the_files_of_its_agents_along(tmp_path: Path) -> None:
+    async def scene(host: SessionHost) -> None:
+        for name in ("gone", "stays"):
+            await host.create("alice", name)
+            session = await host.session("alice", name)
+            agent = await session.create_agent("worker", {"tools": ["write_file"]})
+            await asyncio.to_thread(agent.workplace.prepare)
+        await host.delete("alice", "gone")
+
+    play(tmp_path, scene)
+    assert [each.name for each in (tmp_path / "work").iterdir()] == ["stays"]
 
 
 def test_nobody_gets_a_session_of_somebody_else_open_or_not(tmp_path: Path) -> None:

@@ -41,7 +41,15 @@ Headers = Mapping[str, str | None]
 
 ROUTES = {"/", "/assets/{name}", "/healthz", "/metrics", "/ws"}
 PAGES = ("/", "/assets/page.js", "/assets/page.css", "/metrics", "/ws", "/healthz", "/nothing", "/../../etc/passwd")
-OUTSIDE_SESSIONS = {"session.create", "session.list", "template.list", "template.get", "server.info", "rpc.discover"}
+OUTSIDE_SESSIONS = {
+    "session.create",
+    "session.list",
+    "template.list",
+    "template.get",
+    "tool.list",
+    "server.info",
+    "rpc.discover",
+}
 """The methods that act in no session. Whoever adds one says here why a stranger to a session may call it."""
 
 

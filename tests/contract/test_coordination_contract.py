@@ -10,6 +10,8 @@ import pytest
 from msgspec.structs import replace
 
 from ai_whisperer.coordination import (
+    ApprovalRecord,
+    ApprovalState,
     EventRecord,
     LockRecord,
     MessageRecord,
@@ -41,7 +43,26 @@ WAIT = WaitRecord(
     ttl_seconds=5.0,
     created_at=1.0,
 )
-LOCK = LockRecord(session_id="s", name="report", token=3, agent_id="bob", task_id="t2", acquired_at=1.0, expires_at=2.0)
+LOCK = LockRecord(
+    session_id="s",
+    name="report",
+    token=3,
+    agent_id="bob",
+    task_id="t2",
+    acquired_at=1.0,
+    expires_at=2.0,
+    holder="bob",
+)
+APPROVAL = ApprovalRecord(
+    session_id="s",
+    id="t1.2",
+    agent_id="alice",
+    task_id="t1",
+    tool="pay",
+    arguments='{"amount": 5}',
+    digest="d",
+    requested_at=1.0,
+)
 EVENT = EventRecord(
     session_id="s", id="e1", name="ready", sender="user", cause="user:user", data={"n": [1]}, woken=2, created_at=1.0
 )
@@ -100,6 +121,26 @@ def test_what_was_written_is_read_back_the_same(run: Run) -> None:
         assert (other.waits, other.locks, other.schedules, other.rooms) == ((), (), (), ())
         assert (store.event("other", "e1"), store.events("other", limit=10)) == (None, [])
         assert store.messages("other", "r1", after=0, limit=10) == []
+
+    run(scenario)
+
+
+def test_approvals_of_open_tasks_that_are_not_refused_are_loaded_and_all_can_be_read(run: Run) -> None:
+    async def scenario(store: Store) -> None:
+        approved = replace(APPROVAL, id="t1.3", state=ApprovalState.APPROVED, requested_at=2.0, decided_at=3.0)
+        refused = replace(approved, id="t1.4", state=ApprovalState.REFUSED, decided_by="ann", reason="no")
+        of_ended = replace(APPROVAL, id="t2.2", task_id="t2")
+        unit = Unit()
+        unit.insert_task(task("t1"))
+        unit.insert_task(replace(task("t2"), state=TaskState.COMPLETED))
+        for approval in (APPROVAL, APPROVAL, approved, refused, of_ended):
+            unit.put_approval(approval)
+        await store.submit(unit)
+        assert store.load("s").approvals == (APPROVAL, approved)
+        assert store.approval("s", "t1.4") == refused
+        assert store.approvals("s", state=None, limit=2) == [refused, approved]
+        assert store.approvals("s", state=ApprovalState.PENDING, limit=9) == [of_ended, APPROVAL]
+        assert (store.load("other").approvals, store.approval("other", "t1.2")) == ((), None)
 
     run(scenario)
 

@@ -11,6 +11,7 @@ import pytest
 from msgspec.structs import asdict, replace
 
 from ai_whisperer.coordination import (
+    ApprovalRecord,
     EventRecord,
     LockRecord,
     MessageRecord,
@@ -42,7 +43,9 @@ from tests.contract.conftest import Run
 from tests.contract.records import agent, mail, task, unit_with
 
 TIMER = TimerRecord(session_id="s", id="wake:alice", agent_id="alice", kind=TimerKind.WAKE, due_at=9.0)
-LOCK = LockRecord(session_id="s", name="report", token=3, agent_id="alice", task_id="t1", expires_at=2.0)
+LOCK = LockRecord(
+    session_id="s", name="report", token=3, agent_id="alice", task_id="t1", expires_at=2.0, holder="alice"
+)
 SCHEDULE = ScheduleRecord(
     session_id="s", id="hourly", definition=ScheduleDefinition(cron="0 * * * *", event="tick"), next_at=10.0
 )
@@ -79,6 +82,11 @@ def a_row_in_every_table(session_id: str) -> Unit:
     unit.insert_mail(replace(mail(), session_id=session_id))
     unit.put_timer(replace(TIMER, session_id=session_id))
     unit.put_wait(replace(WAIT, session_id=session_id))
+    unit.put_approval(
+        ApprovalRecord(
+            session_id=session_id, id="t1.2", agent_id="alice", task_id="t1", tool="pay", arguments="{}", digest="d"
+        )
+    )
     unit.put_lock(replace(LOCK, session_id=session_id))
     unit.insert_event(EventRecord(session_id=session_id, id="e", name="tick", sender="user", cause="test"))
     unit.put_schedule(replace(SCHEDULE, session_id=session_id))
@@ -406,7 +414,9 @@ def test_a_database_of_the_second_version_is_brought_up_to_date_with_all_that_is
         old.execute((folder / name).read_text(encoding="utf-8"))
     old.execute(f"PRAGMA application_id={opening.APPLICATION_ID}; PRAGMA user_version=2")
     for sql, row in a_row_in_every_table("s").writes:
-        if sql not in (queries.PUT_SESSION, queries.PUT_LIMITS):
+        if sql == queries.PUT_LOCK:
+            old.execute("INSERT INTO lock VALUES (?,?,?,?,?,?,?)", row[:7])
+        elif sql not in (queries.PUT_SESSION, queries.PUT_APPROVAL, queries.PUT_LIMITS):
             old.execute(sql, row)
     old.close()
 
@@ -419,7 +429,7 @@ def test_a_database_of_the_second_version_is_brought_up_to_date_with_all_that_is
         assert store.sessions("ann", limit=9) == [listed(session(), agents=1)]
         assert store.unlisted_sessions() == []
         snapshot = store.load("s")
-        assert (snapshot.tasks, snapshot.mails) == ((task(),), (mail(),))
+        assert (snapshot.tasks, snapshot.mails, snapshot.locks) == ((task(),), (mail(),), (LOCK,))
         await store.close()
 
     asyncio.run(main())

@@ -48,6 +48,10 @@ class Findings:
         return self.steps[task_id][int(number) - 1]
 
 
+def task_of(step_id: str) -> str:
+    return step_id.rpartition(".")[0]
+
+
 def check_now(manager: AsyncAgentSessionManager, *, loops: int) -> None:
     """What must hold at every moment."""
     for name in AGENTS:
@@ -91,6 +95,7 @@ def check(manager: AsyncAgentSessionManager, world: World) -> None:
     _check_threads(found)
     _check_switches(found, world)
     _check_locks(manager, found, world)
+    _check_turns(found, world)
     _check_delegation(found)
     _check_deadlines(found, world)
     _check_budgets(found)
@@ -215,7 +220,7 @@ def _check_locks(manager: AsyncAgentSessionManager, found: Findings, world: Worl
         assert note.at <= _latest(world, due_at, until=note.at), "somebody waited longer for a lock than they wanted"
     held: dict[str, int] = {}
     last_token = 0
-    for note in found.named("lock.acquired", "lock.renewed", "lock.released", "lock.expired"):
+    for note in found.named("lock.acquired", "lock.renewed", "lock.released", "lock.expired", "lock.broken"):
         name, token = note.params["name"], note.params["token"]
         if note.name == "lock.acquired":
             assert name not in held, "a lock has two holders"
@@ -225,6 +230,21 @@ def _check_locks(manager: AsyncAgentSessionManager, found: Findings, world: Worl
             assert held[name] == token, "a lock was given back by somebody who does not hold it"
             if note.name != "lock.renewed":
                 del held[name]
+
+
+def _check_turns(found: Findings, world: World) -> None:
+    assert not world.collisions, "two touched the same thing at the same time"
+    waiting: dict[str, int] = {}
+    for note in found.named("resource.waiting", "resource.granted", "step.started", *_ENDS):
+        step_id, life = note.params.get("stepId", ""), sum(at <= note.at for at in world.opened_at)
+        if note.name in _ENDS:
+            waiting = {each: since for each, since in waiting.items() if task_of(each) != note.params["taskId"]}
+        elif note.name == "resource.waiting":
+            waiting[step_id] = life
+        elif note.name == "resource.granted":
+            assert waiting.pop(step_id, None) == life, "a turn came to one who did not wait for it"
+        else:
+            assert waiting.get(step_id) != life, "a call began before its turn"
 
 
 def _check_delegation(found: Findings) -> None:
@@ -301,6 +321,7 @@ def _check_nothing_is_left(manager: AsyncAgentSessionManager) -> None:
         "loops": list(workspace.running),
         "places of loops": [*workspace.places._line, *range(workspace.places.used)],
         "what is set aside": [*workspace.reservations._held, *workspace.reservations._ledgers],
+        "things that are touched": manager.list_resources(),
         "timers": [key for key in workspace.scheduler._due if not key.startswith("restart:")],
         "busy threads": [
             thread

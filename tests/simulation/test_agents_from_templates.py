@@ -163,7 +163,9 @@ def test_an_agent_keeps_its_definition_when_the_template_changes() -> None:
 def test_the_standard_library_looks_into_the_current_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     agents = tmp_path / ".claude" / "agents"
     agents.mkdir(parents=True)
-    (agents / "db-expert.md").write_text("---\nname: db-expert\ndescription: Knows: all\ntools: Read\n---\nYou know.\n")
+    (agents / "db-expert.md").write_text(
+        "---\nname: db-expert\ndescription: Knows: all\ntools: WebFetch\n---\nYou know.\n"
+    )
     monkeypatch.chdir(tmp_path)
 
     async def main() -> None:
@@ -179,8 +181,12 @@ def test_the_standard_library_looks_into_the_current_folder(tmp_path: Path, monk
     ("fields", "more"),
     [
         ("", {"look_up", "delete_all"}),
-        ("tools: Read, Bash(ls:*)", set()),
-        ("tools: Read, look_up", {"look_up"}),
+        ("tools: Task, Bash(ls:*), WebFetch(domain:example.com), webfetch", set()),
+        ("tools: WebFetch, look_up", {"fetch_url", "look_up"}),
+        ("tools: fetch_url", {"fetch_url"}),
+        ("tools: WebFetch, look_up\ndisallowedTools: WebFetch(domain:a.example)", {"look_up"}),
+        ("tools: '*'", {"look_up", "delete_all"}),
+        ("tools: TodoWrite, look_up", {"look_up"}),
         ("disallowedTools: delete_all, Write", {"look_up"}),
         ("disallowedTools: Write", {"look_up", "delete_all"}),
         ("tools: look_up, delete_all\ndisallowedTools: delete_all", {"look_up"}),

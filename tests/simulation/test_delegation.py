@@ -51,7 +51,7 @@ def worker(number: float) -> Say:
 
 
 async def all_idle(manager: AsyncAgentSessionManager) -> None:
-    await until(lambda: all(s.state is AgentState.IDLE and not s.queue_size for s in manager.list_agents()))
+    await manager.at_rest()
 
 
 def test_delegated_tasks_run_side_by_side_and_their_results_come_as_mail() -> None:

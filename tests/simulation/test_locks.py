@@ -177,9 +177,10 @@ def test_a_lease_that_is_over_goes_to_the_next_and_the_old_holder_cannot_release
         waiter = await manager.send_task("b", "go")
         await asyncio.sleep(10)
         assert holders(manager) == [("door", "b", 2)]
-        assert "This task does not hold lock 'door': it never did, or the lease is over. It holds: none." in (
-            await final_of(manager, holder)
-        )
+        assert (
+            "This task does not hold lock 'door': the lease of a, with token 1, ran out at 2027-01-15 08:00:11 UTC. "
+            "b holds it now with token 2. This task holds: none."
+        ) in await final_of(manager, holder)
         assert manager.list_locks()[0].agent_id == "b"
         await manager.wait_task(waiter)
 
@@ -194,7 +195,7 @@ def test_only_the_holder_can_release_and_is_told_what_it_holds() -> None:
         await asyncio.sleep(5)
         told = await manager.run_task("b", "go")
         assert "This task does not hold lock 'door'" in told
-        assert "It holds: gate, window." in told
+        assert "a holds it now with token 1. This task holds: gate, window." in told
         assert holders(manager) == [("door", "a", 1)]
         await manager.wait_task(holder)
 

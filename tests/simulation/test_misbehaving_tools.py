@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import datetime as dt
 import sys
 import threading
 from collections.abc import Callable
@@ -11,7 +12,7 @@ from typing import Any
 import pytest
 
 from ai_whisperer import AgentState, AsyncAgentSessionManager, TaskState, ToolContext, tool
-from ai_whisperer.conversation import Answer
+from ai_whisperer.conversation import Answer, ToolResult
 from ai_whisperer.models.base import ModelRequest
 from ai_whisperer.models.scripted import FunctionModel
 from tests.simulation.stage import call, play, results_of, round_of
@@ -190,5 +191,75 @@ def test_a_result_over_the_limit_is_cut_and_says_so() -> None:
         await manager.create_agent("alice", {"limits": {"max_result_bytes": 101}})
         told = await manager.run_task("alice", "go")
         assert told == "é" * 50 + "\n[cut: 2,000 bytes in all, 101 shown]"
+
+    play(scenario, one_call, tools=[misbehave])
+
+
+class MuteError(Exception):
+    """Fails even to say what it is."""
+
+    def __str__(self) -> str:
+        raise RuntimeError("mute")
+
+
+def cyclic() -> Any:
+    found: list[Any] = []
+    found.append(found)
+    return found
+
+
+def recursive() -> Any:
+    return recursive()
+
+
+def mute() -> Any:
+    raise MuteError
+
+
+async def asynchronous_pieces() -> Any:
+    yield 1
+
+
+@pytest.mark.parametrize(
+    ("function", "told"),
+    [
+        (cyclic, "is not JSON, so its result is lost"),
+        (lambda: b"bytes", "is not JSON, so its result is lost: Object of type bytes"),
+        (lambda: [float("nan")], "is not JSON, so its result is lost: Out of range float"),
+        (lambda: (each for each in "ab"), "is not JSON, so its result is lost: Encoding objects of type generator"),
+        (asynchronous_pieces, "is not JSON, so its result is lost"),
+        (object, "is not JSON, so its result is lost"),
+        (lambda: ToolResult(content=5), '{"content":5}'),  # type: ignore[arg-type]
+        (recursive, "failed: RecursionError"),
+        (mute, "The tool 'misbehave' failed: MuteError"),
+        (lambda: ["\ud800"], '["?"]'),
+        (lambda: {"when": dt.date(2026, 1, 2), 3: {1}}, '{"when":"2026-01-02","3":[1]}'),
+        (lambda: 10**30, "1000000000000000000000000000000"),
+    ],
+)
+def test_whatever_a_tool_returns_or_raises_the_model_reads_what_is_the_matter(
+    function: Callable[[], Any], told: str
+) -> None:
+    async def run() -> None:
+        misbehave = tool(name="misbehave")(function)
+        async with AsyncAgentSessionManager(tools=[misbehave], model_factory=lambda _: FunctionModel(one_call)) as m:
+            await m.create_agent("alice")
+            assert told in await m.run_task("alice", "go", task_id="t")
+            assert m.list_steps("t")[1].result is not None
+
+    asyncio.run(run())
+
+
+def test_an_error_that_says_too_much_is_cut_like_a_result() -> None:
+    @tool
+    async def misbehave() -> str:
+        """Complain for long."""
+        raise ValueError("x" * 100_000)
+
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        await manager.create_agent("alice", {"limits": {"max_result_bytes": 1000}})
+        told = await manager.run_task("alice", "go")
+        assert told.startswith("The tool 'misbehave' failed: ValueError: xxx")
+        assert len(told) < 1100
 
     play(scenario, one_call, tools=[misbehave])

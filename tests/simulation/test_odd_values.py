@@ -37,7 +37,10 @@ GOOD: dict[str, Any] = {
     "members": ["alice"],
     "text": "hello",
     "schedule": "tick",
+    "name": "door",
+    "token": 1,
     "tools": [],
+    "approval_id": "there.2",
     "limits": {"max_queue_length": 50},
 }
 
@@ -72,6 +75,7 @@ def test_odd_values_bring_errors_of_ours_and_harm_nothing(name: str) -> None:
         await manager.create_agent("bob", auto_start=False)
         await manager.send_task("bob", "wait", task_id="there")
         await manager.create_room(["alice", "bob"], room_id="room")
+        await manager.acquire_lock("door", ttl_seconds=1e5)
         await manager.create_schedule(interval_seconds=1e6, event="tick", schedule_id="tick")
         for parameter in wanted:
             for value in ODD:

@@ -11,6 +11,7 @@ import pytest
 from msgspec.structs import replace
 
 from ai_whisperer.core.queueing import WorkQueue
+from ai_whisperer.core.resources import ResourceLines
 from ai_whisperer.core.waiting import WaitGraph
 from ai_whisperer.records import StepKind, StepRecord, StepState, TaskRecord
 from ai_whisperer.runtime import consequences, delegation
@@ -19,6 +20,7 @@ from ai_whisperer.runtime.deadlines import Deadlines
 from ai_whisperer.runtime.events import Events
 from ai_whisperer.runtime.locks import Locks
 from ai_whisperer.runtime.post_office import PostOffice
+from ai_whisperer.runtime.resources import Resources
 from ai_whisperer.runtime.running_task import RunningTask
 from ai_whisperer.runtime.switchboard import Switchboard
 from ai_whisperer.runtime.trees import Trees
@@ -125,9 +127,7 @@ def give_a_lock_to_whoever_asks(patch: pytest.MonkeyPatch) -> None:
     acquire = Locks.acquire
 
     def acquire_anyway(self: Locks, decision: Decision, task: Any, step: Any, **terms: Any) -> object:
-        lock = self._locks.get(terms["name"])
-        if lock is not None:
-            self._locks[lock.name] = replace(lock, task_id=None)
+        self._locks.pop(terms["name"], None)
         return acquire(self, decision, task, step, **terms)
 
     patch.setattr(Locks, "acquire", acquire_anyway)
@@ -175,9 +175,32 @@ def lose_the_parent_of_what_a_task_does(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Workspace, "decide", lambda self, cause: decide(self, cause.replace("task:", "recovery:")))
 
 
+def let_all_touch_at_once(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(ResourceLines, "may_begin", lambda *_: True)
+
+
+def keep_what_a_cancelled_call_touched(patch: pytest.MonkeyPatch) -> None:
+    call_ended = Resources.call_ended
+
+    def unless_cancelled(self: Resources, step_id: str) -> None:
+        task = asyncio.current_task()
+        if task is None or not task.cancelling():
+            call_ended(self, step_id)
+
+    patch.setattr(Resources, "call_ended", unless_cancelled)
+    patch.setattr(Resources, "worker_ended", lambda *_: None)
+
+
+def keep_the_place_of_a_task_that_has_ended(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Resources, "abandon", lambda self, wait: self._workspace.waits.let_go(wait))
+
+
 @pytest.mark.parametrize(
     "plant",
     [
+        let_all_touch_at_once,
+        keep_what_a_cancelled_call_touched,
+        keep_the_place_of_a_task_that_has_ended,
         acknowledge_before_the_commit,
         forget_answers,
         repeat_every_tool_call_after_a_crash,

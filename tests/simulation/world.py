@@ -8,7 +8,7 @@ import random
 import re
 import zlib
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 from unittest.mock import patch
@@ -26,6 +26,7 @@ from tests.simulation.stage import calls, prompt_of, round_of
 AGENTS = ("ann", "ben", "cid", "dot")
 EVENTS = ("data_ready", "all_clear", "help_requested")
 LOCKS = ("north", "south", "west")
+THINGS = ("ledger", "map", "tower")
 DEEPEST = 3
 """What is caused by something so deep causes nothing more: chatter dies out."""
 
@@ -50,6 +51,8 @@ class World:
         self.accepted_tasks: set[str] = set()
         self.accepted_mails: set[str] = set()
         self.accepted_events: set[str] = set()
+        self.touched: dict[str, list[str]] = {name: [] for name in THINGS}
+        self.collisions: list[str] = []
         self.opened_at: list[float] = []
         self.closed_at: list[float] = []
 
@@ -78,8 +81,8 @@ class World:
     def _some_call(self, request: ModelRequest, chance: random.Random, index: int) -> Call:
         mail_ids = [found for turn in request.turns if isinstance(turn, UserTurn) for found in _mail_ids(turn.text)]
         options: list[Call] = [
-            ("effect", {"seconds": chance.random() * 5}),
-            ("repeatable", {"seconds": chance.random() * 5}),
+            ("effect", {"seconds": chance.random() * 5, "touches": _some_touches(chance)}),
+            ("repeatable", {"seconds": chance.random() * 5, "touches": _some_touches(chance)}),
             ("check_mail", {}),
             chance.choice((("report_progress", {"percent": 50}), ("nonsense", {}))),
             self._lock_call(chance),
@@ -124,21 +127,38 @@ class World:
         ]
 
     def tools(self) -> list[Any]:
-        @tool
-        async def effect(seconds: float, context: ToolContext) -> str:
+        def touched(arguments: Mapping[str, Any]) -> list[str]:
+            return arguments["touches"]  # type: ignore[no-any-return]
+
+        @tool(touches=touched)
+        async def effect(seconds: float, touches: list[str], context: ToolContext) -> str:
             """Something that must not happen twice."""
             self.effects[context.step_id] += 1
-            await asyncio.sleep(seconds)
+            await self._touch(touches, seconds)
             return "ok"
 
-        @tool(idempotent=True)
-        async def repeatable(seconds: float, context: ToolContext) -> str:
+        @tool(touches=touched, idempotent=True)
+        async def repeatable(seconds: float, touches: list[str], context: ToolContext) -> str:
             """Something that may happen twice."""
             self.repeatable_effects[context.step_id] += 1
-            await asyncio.sleep(seconds)
+            await self._touch(touches, seconds)
             return "ok"
 
         return [effect, repeatable]
+
+    async def _touch(self, touches: list[str], seconds: float) -> None:
+        """Touch things for a while, and note it if somebody else touches them at the same time."""
+        for access, name in map(str.split, touches):
+            others = (
+                self.touched[name] if access == "write" else [each for each in self.touched[name] if each == "write"]
+            )
+            self.collisions += [name] * bool(others)
+            self.touched[name].append(access)
+        try:
+            await asyncio.sleep(seconds)
+        finally:
+            for access, name in map(str.split, touches):
+                self.touched[name].remove(access)
 
     @contextmanager
     def faulty_loops(self) -> Iterator[None]:
@@ -190,6 +210,11 @@ def _is_planned(error: BaseException | None) -> bool:
     if isinstance(error, BaseExceptionGroup):
         return all(_is_planned(each) for each in error.exceptions)
     return isinstance(error, PlannedFaultError)
+
+
+def _some_touches(chance: random.Random) -> list[str]:
+    names = chance.sample(THINGS, chance.choice((0, 1, 1, 2)))
+    return [f"{chance.choice(('read', 'write'))} {name}" for name in names]
 
 
 def _mail_ids(text: str) -> list[str]:

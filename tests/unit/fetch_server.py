@@ -36,6 +36,13 @@ class FetchServer:
         self.requests: list[str] = []
         self._stop: Callable[[], object] = lambda: None
 
+    def forget(self) -> None:
+        """Begin anew: no path is known, no request was made."""
+        self.paths.clear()
+        self.endless.clear()
+        self.stalling.clear()
+        self.requests.clear()
+
     @property
     def host(self) -> str:
         return f"127.0.0.1:{self.port}"

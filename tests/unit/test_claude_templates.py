@@ -9,6 +9,7 @@ import pytest
 
 from ai_whisperer.definition import DEFAULT_PROMPT
 from ai_whisperer.errors import TemplateError
+from ai_whisperer.templates.claude import denied_names, granted_names
 from ai_whisperer.templates.folders import TemplateKind
 from ai_whisperer.templates.library import TemplateLibrary, load_template
 from ai_whisperer.templates.parsing import Template
@@ -128,6 +129,19 @@ def test_what_means_nothing_here_is_ignored_and_told(library: TemplateLibrary) -
     custom = library.get("custom-keys")
     assert custom.ignored_fields == ("version", "category", "tags", "limits", "schedule")
     assert custom.definition.schedule == ()
+
+
+def test_a_tool_that_is_granted_for_some_calls_only_is_told_as_not_granted(library: TemplateLibrary) -> None:
+    assert library.get("code-reviewer").ignored_fields == ("color", "tools: Bash(git diff:*, git log:*)")
+    assert "run_command" not in granted_names(library.get("code-reviewer").outside_tools or ())
+
+
+def test_its_tools_have_names_of_ours() -> None:
+    given = ("Read", "Write", "Edit", "MultiEdit", "LS", "Glob", "Grep", "Bash", "WebFetch", "Task", "bash", " Bash")
+    assert granted_names(given) - set(given) == {
+        "read_file", "write_file", "edit_file", "list_directory", "search_files", "run_command", "fetch_url",
+    }  # fmt: skip
+    assert denied_names(["Bash(rm:*)", "Read"]) >= {"run_command", "read_file"}
 
 
 def test_turns_become_steps(library: TemplateLibrary) -> None:

@@ -138,3 +138,15 @@ def test_what_was_left_out_for_one_is_left_out_for_the_other() -> None:
     one.put(0, delta("x" * (2 * MAX_PENDING)))
     other.put_all_of(one)
     assert taken(other) == taken(one)
+
+
+def test_the_output_of_a_tool_is_joined_like_a_stream_and_apart_from_other_steps() -> None:
+    def output(step: str, text: str) -> Notification:
+        params = {"agentId": "ada", "taskId": "t", "stepId": step, "text": text}
+        return Notification(seq=0, session_id="s", name="step.output", cause="task:t", at=1.0, params=params)
+
+    pending = PendingDeltas()
+    for step, text in (("t.1", "a"), ("t.2", "x"), ("t.1", "b")):
+        pending.put(0, output(step, text))
+    assert [pending.take().params["text"], pending.take().params["text"]] == ["ab", "x"]
+    assert not pending

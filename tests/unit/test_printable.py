@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ai_whisperer.cli.printable import as_json, one_line, printable, shortened
+from ai_whisperer.cli.printable import as_json, one_line, printable, readable_arguments, shortened
 
 ANYTHING = st.text(st.characters(codec=None, categories=None))
 
@@ -50,3 +50,18 @@ def test_json_steers_nothing_and_means_the_same(value: object) -> None:
 )
 def test_what_would_steer_is_shown_as_its_escape(text: str, shown: str) -> None:
     assert printable(text) == shown
+
+
+@pytest.mark.parametrize(
+    ("arguments", "shown"),
+    [
+        ('{"path":"a.txt", "size": 5}', '{\n  "path": "a.txt",\n  "size": 5\n}'),
+        ('{"path":"\\u001b[2J"}', '{\n  "path": "\\u001b[2J"\n}'),
+        ('{"path":"a\u202e"}', '{\n  "path": "a\\u202e"\n}'),
+        ('{"amount":5,"amount":5000}', '{"amount":5,"amount":5000}'),
+        ('{"amount":1e999}', '{"amount":1e999}'),
+        ("no JSON \x1b", "no JSON \\x1b"),
+    ],
+)
+def test_arguments_are_laid_out_only_if_nothing_of_them_is_lost(arguments: str, shown: str) -> None:
+    assert readable_arguments(arguments) == shown

@@ -81,6 +81,8 @@ def test_every_setting_is_described_and_can_be_set_in_the_environment(tmp_path: 
         "tokens": "a=b",
         "limits": "max_tokens=5",
         "mcp": '{"a": {"command": "b"}}',
+        "sandbox": "rlimits",
+        "folders": "a=b",
     }
     text = texts.get(field.name, "12")
     partner = {"tls_key": "TLS_CERTIFICATE", "tls_certificate": "TLS_KEY"}.get(field.name)

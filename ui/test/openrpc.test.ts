@@ -94,6 +94,7 @@ function* calls(): Generator<[MethodName, object?]> {
   yield ["schedule.get", { sessionId, scheduleId }];
   yield ["schedule.list", { sessionId }];
   yield ["schedule.delete", { sessionId, scheduleId }];
+  yield ["mcp.list", { sessionId }];
   yield ["async.resumeAgent", { sessionId, agentId }];
   yield ["async.stopAgent", { sessionId, agentId }];
   yield ["async.startAgent", { sessionId, agentId: "sleeper", config: { prompt: "Sleep." } }];
@@ -114,8 +115,8 @@ function* calls(): Generator<[MethodName, object?]> {
   yield ["session.delete", { sessionId }];
 }
 
-/** These need an agent that writes a log, or to the user. */
-const NOT_CALLED = ["log.read", "mail.mark", "mail.reply"];
+/** These need an agent that writes a log, or to the user, or an MCP server. */
+const NOT_CALLED = ["log.read", "mail.mark", "mail.reply", "mcp.start"];
 
 test("every method answers what the document says", async () => {
   const called = new Set<string>();

@@ -79,13 +79,21 @@ async def show(call: Call, agent: AgentName) -> None:
             ("tokens", tokens(status.usage)),
             ("cost", cost(status.usage)),
             ("model", definition.model),
-            ("tools", "all" if definition.tools is None else ", ".join(definition.tools)),
+            ("tools", _tools(definition.tools)),
+            ("folders", ", ".join(f"{name} ({access})" for name, access in definition.folders.items())),
+            ("network", ", ".join(definition.network)),
             ("aliases", ", ".join(definition.aliases)),
             ("subscribes", ", ".join(definition.subscribes)),
             ("created", moment(details.created_at)),
         ],
         body=definition.prompt,
     )
+
+
+def _tools(granted: tuple[str, ...] | None) -> str:
+    if granted is None:
+        return "all but those that reach the machine or the network"
+    return ", ".join(granted) or "none"
 
 
 async def start(call: Call, agent: AgentName, *, config: ConfigOption = None) -> None:

@@ -58,8 +58,8 @@ _STYLES = {"ok": "green", "warning": "yellow", "problem": "bold red"}
 
 
 def _of_machine(settings: LoadedSettings) -> Sequence[Finding]:
-    from ai_whisperer.cli.doctor import folder, machine
-    from ai_whisperer.server.serving import templates_of
+    from ai_whisperer.cli.doctor import folder, machine, mcp, sandbox
+    from ai_whisperer.server.serving import templates_of, toolbox_of
     from ai_whisperer.store.sqlite import DATABASE_NAME
 
     values = settings.values
@@ -72,7 +72,9 @@ def _of_machine(settings: LoadedSettings) -> Sequence[Finding]:
         machine.check_time(values.data / DATABASE_NAME),
         folder.check_port(values),
         *folder.check_templates(templates_of(values)),
-        machine.check_sandbox(),
+        *folder.check_tools(toolbox_of(values)),
+        *sandbox.check_sandbox(values.sandbox),
+        *mcp.check_mcp(values.mcp, os.environ),
     ]
 
 

@@ -1,4 +1,4 @@
-"""`whisperer sessions`, `templates`, `locks` and `usage`."""
+"""`whisperer sessions`, `templates` and `usage`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ai_whisperer.cli.connecting import session_names, template_names
 from ai_whisperer.cli.fleet import cost, tokens
 from ai_whisperer.cli.output import Column, moment
 from ai_whisperer.conversation import Usage
-from ai_whisperer.coordination import LockRecord, SessionSummary
+from ai_whisperer.coordination import SessionSummary
 
 if TYPE_CHECKING:
     from ai_whisperer.status import UsageTotals
@@ -27,7 +27,6 @@ def register(app: typer.Typer) -> None:
     command(group(app, "templates", help="Show the templates that agents can be made of.")(list_templates), "show")(
         show_template
     )
-    command(app)(locks)
     command(app)(usage)
 
 
@@ -105,13 +104,6 @@ async def show_template(
     )
 
 
-async def locks(call: Call) -> None:
-    """Show the locks that are held, and by whom."""
-    async with call.server() as client:
-        held = await client.list_locks()
-    call.output.table(held, LOCKS, empty="No lock is held.")
-
-
 async def usage(
     call: Call,
     task: Annotated[
@@ -147,14 +139,6 @@ TEMPLATES: Sequence[Column[TemplateEntry]] = (
     Column("TEMPLATE", lambda each: each.name, whole=True),
     Column("KIND", lambda each: each.kind),
     Column("DESCRIPTION", lambda each: each.description if each.error is None else f"ERROR: {each.error}"),
-)
-LOCKS: Sequence[Column[LockRecord]] = (
-    Column("LOCK", lambda each: each.name, whole=True),
-    Column("HELD BY", lambda each: each.agent_id or "", whole=True),
-    Column("TASK", lambda each: each.task_id or "", whole=True),
-    Column("SINCE", lambda each: moment(each.acquired_at)),
-    Column("UNTIL", lambda each: moment(each.expires_at)),
-    Column("TOKEN", lambda each: str(each.token), right=True),
 )
 USED: Sequence[Column[_Used]] = (
     Column("AGENT", lambda each: each.agent, whole=True),

@@ -50,7 +50,7 @@ async def watch(
         if once:
             call.output.table(await client.list_agents(), FLEET, empty="There are no agents yet.")
             return
-        async with client.events(after=after) as notes:
+        async with client.events(after=after, deltas=not call.output.as_json) as notes:
             if call.output.is_terminal and not call.output.as_json:
                 await _show_live(client, notes)
             else:

@@ -19,6 +19,7 @@ from ai_whisperer.settings import Settings
 from ai_whisperer.store.opening import LOCK_NAME, FileLock, database_version, latest_version
 from ai_whisperer.store.sqlite import DATABASE_NAME
 from ai_whisperer.templates.library import TemplateLibrary
+from ai_whisperer.tools.toolbox import ToolBox
 
 _PATIENCE_SECONDS = 2.0
 _OTHERS = 0o077
@@ -120,3 +121,10 @@ def check_templates(library: TemplateLibrary) -> list[Finding]:
         problem("Templates", f"'{entry.path}' cannot be used", entry.error or "") for entry in entries if entry.error
     ]
     return [ok("Templates", f"{usable} can be used"), *broken]
+
+
+def check_tools(toolbox: ToolBox) -> list[Finding]:
+    """The tools of the project, and each file that cannot be used."""
+    names = ", ".join(tool.name for tool in toolbox.tools)
+    broken = [problem("Tools", "a tool file is left out", error) for error in toolbox.errors]
+    return [ok("Tools", f"of the project: {names or 'none'}"), *broken]

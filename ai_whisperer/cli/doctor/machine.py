@@ -1,4 +1,4 @@
-"""Checks of the machine: Python, SQLite, time, disk, and what can hold tools that run code."""
+"""Checks of the machine: Python, SQLite, time and disk."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import apsw
 
-from ai_whisperer.cli.doctor.findings import Finding, Level, ok, problem, warning
-from ai_whisperer.tools.sandbox_probe import SandboxMeans, probe_sandbox
+from ai_whisperer.cli.doctor.findings import Finding, ok, problem, warning
 
 _LEAST_PYTHON = (3, 11)
 _LEAST_SQLITE = (3, 51, 3)
@@ -65,34 +64,6 @@ def check_disk(data: Path, *, free_bytes: int | None = None) -> Finding:
     if free < _LITTLE_BYTES:
         return warning("Disk", shown, "Free some space: a full disk stops all agents.")
     return ok("Disk", shown)
-
-
-def check_sandbox(means: SandboxMeans | None = None) -> Finding:
-    """The strongest thing that could hold tools that run code. None is no fault: this version has no such tools."""
-    means = probe_sandbox() if means is None else means
-    levels = {
-        "bubblewrap": means.bubblewrap,
-        "landlock": bool(means.landlock),
-        "rlimits": means.rlimits,
-        "none": True,
-    }
-    level = next(name for name, has in levels.items() if has)
-    found = [f"Landlock {means.landlock}" if means.landlock else "", "seccomp" if means.seccomp else ""]
-    beside = ", ".join(filter(None, found)) or "nothing"
-    return Finding(
-        check="Sandbox",
-        level=Level.OK,
-        found=f"level {level} (the kernel has {beside}); tools that run code are not there yet",
-        advice=_SANDBOX_ADVICE.get(level, ""),
-    )
-
-
-_SANDBOX_ADVICE = {
-    "landlock": "For the strongest level install bubblewrap with the packages of your system.",
-    "rlimits": "Install bubblewrap, or use a Linux with Landlock (5.13 or newer), before tools that run code come.",
-    "none": "This system can hold no tools that run code. Use Linux with bubblewrap for them.",
-}
-"""What to do for more than the level."""
 
 
 def nearest_existing(path: Path) -> Path:

@@ -55,11 +55,6 @@ async def get_template(caller: Caller, params: sessions.GetTemplate) -> sessions
     return sessions.TemplateDetails(name=found.name, source=found.source, definition=found.definition)
 
 
-@reads(sessions.LIST_LOCKS)
-def list_locks(session: AsyncAgentSessionManager, _: sessions.ListLocks) -> sessions.LockList:
-    return sessions.LockList(session.list_locks())
-
-
 @reads(sessions.GET_USAGE)
 def get_usage(session: AsyncAgentSessionManager, params: sessions.GetUsage) -> UsageReport:
     return session.usage(params.task_id)

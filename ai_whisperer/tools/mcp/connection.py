@@ -186,6 +186,7 @@ class Connection:
         except (ValidationError, RuntimeError, ValueError) as error:
             reason = f"its greeting is no answer of an MCP server: {_words(error)[:500]}"
         else:
+            wire.greeted = True
             self.has_tools = greeted.capabilities.tools is not None
             return None
         return f"{reason} (it wrote {wire.nonsense!r}, which is no JSON-RPC message)" if wire.nonsense else reason

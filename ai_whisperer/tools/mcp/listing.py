@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
 from typing import Any
 
 import msgspec
@@ -12,6 +13,7 @@ from ai_whisperer.core.text import mended
 from ai_whisperer.tools.mcp.names import exposed_names
 
 MAX_TOOLS = 500
+_MAX_ENTRIES = 2 * MAX_TOOLS
 _MAX_DESCRIPTION = 4_000
 _MAX_SCHEMA_BYTES = 64 << 10
 _MAX_LISTING_BYTES = 1 << 20
@@ -39,7 +41,7 @@ def listing_of(server: str, raw: Iterable[Any]) -> Listing:
     problems: list[str] = []
     sound: dict[str, Mapping[str, Any]] = {}
     size = 0
-    for number, entry in enumerate(raw):
+    for number, entry in enumerate(islice(raw, _MAX_ENTRIES)):
         name, problem = _checked(entry, number)
         if problem is None and name in sound:
             problem = f"the tool {name!r} is there twice."
@@ -94,7 +96,7 @@ def _listed(exposed: str, entry: Mapping[str, Any]) -> ListedTool:
     schema.setdefault("properties", {})
     return ListedTool(
         remote=entry["name"],
-        spec=ToolSpec(name=exposed, description=_description(entry), parameters=schema),
+        spec=ToolSpec(name=exposed, description=_description(entry), parameters=schema, untrusted=True),
         hints=tuple(_hints(entry.get("annotations"))),
     )
 

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 
 PREFIX = "mcp__"
+ALL_TOOLS = "*"
 _MAX_LENGTH = 64
 _ODD = re.compile(r"[^a-zA-Z0-9_-]")
 
@@ -21,7 +22,7 @@ def server_of(name: str) -> str | None:
 
 def tool_of(name: str) -> str:
     """The part of a grant or of a name that says which tool; `*` if it is all of them."""
-    return name.removeprefix(PREFIX).partition("__")[2] or "*"
+    return name.removeprefix(PREFIX).partition("__")[2] or ALL_TOOLS
 
 
 def exposed_name(server: str, tool: str) -> str:

@@ -14,7 +14,7 @@ from ai_whisperer.mcp_config import McpServerConfig
 from ai_whisperer.secrets import redacted
 
 _INHERITED = ("HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER")
-_GRACE_SECONDS = 2.0
+_GRACE_SECONDS = 1.0
 _LOOK_SECONDS = 0.01
 _STDERR_BYTES = 4_000
 _READ_BYTES = 64 << 10
@@ -62,11 +62,14 @@ class ServerProcess:
         said = redacted(self._stderr.decode(errors="replace")).strip()
         return f"; it said: {said[-500:]}" if said else ""
 
-    async def end(self) -> None:
-        """Ask it to leave, then make it: when this returns no process of its group is there any more."""
+    async def end(self, *, in_peace: bool) -> None:
+        """Ask it to leave, then make it: when this returns no process of its group is there any more.
+
+        One that does not speak properly is not asked.
+        """
         try:
             self.input.close()
-            if not await self._exits_within(_GRACE_SECONDS):
+            if in_peace and not await self._exits_within(_GRACE_SECONDS):
                 self._signal(signal.SIGTERM)
                 await self._exits_within(_GRACE_SECONDS)
         finally:

@@ -90,6 +90,11 @@ class McpServer:
             except McpError as error:
                 self._error = error.message
 
+    async def start(self) -> None:
+        """Start it and list its tools, whatever happened before; raises `McpError`."""
+        self._retry_at, self._backoff = None, Backoff()
+        await self._list(patience_seconds=0)
+
     async def listed(self) -> Listing:
         """The tools as they were listed last; raises `McpError` if they never were and the server cannot do it."""
         if self.listing is None:

@@ -11,7 +11,7 @@ import msgspec
 
 from ai_whisperer.clock import Clock
 from ai_whisperer.conversation import ToolResult, ToolSpec
-from ai_whisperer.errors import ToolArgumentsError, UnknownToolError
+from ai_whisperer.errors import ToolArgumentsError, UnknownMcpServerError, UnknownToolError
 from ai_whisperer.mcp_config import McpServerConfig
 from ai_whisperer.mcp_status import McpServerStatus
 from ai_whisperer.tools.function import Tool, ToolContext
@@ -40,8 +40,15 @@ class McpServers:
     def names(self) -> tuple[str, ...]:
         return tuple(self._servers)
 
-    def get(self, name: str) -> McpServer | None:
-        return self._servers.get(name)
+    def find(self, name: str) -> McpServer:
+        """The server of that name; raises `UnknownMcpServerError`."""
+        server = self._servers.get(name) if isinstance(name, str) else None
+        if server is None:
+            names = ", ".join(self._servers) or "none"
+            raise UnknownMcpServerError(
+                f"There is no MCP server {str(name)[:100]!r}. There are: {names}. Others are added in the setting mcp."
+            )
+        return server
 
     def statuses(self) -> list[McpServerStatus]:
         """All servers as they are now, by name."""
@@ -50,7 +57,7 @@ class McpServers:
     def granted(self, grants: Iterable[str] | None) -> McpGrants | None:
         """What these grants give of the servers; None if that is nothing."""
         found = [grant for grant in grants or () if server_of(grant) in self._servers]
-        return McpGrants(self, found) if found else None
+        return McpGrants(self._servers, found) if found else None
 
     def untold(self, agent_id: str, unknown: Iterable[str]) -> list[str]:
         """Those of the granted tools that no server has and that were not told about this agent before."""
@@ -66,7 +73,7 @@ class McpServers:
 class McpGrants:
     """What an agent may use of the servers. Its tools are known once the servers have listed them."""
 
-    def __init__(self, servers: McpServers, grants: Iterable[str]) -> None:
+    def __init__(self, servers: Mapping[str, McpServer], grants: Iterable[str]) -> None:
         self._grants: dict[McpServer, set[str]] = {}
         self._listings: tuple[Listing | None, ...] | None = None
         self._specs: tuple[ToolSpec, ...] = ()

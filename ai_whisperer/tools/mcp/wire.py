@@ -21,13 +21,13 @@ from mcp_types import (
     JSONRPCNotification,
     JSONRPCRequest,
     JSONRPCResponse,
-    jsonrpc_message_adapter,
 )
 
 from ai_whisperer.mcp_config import McpServerConfig
+from ai_whisperer.tools.mcp.lines import EndlessLineError, Lines, message_of
 from ai_whisperer.tools.mcp.process import ServerProcess, start_process
 
-MAX_MESSAGE_BYTES = 4 << 20
+_MAX_HTTP_BYTES = 1 << 20
 _READ_BYTES = 64 << 10
 _WAITING_MESSAGES = 64
 _MAX_NONSENSE = 1_000
@@ -45,6 +45,7 @@ class Wire:
         self.write = write
         self.broken: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self.nonsense = ""
+        self.greeted = False
 
     def break_off(self, reason: str) -> None:
         if not self.broken.done():
@@ -66,7 +67,7 @@ async def stdio_wire(name: str, config: McpServerConfig, env: Mapping[str, str])
                 yield wire
             finally:
                 with anyio.CancelScope(shield=True):
-                    await process.end()
+                    await process.end(in_peace=wire.greeted and not wire.broken.done())
                 pipes.cancel_scope.cancel()
     finally:
         for stream in (arrived, read, write, leaving):
@@ -87,51 +88,41 @@ class _Reader:
         self._nonsense = 0
 
     async def run(self) -> None:
-        buffer = bytearray()
         with contextlib.suppress(anyio.BrokenResourceError, anyio.ClosedResourceError, ConnectionError):
-            while some := await self._process.output.read(_READ_BYTES):
-                searched = len(buffer)
-                buffer += some
-                if not await self._take_lines(buffer, searched):
-                    break
+            await self._read()
         if not self._wire.broken.done():
             self._wire.break_off(await self._process.how_it_ended())
         self._arrived.close()
 
-    async def _take_lines(self, buffer: bytearray, searched: int) -> bool:
-        """Take the whole lines out of the buffer; False if there is nothing more to be hoped for."""
-        begin = 0
-        while (end := buffer.find(b"\n", max(searched, begin))) >= 0:
-            line = bytes(buffer[begin:end]).strip()
-            begin = end + 1
-            if line and not await self._take(line):
-                return False
-        del buffer[:begin]
-        if len(buffer) > MAX_MESSAGE_BYTES:
-            self._wire.break_off(f"it sent a message of more than {MAX_MESSAGE_BYTES:,} bytes")
-            return False
-        return True
-
-    async def _take(self, line: bytes) -> bool:
+    async def _read(self) -> None:
+        lines = Lines()
         try:
-            message = jsonrpc_message_adapter.validate_json(line, by_name=False)
-        except ValueError:
-            self._nonsense += 1
-            self._wire.nonsense = self._wire.nonsense or line[:200].decode(errors="replace")
-            if self._nonsense > _MAX_NONSENSE:
-                self._wire.break_off(f"it wrote {self._nonsense:,} lines that are no JSON-RPC messages")
-                return False
-            await asyncio.sleep(0)
-            return True
-        self._nonsense = 0
-        if isinstance(message, JSONRPCRequest):
+            while some := await self._process.output.read(_READ_BYTES):
+                for line in lines.feed(some):
+                    if self._wire.broken.done():
+                        return
+                    await self._take(line)
+        except EndlessLineError:
+            self._wire.break_off("it wrote a line that has no end")
+
+    async def _take(self, line: bytes | JSONRPCError) -> None:
+        message = message_of(line) if isinstance(line, bytes) else line
+        if message is None:
+            self._count_nonsense(line)
+        elif isinstance(message, JSONRPCRequest):
             self._answer(message)
-            await asyncio.sleep(0)
         elif not isinstance(message, JSONRPCNotification) or message.method in _LISTENED_TO:
+            self._nonsense = 0
             await self._arrived.send(SessionMessage(message))
-        else:
-            await asyncio.sleep(0)
-        return True
+            return
+        await asyncio.sleep(0)
+
+    def _count_nonsense(self, line: bytes | JSONRPCError) -> None:
+        self._nonsense += 1
+        if isinstance(line, bytes):
+            self._wire.nonsense = self._wire.nonsense or line[:200].decode(errors="replace").strip()
+        if self._nonsense > _MAX_NONSENSE:
+            self._wire.break_off(f"it wrote {self._nonsense:,} lines that are no JSON-RPC messages")
 
     def _answer(self, request: JSONRPCRequest) -> None:
         """Servers may ask whether we are there, and nothing else."""
@@ -164,7 +155,7 @@ async def http_wire(config: McpServerConfig, headers: Mapping[str, str]) -> Asyn
     transport = _Bounded(httpx2.AsyncHTTPTransport())
     async with (
         httpx2.AsyncClient(headers=dict(headers), timeout=timeout, transport=transport) as client,
-        streamable_http_client(config.url or "", http_client=client, max_sse_event_size=MAX_MESSAGE_BYTES) as streams,
+        streamable_http_client(config.url or "", http_client=client, max_sse_event_size=_MAX_HTTP_BYTES) as streams,
     ):
         yield Wire(*streams)
 
@@ -193,8 +184,8 @@ class _BoundedStream(httpx2.AsyncByteStream):
         size = 0
         async for some in self._inner:
             size += len(some)
-            if size > MAX_MESSAGE_BYTES:
-                raise httpx2.ReadError(f"The answer has more than {MAX_MESSAGE_BYTES:,} bytes.")
+            if size > _MAX_HTTP_BYTES:
+                raise httpx2.ReadError(f"The answer has more than {_MAX_HTTP_BYTES:,} bytes.")
             yield some
 
     async def aclose(self) -> None:

@@ -7,8 +7,10 @@ export type Access = "read" | "write";
  * What an agent is, apart from what it is doing. `tools=None` grants the coordination tools and all that were handed
  * in; tools that reach the machine or the network (`read_file`, `run_command`, …) have to be named. `folders` are the
  * folders that it may use beside its own, by the names that the session has for them; `network` the hosts that its
- * tools may talk to, `"*"` for all public ones. `subscribes` names the events that become a task of the agent; `"*"`
- * stands for all.
+ * tools may talk to, `"*"` for all public ones. `approve` names tools of which a person has to allow each call,
+ * whatever the tools say themselves; a name that ends in `*` stands for all that begin so, `"*"` for all tools but
+ * those that touch only the session. `subscribes` names the events that become a task of the agent; `"*"` stands for
+ * all.
  */
 export interface AgentDefinition {
   name?: string;
@@ -19,6 +21,7 @@ export interface AgentDefinition {
   tools?: string[] | null;
   folders?: Record<string, Access>;
   network?: string[];
+  approve?: string[];
   aliases?: string[];
   limits?: Limits;
   retry?: RetryPolicy;
@@ -42,10 +45,10 @@ export type AgentState = "active" | "idle" | "paused" | "sleeping" | "stopped";
 
 /**
  * What an agent is doing. `currentTask` is the kind of the task that has run longest. It runs since `runningSince`, and
- * a step of it ended last at `lastStepAt`: one that hangs shows itself there. `waitingFor` names the agents, and the
- * locks as `lock:name`, that its loops wait for; `pausedFor` the resources that its tools wait for, since others touch
- * them now: it goes on by itself. While there are `missingTools` the agent waits for them: hand them in with
- * `give_tools`.
+ * a step of it ended last at `lastStepAt`: one that hangs shows itself there. `waitingFor` names what its loops wait
+ * for: agents, locks as `lock:name`, people as `approval:id`; `pausedFor` the resources that its tools wait for, since
+ * others touch them now: it goes on by itself. While there are `missingTools` the agent waits for them: hand them in
+ * with `give_tools`.
  */
 export interface AgentStatus {
   agentId: string;
@@ -81,6 +84,33 @@ export interface Answer {
   model: string;
   provider: string | null;
 }
+
+/** What people are asked about: what waits for a decision with the oldest first, all else with the newest first. */
+export interface ApprovalList {
+  approvals: ApprovalRecord[];
+}
+
+/**
+ * A tool call that a person is asked about. Its id is that of the step. `arguments` are exactly those that the model
+ * wrote and that the call runs with; `digest` names the tool with them.
+ */
+export interface ApprovalRecord {
+  sessionId: string;
+  approvalId: string;
+  agentId: string;
+  taskId: string;
+  tool: string;
+  arguments: string;
+  digest: string;
+  state: ApprovalState;
+  requestedAt: number;
+  decidedAt: number | null;
+  decidedBy: string | null;
+  reason: string;
+}
+
+/** `withdrawn`: the task ended first. `expired`: it ended because its time was over. */
+export type ApprovalState = "approved" | "expired" | "pending" | "refused" | "withdrawn";
 
 /** What a task may use together with everything that it causes. */
 export interface Budget {
@@ -119,6 +149,9 @@ export interface EventRecord {
   createdAt: number;
 }
 
+/** Of which calls something holds; `sometimes`: it depends on the arguments. */
+export type Extent = "always" | "never" | "sometimes";
+
 /** Why a task ended badly: the stable code and the message of an error. */
 export interface Failure {
   code: string;
@@ -133,10 +166,10 @@ export interface GuideAgentStates {
 
 /**
  * What an agent is doing. `current_task` is the kind of the task that has run longest. It runs since `running_since`,
- * and a step of it ended last at `last_step_at`: one that hangs shows itself there. `waiting_for` names the agents, and
- * the locks as `lock:name`, that its loops wait for; `paused_for` the resources that its tools wait for, since others
- * touch them now: it goes on by itself. While there are `missing_tools` the agent waits for them: hand them in with
- * `give_tools`.
+ * and a step of it ended last at `last_step_at`: one that hangs shows itself there. `waiting_for` names what its loops
+ * wait for: agents, locks as `lock:name`, people as `approval:id`; `paused_for` the resources that its tools wait for,
+ * since others touch them now: it goes on by itself. While there are `missing_tools` the agent waits for them: hand
+ * them in with `give_tools`.
  */
 export interface GuideAgentStatus {
   agent_id: string;
@@ -179,6 +212,21 @@ export interface GuideUsage {
   memory_bytes: number;
   mails_sent: number;
 }
+
+/** How a lease ended. `by` and `reason` are of the person who broke it. */
+export interface LeaseEnd {
+  name: string;
+  token: number;
+  holder: string;
+  taskId: string | null;
+  ending: LeaseEnding;
+  at: number;
+  by: string;
+  reason: string;
+}
+
+/** How a lease can end. One whose task ends is released. */
+export type LeaseEnding = "broken" | "expired" | "released";
 
 /** What happens at a limit: a call is refused, a task fails, its agent is paused for a person, or work waits. */
 export type LimitAction = "failed" | "paused" | "refused" | "waiting";
@@ -233,12 +281,28 @@ export interface LimitsReport {
   limits: LimitState[];
 }
 
-/** The locks that are held. */
-export interface LockList {
-  locks: LockRecord[];
+/**
+ * Whether a token is the current one of a lock; who has the lock now; and what became of the token if it is known.
+ * `told` says the same in words.
+ */
+export interface LockCheck {
+  name: string;
+  token: number;
+  isCurrent: boolean;
+  lock: LockRecord | null;
+  ended: LeaseEnd | null;
+  told: string;
 }
 
-/** A named lock. `token` rises with every holder; without a holder the lock is free. */
+/** The locks that are held. */
+export interface LockList {
+  locks: LockSummary[];
+}
+
+/**
+ * A named lock. `token` rises with every holder; without a holder the lock is free. `holder` is the id of the agent
+ * whose task holds it, or what a person or program that holds it is called: then it has no task.
+ */
 export interface LockRecord {
   sessionId: string;
   name: string;
@@ -247,6 +311,30 @@ export interface LockRecord {
   taskId: string | null;
   acquiredAt: number | null;
   expiresAt: number | null;
+  holder: string | null;
+}
+
+/** A lock as it is listed, with those who wait for it, in the order in which they get it. */
+export interface LockSummary {
+  sessionId: string;
+  name: string;
+  token: number;
+  agentId: string | null;
+  taskId: string | null;
+  acquiredAt: number | null;
+  expiresAt: number | null;
+  holder: string | null;
+  waiting: LockWaiter[];
+}
+
+/** Somebody who waits for a lock: a task of an agent, or a person or program, which has no task. */
+export interface LockWaiter {
+  waiter: string;
+  agentId: string | null;
+  taskId: string | null;
+  ttlSeconds: number;
+  deadlineAt: number;
+  createdAt: number;
 }
 
 /** Entries of a log; `next` is where the ones after them begin. */
@@ -287,6 +375,32 @@ export interface MailRecord {
 
 /** How far a mail has come. `dead`: set aside for a person. */
 export type MailState = "archived" | "dead" | "delivered" | "queued" | "read" | "replied";
+
+/** Servers, by name. */
+export interface McpServerList {
+  servers: McpServerStatus[];
+}
+
+/** A server as it is now. `problems` says which of its tools were left out, and why. */
+export interface McpServerStatus {
+  name: string;
+  target: string;
+  state: McpState;
+  tools: McpToolStatus[];
+  problems: string[];
+  error: string | null;
+  retryAt: number | null;
+}
+
+/** Whether a server can be used: it is started when it is first needed, and again after it failed. */
+export type McpState = "failed" | "not_started" | "ready" | "starting" | "stopped";
+
+/** A tool of a server by the name that it is granted and called by. `hints` is what the server says of it. */
+export interface McpToolStatus {
+  name: string;
+  description: string;
+  hints: string[];
+}
 
 /** Messages of a room, in order. */
 export interface MessageList {
@@ -343,6 +457,27 @@ export interface ReportTo {
   agentId: string;
   threadId: string;
   deadlineAt: number | null;
+}
+
+/** The resources that tools touch now, by name. */
+export interface ResourceList {
+  resources: ResourceStatus[];
+}
+
+/** A resource that is touched now: who holds it, and who waits for it, in the order in which they came. */
+export interface ResourceStatus {
+  resource: string;
+  holders: ResourceUse[];
+  waiting: ResourceUse[];
+}
+
+/** A tool call that touches a resource since then, or waits for it since then. */
+export interface ResourceUse {
+  agentId: string;
+  taskId: string;
+  stepId: string;
+  access: Access;
+  since: number;
 }
 
 /** How failed model requests are repeated. */
@@ -469,6 +604,14 @@ export interface StepRecord {
   retryAt: number | null;
   startedAt: number;
   finishedAt: number | null;
+}
+
+/** What the processes of a tool call took, and the sandbox that held them. */
+export interface StepRun {
+  sandbox: string;
+  wallSeconds: number;
+  cpuSeconds: number;
+  memoryBytes: number;
 }
 
 /** `unknown`: it was cut off, and may have had its effect. */
@@ -606,6 +749,30 @@ export interface ToolCall {
   callId: string;
   name: string;
   arguments: string;
+}
+
+/**
+ * A tool that agents can be granted or, with an `error`, a tool file that cannot be used, or not all of it. `source` is
+ * the file that it is from; empty for a tool of the package or of the program that runs the server.
+ */
+export interface ToolEntry {
+  name: string;
+  kind: ToolKind;
+  source: string;
+  description: string;
+  idempotent: Extent;
+  needsApproval: Extent;
+  touches: string[];
+  untrusted: boolean;
+  error: string | null;
+}
+
+/** `coordination` tools touch only the session, `machine` tools come with the package, `own` were handed in. */
+export type ToolKind = "coordination" | "machine" | "own";
+
+/** The tools that there are, and the tool files that cannot be used. */
+export interface ToolList {
+  tools: ToolEntry[];
 }
 
 /**
@@ -1197,6 +1364,91 @@ export interface Methods {
     result: ScheduleRecord;
   };
   /**
+   * Take a lock, and wait for it in the same order as the agents. Its token renews and releases it. The wait ends when
+   * the lock is had, after `waitSeconds`, and when the connection that asked is gone.
+   */
+  "lock.acquire": {
+    params: {
+      /** The id of the session. */
+      sessionId: string;
+      /** The name of the template or of the lock. */
+      name: string;
+      /** How long the lease lasts unless it is renewed. */
+      ttlSeconds?: number;
+      /** How long to wait for the lock; 0: not at all. */
+      waitSeconds?: number;
+      /** What others see of who has the lock; `user` unless given. */
+      holder?: string | null;
+    };
+    result: LockRecord;
+  };
+  /** Let a lease last for `ttlSeconds` from now on. */
+  "lock.renew": {
+    params: {
+      /** The id of the session. */
+      sessionId: string;
+      /** The name of the template or of the lock. */
+      name: string;
+      /** The token that came with the lock. */
+      token: number;
+      /** How long the lease lasts unless it is renewed. */
+      ttlSeconds?: number;
+    };
+    result: LockRecord;
+  };
+  /** Give a lock back: the first that waits has it. The answer is the lock as it was. */
+  "lock.release": {
+    params: {
+      /** The id of the session. */
+      sessionId: string;
+      /** The name of the template or of the lock. */
+      name: string;
+      /** The token that came with the lock. */
+      token: number;
+    };
+    result: LockRecord;
+  };
+  /** Take a lock from whoever holds it: the first that waits has it. The answer is the lock as it was. */
+  "lock.break": {
+    params: {
+      /** The id of the session. */
+      sessionId: string;
+      /** The name of the template or of the lock. */
+      name: string;
+      /** Why, in words for people and agents. */
+      reason?: string;
+    };
+    result: LockRecord;
+  };
+  /** The locks that are held, by whom, and who waits for them. */
+  "lock.list": {
+    params: {
+      /** The id of the session. */
+      sessionId: string;
+    };
+    result: LockList;
+  };
+  /** Whether this is the current token of the lock, and what became of it if not. */
+  "lock.check": {
+    params: {
+      /** The id of the session. */
+      sessionId: string;
+      /** The name of the template or of the lock. */
+      name: string;
+      /** The token that came with the lock. */
+      token: number;
+    };
+    result: LockCheck;
+  };
+  /** The resources that tools touch now: who holds them, and who waits for them. */
+  "resource.list": {
+    params: {
+      /** The id of the session. */
+      sessionId: string;
+    };
+    result: ResourceList;
+  };
+  /**
    * Send the session's notifications to this connection, from the one after `after` on. 0 is from the start; without
    * it, from now on. With `deltas` the pieces of answers come along as they are streamed: these are not numbered (`seq`
    * 0) and not kept. A connection has one subscription for a session; another replaces it.
@@ -1231,6 +1483,77 @@ export interface Methods {
       limit?: number;
     };
     result: NotificationList;
+  };
+  /** The MCP servers of the session, with the tools that they have listed so far. */
+  "mcp.list": {
+    params: {
+      /** The id of the session. */
+      sessionId: string;
+    };
+    result: McpServerList;
+  };
+  /** Start a server now and have it list its tools: otherwise that happens when an agent needs it. */
+  "mcp.start": {
+    params: {
+      /** The id of the session. */
+      sessionId: string;
+      /** The name of the template or of the lock. */
+      name: string;
+    };
+    result: McpServerStatus;
+  };
+  /** What people are asked about: by default what waits for a decision; null for all. */
+  "approval.list": {
+    params: {
+      /** The id of the session. */
+      sessionId: string;
+      /** Those in this state; null for all. */
+      approvalState?: ApprovalState | null;
+      /** How many entries at most. */
+      limit?: number;
+    };
+    result: ApprovalList;
+  };
+  /** The approval as it is now, with the exact arguments of the call. */
+  "approval.get": {
+    params: {
+      /** The id of the session. */
+      sessionId: string;
+      /** The id of the approval, which is that of the step. */
+      approvalId: string;
+    };
+    result: ApprovalRecord;
+  };
+  /** Allow the call, exactly as it is: nobody can change its arguments. The same decision again changes nothing. */
+  "approval.approve": {
+    params: {
+      /** The id of the session. */
+      sessionId: string;
+      /** The id of the approval, which is that of the step. */
+      approvalId: string;
+      /** What names the tool with its exact arguments; it must be that of the call. */
+      digest?: string | null;
+      /** Why, in words for people and agents. */
+      reason?: string;
+    };
+    result: ApprovalRecord;
+  };
+  /** Refuse the call: its model is told so, with the reason, and goes on. */
+  "approval.refuse": {
+    params: {
+      /** The id of the session. */
+      sessionId: string;
+      /** The id of the approval, which is that of the step. */
+      approvalId: string;
+      /** Why, in words for people and agents. */
+      reason?: string;
+    };
+    result: ApprovalRecord;
+  };
+  /** The tools that agents can be granted, and the tool files that cannot be used, each with its error. */
+  "tool.list": {
+    params: Record<string, never>;
+    result: ToolList;
   };
   /** The limits of an agent, or of the session: each with where it was stated and what is used of it now. */
   "limits.get": {
@@ -1304,18 +1627,10 @@ export interface Methods {
   /** One template with its definition. */
   "template.get": {
     params: {
-      /** The name of the template. */
+      /** The name of the template or of the lock. */
       name: string;
     };
     result: TemplateDetails;
-  };
-  /** The locks that are held, and by whom. */
-  "lock.list": {
-    params: {
-      /** The id of the session. */
-      sessionId: string;
-    };
-    result: LockList;
   };
   /** What the agents of the session have used, each and together; of a task, what all its tree has used. */
   "usage.get": {
@@ -1486,6 +1801,14 @@ export interface Notifications {
     text: string;
     skipped?: number;
   };
+  /** A piece of what a tool writes while it runs; not numbered, not kept. */
+  "step.output": {
+    agentId: string;
+    taskId: string;
+    stepId: string;
+    text: string;
+    skipped?: number;
+  };
   /** A model request or a tool call began. */
   "step.started": {
     agentId: string;
@@ -1514,6 +1837,7 @@ export interface Notifications {
     tool?: string;
     usage?: StepUsage;
     isError?: boolean;
+    run?: StepRun;
     error?: Failure;
   };
   /** A mail was accepted. */
@@ -1679,56 +2003,103 @@ export interface Notifications {
     outcome: string;
     replyId?: string;
   };
-  /** An agent waits for a lock. */
+  /** Somebody waits for a lock. */
   "lock.waiting": {
-    agentId: string;
-    taskId: string;
-    stepId: string;
     name: string;
-    holder: string | null;
+    agentId: string | null;
+    taskId: string | null;
+    waiter: string;
+    stepId: string | null;
+    holder: string;
     deadlineAt: number;
   };
-  /** An agent waits no more for a lock. */
+  /** Somebody waits no more for a lock. */
   "lock.wait_ended": {
-    agentId: string;
-    taskId: string;
-    stepId: string;
     name: string;
+    agentId: string | null;
+    taskId: string | null;
+    waiter: string;
+    stepId: string | null;
     outcome: string;
   };
-  /** An agent has a lock. */
+  /** Somebody has a lock. */
   "lock.acquired": {
-    agentId: string;
-    taskId: string;
     name: string;
+    agentId: string | null;
+    taskId: string | null;
     holder: string;
     token: number;
     expiresAt: number;
   };
-  /** An agent has a lock for longer. */
+  /** Somebody has a lock for longer. */
   "lock.renewed": {
-    agentId: string;
-    taskId: string;
     name: string;
+    agentId: string | null;
+    taskId: string | null;
     holder: string;
     token: number;
     expiresAt: number;
   };
-  /** An agent let go of a lock. */
+  /** Somebody let go of a lock, or ended. */
   "lock.released": {
-    agentId: string;
-    taskId: string;
     name: string;
+    agentId: string | null;
+    taskId: string | null;
     holder: string;
     token: number;
+  };
+  /** A tool call waits for a person to allow it. */
+  "approval.requested": {
+    agentId: string;
+    taskId: string;
+    approvalId: string;
+    tool: string;
+    digest: string;
+  };
+  /** A person allowed a tool call. */
+  "approval.approved": {
+    agentId: string;
+    taskId: string;
+    approvalId: string;
+    tool: string;
+    decidedBy: string;
+    reason: string;
+  };
+  /** A person refused a tool call: it does not run. */
+  "approval.refused": {
+    agentId: string;
+    taskId: string;
+    approvalId: string;
+    tool: string;
+    decidedBy: string;
+    reason: string;
+  };
+  /** The task of a tool call that waited for a person, or had just been allowed, ended before. */
+  "approval.withdrawn": {
+    agentId: string;
+    taskId: string;
+    approvalId: string;
+    tool: string;
+    state: ApprovalState;
+    reason: string;
   };
   /** The lease of a lock ran out. */
   "lock.expired": {
-    agentId: string;
-    taskId: string;
     name: string;
+    agentId: string | null;
+    taskId: string | null;
     holder: string;
     token: number;
+  };
+  /** A person took a lock from whoever had it. */
+  "lock.broken": {
+    name: string;
+    agentId: string | null;
+    taskId: string | null;
+    holder: string;
+    token: number;
+    by: string;
+    reason: string;
   };
   /** A limit was reached: `used` is what is used or wanted, `max` what there may be. */
   "limit.reached": {

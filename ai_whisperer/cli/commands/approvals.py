@@ -1,0 +1,97 @@
+"""`whisperer approvals`: tool calls that wait for a person's yes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+from ai_whisperer.cli.arguments import LimitOption
+from ai_whisperer.cli.calling import Call, command, group
+from ai_whisperer.cli.output import Column, moment
+from ai_whisperer.cli.printable import readable_arguments
+from ai_whisperer.coordination import ApprovalRecord, ApprovalState
+
+ApprovalId = Annotated[str, typer.Argument(metavar="ID", help="The id, as `whisperer approvals` shows it.")]
+
+
+def register(app: typer.Typer) -> None:
+    below = group(app, "approvals", help="Show the tool calls that wait for your yes; allow or refuse one.")(
+        list_approvals
+    )
+    command(below, "show")(show)
+    command(below, "approve")(approve)
+    command(below, "refuse")(refuse)
+
+
+async def list_approvals(
+    call: Call,
+    *,
+    everything: Annotated[bool, typer.Option("--all", help="Those that were decided, too, the newest first.")] = False,
+    limit: LimitOption = 100,
+) -> None:
+    """Show the tool calls that wait for a yes, the oldest first."""
+    async with call.server() as client:
+        found = await client.list_approvals(state=None if everything else ApprovalState.PENDING, limit=limit)
+    call.output.table(found, APPROVALS, empty="Nothing waits for your yes.")
+
+
+async def show(call: Call, approval: ApprovalId) -> None:
+    """Show a tool call that waits: its exact arguments, with what could steer a terminal shown as escapes."""
+    async with call.server() as client:
+        found = await client.get_approval(approval)
+    call.output.details(
+        found,
+        [
+            ("approval", found.id),
+            ("state", found.state),
+            ("agent", found.agent_id),
+            ("task", found.task_id),
+            ("tool", found.tool),
+            ("digest", found.digest),
+            ("requested", moment(found.requested_at)),
+            ("decided", moment(found.decided_at)),
+            ("by", found.decided_by or ""),
+            ("reason", found.reason),
+        ],
+        body=readable_arguments(found.arguments),
+    )
+
+
+async def approve(
+    call: Call,
+    approval: ApprovalId,
+    *,
+    digest: Annotated[
+        str | None,
+        typer.Option("--digest", metavar="TEXT", help="Only if the call has this digest, as `show` tells it."),
+    ] = None,
+    reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why; it is kept.")] = "",
+) -> None:
+    """Allow a tool call, exactly as it is: its arguments cannot be changed. It runs as soon as its agent may."""
+    async with call.server() as client:
+        record = await client.approve(approval, digest=digest, reason=reason)
+    call.output.told(record, f"{record.agent_id} may call {record.tool} with {readable_arguments(record.arguments)}")
+
+
+async def refuse(
+    call: Call,
+    approval: ApprovalId,
+    *,
+    reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why; the agent is told.")] = "",
+) -> None:
+    """Refuse a tool call: the agent is told so, with your reason, and goes on without it."""
+    async with call.server() as client:
+        record = await client.refuse(approval, reason=reason)
+    call.output.told(record, f"{record.agent_id} may not call {record.tool}, and is told so.")
+
+
+APPROVALS: Sequence[Column[ApprovalRecord]] = (
+    Column("APPROVAL", lambda each: each.id, whole=True),
+    Column("STATE", lambda each: each.state),
+    Column("AGENT", lambda each: each.agent_id),
+    Column("TOOL", lambda each: each.tool, whole=True),
+    Column("SINCE", lambda each: moment(each.requested_at)),
+    Column("ARGUMENTS", lambda each: each.arguments),
+)

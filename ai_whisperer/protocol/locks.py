@@ -1,0 +1,79 @@
+"""The methods `lock.*`: leases that agents, people and programs take in turn."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from ai_whisperer.coordination import LockCheck, LockRecord, LockSummary
+from ai_whisperer.protocol.method import InSession, Method
+
+
+class LockList(msgspec.Struct, frozen=True):
+    """The locks that are held."""
+
+    locks: list[LockSummary]
+
+
+class OfLock(InSession, frozen=True, kw_only=True):
+    """Params of a method that acts on a lock."""
+
+    name: str
+
+
+class AcquireLock(OfLock, frozen=True, kw_only=True):
+    """Take a lock, and wait for it in the same order as the agents. Its token renews and releases it.
+
+    The wait ends when the lock is had, after `waitSeconds`, and when the connection that asked is gone.
+    """
+
+    ttl_seconds: float = 60.0
+    wait_seconds: float = 0.0
+    holder: str | None = None
+
+
+class RenewLock(OfLock, frozen=True, kw_only=True):
+    """Let a lease last for `ttlSeconds` from now on."""
+
+    token: int
+    ttl_seconds: float = 60.0
+
+
+class ReleaseLock(OfLock, frozen=True, kw_only=True):
+    """Give a lock back: the first that waits has it. The answer is the lock as it was."""
+
+    token: int
+
+
+class BreakLock(OfLock, frozen=True, kw_only=True):
+    """Take a lock from whoever holds it: the first that waits has it. The answer is the lock as it was."""
+
+    reason: str = ""
+
+
+class ListLocks(InSession, frozen=True, kw_only=True):
+    """The locks that are held, by whom, and who waits for them."""
+
+
+class CheckLock(OfLock, frozen=True, kw_only=True):
+    """Whether this is the current token of the lock, and what became of it if not."""
+
+    token: int
+
+
+ACQUIRE_LOCK = Method("lock.acquire", AcquireLock, LockRecord)
+RENEW_LOCK = Method("lock.renew", RenewLock, LockRecord)
+RELEASE_LOCK = Method("lock.release", ReleaseLock, LockRecord)
+BREAK_LOCK = Method("lock.break", BreakLock, LockRecord)
+LIST_LOCKS = Method("lock.list", ListLocks, LockList)
+CHECK_LOCK = Method("lock.check", CheckLock, LockCheck)
+
+METHODS: tuple[Method[Any, Any], ...] = (
+    ACQUIRE_LOCK,
+    RENEW_LOCK,
+    RELEASE_LOCK,
+    BREAK_LOCK,
+    LIST_LOCKS,
+    CHECK_LOCK,
+)

@@ -1,0 +1,25 @@
+"""The methods `resource.*`: what the tools of agents touch."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from ai_whisperer.protocol.method import InSession, Method
+from ai_whisperer.status import ResourceStatus
+
+
+class ListResources(InSession, frozen=True, kw_only=True):
+    """The resources that tools touch now: who holds them, and who waits for them."""
+
+
+class ResourceList(msgspec.Struct, frozen=True):
+    """The resources that tools touch now, by name."""
+
+    resources: list[ResourceStatus]
+
+
+LIST_RESOURCES = Method("resource.list", ListResources, ResourceList)
+
+METHODS: tuple[Method[Any, Any], ...] = (LIST_RESOURCES,)

@@ -1,0 +1,167 @@
+"""Tools that run programs: `run_command` and `run_python`, in a sandbox, in the agent's own folder."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import os
+import secrets
+import shutil
+import signal
+from collections.abc import Callable
+
+from ai_whisperer.conversation import ToolResult
+from ai_whisperer.definition import Access
+from ai_whisperer.errors import SandboxError, ToolError
+from ai_whisperer.tools.function import Tool, ToolContext
+from ai_whisperer.tools.sandbox import system
+from ai_whisperer.tools.sandbox.base import Ending, Job, Outcome
+from ai_whisperer.tools.workplace import Workplace
+
+_DEFAULT_SECONDS = 60.0
+_OUTPUT_BYTES = 64 << 10
+_CODE_FILE = "code.py"
+_COMMAND_BYTES = 100_000
+"""The system takes no longer argument than 128 KiB."""
+
+
+async def run_command(command: str, context: ToolContext, timeout_seconds: float = _DEFAULT_SECONDS) -> ToolResult:
+    """Run a command line with `sh -c` in your own folder and get its exit code and output.
+
+    It sees your own folder, the folders that you are granted (by their names) and the programs of the system, nothing
+    else; TMPDIR is a folder that is empty at first and gone afterwards. There is no network unless you are granted it,
+    and no input. When the command has ended, or after `timeout_seconds`, all that it started is ended too.
+    """
+    if "\0" in command or len(command.encode(errors="replace")) > _COMMAND_BYTES:
+        raise ToolError(
+            f"A command has at most {_COMMAND_BYTES} bytes and no character NUL. Write a script into a file and run it."
+        )
+    return await _run(lambda _: ("/bin/sh", "-c", command), context, timeout_seconds=timeout_seconds)
+
+
+async def run_python(code: str, context: ToolContext, timeout_seconds: float = _DEFAULT_SECONDS) -> ToolResult:
+    """Run a Python program in your own folder and get its exit code and what it printed.
+
+    It can import the standard library and modules in your own folder. It sees what a command of `run_command` sees.
+    """
+    return await _run(
+        lambda temporary: (system.interpreter(), "-P", "-u", "-X", "utf8", f"{temporary}/{_CODE_FILE}"),
+        context,
+        timeout_seconds=timeout_seconds,
+        code=code,
+    )
+
+
+COMMAND_TOOLS = (Tool(run_command, untrusted=True), Tool(run_python, untrusted=True))
+
+
+async def _run(
+    argv: Callable[[str], tuple[str, ...]], context: ToolContext, *, timeout_seconds: float, code: str = ""
+) -> ToolResult:
+    """Run what `argv` makes of the folder for temporary files, in which `code` lies, and tell how it ended."""
+    workplace = context.workplace
+    if workplace is None or workplace.sandbox is None:
+        raise SandboxError
+    if not 0 < timeout_seconds < math.inf:
+        raise ToolError("timeout_seconds must be a number of seconds greater than 0. Call again with one.")
+    temporary = await asyncio.to_thread(_prepared, workplace, code)
+    try:
+        wall_seconds = min(timeout_seconds, workplace.limits.max_tool_seconds)
+        job = job_for(workplace, argv(temporary), temporary=temporary, wall_seconds=wall_seconds)
+        outcome = await workplace.sandbox.run(job, lambda output: context.progress(output.decode(errors="replace")))
+    finally:
+        await asyncio.to_thread(shutil.rmtree, temporary, ignore_errors=True)
+    return ToolResult(content=_told(outcome, job, workplace), is_error=not outcome.succeeded, run=outcome.run)
+
+
+def _prepared(workplace: Workplace, code: str) -> str:
+    """Make the folders of the agent, and one for temporary files where the agent itself can change nothing."""
+    _check_apart(workplace)
+    workplace.prepare()
+    folder = workplace.own.path.parents[1] / "tmp" / secrets.token_hex(8)
+    folder.mkdir(parents=True, mode=0o700)
+    if code:
+        (folder / _CODE_FILE).write_bytes(code.encode(errors="replace"))
+    return str(folder.resolve())
+
+
+def _check_apart(workplace: Workplace) -> None:
+    """Raise `SandboxError` if a folder that programs may see holds the folders of the agents, and so all the data."""
+    seen = [*system.FOLDERS, *system.interpreter_folders()]
+    seen += [str(folder.path) for name, folder in workplace.folders.items() if name]
+    around = system.lies_in(str(workplace.own.path), seen)
+    if around is not None:
+        raise SandboxError(
+            f"The data folder lies in {around}, which programs of the agent may see, so nothing was run. Choose a data "
+            "folder that lies elsewhere, or do not grant that folder."
+        )
+
+
+def job_for(workplace: Workplace, argv: tuple[str, ...], *, temporary: str, wall_seconds: float) -> Job:
+    """The job that runs a program for the agent: what it may see and take."""
+    own = str(workplace.own.path.resolve())
+    granted = [(str(folder.path.resolve()), folder.access) for name, folder in workplace.folders.items() if name]
+    limits = workplace.limits
+    return Job(
+        argv=argv,
+        cwd=own,
+        env={
+            "PATH": f"{os.path.dirname(system.interpreter())}:{system.PATH}",
+            "HOME": own,
+            "TMPDIR": temporary,
+            "LANG": "C.UTF-8",
+            "PYTHONPATH": own,
+            "PYTHONDONTWRITEBYTECODE": "1",
+        },
+        readable=(*system.interpreter_folders(), *(path for path, access in granted if access is Access.READ)),
+        writable=(own, *(path for path, access in granted if access is Access.WRITE)),
+        temporary=temporary,
+        network=tuple(host for host in workplace.network if host == "*" or "*" not in host),
+        wall_seconds=wall_seconds,
+        cpu_seconds=limits.max_tool_cpu_seconds,
+        memory_bytes=limits.max_tool_memory_bytes,
+        processes=limits.max_tool_processes,
+        file_bytes=limits.max_file_bytes,
+        output_bytes=min(_OUTPUT_BYTES, limits.max_result_bytes // 2),
+    )
+
+
+def _told(outcome: Outcome, job: Job, workplace: Workplace) -> str:
+    output = outcome.output.decode(errors="replace").replace("\0", "\ufffd").strip("\n")
+    parts = [_ending(outcome, job), output or "(It wrote nothing.)"]
+    if workplace.network and "*" not in workplace.network and outcome.run.sandbox == "bubblewrap":
+        parts.append(
+            "(It had no network: bubblewrap, the sandbox here, can open it only for all hosts; you are granted some.)"
+        )
+    return "\n\n".join(parts)
+
+
+def _ending(outcome: Outcome, job: Job) -> str:
+    """The first line of the result, which says how it ended and, if a limit was reached, what to do."""
+    match outcome.ending:
+        case Ending.EXITED:
+            return f"Exit code {outcome.status}."
+        case Ending.SIGNALLED:
+            return f"Ended by the signal {_signal_name(outcome.status)}."
+        case Ending.TIMED_OUT:
+            return (
+                f"Timed out after {job.wall_seconds:g} s and was ended, with all that it had started. Do less at once, "
+                "or call again with a larger timeout_seconds."
+            )
+        case Ending.OUT_OF_CPU:
+            return f"Ended: it used more than {job.cpu_seconds:g} s of CPU time. Do less at once."
+        case Ending.OUT_OF_MEMORY:
+            return f"Ended: it used more than {job.memory_bytes >> 20} MiB of memory. Keep less in memory at once."
+        case Ending.TOO_MANY_PROCESSES:
+            return f"Ended: it had more than {job.processes} processes at once. Start fewer."
+        case Ending.TOO_MUCH_OUTPUT:
+            return f"Ended: it wrote more than {job.flood_bytes >> 20} MiB of output. Write less, or into a file."
+        case Ending.CANCELLED:
+            return "Cancelled."
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return str(number)

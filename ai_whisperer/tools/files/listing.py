@@ -1,0 +1,91 @@
+"""`list_directory`: what lies in a folder."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import stat
+from collections.abc import Iterator
+
+from ai_whisperer.definition import Access
+from ai_whisperer.errors import ToolError
+from ai_whisperer.tools.files.beneath import DIRECTORY
+from ai_whisperer.tools.files.opening import opened, shown
+from ai_whisperer.tools.files.searcher import DRAFT_PREFIX
+from ai_whisperer.tools.function import ToolContext, tool
+from ai_whisperer.tools.workplace import OWN, Workplace
+
+_MOST_SHOWN = 1000
+_MOST_IN_ONE_FOLDER = 10_000
+_DEEPEST = 20
+_KINDS = {stat.S_IFIFO: "pipe", stat.S_IFSOCK: "socket", stat.S_IFCHR: "device", stat.S_IFBLK: "device"}
+_GRANTS = {Access.READ: "a granted folder, for reading", Access.WRITE: "a granted folder, for reading and writing"}
+
+
+@tool(idempotent=True, untrusted=True)
+def list_directory(context: ToolContext, path: str = ".", depth: int = 1) -> str:
+    """List what is in a folder: names and sizes; folders end in a slash. depth 2 and more list what is in those too.
+
+    The path is relative to your own folder, in which the folders that you are granted appear by their names.
+    """
+    if not 1 <= depth <= _DEEPEST:
+        raise ToolError(f"depth must be from 1 to {_DEEPEST}.")
+    with opened(context.workplace, path) as place:
+        granted = _granted(context.workplace) if (place.place.name, place.place.path) == (OWN, ".") else {}
+        descriptor = place.open(place.place.path, DIRECTORY)
+        found = itertools.chain(granted.values(), _lines(descriptor, "", depth, without=granted))
+        lines = list(itertools.islice(found, _MOST_SHOWN + 1))
+    more = f" The first {_MOST_SHOWN:,} are shown; list the folders in it one by one." * (len(lines) > _MOST_SHOWN)
+    lines = lines[:_MOST_SHOWN]
+    if not lines:
+        return f"'{place.name}' is empty."
+    return "\n".join([f"[{place.name}: {len(lines):,} entries.{more}]", *lines])
+
+
+def _granted(workplace: Workplace | None) -> dict[str, str]:
+    folders = {} if workplace is None else workplace.folders
+    return {name: f"{name}/  ({_GRANTS[folder.access]})" for name, folder in folders.items() if name != OWN}
+
+
+def _lines(directory: int, path: str, depth: int, *, without: dict[str, str]) -> Iterator[str]:
+    """A line for each entry, by name, with what is in folders after them. The descriptor is closed at the end."""
+    try:
+        with os.scandir(directory) as entries:
+            some = list(itertools.islice(entries, _MOST_IN_ONE_FOLDER + 1))
+        for entry in sorted(some[:_MOST_IN_ONE_FOLDER], key=lambda each: each.name):
+            if entry.name in without or entry.name.startswith(DRAFT_PREFIX):
+                continue
+            try:
+                status = entry.stat(follow_symlinks=False)
+            except FileNotFoundError:
+                continue  # it is gone by now
+            name = f"{path}{entry.name}"
+            yield _line(directory, entry.name, name, status)
+            if depth > 1 and stat.S_ISDIR(status.st_mode):
+                yield from _inside(directory, entry.name, f"{name}/", depth - 1)
+        if len(some) > _MOST_IN_ONE_FOLDER:
+            yield f"{shown(path)}…  (more than {_MOST_IN_ONE_FOLDER:,} entries; the others are not shown)"
+    finally:
+        os.close(directory)
+
+
+def _inside(directory: int, name: str, path: str, depth: int) -> Iterator[str]:
+    try:
+        below = os.open(name, DIRECTORY | os.O_NOFOLLOW, dir_fd=directory)
+    except OSError as error:
+        yield f"{shown(path)}…  ({error.strerror})"
+        return
+    yield from _lines(below, path, depth, without={})
+
+
+def _line(directory: int, name: str, path: str, status: os.stat_result) -> str:
+    if stat.S_ISDIR(status.st_mode):
+        return f"{shown(path)}/"
+    if stat.S_ISREG(status.st_mode):
+        return f"{shown(path)}  {status.st_size:,} bytes"
+    if stat.S_ISLNK(status.st_mode):
+        try:
+            return f"{shown(path)}  (symbolic link to {shown(os.readlink(name, dir_fd=directory))})"
+        except OSError:
+            return f"{shown(path)}  (symbolic link)"
+    return f"{shown(path)}  ({_KINDS.get(stat.S_IFMT(status.st_mode), 'no plain file')})"

@@ -1,0 +1,157 @@
+"""The program that searches files, in a process of its own: an expression can keep an interpreter busy for ever.
+
+It is handed to the interpreter as text, so it uses nothing but the standard library. It reads a request from its
+standard input, as JSON, and writes a line of JSON for each match and one at the end.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import stat
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+DRAFT_PREFIX = ".whisperer-draft-"
+"""How the names of drafts begin, which are none of anybody's files."""
+
+_LOOKED_AT_BYTES = 8192
+_SHOWN_CHARACTERS = 300
+_DEEPEST = 100
+_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_FILE = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+class Search:
+    """One search. `request` has `folder`, `path`, `pattern`, `glob`, `max_matches`, `max_file_bytes`."""
+
+    def __init__(self, request: dict[str, Any]) -> None:
+        self._request = request
+        self._pattern = re.compile(request["pattern"])
+        self._glob = None if request["glob"] is None else re.compile(translated(request["glob"]))
+        self.is_cut = False
+        self.counts = {"files": 0, "binary": 0, "large": 0, "unreadable": 0}
+
+    def run(self) -> Iterator[dict[str, Any]]:
+        """What is found, as far as it is asked for."""
+        left = self._request["max_matches"]
+        for name, file in self._found():
+            for number, line in enumerate(self._lines(file), 1):
+                if self._pattern.search(line):
+                    yield {"path": _as_text(name), "line": number, "text": _excerpt(line, self._pattern)}
+                    left -= 1
+                    if not left:
+                        self.is_cut = True
+                        return
+
+    def _found(self) -> Iterator[tuple[str, int]]:
+        folder, path = self._request["folder"], self._request["path"]
+        try:
+            yield from self._files(_entered(f"{folder}/{path}"), "" if path == "." else f"{path}/")
+        except NotADirectoryError:
+            above, _, name = path.rpartition("/")
+            yield path, os.open(name, _FILE, dir_fd=_entered(f"{folder}/{above}"))
+
+    def _files(self, directory: int, path: str) -> Iterator[tuple[str, int]]:
+        """The plain files beneath, opened, by name. No link is followed."""
+        if path.count("/") > _DEEPEST:
+            os.close(directory)
+            return
+        for name in sorted(os.listdir(directory)):
+            whole = f"{path}{name}"
+            try:
+                mode = os.stat(name, dir_fd=directory, follow_symlinks=False).st_mode
+                if stat.S_ISDIR(mode):
+                    yield from self._files(os.open(name, _DIRECTORY, dir_fd=directory), f"{whole}/")
+                elif stat.S_ISREG(mode) and not name.startswith(DRAFT_PREFIX) and self._is_meant(whole):
+                    yield whole, os.open(name, _FILE, dir_fd=directory)
+            except OSError:
+                self.counts["unreadable"] += 1
+        os.close(directory)
+
+    def _is_meant(self, path: str) -> bool:
+        return self._glob is None or self._glob.fullmatch(path) is not None
+
+    def _lines(self, descriptor: int) -> list[str]:
+        with open(descriptor, "rb") as file:
+            if os.fstat(descriptor).st_size > self._request["max_file_bytes"]:
+                self.counts["large"] += 1
+                return []
+            data = file.read()
+        if b"\0" in data[:_LOOKED_AT_BYTES]:
+            self.counts["binary"] += 1
+            return []
+        self.counts["files"] += 1
+        return data.decode(errors="replace").split("\n")
+
+
+def translated(glob: str) -> str:
+    """The expression for a pattern of names: `*` and `?` stay in a folder, `**` goes through any.
+
+    Without a slash it is for names in all folders.
+    """
+    parts: list[str] = [] if "/" in glob else ["(?:.*/)?"]
+    at = 0
+    while at < len(glob):
+        if glob.startswith("**/", at):
+            parts.append("(?:.*/)?")
+            at += 3
+        elif glob.startswith("**", at):
+            parts.append(".*")
+            at += 2
+        else:
+            end = glob.find("]", at + 2) if glob[at] == "[" else -1
+            if end > 0:
+                inside = glob[at + 1 : end].replace("\\", "\\\\")
+                parts.append(f"[{'^' + inside[1:] if inside[0] in '!^' else inside}]")
+                at = end + 1
+            else:
+                parts.append({"*": "[^/]*", "?": "[^/]"}.get(glob[at]) or re.escape(glob[at]))
+                at += 1
+    return "(?s)" + "".join(parts)
+
+
+def _entered(path: str) -> int:
+    """The directory at the absolute path, opened without following a link."""
+    passing = _DIRECTORY | getattr(os, "O_PATH", 0)
+    directory = os.open("/", passing)
+    for name in [*(name for name in path.split("/") if name not in ("", ".")), "."]:
+        below = os.open(name, _DIRECTORY if name == "." else passing, dir_fd=directory)
+        os.close(directory)
+        directory = below
+    return directory
+
+
+def _as_text(name: str) -> str:
+    """The name with bytes that are no text written out."""
+    return name.encode(errors="backslashreplace").decode()
+
+
+def _excerpt(line: str, pattern: re.Pattern[str]) -> str:
+    line = line.rstrip("\r")
+    if len(line) <= _SHOWN_CHARACTERS:
+        return line
+    found = pattern.search(line)
+    start = max(0, (found.start() if found else 0) - _SHOWN_CHARACTERS // 3)
+    shown = line[start : start + _SHOWN_CHARACTERS]
+    return f"{'…' * (start > 0)}{shown}{'…' * (start + _SHOWN_CHARACTERS < len(line))}"
+
+
+def answers(request: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """All that is told: the matches, and in the end how it went."""
+    try:
+        search = Search(request)
+        yield from search.run()
+        yield {"counts": search.counts, "is_cut": search.is_cut}
+    except (re.error, OverflowError, RecursionError) as error:
+        yield {"wrong": str(error), "at": getattr(error, "pos", None)}
+    except OSError as error:
+        yield {"failed": error.errno}
+
+
+if __name__ == "__main__":
+    for told in answers(json.load(sys.stdin)):
+        sys.stdout.write(json.dumps(told) + "\n")
+        sys.stdout.flush()

@@ -1,0 +1,187 @@
+"""Tools from files of a project: every `@tool` in `.whisperer/tools/*.py`.
+
+A file that begins with `_` holds code that the others share. The files are run as modules of one package, so that
+`from ._shared import …` works, and so does `from _shared import …`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from importlib.machinery import ModuleSpec
+from pathlib import Path
+from types import ModuleType
+
+import msgspec
+
+from ai_whisperer.errors import InvalidInputError, ToolFileError
+from ai_whisperer.secrets import redacted
+from ai_whisperer.tools.function import Tool
+
+_MAX_FILE_BYTES = 1 << 20
+
+
+class ToolFile(msgspec.Struct, frozen=True, kw_only=True):
+    """A file with the tools that it has; with an `error`, one that cannot be used, or not all of it."""
+
+    path: Path
+    tools: tuple[Tool, ...] = ()
+    error: str | None = None
+
+
+def standard_folder(project: Path | None = None) -> Path | None:
+    """Where a project has its tools; None if there is no current folder any more."""
+    try:
+        return (Path.cwd() if project is None else project) / ".whisperer" / "tools"
+    except FileNotFoundError:
+        return None
+
+
+def load_tool_files(folders: Iterable[Path]) -> list[ToolFile]:
+    """Run the tool files of these folders, in the order of their names. What goes wrong is in the entries.
+
+    Only files that nobody but the user and the administrator can change are run: they run with the rights of the user.
+    """
+    found: list[ToolFile] = []
+    for folder in dict.fromkeys(folders):
+        if os.path.lexists(folder):
+            found.extend(_files_of(folder))
+    return found
+
+
+def _files_of(folder: Path) -> Iterator[ToolFile]:
+    try:
+        _check_trusted(os.stat(folder), folder)
+        paths = sorted(path for path in folder.iterdir() if path.suffix == ".py" and path.name[0] != ".")
+        for shared in paths:
+            if shared.name.startswith("_"):
+                _check_trusted(os.stat(shared), shared)
+    except OSError as error:
+        yield ToolFile(path=folder, error=_unreadable(folder, error))
+        return
+    except ToolFileError as error:
+        yield ToolFile(path=folder, error=f"{error.message} No tool of '{folder}' is loaded.")
+        return
+    package = _package_of(folder)
+    with _neighbours_found(folder):
+        for path in paths:
+            if not path.name.startswith("_"):
+                yield _load(path, package)
+
+
+def _load(path: Path, package: str) -> ToolFile:
+    try:
+        source = _source_of(path)
+        module = _run(path, source, package)
+        tools = tuple(_tools_of(module, path.parent))
+        for each in tools:
+            each.spec  # noqa: B018 - a signature that cannot be read is told now, not when a model is
+    except ToolFileError as error:
+        return ToolFile(path=path, error=error.message)
+    except InvalidInputError as error:
+        return ToolFile(path=path, error=f"{path}: {error.message}")
+    if not tools:
+        return ToolFile(path=path, error=f"{path}: there is no tool in it. Put @tool before a function.")
+    return ToolFile(path=path, tools=tools)
+
+
+def _source_of(path: Path) -> bytes:
+    """What the file says; the file that is looked at is the one that is read."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        with os.fdopen(descriptor, "rb") as file:
+            seen = os.fstat(descriptor)
+            if not stat.S_ISREG(seen.st_mode):
+                raise ToolFileError(f"{path}: cannot be read: it is not a file.")
+            _check_trusted(seen, path)
+            source = file.read(_MAX_FILE_BYTES + 1)
+    except OSError as error:
+        raise ToolFileError(_unreadable(path, error)) from error
+    if len(source) > _MAX_FILE_BYTES:
+        raise ToolFileError(f"{path}: it has more than {_MAX_FILE_BYTES:,} bytes. Split it.")
+    return source
+
+
+def _run(path: Path, source: bytes, package: str) -> ModuleType:
+    name = f"{package}.{path.stem}"
+    module = ModuleType(name)
+    module.__file__ = str(path)
+    module.__package__ = package
+    sys.modules[name] = module
+    try:
+        exec(compile(source, str(path), "exec", dont_inherit=True), module.__dict__)  # noqa: S102 - the user's own code
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        sys.modules.pop(name, None)
+        raise ToolFileError(_complaint(path, error)) from error
+    return module
+
+
+def _tools_of(module: ModuleType, folder: Path) -> Iterator[Tool]:
+    """The tools that the file makes, each once; those that it took from its neighbours are theirs."""
+    for each in dict.fromkeys(value for value in vars(module).values() if isinstance(value, Tool)):
+        home = getattr(each.function, "__module__", None)
+        source = getattr(sys.modules.get(home or ""), "__file__", None)
+        if home == module.__name__ or source is None or Path(source).parent != folder:
+            yield each
+
+
+def _package_of(folder: Path) -> str:
+    """The name of the package that the files of the folder are in; what was loaded of it before is forgotten."""
+    name = f"whisperer_tools_{hashlib.sha256(str(folder).encode(errors='surrogateescape')).hexdigest()[:16]}"
+    for known in [each for each in sys.modules if each == name or each.startswith(f"{name}.")]:
+        del sys.modules[known]
+    package = ModuleType(name)
+    package.__path__ = [str(folder)]
+    package.__spec__ = ModuleSpec(name, None, is_package=True)
+    sys.modules[name] = package
+    return name
+
+
+@contextmanager
+def _neighbours_found(folder: Path) -> Iterator[None]:
+    """Let files import their neighbours by their plain names, those of another folder not."""
+    before = set(sys.modules)
+    sys.path.append(str(folder))
+    try:
+        yield
+    finally:
+        sys.path.remove(str(folder))
+        for name in set(sys.modules) - before:
+            source = getattr(sys.modules[name], "__file__", None)
+            if "." not in name and source is not None and Path(source).parent == folder:
+                del sys.modules[name]
+
+
+def _check_trusted(seen: os.stat_result, path: Path) -> None:
+    if seen.st_uid not in (0, os.geteuid()):
+        raise ToolFileError(
+            f"{path}: it belongs to another user (number {seen.st_uid}), who could have anything run here. Make it "
+            "your own if you trust it."
+        )
+    if seen.st_mode & stat.S_IWOTH:
+        raise ToolFileError(f"{path}: everybody can change it, and so have anything run here. Run: chmod o-w '{path}'")
+
+
+def _complaint(path: Path, error: BaseException) -> str:
+    line = error.lineno if isinstance(error, SyntaxError) and error.filename == str(path) else None
+    trace = error.__traceback__
+    while trace is not None:
+        if trace.tb_frame.f_code.co_filename == str(path):
+            line = trace.tb_lineno
+        trace = trace.tb_next
+    try:
+        words = f"{type(error).__name__}: {error.msg if isinstance(error, SyntaxError) else error}"
+    except Exception:  # noqa: BLE001 - anybody's code: an error may fail to say what it is
+        words = type(error).__name__
+    where = f"{path}, line {line}" if line is not None else str(path)
+    return redacted(f"{where}: the file cannot be loaded: {words}"[:2000])
+
+
+def _unreadable(path: Path, error: OSError) -> str:
+    return f"{path}: cannot be read ({error.strerror or error}). Check the path and the permissions."

@@ -1,0 +1,1 @@
+"""Sandboxes: the operating system holds what a tool runs, with all its children."""

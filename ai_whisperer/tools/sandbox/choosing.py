@@ -1,0 +1,79 @@
+"""Which sandbox is used: the strongest that holds, unless one is named. Without any, nothing runs."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Callable
+
+from ai_whisperer.errors import InvalidInputError, SandboxError
+from ai_whisperer.tools.sandbox.base import Job, Outcome, Sandbox, ignored
+from ai_whisperer.tools.sandbox.launcher import KeptSandbox, Launcher
+from ai_whisperer.tools.sandbox.probing import ALL, STRONG, Probe, probe
+
+AUTO = "auto"
+CHOICES = (AUTO, *ALL)
+
+_ADVICE = (
+    "Code is run only where a sandbox holds it: pip install sandlock (Linux 6.12 or newer), or install bubblewrap with "
+    "the packages of the system; `whisperer doctor` shows what holds. To run code with nothing but limits around it, "
+    "set sandbox = 'rlimits'."
+)
+
+
+class ChosenSandbox:
+    """The sandbox of a server or a session: `wanted` is a level, or `auto` for the strongest that keeps files apart.
+
+    Levels are tried when the first job comes, and those that fail again with the next job. `auto` never means limits
+    alone.
+    """
+
+    def __init__(self, wanted: str = AUTO) -> None:
+        if wanted not in CHOICES:
+            raise InvalidInputError(f"sandbox must be one of {', '.join(CHOICES)}, not {wanted!r}.")
+        self.wanted = wanted
+        self._launcher = Launcher()
+        self._lock = asyncio.Lock()
+        self._chosen: KeptSandbox | None = None
+
+    @property
+    def name(self) -> str:
+        return self.wanted if self._chosen is None else self._chosen.name
+
+    async def run(self, job: Job, on_output: Callable[[bytes], None] = ignored) -> Outcome:
+        chosen = self._chosen or await self.choose()
+        return await chosen.run(job, on_output)
+
+    async def choose(self) -> Sandbox:
+        """The sandbox that jobs run in; raises `SandboxError` that says what is missing and what to do."""
+        async with self._lock:
+            if self._chosen is None:
+                self._chosen = await self._first_that_holds()
+            return self._chosen
+
+    async def probe_all(self) -> list[Probe]:
+        """Try every level, for people who want to know."""
+        return [await self._probe(level) for level in ALL]
+
+    def chosen_of(self, probes: list[Probe]) -> Probe | None:
+        """The level that is used where these were found."""
+        allowed = STRONG if self.wanted == AUTO else (self.wanted,)
+        return next((each for each in probes if each.holds and each.level in allowed), None)
+
+    async def close(self) -> None:
+        """Let go of the process that starts jobs; the next job would start another."""
+        await self._launcher.close()
+
+    async def _first_that_holds(self) -> KeptSandbox:
+        found: list[str] = []
+        for level in STRONG if self.wanted == AUTO else (self.wanted,):
+            tried = await self._probe(level)
+            if tried.holds:
+                return KeptSandbox(level, self._launcher)
+            found.append(f"{level}: {tried.reason}")
+        raise SandboxError(f"There is no sandbox that holds here, so nothing was run. {' '.join(found)} {_ADVICE}")
+
+    async def _probe(self, level: str) -> Probe:
+        if sys.platform != "linux":
+            return Probe(level=level, holds=False, reason="Sandboxes need Linux.")
+        return await probe(KeptSandbox(level, self._launcher))

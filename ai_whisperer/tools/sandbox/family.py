@@ -1,0 +1,133 @@
+"""All processes of a job, found through their parents: what they take, and how to end every one of them.
+
+This process is their subreaper: a child whose parent ends becomes a child of this process, wherever it has gone by
+`setsid` or a second fork. So as long as anything of the job lives, this process has a child.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import resource
+import signal
+import time
+from pathlib import Path
+
+import msgspec
+
+from ai_whisperer.errors import SandboxError
+
+_PR_SET_PDEATHSIG = 1
+_PR_SET_CHILD_SUBREAPER = 36
+_PAGE = os.sysconf("SC_PAGE_SIZE")
+_TICKS = os.sysconf("SC_CLK_TCK")
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+class Taken(msgspec.Struct, frozen=True, kw_only=True):
+    """What the processes of a job take together."""
+
+    processes: int
+    cpu_seconds: float
+    memory_bytes: int
+
+
+def adopt_orphans() -> None:
+    """Become the subreaper; raises `SandboxError` where the kernel does not let children be found."""
+    if _libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0 or not Path("/proc/thread-self/children").exists():
+        raise SandboxError(
+            "This kernel cannot tell which processes a tool has started, so they could not be ended for certain. It "
+            "needs Linux with /proc and CONFIG_PROC_CHILDREN."
+        )
+
+
+def die_with_parent() -> None:
+    """Let the kernel kill this process when the thread that started it ends."""
+    _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+
+
+def descendants(most: int = 1 << 30) -> list[int]:
+    """The processes below this one, each before those that it started; not many more than `most` are looked for."""
+    found: list[int] = []
+    unseen = [os.getpid()]
+    while unseen and len(found) <= most:
+        children = _children(unseen.pop())
+        found += children
+        unseen += children
+    return found
+
+
+def _children(pid: int) -> list[int]:
+    found: list[int] = []
+    with contextlib.suppress(OSError):  # it is gone
+        for thread in os.listdir(f"/proc/{pid}/task"):
+            with contextlib.suppress(OSError):
+                found += map(int, Path(f"/proc/{pid}/task/{thread}/children").read_bytes().split())
+    return found
+
+
+def taken(enough_bytes: int, most: int) -> Taken:
+    """What the job takes now. Memory is counted exactly only if it may be more than `enough_bytes`.
+
+    If there are more than `most` processes, only some are looked at: a look must not take long.
+    """
+    cpu = cpu_of_ended()
+    count = 0
+    memory: dict[int, int] = {}
+    for pid in descendants(most):
+        with contextlib.suppress(OSError, ValueError, IndexError):
+            fields = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
+            count += fields[0] != b"Z"
+            cpu += sum(map(int, fields[11:15])) / _TICKS
+            memory[pid] = int(fields[21]) * _PAGE
+    total = sum(memory.values())
+    if total > enough_bytes:
+        total = sum(_own_share(pid, resident) for pid, resident in memory.items())
+    return Taken(processes=count, cpu_seconds=cpu, memory_bytes=total)
+
+
+def cpu_of_ended() -> float:
+    """The CPU seconds of those that have ended and were waited for."""
+    ended = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return ended.ru_utime + ended.ru_stime
+
+
+def largest_of_ended() -> int:
+    """The most memory that one of them had; 0 if it was no more than this process had when it was forked."""
+    largest = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+    return largest << 10 if largest > resource.getrusage(resource.RUSAGE_SELF).ru_maxrss else 0
+
+
+def _own_share(pid: int, resident: int) -> int:
+    """What a process has for itself: pages that several have in common are shared out among them."""
+    with contextlib.suppress(OSError, ValueError, IndexError):
+        for line in Path(f"/proc/{pid}/smaps_rollup").read_bytes().splitlines():
+            if line.startswith(b"Pss:"):
+                return int(line.split()[1]) << 10
+        return 0
+    return resident
+
+
+def reap_orphans(main: int) -> None:
+    """Bury those that ended and became children of this process; the main one is left to who waits for it."""
+    for pid in _children(os.getpid()):
+        if pid != main:
+            with contextlib.suppress(ChildProcessError):
+                os.waitpid(pid, os.WNOHANG)
+
+
+def end_all() -> None:
+    """Kill every process below this one and return when there is none left: the kernel says so."""
+    pause = 0.0005
+    while True:
+        for pid in (*_children(os.getpid()), *descendants()):  # the children first: with an init all below it die
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        try:
+            while os.waitpid(-1, os.WNOHANG)[0]:
+                pass
+        except ChildProcessError:
+            return
+        time.sleep(pause)
+        pause = min(pause * 2, 0.02)

@@ -1,0 +1,95 @@
+"""A process that runs, held by one of the levels; and what the levels that begin with a plain process share."""
+
+from __future__ import annotations
+
+import os
+import resource
+import subprocess
+from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol
+
+import msgspec
+
+from ai_whisperer.errors import SandboxError
+from ai_whisperer.tools.sandbox.base import Ending, Job
+
+_LEAST_DATA_BYTES = 64 << 20
+"""The keeper itself has to live under the limit too; the exact one is held by watching."""
+
+
+class Status(msgspec.Struct, frozen=True, kw_only=True):
+    """How the first process of a job ended."""
+
+    ending: Ending
+    number: int
+
+
+class Held(Protocol):
+    """The first process of a job that runs."""
+
+    @property
+    def pid(self) -> int: ...
+
+    def status(self) -> Status:
+        """How it ended; it has to have ended."""
+        ...
+
+
+class Level(Protocol):
+    """One way to hold a job. It is called in the keeper, whose standard streams are those of the job."""
+
+    def start(self, job: Job) -> Held:
+        """Start the job; raises `SandboxError` if it cannot be held."""
+        ...
+
+    def warm_up(self, job: Job) -> None:
+        """Do what of `start` can be done without starting anything, so that it is quick when it counts."""
+        ...
+
+
+def limit_this_process(job: Job) -> None:
+    """Take the limits on this process, for all that it starts to inherit; they cannot be raised again."""
+    cpu = max(1, int(job.cpu_seconds) + 1)
+    limits = {
+        resource.RLIMIT_DATA: max(job.memory_bytes, _LEAST_DATA_BYTES),
+        resource.RLIMIT_FSIZE: job.file_bytes,
+        resource.RLIMIT_CPU: cpu,
+        resource.RLIMIT_CORE: 0,
+    }
+    for kind, wanted in limits.items():
+        _, hard = resource.getrlimit(kind)
+        value = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+        resource.setrlimit(kind, (value, value))
+
+
+class PlainProcess:
+    """A process that was started without a library's help."""
+
+    def __init__(
+        self, argv: Sequence[str], *, cwd: str, env: Mapping[str, str], first: Callable[[], None] | None = None
+    ) -> None:
+        """Start it; `first` is called in the new process before the program begins, and makes the start slower."""
+        try:
+            self._process = subprocess.Popen(  # noqa: S603 - to run what others wrote is what a sandbox is for
+                argv,
+                cwd=cwd,
+                env=env,
+                preexec_fn=first,  # noqa: PLW1509 - a keeper has no threads here
+                start_new_session=True,
+            )
+        except (OSError, ValueError, subprocess.SubprocessError) as error:
+            raise SandboxError(f"{argv[0]} could not be started: {error}.") from error
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    def status(self) -> Status:
+        code = self._process.wait()
+        if code < 0:
+            return Status(ending=Ending.SIGNALLED, number=-code)
+        return Status(ending=Ending.EXITED, number=code)
+
+
+def existing(paths: Sequence[str]) -> list[str]:
+    return [path for path in paths if os.path.lexists(path)]

@@ -1,0 +1,162 @@
+"""The server's side of the keepers: starts the process they are forked from, and talks to each."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+
+from ai_whisperer.errors import SandboxError
+from ai_whisperer.tools.sandbox import system
+from ai_whisperer.tools.sandbox.base import Job, Outcome, ignored
+from ai_whisperer.tools.sandbox.wire import KILL, Ended, Order, Piece, framed, read_report
+
+
+class Launcher:
+    """Has one process from which the keepers are forked; it starts with the first job and ends with `close`.
+
+    Between jobs one keeper is forked ahead, so that the next job need not wait for it.
+    """
+
+    program = (
+        "import sys; sys.path[:] = sys.argv[2:]; from ai_whisperer.tools.sandbox.zygote import main; "
+        "main(int(sys.argv[1]))"
+    )
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._orders: socket.socket | None = None
+        self._spare: socket.socket | None = None
+
+    async def connect(self) -> socket.socket:
+        """A socket to a fresh keeper; raises `SandboxError` if there can be none."""
+        try:
+            if self._orders is not None:
+                with contextlib.suppress(OSError):  # the process has died: another is started
+                    return self._next_keeper(self._orders)
+            return await asyncio.to_thread(self._restarted)
+        except OSError as error:
+            raise SandboxError(f"The process that starts sandboxes could not be started: {error}.") from error
+
+    async def close(self) -> None:
+        """End the process, if it was started. Jobs that still run have keepers of their own."""
+        if self._process is not None:
+            await asyncio.to_thread(self._close)
+
+    def _restarted(self) -> socket.socket:
+        with self._lock:
+            if self._orders is not None and self._process is not None and self._process.poll() is None:
+                return self._next_keeper(self._orders)
+            self._end()
+            ours, theirs = socket.socketpair()
+            with theirs:
+                number = str(theirs.fileno())
+                self._process = subprocess.Popen(  # noqa: S603 - our own program
+                    [sys.executable, "-I", "-c", self.program, number, *map(os.path.abspath, sys.path)],
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.DEVNULL,
+                    stderr=subprocess.DEVNULL,
+                    env={"PATH": system.PATH, "LANG": "C.UTF-8"},
+                    cwd="/",
+                    pass_fds=(theirs.fileno(),),
+                    start_new_session=True,
+                )
+            self._orders = ours
+            return self._keeper(ours)
+
+    def refill(self) -> None:
+        """Have a keeper forked for the next job, if none is waiting; best called when nobody waits for it."""
+        if self._spare is None and self._orders is not None:
+            with contextlib.suppress(OSError):  # the process has died: the next job starts another
+                self._spare = self._keeper(self._orders)
+
+    def _next_keeper(self, orders: socket.socket) -> socket.socket:
+        spare, self._spare = self._spare, None
+        if spare is None:
+            return self._keeper(orders)
+        with contextlib.suppress(BlockingIOError):
+            spare.recv(1, socket.MSG_PEEK)  # only one that has died has something to read: the end
+            spare.close()
+            return self._keeper(orders)
+        return spare
+
+    def _keeper(self, orders: socket.socket) -> socket.socket:
+        ours, theirs = socket.socketpair()
+        with theirs:
+            try:
+                socket.send_fds(orders, [b"+"], [theirs.fileno()], socket.MSG_DONTWAIT)
+            except OSError:
+                ours.close()
+                raise
+        ours.setblocking(False)  # noqa: FBT003 - the socket's own words
+        return ours
+
+    def _close(self) -> None:
+        with self._lock:
+            self._end()
+
+    def _end(self) -> None:
+        for each in (self._spare, self._orders):
+            if each is not None:
+                each.close()
+        self._spare = self._orders = None
+        if self._process is not None:
+            self._process.wait()
+            self._process = None
+
+
+class KeptSandbox:
+    """A sandbox of one level, whose jobs run under keepers."""
+
+    def __init__(self, name: str, launcher: Launcher) -> None:
+        self.name = name
+        self._launcher = launcher
+
+    async def run(self, job: Job, on_output: Callable[[bytes], None] = ignored) -> Outcome:
+        connection = await self._launcher.connect()
+        reader, writer = await asyncio.open_unix_connection(sock=connection)
+        try:
+            writer.write(framed(Order(level=self.name, job=job)))
+            hearing = asyncio.ensure_future(_heard(reader, on_output))
+            await _waited_for(hearing, writer)
+            return hearing.result()
+        finally:
+            writer.close()
+            self._launcher.refill()
+
+
+async def _waited_for(hearing: asyncio.Future[Outcome], writer: asyncio.StreamWriter) -> None:
+    """Wait for the end; if cancelled, have the job killed and wait for the end all the same."""
+    cancelled: asyncio.CancelledError | None = None
+    while not hearing.done():
+        try:
+            await asyncio.wait([hearing])
+        except asyncio.CancelledError as error:
+            cancelled = error
+            writer.write(KILL)
+    if cancelled is not None:
+        with contextlib.suppress(SandboxError):
+            hearing.result()
+        raise cancelled
+
+
+async def _heard(reader: asyncio.StreamReader, on_output: Callable[[bytes], None]) -> Outcome:
+    try:
+        while True:
+            report = await read_report(reader)
+            if isinstance(report, Piece):
+                on_output(report.output)
+            elif isinstance(report, Ended):
+                return report.outcome
+            else:
+                raise SandboxError(report.message)
+    except (asyncio.IncompleteReadError, OSError) as error:
+        raise SandboxError(
+            "The keeper of the sandbox ended without a word, so it is not known what the program did."
+        ) from error

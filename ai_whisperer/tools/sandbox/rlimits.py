@@ -1,0 +1,32 @@
+"""The weakest level: limits and nothing more. Files and network are as open as they are for the server."""
+
+from __future__ import annotations
+
+import resource
+from pathlib import Path
+
+from ai_whisperer.tools.sandbox.base import Job
+from ai_whisperer.tools.sandbox.family import die_with_parent
+from ai_whisperer.tools.sandbox.held import Held, PlainProcess, limit_this_process
+
+
+class RlimitsLevel:
+    """Holds memory, CPU seconds, size of files and number of processes."""
+
+    def start(self, job: Job) -> Held:
+        limit_this_process(job)
+        limit_processes(job.processes)
+        return PlainProcess(job.argv, cwd=job.cwd, env=job.env, first=die_with_parent)
+
+    def warm_up(self, job: Job) -> None:
+        """Nothing is prepared for it."""
+
+
+def limit_processes(more: int) -> None:
+    """Let the user of this process have so many processes more. The kernel does not hold root to it."""
+    used = int(
+        Path("/proc/loadavg").read_text().split()[3].partition("/")[2]
+    )  # of all users: too many rather than too few
+    _, hard = resource.getrlimit(resource.RLIMIT_NPROC)
+    value = used + more if hard == resource.RLIM_INFINITY else min(used + more, hard)
+    resource.setrlimit(resource.RLIMIT_NPROC, (value, value))

@@ -1,0 +1,63 @@
+"""What of the system every job may see, so that programs run at all; nothing of it is secret."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable
+
+FOLDERS = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
+
+ETC = tuple(
+    f"/etc/{name}"
+    for name in (
+        "alternatives",
+        "ca-certificates",
+        "gitconfig",
+        "group",
+        "host.conf",
+        "hosts",
+        "ld.so.cache",
+        "ld.so.conf",
+        "ld.so.conf.d",
+        "localtime",
+        "mime.types",
+        "nsswitch.conf",
+        "passwd",
+        "pki/tls/certs",
+        "protocols",
+        "resolv.conf",
+        "services",
+        "ssl/cert.pem",
+        "ssl/certs",
+        "ssl/openssl.cnf",
+        "timezone",
+    )
+)
+
+DEVICES = ("/dev/full", "/dev/null", "/dev/random", "/dev/urandom", "/dev/zero")
+
+PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+
+def interpreter() -> str:
+    """The Python that runs code: the server's own."""
+    return sys.executable or "python3"
+
+
+def interpreter_folders() -> tuple[str, ...]:
+    """Where the server's Python has its library, beside what every job sees: a virtual environment, a pyenv."""
+    wanted = {sys.prefix, sys.base_prefix, sys.exec_prefix, sys.base_exec_prefix}
+    wanted |= {os.path.realpath(each) for each in wanted}
+    program = os.path.realpath(sys.executable)
+    wanted.add(os.path.dirname(program))
+    return tuple(sorted(each for each in wanted if each not in ("", "/") and not lies_in(each, FOLDERS)))
+
+
+def lies_in(path: str, folders: Iterable[str]) -> str | None:
+    """The first of the folders that the path is, or lies in, with links followed; None if there is none."""
+    real = os.path.realpath(path)
+    for folder in folders:
+        if os.path.commonpath([real, os.path.realpath(folder)]) == os.path.realpath(folder):
+            return folder
+    return None

@@ -1,0 +1,279 @@
+"""Agents that run commands and Python: what they see, what is journaled and told, and what ends with them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ai_whisperer import AsyncAgentSessionManager
+from ai_whisperer.conversation import ToolResult, ToolRun
+from ai_whisperer.definition import Access, EffectiveLimits
+from ai_whisperer.errors import InvalidInputError, SandboxError, ToolError
+from ai_whisperer.models.scripted import FunctionModel
+from ai_whisperer.records import Notification
+from ai_whisperer.tools.commands import run_command, run_python
+from ai_whisperer.tools.function import CancelSignal, ToolContext
+from ai_whisperer.tools.sandbox.base import Ending, Job, Outcome, ignored
+from ai_whisperer.tools.sandbox.choosing import ChosenSandbox
+from ai_whisperer.tools.sandbox.probing import Probe
+from ai_whisperer.tools.workplace import Folder, Workplace
+from tests.acceptance.sandbox_stage import a_name, need_a_strong_one, processes_of, until
+from tests.simulation.stage import Say, call, round_of
+
+CANARY = "canary-51b7e0"
+
+
+class FakeSandbox:
+    """Runs nothing: keeps the job, and ends it as it is told to."""
+
+    name = "fake"
+
+    def __init__(self, **outcome: Any) -> None:
+        self.jobs: list[Job] = []
+        self._outcome = Outcome(run=ToolRun(sandbox="fake"), **{"ending": Ending.EXITED, **outcome})
+
+    async def run(self, job: Job, on_output: Callable[[bytes], None] = ignored) -> Outcome:
+        self.jobs.append(job)
+        on_output(self._outcome.output)
+        return self._outcome
+
+
+def workplace(folder: Path, sandbox: Any, **fields: Any) -> Workplace:
+    own = Folder(path=folder / "data/work/s/agents/ada", access=Access.WRITE)
+    granted = {"shared": Folder(path=folder / "data/work/s/shared", access=Access.WRITE), **fields.pop("granted", {})}
+    given = {"network": (), "limits": EffectiveLimits(), **fields}
+    return Workplace(folders={"": own, **granted}, sandbox=sandbox, **given)
+
+
+def context(place: Workplace | None, seen: list[str] | None = None) -> ToolContext:
+    return ToolContext(
+        session_id="s",
+        agent_id="ada",
+        task_id="t",
+        step_id="t.1",
+        cancelled=CancelSignal(),
+        workplace=place,
+        progress=([] if seen is None else seen).append,
+    )
+
+
+def ran(place: Workplace | None, command: str = "true", **more: Any) -> ToolResult:
+    return asyncio.run(run_command(command, context(place), **more))
+
+
+@pytest.fixture(scope="module")
+def sandbox() -> Iterator[ChosenSandbox]:
+    need_a_strong_one()
+    chosen = ChosenSandbox()
+    yield chosen
+    asyncio.run(chosen.close())
+
+
+def test_a_job_is_held_to_the_limits_of_its_agent(tmp_path: Path) -> None:
+    fake = FakeSandbox()
+    limits = EffectiveLimits(
+        max_tool_seconds=7.0, max_tool_cpu_seconds=3.0, max_tool_memory_bytes=1 << 26, max_tool_processes=5
+    )
+    ran(workplace(tmp_path, fake, limits=limits), timeout_seconds=100)
+    (job,) = fake.jobs
+    assert (job.wall_seconds, job.cpu_seconds, job.memory_bytes, job.processes) == (7.0, 3.0, 1 << 26, 5)
+
+
+def test_granted_folders_are_readable_or_writable_as_they_are_granted(tmp_path: Path) -> None:
+    fake = FakeSandbox()
+    (tmp_path / "books").mkdir()
+    books = Folder(path=tmp_path / "books", access=Access.READ)
+    ran(workplace(tmp_path, fake, granted={"books": books}))
+    (job,) = fake.jobs
+    own = str(tmp_path / "data/work/s/agents/ada")
+    assert job.cwd == own
+    assert job.writable == (own, str(tmp_path / "data/work/s/shared"))
+    assert str(tmp_path / "books") in job.readable
+
+
+def test_a_granted_folder_that_holds_the_data_folder_lets_nothing_run(tmp_path: Path) -> None:
+    fake = FakeSandbox()
+    around = Folder(path=tmp_path, access=Access.READ)
+    with pytest.raises(SandboxError, match="data folder lies in"):
+        ran(workplace(tmp_path, fake, granted={"all": around}))
+    assert fake.jobs == []
+
+
+@pytest.mark.parametrize(
+    ("outcome", "told"),
+    [
+        ({"ending": Ending.TIMED_OUT}, "Timed out after 60 s"),
+        ({"ending": Ending.OUT_OF_MEMORY}, "more than 512 MiB of memory"),
+        ({"ending": Ending.OUT_OF_CPU}, "more than 300 s of CPU time"),
+        ({"ending": Ending.TOO_MANY_PROCESSES}, "more than 64 processes"),
+        ({"ending": Ending.TOO_MUCH_OUTPUT}, "MiB of output"),
+        ({"ending": Ending.SIGNALLED, "status": 11}, "signal SIGSEGV"),
+        ({"status": 2}, "Exit code 2."),
+        ({"output": b"\xff\x00ok"}, "ok"),
+    ],
+)
+def test_the_model_is_told_how_a_program_ended(tmp_path: Path, outcome: dict[str, Any], told: str) -> None:
+    assert told in ran(workplace(tmp_path, FakeSandbox(**outcome))).content
+
+
+@pytest.mark.parametrize("bad", [0.0, -1.0, float("nan"), float("inf")])
+def test_a_timeout_that_is_none_is_refused(tmp_path: Path, bad: float) -> None:
+    with pytest.raises(ToolError, match="timeout_seconds"):
+        ran(workplace(tmp_path, FakeSandbox()), timeout_seconds=bad)
+
+
+@pytest.mark.parametrize("bad", ["a\0b", "x" * 200_000])
+def test_a_command_that_the_system_cannot_take_is_refused(tmp_path: Path, bad: str) -> None:
+    with pytest.raises(ToolError, match="A command has at most"):
+        ran(workplace(tmp_path, FakeSandbox()), bad)
+
+
+def test_without_a_sandbox_nothing_runs() -> None:
+    with pytest.raises(SandboxError, match="whisperer doctor"):
+        ran(None)
+
+
+def test_where_no_level_holds_the_call_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def nothing_holds(sandbox: Any) -> Probe:
+        return Probe(level=sandbox.name, holds=False, reason="It is not there.")
+
+    monkeypatch.setattr("ai_whisperer.tools.sandbox.choosing.probe", nothing_holds)
+    with pytest.raises(SandboxError, match=r"sandlock: It is not there\..*install bubblewrap.*'rlimits'"):
+        ran(workplace(tmp_path, ChosenSandbox()))
+
+
+def test_limits_alone_are_used_only_if_they_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def only_limits(sandbox: Any) -> Probe:
+        return Probe(level=sandbox.name, holds=sandbox.name == "rlimits")
+
+    monkeypatch.setattr("ai_whisperer.tools.sandbox.choosing.probe", only_limits)
+    with pytest.raises(SandboxError):
+        asyncio.run(ChosenSandbox().choose())
+    assert asyncio.run(ChosenSandbox("rlimits").choose()).name == "rlimits"
+
+
+def test_a_sandbox_that_nobody_knows_is_refused() -> None:
+    with pytest.raises(InvalidInputError, match="one of auto, sandlock, bubblewrap, rlimits"):
+        AsyncAgentSessionManager(sandbox="chroot")
+
+
+def test_bubblewrap_says_that_it_cannot_open_the_network_for_some_hosts(tmp_path: Path) -> None:
+    fake = FakeSandbox()
+    fake._outcome = Outcome(ending=Ending.EXITED, run=ToolRun(sandbox="bubblewrap"))
+    assert "had no network" in ran(workplace(tmp_path, fake, network=("example.org",))).content
+    assert "had no network" not in ran(workplace(tmp_path, fake, network=("*",))).content
+
+
+def test_a_command_finds_its_folder_temporary_files_and_no_secrets(
+    sandbox: ChosenSandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", CANARY)
+    place = workplace(tmp_path, sandbox)
+    result = ran(place, "env; pwd; echo kept > file; echo x > $TMPDIR/x && cat $TMPDIR/x; echo y > shared/y")
+    assert not result.is_error, result.content
+    assert CANARY not in result.content
+    assert (place.own.path / "file").read_text() == "kept\n"
+    assert (place.folders["shared"].path / "y").read_text() == "y\n"
+    assert list((tmp_path / "data/work/s/tmp").iterdir()) == []
+
+
+def test_python_runs_with_its_library_and_the_modules_of_the_agent(sandbox: ChosenSandbox, tmp_path: Path) -> None:
+    place = workplace(tmp_path, sandbox)
+    place.prepare()
+    (place.own.path / "mine.py").write_text("ANSWER = 42\n")
+    code = (
+        "import json, sqlite3, mine\nprint(json.dumps({'ä': mine.ANSWER}, ensure_ascii=False))\nraise ValueError('no')"
+    )
+    result = asyncio.run(run_python(code, context(place)))
+    assert "Exit code 1." in result.content
+    assert '{"ä": 42}' in result.content
+    assert 'code.py", line 3' in result.content
+    assert "raise ValueError('no')" in result.content
+
+
+def staged(tmp_path: Path, say: Say, scenario: Callable[[AsyncAgentSessionManager], Coroutine[Any, Any, None]]) -> None:
+    async def main() -> None:
+        manager = AsyncAgentSessionManager(
+            tmp_path / "data", model_factory=lambda _: FunctionModel(say, latency_seconds=0), templates=()
+        )
+        async with manager:
+            await scenario(manager)
+
+    need_a_strong_one()
+    asyncio.run(main())
+
+
+def test_a_call_is_journaled_and_told_with_its_sandbox_and_what_it_took(tmp_path: Path) -> None:
+    def say(request: Any) -> Any:
+        return "done" if round_of(request) else call("run_command", command="echo one; sleep 0.3; echo two")
+
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        await manager.create_agent("ada", {"tools": ["run_command"]})
+        notes: list[Notification] = []
+        subscription = manager.subscribe(deltas=True)
+        task = await manager.send_task("ada", "go")
+        await manager.wait_task(task.id)
+        notes = subscription.take(at_most=1000)
+        steps = [step for step in manager.list_steps(task.id) if step.result is not None]
+        result = steps[0].result
+        assert result is not None
+        assert result.untrusted
+        assert "one\ntwo" in result.content
+        assert result.run is not None
+        assert result.run.sandbox in ("sandlock", "bubblewrap")
+        assert result.run.wall_seconds > 0.2
+        (told,) = (note.params["run"] for note in notes if note.name == "step.finished" and "run" in note.params)
+        assert told["sandbox"] == result.run.sandbox
+        output = [note for note in notes if note.name == "step.output"]
+        assert "".join(note.params["text"] for note in output) == "one\ntwo\n"
+        assert all(note.seq == 0 and note.params["stepId"] == steps[0].id for note in output)
+
+    staged(tmp_path, say, scenario)
+
+
+def test_when_an_agent_is_stopped_the_processes_of_its_command_are_gone(tmp_path: Path) -> None:
+    name = a_name()
+
+    def say(request: Any) -> Any:
+        command = f"setsid sleep {name} & echo begun; sleep {name}"
+        return "done" if round_of(request) else call("run_command", command=command)
+
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        await manager.create_agent("ada", {"tools": ["run_command"]})
+        subscription = manager.subscribe(deltas=True)
+        await manager.send_task("ada", "go")
+        async with asyncio.timeout(30):
+            async for note in subscription:
+                if note.name == "step.output":
+                    break
+        assert await asyncio.to_thread(until, lambda: len(processes_of(name)) >= 2)
+        await manager.stop_agent("ada")
+        assert processes_of(name) == []
+
+    staged(tmp_path, say, scenario)
+
+
+def test_an_agent_cannot_see_the_folder_of_another(tmp_path: Path) -> None:
+    def say(request: Any) -> Any:
+        if round_of(request):
+            return "done"
+        look = "ls ..; cat ../*/secret; cat ../../../../token"
+        return call("run_command", command=f"echo {CANARY} > secret" if request.agent_id == "ada" else look)
+
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        (tmp_path / "data/token").write_text(CANARY)
+        results = []
+        for agent in ("ada", "bob"):
+            await manager.create_agent(agent, {"tools": ["run_command"]})
+            task = await manager.send_task(agent, "go")
+            await manager.wait_task(task.id)
+            results += [step.result for step in manager.list_steps(task.id) if step.result is not None]
+        written, looked = results
+        assert not written.is_error
+        assert CANARY not in looked.content
+
+    staged(tmp_path, say, scenario)

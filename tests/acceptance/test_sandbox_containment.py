@@ -1,0 +1,238 @@
+"""Tools stay in: what a program in a sandbox tries, and must not be able to do."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.acceptance.sandbox_stage import STRONG_LEVELS, Stage, staged
+
+SECRET = "canary-7f3a9c"  # noqa: S105 - it stands for one
+
+ATTEMPTS = r"""
+import ctypes, json, os, socket, sys
+told = json.loads(sys.argv[1])
+data, server = told["data"], told["server"]
+
+def read(path):
+    return lambda: open(path, "rb").read(4096).decode(errors="replace")
+
+def linked(link):
+    def attempt():
+        link(data + "/token", "link")
+        return open("link").read()
+    return attempt
+
+def written(path):
+    return lambda: open(path, "w").write("x")
+
+def connected(family, kind, address):
+    def attempt():
+        with socket.socket(family, kind) as one:
+            one.settimeout(2)
+            one.connect(address)
+            one.send(b"x")
+    return attempt
+
+def traced():
+    if ctypes.CDLL(None, use_errno=True).ptrace(16, server, 0, 0) != 0:
+        raise OSError("refused")
+
+attempts = {
+    "reads the token": read(data + "/token"),
+    "reads the folder of another agent": read(data + "/work/s/agents/bob/secret"),
+    "lists the folder of another agent": lambda: os.listdir(data + "/work/s/agents/bob"),
+    "lists the data folder": lambda: os.listdir(data) and read(data + "/token")(),
+    "reads through a symlink of its own": linked(os.symlink),
+    "reads through a hard link": linked(os.link),
+    "reads through its own root": read("/proc/self/root" + data + "/token"),
+    "writes into the data folder": written(data + "/written"),
+    "writes into a folder that it may only read": written(told["readable"] + "/written"),
+    "writes into the system": written("/usr/written-by-a-test"),
+    "reads the environment of the server": read(f"/proc/{server}/environ"),
+    "reads the files of the server": lambda: os.listdir(f"/proc/{server}/fd"),
+    "reads the memory of the server": read(f"/proc/{server}/mem"),
+    "reads the environment of its keeper": read(f"/proc/{os.getppid()}/environ"),
+    "signals the server": lambda: os.kill(server, 0),
+    "traces the server": traced,
+    "connects by TCP": connected(socket.AF_INET, socket.SOCK_STREAM, ("127.0.0.1", told["tcp"])),
+    "sends by UDP": connected(socket.AF_INET, socket.SOCK_DGRAM, ("127.0.0.1", told["udp"])),
+    "connects to an abstract socket": connected(socket.AF_UNIX, socket.SOCK_STREAM, "\0" + told["abstract"]),
+    "connects to a socket in the data folder": connected(socket.AF_UNIX, socket.SOCK_STREAM, data + "/socket"),
+    "opens a raw socket": lambda: socket.socket(socket.AF_INET, socket.SOCK_RAW, 1),
+    "reads what it may": read(told["readable"] + "/open"),
+    "writes where it may": written("written"),
+}
+done = {}
+for name, attempt in attempts.items():
+    try:
+        done[name] = repr(attempt())
+    except Exception as error:
+        done[name] = None
+    finally:
+        if os.path.lexists("link"):
+            os.unlink("link")
+print(json.dumps({
+    "done": done,
+    "environment": dict(os.environ),
+    "descriptors": sorted(os.listdir("/proc/self/fd"))[:-1],
+    "stdin": sys.stdin.read(),
+}))
+"""
+
+FORBIDDEN = [
+    "reads the token",
+    "reads the folder of another agent",
+    "lists the folder of another agent",
+    "lists the data folder",
+    "reads through a symlink of its own",
+    "reads through a hard link",
+    "reads through its own root",
+    "writes into the data folder",
+    "writes into a folder that it may only read",
+    "writes into the system",
+    "reads the environment of the server",
+    "reads the files of the server",
+    "reads the memory of the server",
+    "signals the server",
+    "traces the server",
+    "connects by TCP",
+    "connects to an abstract socket",
+    "connects to a socket in the data folder",
+    "opens a raw socket",
+]
+
+
+class Seen:
+    """What a program in the sandbox could do, and what the server's side saw of it."""
+
+    def __init__(self, stage: Stage, report: dict[str, Any], heard: bytes) -> None:
+        self.stage = stage
+        self.report = report
+        self.heard = heard
+
+    def could(self, attempt: str) -> str | None:
+        found: str | None = self.report["done"][attempt]
+        return found
+
+
+@pytest.fixture(scope="module", params=STRONG_LEVELS)
+def seen(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Seen]:
+    folder = tmp_path_factory.mktemp("sandbox")
+    data = folder / "data"
+    (data / "work/s/agents/bob").mkdir(parents=True)
+    (data / "work/s/agents/bob/secret").write_text(SECRET)
+    (data / "token").write_text(SECRET)
+    (folder / "readable").mkdir()
+    (folder / "readable/open").write_text("open")
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        staged(request.param, folder) as stage,
+        socket.create_server(("127.0.0.1", 0)) as tcp,
+        socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as udp,
+        socket.socket(socket.AF_UNIX) as abstract,
+        socket.socket(socket.AF_UNIX) as named,
+    ):
+        patch.setenv("OPENAI_API_KEY", SECRET)
+        patch.setenv("WHISPERER_TOKEN", SECRET)
+        udp.bind(("127.0.0.1", 0))
+        udp.setblocking(False)  # noqa: FBT003 - the socket's own words
+        abstract.bind(f"\0whisperer-{os.getpid()}-{request.param}")
+        abstract.listen()
+        patch.chdir(data)
+        named.bind("socket")
+        named.listen()
+        told = {
+            "data": str(data),
+            "readable": str(folder / "readable"),
+            "server": os.getpid(),
+            "tcp": tcp.getsockname()[1],
+            "udp": udp.getsockname()[1],
+            "abstract": f"whisperer-{os.getpid()}-{request.param}",
+        }
+        outcome = stage.python(ATTEMPTS, json.dumps(told), readable=(str(folder / "readable"),))
+        assert outcome.succeeded, outcome.output.decode(errors="replace")
+        try:
+            heard = udp.recv(100)
+        except BlockingIOError:
+            heard = b""
+        yield Seen(stage, json.loads(outcome.output), heard)
+
+
+@pytest.mark.parametrize("attempt", FORBIDDEN)
+def test_a_program_in_a_sandbox_is_kept_from_what_is_not_its_own(seen: Seen, attempt: str) -> None:
+    assert seen.could(attempt) is None
+
+
+def test_every_attempt_is_judged(seen: Seen) -> None:
+    elsewhere = {"sends by UDP", "reads the environment of its keeper"}  # judged by what arrives, by what it holds
+    allowed = {"reads what it may", "writes where it may", *elsewhere}
+    assert set(seen.report["done"]) == set(FORBIDDEN) | allowed
+
+
+def test_a_program_in_a_sandbox_can_do_what_it_may(seen: Seen) -> None:
+    assert seen.could("reads what it may") == repr("open")
+    assert (seen.stage.own / "written").read_text() == "x"
+
+
+def test_nothing_of_the_server_is_in_the_environment_of_a_program(seen: Seen) -> None:
+    assert SECRET not in json.dumps(seen.report)
+    assert set(seen.report["environment"]) <= {"PATH", "PWD", "LC_CTYPE"}
+
+
+def test_a_program_has_no_descriptors_but_its_three_streams(seen: Seen) -> None:
+    assert seen.report["descriptors"] == ["0", "1", "2"]
+
+
+def test_the_input_of_a_program_is_closed(seen: Seen) -> None:
+    assert seen.report["stdin"] == ""
+
+
+def test_what_a_program_sends_by_udp_does_not_arrive(seen: Seen) -> None:
+    assert seen.heard == b""
+
+
+def test_a_granted_folder_is_there_and_its_sibling_is_not(seen: Seen, tmp_path: Path) -> None:
+    (tmp_path / "granted").mkdir()
+    (tmp_path / "granted/file").write_text("granted")
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other/file").write_text(SECRET)
+    outcome = seen.stage.sh(
+        f"cat {tmp_path}/granted/file; cat {tmp_path}/other/file", readable=(str(tmp_path / "granted"),)
+    )
+    assert b"granted" in outcome.output
+    assert SECRET.encode() not in outcome.output
+
+
+CONNECT = """
+import socket, sys
+for host in ("127.0.0.1", "127.0.0.2"):
+    try:
+        socket.create_connection((host, int(sys.argv[1])), 2).close()
+        print(host, "reached")
+    except OSError:
+        print(host, "refused")
+"""
+
+
+def test_the_network_is_open_as_far_as_it_is_granted(seen: Seen) -> None:
+    with socket.create_server(("", 0)) as listening:
+        port = str(listening.getsockname()[1])
+        granted = {"sandlock": ("127.0.0.1",), "bubblewrap": ("*",)}[seen.stage.level]
+        outcome = seen.stage.python(CONNECT, port, network=granted)
+        other = "refused" if seen.stage.level == "sandlock" else "reached"
+        assert outcome.output.decode().splitlines() == ["127.0.0.1 reached", f"127.0.0.2 {other}"]
+
+
+def test_a_grant_of_all_public_hosts_leads_to_no_private_one(seen: Seen) -> None:
+    if seen.stage.level != "sandlock":
+        pytest.skip("bubblewrap opens the network as a whole")
+    with socket.create_server(("", 0)) as listening:
+        outcome = seen.stage.python(CONNECT, str(listening.getsockname()[1]), network=("*",))
+    assert b"127.0.0.2 refused" in outcome.output

@@ -1,0 +1,103 @@
+"""Which folders agents can be granted, and how that is written down."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ai_whisperer import AsyncAgentSessionManager
+from ai_whisperer.core.definitions import definition_from, merged, overridden
+from ai_whisperer.definition import Access
+from ai_whisperer.errors import DefinitionError, InvalidInputError, SettingsError, TemplateError
+from ai_whisperer.server.serving import folders_of
+from ai_whisperer.settings import Settings, load_settings
+from ai_whisperer.templates.parsing import parse_template
+
+
+def loaded(folder: Path, *, environment: dict[str, str] | None = None, **flags: Any) -> Settings:
+    return load_settings(flags, environment=environment or {}, folder=folder).values
+
+
+def test_folders_come_from_a_table_a_variable_or_a_flag(tmp_path: Path) -> None:
+    assert loaded(tmp_path, environment={"WHISPERER_FOLDERS": "docs=a, code=/b"}).folders == {
+        "docs": tmp_path / "a",
+        "code": Path("/b"),
+    }
+    assert loaded(tmp_path, folders="docs=c").folders == {"docs": tmp_path / "c"}
+    (tmp_path / "whisperer.toml").write_text('[folders]\ndocs = "d"\n')
+    read = load_settings({}, environment={}, folder=tmp_path)
+    assert read.values.folders == {"docs": tmp_path / "d"}
+    assert next(each.value for each in read.shown() if each.name == "folders") == {"docs": str(tmp_path / "d")}
+
+
+@pytest.mark.parametrize("written", ["docs", "shared=a", "a/b=c", "..=a", "=a", "docs=", "a=b,a=c"])
+def test_a_bad_name_is_refused_where_it_stands(tmp_path: Path, written: str) -> None:
+    with pytest.raises(SettingsError, match=r"folders is wrong \(environment WHISPERER_FOLDERS\)"):
+        loaded(tmp_path, environment={"WHISPERER_FOLDERS": written})
+
+
+def test_a_server_takes_only_folders_that_are_there_and_apart_from_its_data(tmp_path: Path) -> None:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "data" / "work").mkdir(parents=True)
+    (tmp_path / "link").symlink_to("data")
+    data = tmp_path / "data"
+    docs = tmp_path / "docs"
+    assert folders_of(Settings(data=data, folders={"docs": docs})) == {"docs": docs.resolve()}
+    for bad in (tmp_path, data, data / "work", tmp_path / "link", Path("/")):
+        with pytest.raises(SettingsError, match="holds the data folder or lies in it"):
+            folders_of(Settings(data=data, folders={"x": bad}))
+    with pytest.raises(SettingsError, match="is not there"):
+        folders_of(Settings(data=data, folders={"x": tmp_path / "missing"}))
+
+
+@pytest.mark.parametrize(
+    "folders",
+    [["docs"], "docs", 5, {"": "."}, {5: "."}, {"a b": "."}, {"shared": "."}, {"x": 5}, {"x": ""}, {"x": "a\0b"}],
+)
+def test_a_manager_refuses_folders_that_make_no_sense(folders: Any) -> None:
+    with pytest.raises(InvalidInputError):
+        AsyncAgentSessionManager(folders=folders)
+    with pytest.raises(InvalidInputError, match="work must be"):
+        AsyncAgentSessionManager(work=5)  # type: ignore[arg-type]
+
+
+TEMPLATE = "---\nname: writer\nfolders:{}\n---\nWrite.\n"
+
+
+@pytest.mark.parametrize(
+    ("written", "granted"),
+    [
+        ("\n  shared: write\n  docs: read", {"shared": Access.WRITE, "docs": Access.READ}),
+        (" [shared, docs]", {"shared": Access.READ, "docs": Access.READ}),
+        (" shared, docs", {"shared": Access.READ, "docs": Access.READ}),
+    ],
+)
+def test_a_template_grants_folders_by_name(written: str, granted: dict[str, Access]) -> None:
+    assert parse_template(TEMPLATE.format(written)).definition.folders == granted
+
+
+@pytest.mark.parametrize(
+    ("written", "complaint"),
+    [
+        ("\n  shared: write\n  docs: rw", "line 5: `folders.docs`: Invalid enum value 'rw'. Write one of"),
+        ("\n  - shared\n  - 5", "line 3: `folders`"),
+        (" 5", "line 3: `folders`"),
+        ("\n  5: read", "line 3: `folders[5]`: Expected `str`"),
+        ("\n  - {a: b}", "line 3: `folders`"),
+    ],
+)
+def test_a_grant_that_cannot_be_read_is_told_with_its_line(written: str, complaint: str) -> None:
+    with pytest.raises(TemplateError) as caught:
+        parse_template(TEMPLATE.format(written))
+    assert complaint in caught.value.message
+
+
+def test_a_config_grants_folders_in_the_same_ways_and_over_those_of_a_template() -> None:
+    assert definition_from({"folders": ["docs"]}).folders == {"docs": Access.READ}
+    base = definition_from({"folders": {"docs": "write", "code": "write"}})
+    assert overridden(base, {"folders": ["docs"]}).folders == {"docs": Access.READ, "code": Access.WRITE}
+    assert merged({"folders": ["a"]}, {"folders": {"a": "write"}}) == {"folders": {"a": "write"}}
+    with pytest.raises(DefinitionError):
+        definition_from({"folders": [5]})
