@@ -58,6 +58,8 @@ def check_now(manager: AsyncAgentSessionManager, *, loops: int) -> None:
         running = [manager.get_task(task_id) for task_id in manager.get_agent_status(name).running_tasks]
         ordinary = [task for task in running if not task.answers_a_switch]
         assert len(ordinary) <= loops, "an agent runs more loops than it may"
+    workspace = manager._workspace
+    assert workspace.places.used <= workspace.limits.whole.max_concurrent_loops, "more loops work than there are places"
     waits_for = _who_waits_for_whom(manager)
     for task_id in waits_for:
         reached, ahead = set[str](), {task_id}
@@ -286,7 +288,10 @@ def _check_budgets(found: Findings) -> None:
             continue
         if note.name == "step.finished":
             usage = note.params.get("usage", {})
-            used[task.root_id] += usage.get("inputTokens", 0) + usage.get("outputTokens", 0)
+            tokens = usage.get("inputTokens", 0) + usage.get("outputTokens", 0)
+            used[task.root_id] += tokens
+            before = used[task.root_id] - tokens
+            assert not tokens or before < task.budget.max_tokens, "a budget was overdrawn by two requests"
         elif "attempt" not in note.params:
             assert used[task.root_id] < task.budget.max_tokens, "a tree went on when its budget was spent"
 
@@ -314,6 +319,8 @@ def _check_nothing_is_left(manager: AsyncAgentSessionManager) -> None:
         "trees": [*trees._used, *trees._running, *trees._cancelling],
         "mails": [*post._under_way, *post._of_task, *post._moving],
         "loops": list(workspace.running),
+        "places of loops": [*workspace.places._line, *range(workspace.places.used)],
+        "what is set aside": [*workspace.reservations._held, *workspace.reservations._ledgers],
         "things that are touched": manager.list_resources(),
         "timers": [key for key in workspace.scheduler._due if not key.startswith("restart:")],
         "busy threads": [
