@@ -63,7 +63,10 @@ class ResourceStatus(Record, frozen=True, kw_only=True):
 
 
 class UsageTotals(msgspec.Struct, frozen=True, kw_only=True):
-    """How many tasks were begun, what they used, how many mails came in; `context_bytes` is what conversations take now."""
+    """How many tasks were begun, what they used, how many mails came in.
+
+    `context_bytes` is what conversations take in memory now.
+    """
 
     tasks: int
     usage: Usage

@@ -823,7 +823,10 @@ export interface UsageReport {
   total: UsageTotals;
 }
 
-/** How many tasks were begun, what they used, how many mails came in; `contextBytes` is what conversations take now. */
+/**
+ * How many tasks were begun, what they used, how many mails came in. `contextBytes` is what conversations take in
+ * memory now.
+ */
 export interface UsageTotals {
   tasks: number;
   usage: Usage;
