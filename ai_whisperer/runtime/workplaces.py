@@ -9,8 +9,8 @@ import shutil
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
-from urllib.parse import quote, unquote
 
+from ai_whisperer.core.file_names import file_name
 from ai_whisperer.definition import Access, AgentDefinition, EffectiveLimits
 from ai_whisperer.errors import DefinitionError, InvalidInputError
 from ai_whisperer.tools.sandbox.base import Sandbox
@@ -58,7 +58,7 @@ def _checked_path(name: str, path: str | Path, data: Path | None) -> Path:
 
 def work_of(root: Path, session_id: str) -> Path:
     """Where the agents of the session have their folders."""
-    return root / "work" / quote(session_id, safe="")
+    return root / "work" / file_name(session_id)
 
 
 class Workplaces:
@@ -93,7 +93,7 @@ class Workplaces:
 
     def of(self, agent_id: str, definition: AgentDefinition, limits: EffectiveLimits) -> Workplace:
         """The workplace of the agent. A granted folder that the session no longer has is left out."""
-        folders = {OWN: Folder(path=self._root / "agents" / quote(agent_id, safe=""), access=Access.WRITE)}
+        folders = {OWN: Folder(path=self._root / "agents" / file_name(agent_id), access=Access.WRITE)}
         for name, access in definition.folders.items():
             path = self._root / SHARED if name == SHARED else self._granted.get(name)
             if path is not None:
@@ -110,7 +110,7 @@ class Workplaces:
         if not found:
             return f"{FILE}{path.name}"
         _, name, folder = max(found)
-        return f"{FILE}{unquote((Path(name) / path.relative_to(folder)).as_posix())}"
+        return f"{FILE}{(Path(name) / path.relative_to(folder)).as_posix()}"
 
     async def close(self) -> None:
         """Remove the folders that were only for as long as the session was open, and let go of its own sandbox."""
