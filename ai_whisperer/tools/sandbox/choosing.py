@@ -6,7 +6,7 @@ import asyncio
 import sys
 from collections.abc import Callable
 
-from ai_whisperer.errors import InvalidInputError, SandboxError
+from ai_whisperer.errors import InvalidInputError, NoSandboxError
 from ai_whisperer.tools.sandbox.base import Job, Outcome, Sandbox, ignored
 from ai_whisperer.tools.sandbox.launcher import KeptSandbox, Launcher
 from ai_whisperer.tools.sandbox.probing import ALL, STRONG, Probe, probe
@@ -45,7 +45,7 @@ class ChosenSandbox:
         return await chosen.run(job, on_output)
 
     async def choose(self) -> Sandbox:
-        """The sandbox that jobs run in; raises `SandboxError` that says what is missing and what to do."""
+        """The sandbox that jobs run in; raises `NoSandboxError` that says what is missing and what to do."""
         async with self._lock:
             if self._chosen is None:
                 self._chosen = await self._first_that_holds()
@@ -71,7 +71,7 @@ class ChosenSandbox:
             if tried.holds:
                 return KeptSandbox(level, self._launcher)
             found.append(f"{level}: {tried.reason}")
-        raise SandboxError(f"There is no sandbox that holds here, so nothing was run. {' '.join(found)} {_ADVICE}")
+        raise NoSandboxError(f"There is no sandbox that holds here, so nothing was run. {' '.join(found)} {_ADVICE}")
 
     async def _probe(self, level: str) -> Probe:
         if sys.platform != "linux":
