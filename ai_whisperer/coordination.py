@@ -57,7 +57,7 @@ class SessionSummary(SessionRecord, frozen=True, kw_only=True):
 
 
 class WaitRecord(Record, frozen=True, kw_only=True):
-    """A tool call that waits: for the reply to a mail, for a lock, for a person. Its id is that of the step.
+    """A tool call that waits: for the reply to a mail, a lock, a person or its turn. Its id is that of the step.
 
     `target` is the mail or the lock, `target_agent` whom the mail went to. `arrival` is its place in the order.
     """

@@ -63,11 +63,15 @@ class ResourceStatus(Record, frozen=True, kw_only=True):
 
 
 class UsageTotals(msgspec.Struct, frozen=True, kw_only=True):
-    """How many tasks were begun, what they used, and how many mails came in."""
+    """How many tasks were begun, what they used, how many mails came in.
+
+    `context_bytes` is what conversations take in memory now.
+    """
 
     tasks: int
     usage: Usage
     mails_received: int
+    context_bytes: int
 
 
 class UsageReport(msgspec.Struct, frozen=True, kw_only=True):

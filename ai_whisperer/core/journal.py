@@ -20,7 +20,6 @@ OUTCOME_UNKNOWN = (
     "may have taken effect or not, and it was not repeated. Find out before you call it again."
 )
 NO_LONGER_WAITED = "No result: the task ended while this call waited. Should an answer come, it arrives as mail."
-NOT_BEGUN = "No result: the task ended before this call had its turn. It was not begun."
 _NO_RESULT = "No result: the task ended before this call did."
 _COMMENTARY_CHARACTERS = 500
 

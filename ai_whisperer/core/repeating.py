@@ -28,6 +28,8 @@ def repeats_before(steps: Sequence[StepRecord], call: ToolCall) -> int:
     A row goes from one answer of the model to the next; calls that were made beside it do not break it. Calls that
     were not run again belong to the row and are not counted.
     """
+    if not _was_made_before(steps, call):
+        return 0
     count = 0
     result: ToolResult | None = None
     for made in islice(_rounds(steps), 1, None):
@@ -48,12 +50,30 @@ def repeats_before(steps: Sequence[StepRecord], call: ToolCall) -> int:
 
 def refusals_at_end(steps: Sequence[StepRecord]) -> int:
     """How many answers in a row, up to the last one, asked for a call that was not run again."""
+    for step in reversed(steps):
+        if step.kind is not StepKind.TOOL:
+            return 0  # the usual case, which is looked at before each request and costs next to nothing
+        if is_refused(step):
+            break
     return sum(1 for _ in takewhile(lambda made: any(map(is_refused, made)), _rounds(steps)))
 
 
 def is_refused(step: StepRecord) -> bool:
     """Whether this call was not run, since it had been made often enough."""
     return step.result is not None and step.result.is_error and step.result.content.startswith(_REFUSED)
+
+
+def _was_made_before(steps: Sequence[StepRecord], call: ToolCall) -> bool:
+    """Whether the answer before the last one asked for the same call. Most calls differ, and this is soon told."""
+    answers = 0
+    for step in reversed(steps):
+        if step.kind is not StepKind.TOOL:
+            answers += 1
+            if answers > 1:
+                return False
+        elif answers and step.call is not None and _is_same(step.call, call):
+            return True
+    return False
 
 
 def _rounds(steps: Sequence[StepRecord]) -> Iterator[_Round]:

@@ -87,19 +87,18 @@ class AILoop:
 
     def begin(self, decision: Decision) -> None:
         """Decide the next step, journal its beginning, submit, and let the worker do it."""
+        self._take_place()  # first: what follows from the decision may begin others
         self._advance(decision)
         self._interrupted = False
         if self._next is not None:
             workspace = self._agent.workspace
-            if not self.task.answers_a_switch:  # those are exempt, else loops could wait for each other for ever
-                workspace.places.take()
-                self._has_place = True
             # In a context of its own: whoever happens to begin this loop, perhaps another one, lends it no variables.
             self.worker = workspace.event_loop.create_task(
                 self._work(), name=f"loop {self.task.id}", context=workspace.context.copy()
             )
             self.worker.add_done_callback(self._worker_ended)
         else:
+            self.give_back_place()
             self.running.settled()
 
     def interrupt_wait(self) -> None:
@@ -138,6 +137,12 @@ class AILoop:
         if self.task.answers_a_switch:
             return True
         return self._agent.workspace.places.may_begin(self, self.task.agent_id, go_on)
+
+    def _take_place(self) -> None:
+        """An answer to one that waits takes none, else loops could wait for each other for ever."""
+        if not self._has_place and not self.task.answers_a_switch:
+            self._has_place = True
+            self._agent.workspace.places.take()
 
     def give_back_place(self) -> None:
         """The loop has ended or rests: another may work in its place."""
@@ -193,11 +198,11 @@ class AILoop:
         except Exception as error:  # noqa: BLE001 - a fault of ours ends this task, never the process or another agent
             self._fail(error)
         self._clear()
+        self.give_back_place()
 
     def _clear(self) -> None:
         self._agent.workspace.admission.worker_ended(self.task.id)
         self.worker = None
-        self.give_back_place()
         self._agent.workspace.reservations.release(self.task.id)
         self.running.settled()
 
@@ -206,12 +211,19 @@ class AILoop:
         if self.worker is not worker:
             return
         self._clear()
+        if not self._interrupted and not self._dooms:
+            # Cut off: then go on, later, and let no other begin in its place before that.
+            self._agent.workspace.event_loop.call_later(_SECONDS_UNTIL_TAKEN_UP, self._go_on_after_all)
+            return
+        self.give_back_place()
         if self._interrupted:
             self._interrupted = False
             self.take_up()  # the agent may have been resumed meanwhile
-        elif not self._dooms:
-            # Then go on, later.
-            self._agent.workspace.event_loop.call_later(_SECONDS_UNTIL_TAKEN_UP, self.take_up)
+
+    def _go_on_after_all(self) -> None:
+        if self.worker is None:
+            self.give_back_place()
+            self.take_up()
 
     async def _do_next(self) -> None:
         if self._durable is not None:

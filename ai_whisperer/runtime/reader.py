@@ -100,7 +100,7 @@ class SessionReader:
     def usage(self, task: str | TaskRecord | None = None) -> UsageReport:
         """What the agents of the session have used, each and together; of a task, what all its tree has used."""
         if task is not None:
-            return usage_of_tree(self._tree(self.get_task(task).root_id))
+            return usage_of_tree(self._workspace, self._tree(self.get_task(task).root_id))
         return usage_of_session(self._workspace)
 
     def list_threads(self, agent: AgentRef) -> list[ThreadSummary]:

@@ -94,7 +94,6 @@ class TaskJournal:
 
     def settle_open_steps(self, decision: Decision) -> None:
         self.settle_open_tools(decision)
-        self._settle_held_back(decision)
         for step in [step for step in self.steps if step.state is StepState.STARTED]:
             if step.kind is StepKind.TOOL:
                 wait = self._agent.workspace.waits.find(step.id)
@@ -106,23 +105,6 @@ class TaskJournal:
             else:
                 ended = Failure(code="cancelled", message="The task was ended.")
                 self._settle(decision, replace(step, state=StepState.FAILED, error=ended))
-
-    def _settle_held_back(self, decision: Decision) -> None:
-        """Tell of the calls that wait for their turn and have not begun that they never will.
-
-        After a crash some may not have been asked for again; they are known by others of the answer that have a result.
-        Those that wait for a person are left: should the task be taken up again, the person is asked again.
-        """
-        waits = self._agent.workspace.waits
-        action = self.next_action()
-        for pending in action.calls if isinstance(action, CallTools) else ():
-            step = self.step_of(pending, at=decision.at)
-            wait = waits.find(step.id)
-            waits_or_waited = wait is not None or pending.number < self.steps[-1].number
-            for_a_person = wait is not None and wait.kind is WaitKind.APPROVAL
-            if pending.interrupted is None and waits_or_waited and not for_a_person:
-                result = ToolResult(content=journal.NOT_BEGUN, is_error=True)
-                self.record_result(decision, step, result, state=StepState.FAILED)
 
     def settle_open_tools(self, decision: Decision) -> None:
         """Settle the calls that were cut off. Those that wait for a reply or a lock were not: they go on waiting."""

@@ -142,6 +142,8 @@ def _of_sessions(sessions: Sequence[AsyncAgentSessionManager]) -> Iterator[Metri
         ("mails_received", "Mails that agents and people were sent", sum(each.mails_received for each in totals)),
     ):
         yield CounterMetricFamily(f"whisperer_{name}", told, value=value)
+    contexts = sum(each.context_bytes for each in totals)
+    yield GaugeMetricFamily("whisperer_context_bytes", "What conversations take in memory now", value=contexts)
     yield GaugeMetricFamily(
         "whisperer_tool_memory_bytes", "Memory of the largest process of a tool so far", value=used.memory_bytes
     )

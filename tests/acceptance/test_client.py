@@ -16,6 +16,7 @@ from ai_whisperer.client import client as client_module
 from ai_whisperer.errors import (
     TaskEndedError,
     UnknownAgentError,
+    UnknownApprovalError,
     UnknownMcpServerError,
     UnknownSessionError,
 )
@@ -132,6 +133,14 @@ async def use_mcp(client: Client) -> None:
         await client.start_mcp_server("nobody")
 
 
+async def use_approvals(client: Client) -> None:
+    assert await client.list_approvals() == []
+    for attempt in (client.get_approval, client.approve, client.refuse):
+        with pytest.raises(UnknownApprovalError, match=r"no approval 'nobody\.2'"):
+            await attempt("nobody.2")
+    assert "send_mail" in {each.name for each in await client.list_tools()}
+
+
 async def use_limits(client: Client) -> None:
     report = await client.set_limits({"max_queue_length": 77}, agent="alice")
     assert report.agent_id == "alice"
@@ -175,6 +184,7 @@ def test_every_method_works_over_the_wire(server: StagedServer, session_id: str)
             use_schedules,
             use_locks,
             use_mcp,
+            use_approvals,
             use_limits,
             use_sessions,
         ):

@@ -63,6 +63,7 @@ class Chaos:
             tools=self.world.tools(),
             model_factory=lambda _: FunctionModel(self.world.answer, latency_seconds=1.0),
             clock=VirtualClock().later(self._elapsed),
+            limits={"max_concurrent_loops": 1 + self.seed % 5},  # fewer than there is work for, in most runs
             random=random.Random(self._random.random()),
         )
         self.world.opened_at.append(self._now())

@@ -45,7 +45,7 @@ class Findings:
 
     def step(self, step_id: str) -> StepRecord:
         task_id, _, number = step_id.rpartition(".")
-        return self.steps[task_id][int(number) - 1]
+        return next(step for step in self.steps[task_id] if step.number == int(number))
 
 
 def task_of(step_id: str) -> str:
@@ -58,6 +58,8 @@ def check_now(manager: AsyncAgentSessionManager, *, loops: int) -> None:
         running = [manager.get_task(task_id) for task_id in manager.get_agent_status(name).running_tasks]
         ordinary = [task for task in running if not task.answers_a_switch]
         assert len(ordinary) <= loops, "an agent runs more loops than it may"
+    workspace = manager._workspace
+    assert workspace.places.used <= workspace.limits.whole.max_concurrent_loops, "more loops work than there are places"
     waits_for = _who_waits_for_whom(manager)
     for task_id in waits_for:
         reached, ahead = set[str](), {task_id}
@@ -122,13 +124,23 @@ def _check_journals(found: Findings, world: World) -> None:
     assert not world.asked_again, "a finished model request was repeated"
     assert all(count == 1 for count in world.effects.values()), "an outside effect happened twice"
     for task_id, journal in found.steps.items():
-        assert [step.number for step in journal] == list(range(1, len(journal) + 1)), "a journal has a gap"
+        numbers = {step.number for step in journal}
+        missing = set(range(1, max(numbers, default=0))) - numbers
+        assert missing <= _never_begun(found.tasks[task_id], journal), "a journal has a gap"
         for step in journal:
             assert step.state is not StepState.STARTED, f"{task_id} has a step without an end"
             assert step.kind is StepKind.MODEL or step.result is not None, "a call ended without a result"
             happened = world.effects[step.id] + world.repeatable_effects[step.id]
             if step.call is not None and step.state is StepState.DONE and step.call.name in ("effect", "repeatable"):
                 assert happened, "a tool result was recorded for a call that did not happen"
+
+
+def _never_begun(task: TaskRecord, journal: list[StepRecord]) -> set[int]:
+    """The calls of the last answer, if the task ended before all of them had begun: they may have waited for a turn."""
+    asked = next((step for step in reversed(journal) if step.answer is not None), None)
+    if asked is None or asked.answer is None or task.state in (TaskState.COMPLETED, TaskState.CONTINUED):
+        return set()
+    return set(range(asked.number + 1, asked.number + 1 + len(asked.answer.tool_calls)))
 
 
 def _check_mails(found: Findings, world: World) -> None:
@@ -286,7 +298,10 @@ def _check_budgets(found: Findings) -> None:
             continue
         if note.name == "step.finished":
             usage = note.params.get("usage", {})
-            used[task.root_id] += usage.get("inputTokens", 0) + usage.get("outputTokens", 0)
+            tokens = usage.get("inputTokens", 0) + usage.get("outputTokens", 0)
+            used[task.root_id] += tokens
+            before = used[task.root_id] - tokens
+            assert not tokens or before < task.budget.max_tokens, "a budget was overdrawn by two requests"
         elif "attempt" not in note.params:
             assert used[task.root_id] < task.budget.max_tokens, "a tree went on when its budget was spent"
 
@@ -314,6 +329,8 @@ def _check_nothing_is_left(manager: AsyncAgentSessionManager) -> None:
         "trees": [*trees._used, *trees._running, *trees._cancelling],
         "mails": [*post._under_way, *post._of_task, *post._moving],
         "loops": list(workspace.running),
+        "places of loops": [*workspace.places._line, *range(workspace.places.used)],
+        "what is set aside": [*workspace.reservations._held, *workspace.reservations._ledgers],
         "things that are touched": manager.list_resources(),
         "timers": [key for key in workspace.scheduler._due if not key.startswith("restart:")],
         "busy threads": [

@@ -66,6 +66,19 @@ def test_the_time_that_an_agent_waits_for_another_is_not_its_own() -> None:
     play(scenario, ask_and_crunch, tools=[crunch])
 
 
+def test_the_memory_of_conversations_is_that_of_the_loops_that_run() -> None:
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        await manager.create_agent("ann")
+        task = await manager.send_task("ann", "x" * 1000)
+        await asyncio.sleep(0.5)
+        assert 1000 <= manager.usage().agents["ann"].context_bytes < 1100
+        assert manager.usage(task).total.context_bytes == manager.usage().total.context_bytes
+        await manager.wait_task(task)
+        assert manager.usage().total.context_bytes == 0
+
+    play(scenario)
+
+
 def test_the_total_is_the_sum_of_all_agents() -> None:
     async def scenario(manager: AsyncAgentSessionManager) -> None:
         await ask(manager)

@@ -104,7 +104,18 @@ function* calls(): Generator<[MethodName, object?]> {
   yield ["async.listEvents", { sessionId }];
   yield ["async.getAgentStates", { sessionId }];
   yield ["agent.get", { sessionId, agentId }];
+  yield ["lock.acquire", { sessionId, name: "door", ttlSeconds: 60 }];
+  yield ["lock.renew", { sessionId, name: "door", token: 1, ttlSeconds: 90 }];
+  yield ["lock.check", { sessionId, name: "door", token: 1 }];
   yield ["lock.list", { sessionId }];
+  yield ["lock.release", { sessionId, name: "door", token: 1 }];
+  yield ["lock.acquire", { sessionId, name: "door", ttlSeconds: 60 }];
+  yield ["lock.break", { sessionId, name: "door" }];
+  yield ["resource.list", { sessionId }];
+  yield ["limits.set", { sessionId, limits: { max_queue_length: 50 } }];
+  yield ["limits.get", { sessionId, agentId }];
+  yield ["approval.list", { sessionId }];
+  yield ["tool.list"];
   yield ["usage.get", { sessionId }];
   yield ["events.list", { sessionId }];
   yield ["events.unsubscribe", { sessionId }];
@@ -115,8 +126,16 @@ function* calls(): Generator<[MethodName, object?]> {
   yield ["session.delete", { sessionId }];
 }
 
-/** These need an agent that writes a log, or to the user, or an MCP server. */
-const NOT_CALLED = ["log.read", "mail.mark", "mail.reply", "mcp.start"];
+/** These need a call that waits for a person, an agent that writes a log, or to the user, or an MCP server. */
+const NOT_CALLED = [
+  "approval.approve",
+  "approval.get",
+  "approval.refuse",
+  "log.read",
+  "mail.mark",
+  "mail.reply",
+  "mcp.start",
+];
 
 test("every method answers what the document says", async () => {
   const called = new Set<string>();

@@ -153,6 +153,7 @@ USED: Sequence[Column[_Used]] = (
     Column("WALL S", lambda each: f"{each.usage.wall_seconds:,.1f}", right=True),
     Column("CPU S", lambda each: f"{each.usage.cpu_seconds:,.1f}", right=True),
     Column("MIB", lambda each: f"{each.usage.memory_bytes / (1 << 20):,.0f}", right=True),
+    Column("CONTEXT", lambda each: f"{each.totals.context_bytes:,}", right=True),
     Column("SENT", lambda each: f"{each.usage.mails_sent:,}", right=True),
     Column("RECEIVED", lambda each: f"{each.totals.mails_received:,}", right=True),
 )

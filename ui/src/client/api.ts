@@ -823,11 +823,15 @@ export interface UsageReport {
   total: UsageTotals;
 }
 
-/** How many tasks were begun, what they used, and how many mails came in. */
+/**
+ * How many tasks were begun, what they used, how many mails came in. `contextBytes` is what conversations take in
+ * memory now.
+ */
 export interface UsageTotals {
   tasks: number;
   usage: Usage;
   mailsReceived: number;
+  contextBytes: number;
 }
 
 /** Params and result by the name of the method. */
