@@ -65,9 +65,9 @@ DELETE_SOME: Final = {
 }
 END_DELETION: Final = "DELETE FROM deletion WHERE session_id=?"
 
-INSERT_AGENT: Final = "INSERT INTO agent VALUES (?,?,?,?,?,?,?,?,?,?)"
+INSERT_AGENT: Final = "INSERT INTO agent VALUES (?,?,?,?,?,?,?,?,?,?,?)"
 UPDATE_AGENT: Final = """
-UPDATE agent SET state=?, started=?, sleep=?, reason=?, started_at=? WHERE session_id=? AND id=?"""
+UPDATE agent SET state=?, started=?, sleep=?, reason=?, started_at=?, paused_limit=? WHERE session_id=? AND id=?"""
 UPDATE_DEFINITION: Final = "UPDATE agent SET definition=?, own_tools=? WHERE session_id=? AND id=?"
 
 INSERT_TASK: Final = "INSERT INTO task VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
