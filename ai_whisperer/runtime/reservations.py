@@ -197,7 +197,7 @@ def _price_usd(agent: AgentWork, tokens_in: int, tokens_out: int) -> float | Non
     if price is not None:
         return float(price)
     usage = agent.used.usage
-    tokens = usage.input_tokens + usage.output_tokens
+    tokens = usage.input_tokens + usage.output_tokens - usage.without_price
     return None if usage.cost_usd is None or not tokens else usage.cost_usd / tokens * (tokens_in + tokens_out)
 
 
@@ -206,7 +206,7 @@ def _price_is_unknown(account: _Account) -> bool:
     tokens = used.input_tokens + used.output_tokens
     if budget.max_tokens is not None and tokens >= budget.max_tokens:
         return False
-    return budget.max_cost_usd is not None and used.cost_usd is None
+    return budget.max_cost_usd is not None and used.without_price > 0
 
 
 def _numbers(account: _Account) -> tuple[str, float, float]:

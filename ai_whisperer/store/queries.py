@@ -183,5 +183,8 @@ SELECT agent_id, count(started_at),
   sum(usage->>'wall_seconds') FILTER (WHERE state<>'running'),
   sum(usage->>'cpu_seconds') FILTER (WHERE state<>'running'),
   max(usage->>'memory_bytes') FILTER (WHERE state<>'running'),
-  sum(usage->>'mails_sent') FILTER (WHERE state<>'running')
+  sum(usage->>'mails_sent') FILTER (WHERE state<>'running'),
+  sum(CASE WHEN usage->>'cost_usd' IS NULL
+      THEN coalesce(usage->>'input_tokens', 0) + coalesce(usage->>'output_tokens', 0)
+      ELSE usage->>'unpriced_tokens' END) FILTER (WHERE state<>'running')
 FROM task WHERE session_id=? GROUP BY agent_id"""
