@@ -145,8 +145,10 @@ class SessionHost:
         unit = Unit()
         unit.put_limits(SERVER, limits)
         await self._submit(unit)
-        for manager in self.open_sessions:
-            await manager.take_server_limits(self._limits)
+        told = (manager.take_server_limits(self._limits) for manager in self.open_sessions)
+        for outcome in await asyncio.gather(*told, return_exceptions=True):
+            if isinstance(outcome, BaseException):
+                raise outcome  # by now all others have been told
 
     async def flushed(self) -> None:
         """Wait until all that was decided so far is on disk."""
