@@ -20,9 +20,6 @@ if TYPE_CHECKING:
     from ai_whisperer.runtime.ai_loop import AILoop
     from ai_whisperer.runtime.workspace import Workspace
 
-PAUSED = "A limit is reached: "
-"""Begins the reason of an agent that is paused until a person gives it more."""
-
 
 class Reserved(NamedTuple):
     """A request may begin; its answer may have so many tokens, or as many as it wants."""
@@ -114,10 +111,8 @@ class Reservations:
             if not future.done():
                 future.set_result(None)
 
-    def paused_in_vain(self, agent: AgentWork) -> bool:
-        """Whether the agent is paused for a limit of its own or the session's that is not reached any more."""
-        if not agent.record.reason.startswith(PAUSED):
-            return False
+    def have_room_for(self, agent: AgentWork) -> bool:
+        """Whether neither the limits of the agent nor those of the session are used up."""
         return all(overdrawn(each.budget, each.used) is None for each in self._accounts(agent, None))
 
     def _accounts(self, agent: AgentWork, task: TaskRecord | None) -> Iterator[_Account]:
@@ -161,7 +156,8 @@ class Reservations:
         limit, used, most = _numbers(account)
         decision = self._workspace.decide(f"task:{loop.task.id}")
         agent = self._workspace.agents[loop.task.agent_id]
-        agent.pause(decision, f"{PAUSED}{why} ({limit}). Raise {limit} and the agent goes on.")
+        why = f"A limit is reached: {why} ({limit}). Raise {limit} and the agent goes on."
+        agent.pause(decision, why, limit=limit)
         breach = Breach(
             scope=account.scope,
             limit=limit,
@@ -201,7 +197,7 @@ def _price_usd(agent: AgentWork, tokens_in: int, tokens_out: int) -> float | Non
     if price is not None:
         return float(price)
     usage = agent.used.usage
-    tokens = usage.input_tokens + usage.output_tokens
+    tokens = usage.input_tokens + usage.output_tokens - usage.without_price
     return None if usage.cost_usd is None or not tokens else usage.cost_usd / tokens * (tokens_in + tokens_out)
 
 
@@ -210,7 +206,7 @@ def _price_is_unknown(account: _Account) -> bool:
     tokens = used.input_tokens + used.output_tokens
     if budget.max_tokens is not None and tokens >= budget.max_tokens:
         return False
-    return budget.max_cost_usd is not None and used.cost_usd is None
+    return budget.max_cost_usd is not None and used.without_price > 0
 
 
 def _numbers(account: _Account) -> tuple[str, float, float]:

@@ -215,3 +215,35 @@ def test_money_cannot_be_limited_for_a_model_whose_price_is_not_known() -> None:
         assert (told["limit"], told["action"]) == ("max_cost_usd_per_agent", "failed")
 
     play(scenario, say)
+
+
+def test_a_limit_of_money_does_not_hide_what_has_no_price_behind_what_has_one() -> None:
+    def say(request: ModelRequest) -> Answer | str:
+        usage = Usage(input_tokens=50, output_tokens=50, cost_usd=0.001)
+        return Answer(text="done", usage=usage if request.agent_id == "priced" else Usage(input_tokens=10**6))
+
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        await manager.create_agent("priced")
+        await manager.create_agent("other")
+        await manager.set_limits({"max_cost_usd": 1.0})
+        await manager.run_task("priced", "go")
+        await manager.run_task("other", "go")
+        ended = await manager.wait_task(await manager.send_task("other", "more"))
+        assert ended.error is not None
+        assert "not known for 1,000,000 of 1,000,100 tokens" in ended.error.message
+
+    play(scenario, say)
+
+
+def test_a_tree_with_a_budget_of_money_counts_what_has_no_price() -> None:
+    def say(request: ModelRequest) -> Answer | str:
+        cost = 0.001 if not round_of(request) else None
+        wanted = call("check_mail", limit=round_of(request) + 1)
+        return Answer(tool_calls=wanted.tool_calls, usage=Usage(input_tokens=10, cost_usd=cost))
+
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        await manager.create_agent("a")
+        ended = await manager.wait_task(await manager.send_task("a", "go", budget=Budget(max_cost_usd=1.0)))
+        assert (ended.error and ended.error.code, len(manager.list_steps(ended.id))) == ("budget", 4)
+
+    play(scenario, say)
