@@ -19,6 +19,7 @@ from ai_whisperer.templates.folders import TemplateKind
 from ai_whisperer.templates.library import TemplateLibrary
 from ai_whisperer.tools.sandbox.base import Sandbox
 from ai_whisperer.tools.sandbox.choosing import AUTO, ChosenSandbox
+from ai_whisperer.tools.sandbox.own_code import imported_from
 from ai_whisperer.tools.sandbox.system import interpreter_folders
 from ai_whisperer.tools.workplace import FILE, OWN, SETTINGS_FILE, SHARED, Folder, Workplace
 
@@ -125,13 +126,17 @@ class Workplaces:
             Access.READ: {name: _hidden_in(path, kept) for name, path in self._granted.items()},
             Access.WRITE: {name: _hidden_in(path, own_code) for name, path in self._granted.items()},
         }
+        self._imported = {name: imported_from(path, apart=own_code) for name, path in self._granted.items()}
         self._own_sandbox: ChosenSandbox | None = None
         if isinstance(sandbox, str):
             sandbox = self._own_sandbox = ChosenSandbox(sandbox)
         self._sandbox = sandbox
 
     def check(self, agent_id: str, definition: AgentDefinition) -> None:
-        """Raise `DefinitionError` if the definition grants a folder that nobody has."""
+        """Raise `DefinitionError` if the definition grants a folder that nobody has, or for writing what is code here.
+
+        Whoever could write where this program imports from could have any code run, outside of every sandbox.
+        """
         missing = [name for name in definition.folders if name != SHARED and name not in self._granted]
         if missing:
             known = ", ".join((SHARED, *self._granted))
@@ -139,13 +144,26 @@ class Workplaces:
                 f"'{agent_id}' is granted folders that the session does not have: {', '.join(missing)}. It has: "
                 f"{known}. Name another, or add it to the setting folders."
             )
+        for name, access in definition.folders.items():
+            entry = self._imported.get(name)
+            if access is Access.WRITE and entry is not None:
+                raise DefinitionError(
+                    f"'{agent_id}' cannot be granted the folder '{name}' ('{self._granted[name]}') for writing: this "
+                    f"program imports its own code from '{entry}', so what the agent writes could be run without a "
+                    f"sandbox. Grant it for reading ({name}: read), grant a subfolder that holds no code of the "
+                    "program, or start the program from a folder elsewhere (`whisperer serve` may run anywhere)."
+                )
 
     def of(self, agent_id: str, definition: AgentDefinition, limits: EffectiveLimits) -> Workplace:
-        """The workplace of the agent. A granted folder that the session no longer has is left out."""
+        """The workplace of the agent. A granted folder that the session no longer has is left out.
+
+        One that has become code of this program since it was granted can only be read.
+        """
         folders = {OWN: Folder(path=self._root / "agents" / file_name(agent_id), access=Access.WRITE)}
-        for name, access in definition.folders.items():
+        for name, granted in definition.folders.items():
             path = self._root / SHARED if name == SHARED else self._granted.get(name)
             if path is not None:
+                access = Access.READ if self._imported.get(name) is not None else granted
                 folders[name] = Folder(path=path, access=access, hidden=self._hidden[access].get(name, ()))
         return Workplace(folders=folders, network=definition.network, limits=limits, sandbox=self._sandbox)
 
