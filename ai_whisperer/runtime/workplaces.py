@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import os
 import re
 import secrets
-import shutil
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -17,12 +17,14 @@ from ai_whisperer.definition import Access, AgentDefinition, EffectiveLimits
 from ai_whisperer.errors import DefinitionError, InvalidInputError
 from ai_whisperer.templates.folders import TemplateKind
 from ai_whisperer.templates.library import TemplateLibrary
+from ai_whisperer.tools.files.removing import remove_beneath
 from ai_whisperer.tools.sandbox.base import Sandbox
 from ai_whisperer.tools.sandbox.choosing import AUTO, ChosenSandbox
 from ai_whisperer.tools.sandbox.own_code import imported_from
 from ai_whisperer.tools.sandbox.system import interpreter_folders
-from ai_whisperer.tools.workplace import FILE, OWN, SETTINGS_FILE, SHARED, Folder, Workplace
+from ai_whisperer.tools.workplace import FILE, OWN, SETTINGS_FILE, SHARED, TEMPORARY, Folder, Workplace
 
+_log = logging.getLogger(__name__)
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.\-]{0,99}")
 
 
@@ -98,6 +100,14 @@ def work_of(root: Path, session_id: str) -> Path:
     return root / "work" / file_name(session_id)
 
 
+def remove_work(root: Path, path: Path) -> None:
+    """Remove a folder with work in it; what cannot be removed is told in the log."""
+    try:
+        remove_beneath(root.resolve(), root.resolve() / path.relative_to(root))
+    except OSError as error:
+        _log.warning("the folder %s could not be removed, remove it by hand: %s", path, error)
+
+
 class Workplaces:
     """Gives each agent its workplace. Nothing is made on disk before a tool wants it.
 
@@ -118,7 +128,9 @@ class Workplaces:
         self._temporary = root is None
         # Without links in it, since the file tools take one that appears in the way of a folder for a trick.
         base = (root or Path(tempfile.gettempdir(), f"whisperer-{secrets.token_hex(8)}")).resolve()
+        self._base = base
         self._root = work_of(base, session_id)
+        self._sweeping: asyncio.Future[None] | None = None
         self._granted = dict(granted)
         kept = sorted({*kept, base})
         own_code = [*kept, *map(Path, interpreter_folders())]
@@ -179,9 +191,26 @@ class Workplaces:
         _, name, folder = max(found)
         return f"{FILE}{(Path(name) / path.relative_to(folder)).as_posix()}"
 
+    def sweep(self) -> None:
+        """Remove what programs left in folders for temporary files when the process ended before they did.
+
+        The folders are put aside at once, and removed meanwhile.
+        """
+        with contextlib.suppress(FileNotFoundError):
+            (self._root / TEMPORARY).rename(self._root / f"{TEMPORARY}.{secrets.token_hex(8)}")
+        left = sorted(self._root.glob(f"{TEMPORARY}.*"))
+        if left:
+            self._sweeping = asyncio.get_running_loop().run_in_executor(None, self._swept, left)
+
+    def _swept(self, left: Sequence[Path]) -> None:
+        for path in left:
+            remove_work(self._base, path)
+
     async def close(self) -> None:
         """Remove the folders that were only for as long as the session was open, and let go of its own sandbox."""
         if self._own_sandbox is not None:
             await self._own_sandbox.close()
+        if self._sweeping is not None:
+            await self._sweeping
         if self._temporary and self._root.exists():
-            await asyncio.to_thread(shutil.rmtree, self._root.parents[1], ignore_errors=True)
+            await asyncio.to_thread(remove_work, self._base.parent, self._base)
