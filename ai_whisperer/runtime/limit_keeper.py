@@ -129,6 +129,8 @@ class LimitKeeper:
         workspace.places.look_again()
         for agent in agents:
             agent.dispatch()
+            for loop in list(agent.loops.values()):
+                loop.take_up()  # one that rests may have more steps behind it than it may by now
 
 
 def _announce(decision: Decision, scope: LimitScope, agent_id: str | None, before: Limits, after: Limits) -> None:

@@ -62,6 +62,7 @@ class SessionHost:
         logs: AgentLogs | None = None,
         work: Path | None = None,
         folders: Mapping[str, Path] | None = None,
+        hidden: Iterable[Path] = (),
     ) -> None:
         self.model = model
         self.templates = templates
@@ -75,6 +76,7 @@ class SessionHost:
         self._logs = logs
         self._work = work
         self._folders = dict(folders or {})
+        self._hidden = tuple(hidden)
         self._clock = SystemClock()
         self._open: dict[str, _OpenSession] = {}
         self._created: dict[str, SessionRecord] = {}  # on their way to the disk
@@ -215,6 +217,7 @@ class SessionHost:
             templates=self.templates,
             work=self._work,
             folders=self._folders,
+            hidden=self._hidden,
             tools=self.toolbox.tools,
             mcp_servers=self._mcp_servers,
             sandbox=self._sandbox,
