@@ -388,7 +388,7 @@ class SandboxError(ToolError):
 
 
 class NoSandboxError(SandboxError):
-    """No sandbox holds on this machine at all. Run `whisperer doctor` to see what is missing."""
+    """No sandbox on this machine can hold that at all. Run `whisperer doctor` to see what is missing."""
 
 
 class StepLimitError(WhispererError):

@@ -85,7 +85,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     folders: Annotated[
         Mapping[_FolderName, Path],
         Meta(
-            description="Folders that agents can be granted, by name.",
+            description="Folders that agents can be granted, by name; the data folder and what the server is set up "
+            "by are hidden in them.",
             extra={
                 "expected": "names with the path of a folder each, no name twice; a name begins with a letter or digit "
                 "and has letters, digits, '-', '_' and '.' (in a variable: docs=PATH,code=PATH)"

@@ -36,6 +36,7 @@ async def searched(workplace: Workplace, place: Place, request: bytes, *, second
             cwd="/",
             stdin=request,
             readable=(*system.interpreter_folders(), str(place.folder.path)),
+            hidden=place.folder.hidden_paths,
             wall_seconds=seconds,
             cpu_seconds=limits.max_tool_cpu_seconds,
             memory_bytes=limits.max_tool_memory_bytes,
