@@ -341,7 +341,7 @@ def _check_nothing_is_left(manager: AsyncAgentSessionManager) -> None:
         "what is set aside": [*workspace.reservations._held, *workspace.reservations._ledgers],
         "things that are touched": manager.list_resources(),
         "calls in lines": list(workspace.admission.resources._lines._of_task),
-        "approvals": list(workspace.approvals._of_task),
+        "approvals": [*workspace.approvals._of_task, *workspace.approvals._leaving],
         "timers": [key for key in workspace.scheduler._due if not key.startswith("restart:")],
         "busy threads": [
             thread
