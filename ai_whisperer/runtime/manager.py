@@ -164,6 +164,7 @@ class AsyncAgentSessionManager(
         except BaseException:
             await self._release(store)
             raise
+        self._workplaces.sweep()
         self._open = (workspace, Intake(workspace))
 
     async def close(self, *, grace_seconds: float = 5.0) -> None:
