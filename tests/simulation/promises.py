@@ -6,6 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 
 from ai_whisperer import AsyncAgentSessionManager
+from ai_whisperer.conversation import Usage
 from ai_whisperer.coordination import WaitKind
 from ai_whisperer.core.tasks import base_id
 from ai_whisperer.records import (
@@ -101,6 +102,7 @@ def check(manager: AsyncAgentSessionManager, world: World) -> None:
     _check_delegation(found)
     _check_deadlines(found, world)
     _check_budgets(found)
+    _check_usage(manager, found)
     _check_events(found, world)
     _check_nothing_is_left(manager)
 
@@ -312,6 +314,23 @@ def _check_budgets(found: Findings) -> None:
             assert not tokens or before < task.budget.max_tokens, "a budget was overdrawn by two requests"
         elif "attempt" not in note.params:
             assert used[task.root_id] < task.budget.max_tokens, "a tree went on when its budget was spent"
+
+
+def _check_usage(manager: AsyncAgentSessionManager, found: Findings) -> None:
+    for task in found.tasks.values():
+        steps = found.steps[task.id]
+        assert task.usage.model_calls == sum(step.requests for step in steps), (
+            "a task counts other requests than it made"
+        )
+        made = sum(step.attempt for step in steps if step.kind is StepKind.MODEL)
+        assert task.usage.model_calls <= made, "a request was counted twice"
+    for name in AGENTS:
+        used = manager.get_agent_status(name).usage
+        own = sum((task.usage for task in found.tasks.values() if task.agent_id == name), Usage())
+        assert (used.model_calls, used.tool_calls) == (own.model_calls, own.tool_calls), (
+            "an agent lost count of its tasks"
+        )
+        assert (used.input_tokens, used.unpriced_tokens) == (own.input_tokens, own.unpriced_tokens), "tokens were lost"
 
 
 def _check_events(found: Findings, world: World) -> None:
