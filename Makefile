@@ -42,7 +42,7 @@ bench: $(INSTALLED)
 	$(BIN)/python -m bench
 
 soak: $(INSTALLED)
-	WHISPERER_SIMULATION_SEEDS=$${WHISPERER_SIMULATION_SEEDS:-20000} $(BIN)/pytest -s tests/simulation/test_random_runs.py
+	WHISPERER_SIMULATION_SEEDS=$${WHISPERER_SIMULATION_SEEDS:-20000} $(BIN)/pytest -s -o faulthandler_timeout=0 tests/simulation/test_random_runs.py
 	WHISPERER_SIMULATION_LOCK_SCHEDULES=$${WHISPERER_SIMULATION_LOCK_SCHEDULES:-50000} $(BIN)/pytest -s -o faulthandler_timeout=0 tests/simulation/test_guarded_schedules.py
 	WHISPERER_CRASH_RUNS=$${WHISPERER_CRASH_RUNS:-2000} $(BIN)/pytest -s tests/crash
 	WHISPERER_TEST_FRAMES=$${WHISPERER_TEST_FRAMES:-1000000} $(BIN)/pytest -s tests/acceptance/test_bad_frames.py

@@ -54,11 +54,10 @@ def task_of(step_id: str) -> str:
 
 def check_now(manager: AsyncAgentSessionManager, *, loops: int) -> None:
     """What must hold at every moment."""
-    for name in AGENTS:
-        running = [manager.get_task(task_id) for task_id in manager.get_agent_status(name).running_tasks]
-        ordinary = [task for task in running if not task.answers_a_switch]
-        assert len(ordinary) <= loops, "an agent runs more loops than it may"
     workspace = manager._workspace
+    for agent in workspace.agents.values():
+        ordinary = [loop for loop in agent.loops.values() if not loop.task.answers_a_switch]
+        assert len(ordinary) <= loops, "an agent runs more loops than it may"
     assert workspace.places.used <= workspace.limits.whole.max_concurrent_loops, "more loops work than there are places"
     waits_for = _who_waits_for_whom(manager)
     for task_id in waits_for:
