@@ -6,7 +6,7 @@ import os
 import shutil
 
 from ai_whisperer.errors import SandboxError
-from ai_whisperer.tools.sandbox import system
+from ai_whisperer.tools.sandbox import seccomp, system
 from ai_whisperer.tools.sandbox.base import Job
 from ai_whisperer.tools.sandbox.held import Held, PlainProcess, existing, limit_this_process
 from ai_whisperer.tools.sandbox.rlimits import limit_processes
@@ -21,9 +21,15 @@ class BubblewrapLevel:
         program = shutil.which("bwrap", path=system.PATH)
         if program is None:
             raise SandboxError("There is no program 'bwrap'. Install bubblewrap with the packages of the system.")
-        limit_this_process(job)
-        limit_processes(job.processes)
-        return PlainProcess([program, *arguments(job), "--", *job.argv], cwd="/", env={})
+
+        def first() -> None:
+            limit_this_process(job)
+            limit_processes(job)
+
+        calls = seccomp.descriptor()
+        filtered = [] if calls is None else ["--seccomp", str(calls)]
+        told = [program, *filtered, *arguments(job), "--", *job.argv]
+        return PlainProcess(told, cwd="/", env={}, first=first, inherited=() if calls is None else (calls,))
 
     def warm_up(self, job: Job) -> None:
         shutil.which("bwrap", path=system.PATH)
