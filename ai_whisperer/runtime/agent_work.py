@@ -89,7 +89,7 @@ class AgentWork:
     def limits(self) -> EffectiveLimits:
         """The limits that hold for the agent."""
         if self._limits is None:
-            self._limits = self.workspace.limits_for(self.record.definition.limits)
+            self._limits = self.workspace.limits.for_agent(self.record.definition.limits)
         return self._limits
 
     def forget_limits(self) -> None:
@@ -167,6 +167,11 @@ class AgentWork:
     def take_out_mail(self, mail: MailRecord) -> None:
         """Take a mail out of its turn, if it waits here."""
         self._queue_of(mail).remove_mail(mail.id)
+
+    def find_waiting(self, task_id: str) -> TaskRecord | None:
+        """The task, if it waits here."""
+        found = self.queue.find_task(task_id)
+        return found if found is not None or self._calls is None else self._calls.find_task(task_id)
 
     def take_out(self, task_id: str) -> TaskRecord | None:
         """Take a waiting task out of its turn; None if it does not wait here."""
@@ -361,10 +366,16 @@ class AgentWork:
         loop.begin(decision)
 
     def _transition(
-        self, decision: Decision, action: Action, *, plan: SleepPlan | None = None, reason: str = ""
+        self,
+        decision: Decision,
+        action: Action,
+        *,
+        plan: SleepPlan | None = None,
+        reason: str = "",
+        limit: str | None = None,
     ) -> None:
         before = self.record
-        self.record = lifecycle.apply(before, action, plan=plan, reason=reason)
+        self.record = lifecycle.apply(before, action, plan=plan, reason=reason, limit=limit)
         if self.record is before:
             return
         if before.started is not self.record.started:

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING
 
@@ -22,7 +23,7 @@ from ai_whisperer.errors import ContextLimitError, WhispererError
 from ai_whisperer.records import StepRecord, TaskRecord
 from ai_whisperer.runtime.model_step import ModelStep
 from ai_whisperer.runtime.reservations import Reserved
-from ai_whisperer.runtime.running_task import RunningTask
+from ai_whisperer.runtime.running_task import RunningTask, StuckLoopError
 from ai_whisperer.runtime.tool_step import run_tool
 from ai_whisperer.runtime.workspace import Decision
 
@@ -57,6 +58,7 @@ class AILoop:
         "_history",
         "_interrupted",
         "_next",
+        "_tool_waits",
         "context_bytes",
         "is_waiting",
         "running",
@@ -74,6 +76,7 @@ class AILoop:
         self._next: RequestModel | CallTools | None = None
         self._history: list[Turn] | None = None
         self._has_place = False
+        self._tool_waits = 0
         self._counted_turns = 0
         self.context_bytes = 0
 
@@ -149,6 +152,29 @@ class AILoop:
         if self._has_place:
             self._has_place = False
             self._agent.workspace.places.give_back()
+
+    @asynccontextmanager
+    async def without_place(self) -> AsyncIterator[None]:
+        """Let another loop work in the place of this one while the code of a tool waits for a task.
+
+        Then the tool goes on when there is a place again, or at once if its wait was cut short.
+        """
+        self._tool_waits += 1
+        self.give_back_place()
+        try:
+            yield
+            if self._tool_waits == 1 and not self.task.answers_a_switch:
+                await self._agent.workspace.places.take_again(self.task.agent_id, self._take_place_again)
+        finally:
+            self._tool_waits -= 1
+            if self._tool_waits:
+                self.give_back_place()  # another call of the same answer has begun to wait meanwhile
+            else:
+                self._take_place_again()
+
+    def _take_place_again(self) -> None:
+        if self.worker is not None:
+            self._take_place()
 
     @property
     def is_ready(self) -> bool:
@@ -294,7 +320,10 @@ class AILoop:
         decision.submit()
 
     def _advance(self, decision: Decision) -> None:
-        self._next = None if self._dooms else self.running.advance(decision)
+        try:
+            self._next = None if self._dooms else self.running.advance(decision)
+        except StuckLoopError as error:
+            self._crash(decision, error)
         if decision.unit:
             self._durable = decision.submit()
 
@@ -302,13 +331,18 @@ class AILoop:
         self._next = None
         if self._agent.workspace.bus.failure is not None:
             return  # the store has failed: everyone was told
+        decision = self._decide()
+        self._crash(decision, error)
+        if decision.unit:
+            decision.submit()
+
+    def _crash(self, decision: Decision, error: Exception) -> None:
+        self._next = None
         if not isinstance(error, WhispererError) or self.task.state.ended:
             _log.error("loop %s failed", self.task.id, exc_info=error)
         if not self.task.state.ended:
-            decision = self._decide()
             self.running.crash(decision, error)
             decision.then(self.plan_restart)
-            decision.submit()
 
     def _load_history(self) -> list[Turn]:
         """What the thread said before this task. What went before is durable by now, and so can be read."""

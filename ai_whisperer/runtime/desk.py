@@ -135,7 +135,7 @@ class AgentDesk:
         return locks.renew(self._decision, locks.of_task(self._running.task.id, name), ttl_seconds)
 
     def locks(self) -> Sequence[LockSummary]:
-        return self._agent.workspace.locks.held()
+        return self._agent.workspace.locks.listed()
 
     def take_mail(self, limit: int) -> tuple[Sequence[MailRecord], int]:
         waiting = in_order(item for item in self._agent.queue if isinstance(item, MailRecord))

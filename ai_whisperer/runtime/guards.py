@@ -45,13 +45,6 @@ class Guards:
         self._afterwards.setdefault(lock, []).append(callback)
         return True
 
-    async def done(self, lock: str) -> None:
-        """Wait until no guarded block uses the lock."""
-        while lock in self._under_way:
-            ended = self._workspace.event_loop.create_future()
-            self.when_done(lock, lambda ended=ended: ended.done() or ended.set_result(None))  # type: ignore[misc]
-            await ended
-
     def begin(self, task_id: str, lock: str, token: int) -> int:
         self._check(task_id, lock, token)
         number = next(self._numbers)

@@ -20,7 +20,7 @@ class LockBook:
         self._ended = locking.EndedLeases()
         self._clients = ClientWaits(workspace)
 
-    def held(self) -> list[LockSummary]:
+    def listed(self) -> list[LockSummary]:
         """The locks that somebody holds, by name, and who waits for them."""
         locks = sorted(self._locks.values(), key=lambda lock: lock.name)
         return [

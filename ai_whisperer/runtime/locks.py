@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import asyncio
+from collections.abc import Callable, Iterable
 from functools import partial
 
 from msgspec.structs import replace
@@ -16,12 +17,15 @@ from ai_whisperer.coordination import (
     WaitRecord,
 )
 from ai_whisperer.core import locking
-from ai_whisperer.errors import LockHeldError, LockNotHeldError, WaitCycleError
+from ai_whisperer.errors import ClosedError, LockHeldError, LockNotHeldError, WaitCycleError, WhispererError
 from ai_whisperer.records import StepRecord, TaskRecord
 from ai_whisperer.runtime.guards import Guards
 from ai_whisperer.runtime.lock_book import LockBook
 from ai_whisperer.runtime.lock_waits import ClientWait, wait_told
 from ai_whisperer.runtime.workspace import Decision, Workspace
+
+Change = Callable[["Locks", Decision, str], LockRecord]
+"""Changes a lock of that name and returns it as it was; raises, having changed nothing, if it cannot be."""
 
 
 class Locks(LockBook):
@@ -72,7 +76,7 @@ class Locks(LockBook):
             return self._give(decision, name, task.agent_id, ttl_seconds, task=task)
         if lock.task_id == task.id:
             return self._renew(decision, lock, ttl_seconds)
-        circle = self._workspace.waits.graph.circle_of_lock(task.agent_id, task.id, name)
+        circle = self._workspace.circles.of_lock(task, name)
         if circle is not None:
             raise WaitCycleError(
                 f"You cannot wait for lock '{name}': {circle[1]} has it or gets it before you, and waits for you "
@@ -126,6 +130,32 @@ class Locks(LockBook):
     def release(self, decision: Decision, lock: LockRecord) -> None:
         """Give the lock to the first that waits, if any."""
         self._let_go(decision, lock)
+
+    async def when_unused(self, name: str, change: Change, *, cause: str) -> LockRecord:
+        """Decide a change of a lock at the moment at which no guarded block uses it; returns when it is durable.
+
+        At that very moment, for the holder may begin the next block right after.
+        """
+        changed: asyncio.Future[tuple[LockRecord, asyncio.Future[None]]] = self._workspace.event_loop.create_future()
+
+        def decide() -> None:
+            if changed.done():
+                return  # whoever wanted it has gone
+            try:
+                if not self._is_open:
+                    raise ClosedError("The session was closed before the guarded block had ended. Nothing was changed.")
+                decision = self._workspace.decide(cause)
+                lock = change(self, decision, name)
+            except WhispererError as error:
+                changed.set_exception(error)
+            else:
+                changed.set_result((lock, decision.submit()))
+
+        if not self.guards.when_done(name, decide):
+            decide()
+        lock, durable = await changed
+        await asyncio.shield(durable)
+        return lock
 
     def break_lock(self, decision: Decision, name: str, *, by: str, reason: str) -> LockRecord:
         """Take the lock from whoever holds it and give it to the first that waits; returns it as it was."""

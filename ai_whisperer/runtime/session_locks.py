@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 
 from ai_whisperer.coordination import LockCheck, LockRecord, LockSummary
 from ai_whisperer.core.locking import check_lock, check_lock_name, check_token, checked_holder, checked_wait
@@ -10,8 +11,9 @@ from ai_whisperer.core.text import check_reason
 from ai_whisperer.records import USER
 from ai_whisperer.runtime.callers import by_caller
 from ai_whisperer.runtime.lock_waits import ClientWait
+from ai_whisperer.runtime.locks import Locks
 from ai_whisperer.runtime.work import SessionWork
-from ai_whisperer.runtime.workspace import Workspace
+from ai_whisperer.runtime.workspace import Decision, Workspace
 
 
 class SessionLocks(SessionWork):
@@ -19,7 +21,7 @@ class SessionLocks(SessionWork):
 
     def list_locks(self) -> list[LockSummary]:
         """The locks that are held, by whom, and who waits for them."""
-        return self._workspace.locks.held()
+        return self._workspace.locks.listed()
 
     async def acquire_lock(
         self, name: str, *, ttl_seconds: float = 60.0, wait_seconds: float = 0.0, holder: str | None = None
@@ -67,13 +69,7 @@ class SessionLocks(SessionWork):
         self._workspace.check_event_loop()
         check_lock_name(name)
         check_token(token)
-        locks = self._workspace.locks
-        await locks.guards.done(name)
-        decision = self._workspace.decide(by_caller())
-        lock = locks.of_token(name, token)
-        locks.release(decision, lock)
-        await decision.commit()
-        return lock
+        return await self._workspace.locks.when_unused(name, partial(_release, token=token), cause=by_caller())
 
     async def break_lock(self, name: str, reason: str = "") -> LockRecord:
         """Take the lock from whoever holds it: the first that waits has it. Returns it as it was.
@@ -84,18 +80,23 @@ class SessionLocks(SessionWork):
         self._workspace.check_event_loop()
         check_lock_name(name)
         check_reason(reason)
-        locks = self._workspace.locks
-        await locks.guards.done(name)
-        decision = self._workspace.decide(by_caller())
-        lock = locks.break_lock(decision, name, by=USER, reason=reason)
-        await decision.commit()
-        return lock
+        return await self._workspace.locks.when_unused(name, partial(_break, reason=reason), cause=by_caller())
 
     def check_lock(self, name: str, token: int) -> LockCheck:
         """Whether this is the current token of the lock, and what became of it if not."""
         check_lock_name(name)
         check_token(token)
         return self._workspace.locks.check(name, token)
+
+
+def _release(locks: Locks, decision: Decision, name: str, *, token: int) -> LockRecord:
+    lock = locks.of_token(name, token)
+    locks.release(decision, lock)
+    return lock
+
+
+def _break(locks: Locks, decision: Decision, name: str, *, reason: str) -> LockRecord:
+    return locks.break_lock(decision, name, by=USER, reason=reason)
 
 
 def _give_up(workspace: Workspace, got: LockRecord | ClientWait) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ai_whisperer.clock import Clock, IdSource
 from ai_whisperer.core.addresses import AddressBook
-from ai_whisperer.definition import EffectiveLimits, Limits
+from ai_whisperer.definition import Limits
 from ai_whisperer.errors import ClosedError
 from ai_whisperer.models.base import ModelFactory
 from ai_whisperer.records import TaskRecord
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from ai_whisperer.runtime.ai_loop import AILoop
     from ai_whisperer.runtime.approvals import Approvals
     from ai_whisperer.runtime.breaches import Breaches
+    from ai_whisperer.runtime.circles import Circles
     from ai_whisperer.runtime.deadlines import Deadlines
     from ai_whisperer.runtime.events import Events
     from ai_whisperer.runtime.limit_keeper import LimitKeeper
@@ -119,6 +120,7 @@ class Workspace:
     post: PostOffice
     mcp: McpServers
     waits: Waits
+    circles: Circles
     switchboard: Switchboard
     locks: Locks
     events: Events
@@ -186,11 +188,7 @@ class Workspace:
     def mail_limit(self, recipient: str) -> int:
         """How many bytes a mail to this agent, or to the person, may have."""
         agent = self.agents.get(recipient)
-        return (self.limits_for(_NOTHING_STATED) if agent is None else agent.limits).max_mail_bytes
-
-    def limits_for(self, stated: Limits) -> EffectiveLimits:
-        """The limits of an agent that states these. Agents that state the same share them."""
-        return self.limits.for_agent(stated)
+        return (self.limits.for_agent(_NOTHING_STATED) if agent is None else agent.limits).max_mail_bytes
 
     def next_arrival(self) -> int:
         self._arrival += 1

@@ -10,7 +10,7 @@ import pytest
 from ai_whisperer.coordination import LockRecord
 from ai_whisperer.runtime.guards import Guards
 from ai_whisperer.runtime.lock_book import LockBook
-from ai_whisperer.runtime.locks import Locks
+from ai_whisperer.runtime.locks import Change, Locks
 from tests.simulation.guarded_world import Figures, GuardedWorld
 
 SCHEDULES = int(os.environ.get("WHISPERER_SIMULATION_LOCK_SCHEDULES", "200"))
@@ -74,10 +74,14 @@ def begin_tokens_anew(patch: pytest.MonkeyPatch) -> None:
 def break_in_the_middle(patch: pytest.MonkeyPatch) -> None:
     """Let a person break a lock while a guarded block uses it."""
 
-    async def at_once(self: Guards, lock: str) -> None:
-        del self, lock
+    when_unused = Locks.when_unused
 
-    patch.setattr(Guards, "done", at_once)
+    async def at_once(self: Locks, name: str, change: Change, *, cause: str) -> LockRecord:
+        with pytest.MonkeyPatch.context() as now:
+            now.setattr(self.guards, "when_done", lambda *_: False)
+            return await when_unused(self, name, change, cause=cause)
+
+    patch.setattr(Locks, "when_unused", at_once)
 
 
 def _is_broken(seed: int) -> bool:

@@ -139,6 +139,46 @@ def test_who_breaks_a_lock_waits_for_the_block_and_no_longer() -> None:
     play(scenario, rounds(acquire(), written(1, seconds=20)), tools=[write])
 
 
+@pytest.mark.parametrize("how", ["break", "release"])
+def test_a_lock_is_taken_from_a_holder_that_does_one_guarded_block_right_after_the_other(how: str) -> None:
+    @tool
+    async def write_on(context: ToolContext, token: int) -> str:
+        """Do many guarded blocks without a moment between them."""
+        for _ in range(100):
+            with context.guard("door", token):
+                await asyncio.sleep(10)
+        return "never refused"
+
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        await create(manager, "a")
+        holder = await manager.send_task("a", "go")
+        await asyncio.sleep(15)
+        if how == "break":
+            await manager.break_lock("door", "enough")
+        else:
+            await manager.release_lock("door", 1)
+        assert round(now(), 3) == 22.0, "when the second block had ended"
+        assert "never refused" not in await final_of(manager, holder)
+        assert now() < 30
+        assert holders(manager) == []
+
+    play(scenario, rounds(acquire(ttl_seconds=5000), ("write_on", {"token": 1})), tools=[write_on])
+
+
+def test_one_who_gives_up_waiting_for_a_block_changes_nothing() -> None:
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        await create(manager, "a")
+        holder = await manager.send_task("a", "go")
+        await asyncio.sleep(5)
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(5):
+                await manager.break_lock("door", "enough")
+        assert "written at 22" in await final_of(manager, holder)
+        assert "lock.broken" not in [note.name for note in manager.notifications(limit=1000)]
+
+    play(scenario, rounds(acquire(), written(1, seconds=20)), tools=[write])
+
+
 def test_a_block_that_takes_too_long_loses_the_lock_and_is_told_so() -> None:
     async def scenario(manager: AsyncAgentSessionManager) -> None:
         await create(manager, "ab")
