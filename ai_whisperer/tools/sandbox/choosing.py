@@ -66,7 +66,8 @@ class ChosenSandbox:
     def chosen_of(self, probes: list[Probe]) -> Probe | None:
         """The level that is used where these were found."""
         allowed = STRONG if self.wanted == AUTO else (self.wanted,)
-        return next((each for each in probes if each.holds and each.level in allowed), None)
+        holding = [each for each in probes if each.holds and each.level in allowed]
+        return min(holding, key=lambda each: bool(each.weakness), default=None)
 
     async def close(self) -> None:
         """Let go of the process that starts jobs; the next job would start another."""
@@ -89,14 +90,16 @@ class ChosenSandbox:
         return found
 
     async def _first_of(self, levels: Sequence[str]) -> KeptSandbox | str:
-        """The first that holds, or why none does."""
-        found: list[str] = []
+        """The first that holds, those without a weakness before all others; or why none does."""
+        tried: list[Probe] = []
         for level in levels:
-            tried = await self._probe(level)
-            if tried.holds:
-                return KeptSandbox(level, self._launcher)
-            found.append(f"{level}: {tried.reason}")
-        return " ".join(found)
+            tried.append(await self._probe(level))
+            if tried[-1].holds and not tried[-1].weakness:
+                break
+        chosen = self.chosen_of(tried)
+        if chosen is not None:
+            return KeptSandbox(chosen.level, self._launcher)
+        return " ".join(f"{each.level}: {each.reason}" for each in tried)
 
     async def _probe(self, level: str) -> Probe:
         if sys.platform != "linux":
