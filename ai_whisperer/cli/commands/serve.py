@@ -54,7 +54,10 @@ async def serve(call: Call) -> None:
             for error in server.tool_errors:
                 call.output.note(f"Tools are left out. {error}")
             _tell(call.output, server.address)
-            outcome = await first_of(leaving.asked(), server.failure())
+            async with asyncio.TaskGroup() as group:
+                trial = group.create_task(server.try_sandbox(), name="trial of the sandbox")
+                outcome = await first_of(leaving.asked(), server.failure())
+                trial.cancel()
     if isinstance(outcome, BaseException):
         raise outcome
 

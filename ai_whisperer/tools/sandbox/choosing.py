@@ -13,6 +13,7 @@ from ai_whisperer.tools.sandbox.launcher import KeptSandbox, Launcher
 from ai_whisperer.tools.sandbox.probing import ALL, HIDING, STRONG, Probe, probe
 
 AUTO = "auto"
+NONE = "none"
 CHOICES = (AUTO, *ALL)
 
 _ADVICE = (
@@ -37,10 +38,14 @@ class ChosenSandbox:
         self._lock = asyncio.Lock()
         self._chosen: KeptSandbox | None = None
         self._hiding: KeptSandbox | None = None
+        self._missing = False
 
     @property
     def name(self) -> str:
-        return self.wanted if self._chosen is None else self._chosen.name
+        """The level that is used; before that was found out, the one that is wanted; `none` if there is none."""
+        if self._chosen is not None:
+            return self._chosen.name
+        return NONE if self._missing else self.wanted
 
     async def run(self, job: Job, on_output: Callable[[bytes], None] = ignored) -> Outcome:
         chosen = (await self._choose_hiding()) if job.hidden else (self._chosen or await self.choose())
@@ -75,6 +80,7 @@ class ChosenSandbox:
 
     async def _first_that_holds(self) -> KeptSandbox:
         found = await self._first_of(STRONG if self.wanted == AUTO else (self.wanted,))
+        self._missing = isinstance(found, str)
         if isinstance(found, str):
             raise NoSandboxError(f"There is no sandbox that holds here, so nothing was run. {found} {_ADVICE}")
         return found
