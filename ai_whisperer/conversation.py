@@ -122,7 +122,8 @@ class ToolResult(Record, frozen=True, kw_only=True, omit_defaults=True):
 
     `mails` are the mails that it shows, `mails_sent` counts those that it sent.
 
-    An `untrusted` one holds what strangers may have written: pages, files, the output of programs.
+    An `untrusted` one holds what strangers may have written: pages, files, the output of programs. A call that was
+    `not_run` had been made often enough with the same result; its content says so.
     """
 
     content: str
@@ -131,6 +132,7 @@ class ToolResult(Record, frozen=True, kw_only=True, omit_defaults=True):
     mails_sent: int = 0
     untrusted: bool = False
     run: ToolRun | None = None
+    not_run: bool = False
 
 
 class ChannelResponse(Record, frozen=True, kw_only=True):

@@ -39,8 +39,10 @@ def test_an_agent_too_many_is_not_started_and_nothing_of_it_is_made() -> None:
         assert manager.active_sessions["c"].record.definition.description == ""
         await manager.stop_agent("a")
         await manager.start_agent("c")
-        [told] = await told_of(manager, "max_started_agents")
-        assert (told["used"], told["max"], told["action"], told["scope"]) == (2, 2, "refused", "session")
+        for told in await told_of(manager, "max_started_agents"):
+            assert (told["agentId"], told["used"], told["max"]) == ("c", 2, 2)
+            assert (told["action"], told["scope"]) == ("refused", "session")
+        assert len(await told_of(manager, "max_started_agents")) == 2, "as one that is not made, and as one that is"
 
     play(scenario)
 
