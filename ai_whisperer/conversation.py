@@ -109,9 +109,13 @@ class ToolSpec(Record, frozen=True, kw_only=True):
 
 
 class ToolRun(Record, frozen=True, kw_only=True, omit_defaults=True):
-    """What the processes of a tool call took from the machine, and what held them: the name of the sandbox."""
+    """What the processes of a tool call took from the machine, and what held them: the name of the sandbox.
+
+    `limit` is the limit that they reached and were ended for, if any.
+    """
 
     sandbox: str
+    limit: str = ""
     wall_seconds: float = 0.0
     cpu_seconds: float = 0.0
     memory_bytes: int = 0
@@ -122,7 +126,8 @@ class ToolResult(Record, frozen=True, kw_only=True, omit_defaults=True):
 
     `mails` are the mails that it shows, `mails_sent` counts those that it sent.
 
-    An `untrusted` one holds what strangers may have written: pages, files, the output of programs.
+    An `untrusted` one holds what strangers may have written: pages, files, the output of programs. A call that was
+    `not_run` had been made often enough with the same result; its content says so.
     """
 
     content: str
@@ -131,6 +136,7 @@ class ToolResult(Record, frozen=True, kw_only=True, omit_defaults=True):
     mails_sent: int = 0
     untrusted: bool = False
     run: ToolRun | None = None
+    not_run: bool = False
 
 
 class ChannelResponse(Record, frozen=True, kw_only=True):

@@ -143,12 +143,16 @@ class LimitScope(StrEnum):
 
 
 class LimitAction(StrEnum):
-    """What happens at a limit: a call is refused, a task fails, its agent is paused for a person, or work waits."""
+    """What happens at a limit: a call is refused, a task fails, its agent is paused for a person, or work waits.
+
+    A result that is too long is cut.
+    """
 
     REFUSED = "refused"
     FAILED = "failed"
     PAUSED = "paused"
     WAITING = "waiting"
+    CUT = "cut"
 
 
 class LimitSource(StrEnum):

@@ -6,7 +6,7 @@ import asyncio
 from random import Random
 
 _FIRST_SECONDS = 0.05
-_LONGEST_SECONDS = 2.0
+_LONGEST_PAUSE_SECONDS = 2.0
 
 
 class Patience:
@@ -34,5 +34,5 @@ class Patience:
     async def pause(self) -> None:
         """Wait before the next attempt, not longer than there is time."""
         chosen = self._pause * self._chance.uniform(0.5, 1.0)
-        self._pause = min(2 * self._pause, _LONGEST_SECONDS)
+        self._pause = min(2 * self._pause, _LONGEST_PAUSE_SECONDS)
         await asyncio.sleep(max(0.0, min(chosen, self._until - self._loop.time())))

@@ -9,7 +9,7 @@ from ai_whisperer.definition import EffectiveLimits
 from ai_whisperer.errors import InvalidInputError
 from ai_whisperer.records import Budget, Origin, TaskRecord
 
-_LONGEST_SECONDS = 100 * 366 * 86_400.0
+_LONGEST_TIMEOUT_SECONDS = 100 * 366 * 86_400.0
 _MOST_TOKENS = 10**15
 _MOST_USD = 10**12
 
@@ -28,7 +28,7 @@ def deadline_after(seconds: float | None, *, now: float) -> float | None:
     """The time that lies so many seconds ahead; raises `InvalidInputError` if that makes no sense."""
     if seconds is None:
         return None
-    if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 < seconds <= _LONGEST_SECONDS:
+    if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 < seconds <= _LONGEST_TIMEOUT_SECONDS:
         raise InvalidInputError("A timeout must be more than 0 seconds and at most 100 years.")
     return now + seconds
 

@@ -18,7 +18,7 @@ SESSION_DEFAULTS = EffectiveSessionLimits()
 AGENT_LIMITS = Limits.__struct_fields__
 SESSION_LIMITS = EffectiveSessionLimits.__struct_fields__
 _MOST = 10**15
-_LONGEST_SECONDS = 1e9
+_MOST_SECONDS_OF_A_LIMIT = 1e9
 _MAY_BE_ZERO = ("max_continuations", "max_started_agents")
 
 Stated = Limits | Mapping[str, Any] | None
@@ -90,9 +90,9 @@ def check_limits(limits: Limits) -> None:
         default = getattr(DEFAULTS if name in AGENT_LIMITS else SESSION_DEFAULTS, name)
         least = 0 if default == 0 or name in _MAY_BE_ZERO else 1
         if name.endswith("_seconds"):
-            if not 0 < value < _LONGEST_SECONDS:
+            if not 0 < value < _MOST_SECONDS_OF_A_LIMIT:
                 raise DefinitionError(
-                    f"limits.{name} must be more than 0 and below {_LONGEST_SECONDS:g} seconds, not {value}."
+                    f"limits.{name} must be more than 0 and below {_MOST_SECONDS_OF_A_LIMIT:g} seconds, not {value}."
                 )
         elif not least <= value <= _MOST:
             raise DefinitionError(f"limits.{name} must be at least {least} and at most {_MOST:,}, not {value}.")

@@ -8,17 +8,17 @@ from itertools import islice, takewhile
 from ai_whisperer.conversation import ToolCall, ToolResult
 from ai_whisperer.records import StepKind, StepRecord, StepState
 
-_REFUSED = "Not run again: "
 _Round = list[StepRecord]
 
 
 def not_run_again(call: ToolCall, repeats: int) -> ToolResult:
     """What the model is told in place of a call that it has made often enough."""
     return ToolResult(
-        content=f"{_REFUSED}you have called {call.name} with the same arguments {repeats} times in a row, with the "
-        "same result each time. Once more brings nothing new. Change the arguments, use another tool, sleep until "
+        content=f"Not run again: you have called {call.name} with the same arguments {repeats} times in a row, with "
+        "the same result each time. Once more brings nothing new. Change the arguments, use another tool, sleep until "
         "something has happened, or answer with what you have and say what is missing.",
         is_error=True,
+        not_run=True,
     )
 
 
@@ -60,7 +60,7 @@ def refusals_at_end(steps: Sequence[StepRecord]) -> int:
 
 def is_refused(step: StepRecord) -> bool:
     """Whether this call was not run, since it had been made often enough."""
-    return step.result is not None and step.result.is_error and step.result.content.startswith(_REFUSED)
+    return step.result is not None and step.result.not_run
 
 
 def _was_made_before(steps: Sequence[StepRecord], call: ToolCall) -> bool:

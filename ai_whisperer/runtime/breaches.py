@@ -8,8 +8,10 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from ai_whisperer.base_record import Record
+from ai_whisperer.conversation import ToolRun
 from ai_whisperer.core.contexts import text_bytes
 from ai_whisperer.core.repeating import refusals_at_end
+from ai_whisperer.core.text import shortened
 from ai_whisperer.errors import TooLargeError
 from ai_whisperer.records import Failure, TaskRecord
 from ai_whisperer.runtime.callers import by_caller
@@ -59,13 +61,13 @@ class Breaches:
 
     def tell(self, decision: Decision, breach: Breach) -> None:
         """Announce a breach together with what it leads to."""
-        self._counts[breach.agent_id, breach.limit] += 1
+        self._counts[self._key(breach)] += 1
         decision.tell("limit.reached", _told(breach))
 
     def tell_alone(self, breach: Breach) -> None:
         """Announce a breach that changes nothing: a call that is refused, work that waits. It is told once a minute."""
         workspace = self._workspace
-        key = (breach.agent_id, breach.limit)
+        key = self._key(breach)
         now = workspace.clock.now()
         last = self._told.get(key)
         if workspace.closing or workspace.bus.failure is not None or (last is not None and now < last + _QUIET_SECONDS):
@@ -75,6 +77,10 @@ class Breaches:
         decision = workspace.decide(by_caller())
         self.tell(decision, breach)
         decision.submit()
+
+    def _key(self, breach: Breach) -> tuple[str | None, str]:
+        """What the breach is counted under. Agents that were never made share one: their names have no end."""
+        return breach.agent_id if breach.agent_id in self._workspace.agents else None, breach.limit
 
     @contextmanager
     def telling_size(self, agent_id: str, limit: str, text: str, *, most: int) -> Iterator[None]:
@@ -106,6 +112,53 @@ class Breaches:
             task_id=task.id,
         )
         self.tell(decision, breach)
+
+    def tool_ended(self, decision: Decision, task: TaskRecord, run: ToolRun) -> None:
+        """Announce that the processes of a tool were ended for a limit, if it is one of the agent."""
+        most = getattr(self._workspace.agents[task.agent_id].limits, run.limit, None)
+        if most is None:
+            return
+        taken = {"max_tool_seconds": run.wall_seconds, "max_tool_cpu_seconds": run.cpu_seconds}
+        breach = Breach(
+            scope=LimitScope.AGENT,
+            limit=run.limit,
+            action=LimitAction.FAILED,
+            used=taken.get(run.limit, most),
+            most=most,
+            agent_id=task.agent_id,
+            task_id=task.id,
+        )
+        self.tell(decision, breach)
+
+    def question_refused(self, decision: Decision, task: TaskRecord, depth: int) -> None:
+        """Announce that a question was not asked, since that many wait for each other already."""
+        breach = Breach(
+            scope=LimitScope.AGENT,
+            limit="max_switch_depth",
+            action=LimitAction.REFUSED,
+            used=depth,
+            most=self._workspace.agents[task.agent_id].limits.max_switch_depth,
+            agent_id=task.agent_id,
+            task_id=task.id,
+        )
+        self.tell(decision, breach)
+
+    def bounded_result(self, agent_id: str, task_id: str, content: str) -> str:
+        """As much of a result as the agent may be shown; it is announced if that is not all."""
+        most = self._workspace.agents[agent_id].limits.max_result_bytes
+        shown = shortened(content, most)
+        if shown is not content:
+            breach = Breach(
+                scope=LimitScope.AGENT,
+                limit="max_result_bytes",
+                action=LimitAction.CUT,
+                used=text_bytes(content),
+                most=most,
+                agent_id=agent_id,
+                task_id=task_id,
+            )
+            self.tell_alone(breach)
+        return shown
 
     def task_failed(self, decision: Decision, running: RunningTask, failure: Failure) -> None:
         """Announce the limit that the task fails for, if it is one."""

@@ -89,5 +89,8 @@ class LoopPlaces:
             go_on = self._line.pop(self._turn_of)
             try:
                 go_on()
+            except BaseException:
+                self.look_again()  # whatever became of this one, the others have their turn
+                raise
             finally:
                 self._turn_of = None

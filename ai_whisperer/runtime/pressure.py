@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from ai_whisperer.runtime.agent_work import AgentWork
 
 _SHORTEST_SECONDS = 1.0
-_LONGEST_SECONDS = 60.0
+_LONGEST_RETRY_SECONDS = 60.0
 
 
 def queue_full(agent: AgentWork) -> QueueFullError:
@@ -46,5 +46,5 @@ def _seconds_until_room(agent: AgentWork) -> float:
     elif agent.loops:
         seconds = min(now - (loop.task.started_at or now) for loop in agent.loops.values())
     else:
-        seconds = _LONGEST_SECONDS
-    return round(min(max(seconds, _SHORTEST_SECONDS), _LONGEST_SECONDS), 1)
+        seconds = _LONGEST_RETRY_SECONDS
+    return round(min(max(seconds, _SHORTEST_SECONDS), _LONGEST_RETRY_SECONDS), 1)

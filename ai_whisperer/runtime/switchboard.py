@@ -12,7 +12,7 @@ from ai_whisperer.coordination import WaitKind, WaitRecord
 from ai_whisperer.core.mailbox import as_text
 from ai_whisperer.core.queueing import Work
 from ai_whisperer.core.tasks import inherited
-from ai_whisperer.core.text import fitted, shortened
+from ai_whisperer.core.text import fitted
 from ai_whisperer.errors import InvalidInputError, StateError, WaitCycleError, WaitDepthError
 from ai_whisperer.records import AgentState, MailRecord, MailState, Priority, StepRecord, TaskRecord
 from ai_whisperer.runtime.answers import answer_of
@@ -42,7 +42,8 @@ class Switchboard:
         workspace = self._workspace
         limits = workspace.agents[task.agent_id].limits
         recipient = workspace.book.resolve_recipient(to)
-        self._check_recipient(task, recipient, limits.max_switch_depth)
+        self._check_recipient(task, recipient)
+        self._check_depth(decision, task, limits.max_switch_depth)
         deadline_at = workspace.waits.deadline(task, timeout_seconds, now=decision.at)
         mail = workspace.post.send(
             decision,
@@ -112,8 +113,7 @@ class Switchboard:
 
     def replied(self, decision: Decision, wait: WaitRecord, reply: MailRecord) -> None:
         """The reply is there: it is the result of the call that waited."""
-        limits = self._workspace.agents[wait.agent_id].limits
-        content = shortened(as_text(reply), limits.max_result_bytes)
+        content = self._workspace.breaches.bounded_result(wait.agent_id, wait.task_id, as_text(reply))
         decision.tell("switch.ended", {**_told(wait), "outcome": "answered", "replyId": reply.id})
         self._workspace.waits.end(decision, wait, ToolResult(content=content, mails=(reply.id,), mails_sent=1))
 
@@ -129,7 +129,7 @@ class Switchboard:
         decision.tell("switch.ended", {**_told(wait), "outcome": "abandoned"})
         self._workspace.waits.forget(decision, wait)
 
-    def _check_recipient(self, task: TaskRecord, recipient: str, max_depth: int) -> None:
+    def _check_recipient(self, task: TaskRecord, recipient: str) -> None:
         if recipient == task.agent_id:
             raise InvalidInputError(f"'{recipient}' cannot wait for itself; nothing was sent. Do it yourself instead.")
         agent = self._workspace.agents.get(recipient)
@@ -144,7 +144,11 @@ class Switchboard:
                 f"You cannot wait for '{recipient}': it waits for you ({' → '.join(circle)}), and nobody would ever go "
                 "on. Nothing was sent. Answer with what you have, or use send_mail, which does not wait."
             )
-        if self._workspace.waits.graph.depth(task.id) >= max_depth:
+
+    def _check_depth(self, decision: Decision, task: TaskRecord, max_depth: int) -> None:
+        depth = self._workspace.waits.graph.depth(task.id)
+        if depth >= max_depth:
+            self._workspace.breaches.question_refused(decision, task, depth)
             raise WaitDepthError(
                 f"{max_depth} agents wait for each other in a row already; nothing was sent. Answer with what you "
                 "have, or use send_mail, which does not wait."

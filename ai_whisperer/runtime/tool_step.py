@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from ai_whisperer.conversation import ToolCall, ToolResult
-from ai_whisperer.core.text import mended, shortened
+from ai_whisperer.core.text import mended
 from ai_whisperer.errors import ToolError, WhispererError
 from ai_whisperer.records import StepRecord
 from ai_whisperer.runtime.desk import AgentDesk
@@ -52,17 +52,12 @@ async def run_tool(agent: AgentWork, step: StepRecord) -> ToolResult:
         result = await _run(agent, step)
     finally:
         agent.workspace.admission.call_ended(step.id)
-    return _marked_error(agent, step, result) if result.is_error else result
-
-
-def _marked_error(agent: AgentWork, step: StepRecord, result: ToolResult) -> ToolResult:
-    """An error of bounded size. It may quote what came from outside, so it is as trusted as the tool's results are."""
-    tool = agent.registry.find(_call_of(step).name)
-    return replace(
-        result,
-        content=shortened(result.content, agent.limits.max_result_bytes),
-        untrusted=isinstance(tool, Tool) and tool.untrusted,
-    )
+    content = agent.workspace.breaches.bounded_result(agent.agent_id, step.task_id, mended(result.content))
+    if result.is_error:
+        # It may quote what came from outside, so it is as trusted as the tool's results are.
+        tool = agent.registry.find(_call_of(step).name)
+        return replace(result, content=content, untrusted=isinstance(tool, Tool) and tool.untrusted, not_run=False)
+    return replace(result, content=content, not_run=False)
 
 
 async def _run(agent: AgentWork, step: StepRecord) -> ToolResult:
@@ -78,10 +73,9 @@ async def _run(agent: AgentWork, step: StepRecord) -> ToolResult:
         guards=partial(agent.workspace.locks.guards.guard, step.task_id),
     )
     try:
-        result = await agent.registry.outside(call.name).call(call.arguments, context)
-        return replace(result, content=shortened(mended(result.content), agent.limits.max_result_bytes))
+        return await agent.registry.outside(call.name).call(call.arguments, context)
     except WhispererError as error:
-        return _failed(agent, error.message)
+        return _failed(error.message)
     except asyncio.CancelledError:
         if is_being_cancelled():
             raise
@@ -89,7 +83,7 @@ async def _run(agent: AgentWork, step: StepRecord) -> ToolResult:
     except (KeyboardInterrupt, GeneratorExit):
         raise
     except BaseException as error:  # noqa: BLE001 - anybody's code: what it raises is for the model to read
-        return _failed(agent, f"The tool '{call.name}' failed: {_words_of(error)}")
+        return _failed(f"The tool '{call.name}' failed: {_words_of(error)}")
 
 
 class _Progress:
@@ -115,9 +109,9 @@ class _Progress:
         )
 
 
-def _failed(agent: AgentWork, told: str) -> ToolResult:
+def _failed(told: str) -> ToolResult:
     """What anybody's code said when it failed, which may quote the key or the address that it used."""
-    return ToolResult(content=shortened(redacted(mended(told)), agent.limits.max_result_bytes), is_error=True)
+    return ToolResult(content=redacted(mended(told)), is_error=True)
 
 
 def _words_of(error: BaseException) -> str:

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 
 from ai_whisperer import AsyncAgentSessionManager
 from ai_whisperer.conversation import Usage
-from ai_whisperer.coordination import WaitKind
 from ai_whisperer.core.tasks import base_id
 from ai_whisperer.records import (
     MailRecord,
@@ -60,22 +59,11 @@ def check_now(manager: AsyncAgentSessionManager, *, loops: int, places: int) -> 
     for agent in workspace.agents.values():
         ordinary = [loop for loop in agent.loops.values() if not loop.task.answers_a_switch]
         assert len(ordinary) <= loops, "an agent runs more loops than it may"
-    assert workspace.places.used <= places, "more loops work than there are places"
+    at_work = [
+        loop for loop in workspace.running.values() if loop.worker is not None and not loop.task.answers_a_switch
+    ]
+    assert max(len(at_work), workspace.places.used) <= places, "more loops work than there are places"
     check_waits_now(manager)
-
-
-def _who_waits_for_whom(manager: AsyncAgentSessionManager) -> dict[str, set[str]]:
-    """By waiting task, the tasks it waits for: those that answer its questions and hold the locks that it wants."""
-    workspace = manager._workspace
-    running = [loop.task for loop in workspace.running.values()]
-    answering = {task.origin.answers: task.id for task in running if task.origin is not None}
-    holders = {lock.name: lock.task_id for lock in manager.list_locks()}
-    found: dict[str, set[str]] = defaultdict(set)
-    for wait in workspace.waits._waits.values():
-        other = (holders if wait.kind is WaitKind.LOCK else answering).get(wait.target)
-        if other is not None:
-            found[wait.task_id].add(other)
-    return found
 
 
 def check(manager: AsyncAgentSessionManager, world: World) -> None:

@@ -39,8 +39,10 @@ def test_an_agent_too_many_is_not_started_and_nothing_of_it_is_made() -> None:
         assert manager.active_sessions["c"].record.definition.description == ""
         await manager.stop_agent("a")
         await manager.start_agent("c")
-        [told] = await told_of(manager, "max_started_agents")
-        assert (told["used"], told["max"], told["action"], told["scope"]) == (2, 2, "refused", "session")
+        for told in await told_of(manager, "max_started_agents"):
+            assert (told["agentId"], told["used"], told["max"]) == ("c", 2, 2)
+            assert (told["action"], told["scope"]) == ("refused", "session")
+        assert len(await told_of(manager, "max_started_agents")) == 2, "as one that is not made, and as one that is"
 
     play(scenario)
 
@@ -382,10 +384,10 @@ def test_stated_limits_survive_a_restart() -> None:
 @pytest.mark.parametrize(
     ("limits", "message"),
     [
-        ({"max_qeue": 5}, "There is no limit 'max_qeue'. Limits are: max_concurrent_tasks"),
+        ({"max_qeue": 5}, "There is no limit 'max_qeue'. Did you mean max_queue_length"),
         ({"max_queue_length": 0}, "max_queue_length must be at least 1"),
         ({"max_task_seconds": float("nan")}, "max_task_seconds must be more than 0"),
-        ({"max_queue_length": "5"}, r"limits are not valid: .*max_queue_length"),
+        ({"max_queue_length": "5"}, "max_queue_length must be a whole number"),
         ({"max_tokens": 5}, "is a limit of a whole session, not of an agent"),
         ([], "Limits are numbers by name"),
     ],

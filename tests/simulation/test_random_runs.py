@@ -22,6 +22,8 @@ from ai_whisperer.runtime.approvals import Approvals
 from ai_whisperer.runtime.deadlines import Deadlines
 from ai_whisperer.runtime.events import Events
 from ai_whisperer.runtime.locks import Locks
+from ai_whisperer.runtime.loop_places import LoopPlaces
+from ai_whisperer.runtime.model_step import ModelStep
 from ai_whisperer.runtime.post_office import PostOffice
 from ai_whisperer.runtime.resources import Resources
 from ai_whisperer.runtime.running_task import RunningTask
@@ -230,9 +232,36 @@ def take_any_decision_for_a_yes(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Approvals, "hold", hold_unless_known)
 
 
+def let_loops_work_without_a_place(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(LoopPlaces, "may_begin", lambda *_: True)
+
+
+def count_no_loop_that_works(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(LoopPlaces, "take", lambda *_: None)
+    patch.setattr(LoopPlaces, "give_back", LoopPlaces.look_again)
+
+
+def keep_the_place_of_a_loop_that_was_halted(patch: pytest.MonkeyPatch) -> None:
+    give_back = AILoop.give_back_place
+
+    def unless_it_was_halted(self: AILoop) -> None:
+        if not self._interrupted:
+            give_back(self)
+
+    patch.setattr(AILoop, "give_back_place", unless_it_was_halted)
+
+
+def count_a_request_that_is_not_in_the_journal(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(ModelStep, "_journal_cut_off", lambda self: self._loop.running.count(replace(self._step, requests=1)))
+
+
 @pytest.mark.parametrize(
     "plant",
     [
+        let_loops_work_without_a_place,
+        count_no_loop_that_works,
+        keep_the_place_of_a_loop_that_was_halted,
+        count_a_request_that_is_not_in_the_journal,
         keep_the_turn_of_a_call_that_ends_otherwise,
         leave_the_wait_for_a_person_behind,
         take_any_decision_for_a_yes,

@@ -189,10 +189,10 @@ def test_calls_beside_it_do_not_break_a_row_and_one_whose_outcome_is_unknown_doe
 
 
 def test_refusals_belong_to_the_row_and_are_counted_apart() -> None:
-    refused = not_run_again(LOOK, 2).content
+    refused = not_run_again(LOOK, 2)
     steps = journal("a", "a")
     for _ in range(3):
-        steps.append(tool_step(len(steps) + 1, LOOK, ToolResult(content=refused, is_error=True)))
+        steps.append(tool_step(len(steps) + 1, LOOK, refused))
         steps.append(model_step(len(steps) + 1, LOOK))
     assert repeats_before(steps, LOOK) == 2
     assert refusals_at_end(steps[:-1]) == 3

@@ -229,8 +229,11 @@ export interface LeaseEnd {
 /** How a lease can end. One whose task ends is released. */
 export type LeaseEnding = "broken" | "expired" | "released";
 
-/** What happens at a limit: a call is refused, a task fails, its agent is paused for a person, or work waits. */
-export type LimitAction = "failed" | "paused" | "refused" | "waiting";
+/**
+ * What happens at a limit: a call is refused, a task fails, its agent is paused for a person, or work waits. A result
+ * that is too long is cut.
+ */
+export type LimitAction = "cut" | "failed" | "paused" | "refused" | "waiting";
 
 /** Whom a limit holds for: an agent, a task and all that it causes, a session, or all sessions of a server. */
 export type LimitScope = "agent" | "server" | "session" | "tree";
@@ -786,7 +789,8 @@ export interface ToolList {
 
 /**
  * What a tool call brought, as the model is shown it. `mails` are the mails that it shows, `mailsSent` counts those
- * that it sent. An `untrusted` one holds what strangers may have written: pages, files, the output of programs.
+ * that it sent. An `untrusted` one holds what strangers may have written: pages, files, the output of programs. A call
+ * that was `notRun` had been made often enough with the same result; its content says so.
  */
 export interface ToolResult {
   content: string;
@@ -795,11 +799,16 @@ export interface ToolResult {
   mailsSent: number;
   untrusted: boolean;
   run: ToolRun | null;
+  notRun: boolean;
 }
 
-/** What the processes of a tool call took from the machine, and what held them: the name of the sandbox. */
+/**
+ * What the processes of a tool call took from the machine, and what held them: the name of the sandbox. `limit` is the
+ * limit that they reached and were ended for, if any.
+ */
 export interface ToolRun {
   sandbox: string;
+  limit: string;
   wallSeconds: number;
   cpuSeconds: number;
   memoryBytes: number;
