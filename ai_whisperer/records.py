@@ -238,6 +238,10 @@ class StepRecord(Record, frozen=True, kw_only=True):
 
     `attempt` counts the starts, `failures` those attempts that failed by themselves. A failed attempt leaves its error
     and the time of the next one in `error` and `retry_at`; the step is repeated under the same id.
+
+    `requests` counts the model requests that were made and ended, by an answer, by a failure or cut off, and
+    `request_seconds` is how long these took together, without the waits before and between them. A step that is taken
+    up again keeps them.
     """
 
     session_id: str
@@ -254,6 +258,8 @@ class StepRecord(Record, frozen=True, kw_only=True):
     retry_at: float | None = None
     started_at: float = 0.0
     finished_at: float | None = None
+    requests: int = 0
+    request_seconds: float = 0.0
 
     @property
     def id(self) -> str:

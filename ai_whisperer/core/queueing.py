@@ -50,6 +50,11 @@ class WorkQueue:
     def has_task(self, task_id: str) -> bool:
         return (_TASK, task_id) in self._items
 
+    def find_task(self, task_id: str) -> TaskRecord | None:
+        """The task, if it waits here."""
+        item = self._items.get((_TASK, task_id))
+        return item if isinstance(item, TaskRecord) else None
+
     def remove_task(self, task_id: str) -> TaskRecord | None:
         """Take a task out of its turn; None if it does not wait here."""
         item = self._items.pop((_TASK, task_id), None)

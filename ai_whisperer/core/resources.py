@@ -162,7 +162,10 @@ class ResourceLines:
         return list(found.values()) or list(islice(earlier, 1))
 
     def holders_before(self, request: ResourceRequest) -> Iterator[ResourceRequest]:
-        """The calls that must end before a call that waits has its turn, those that others before it wait for too."""
+        """The calls that must end before a call that waits has its turn, those that others before it wait for too.
+
+        Also over those that others pass for now: they may be ready any time, and then come first.
+        """
         seen = {request.id}
         ahead = [request]
         while ahead:
@@ -172,7 +175,7 @@ class ResourceLines:
                 if line.is_held_against(touch.access):
                     yield from (self._holding[holder] for holder in line.holders)
             for other in self._before(each):
-                if other.id not in seen and self._goes_first(other, each):
+                if other.id not in seen:
                     seen.add(other.id)
                     ahead.append(other)
 

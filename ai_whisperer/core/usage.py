@@ -16,12 +16,12 @@ _NOTHING = Usage()
 
 
 def usage_of(step: StepRecord) -> Usage:
-    """What one step has used; nothing before it has ended."""
-    if step.state is StepState.STARTED:
-        return _NOTHING
+    """What one step has used so far: a model step for the requests that have ended, a tool call once it has ended."""
     if step.kind is StepKind.MODEL:
         used = _NOTHING if step.answer is None else step.answer.usage
-        return replace(used, model_calls=step.failures + 1, wall_seconds=_seconds(step))
+        return replace(used, model_calls=step.requests, wall_seconds=step.request_seconds)
+    if step.state is StepState.STARTED:
+        return _NOTHING
     name = "" if step.call is None else step.call.name
     run = None if step.result is None else step.result.run
     return Usage(
@@ -33,11 +33,23 @@ def usage_of(step: StepRecord) -> Usage:
     )
 
 
+def usage_since(before: StepRecord | None, step: StepRecord) -> Usage:
+    """What the step has used more than when it was as it is in `before`, without an answer or a result."""
+    used = usage_of(step)
+    if before is None or not before.requests:
+        return used
+    return replace(
+        used,
+        model_calls=used.model_calls - before.requests,
+        wall_seconds=used.wall_seconds - before.request_seconds,
+    )
+
+
 def usage_of_all(steps: Iterable[StepRecord]) -> Usage:
     """What these steps have used together."""
     return sum(map(usage_of, steps), _NOTHING)
 
 
 def _seconds(step: StepRecord) -> float:
-    """How long the step took, to the microsecond; clocks may be set back."""
+    """How long the call took, to the microsecond; clocks may be set back."""
     return 0.0 if step.finished_at is None else max(round(step.finished_at - step.started_at, 6), 0.0)

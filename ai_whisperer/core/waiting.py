@@ -11,6 +11,7 @@ for nobody yet.
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Iterator
 
@@ -25,6 +26,7 @@ class WaitGraph:
         self._by_task: dict[str, dict[str, WaitRecord]] = {}
         self._answers: dict[str, str] = {}
         self._holds: dict[str, set[str]] = {}
+        self._holders: dict[str, str] = {}
 
     def add(self, wait: WaitRecord) -> None:
         self._by_target.setdefault((wait.kind, wait.target), {})[wait.id] = wait
@@ -63,8 +65,11 @@ class WaitGraph:
     def holds(self, task_id: str, lock: str) -> None:
         """The task holds the lock: whoever waits for the lock waits for it."""
         self._holds.setdefault(task_id, set()).add(lock)
+        self._holders[lock] = task_id
 
     def frees(self, task_id: str, lock: str) -> None:
+        if self._holders.get(lock) == task_id:
+            del self._holders[lock]
         held = self._holds.get(task_id)
         if held is not None:
             held.discard(lock)
@@ -74,6 +79,19 @@ class WaitGraph:
     def held_by(self, task_id: str) -> list[str]:
         """The locks that the task holds."""
         return sorted(self._holds.get(task_id, ()))
+
+    def ahead(self, task_id: str, lock: str, *, before: float = math.inf) -> str | None:
+        """The task that has the lock right before this one would, if it asked now or at that place in the order."""
+        for wait in reversed(self.waits_for(WaitKind.LOCK, lock)):
+            if wait.arrival < before and wait.task_id != task_id:
+                return wait.task_id
+        return self._holders.get(lock)
+
+    def ahead_of(self, task_id: str) -> list[str]:
+        """The tasks that have the locks that this one waits for right before it."""
+        locks = (wait for wait in self.waits_of(task_id) if wait.kind is WaitKind.LOCK)
+        found = (self.ahead(task_id, wait.target, before=wait.arrival) for wait in locks)
+        return [each for each in found if each is not None]
 
     def depth(self, task_id: str) -> int:
         """How many questions in a row end in this task: it answers one who was asked by one who was asked by …"""

@@ -168,6 +168,11 @@ class AgentWork:
         """Take a mail out of its turn, if it waits here."""
         self._queue_of(mail).remove_mail(mail.id)
 
+    def find_waiting(self, task_id: str) -> TaskRecord | None:
+        """The task, if it waits here."""
+        found = self.queue.find_task(task_id)
+        return found if found is not None or self._calls is None else self._calls.find_task(task_id)
+
     def take_out(self, task_id: str) -> TaskRecord | None:
         """Take a waiting task out of its turn; None if it does not wait here."""
         found = self.queue.remove_task(task_id)

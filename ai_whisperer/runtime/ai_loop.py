@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING
 
@@ -57,6 +58,7 @@ class AILoop:
         "_history",
         "_interrupted",
         "_next",
+        "_tool_waits",
         "context_bytes",
         "is_waiting",
         "running",
@@ -74,6 +76,7 @@ class AILoop:
         self._next: RequestModel | CallTools | None = None
         self._history: list[Turn] | None = None
         self._has_place = False
+        self._tool_waits = 0
         self._counted_turns = 0
         self.context_bytes = 0
 
@@ -149,6 +152,29 @@ class AILoop:
         if self._has_place:
             self._has_place = False
             self._agent.workspace.places.give_back()
+
+    @asynccontextmanager
+    async def without_place(self) -> AsyncIterator[None]:
+        """Let another loop work in the place of this one while the code of a tool waits for a task.
+
+        Then the tool goes on when there is a place again, or at once if its wait was cut short.
+        """
+        self._tool_waits += 1
+        self.give_back_place()
+        try:
+            yield
+            if self._tool_waits == 1 and not self.task.answers_a_switch:
+                await self._agent.workspace.places.take_again(self.task.agent_id, self._take_place_again)
+        finally:
+            self._tool_waits -= 1
+            if self._tool_waits:
+                self.give_back_place()  # another call of the same answer has begun to wait meanwhile
+            else:
+                self._take_place_again()
+
+    def _take_place_again(self) -> None:
+        if self.worker is not None:
+            self._take_place()
 
     @property
     def is_ready(self) -> bool:

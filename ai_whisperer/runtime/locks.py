@@ -76,7 +76,7 @@ class Locks(LockBook):
             return self._give(decision, name, task.agent_id, ttl_seconds, task=task)
         if lock.task_id == task.id:
             return self._renew(decision, lock, ttl_seconds)
-        circle = self._workspace.waits.graph.circle_of_lock(task.agent_id, task.id, name)
+        circle = self._workspace.circles.of_lock(task, name)
         if circle is not None:
             raise WaitCycleError(
                 f"You cannot wait for lock '{name}': {circle[1]} has it or gets it before you, and waits for you "

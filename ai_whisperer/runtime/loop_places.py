@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -46,6 +47,21 @@ class LoopPlaces:
             self._workspace.breaches.tell_alone(waiting)
             self.look_again()  # there may be a place that those before have not taken yet
         return False
+
+    async def take_again(self, agent_id: str, take: Callable[[], None]) -> None:
+        """Wait for a place for a loop that goes on in the middle of a step, before all others; then call `take`."""
+        taken: asyncio.Future[None] = self._workspace.event_loop.create_future()
+
+        def go_on() -> None:
+            if not taken.done():  # else whoever waited has gone
+                take()
+                taken.set_result(None)
+
+        if self._workspace.closing or self._workspace.on_probation or self.may_begin(taken, agent_id, go_on):
+            go_on()
+        else:
+            self._line = {taken: self._line.pop(taken), **self._line}
+        await taken
 
     def take(self) -> None:
         """A loop begins to work."""

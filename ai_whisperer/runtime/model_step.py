@@ -40,11 +40,13 @@ class ModelStep:
         self._max_output_tokens = max_output_tokens
         self._loop = loop
         self._step = loop.running.steps[-1]
+        self._asked_at: float | None = None
 
     async def run(self, turns: tuple[Turn, ...]) -> StepRecord | None:
         """Ask until there is an answer or the policy gives up; each attempt is journaled before it begins.
 
-        Returns the finished step, not yet recorded, or None if the agent may not begin another attempt now.
+        Returns the finished step, not yet recorded, or None if the agent may not begin another attempt now. A request
+        that is cut off is counted before this raises `CancelledError`.
         """
         while True:
             if self._step.retry_at is not None:
@@ -55,9 +57,14 @@ class ModelStep:
             try:
                 answer = await self._ask(turns)
             except ModelError as error:
+                self._count_request()
                 if not self._journal_failure(error):
                     return self._finished(state=StepState.FAILED, error=error)
+            except asyncio.CancelledError:
+                self._journal_cut_off()
+                raise
             else:
+                self._count_request()
                 return self._finished(answer=answer)
 
     async def _ask(self, turns: tuple[Turn, ...]) -> Answer:
@@ -81,6 +88,7 @@ class ModelStep:
             if tell is not None:
                 tell(event)
 
+        self._asked_at = self._agent.workspace.clock.now()
         try:
             with self._agent.workspace.stalls.guard(definition.retry.stall_seconds) as guard:
                 return await collect(self._agent.model.stream(request), on_event)
@@ -113,6 +121,7 @@ class ModelStep:
             retry_at=workspace.clock.now() + delay,
         )
         decision = workspace.decide(f"task:{self._step.task_id}")
+        self._loop.running.count(self._step)
         self._loop.running.record_step(decision, self._step)
         decision.tell(
             "step.retried",
@@ -127,6 +136,28 @@ class ModelStep:
         )
         decision.submit()
         return True
+
+    def _journal_cut_off(self) -> None:
+        """Journal that a request was made which will have no answer, as far as anything can be journaled now."""
+        workspace = self._agent.workspace
+        if self._asked_at is None or self._loop.is_cut_off or workspace.bus.failure is not None:
+            return
+        self._count_request()
+        decision = workspace.decide(f"task:{self._step.task_id}")
+        self._loop.running.count(self._step)
+        self._loop.running.record_step(decision, self._step)
+        decision.submit()
+
+    def _count_request(self) -> None:
+        """The request that was made, if it came to that, has ended. Clocks may be set back."""
+        if self._asked_at is not None:
+            seconds = max(round(self._agent.workspace.clock.now() - self._asked_at, 6), 0.0)
+            self._asked_at = None
+            self._step = replace(
+                self._step,
+                requests=self._step.requests + 1,
+                request_seconds=self._step.request_seconds + seconds,
+            )
 
     async def _wait_for_retry(self, retry_at: float) -> None:
         self._loop.is_waiting = True

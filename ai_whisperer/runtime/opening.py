@@ -19,6 +19,7 @@ from ai_whisperer.runtime.admission import Admission
 from ai_whisperer.runtime.approvals import Approvals
 from ai_whisperer.runtime.breaches import Breaches
 from ai_whisperer.runtime.bus import NotificationBus
+from ai_whisperer.runtime.circles import Circles
 from ai_whisperer.runtime.deadlines import Deadlines
 from ai_whisperer.runtime.events import Events
 from ai_whisperer.runtime.limit_keeper import LimitKeeper
@@ -86,6 +87,7 @@ def open_workspace(
     workspace.waits = Waits(workspace)
     workspace.approvals = Approvals(workspace)
     workspace.admission = Admission(workspace)
+    workspace.circles = Circles(workspace)
     workspace.switchboard = Switchboard(workspace)
     workspace.locks = Locks(workspace)
     workspace.events = Events(workspace)

@@ -11,17 +11,14 @@ All of this is in memory alone: after a crash no call runs, and those that waite
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from ai_whisperer.conversation import ToolResult
 from ai_whisperer.coordination import WaitKind, WaitRecord
 from ai_whisperer.core.resources import ResourceLines, ResourceRequest
-from ai_whisperer.core.tool_waits import ToolWaits
-from ai_whisperer.errors import ToolError, WaitCycleError
+from ai_whisperer.errors import ToolError
 from ai_whisperer.records import StepRecord, TaskRecord
-from ai_whisperer.runtime.tool_step import step_that_calls
 from ai_whisperer.status import ResourceStatus, ResourceUse
 from ai_whisperer.tools.function import Tool
 
@@ -39,8 +36,7 @@ class Resources:
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
-        self._lines = ResourceLines(self._is_ready)
-        self._tool_waits = ToolWaits(self._lines, workspace.waits.graph)
+        self.lines = ResourceLines(self._is_ready)
 
     def admit(
         self, decision: Decision, task: TaskRecord, step: StepRecord, tool: Tool
@@ -53,50 +49,26 @@ class Resources:
             request = self._request(decision, task, step, tool)
         except ToolError as error:
             return ToolResult(content=error.message, is_error=True)
-        known = self._lines.waiting(step.id)
+        known = self.lines.waiting(step.id)
         if known is not None and known.touches != request.touches:  # its agent was given another tool of that name
             self._workspace.admission.let_go(step.id)
             known = None
         if not request.touches:
             return None
-        waiting = known or self._lines.enter(request)
-        if self._lines.may_begin(waiting):
+        waiting = known or self.lines.enter(request)
+        if self.lines.may_begin(waiting):
             self._begin(decision, waiting, waited=known is not None)
             return None
         return self._workspace.waits.find(step.id) or self._refused(waiting) or self._begin_wait(decision, waiting)
 
-    @contextmanager
-    def awaiting(self, task: TaskRecord) -> Iterator[None]:
-        """Around code that waits for the end of a task: if a tool does that, what it touches is held meanwhile.
-
-        Raises `WaitCycleError` if the task waits for just that.
-        """
-        step_id = step_that_calls()
-        call = None if step_id is None else self._lines.held(step_id)
-        if call is None:
-            yield
-            return
-        circle = self._tool_waits.circle_of_call(call, task.id)
-        if circle is not None:
-            raise WaitCycleError(
-                f"This tool cannot wait for task {task.id}: that waits for what the tool touches "
-                f"({self._agents_of(circle)}), so that nobody would ever go on. Wait for it in a tool that touches "
-                "nothing, or do not wait."
-            )
-        self._tool_waits.begin(call.id, task.id)
-        try:
-            yield
-        finally:
-            self._tool_waits.end(call.id, task.id)
-
     def may_begin(self, step_id: str) -> bool:
         """Whether the call waits for what it touches, and would have it if it asked again now."""
-        request = self._lines.waiting(step_id)
-        return request is not None and self._lines.may_begin(request)
+        request = self.lines.waiting(step_id)
+        return request is not None and self.lines.may_begin(request)
 
     def call_ended(self, step_id: str) -> None:
         """What the call touched is free."""
-        request = self._lines.leave(step_id)
+        request = self.lines.leave(step_id)
         if request is None:
             return
         loop = self._workspace.running.get(request.task_id)
@@ -107,7 +79,7 @@ class Resources:
 
     def worker_ended(self, task_id: str) -> None:
         """What calls of the task were to touch, and never ran, is free."""
-        for request in self._lines.held_by(task_id):
+        for request in self.lines.held_by(task_id):
             self.call_ended(request.id)
 
     def abandon(self, wait: WaitRecord) -> None:
@@ -117,16 +89,16 @@ class Resources:
 
     def held_up(self, task_id: str) -> None:
         """The loop of the task is about to be busy, or may not go on: whoever is behind it need not wait for it."""
-        for request in self._lines.waiting_of(task_id):
+        for request in self.lines.waiting_of(task_id):
             self._workspace.event_loop.call_soon(self._offer, request.resources)
 
     def waited_for_by(self, task_id: str) -> list[str]:
         """The things that calls of the task wait for, as people are shown them."""
-        return [self._shown(name) for request in self._lines.waiting_of(task_id) for name in request.resources]
+        return [self._shown(name) for request in self.lines.waiting_of(task_id) for name in request.resources]
 
     def listed(self) -> list[ResourceStatus]:
         """All things that are touched now: who holds them, and who waits, in the order in which they came."""
-        return [self._status_of(name) for name in self._lines.names()]
+        return [self._status_of(name) for name in self.lines.names()]
 
     def _request(self, decision: Decision, task: TaskRecord, step: StepRecord, tool: Tool) -> ResourceRequest:
         agent = self._workspace.agents[task.agent_id]
@@ -141,24 +113,20 @@ class Resources:
 
     def _refused(self, request: ResourceRequest) -> ToolResult | None:
         """What the call is told if its turn would never come."""
-        circle = self._tool_waits.circle_of_turn(request) if self._tool_waits else None
+        circle = self._workspace.circles.of_turn(request)
         if circle is None:
             return None
-        self._lines.leave(request.id)
+        self.lines.leave(request.id)
         names = ", ".join(self._shown(name) for name in request.resources)
         told = (
             f"You cannot wait for {names}: a tool of another agent has it and waits for this very task "
-            f"({self._agents_of(circle)}), so that nobody would ever go on. The tool was not run. Do without it."
+            f"({' → '.join(circle)}), so that nobody would ever go on. The tool was not run. Do without it."
         )
         return ToolResult(content=told, is_error=True)
 
-    def _agents_of(self, task_ids: list[str]) -> str:
-        running = self._workspace.running
-        return " → ".join(running[each].task.agent_id if each in running else each for each in task_ids)
-
     def _begin(self, decision: Decision, request: ResourceRequest, *, waited: bool) -> None:
         wait = self._workspace.waits.find(request.id) if waited else None
-        self._lines.begin(request, at=decision.at)
+        self.lines.begin(request, at=decision.at)
         if wait is not None:
             self._workspace.waits.let_go(wait)
             seconds = max(0.0, decision.at - request.since)
@@ -178,7 +146,7 @@ class Resources:
             created_at=decision.at,
         )
         self._workspace.waits.hold_back(wait)
-        holders = dict.fromkeys(each.agent_id for each in self._lines.in_the_way(request))
+        holders = dict.fromkeys(each.agent_id for each in self.lines.in_the_way(request))
         decision.tell("resource.waiting", {**self._told(request), "holders": list(holders)[:_MOST_HOLDERS_TOLD]})
         return wait
 
@@ -191,12 +159,12 @@ class Resources:
         workspace = self._workspace
         if workspace.closing or workspace.event_loop.is_closed():
             return
-        for request in self._lines.unblocked(resources):
+        for request in self.lines.unblocked(resources):
             # Not at once: what is decided now may still be under way, as may be the loop that asks.
             workspace.event_loop.call_soon(workspace.running[request.task_id].take_up)
 
     def _status_of(self, resource: str) -> ResourceStatus:
-        holders, waiting = self._lines.line_of(resource)
+        holders, waiting = self.lines.line_of(resource)
         return ResourceStatus(
             resource=self._shown(resource),
             holders=tuple(_use(each, resource) for each in holders),

@@ -227,16 +227,16 @@ class RunningTask(TaskJournal):
             self.record_result(decision, step, held)
         elif held is None:
             if pending.interrupted is not None:
-                step = replace(step, attempt=step.attempt + 1)
+                step = replace(step, attempt=step.attempt + 1, started_at=decision.at)
             self.record_step(decision, step)
             self.tell_started(decision, step)
         return held is None
 
     def record_answer(self, decision: Decision, step: StepRecord) -> None:
         self._clear_of_suspicion(decision, StepKind.MODEL)
+        self.count(step)
         self.record_step(decision, step)
         self.tell_finished(decision, step)
-        self.count(step)
         if step.answer is not None:
             self.mark_shown(decision, step)
             self._agent.workspace.trees.count(self.task)

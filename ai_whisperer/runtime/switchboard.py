@@ -138,14 +138,13 @@ class Switchboard:
                 f"'{recipient}' is not started and so cannot answer; nothing was sent. Ask somebody else, or use "
                 "send_mail: it is read after the start."
             )
-        graph = self._workspace.waits.graph
-        circle = graph.circle_of_switch(task.agent_id, task.id, recipient)
+        circle = self._workspace.circles.of_switch(task, recipient)
         if circle is not None:
             raise WaitCycleError(
                 f"You cannot wait for '{recipient}': it waits for you ({' → '.join(circle)}), and nobody would ever go "
                 "on. Nothing was sent. Answer with what you have, or use send_mail, which does not wait."
             )
-        if graph.depth(task.id) >= max_depth:
+        if self._workspace.waits.graph.depth(task.id) >= max_depth:
             raise WaitDepthError(
                 f"{max_depth} agents wait for each other in a row already; nothing was sent. Answer with what you "
                 "have, or use send_mail, which does not wait."

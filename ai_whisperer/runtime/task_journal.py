@@ -10,7 +10,7 @@ from ai_whisperer.conversation import ToolResult
 from ai_whisperer.coordination import WaitKind
 from ai_whisperer.core import journal
 from ai_whisperer.core.journal import PendingCall
-from ai_whisperer.core.usage import usage_of, usage_of_all
+from ai_whisperer.core.usage import usage_of_all, usage_since
 from ai_whisperer.records import Failure, StepKind, StepRecord, StepState, TaskRecord
 from ai_whisperer.runtime.notices import finished_of, started_of
 from ai_whisperer.runtime.workspace import Decision
@@ -81,15 +81,21 @@ class TaskJournal:
     ) -> None:
         self._agent.workspace.admission.let_go(step.id)
         step = replace(step, state=state, result=result, finished_at=decision.at)
-        self.record_step(decision, step)
         self.count(step)
+        self.record_step(decision, step)
         self.tell_finished(decision, step)
 
     def count(self, step: StepRecord) -> None:
-        """Add what a step that has ended used."""
-        used = usage_of(step)
+        """Add what a step has used since it was recorded last: it is counted first, and recorded then."""
+        used = usage_since(self._recorded(step.number), step)
         self.task = replace(self.task, usage=self.task.usage + used)
         self._agent.count_usage(used)
+
+    def _recorded(self, number: int) -> StepRecord | None:
+        for step in reversed(self.steps):
+            if step.number <= number:
+                return step if step.number == number else None
+        return None
 
     def settle_open_steps(self, decision: Decision) -> None:
         self.settle_open_tools(decision)
@@ -115,8 +121,8 @@ class TaskJournal:
 
     def _settle(self, decision: Decision, step: StepRecord) -> None:
         settled = replace(step, finished_at=decision.at, retry_at=None)
-        self.record_step(decision, settled)
         self.count(settled)
+        self.record_step(decision, settled)
         self.tell_finished(decision, settled)
 
     def tell_started(self, decision: Decision, step: StepRecord) -> None:

@@ -64,12 +64,13 @@ class SessionWork(SessionReader):
 
         A task of an agent that is stopped, paused, asleep or without its tools waits, and so does this: see the
         `reason` and `missing_tools` in its status, and use `asyncio.timeout` if you cannot wait.
+
+        In a tool this raises `WaitCycleError` if the task cannot end before the tool has.
         """
         known = self.get_task(task)
         while True:
             if not known.state.ended:
-                with self._workspace.admission.resources.awaiting(known):
-                    known = await self._workspace.wait_for(known.id)
+                known = await self._workspace.circles.end_of(known)
             if known.state is not TaskState.CONTINUED:
                 return known
             known = self.get_task(continuation_id(known))

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import os
 import re
 import secrets
-import shutil
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -17,11 +17,14 @@ from ai_whisperer.definition import Access, AgentDefinition, EffectiveLimits
 from ai_whisperer.errors import DefinitionError, InvalidInputError
 from ai_whisperer.templates.folders import TemplateKind
 from ai_whisperer.templates.library import TemplateLibrary
+from ai_whisperer.tools.files.removing import remove_beneath
 from ai_whisperer.tools.sandbox.base import Sandbox
 from ai_whisperer.tools.sandbox.choosing import AUTO, ChosenSandbox
+from ai_whisperer.tools.sandbox.own_code import imported_from
 from ai_whisperer.tools.sandbox.system import interpreter_folders
-from ai_whisperer.tools.workplace import FILE, OWN, SETTINGS_FILE, SHARED, Folder, Workplace
+from ai_whisperer.tools.workplace import FILE, OWN, SETTINGS_FILE, SHARED, TEMPORARY, Folder, Workplace
 
+_log = logging.getLogger(__name__)
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.\-]{0,99}")
 
 
@@ -97,6 +100,14 @@ def work_of(root: Path, session_id: str) -> Path:
     return root / "work" / file_name(session_id)
 
 
+def remove_work(root: Path, path: Path) -> None:
+    """Remove a folder with work in it; what cannot be removed is told in the log."""
+    try:
+        remove_beneath(root.resolve(), root.resolve() / path.relative_to(root))
+    except OSError as error:
+        _log.warning("the folder %s could not be removed, remove it by hand: %s", path, error)
+
+
 class Workplaces:
     """Gives each agent its workplace. Nothing is made on disk before a tool wants it.
 
@@ -117,7 +128,9 @@ class Workplaces:
         self._temporary = root is None
         # Without links in it, since the file tools take one that appears in the way of a folder for a trick.
         base = (root or Path(tempfile.gettempdir(), f"whisperer-{secrets.token_hex(8)}")).resolve()
+        self._base = base
         self._root = work_of(base, session_id)
+        self._sweeping: asyncio.Future[None] | None = None
         self._granted = dict(granted)
         kept = sorted({*kept, base})
         own_code = [*kept, *map(Path, interpreter_folders())]
@@ -125,13 +138,17 @@ class Workplaces:
             Access.READ: {name: _hidden_in(path, kept) for name, path in self._granted.items()},
             Access.WRITE: {name: _hidden_in(path, own_code) for name, path in self._granted.items()},
         }
+        self._imported = {name: imported_from(path, apart=own_code) for name, path in self._granted.items()}
         self._own_sandbox: ChosenSandbox | None = None
         if isinstance(sandbox, str):
             sandbox = self._own_sandbox = ChosenSandbox(sandbox)
         self._sandbox = sandbox
 
     def check(self, agent_id: str, definition: AgentDefinition) -> None:
-        """Raise `DefinitionError` if the definition grants a folder that nobody has."""
+        """Raise `DefinitionError` if the definition grants a folder that nobody has, or for writing what is code here.
+
+        Whoever could write where this program imports from could have any code run, outside of every sandbox.
+        """
         missing = [name for name in definition.folders if name != SHARED and name not in self._granted]
         if missing:
             known = ", ".join((SHARED, *self._granted))
@@ -139,13 +156,26 @@ class Workplaces:
                 f"'{agent_id}' is granted folders that the session does not have: {', '.join(missing)}. It has: "
                 f"{known}. Name another, or add it to the setting folders."
             )
+        for name, access in definition.folders.items():
+            entry = self._imported.get(name)
+            if access is Access.WRITE and entry is not None:
+                raise DefinitionError(
+                    f"'{agent_id}' cannot be granted the folder '{name}' ('{self._granted[name]}') for writing: this "
+                    f"program imports its own code from '{entry}', so what the agent writes could be run without a "
+                    f"sandbox. Grant it for reading ({name}: read), grant a subfolder that holds no code of the "
+                    "program, or start the program from a folder elsewhere (`whisperer serve` may run anywhere)."
+                )
 
     def of(self, agent_id: str, definition: AgentDefinition, limits: EffectiveLimits) -> Workplace:
-        """The workplace of the agent. A granted folder that the session no longer has is left out."""
+        """The workplace of the agent. A granted folder that the session no longer has is left out.
+
+        One that has become code of this program since it was granted can only be read.
+        """
         folders = {OWN: Folder(path=self._root / "agents" / file_name(agent_id), access=Access.WRITE)}
-        for name, access in definition.folders.items():
+        for name, granted in definition.folders.items():
             path = self._root / SHARED if name == SHARED else self._granted.get(name)
             if path is not None:
+                access = Access.READ if self._imported.get(name) is not None else granted
                 folders[name] = Folder(path=path, access=access, hidden=self._hidden[access].get(name, ()))
         return Workplace(folders=folders, network=definition.network, limits=limits, sandbox=self._sandbox)
 
@@ -161,9 +191,26 @@ class Workplaces:
         _, name, folder = max(found)
         return f"{FILE}{(Path(name) / path.relative_to(folder)).as_posix()}"
 
+    def sweep(self) -> None:
+        """Remove what programs left in folders for temporary files when the process ended before they did.
+
+        The folders are put aside at once, and removed meanwhile.
+        """
+        with contextlib.suppress(FileNotFoundError):
+            (self._root / TEMPORARY).rename(self._root / f"{TEMPORARY}.{secrets.token_hex(8)}")
+        left = sorted(self._root.glob(f"{TEMPORARY}.*"))
+        if left:
+            self._sweeping = asyncio.get_running_loop().run_in_executor(None, self._swept, left)
+
+    def _swept(self, left: Sequence[Path]) -> None:
+        for path in left:
+            remove_work(self._base, path)
+
     async def close(self) -> None:
         """Remove the folders that were only for as long as the session was open, and let go of its own sandbox."""
         if self._own_sandbox is not None:
             await self._own_sandbox.close()
+        if self._sweeping is not None:
+            await self._sweeping
         if self._temporary and self._root.exists():
-            await asyncio.to_thread(shutil.rmtree, self._root.parents[1], ignore_errors=True)
+            await asyncio.to_thread(remove_work, self._base.parent, self._base)

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from ai_whisperer.runtime.ai_loop import AILoop
     from ai_whisperer.runtime.approvals import Approvals
     from ai_whisperer.runtime.breaches import Breaches
+    from ai_whisperer.runtime.circles import Circles
     from ai_whisperer.runtime.deadlines import Deadlines
     from ai_whisperer.runtime.events import Events
     from ai_whisperer.runtime.limit_keeper import LimitKeeper
@@ -119,6 +120,7 @@ class Workspace:
     post: PostOffice
     mcp: McpServers
     waits: Waits
+    circles: Circles
     switchboard: Switchboard
     locks: Locks
     events: Events

@@ -83,7 +83,7 @@ async def running(
     check_binding(settings)
     toolbox = await asyncio.to_thread(toolbox_of, settings, tools)
     for error in toolbox.errors:
-        _log.error("tool file left out: %s", error)
+        _log.error("tools left out: %s", error)
     listening = _listen(settings)
     async with contextlib.AsyncExitStack() as stack:
         stack.callback(listening.close)

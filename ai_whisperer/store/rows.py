@@ -210,6 +210,8 @@ def step_row(step: StepRecord) -> Row:
         step.retry_at,
         step.started_at,
         step.finished_at,
+        step.requests,
+        step.request_seconds,
     )
 
 
@@ -229,6 +231,8 @@ def step_from(row: Row) -> StepRecord:
         retry_at=row[11],
         started_at=row[12],
         finished_at=row[13],
+        requests=row[14],
+        request_seconds=row[15],
     )
 
 

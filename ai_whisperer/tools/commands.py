@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import math
 import os
 import secrets
-import shutil
 import signal
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
 from ai_whisperer.conversation import ToolResult
 from ai_whisperer.definition import Access
 from ai_whisperer.errors import SandboxError, ToolError
+from ai_whisperer.tools.files.removing import remove_beneath
 from ai_whisperer.tools.function import Tool, ToolContext
 from ai_whisperer.tools.sandbox import system
 from ai_whisperer.tools.sandbox.base import Ending, Job, Outcome
-from ai_whisperer.tools.workplace import SETTINGS_FILE, Workplace
+from ai_whisperer.tools.workplace import SETTINGS_FILE, TEMPORARY, Workplace
 
+_log = logging.getLogger(__name__)
 _DEFAULT_SECONDS = 60.0
 _OUTPUT_BYTES = 64 << 10
 _CODE_FILE = "code.py"
@@ -65,26 +68,54 @@ async def _run(
         raise SandboxError
     if not 0 < timeout_seconds < math.inf:
         raise ToolError("timeout_seconds must be a number of seconds greater than 0. Call again with one.")
-    temporary = await asyncio.to_thread(_prepared, workplace, code)
+    folder = _TemporaryFolder(workplace)
     try:
+        temporary = await asyncio.to_thread(folder.make, code)
         wall_seconds = min(timeout_seconds, workplace.limits.max_tool_seconds)
         job = job_for(workplace, argv(temporary), temporary=temporary, wall_seconds=wall_seconds)
         outcome = await workplace.sandbox.run(job, lambda output: context.progress(output.decode(errors="replace")))
     finally:
-        await asyncio.to_thread(shutil.rmtree, temporary, ignore_errors=True)
+        # Shielded, since a thread that has not begun yet would not begin any more when this is cancelled again.
+        await asyncio.shield(asyncio.get_running_loop().run_in_executor(None, folder.remove))
     return ToolResult(content=_told(outcome, job, workplace), is_error=not outcome.succeeded, run=outcome.run)
 
 
-def _prepared(workplace: Workplace, code: str) -> str:
-    """Make the folders of the agent, and one for temporary files where the agent itself can change nothing."""
-    _check_apart(workplace)
-    workplace.prepare()
-    _make_hidden(workplace)
-    folder = workplace.own.path.parents[1] / "tmp" / secrets.token_hex(8)
-    folder.mkdir(parents=True, mode=0o700)
-    if code:
-        (folder / _CODE_FILE).write_bytes(code.encode(errors="replace"))
-    return str(folder.resolve())
+class _TemporaryFolder:
+    """A folder for temporary files where the agent itself can change nothing. It is gone after `remove`.
+
+    Both methods are called in threads. Whoever does not wait for `make` can call `remove` all the same: a folder that
+    is being made is removed after that, and otherwise it is never made.
+    """
+
+    def __init__(self, workplace: Workplace) -> None:
+        self._workplace = workplace
+        self._session = workplace.own.path.parents[1]
+        self._name = secrets.token_hex(8)
+        self._lock = threading.Lock()
+        self._removed = False
+
+    def make(self, code: str) -> str:
+        """Make the folders of the agent and this one with the code in it; returns its real path."""
+        with self._lock:
+            if self._removed:
+                raise SandboxError
+            _check_apart(self._workplace)
+            self._workplace.prepare()
+            _make_hidden(self._workplace)
+            folder = self._session.resolve() / TEMPORARY / self._name
+            folder.mkdir(parents=True, mode=0o700)
+            if code:
+                (folder / _CODE_FILE).write_bytes(code.encode(errors="replace"))
+            return str(folder)
+
+    def remove(self) -> None:
+        with self._lock:
+            self._removed = True
+            root = self._session.resolve()
+            try:
+                remove_beneath(root, root / TEMPORARY / self._name)
+            except OSError as error:
+                _log.warning("the temporary folder %s of a program could not be removed: %s", self._name, error)
 
 
 def _make_hidden(workplace: Workplace) -> None:
@@ -160,7 +191,7 @@ def _hidden(workplace: Workplace) -> tuple[str, ...]:
 
 def _told(outcome: Outcome, job: Job, workplace: Workplace) -> str:
     output = outcome.output.decode(errors="replace").replace("\0", "\ufffd").strip("\n")
-    parts = [_ending(outcome, job), output or "(It wrote nothing.)"]
+    parts = [_ending(outcome, job, workplace.limits.max_tool_seconds), output or "(It wrote nothing.)"]
     below = [grant for grant in workplace.network if grant.startswith("*.")]
     if workplace.network and outcome.run.sandbox == "bubblewrap":
         parts.append("(It had no network: bubblewrap, the sandbox here, cannot open it for the granted hosts alone.)")
@@ -169,7 +200,7 @@ def _told(outcome: Outcome, job: Job, workplace: Workplace) -> str:
     return "\n\n".join(parts)
 
 
-def _ending(outcome: Outcome, job: Job) -> str:
+def _ending(outcome: Outcome, job: Job, most_seconds: float) -> str:
     """The first line of the result, which says how it ended and, if a limit was reached, what to do."""
     match outcome.ending:
         case Ending.EXITED:
@@ -177,10 +208,12 @@ def _ending(outcome: Outcome, job: Job) -> str:
         case Ending.SIGNALLED:
             return f"Ended by the signal {_signal_name(outcome.status)}."
         case Ending.TIMED_OUT:
-            return (
-                f"Timed out after {job.wall_seconds:g} s and was ended, with all that it had started. Do less at once, "
-                "or call again with a larger timeout_seconds."
+            said = (
+                f"Timed out after {job.wall_seconds:g} s and was ended, with all that it had started. Do less at once"
             )
+            if job.wall_seconds >= most_seconds:
+                return f"{said}: more than {most_seconds:g} s is not allowed (limit max_tool_seconds)."
+            return f"{said}, or call again with a larger timeout_seconds."
         case Ending.OUT_OF_CPU:
             return f"Ended: it used more than {job.cpu_seconds:g} s of CPU time. Do less at once."
         case Ending.OUT_OF_MEMORY:

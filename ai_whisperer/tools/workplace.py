@@ -20,6 +20,9 @@ OWN = ""
 SHARED = "shared"
 """The name of the folder that every session has for its agents together."""
 
+TEMPORARY = "tmp"
+"""The folder of a session, beside those of its agents, in which programs have one each for temporary files."""
+
 SETTINGS_FILE = "whisperer.toml"
 """The one of the hidden paths of a project that is a file."""
 

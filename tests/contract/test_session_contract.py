@@ -77,7 +77,9 @@ def a_row_in_every_table(session_id: str) -> Unit:
     unit.insert_agent(agent(session_id=session_id))
     unit.insert_task(replace(task(), session_id=session_id))
     unit.put_step(
-        StepRecord(session_id=session_id, task_id="t1", number=1, kind=StepKind.MODEL, state=StepState.STARTED)
+        StepRecord(
+            session_id=session_id, task_id="t1", number=1, kind=StepKind.MODEL, state=StepState.STARTED, failures=2
+        )
     )
     unit.insert_mail(replace(mail(), session_id=session_id))
     unit.put_timer(replace(TIMER, session_id=session_id))
@@ -410,6 +412,7 @@ def test_the_agents_of_a_session_are_counted(run: Run) -> None:
 INSERTED_THEN = {
     queries.PUT_LOCK: "INSERT INTO lock VALUES (?,?,?,?,?,?,?)",
     queries.INSERT_AGENT: "INSERT INTO agent VALUES (?,?,?,?,?,?,?,?,?,?)",
+    queries.PUT_STEP: "INSERT INTO step VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
 }
 """What has more columns now than in the second version; what is new stands at the end."""
 
@@ -437,6 +440,7 @@ def test_a_database_of_the_second_version_is_brought_up_to_date_with_all_that_is
         assert store.unlisted_sessions() == []
         snapshot = store.load("s")
         assert (snapshot.tasks, snapshot.mails, snapshot.locks) == ((task(),), (mail(),), (LOCK,))
+        assert [step.requests for step in store.steps("s", "t1")] == [2]
         await store.close()
 
     asyncio.run(main())

@@ -43,6 +43,8 @@ def test_what_was_written_is_read_back_the_same(run: Run) -> None:
             retry_at=4.0,
             started_at=1.0,
             finished_at=2.0,
+            requests=2,
+            request_seconds=0.5,
         )
         called = StepRecord(
             session_id="s",

@@ -6,6 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 
 from ai_whisperer import AsyncAgentSessionManager
+from ai_whisperer.conversation import Usage
 from ai_whisperer.coordination import WaitKind
 from ai_whisperer.core.tasks import base_id
 from ai_whisperer.records import (
@@ -55,19 +56,12 @@ def task_of(step_id: str) -> str:
 
 def check_now(manager: AsyncAgentSessionManager, *, loops: int, places: int) -> None:
     """What must hold at every moment. So many loops of an agent, and of all, may be at work."""
-    for name in AGENTS:
-        running = [manager.get_task(task_id) for task_id in manager.get_agent_status(name).running_tasks]
-        ordinary = [task for task in running if not task.answers_a_switch]
+    workspace = manager._workspace
+    for agent in workspace.agents.values():
+        ordinary = [loop for loop in agent.loops.values() if not loop.task.answers_a_switch]
         assert len(ordinary) <= loops, "an agent runs more loops than it may"
-    assert manager._workspace.places.used <= places, "more loops work than there are places"
+    assert workspace.places.used <= places, "more loops work than there are places"
     check_waits_now(manager)
-    waits_for = _who_waits_for_whom(manager)
-    for task_id in waits_for:
-        reached, ahead = set[str](), {task_id}
-        while ahead:
-            ahead = {other for each in ahead for other in waits_for.get(each, ())} - reached
-            reached |= ahead
-        assert task_id not in reached, "some wait in a circle"
 
 
 def _who_waits_for_whom(manager: AsyncAgentSessionManager) -> dict[str, set[str]]:
@@ -101,6 +95,7 @@ def check(manager: AsyncAgentSessionManager, world: World) -> None:
     _check_delegation(found)
     _check_deadlines(found, world)
     _check_budgets(found)
+    _check_usage(manager, found)
     _check_events(found, world)
     _check_nothing_is_left(manager)
 
@@ -314,6 +309,23 @@ def _check_budgets(found: Findings) -> None:
             assert used[task.root_id] < task.budget.max_tokens, "a tree went on when its budget was spent"
 
 
+def _check_usage(manager: AsyncAgentSessionManager, found: Findings) -> None:
+    for task in found.tasks.values():
+        steps = found.steps[task.id]
+        assert task.usage.model_calls == sum(step.requests for step in steps), (
+            "a task counts other requests than it made"
+        )
+        made = sum(step.attempt for step in steps if step.kind is StepKind.MODEL)
+        assert task.usage.model_calls <= made, "a request was counted twice"
+    for name in AGENTS:
+        used = manager.get_agent_status(name).usage
+        own = sum((task.usage for task in found.tasks.values() if task.agent_id == name), Usage())
+        assert (used.model_calls, used.tool_calls) == (own.model_calls, own.tool_calls), (
+            "an agent lost count of its tasks"
+        )
+        assert (used.input_tokens, used.unpriced_tokens) == (own.input_tokens, own.unpriced_tokens), "tokens were lost"
+
+
 def _check_events(found: Findings, world: World) -> None:
     recorded = Counter(str(event.data) for event in found.events)
     told = Counter(str(note.params["data"]) for note in found.named("event.broadcast"))
@@ -339,8 +351,9 @@ def _check_nothing_is_left(manager: AsyncAgentSessionManager) -> None:
         "loops": list(workspace.running),
         "places of loops": [*workspace.places._line, *range(workspace.places.used)],
         "what is set aside": [*workspace.reservations._held, *workspace.reservations._ledgers],
+        "waits for tokens": [*workspace.reservations._line, *workspace.reservations._lacking],
         "things that are touched": manager.list_resources(),
-        "calls in lines": list(workspace.admission.resources._lines._of_task),
+        "calls in lines": list(workspace.admission.resources.lines._of_task),
         "approvals": [*workspace.approvals._of_task, *workspace.approvals._leaving],
         "timers": [key for key in workspace.scheduler._due if not key.startswith("restart:")],
         "busy threads": [

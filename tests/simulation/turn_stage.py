@@ -125,7 +125,7 @@ def assert_nothing_is_left(manager: AsyncAgentSessionManager) -> None:
     workspace = manager._workspace
     assert manager.list_resources() == []
     assert not workspace.waits._waits
-    assert not workspace.admission.resources._lines._of_task
+    assert not workspace.admission.resources.lines._of_task
 
 
 def play_things(scenario: Callable[[AsyncAgentSessionManager, Things], Any], **settings: Any) -> None:

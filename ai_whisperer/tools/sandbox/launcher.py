@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
 import socket
 import subprocess
 import sys
@@ -12,9 +11,9 @@ import threading
 from collections.abc import Callable
 
 from ai_whisperer.errors import SandboxError
-from ai_whisperer.tools.sandbox import system
+from ai_whisperer.tools.sandbox import own_code, system
 from ai_whisperer.tools.sandbox.base import Job, Outcome, ignored
-from ai_whisperer.tools.sandbox.wire import KILL, Ended, Order, Piece, framed, read_report
+from ai_whisperer.tools.sandbox.wire import KILL, LEVEL_BYTES, Ended, Order, Piece, framed, read_report
 
 
 class Launcher:
@@ -23,24 +22,28 @@ class Launcher:
     Between jobs one keeper is forked ahead, so that the next job need not wait for it.
     """
 
+    # The package is loaded from its very place, so that its neighbours are not found: they may be anybody's.
     program = (
-        "import sys; sys.path[:] = sys.argv[2:]; from ai_whisperer.tools.sandbox.zygote import main; "
-        "main(int(sys.argv[1]))"
+        "import sys; from importlib.util import module_from_spec, spec_from_file_location\n"
+        "sys.path += sys.argv[3:]; home = sys.argv[2]\n"
+        "spec = spec_from_file_location('ai_whisperer', home + '/__init__.py', submodule_search_locations=[home])\n"
+        "package = sys.modules['ai_whisperer'] = module_from_spec(spec); spec.loader.exec_module(package)\n"
+        "from ai_whisperer.tools.sandbox.zygote import main; main(int(sys.argv[1]))"
     )
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
         self._orders: socket.socket | None = None
-        self._spare: socket.socket | None = None
+        self._spare: tuple[str, socket.socket] | None = None
 
-    async def connect(self) -> socket.socket:
-        """A socket to a fresh keeper; raises `SandboxError` if there can be none."""
+    async def connect(self, level: str) -> socket.socket:
+        """A socket to a fresh keeper for that level; raises `SandboxError` if there can be none."""
         try:
             if self._orders is not None:
                 with contextlib.suppress(OSError):  # the process has died: another is started
-                    return self._next_keeper(self._orders)
-            return await asyncio.to_thread(self._restarted)
+                    return self._next_keeper(self._orders, level)
+            return await asyncio.to_thread(self._restarted, level)
         except OSError as error:
             raise SandboxError(f"The process that starts sandboxes could not be started: {error}.") from error
 
@@ -49,16 +52,25 @@ class Launcher:
         if self._process is not None:
             await asyncio.to_thread(self._close)
 
-    def _restarted(self) -> socket.socket:
+    def _restarted(self, level: str) -> socket.socket:
         with self._lock:
             if self._orders is not None and self._process is not None and self._process.poll() is None:
-                return self._next_keeper(self._orders)
+                return self._next_keeper(self._orders, level)
             self._end()
             ours, theirs = socket.socketpair()
             with theirs:
                 number = str(theirs.fileno())
                 self._process = subprocess.Popen(  # noqa: S603 - our own program
-                    [sys.executable, "-I", "-c", self.program, number, *map(os.path.abspath, sys.path)],
+                    [
+                        sys.executable,
+                        "-I",
+                        "-S",
+                        "-c",
+                        self.program,
+                        number,
+                        own_code.PACKAGE,
+                        *own_code.library_folders(),
+                    ],
                     stdin=subprocess.DEVNULL,
                     stdout=subprocess.DEVNULL,
                     stderr=subprocess.DEVNULL,
@@ -68,29 +80,30 @@ class Launcher:
                     start_new_session=True,
                 )
             self._orders = ours
-            return self._keeper(ours)
+            return self._keeper(ours, level)
 
-    def refill(self) -> None:
-        """Have a keeper forked for the next job, if none is waiting; best called when nobody waits for it."""
+    def refill(self, level: str) -> None:
+        """Have a keeper forked for the next job of that level, if none is waiting; best when nobody waits for it."""
         if self._spare is None and self._orders is not None:
             with contextlib.suppress(OSError):  # the process has died: the next job starts another
-                self._spare = self._keeper(self._orders)
+                self._spare = (level, self._keeper(self._orders, level))
 
-    def _next_keeper(self, orders: socket.socket) -> socket.socket:
-        spare, self._spare = self._spare, None
-        if spare is None:
-            return self._keeper(orders)
+    def _next_keeper(self, orders: socket.socket, level: str) -> socket.socket:
+        if self._spare is None:
+            return self._keeper(orders, level)
+        (prepared_for, spare), self._spare = self._spare, None
         with contextlib.suppress(BlockingIOError):
-            spare.recv(1, socket.MSG_PEEK)  # only one that has died has something to read: the end
+            if prepared_for == level:
+                spare.recv(1, socket.MSG_PEEK)  # only one that has died has something to read: the end
             spare.close()
-            return self._keeper(orders)
+            return self._keeper(orders, level)
         return spare
 
-    def _keeper(self, orders: socket.socket) -> socket.socket:
+    def _keeper(self, orders: socket.socket, level: str) -> socket.socket:
         ours, theirs = socket.socketpair()
         with theirs:
             try:
-                socket.send_fds(orders, [b"+"], [theirs.fileno()], socket.MSG_DONTWAIT)
+                socket.send_fds(orders, [level.ljust(LEVEL_BYTES).encode()], [theirs.fileno()], socket.MSG_DONTWAIT)
             except OSError:
                 ours.close()
                 raise
@@ -102,9 +115,10 @@ class Launcher:
             self._end()
 
     def _end(self) -> None:
-        for each in (self._spare, self._orders):
-            if each is not None:
-                each.close()
+        if self._spare is not None:
+            self._spare[1].close()
+        if self._orders is not None:
+            self._orders.close()
         self._spare = self._orders = None
         if self._process is not None:
             self._process.wait()
@@ -119,7 +133,7 @@ class KeptSandbox:
         self._launcher = launcher
 
     async def run(self, job: Job, on_output: Callable[[bytes], None] = ignored) -> Outcome:
-        connection = await self._launcher.connect()
+        connection = await self._launcher.connect(self.name)
         reader, writer = await asyncio.open_unix_connection(sock=connection)
         try:
             writer.write(framed(Order(level=self.name, job=job)))
@@ -128,7 +142,7 @@ class KeptSandbox:
             return hearing.result()
         finally:
             writer.close()
-            self._launcher.refill()
+            self._launcher.refill(self.name)
 
 
 async def _waited_for(hearing: asyncio.Future[Outcome], writer: asyncio.StreamWriter) -> None:

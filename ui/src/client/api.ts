@@ -588,7 +588,9 @@ export interface StepList {
 /**
  * One model request or one tool call of a task: the unit of the journal. `attempt` counts the starts, `failures` those
  * attempts that failed by themselves. A failed attempt leaves its error and the time of the next one in `error` and
- * `retryAt`; the step is repeated under the same id.
+ * `retryAt`; the step is repeated under the same id. `requests` counts the model requests that were made and ended, by
+ * an answer, by a failure or cut off, and `requestSeconds` is how long these took together, without the waits before
+ * and between them. A step that is taken up again keeps them.
  */
 export interface StepRecord {
   sessionId: string;
@@ -605,6 +607,8 @@ export interface StepRecord {
   retryAt: number | null;
   startedAt: number;
   finishedAt: number | null;
+  requests: number;
+  requestSeconds: number;
 }
 
 /** What the processes of a tool call took, and the sandbox that held them. */
