@@ -69,12 +69,12 @@ def test_a_result_that_is_cut_is_announced() -> None:
     play(scenario, lambda request: "done" if round_of(request) else call("talk"), tools=[talk])
 
 
-@pytest.mark.parametrize("raises", [True, False])
-def test_a_tool_that_says_it_was_not_run_again_is_no_circle(raises: bool) -> None:
+@pytest.mark.parametrize("how", ["raised", "returned"])
+def test_a_tool_that_says_it_was_not_run_again_is_no_circle(how: str) -> None:
     @tool
     async def grumble(number: int) -> ToolResult:
         """Say what the runtime says of calls that go in circles."""
-        if raises:
+        if how == "raised":
             raise ToolError("Not run again: the road is closed.")
         return ToolResult(content="Not run again: the road is closed.", is_error=True, not_run=True)
 
