@@ -8,6 +8,8 @@ IS_NEW := import sys; sys.exit("Python 3.11 or newer is needed, and %s is %d.%d.
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 # The packages of those providers whose key is in the environment.
 PROVIDERS := $(if $(ANTHROPIC_API_KEY),'.[anthropic]') $(if $(GOOGLE_API_KEY)$(GEMINI_API_KEY),'.[google]')
+# A single test may take longer there than any test has otherwise.
+SOAK := $(BIN)/pytest -s -o faulthandler_timeout=0
 UI_INSTALLED := ui/node_modules/.installed
 NPM := PATH="$(abspath $(BIN)):$$PATH" npm --prefix ui
 NODE_IS_NEW := const [a, b] = process.versions.node.split(".").map(Number); \
@@ -42,10 +44,10 @@ bench: $(INSTALLED)
 	$(BIN)/python -m bench
 
 soak: $(INSTALLED)
-	WHISPERER_SIMULATION_SEEDS=$${WHISPERER_SIMULATION_SEEDS:-20000} $(BIN)/pytest -s -o faulthandler_timeout=0 tests/simulation/test_random_runs.py
-	WHISPERER_SIMULATION_LOCK_SCHEDULES=$${WHISPERER_SIMULATION_LOCK_SCHEDULES:-50000} $(BIN)/pytest -s -o faulthandler_timeout=0 tests/simulation/test_guarded_schedules.py
-	WHISPERER_CRASH_RUNS=$${WHISPERER_CRASH_RUNS:-2000} $(BIN)/pytest -s tests/crash
-	WHISPERER_TEST_FRAMES=$${WHISPERER_TEST_FRAMES:-1000000} $(BIN)/pytest -s tests/acceptance/test_bad_frames.py
+	WHISPERER_SIMULATION_SEEDS=$${WHISPERER_SIMULATION_SEEDS:-20000} $(SOAK) tests/simulation/test_random_runs.py
+	WHISPERER_SIMULATION_LOCK_SCHEDULES=$${WHISPERER_SIMULATION_LOCK_SCHEDULES:-50000} $(SOAK) tests/simulation/test_guarded_schedules.py
+	WHISPERER_CRASH_RUNS=$${WHISPERER_CRASH_RUNS:-2000} $(SOAK) tests/crash
+	WHISPERER_TEST_FRAMES=$${WHISPERER_TEST_FRAMES:-1000000} $(SOAK) tests/acceptance/test_bad_frames.py
 
 clean:
 	rm -rf $(VENV) ui/node_modules .mypy_cache .ruff_cache .pytest_cache .hypothesis dist build

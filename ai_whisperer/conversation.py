@@ -11,6 +11,8 @@ from ai_whisperer.base_record import Record
 class Usage(Record, frozen=True, kw_only=True, omit_defaults=True):
     """What was used. `cost_usd` is None when the price of the model is not known.
 
+    A sum is the cost of what has a price; `unpriced_tokens` are those in it that have none.
+
     `wall_seconds` is how long model requests and tools took, `cpu_seconds` and `memory_bytes` what processes of tools
     took: their time together, the memory of the largest.
     """
@@ -25,6 +27,12 @@ class Usage(Record, frozen=True, kw_only=True, omit_defaults=True):
     cpu_seconds: float = 0.0
     memory_bytes: int = 0
     mails_sent: int = 0
+    unpriced_tokens: int = 0
+
+    @property
+    def without_price(self) -> int:
+        """How many tokens have no known price: all of them if there is no cost."""
+        return self.input_tokens + self.output_tokens if self.cost_usd is None else self.unpriced_tokens
 
     def __add__(self, other: Usage) -> Usage:
         known = [cost for cost in (self.cost_usd, other.cost_usd) if cost is not None]
@@ -39,6 +47,7 @@ class Usage(Record, frozen=True, kw_only=True, omit_defaults=True):
             cpu_seconds=self.cpu_seconds + other.cpu_seconds,
             memory_bytes=max(self.memory_bytes, other.memory_bytes),
             mails_sent=self.mails_sent + other.mails_sent,
+            unpriced_tokens=self.without_price + other.without_price,
         )
 
 

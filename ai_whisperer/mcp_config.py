@@ -77,6 +77,11 @@ def filled(text: str, environment: Mapping[str, str]) -> tuple[str, list[str]]:
     return _VARIABLE.sub(value_of, text), values
 
 
+def secrets_in(value: str) -> tuple[str, ...]:
+    """What of a variable or a header is not to be shown: all of it, and what stands behind a word such as Bearer."""
+    return (value, value.rpartition(" ")[2])
+
+
 def _server_from(name: Any, table: Any, folder: Path) -> McpServerConfig:
     if not isinstance(name, str) or not _NAME.fullmatch(name) or len(name) > _MAX_NAME:
         raise McpConfigError(

@@ -165,6 +165,8 @@ class Origin(Record, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class AgentRecord(Record, frozen=True, kw_only=True):
+    """A paused agent whose `paused_limit` is not None is paused for that limit, and goes on when it is raised."""
+
     session_id: str
     id: str
     definition: AgentDefinition
@@ -175,6 +177,7 @@ class AgentRecord(Record, frozen=True, kw_only=True):
     own_tools: tuple[str, ...] = ()
     created_at: float = 0.0
     started_at: float | None = None
+    paused_limit: str | None = None
 
 
 class TaskRecord(Record, frozen=True, kw_only=True):

@@ -18,7 +18,7 @@ from msgspec import Meta
 
 from ai_whisperer.definition import SessionLimits
 from ai_whisperer.errors import McpConfigError, SettingsError
-from ai_whisperer.mcp_config import McpServerConfig, mcp_servers_from
+from ai_whisperer.mcp_config import McpServerConfig, mcp_servers_from, secrets_in
 from ai_whisperer.secrets import HIDDEN, redacted, remember_secret
 from ai_whisperer.setting_values import checked, expected, from_object, from_text, kind_of
 
@@ -85,7 +85,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     folders: Annotated[
         Mapping[_FolderName, Path],
         Meta(
-            description="Folders that agents can be granted, by name.",
+            description="Folders that agents can be granted, by name; the data folder and what the server is set up "
+            "by are hidden in them.",
             extra={
                 "expected": "names with the path of a folder each, no name twice; a name begins with a letter or digit "
                 "and has letters, digits, '-', '_' and '.' (in a variable: docs=PATH,code=PATH)"
@@ -385,8 +386,12 @@ def _check_together(settings: Settings, places: Mapping[str, str]) -> None:
 
 
 def _secrets_of(settings: Settings) -> list[str]:
-    headers = [value for server in settings.mcp.values() for value in server.headers.values()]
-    return [*headers, *settings.tokens.values(), *([settings.token] if settings.token else [])]
+    stated = [value for each in settings.mcp.values() for value in (*each.env.values(), *each.headers.values())]
+    return [
+        *(secret for value in stated for secret in secrets_in(value)),
+        *settings.tokens.values(),
+        *([settings.token] if settings.token else []),
+    ]
 
 
 def _unknown(what: str, name: str, known: Mapping[str, str]) -> SettingsError:

@@ -48,8 +48,9 @@ def tokens(usage: Usage) -> str:
 
 
 def cost(usage: Usage) -> str:
-    """What it cost; empty if that is not known."""
-    return "" if usage.cost_usd is None else f"${usage.cost_usd:.4f}"
+    """What it cost, with a plus if there is more to it whose price is not known; empty if nothing is known."""
+    more = "+" if usage.unpriced_tokens else ""
+    return "" if usage.cost_usd is None else f"${usage.cost_usd:.4f}{more}"
 
 
 def progress(of: AgentStatus | TaskRecord) -> str:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Iterable, Iterator
 from enum import StrEnum
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 
 from ai_whisperer.errors import InvalidInputError
 
 IPAddress = IPv4Address | IPv6Address
+IPNetwork = IPv4Network | IPv6Network
 
 
 class AddressKind(StrEnum):
@@ -43,6 +45,7 @@ _IPV4 = [
     }.items()
     for network in networks
 ]
+_PUBLIC_IPV6 = IPv6Network("2000::/3")
 _IPV6 = [
     (IPv6Network(network), kind)
     for network, kind in (
@@ -55,7 +58,7 @@ _IPV6 = [
         ("2001:db8::/32", AddressKind.RESERVED),
         ("2002::/16", AddressKind.RESERVED),  # 6to4, which leads to any IPv4 address
         ("3fff::/20", AddressKind.RESERVED),
-        ("2000::/3", AddressKind.PUBLIC),
+        (str(_PUBLIC_IPV6), AddressKind.PUBLIC),
     )
 ]
 _NAT64 = IPv6Network("64:ff9b::/96")
@@ -73,6 +76,34 @@ def kind_of(address: IPAddress) -> AddressKind:
             return next((kind for network, kind in _IPV6 if address in network), AddressKind.RESERVED)
         address = embedded
     return next((kind for network, kind in _IPV4 if address in network), AddressKind.PUBLIC)
+
+
+def networks_of(kinds: Collection[AddressKind]) -> list[IPNetwork]:
+    """The networks that are known to have addresses of these kinds, and no others."""
+    of_ipv4: list[IPNetwork] = [network for network, kind in _IPV4 if kind in kinds]
+    of_ipv6: list[IPNetwork] = [network for network, kind in _IPV6 if kind in kinds and network != _PUBLIC_IPV6]
+    if AddressKind.PUBLIC in kinds:
+        of_ipv4 += without(IPv4Network("0.0.0.0/0"), [network for network, _ in _IPV4])
+        of_ipv6 += without(_PUBLIC_IPV6, [network for network, _ in _IPV6 if network != _PUBLIC_IPV6])
+    translated = [
+        IPv6Network((int(_NAT64.network_address) | int(each.network_address), 96 + each.prefixlen)) for each in of_ipv4
+    ]
+    return [*of_ipv4, *of_ipv6, *translated]
+
+
+def without(network: IPNetwork, others: Iterable[IPNetwork]) -> list[IPNetwork]:
+    """What is left of a network when the others are taken out."""
+    left = [network]
+    for other in others:
+        left = [rest for each in left for rest in _without_one(each, other)]
+    return left
+
+
+def _without_one(network: IPNetwork, other: IPNetwork) -> Iterator[IPNetwork]:
+    if not network.overlaps(other):
+        yield network
+    elif network.prefixlen < other.prefixlen:
+        yield from network.address_exclude(other)  # type: ignore[arg-type]  # of one version, since they overlap
 
 
 def address_in(host: str) -> IPAddress | None:

@@ -16,7 +16,7 @@ def digest_of(tool: str, arguments: str) -> str:
     return hashlib.sha256(f"{tool}\n{arguments}".encode(errors="surrogatepass")).hexdigest()
 
 
-def names(listed: Iterable[str], tool: str) -> bool:
+def is_listed(listed: Iterable[str], tool: str) -> bool:
     """Whether the tool is among those listed; a name that ends in `*` stands for all that begin so."""
     return any(tool.startswith(each[:-1]) if each.endswith("*") else tool == each for each in listed)
 
@@ -60,7 +60,7 @@ def decided(
     return replace(approval, state=state, decided_at=at, decided_by=by, reason=reason)
 
 
-def refusal(approval: ApprovalRecord) -> str:
+def refusal_text(approval: ApprovalRecord) -> str:
     """What the model is told of a call that was refused."""
     words = f" They say: {approval.reason}" if approval.reason else ""
     return (

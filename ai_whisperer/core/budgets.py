@@ -43,8 +43,11 @@ def overdrawn(budget: Budget, used: Usage) -> str | None:
     tokens = used.input_tokens + used.output_tokens
     if budget.max_tokens is not None and tokens >= budget.max_tokens:
         return f"{tokens:,} of {budget.max_tokens:,} tokens are used"
-    if budget.max_cost_usd is not None and tokens and used.cost_usd is None:
-        return "the price of the model is not known, so a budget in money cannot be kept: use max_tokens"
+    if budget.max_cost_usd is not None and used.without_price:
+        return (
+            f"the price of the model is not known for {used.without_price:,} of {tokens:,} tokens, so a budget in "
+            "money cannot be kept: use max_tokens"
+        )
     cost = used.cost_usd or 0.0
     if budget.max_cost_usd is not None and cost >= budget.max_cost_usd:
         return f"{cost:.4f} of {budget.max_cost_usd:.4f} USD are used"

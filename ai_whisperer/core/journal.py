@@ -77,7 +77,7 @@ def next_action(steps: Sequence[StepRecord], *, max_steps: int) -> Next:
         return Fail(failure=asked.error or Failure(code="model", message="The model request failed."))
     if not asked.answer.tool_calls:
         return _ending(steps, asked.answer)
-    pending = _pending_calls(steps, asked, asked.answer)
+    pending = _calls_without_result(steps, asked, asked.answer)
     wanted = asked.number + len(asked.answer.tool_calls) + (0 if pending else 1)
     if pending and wanted <= max_steps:
         return CallTools(calls=pending)
@@ -87,6 +87,14 @@ def next_action(steps: Sequence[StepRecord], *, max_steps: int) -> Next:
         )
         return Fail(failure=Failure(code=error.code, message=error.message))
     return RequestModel(number=steps[-1].number + 1)
+
+
+def pending_calls(steps: Sequence[StepRecord]) -> tuple[PendingCall, ...]:
+    """The calls of the last answer that have no result, whatever the limits say about them by now."""
+    asked = _last_request(steps)
+    if asked is None or asked.answer is None:
+        return ()
+    return _calls_without_result(steps, asked, asked.answer)
 
 
 def turns(task: TaskRecord, steps: Sequence[StepRecord]) -> list[Turn]:
@@ -158,7 +166,7 @@ def _last_request(steps: Sequence[StepRecord]) -> StepRecord | None:
     return None
 
 
-def _pending_calls(steps: Sequence[StepRecord], asked: StepRecord, answer: Answer) -> tuple[PendingCall, ...]:
+def _calls_without_result(steps: Sequence[StepRecord], asked: StepRecord, answer: Answer) -> tuple[PendingCall, ...]:
     begun = {step.number: step for step in steps if step.number > asked.number}
     return tuple(
         PendingCall(number=number, call=call, interrupted=begun.get(number))

@@ -64,8 +64,18 @@ def allowed(agent: AgentRecord) -> list[Action]:
     return [action for action in TRANSITIONS[agent.state] if _fits(agent, action)]
 
 
-def apply(agent: AgentRecord, action: Action, *, plan: SleepPlan | None = None, reason: str = "") -> AgentRecord:
-    """The agent after the action, the same one if that changes nothing; raises `StateError` if it does not fit."""
+def apply(
+    agent: AgentRecord,
+    action: Action,
+    *,
+    plan: SleepPlan | None = None,
+    reason: str = "",
+    limit: str | None = None,
+) -> AgentRecord:
+    """The agent after the action, the same one if that changes nothing; raises `StateError` if it does not fit.
+
+    `limit` is the one that it is paused for, if it is paused for one.
+    """
     if _is_so_already(agent, action):
         return agent
     if action not in TRANSITIONS[agent.state] or not _fits(agent, action):
@@ -87,6 +97,7 @@ def apply(agent: AgentRecord, action: Action, *, plan: SleepPlan | None = None, 
         sleep=sleep,
         started=started and action is not Action.STOP,
         reason=agent.reason if action in _OWN else reason,
+        paused_limit=limit if action is Action.PAUSE else agent.paused_limit if state is _PAUSED else None,
     )
 
 

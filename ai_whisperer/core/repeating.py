@@ -12,7 +12,7 @@ _REFUSED = "Not run again: "
 _Round = list[StepRecord]
 
 
-def refusal(call: ToolCall, repeats: int) -> ToolResult:
+def not_run_again(call: ToolCall, repeats: int) -> ToolResult:
     """What the model is told in place of a call that it has made often enough."""
     return ToolResult(
         content=f"{_REFUSED}you have called {call.name} with the same arguments {repeats} times in a row, with the "

@@ -28,15 +28,25 @@ class Admission:
         held: WaitRecord | ToolResult | None = None
         if tool is not None:
             held = self._workspace.approvals.hold(decision, task, step, tool)
-            if held is None and tool.touches:  # last of all: whoever has its turn does not wait for anything else
-                held = self.resources.admit(decision, task, step, tool)
+        if held is None and tool is not None and tool.touches:
+            # Last of all: whoever has its turn does not wait for anything else.
+            held = self.resources.admit(decision, task, step, tool)
+        elif held is None:
+            self.let_go(step.id)
         if held is None:
             self.resources.held_up(task.id)
         return held
 
     def holds_back(self, step_id: str) -> bool:
         """Whether the call waits, and would wait still if it were asked for again now."""
-        return self._workspace.waits.is_waiting(step_id) and not self.resources.may_begin(step_id)
+        wait = self._workspace.waits.find(step_id)
+        return wait is not None and (wait.kind is not WaitKind.RESOURCE or not self.resources.may_begin(step_id))
+
+    def let_go(self, step_id: str) -> None:
+        """Whatever becomes of the call now, it does not wait for its turn any more, if it did."""
+        wait = self._workspace.waits.find(step_id)
+        if wait is not None and wait.kind is WaitKind.RESOURCE:
+            self.resources.abandon(wait)
 
     def holds_back_any(self, task_id: str) -> bool:
         """Whether a call of the task waits that has not begun."""

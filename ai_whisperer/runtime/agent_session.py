@@ -34,6 +34,11 @@ class AgentSession(AgentWork):
 
     __slots__ = ()
 
+    @property
+    def is_being_stopped(self) -> bool:
+        """Whether nothing can be done to the agent until it is stopped."""
+        return self._halting
+
     def give_tools(self, decision: Decision, tools: Iterable[Tool]) -> None:
         """Hand the agent tools of its own, and let it go on if it waited for them."""
         names = self.equipment.give_tools(self.record, tools)
@@ -79,10 +84,13 @@ class AgentSession(AgentWork):
         self._transition(decision, Action.START)
         decision.then(self.dispatch)
 
-    def pause(self, decision: Decision, reason: str) -> None:
-        """Let no new step begin. The steps under way go on to their end."""
+    def pause(self, decision: Decision, reason: str, *, limit: str | None = None) -> None:
+        """Let no new step begin. The steps under way go on to their end.
+
+        An agent that is paused for a limit goes on when the limit is raised, all others when they are resumed.
+        """
         self._check_not_halting()
-        self._transition(decision, Action.PAUSE, reason=reason)
+        self._transition(decision, Action.PAUSE, reason=reason, limit=limit)
         for loop in self.loops.values():
             loop.interrupt_wait()
         self._let_others_pass()
@@ -232,6 +240,7 @@ class AgentSession(AgentWork):
         """Whoever wanted the stop gave up waiting for it: it did not happen."""
         self.take_up_loops()
         decision = self.workspace.decide(cause)
+        self.workspace.limits.let_go_on(decision, [self])
         self._rest_or_go_on(decision)
         decision.submit()
 

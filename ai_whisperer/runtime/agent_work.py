@@ -89,7 +89,7 @@ class AgentWork:
     def limits(self) -> EffectiveLimits:
         """The limits that hold for the agent."""
         if self._limits is None:
-            self._limits = self.workspace.limits_for(self.record.definition.limits)
+            self._limits = self.workspace.limits.for_agent(self.record.definition.limits)
         return self._limits
 
     def forget_limits(self) -> None:
@@ -366,10 +366,16 @@ class AgentWork:
         loop.begin(decision)
 
     def _transition(
-        self, decision: Decision, action: Action, *, plan: SleepPlan | None = None, reason: str = ""
+        self,
+        decision: Decision,
+        action: Action,
+        *,
+        plan: SleepPlan | None = None,
+        reason: str = "",
+        limit: str | None = None,
     ) -> None:
         before = self.record
-        self.record = lifecycle.apply(before, action, plan=plan, reason=reason)
+        self.record = lifecycle.apply(before, action, plan=plan, reason=reason, limit=limit)
         if self.record is before:
             return
         if before.started is not self.record.started:

@@ -23,7 +23,7 @@ from ai_whisperer.errors import ContextLimitError, WhispererError
 from ai_whisperer.records import StepRecord, TaskRecord
 from ai_whisperer.runtime.model_step import ModelStep
 from ai_whisperer.runtime.reservations import Reserved
-from ai_whisperer.runtime.running_task import RunningTask
+from ai_whisperer.runtime.running_task import RunningTask, StuckLoopError
 from ai_whisperer.runtime.tool_step import run_tool
 from ai_whisperer.runtime.workspace import Decision
 
@@ -320,7 +320,10 @@ class AILoop:
         decision.submit()
 
     def _advance(self, decision: Decision) -> None:
-        self._next = None if self._dooms else self.running.advance(decision)
+        try:
+            self._next = None if self._dooms else self.running.advance(decision)
+        except StuckLoopError as error:
+            self._crash(decision, error)
         if decision.unit:
             self._durable = decision.submit()
 
@@ -328,13 +331,18 @@ class AILoop:
         self._next = None
         if self._agent.workspace.bus.failure is not None:
             return  # the store has failed: everyone was told
+        decision = self._decide()
+        self._crash(decision, error)
+        if decision.unit:
+            decision.submit()
+
+    def _crash(self, decision: Decision, error: Exception) -> None:
+        self._next = None
         if not isinstance(error, WhispererError) or self.task.state.ended:
             _log.error("loop %s failed", self.task.id, exc_info=error)
         if not self.task.state.ended:
-            decision = self._decide()
             self.running.crash(decision, error)
             decision.then(self.plan_restart)
-            decision.submit()
 
     def _load_history(self) -> list[Turn]:
         """What the thread said before this task. What went before is durable by now, and so can be read."""

@@ -9,9 +9,9 @@ from msgspec.structs import replace
 
 from ai_whisperer.conversation import ToolCall, ToolResult
 from ai_whisperer.coordination import ApprovalRecord, ApprovalState, WaitKind, WaitRecord
-from ai_whisperer.core.approvals import check_digest, decided, digest_of, names, refusal
+from ai_whisperer.core.approvals import check_digest, decided, digest_of, is_listed, refusal_text
 from ai_whisperer.core.paging import can_be_id
-from ai_whisperer.errors import DeadlineError, UnknownApprovalError
+from ai_whisperer.errors import DeadlineError, TaskTimeError, UnknownApprovalError
 from ai_whisperer.records import StepRecord, TaskRecord
 from ai_whisperer.runtime.workspace import Decision, Workspace
 from ai_whisperer.tools.function import Tool
@@ -39,8 +39,11 @@ class Approvals:
             return None
         known = self._of_task.get(task.id, {}).get(step.id)
         digest = digest_of(call.name, call.arguments)
-        if known is not None and known.state is ApprovalState.APPROVED and known.digest == digest:
-            return None
+        if known is not None and known.digest == digest:
+            if known.state is ApprovalState.APPROVED:
+                return None
+            if known.state is ApprovalState.PENDING:
+                return self._wait_of(known)
         approval = ApprovalRecord(
             session_id=task.session_id,
             id=step.id,
@@ -63,6 +66,7 @@ class Approvals:
             deadline_at=math.inf,  # a person may take as long as the task has
             created_at=decision.at,
         )
+        self._workspace.admission.let_go(step.id)  # it may have waited for its turn when nobody had to be asked
         self._put(decision, approval)
         self._workspace.waits.begin(decision, wait)
         decision.tell("approval.requested", {**_told(approval), "digest": digest})
@@ -110,7 +114,7 @@ class Approvals:
         if refused is not approval:
             self._put(decision, refused)
             decision.tell("approval.refused", _decision_told(refused))
-            result = ToolResult(content=refusal(refused), is_error=True)
+            result = ToolResult(content=refusal_text(refused), is_error=True)
             self._workspace.waits.end(decision, self._wait_of(approval), result)
         return refused
 
@@ -126,7 +130,7 @@ class Approvals:
                 self._workspace.waits.forget(decision, self._wait_of(approval))
             elif approval.state is not ApprovalState.APPROVED or approval.id in begun:
                 continue
-            late = task.error is not None and task.error.code == DeadlineError.code
+            late = task.error is not None and task.error.code in (DeadlineError.code, TaskTimeError.code)
             withdrawn = replace(
                 approval,
                 state=ApprovalState.EXPIRED if late else ApprovalState.WITHDRAWN,
@@ -147,7 +151,7 @@ class Approvals:
         listed = self._workspace.agents[task.agent_id].record.definition.approve
         if not tool.needs_approval and not listed:
             return False
-        return names(listed, tool.name) or tool.wants_approval(call.arguments)
+        return is_listed(listed, tool.name) or tool.wants_approval(call.arguments)
 
     def _wait_of(self, approval: ApprovalRecord) -> WaitRecord:
         return self._workspace.waits.graph.waits_for(WaitKind.APPROVAL, approval.id)[0]

@@ -10,7 +10,6 @@ from msgspec.structs import replace
 from ai_whisperer.core.limits import Layers, Stated, changed, effective, effective_for_session
 from ai_whisperer.definition import EffectiveLimits, EffectiveSessionLimits, Limits, SessionLimits
 from ai_whisperer.errors import LimitError
-from ai_whisperer.records import AgentState
 from ai_whisperer.runtime.breaches import Breach
 from ai_whisperer.status import LimitAction, LimitScope, LimitSource
 
@@ -99,6 +98,17 @@ class LimitKeeper:
         _announce(decision, LimitScope.SERVER, None, before, limits)
         self._hold_from_now_on(decision, self._workspace.agents.values())
 
+    def let_go_on(self, decision: Decision, agents: Iterable[AgentSession]) -> None:
+        """Resume those of the agents that are paused for a limit which is not reached any more.
+
+        One that is being stopped is left alone: it is asked about again if the stop is given up.
+        """
+        for agent in agents:
+            if agent.record.paused_limit is None or agent.is_being_stopped:
+                continue
+            if self._workspace.reservations.have_room_for(agent):
+                agent.resume(decision)
+
     def _put_in_force(self) -> None:
         self.whole = effective_for_session(self._session, self._server, self._setting)
         self._of_agents.clear()
@@ -109,10 +119,7 @@ class LimitKeeper:
         concerned = list(agents)
         for agent in concerned:
             agent.forget_limits()
-        reservations = self._workspace.reservations
-        for agent in concerned:
-            if agent.state is AgentState.PAUSED and reservations.paused_in_vain(agent):
-                agent.resume(decision)
+        self.let_go_on(decision, concerned)
         decision.then(lambda: self._go_on(concerned))
 
     def _go_on(self, agents: Iterable[AgentSession]) -> None:
@@ -122,6 +129,8 @@ class LimitKeeper:
         workspace.places.look_again()
         for agent in agents:
             agent.dispatch()
+            for loop in list(agent.loops.values()):
+                loop.take_up()  # one that rests may have more steps behind it than it may by now
 
 
 def _announce(decision: Decision, scope: LimitScope, agent_id: str | None, before: Limits, after: Limits) -> None:

@@ -42,7 +42,7 @@ from ai_whisperer.runtime.session_mcp import SessionMcp
 from ai_whisperer.runtime.session_rooms import SessionRooms
 from ai_whisperer.runtime.session_schedules import SessionSchedules
 from ai_whisperer.runtime.status import status_of
-from ai_whisperer.runtime.workplaces import Workplaces, checked_folders
+from ai_whisperer.runtime.workplaces import Workplaces, checked_folders, kept_from_agents
 from ai_whisperer.runtime.workspace import Workspace
 from ai_whisperer.status import AgentStatus
 from ai_whisperer.store.base import Store
@@ -66,13 +66,14 @@ class AsyncAgentSessionManager(
     same folder again goes on where it stopped. Without one the session lives in memory. `tools` are functions that
     agents can be granted; `agent_tools` are those of single agents, by agent id. Tools are code and are not kept: an
     agent whose tools are not handed in again waits for them. `folders` are folders that agents can be granted, by name;
-    their own folders are kept in `work`, by default in the data folder. `sandbox` is what holds the programs that they
-    run: `auto`, `sandlock`, `bubblewrap`, or `rlimits`, which holds neither files nor network. `mcp_servers` are MCP
-    servers that agents can be granted tools of, by name. `model` is the model of agents that name none. `limits` are
-    those that hold where neither an agent nor the session nor the server states any: the limits of agents, and of the
-    session as a whole. `templates` is a library, or folders that are searched before the built-in templates; without
-    it the standard library, with the current folder as the project. All that reaches outside comes in through
-    `model_factory` and the tools; time, chance and ids come in too.
+    their own folders are kept in `work`, by default in the data folder. In granted folders the data folder and what the
+    runtime is set up by (settings, templates, tool files) are hidden, and the paths in `hidden` too. `sandbox` is what
+    holds the programs that they run: `auto`, `sandlock`, `bubblewrap`, or `rlimits`, which holds neither files nor
+    network. `mcp_servers` are MCP servers that agents can be granted tools of, by name. `model` is the model of agents
+    that name none. `limits` are those that hold where neither an agent nor the session nor the server states any: the
+    limits of agents, and of the session as a whole. `templates` is a library, or folders that are searched before the
+    built-in templates; without it the standard library, with the current folder as the project. All that reaches
+    outside comes in through `model_factory` and the tools; time, chance and ids come in too.
     """
 
     def __init__(
@@ -84,6 +85,7 @@ class AsyncAgentSessionManager(
         tools: Iterable[AnyFunction] = (),
         agent_tools: Mapping[str, Iterable[AnyFunction]] | None = None,
         folders: Mapping[str, str | Path] | None = None,
+        hidden: Iterable[str | Path] = (),
         work: str | Path | None = None,
         mcp_servers: McpServersConfig | None = None,
         sandbox: str | Sandbox = AUTO,
@@ -114,12 +116,13 @@ class AsyncAgentSessionManager(
         if work is not None and not isinstance(work, str | Path):
             raise InvalidInputError(f"work must be the path of a folder, not {type(work).__name__}.")
         root = Path(kept) if (kept := work or data) is not None else None
-        granted = checked_folders({} if folders is None else folders, data=root)
-        self._workplaces = Workplaces(root, session_id, granted, sandbox=sandbox)
+        self._templates = library_of(templates)
+        apart = kept_from_agents((data, work), hidden=hidden, templates=self._templates)
+        granted = checked_folders({} if folders is None else folders, kept=apart)
+        self._workplaces = Workplaces(root, session_id, granted, kept=apart, sandbox=sandbox)
         self._mcp_servers = mcp_servers_from({} if mcp_servers is None else mcp_servers, folder=Path())
         self._model = model
         self._model_factory = model_factory
-        self._templates = library_of(templates)
         self._limits = limits_from(limits, SessionLimits)
         self._clock = clock or SystemClock()
         self._random = random or chance.Random()  # noqa: S311 - ids and jitter, no secrets
@@ -161,6 +164,7 @@ class AsyncAgentSessionManager(
         except BaseException:
             await self._release(store)
             raise
+        self._workplaces.sweep()
         self._open = (workspace, Intake(workspace))
 
     async def close(self, *, grace_seconds: float = 5.0) -> None:

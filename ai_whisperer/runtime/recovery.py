@@ -92,6 +92,15 @@ def resume(workspace: Workspace, snapshot: SessionSnapshot) -> None:
         else:
             others.append((agent, loop))
     _Probation(workspace, suspects, others).go_on()
+    _let_go_on(workspace)
+
+
+def _let_go_on(workspace: Workspace) -> None:
+    """Resume the agents that were paused for a limit which was raised meanwhile, by the settings of the server."""
+    decision = workspace.decide(CAUSE)
+    workspace.limits.let_go_on(decision, workspace.agents.values())
+    if decision.unit:
+        decision.submit()
 
 
 class _Probation:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from ai_whisperer.conversation import Turn, Usage
 from ai_whisperer.core import contexts
 from ai_whisperer.core.budgets import overdrawn
-from ai_whisperer.core.reserving import Estimate, Exhausted, Granted, Ledger
+from ai_whisperer.core.reserving import Estimate, Exhausted, Granted, Ledger, MustWait
 from ai_whisperer.errors import BudgetError
 from ai_whisperer.records import Budget, TaskRecord
 from ai_whisperer.runtime.breaches import Breach
@@ -20,8 +21,8 @@ if TYPE_CHECKING:
     from ai_whisperer.runtime.ai_loop import AILoop
     from ai_whisperer.runtime.workspace import Workspace
 
-PAUSED = "A limit is reached: "
-"""Begins the reason of an agent that is paused until a person gives it more."""
+
+_SESSION = "session"
 
 
 class Reserved(NamedTuple):
@@ -39,14 +40,48 @@ class _Account(NamedTuple):
     used: Usage
 
 
+class _Spent(NamedTuple):
+    """Nothing is left in an account, for the reason in words."""
+
+    account: _Account
+    why: str
+
+
+class _Request(NamedTuple):
+    """A request of a loop, and the tokens that it may use."""
+
+    loop: AILoop
+    input_tokens: int
+    output_tokens: int
+
+
+class _Waiter:
+    """A request that waits in line, and the accounts in which there is no room for it or for those before it.
+
+    Its future brings what was set aside for it, or None if it is to ask again.
+    """
+
+    __slots__ = ("future", "lacks", "request")
+
+    def __init__(self, request: _Request, future: asyncio.Future[Reserved | None]) -> None:
+        self.request = request
+        self.future = future
+        self.lacks: frozenset[str] = frozenset()
+
+
 class Reservations:
-    """The ledgers of one session. Requests that no limit of tokens or money holds for have none and cost nothing."""
+    """The ledgers of one session. Requests that no limit of tokens or money holds for have none and cost nothing.
+
+    Whoever came first goes on first: a request waits behind those that wait for room in an account of its own, even if
+    there is room for it. What waits for another account holds it up no more than it has to.
+    """
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
         self._ledgers: dict[str, Ledger] = {}
         self._held: dict[str, tuple[str, ...]] = {}
-        self._waiting: list[asyncio.Future[None]] = []
+        self._line: dict[_Waiter, None] = {}
+        self._lacking: Counter[str] = Counter()
         self._session_usage: Usage | None = None
 
     @property
@@ -78,22 +113,20 @@ class Reservations:
 
         Raises `BudgetError` if the task has to fail: the budget of its tree is spent, or a price is not known.
         """
-        agent, task = loop.agent, loop.task
+        agent = loop.agent
+        request = _Request(
+            loop,
+            contexts.input_tokens(agent.record.definition.prompt, agent.registry.specs, turns),
+            contexts.output_tokens(agent.record.definition.settings),
+        )
         while agent.may_step:
-            accounts = list(self._accounts(agent, task))
-            estimate = _estimate(agent, turns, accounts)
-            ledgers = [self._ledgers.get(each.key) or Ledger() for each in accounts]
-            verdicts = [
-                ledger.ask(each.budget, each.used, estimate) for each, ledger in zip(accounts, ledgers, strict=True)
-            ]
-            for account, verdict in zip(accounts, verdicts, strict=True):
-                if isinstance(verdict, Exhausted):
-                    self._exhausted(loop, account, verdict.why)
-                    return None
-            granted = [verdict for verdict in verdicts if isinstance(verdict, Granted)]
-            if len(granted) == len(accounts):
-                return self._hold(task.id, accounts, ledgers, granted)
-            await self._next_settlement(loop)
+            outcome = self._ask(request, behind=self._lacking)
+            if isinstance(outcome, _Spent):
+                self._exhausted(loop, outcome)
+                return None
+            reserved = outcome if isinstance(outcome, Reserved) else await self._wait_in_line(request, outcome)
+            if reserved is not None and agent.may_step:
+                return reserved
         return None
 
     def release(self, task_id: str) -> None:
@@ -105,19 +138,14 @@ class Reservations:
             self._ledgers[key].release(task_id)
             if not self._ledgers[key]:
                 del self._ledgers[key]
-        self.look_again()
+        self._serve(freed=keys)
 
     def look_again(self) -> None:
-        """Let those that wait ask again."""
-        waiting, self._waiting = self._waiting, []
-        for future in waiting:
-            if not future.done():
-                future.set_result(None)
+        """Let those that wait ask again: limits have changed."""
+        self._serve(freed=None)
 
-    def paused_in_vain(self, agent: AgentWork) -> bool:
-        """Whether the agent is paused for a limit of its own or the session's that is not reached any more."""
-        if not agent.record.reason.startswith(PAUSED):
-            return False
+    def have_room_for(self, agent: AgentWork) -> bool:
+        """Whether neither the limits of the agent nor those of the session are used up."""
         return all(overdrawn(each.budget, each.used) is None for each in self._accounts(agent, None))
 
     def _accounts(self, agent: AgentWork, task: TaskRecord | None) -> Iterator[_Account]:
@@ -129,7 +157,31 @@ class Reservations:
             yield _Account(LimitScope.AGENT, f"agent:{agent.agent_id}", budget, agent.used.usage)
         if whole.max_tokens or whole.max_cost_usd:
             budget = _budget(whole.max_tokens, whole.max_cost_usd)
-            yield _Account(LimitScope.SESSION, "session", budget, self.session_usage)
+            yield _Account(LimitScope.SESSION, _SESSION, budget, self.session_usage)
+
+    def _ask(self, request: _Request, *, behind: Collection[str]) -> Reserved | _Spent | frozenset[str]:
+        """Set aside what the request may use, if nobody is before it in an account of its own and there is room.
+
+        Else returns the account that is spent, or the keys of those for which it has to wait.
+        """
+        loop = request.loop
+        accounts = list(self._accounts(loop.agent, loop.task))
+        taken = frozenset(each.key for each in accounts if each.key in behind)
+        if taken:
+            return taken
+        estimate = _estimate(request, accounts)
+        ledgers = [self._ledgers.get(each.key) or Ledger() for each in accounts]
+        granted: list[Granted] = []
+        lacks: list[str] = []
+        for account, ledger in zip(accounts, ledgers, strict=True):
+            match ledger.ask(account.budget, account.used, estimate):
+                case Exhausted(why=why):
+                    return _Spent(account, why)
+                case Granted() as grant:
+                    granted.append(grant)
+                case MustWait():
+                    lacks.append(account.key)
+        return frozenset(lacks) if lacks else self._hold(loop.task.id, accounts, ledgers, granted)
 
     def _hold(
         self, task_id: str, accounts: Sequence[_Account], ledgers: Sequence[Ledger], granted: Sequence[Granted]
@@ -141,17 +193,62 @@ class Reservations:
         caps = [each.max_output_tokens for each in granted if each.max_output_tokens is not None]
         return Reserved(min(caps, default=None))
 
-    async def _next_settlement(self, loop: AILoop) -> None:
-        future = self._workspace.event_loop.create_future()
-        self._waiting.append(future)
-        loop.is_waiting = True
+    async def _wait_in_line(self, request: _Request, lacks: frozenset[str]) -> Reserved | None:
+        """What was set aside when it was the turn of the request; None if it is to ask again."""
+        waiter = _Waiter(request, self._workspace.event_loop.create_future())
+        self._line[waiter] = None
+        self._let_lack(waiter, lacks)
+        request.loop.is_waiting = True
         try:
-            await future
+            return await waiter.future
         finally:
-            loop.is_waiting = False
+            request.loop.is_waiting = False
+            if waiter in self._line:
+                lacked = waiter.lacks
+                self._let_lack(waiter, frozenset())
+                del self._line[waiter]
+                self._serve(freed=lacked)
 
-    def _exhausted(self, loop: AILoop, account: _Account, why: str) -> None:
+    def _serve(self, *, freed: Collection[str] | None) -> None:
+        """Let those go on, in their order, for whom there is room now that these accounts, or all, have changed."""
+        served: list[_Waiter] = []
+        before: set[str] = set()
+        changed = None if freed is None else set(freed)
+        for waiter in self._line:
+            if changed is None or not waiter.lacks.isdisjoint(changed):
+                lacked = waiter.lacks
+                outcome = self._ask_again(waiter.request, behind=before)
+                self._let_lack(waiter, outcome if isinstance(outcome, frozenset) else frozenset())
+                if changed is not None:
+                    changed |= lacked - waiter.lacks  # those behind may not have to wait there any more
+                if not isinstance(outcome, frozenset):
+                    served.append(waiter)
+                    if not waiter.future.done():
+                        waiter.future.set_result(outcome)
+            before |= waiter.lacks
+            if changed is not None and _SESSION in before:
+                break  # all that wait are on the account of the session
+        for waiter in served:
+            del self._line[waiter]
+
+    def _ask_again(self, request: _Request, *, behind: Collection[str]) -> Reserved | frozenset[str] | None:
+        """As `_ask`; None if the loop itself has to see that it may not go on, or that an account is spent."""
+        if not request.loop.agent.may_step:
+            return None
+        outcome = self._ask(request, behind=behind)
+        return None if isinstance(outcome, _Spent) else outcome
+
+    def _let_lack(self, waiter: _Waiter, lacks: frozenset[str]) -> None:
+        for key in waiter.lacks:
+            self._lacking[key] -= 1
+            if not self._lacking[key]:
+                del self._lacking[key]
+        self._lacking.update(lacks)
+        waiter.lacks = lacks
+
+    def _exhausted(self, loop: AILoop, spent: _Spent) -> None:
         """Let the task fail, or pause its agent until a person gives it more: then it goes on where it is."""
+        account, why = spent
         if account.scope is LimitScope.TREE or _price_is_unknown(account):
             raise BudgetError(
                 f"The budget of the task and of all it caused is spent ({why}). Give a larger one to a new task."
@@ -161,7 +258,8 @@ class Reservations:
         limit, used, most = _numbers(account)
         decision = self._workspace.decide(f"task:{loop.task.id}")
         agent = self._workspace.agents[loop.task.agent_id]
-        agent.pause(decision, f"{PAUSED}{why} ({limit}). Raise {limit} and the agent goes on.")
+        why = f"A limit is reached: {why} ({limit}). Raise {limit} and the agent goes on."
+        agent.pause(decision, why, limit=limit)
         breach = Breach(
             scope=account.scope,
             limit=limit,
@@ -179,18 +277,16 @@ def _budget(tokens: int, cost_usd: float) -> Budget:
     return Budget(max_tokens=tokens or None, max_cost_usd=cost_usd or None)
 
 
-def _estimate(agent: AgentWork, turns: Sequence[Turn], accounts: Sequence[_Account]) -> Estimate:
+def _estimate(request: _Request, accounts: Sequence[_Account]) -> Estimate:
     """What the request may use; its price is asked for only if money is limited."""
-    definition = agent.record.definition
-    tokens_in = contexts.input_tokens(definition.prompt, agent.registry.specs, turns)
-    tokens_out = contexts.output_tokens(definition.settings)
+    tokens_in, tokens_out = request.input_tokens, request.output_tokens
     if all(account.budget.max_cost_usd is None for account in accounts):
         return Estimate(input_tokens=tokens_in, output_tokens=tokens_out)
     return Estimate(
         input_tokens=tokens_in,
         output_tokens=tokens_out,
-        input_usd=_price_usd(agent, tokens_in, 0),
-        output_usd=_price_usd(agent, 0, tokens_out),
+        input_usd=_price_usd(request.loop.agent, tokens_in, 0),
+        output_usd=_price_usd(request.loop.agent, 0, tokens_out),
     )
 
 
@@ -201,7 +297,7 @@ def _price_usd(agent: AgentWork, tokens_in: int, tokens_out: int) -> float | Non
     if price is not None:
         return float(price)
     usage = agent.used.usage
-    tokens = usage.input_tokens + usage.output_tokens
+    tokens = usage.input_tokens + usage.output_tokens - usage.without_price
     return None if usage.cost_usd is None or not tokens else usage.cost_usd / tokens * (tokens_in + tokens_out)
 
 
@@ -210,7 +306,7 @@ def _price_is_unknown(account: _Account) -> bool:
     tokens = used.input_tokens + used.output_tokens
     if budget.max_tokens is not None and tokens >= budget.max_tokens:
         return False
-    return budget.max_cost_usd is not None and used.cost_usd is None
+    return budget.max_cost_usd is not None and used.without_price > 0
 
 
 def _numbers(account: _Account) -> tuple[str, float, float]:

@@ -45,20 +45,21 @@ class Resources:
 
         A call that waits already keeps its place when it asks again.
         """
-        request = self.lines.waiting(step.id)
-        waited = request is not None
-        if request is None:
-            try:
-                request = self._request(decision, task, step, tool)
-            except ToolError as error:
-                return ToolResult(content=error.message, is_error=True)
-            if not request.touches:
-                return None
-            request = self.lines.enter(request)
-        if self.lines.may_begin(request):
-            self._begin(decision, request, waited=waited)
+        try:
+            request = self._request(decision, task, step, tool)
+        except ToolError as error:
+            return ToolResult(content=error.message, is_error=True)
+        known = self.lines.waiting(step.id)
+        if known is not None and known.touches != request.touches:  # its agent was given another tool of that name
+            self._workspace.admission.let_go(step.id)
+            known = None
+        if not request.touches:
             return None
-        return self._workspace.waits.find(step.id) or self._refused(request) or self._begin_wait(decision, request)
+        waiting = known or self.lines.enter(request)
+        if self.lines.may_begin(waiting):
+            self._begin(decision, waiting, waited=known is not None)
+            return None
+        return self._workspace.waits.find(step.id) or self._refused(waiting) or self._begin_wait(decision, waiting)
 
     def may_begin(self, step_id: str) -> bool:
         """Whether the call waits for what it touches, and would have it if it asked again now."""
@@ -82,7 +83,7 @@ class Resources:
             self.call_ended(request.id)
 
     def abandon(self, wait: WaitRecord) -> None:
-        """The task that waits has ended."""
+        """The call that waits for its turn does so no more: it has its result, or its task has ended."""
         self._workspace.waits.let_go(wait)
         self.call_ended(wait.id)
 

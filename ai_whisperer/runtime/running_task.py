@@ -11,7 +11,7 @@ from ai_whisperer.conversation import ChannelResponse, ToolResult
 from ai_whisperer.core import journal
 from ai_whisperer.core.failures import failure_from
 from ai_whisperer.core.journal import CallTools, Complete, Continue, Fail, PendingCall, RequestModel
-from ai_whisperer.core.repeating import is_refused, refusal, refusals_at_end, repeats_before
+from ai_whisperer.core.repeating import is_refused, not_run_again, refusals_at_end, repeats_before
 from ai_whisperer.core.supervising import INTERNAL
 from ai_whisperer.core.tasks import continuation_of
 from ai_whisperer.errors import BudgetError, ContinuationLimitError, LoopError, WhispererError
@@ -27,6 +27,10 @@ from ai_whisperer.tools.function import Tool
 
 if TYPE_CHECKING:
     from ai_whisperer.runtime.agent_work import AgentWork
+
+
+class StuckLoopError(Exception):
+    """The next step of a task is the same whatever is done: a fault of ours, which must not take the others' time."""
 
 
 class RunningTask(TaskJournal):
@@ -78,7 +82,8 @@ class RunningTask(TaskJournal):
     def advance(self, decision: Decision) -> RequestModel | CallTools | None:
         """Decide what comes next and journal its beginning, or the end of the task. The caller submits.
 
-        Returns what is to be done, or None if the task has ended or may not go on now.
+        Returns what is to be done, or None if the task has ended or may not go on now. Raises `StuckLoopError` if there
+        is something to do that leads nowhere; what was decided until then stands.
         """
         while True:
             action = self._on_its_terms(self.next_action(), now=decision.at)
@@ -89,6 +94,7 @@ class RunningTask(TaskJournal):
                     self._begin_request(decision, action)
                     return action
                 case CallTools():
+                    known = len(decision.unit)
                     left = self._begin_calls(decision, action)
                     if not left.calls and self.only_waits():
                         self._count_as_resting(decision)
@@ -96,6 +102,7 @@ class RunningTask(TaskJournal):
                     self._count_as_running(decision)
                     if left.calls:
                         return left
+                    self._check_progress(decision, known)
                 case Complete(response=response):
                     self._complete(decision, response)
                     return None
@@ -106,6 +113,11 @@ class RunningTask(TaskJournal):
                     self.settle_open_steps(decision)
                     self._fail(decision, failure, TaskState.FAILED)
                     return None
+
+    def _check_progress(self, decision: Decision, known: int) -> None:
+        """Raise if there is no more in the decision than was known: all that follows would be the same again."""
+        if len(decision.unit) == known:
+            raise StuckLoopError(f"Nothing comes of the calls of task {self.task.id}.")
 
     def _on_its_terms(self, action: journal.Next, *, now: float) -> journal.Next:
         """The action if the task has time and budget for it, else that it fails."""
@@ -206,7 +218,7 @@ class RunningTask(TaskJournal):
         if step.call is not None:
             if not any(map(is_refused, self.steps)):
                 self._agent.workspace.breaches.call_refused(decision, self.task, repeats)
-            self.record_result(decision, step, refusal(step.call, repeats))
+            self.record_result(decision, step, not_run_again(step.call, repeats))
 
     def _begins_outside(self, decision: Decision, pending: PendingCall, step: StepRecord, tool: Tool | None) -> bool:
         """Journal the beginning of a call with effects outside; False if it waits, or has its result already."""

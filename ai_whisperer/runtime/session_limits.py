@@ -32,7 +32,7 @@ class SessionLimiting(SessionReader):
                 limits=_states(workspace, found.record.definition.limits, found.limits, _used_by(found), found),
             )
         whole = _states(workspace, None, workspace.limits.whole, _used_by_session(workspace), None)
-        defaults = _states(workspace, None, workspace.limits_for(Limits()), {}, None)
+        defaults = _states(workspace, None, workspace.limits.for_agent(Limits()), {}, None)
         return LimitsReport(scope=LimitScope.SESSION, limits=(*whole, *defaults))
 
     @property

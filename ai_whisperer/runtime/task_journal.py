@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from ai_whisperer.conversation import ToolResult
 from ai_whisperer.coordination import WaitKind
 from ai_whisperer.core import journal
-from ai_whisperer.core.journal import CallTools, PendingCall
+from ai_whisperer.core.journal import PendingCall
 from ai_whisperer.core.usage import usage_of, usage_of_all
 from ai_whisperer.records import Failure, StepKind, StepRecord, StepState, TaskRecord
 from ai_whisperer.runtime.notices import finished_of, started_of
@@ -73,14 +73,13 @@ class TaskJournal:
 
     def record_awaited_result(self, decision: Decision, waited: str, result: ToolResult) -> None:
         """A call that waited has its result, perhaps without ever having begun."""
-        action = self.next_action()
-        calls = action.calls if isinstance(action, CallTools) else ()
-        steps = (self.step_of(pending, at=decision.at) for pending in calls)
+        steps = (self.step_of(pending, at=decision.at) for pending in journal.pending_calls(self.steps))
         self.record_result(decision, next(step for step in steps if step.id == waited), result)
 
     def record_result(
         self, decision: Decision, step: StepRecord, result: ToolResult, *, state: StepState = StepState.DONE
     ) -> None:
+        self._agent.workspace.admission.let_go(step.id)
         step = replace(step, state=state, result=result, finished_at=decision.at)
         self.record_step(decision, step)
         self.count(step)

@@ -97,4 +97,5 @@ def _difference(after: Usage, before: Usage) -> Usage:
         output_tokens=after.output_tokens - before.output_tokens,
         cached_tokens=after.cached_tokens - before.cached_tokens,
         cost_usd=cost,
+        unpriced_tokens=after.without_price - before.without_price,
     )

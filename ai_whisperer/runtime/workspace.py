@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ai_whisperer.clock import Clock, IdSource
 from ai_whisperer.core.addresses import AddressBook
-from ai_whisperer.definition import EffectiveLimits, Limits
+from ai_whisperer.definition import Limits
 from ai_whisperer.errors import ClosedError
 from ai_whisperer.models.base import ModelFactory
 from ai_whisperer.records import TaskRecord
@@ -188,11 +188,7 @@ class Workspace:
     def mail_limit(self, recipient: str) -> int:
         """How many bytes a mail to this agent, or to the person, may have."""
         agent = self.agents.get(recipient)
-        return (self.limits_for(_NOTHING_STATED) if agent is None else agent.limits).max_mail_bytes
-
-    def limits_for(self, stated: Limits) -> EffectiveLimits:
-        """The limits of an agent that states these. Agents that state the same share them."""
-        return self.limits.for_agent(stated)
+        return (self.limits.for_agent(_NOTHING_STATED) if agent is None else agent.limits).max_mail_bytes
 
     def next_arrival(self) -> int:
         self._arrival += 1

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
@@ -30,7 +29,7 @@ from ai_whisperer.models.base import ModelFactory
 from ai_whisperer.models.catalog import resolve
 from ai_whisperer.runtime.bus import Subscription
 from ai_whisperer.runtime.manager import AnyFunction, AsyncAgentSessionManager
-from ai_whisperer.runtime.workplaces import work_of
+from ai_whisperer.runtime.workplaces import remove_work, work_of
 from ai_whisperer.server.agent_logs import AgentLogs
 from ai_whisperer.settings import LOCAL
 from ai_whisperer.store.base import SERVER, Store, Unit
@@ -62,6 +61,7 @@ class SessionHost:
         logs: AgentLogs | None = None,
         work: Path | None = None,
         folders: Mapping[str, Path] | None = None,
+        hidden: Iterable[Path] = (),
     ) -> None:
         self.model = model
         self.templates = templates
@@ -75,6 +75,7 @@ class SessionHost:
         self._logs = logs
         self._work = work
         self._folders = dict(folders or {})
+        self._hidden = tuple(hidden)
         self._clock = SystemClock()
         self._open: dict[str, _OpenSession] = {}
         self._created: dict[str, SessionRecord] = {}  # on their way to the disk
@@ -143,8 +144,10 @@ class SessionHost:
         unit = Unit()
         unit.put_limits(SERVER, limits)
         await self._submit(unit)
-        for manager in self.open_sessions:
-            await manager.take_server_limits(self._limits)
+        told = (manager.take_server_limits(self._limits) for manager in self.open_sessions)
+        for outcome in await asyncio.gather(*told, return_exceptions=True):
+            if isinstance(outcome, BaseException):
+                raise outcome  # by now all others have been told
 
     async def flushed(self) -> None:
         """Wait until all that was decided so far is on disk."""
@@ -213,6 +216,7 @@ class SessionHost:
             templates=self.templates,
             work=self._work,
             folders=self._folders,
+            hidden=self._hidden,
             tools=self.toolbox.tools,
             mcp_servers=self._mcp_servers,
             sandbox=self._sandbox,
@@ -233,7 +237,7 @@ class SessionHost:
             if self._logs is not None:
                 await asyncio.to_thread(self._logs.remove, record.id)
             if self._work is not None:
-                await asyncio.to_thread(shutil.rmtree, work_of(self._work, record.id), ignore_errors=True)
+                await asyncio.to_thread(remove_work, self._work, work_of(self._work, record.id))
             await self._store.delete_session(record.id)
         except WhispererError as failure:
             self.session_failed(failure)

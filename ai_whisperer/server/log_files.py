@@ -7,7 +7,6 @@ is made as `NAME.log.next` before the full one is put aside, so that the positio
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 import shutil
@@ -19,6 +18,8 @@ from pathlib import Path
 
 import msgspec
 
+from ai_whisperer.core.file_names import file_name
+
 SERVER_LOG = "server.log"
 CONTINUED = "log.continued"
 """The event of a line that tells the position at which its file begins."""
@@ -26,8 +27,6 @@ CONTINUED = "log.continued"
 _SESSION = "session"
 _SESSION_TAKEN = re.compile(_SESSION, re.IGNORECASE)
 _SERVER_TAKEN = re.compile(rf"{re.escape(SERVER_LOG)}(\.(\d+|next))?", re.IGNORECASE)
-_UNSAFE = re.compile(rb"[^A-Za-z0-9_.\-]")
-_MAX_NAME = 150
 _MAX_OPEN = 64
 _HEAD_BYTES = 200
 
@@ -45,8 +44,8 @@ def log_folder(data: Path) -> Path:
 
 def log_path(data: Path, session_id: str, agent_id: str | None) -> Path:
     """The log of an agent or, with None, of what belongs to no agent of the session. It is always below `logs`."""
-    folder = _file_name(session_id, taken=_SERVER_TAKEN)
-    file = _SESSION if agent_id is None else _file_name(agent_id, taken=_SESSION_TAKEN)
+    folder = file_name(session_id, taken=_SERVER_TAKEN)
+    file = _SESSION if agent_id is None else file_name(agent_id, taken=_SESSION_TAKEN)
     return log_folder(data) / folder / f"{file}.log"
 
 
@@ -205,19 +204,6 @@ class _LogFile:
         self.position = head_position(head_bytes(self._file))
         if os.pread(self._file, 1, self.size - 1) != b"\n":
             self.write(b"\n")  # the process or the disk ended in the middle of a line
-
-
-def _file_name(name: str, *, taken: re.Pattern[str]) -> str:
-    """A name for a file or folder that no other name shares, that holds no separator and is not `taken` already."""
-    encoded = _UNSAFE.sub(lambda match: b"%%%02X" % match[0][0], name.encode(errors="surrogatepass")).decode()
-    if not encoded:
-        return "%"
-    if encoded.startswith(".") or taken.fullmatch(encoded):
-        encoded = f"%{ord(encoded[0]):02X}{encoded[1:]}"
-    if len(encoded) <= _MAX_NAME:
-        return encoded
-    digest = hashlib.sha256(name.encode(errors="surrogatepass")).hexdigest()[:32]
-    return f"{encoded[:100]}~{digest}"
 
 
 def _move(old: Path, new: Path) -> None:

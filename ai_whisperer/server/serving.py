@@ -22,7 +22,7 @@ from ai_whisperer.errors import InvalidInputError, PortError, SettingsError, Sto
 from ai_whisperer.models.base import ModelFactory
 from ai_whisperer.models.catalog import SCRIPTED, resolve
 from ai_whisperer.runtime.manager import AnyFunction
-from ai_whisperer.runtime.workplaces import checked_folders
+from ai_whisperer.runtime.workplaces import checked_folders, kept_from_agents
 from ai_whisperer.secrets import remember_secret
 from ai_whisperer.server import answers  # noqa: F401 - it registers itself
 from ai_whisperer.server.address import ADDRESS_FILE, Address
@@ -111,6 +111,7 @@ async def running(
             logs=logs,
             work=settings.data,
             folders=folders_of(settings),
+            hidden=_hidden(settings),
         )
         stack.push_async_callback(host.close, grace_seconds=0)  # for a start that failed half-way
         port = listening.getsockname()[1]
@@ -253,9 +254,15 @@ class _Uvicorn(uvicorn.Server):
 def folders_of(settings: Settings) -> dict[str, Path]:
     """The folders that agents of a server with these settings can be granted; raises `SettingsError`."""
     try:
-        return checked_folders(settings.folders, data=settings.data)
+        kept = kept_from_agents([settings.data], hidden=_hidden(settings), templates=templates_of(settings))
+        return checked_folders(settings.folders, kept=kept)
     except InvalidInputError as error:
         raise SettingsError(f"The setting folders is wrong. {error.message}") from error
+
+
+def _hidden(settings: Settings) -> list[Path]:
+    """What is hidden in granted folders, beside the data, the templates and what the current folder has."""
+    return [*settings.tools, *([] if settings.tls_key is None else [settings.tls_key])]
 
 
 def toolbox_of(settings: Settings, handed_in: Iterable[AnyFunction] = ()) -> ToolBox:

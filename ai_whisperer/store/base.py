@@ -58,6 +58,10 @@ class Unit:
     def __bool__(self) -> bool:
         return bool(self.writes or self.notes)
 
+    def __len__(self) -> int:
+        """How many changes and notifications there are so far."""
+        return len(self.writes) + len(self.notes)
+
     def put_session(self, session: SessionRecord) -> None:
         self.writes.append((queries.PUT_SESSION, coordination_rows.session_row(session)))
 

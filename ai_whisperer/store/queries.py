@@ -65,9 +65,9 @@ DELETE_SOME: Final = {
 }
 END_DELETION: Final = "DELETE FROM deletion WHERE session_id=?"
 
-INSERT_AGENT: Final = "INSERT INTO agent VALUES (?,?,?,?,?,?,?,?,?,?)"
+INSERT_AGENT: Final = "INSERT INTO agent VALUES (?,?,?,?,?,?,?,?,?,?,?)"
 UPDATE_AGENT: Final = """
-UPDATE agent SET state=?, started=?, sleep=?, reason=?, started_at=? WHERE session_id=? AND id=?"""
+UPDATE agent SET state=?, started=?, sleep=?, reason=?, started_at=?, paused_limit=? WHERE session_id=? AND id=?"""
 UPDATE_DEFINITION: Final = "UPDATE agent SET definition=?, own_tools=? WHERE session_id=? AND id=?"
 
 INSERT_TASK: Final = "INSERT INTO task VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
@@ -183,5 +183,8 @@ SELECT agent_id, count(started_at),
   sum(usage->>'wall_seconds') FILTER (WHERE state<>'running'),
   sum(usage->>'cpu_seconds') FILTER (WHERE state<>'running'),
   max(usage->>'memory_bytes') FILTER (WHERE state<>'running'),
-  sum(usage->>'mails_sent') FILTER (WHERE state<>'running')
+  sum(usage->>'mails_sent') FILTER (WHERE state<>'running'),
+  sum(CASE WHEN usage->>'cost_usd' IS NULL
+      THEN coalesce(usage->>'input_tokens', 0) + coalesce(usage->>'output_tokens', 0)
+      ELSE usage->>'unpriced_tokens' END) FILTER (WHERE state<>'running')
 FROM task WHERE session_id=? GROUP BY agent_id"""

@@ -63,6 +63,7 @@ def agent_row(agent: AgentRecord) -> Row:
         _text(agent.own_tools),
         agent.created_at,
         agent.started_at,
+        agent.paused_limit,
     )
 
 
@@ -73,6 +74,7 @@ def agent_changes(agent: AgentRecord) -> Row:
         None if agent.sleep is None else _text(agent.sleep),
         agent.reason,
         agent.started_at,
+        agent.paused_limit,
         agent.session_id,
         agent.id,
     )
@@ -97,7 +99,7 @@ def agent_reader() -> Callable[[Row], AgentRecord]:
 
 
 def _agent_from(row: Row, definition: AgentDefinition) -> AgentRecord:
-    session_id, agent_id, _, state, started, sleep, reason, own_tools, created_at, started_at = row
+    session_id, agent_id, _, state, started, sleep, reason, own_tools, created_at, started_at, paused_limit = row
     return AgentRecord(
         session_id=session_id,
         id=agent_id,
@@ -109,6 +111,7 @@ def _agent_from(row: Row, definition: AgentDefinition) -> AgentRecord:
         own_tools=_names(own_tools),
         created_at=created_at,
         started_at=started_at,
+        paused_limit=paused_limit,
     )
 
 

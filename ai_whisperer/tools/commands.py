@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import math
 import os
 import secrets
-import shutil
 import signal
+import threading
 from collections.abc import Callable
+from pathlib import Path
 
 from ai_whisperer.conversation import ToolResult
 from ai_whisperer.definition import Access
 from ai_whisperer.errors import SandboxError, ToolError
+from ai_whisperer.tools.files.removing import remove_beneath
 from ai_whisperer.tools.function import Tool, ToolContext
 from ai_whisperer.tools.sandbox import system
 from ai_whisperer.tools.sandbox.base import Ending, Job, Outcome
-from ai_whisperer.tools.workplace import Workplace
+from ai_whisperer.tools.workplace import SETTINGS_FILE, TEMPORARY, Workplace
 
+_log = logging.getLogger(__name__)
 _DEFAULT_SECONDS = 60.0
 _OUTPUT_BYTES = 64 << 10
 _CODE_FILE = "code.py"
@@ -64,31 +68,81 @@ async def _run(
         raise SandboxError
     if not 0 < timeout_seconds < math.inf:
         raise ToolError("timeout_seconds must be a number of seconds greater than 0. Call again with one.")
-    temporary = await asyncio.to_thread(_prepared, workplace, code)
+    folder = _TemporaryFolder(workplace)
     try:
+        temporary = await asyncio.to_thread(folder.make, code)
         wall_seconds = min(timeout_seconds, workplace.limits.max_tool_seconds)
         job = job_for(workplace, argv(temporary), temporary=temporary, wall_seconds=wall_seconds)
         outcome = await workplace.sandbox.run(job, lambda output: context.progress(output.decode(errors="replace")))
     finally:
-        await asyncio.to_thread(shutil.rmtree, temporary, ignore_errors=True)
+        # Shielded, since a thread that has not begun yet would not begin any more when this is cancelled again.
+        await asyncio.shield(asyncio.get_running_loop().run_in_executor(None, folder.remove))
     return ToolResult(content=_told(outcome, job, workplace), is_error=not outcome.succeeded, run=outcome.run)
 
 
-def _prepared(workplace: Workplace, code: str) -> str:
-    """Make the folders of the agent, and one for temporary files where the agent itself can change nothing."""
-    _check_apart(workplace)
-    workplace.prepare()
-    folder = workplace.own.path.parents[1] / "tmp" / secrets.token_hex(8)
-    folder.mkdir(parents=True, mode=0o700)
-    if code:
-        (folder / _CODE_FILE).write_bytes(code.encode(errors="replace"))
-    return str(folder.resolve())
+class _TemporaryFolder:
+    """A folder for temporary files where the agent itself can change nothing. It is gone after `remove`.
+
+    Both methods are called in threads. Whoever does not wait for `make` can call `remove` all the same: a folder that
+    is being made is removed after that, and otherwise it is never made.
+    """
+
+    def __init__(self, workplace: Workplace) -> None:
+        self._workplace = workplace
+        self._session = workplace.own.path.parents[1]
+        self._name = secrets.token_hex(8)
+        self._lock = threading.Lock()
+        self._removed = False
+
+    def make(self, code: str) -> str:
+        """Make the folders of the agent and this one with the code in it; returns its real path."""
+        with self._lock:
+            if self._removed:
+                raise SandboxError
+            _check_apart(self._workplace)
+            self._workplace.prepare()
+            _make_hidden(self._workplace)
+            folder = self._session.resolve() / TEMPORARY / self._name
+            folder.mkdir(parents=True, mode=0o700)
+            if code:
+                (folder / _CODE_FILE).write_bytes(code.encode(errors="replace"))
+            return str(folder)
+
+    def remove(self) -> None:
+        with self._lock:
+            self._removed = True
+            root = self._session.resolve()
+            try:
+                remove_beneath(root, root / TEMPORARY / self._name)
+            except OSError as error:
+                _log.warning("the temporary folder %s of a program could not be removed: %s", self._name, error)
+
+
+def _make_hidden(workplace: Workplace) -> None:
+    """Make what is hidden in folders that may be written: only what is there can be hidden from programs."""
+    for folder in workplace.folders.values():
+        for path in map(Path, folder.hidden_paths if folder.access is Access.WRITE else ()):
+            try:
+                if path.name == SETTINGS_FILE:
+                    path.touch(exist_ok=True)
+                elif not os.path.lexists(path):
+                    path.mkdir(parents=True, exist_ok=True)
+            except OSError as error:
+                raise SandboxError(
+                    f"Programs are to be kept from '{path}', which is not there and cannot be made: {error.strerror}. "
+                    "Make it, or do not grant the folder around it."
+                ) from error
 
 
 def _check_apart(workplace: Workplace) -> None:
-    """Raise `SandboxError` if a folder that programs may see holds the folders of the agents, and so all the data."""
+    """Raise `SandboxError` if a folder that programs may see holds the folders of the agents, and so all the data.
+
+    A granted folder may, if the data is hidden in it.
+    """
+    own = workplace.own.path.resolve()
+    granted = [folder for name, folder in workplace.folders.items() if name and own.is_relative_to(folder.path)]
     seen = [*system.FOLDERS, *system.interpreter_folders()]
-    seen += [str(folder.path) for name, folder in workplace.folders.items() if name]
+    seen += [str(each.path) for each in granted if not each.hides(own.relative_to(each.path).as_posix())]
     around = system.lies_in(str(workplace.own.path), seen)
     if around is not None:
         raise SandboxError(
@@ -115,8 +169,9 @@ def job_for(workplace: Workplace, argv: tuple[str, ...], *, temporary: str, wall
         },
         readable=(*system.interpreter_folders(), *(path for path, access in granted if access is Access.READ)),
         writable=(own, *(path for path, access in granted if access is Access.WRITE)),
+        hidden=_hidden(workplace),
         temporary=temporary,
-        network=tuple(host for host in workplace.network if host == "*" or "*" not in host),
+        network=workplace.network,
         wall_seconds=wall_seconds,
         cpu_seconds=limits.max_tool_cpu_seconds,
         memory_bytes=limits.max_tool_memory_bytes,
@@ -126,13 +181,22 @@ def job_for(workplace: Workplace, argv: tuple[str, ...], *, temporary: str, wall
     )
 
 
+def _hidden(workplace: Workplace) -> tuple[str, ...]:
+    """What programs must not see. Of what they can only read, that is only what is there."""
+    folders = workplace.folders.values()
+    written = (path for each in folders if each.access is Access.WRITE for path in each.hidden_paths)
+    read = (path for each in folders for path in each.hidden_paths if os.path.lexists(path))
+    return tuple(dict.fromkeys((*written, *read)))
+
+
 def _told(outcome: Outcome, job: Job, workplace: Workplace) -> str:
     output = outcome.output.decode(errors="replace").replace("\0", "\ufffd").strip("\n")
     parts = [_ending(outcome, job), output or "(It wrote nothing.)"]
-    if workplace.network and "*" not in workplace.network and outcome.run.sandbox == "bubblewrap":
-        parts.append(
-            "(It had no network: bubblewrap, the sandbox here, can open it only for all hosts; you are granted some.)"
-        )
+    below = [grant for grant in workplace.network if grant.startswith("*.")]
+    if workplace.network and outcome.run.sandbox == "bubblewrap":
+        parts.append("(It had no network: bubblewrap, the sandbox here, cannot open it for the granted hosts alone.)")
+    elif below and outcome.run.sandbox == "sandlock":
+        parts.append(f"(It could not talk to {', '.join(below)}: programs need each host by its full name.)")
     return "\n\n".join(parts)
 
 

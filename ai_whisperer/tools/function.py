@@ -9,7 +9,6 @@ import asyncio
 import contextlib
 import contextvars
 import inspect
-import json
 import threading
 import typing
 from collections.abc import Awaitable, Callable, Iterable, Mapping
@@ -23,7 +22,8 @@ from ai_whisperer.conversation import ToolResult, ToolSpec
 from ai_whisperer.coordination import Touch
 from ai_whisperer.errors import InvalidInputError, LockNotHeldError, ToolArgumentsError, ToolError
 from ai_whisperer.tools.approving import NeedsApproval, check_needs_approval, says_yes_is_needed
-from ai_whisperer.tools.touching import Touches, touches_of
+from ai_whisperer.tools.returning import as_text, is_large
+from ai_whisperer.tools.touching import Touches, check_touches, touches_of
 from ai_whisperer.tools.workplace import Workplace
 
 
@@ -116,7 +116,7 @@ class Tool:
         self.function = function
         self.name = name or getattr(function, "__name__", "")
         self.idempotent = idempotent
-        self.touches = touches
+        self.touches = check_touches(touches)
         self.needs_approval = check_needs_approval(needs_approval)
         self.untrusted = untrusted
         self._spec: ToolSpec | None = None
@@ -140,13 +140,19 @@ class Tool:
         return self._parameters
 
     def may_repeat(self, arguments: str) -> bool:
-        """Whether a call with these arguments does no harm if it is done twice."""
+        """Whether a call with these arguments does no harm if it is done twice; not if that cannot be told."""
         if not callable(self.idempotent):
             return self.idempotent
         try:
-            return self.idempotent(self.parameters.parse(arguments))
+            values = self.parameters.parse(arguments)
         except ToolArgumentsError:
             return True  # then the call does nothing at all
+        try:
+            return bool(self.idempotent(values))
+        except KeyboardInterrupt:
+            raise
+        except BaseException:  # noqa: BLE001 - anybody's code
+            return False
 
     def touched_by(self, arguments: str, workplace: Workplace) -> tuple[Touch, ...]:
         """What a call with these arguments touches; nothing if they do not fit, for then the call does nothing.
@@ -159,7 +165,13 @@ class Tool:
             values = self.parameters.parse(arguments)
         except ToolArgumentsError:
             return ()
-        return touches_of(self.touches, values, workplace)
+        try:
+            return touches_of(self.touches, values, workplace)
+        except (ToolError, KeyboardInterrupt):
+            raise
+        except BaseException as error:
+            what = type(error).__name__  # in words it may raise again
+            raise ToolError(f"What the tool '{self.name}' touches cannot be told: {what}.") from error
 
     def wants_approval(self, arguments: str) -> bool:
         """Whether the tool itself says that a person has to allow a call with these arguments.
@@ -186,12 +198,22 @@ class Tool:
         if inspect.iscoroutinefunction(self.function):
             result = await self.function(**values)
         else:
-            result = await in_thread(self.function, values, context.cancelled)
+            result = await in_thread(self._run, {"values": values}, context.cancelled)
             if isinstance(result, Awaitable):
                 result = await result
+        if is_large(result):  # the event loop is not for that
+            result = await in_thread(as_text, {"name": self.name, "result": result}, context.cancelled)
+        return self._result(result)
+
+    def _run(self, values: dict[str, Any]) -> Any:
+        """Call the plain function, in its thread, and let what it returns be text already when it leaves it."""
+        result = self.function(**values)
+        return result if isinstance(result, Awaitable) else self._result(result)
+
+    def _result(self, result: Any) -> ToolResult:
         if isinstance(result, ToolResult) and isinstance(result.content, str):
             return replace(result, untrusted=self.untrusted)
-        return ToolResult(content=_as_text(self.name, result), untrusted=self.untrusted)
+        return ToolResult(content=as_text(self.name, result), untrusted=self.untrusted)
 
 
 class _Parameters:
@@ -351,16 +373,3 @@ async def in_thread(function: Callable[..., Any], values: dict[str, Any], cancel
     if error is not None:
         raise error
     return result
-
-
-def _as_text(name: str, result: Any) -> str:
-    if isinstance(result, str):
-        return result
-    try:
-        plain = msgspec.to_builtins(result, str_keys=True, builtin_types=(bytes, bytearray, memoryview))
-        return json.dumps(plain, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    except (TypeError, ValueError, RecursionError) as error:
-        raise ToolError(
-            f"The tool '{name}' has run, but returned something that is not JSON, so its result is lost: {error}. It "
-            "should return text, numbers, lists and objects of these."
-        ) from error

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import posixpath
 from collections.abc import Mapping
 from pathlib import Path
@@ -19,15 +20,49 @@ OWN = ""
 SHARED = "shared"
 """The name of the folder that every session has for its agents together."""
 
+TEMPORARY = "tmp"
+"""The folder of a session, beside those of its agents, in which programs have one each for temporary files."""
+
+SETTINGS_FILE = "whisperer.toml"
+"""The one of the hidden paths of a project that is a file."""
+
 FILE = "file:"
 """How the names of resources begin that are files."""
 
 
 class Folder(msgspec.Struct, frozen=True, kw_only=True):
-    """A folder that an agent may use. The path is absolute."""
+    """A folder that an agent may use. The path is absolute.
+
+    `hidden` are the paths in it, relative and without `..`, that are not for agents: for its tools and programs there
+    is nothing, and nothing can be made there.
+    """
 
     path: Path
     access: Access
+    hidden: tuple[str, ...] = ()
+
+    def hides(self, path: str) -> bool:
+        """Whether a relative path is hidden, or lies in what is; in any case of letters, as some disks have it."""
+        parts = path.casefold().split("/")
+        return any(parts[: each.count("/") + 1] == each.casefold().split("/") for each in self.hidden)
+
+    @property
+    def hidden_paths(self) -> tuple[str, ...]:
+        """What is hidden, by absolute paths."""
+        return tuple(str(self.path / each) for each in self.hidden)
+
+    def hidden_identities(self) -> frozenset[tuple[int, int]]:
+        """Device and number of what is hidden and there, by which it is known under any name. This asks the disk."""
+        found: set[tuple[int, int]] = set()
+        for path in self.hidden_paths:
+            with contextlib.suppress(OSError):
+                found.add(identity(os.stat(path)))
+        return frozenset(found)
+
+
+def identity(status: os.stat_result) -> tuple[int, int]:
+    """By what a file is known whatever its name is."""
+    return status.st_dev, status.st_ino
 
 
 class Place(msgspec.Struct, frozen=True, kw_only=True):
@@ -74,9 +109,10 @@ class Workplace(msgspec.Struct, frozen=True, kw_only=True):
                     link.symlink_to(folder.path, target_is_directory=True)
 
     def place(self, path: str) -> Place:
-        """Where a path leads that a model wrote; raises `ToolError` if it leads out. Nothing is looked up on disk.
+        """Where a path leads that a model wrote; raises `ToolError` if it leads out or to what is hidden.
 
-        It is relative to the agent's own folder; if its first part is the name of a granted folder, to that one.
+        Nothing is looked up on disk. It is relative to the agent's own folder; if its first part is
+        the name of a granted folder, to that one.
         """
         if "\0" in path:
             raise ToolError("A path cannot hold the character NUL. Call again with a plain path.")
@@ -89,4 +125,8 @@ class Workplace(msgspec.Struct, frozen=True, kw_only=True):
                 f"that begins with the name of a granted folder ({names})."
             )
         inside = "/".join(parts[1:] if name else parts) or "."
+        if self.folders[name].hides(inside):
+            raise ToolError(
+                f"The path {path[:200]!r} is not for agents: what runs them keeps its own files there. Use another."
+            )
         return Place(name=name, folder=self.folders[name], path=inside)

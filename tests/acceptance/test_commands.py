@@ -161,11 +161,23 @@ def test_a_sandbox_that_nobody_knows_is_refused() -> None:
         AsyncAgentSessionManager(sandbox="chroot")
 
 
-def test_bubblewrap_says_that_it_cannot_open_the_network_for_some_hosts(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("level", "network", "told"),
+    [
+        ("bubblewrap", ("example.org",), "(It had no network"),
+        ("bubblewrap", ("*",), "(It had no network"),
+        ("bubblewrap", (), None),
+        ("sandlock", ("example.org", "*.example.com"), "(It could not talk to *.example.com: programs need each host"),
+        ("sandlock", ("example.org", "*"), None),
+    ],
+)
+def test_the_model_is_told_which_of_its_grants_do_not_hold_for_programs(
+    tmp_path: Path, level: str, network: tuple[str, ...], told: str | None
+) -> None:
     fake = FakeSandbox()
-    fake._outcome = Outcome(ending=Ending.EXITED, run=ToolRun(sandbox="bubblewrap"))
-    assert "had no network" in ran(workplace(tmp_path, fake, network=("example.org",))).content
-    assert "had no network" not in ran(workplace(tmp_path, fake, network=("*",))).content
+    fake._outcome = Outcome(ending=Ending.EXITED, run=ToolRun(sandbox=level))
+    content = ran(workplace(tmp_path, fake, network=network)).content
+    assert (told in content) if told else ("(It had" not in content and "(It could" not in content)
 
 
 def test_a_command_finds_its_folder_temporary_files_and_no_secrets(

@@ -48,6 +48,18 @@ def test_a_command_that_is_not_there_is_named() -> None:
     play(scenario)
 
 
+def test_a_secret_that_was_written_down_is_not_in_what_a_server_says_last() -> None:
+    command = {"command": "/bin/sh", "args": ["-c", 'echo "bad key $KEY" >&2'], "env": {"KEY": "horse-of-python"}}
+
+    async def scenario() -> None:
+        async with staged({"odd": command}, "mcp__odd") as stage:
+            await stage.run()
+            [failed] = stage.told("mcp.server_failed")
+            assert "it said: bad key [secret]" in failed["error"]
+
+    play(scenario)
+
+
 def test_a_variable_that_is_not_set_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("NOT_SET_ANYWHERE", raising=False)
 

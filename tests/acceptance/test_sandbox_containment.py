@@ -6,11 +6,14 @@ import json
 import os
 import socket
 from collections.abc import Iterator
+from ipaddress import ip_address, ip_network
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from ai_whisperer.tools.sandbox.base import Job
+from ai_whisperer.tools.sandbox.sandlock import policy
 from tests.acceptance.sandbox_stage import STRONG_LEVELS, Stage, staged
 
 SECRET = "canary-7f3a9c"  # noqa: S105 - it stands for one
@@ -211,28 +214,54 @@ def test_a_granted_folder_is_there_and_its_sibling_is_not(seen: Seen, tmp_path: 
 
 
 CONNECT = """
-import socket, sys
-for host in ("127.0.0.1", "127.0.0.2"):
+import json, socket, sys
+for host, port in json.loads(sys.argv[1]):
     try:
-        socket.create_connection((host, int(sys.argv[1])), 2).close()
+        socket.create_connection((host, port), 2).close()
         print(host, "reached")
     except OSError:
         print(host, "refused")
 """
 
 
-def test_the_network_is_open_as_far_as_it_is_granted(seen: Seen) -> None:
-    with socket.create_server(("", 0)) as listening:
-        port = str(listening.getsockname()[1])
-        granted = {"sandlock": ("127.0.0.1",), "bubblewrap": ("*",)}[seen.stage.level]
-        outcome = seen.stage.python(CONNECT, port, network=granted)
-        other = "refused" if seen.stage.level == "sandlock" else "reached"
-        assert outcome.output.decode().splitlines() == ["127.0.0.1 reached", f"127.0.0.2 {other}"]
+def reached(stage: Stage, targets: list[tuple[str, int]], *network: str) -> list[bool]:
+    outcome = stage.python(CONNECT, json.dumps(targets), network=network)
+    assert outcome.succeeded, outcome.output
+    return [line.endswith("reached") for line in outcome.output.decode().splitlines()]
+
+
+def test_the_network_is_open_at_the_granted_port_and_at_no_other(seen: Seen) -> None:
+    with socket.create_server(("", 0)) as one, socket.create_server(("", 0)) as other:
+        port, closed = one.getsockname()[1], other.getsockname()[1]
+        targets = [("127.0.0.1", port), ("127.0.0.1", closed), ("127.0.0.2", port)]
+        is_open = seen.stage.level == "sandlock"
+        assert reached(seen.stage, targets, f"127.0.0.1:{port}") == [is_open, False, False]
+        assert reached(seen.stage, targets, f"localhost:{port}", "*.example.org") == [is_open, False, False]
+        assert reached(seen.stage, targets, "127.0.0.1") == [False, False, False]
+        assert reached(seen.stage, targets, "*.example.org") == [False, False, False]
+
+
+def test_a_grant_of_an_ipv6_address_holds(seen: Seen) -> None:
+    if not socket.has_dualstack_ipv6():
+        pytest.skip("this machine has no IPv6")
+    with socket.create_server(("::1", 0), family=socket.AF_INET6) as one:
+        port = one.getsockname()[1]
+        is_open = seen.stage.level == "sandlock"
+        assert reached(seen.stage, [("::1", port), ("127.0.0.1", port)], f"[::1]:{port}") == [is_open, False]
 
 
 def test_a_grant_of_all_public_hosts_leads_to_no_private_one(seen: Seen) -> None:
-    if seen.stage.level != "sandlock":
-        pytest.skip("bubblewrap opens the network as a whole")
     with socket.create_server(("", 0)) as listening:
-        outcome = seen.stage.python(CONNECT, str(listening.getsockname()[1]), network=("*",))
-    assert b"127.0.0.2 refused" in outcome.output
+        port = listening.getsockname()[1]
+        targets = [("127.0.0.1", port), ("127.0.0.2", port), ("::ffff:127.0.0.1", port)]
+        assert reached(seen.stage, targets, f"*:{port}") == [False, False, False]
+        is_open = seen.stage.level == "sandlock"
+        assert reached(seen.stage, targets, f"*:{port}", f"127.0.0.2:{port}") == [False, is_open, False]
+
+
+def test_a_name_that_leads_to_a_link_local_address_is_not_followed_by_programs() -> None:
+    rules = policy(Job(argv=("x",), cwd="/", network=("example.org",)))
+    assert "169.254.0.0/16" in rules["net_deny"]
+    granted = policy(Job(argv=("x",), cwd="/", network=("example.org", "169.254.169.254:80")))
+    assert not any(ip_address("169.254.169.254") in ip_network(each) for each in granted["net_deny"])
+    assert "169.254.0.0/17" in granted["net_deny"]

@@ -17,6 +17,7 @@ def agent(agent_id: str = "alice", session_id: str = "s") -> AgentRecord:
         sleep=SleepPlan(until=99.5, wake_events=("alert",)),
         reason="tired",
         created_at=1.5,
+        paused_limit="max_tokens",
     )
 
 

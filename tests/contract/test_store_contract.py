@@ -136,6 +136,22 @@ def test_the_id_of_a_message_is_used_once_in_a_session(run: Run) -> None:
     run(scenario)
 
 
+def test_the_usage_of_an_agent_is_the_sum_over_its_tasks(run: Run) -> None:
+    used = (
+        Usage(input_tokens=3, output_tokens=7, cost_usd=0.5, model_calls=1, memory_bytes=9),
+        Usage(input_tokens=30, wall_seconds=0.5, memory_bytes=7),  # as it was written before there were unpriced tokens
+        Usage(input_tokens=5, cost_usd=0.25, unpriced_tokens=4),
+    )
+
+    async def scenario(store: Store) -> None:
+        done = [replace(task(f"t{number}"), state=TaskState.COMPLETED, usage=each) for number, each in enumerate(used)]
+        await store.submit(unit_with(*done))
+        assert store.load("s").usage["alice"].usage == sum(used, Usage())
+        assert sum(used, Usage()).unpriced_tokens == 34
+
+    run(scenario)
+
+
 def test_changes_replace_what_was_there(run: Run) -> None:
     async def scenario(store: Store) -> None:
         unit = unit_with(task())

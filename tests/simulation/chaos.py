@@ -13,13 +13,13 @@ from contextlib import suppress
 from typing import Any
 
 from ai_whisperer import AgentState, AsyncAgentSessionManager, WhispererError
-from ai_whisperer.errors import QueueFullError, StateError
+from ai_whisperer.errors import LockNotHeldError, QueueFullError, StateError
 from ai_whisperer.models.scripted import FunctionModel
 from ai_whisperer.records import Budget, StepState
 from ai_whisperer.testing.disk import SimulatedDisk
 from ai_whisperer.testing.simulation import VirtualClock, simulate
 from tests.simulation.promises import TREE_CANCELLED, check, check_now
-from tests.simulation.world import AGENTS, EVENTS, FaultListener, World
+from tests.simulation.world import AGENTS, EVENTS, LOCKS, FaultListener, World
 
 LIFE_SECONDS = 60.0
 LOOPS = 2
@@ -37,6 +37,7 @@ class Chaos:
         self._lives = lives
         self._elapsed = 0.0
         self._sent = 0
+        self._places = 0
         self.log: list[tuple[int, str, str]] = []
         self.faults: list[str] = []
         self._listener = FaultListener(self.faults)
@@ -66,6 +67,7 @@ class Chaos:
             limits={"max_concurrent_loops": 1 + self.seed % 5},  # fewer than there is work for, in most runs
             random=random.Random(self._random.random()),
         )
+        self._places = 5
         self.world.opened_at.append(self._now())
         self._listener.is_deaf = False
         await manager.open()
@@ -110,12 +112,18 @@ class Chaos:
     async def _meddle(self, manager: AsyncAgentSessionManager) -> None:
         for _ in range(25):
             await asyncio.sleep(self._random.random() * 2)
-            check_now(manager, loops=LOOPS)
+            self._check_now(manager)
             patience = self._random.random() * 0.1 if self._random.random() < 0.1 else None
             # What does not fit is refused, and now and then somebody gives up waiting: that is as it should be.
-            with suppress(StateError, QueueFullError, TimeoutError):
+            with suppress(StateError, QueueFullError, LockNotHeldError, TimeoutError):
                 async with asyncio.timeout(patience):
                     await self._choose()(manager, self._random.choice(AGENTS))
+
+    def _check_now(self, manager: AsyncAgentSessionManager) -> None:
+        """When there are fewer places than before, those who work go on, and none may begin in their place."""
+        most = manager._workspace.limits.whole.max_concurrent_loops
+        check_now(manager, loops=LOOPS, places=max(most, self._places))
+        self._places = max(most, manager._workspace.places.used)
 
     def _choose(self) -> Callable[[AsyncAgentSessionManager, str], Awaitable[object]]:
         deeds: list[tuple[int, Callable[[AsyncAgentSessionManager, str], Awaitable[object]]]] = [
@@ -133,6 +141,10 @@ class Chaos:
             (2, self._cancel_something),
             (1, self._cancel_tree),
             (2, self._retry_something),
+            (6, self._decide_something),
+            (2, self._change_limits),
+            (1, self._break_a_lock),
+            (1, self._change_mind),
         ]
         return self._random.choices([deed for _, deed in deeds], [weight for weight, _ in deeds])[0]
 
@@ -191,6 +203,30 @@ class Chaos:
         if ended:
             await manager.retry_task(self._random.choice(ended).id)
 
+    async def _decide_something(self, manager: AsyncAgentSessionManager, _: str) -> None:
+        for approval in manager.list_approvals():
+            if self._random.random() < 0.7:
+                await self._random.choice((manager.approve, manager.approve, manager.refuse))(approval.id)
+
+    async def _change_limits(self, manager: AsyncAgentSessionManager, agent: str) -> None:
+        name, values = self._random.choice(
+            (
+                ("max_concurrent_loops", (1, 2, 3, 4, 5)),
+                ("max_steps_per_task", (2, 4, 100, None)),
+                ("max_same_calls", (1, 2, None)),
+                ("max_queue_length", (1, 3, 1000)),
+            )
+        )
+        of_session = name == "max_concurrent_loops"
+        self._check_now(manager)
+        await manager.set_limits({name: self._random.choice(values)}, agent=None if of_session else agent)
+
+    async def _break_a_lock(self, manager: AsyncAgentSessionManager, agent: str) -> None:
+        await manager.break_lock(self._random.choice(LOCKS), f"{agent} may go on")
+
+    async def _change_mind(self, *_: object) -> None:
+        self.world.is_strict = not self.world.is_strict
+
     async def _finish(self) -> None:
         manager = await self._open()
         await asyncio.gather(self._meddle(manager), self._meddle(manager))
@@ -198,6 +234,7 @@ class Chaos:
             while busy := [name for name in AGENTS if _busy(manager, name)]:
                 for name in busy:
                     await _set_going(manager, name)
+                await self._decide_something(manager, busy[0])
                 await asyncio.sleep(3)
         await manager.flushed()
         await asyncio.sleep(1)  # whoever waited for the last commit has been told

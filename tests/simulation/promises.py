@@ -18,7 +18,8 @@ from ai_whisperer.records import (
     TaskRecord,
     TaskState,
 )
-from tests.simulation.world import AGENTS, World
+from tests.simulation.promises_of_waits import check_approvals, check_waits_now
+from tests.simulation.world import AGENTS, ALWAYS_ASKS, World
 
 TREE_CANCELLED = "cancelled with its tree"
 SLACK_SECONDS = 1.0
@@ -52,13 +53,13 @@ def task_of(step_id: str) -> str:
     return step_id.rpartition(".")[0]
 
 
-def check_now(manager: AsyncAgentSessionManager, *, loops: int) -> None:
-    """What must hold at every moment."""
-    workspace = manager._workspace
-    for agent in workspace.agents.values():
+def check_now(manager: AsyncAgentSessionManager, *, loops: int, places: int) -> None:
+    """What must hold at every moment. So many loops of an agent, and of all, may be at work."""
+    for agent in manager._workspace.agents.values():
         ordinary = [loop for loop in agent.loops.values() if not loop.task.answers_a_switch]
         assert len(ordinary) <= loops, "an agent runs more loops than it may"
-    assert workspace.places.used <= workspace.limits.whole.max_concurrent_loops, "more loops work than there are places"
+    assert manager._workspace.places.used <= places, "more loops work than there are places"
+    check_waits_now(manager)
     waits_for = _who_waits_for_whom(manager)
     for task_id in waits_for:
         reached, ahead = set[str](), {task_id}
@@ -95,6 +96,7 @@ def check(manager: AsyncAgentSessionManager, world: World) -> None:
     _check_switches(found, world)
     _check_locks(manager, found, world)
     _check_turns(found, world)
+    check_approvals(manager, found.notes, always=ALWAYS_ASKS)
     _check_delegation(found)
     _check_deadlines(found, world)
     _check_budgets(found)
@@ -130,8 +132,9 @@ def _check_journals(found: Findings, world: World) -> None:
             assert step.state is not StepState.STARTED, f"{task_id} has a step without an end"
             assert step.kind is StepKind.MODEL or step.result is not None, "a call ended without a result"
             happened = world.effects[step.id] + world.repeatable_effects[step.id]
-            if step.call is not None and step.state is StepState.DONE and step.call.name in ("effect", "repeatable"):
-                assert happened, "a tool result was recorded for a call that did not happen"
+            if step.call is not None and step.state is StepState.DONE and step.call.name in world.outside:
+                assert step.result is not None
+                assert bool(happened) is not step.result.is_error, "the result of a call is not what happened"
 
 
 def _never_begun(task: TaskRecord, journal: list[StepRecord]) -> set[int]:
@@ -244,10 +247,15 @@ def _check_locks(manager: AsyncAgentSessionManager, found: Findings, world: Worl
 def _check_turns(found: Findings, world: World) -> None:
     assert not world.collisions, "two touched the same thing at the same time"
     waiting: dict[str, int] = {}
-    for note in found.named("resource.waiting", "resource.granted", "step.started", *_ENDS):
+    moments = ("resource.waiting", "resource.granted", "step.started", "step.finished", "approval.requested")
+    for note in found.named(*moments, *_ENDS):
         step_id, life = note.params.get("stepId", ""), sum(at <= note.at for at in world.opened_at)
         if note.name in _ENDS:
             waiting = {each: since for each, since in waiting.items() if task_of(each) != note.params["taskId"]}
+        elif note.name == "approval.requested":
+            waiting.pop(note.params["approvalId"], None)
+        elif note.name == "step.finished":
+            waiting.pop(step_id, None)
         elif note.name == "resource.waiting":
             waiting[step_id] = life
         elif note.name == "resource.granted":
@@ -330,7 +338,10 @@ def _check_nothing_is_left(manager: AsyncAgentSessionManager) -> None:
         "loops": list(workspace.running),
         "places of loops": [*workspace.places._line, *range(workspace.places.used)],
         "what is set aside": [*workspace.reservations._held, *workspace.reservations._ledgers],
+        "waits for tokens": [*workspace.reservations._line, *workspace.reservations._lacking],
         "things that are touched": manager.list_resources(),
+        "calls in lines": list(workspace.admission.resources.lines._of_task),
+        "approvals": list(workspace.approvals._of_task),
         "timers": [key for key in workspace.scheduler._due if not key.startswith("restart:")],
         "busy threads": [
             thread

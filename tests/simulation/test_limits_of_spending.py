@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from typing import Any
 
 import pytest
 
 from ai_whisperer import AgentState, AsyncAgentSessionManager
 from ai_whisperer.conversation import Answer, Usage
+from ai_whisperer.core import contexts
+from ai_whisperer.core.reserving import Ledger, Verdict
 from ai_whisperer.models.base import ModelRequest
 from ai_whisperer.records import Budget, TaskState
 from tests.simulation.stage import call, play, play_over_crash, prompt_of, round_of, until
@@ -200,6 +203,89 @@ def test_a_loop_that_waits_for_others_to_settle_can_be_held_up(how: str) -> None
     play(scenario, spending, latency_seconds=1000)
 
 
+def test_those_that_wait_for_room_go_on_in_the_order_in_which_they_came() -> None:
+    asked: list[str] = []
+
+    def say(request: ModelRequest) -> Answer | str:
+        asked.append(request.agent_id)
+        return Answer(text="done", usage=Usage(input_tokens=10, output_tokens=10))
+
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        await manager.set_limits({"max_tokens": 5_000})
+        names = ["first", *(f"large{number}" for number in range(5)), "small"]
+        for name in names:
+            settings = {"max_tokens": 50 if name == "small" else 4_096}
+            await manager.create_agent(name, {"tools": [], "settings": settings})
+            await manager.send_task(name, "go")
+            await asyncio.sleep(1)
+        await manager.at_rest()
+        assert asked == names, "one for which there is room would have overtaken the others"
+
+    play(scenario, say, latency_seconds=100)
+
+
+def test_what_waits_for_its_own_budget_keeps_nobody_else_waiting() -> None:
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        await manager.set_limits({"max_tokens": 1_000_000})
+        await manager.create_agent("a", {"limits": {"max_concurrent_tasks": 2, "max_tokens_per_agent": 5_000}})
+        await manager.create_agent("b")
+        for name, task_id in (("a", "first"), ("a", "waits"), ("b", "other")):
+            await manager.send_task(name, "go", task_id=task_id)
+            await asyncio.sleep(1)
+        await asyncio.sleep(100)
+        answered = {task_id for task_id in ("first", "waits", "other") if manager.list_steps(task_id)[0].answer}
+        assert answered == {"first", "other"}
+
+    play(scenario, spending, latency_seconds=100)
+
+
+def test_two_hundred_loops_that_wait_are_weighed_once_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    weighed = Counter[str]()
+    of_request, ask = contexts.input_tokens, Ledger.ask
+
+    def counted(*of: Any) -> int:
+        weighed["requests"] += 1
+        return of_request(*of)
+
+    def asked(*of: Any) -> Verdict:
+        weighed["asked"] += 1
+        return ask(*of)
+
+    monkeypatch.setattr(contexts, "input_tokens", counted)
+    monkeypatch.setattr(Ledger, "ask", asked)
+
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        await manager.set_limits({"max_tokens": 6_000})
+        for number in range(200):
+            await manager.create_agent(f"a{number}")
+            await manager.send_task(f"a{number}", "go")
+        await manager.at_rest()
+        assert weighed["requests"] == 200
+        assert weighed["asked"] <= 3 * 200
+
+    play(scenario, lambda _: Answer(text="done", usage=Usage(input_tokens=10, output_tokens=10)))
+
+
+def test_waits_that_were_cut_short_leave_nothing_behind() -> None:
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        await manager.set_limits({"max_tokens": 5_000})
+        for name in ("holds", "waits"):
+            await manager.create_agent(name)
+            await manager.send_task(name, "go")
+            await asyncio.sleep(1)
+        reservations = manager._workspace.reservations
+        for _ in range(10):
+            await manager.pause_agent("waits")
+            await asyncio.sleep(1)
+            assert not reservations._line
+            assert not reservations._lacking
+            await manager.resume_agent("waits")
+            await asyncio.sleep(1)
+            assert len(reservations._line) == 1
+
+    play(scenario, spending, latency_seconds=1000)
+
+
 def test_money_cannot_be_limited_for_a_model_whose_price_is_not_known() -> None:
     def say(request: ModelRequest) -> Answer | str:
         answer = call("check_mail", limit=round_of(request) + 1)
@@ -213,5 +299,37 @@ def test_money_cannot_be_limited_for_a_model_whose_price_is_not_known() -> None:
         assert "the price of the model is not known" in ended.error.message
         [told] = await breaches(manager)
         assert (told["limit"], told["action"]) == ("max_cost_usd_per_agent", "failed")
+
+    play(scenario, say)
+
+
+def test_a_limit_of_money_does_not_hide_what_has_no_price_behind_what_has_one() -> None:
+    def say(request: ModelRequest) -> Answer | str:
+        usage = Usage(input_tokens=50, output_tokens=50, cost_usd=0.001)
+        return Answer(text="done", usage=usage if request.agent_id == "priced" else Usage(input_tokens=10**6))
+
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        await manager.create_agent("priced")
+        await manager.create_agent("other")
+        await manager.set_limits({"max_cost_usd": 1.0})
+        await manager.run_task("priced", "go")
+        await manager.run_task("other", "go")
+        ended = await manager.wait_task(await manager.send_task("other", "more"))
+        assert ended.error is not None
+        assert "not known for 1,000,000 of 1,000,100 tokens" in ended.error.message
+
+    play(scenario, say)
+
+
+def test_a_tree_with_a_budget_of_money_counts_what_has_no_price() -> None:
+    def say(request: ModelRequest) -> Answer | str:
+        cost = 0.001 if not round_of(request) else None
+        wanted = call("check_mail", limit=round_of(request) + 1)
+        return Answer(tool_calls=wanted.tool_calls, usage=Usage(input_tokens=10, cost_usd=cost))
+
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        await manager.create_agent("a")
+        ended = await manager.wait_task(await manager.send_task("a", "go", budget=Budget(max_cost_usd=1.0)))
+        assert (ended.error and ended.error.code, len(manager.list_steps(ended.id))) == ("budget", 4)
 
     play(scenario, say)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import datetime as dt
 import sys
 import threading
@@ -13,8 +14,10 @@ import pytest
 
 from ai_whisperer import AgentState, AsyncAgentSessionManager, TaskState, ToolContext, tool
 from ai_whisperer.conversation import Answer, ToolResult
+from ai_whisperer.errors import InvalidInputError, ToolError
 from ai_whisperer.models.base import ModelRequest
 from ai_whisperer.models.scripted import FunctionModel
+from ai_whisperer.tools.returning import as_text, is_large
 from tests.simulation.stage import call, play, results_of, round_of
 
 
@@ -263,3 +266,92 @@ def test_an_error_that_says_too_much_is_cut_like_a_result() -> None:
         assert len(told) < 1100
 
     play(scenario, one_call, tools=[misbehave])
+
+
+class SaysNothing(BaseException):
+    """Cannot even be told in words."""
+
+    def __str__(self) -> str:
+        raise Odd("twice")
+
+
+def raising(error: BaseException) -> Callable[[Any], Any]:
+    def raises(_: Any) -> Any:
+        raise error
+
+    return raises
+
+
+@pytest.mark.parametrize(
+    "touches",
+    [
+        lambda _: [1],
+        lambda _: 5,
+        "write file:{x[0]}",
+        raising(SystemExit(3)),
+        raising(Odd("odd")),
+        raising(SaysNothing()),
+    ],
+)
+def test_a_tool_that_fails_to_say_what_it_touches_ends_only_its_call(touches: Any) -> None:
+    def misbehave(x: int = 1) -> str:
+        """Never run."""
+        raise AssertionError(x)
+
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        await manager.create_agent("alice")
+        assert "touches" in await manager.run_task("alice", "go")
+
+    play(scenario, one_call, tools=[tool(touches=touches)(misbehave)])
+
+
+@pytest.mark.parametrize("touches", ["modify counter", "", "write", 5, ["read x", ""], [1], {"write x": 1}, b"write x"])
+def test_what_no_call_could_touch_is_refused_when_the_tool_is_made(touches: Any) -> None:
+    with pytest.raises(InvalidInputError, match="'read NAME' or 'write NAME'"):
+        tool(touches=touches)(exits)
+
+
+@pytest.mark.parametrize("error", [ValueError("odd"), SystemExit(3), Odd("odd")])
+def test_a_tool_that_fails_to_say_whether_it_may_be_repeated_is_not(error: BaseException) -> None:
+    assert not tool(idempotent=raising(error))(exits).may_repeat("{}")
+
+
+def test_what_a_plain_function_returns_is_written_as_text_in_its_thread() -> None:
+    threads: list[threading.Thread] = []
+
+    class Noting(dict[str, int]):
+        def values(self) -> Any:
+            threads.append(threading.current_thread())
+            return super().values()
+
+    def misbehave() -> Any:
+        """Return something that notes who looks at it."""
+        return Noting(a=1)
+
+    async def run() -> None:
+        async with AsyncAgentSessionManager(tools=[misbehave], model_factory=lambda _: FunctionModel(one_call)) as m:
+            await m.create_agent("alice")
+            assert await m.run_task("alice", "go") == '{"a":1}'
+
+    asyncio.run(run())
+    assert threads
+    assert threading.main_thread() not in threads
+
+
+@dataclasses.dataclass
+class Found:
+    at: dt.date
+    numbers: list[int]
+
+
+@pytest.mark.parametrize("many", [3, 60_000])
+def test_a_large_result_reads_like_a_small_one(many: int) -> None:
+    result = {"found": [Found(dt.date(2026, 1, 2), [7] * many)], "é": {5}}
+    written = f'{{"found":[{{"at":"2026-01-02","numbers":[{",".join("7" * many)}]}}],"é":[5]}}'
+    assert is_large(result) == (many > 3)
+    assert as_text("t", result) == written
+    endless: list[Any] = [0] * many
+    endless.append(endless)
+    for wrong in ([b"bytes"] * many, [float("nan")] * many, endless):
+        with pytest.raises(ToolError, match="not JSON"):
+            as_text("t", wrong)

@@ -10,12 +10,15 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from ai_whisperer.coordination import WaitKind, WaitRecord
 from ai_whisperer.core.queueing import WorkQueue
 from ai_whisperer.core.resources import ResourceLines
 from ai_whisperer.core.waiting import WaitGraph
 from ai_whisperer.records import StepKind, StepRecord, StepState, TaskRecord
 from ai_whisperer.runtime import consequences, delegation
+from ai_whisperer.runtime.admission import Admission
 from ai_whisperer.runtime.ai_loop import AILoop
+from ai_whisperer.runtime.approvals import Approvals
 from ai_whisperer.runtime.deadlines import Deadlines
 from ai_whisperer.runtime.events import Events
 from ai_whisperer.runtime.locks import Locks
@@ -24,6 +27,7 @@ from ai_whisperer.runtime.resources import Resources
 from ai_whisperer.runtime.running_task import RunningTask
 from ai_whisperer.runtime.switchboard import Switchboard
 from ai_whisperer.runtime.trees import Trees
+from ai_whisperer.runtime.waits import Waits
 from ai_whisperer.runtime.workspace import Decision, Workspace
 from ai_whisperer.store.base import Unit
 from ai_whisperer.tools.function import Tool
@@ -200,9 +204,38 @@ def keep_the_place_of_a_task_that_has_ended(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Resources, "abandon", lambda self, wait: self._workspace.waits.let_go(wait))
 
 
+def keep_the_turn_of_a_call_that_ends_otherwise(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Admission, "let_go", lambda *_: None)
+
+
+def leave_the_wait_for_a_person_behind(patch: pytest.MonkeyPatch) -> None:
+    forget = Waits.forget
+
+    def unless_it_is_for_a_person(self: Waits, decision: Decision, wait: WaitRecord) -> None:
+        if wait.kind is not WaitKind.APPROVAL:
+            forget(self, decision, wait)
+
+    patch.setattr(Waits, "forget", unless_it_is_for_a_person)
+
+
+def take_any_decision_for_a_yes(patch: pytest.MonkeyPatch) -> None:
+    hold = Approvals.hold
+
+    def hold_unless_known(
+        self: Approvals, decision: Decision, task: TaskRecord, step: StepRecord, tool: Tool
+    ) -> object:
+        known = self._workspace.store.approval(task.session_id, step.id)
+        return None if known is not None else hold(self, decision, task, step, tool)
+
+    patch.setattr(Approvals, "hold", hold_unless_known)
+
+
 @pytest.mark.parametrize(
     "plant",
     [
+        keep_the_turn_of_a_call_that_ends_otherwise,
+        leave_the_wait_for_a_person_behind,
+        take_any_decision_for_a_yes,
         let_all_touch_at_once,
         keep_what_a_cancelled_call_touched,
         keep_the_place_of_a_task_that_has_ended,

@@ -123,7 +123,7 @@ def test_files_are_the_same_for_all_agents_and_are_shown_without_the_path_on_dis
 
 
 def test_a_tool_that_cannot_say_what_it_touches_is_not_run_and_the_model_is_told() -> None:
-    @tool(touches="change {name}")
+    @tool(touches=lambda values: [f"change {values['name']}"])
     async def unclear(name: str) -> str:
         """Touch a thing somehow."""
         raise AssertionError(name)

@@ -27,6 +27,9 @@ AGENTS = ("ann", "ben", "cid", "dot")
 EVENTS = ("data_ready", "all_clear", "help_requested")
 LOCKS = ("north", "south", "west")
 THINGS = ("ledger", "map", "tower")
+ALWAYS_ASKS = "costly"
+"""The tool of which no call runs without a person's yes. Of `effect` people are asked at times."""
+
 DEEPEST = 3
 """What is caused by something so deep causes nothing more: chatter dies out."""
 
@@ -55,6 +58,8 @@ class World:
         self.collisions: list[str] = []
         self.opened_at: list[float] = []
         self.closed_at: list[float] = []
+        self.outside = {"effect", "repeatable", ALWAYS_ASKS}
+        self.is_strict = False
 
     def chance_for(self, key: str) -> random.Random:
         """The same for the same question, so that a repeated request is answered alike."""
@@ -87,6 +92,7 @@ class World:
             chance.choice((("report_progress", {"percent": 50}), ("nonsense", {}))),
             self._lock_call(chance),
             self._lock_call(chance),
+            (ALWAYS_ASKS, {"seconds": 1.0, "touches": chance.choice(([], ["write ledger"], ["read ledger"]))}),
         ]
         depth = _depth_of(request)
         if depth < DEEPEST and chance.random() < 0.6 / (1 + depth):
@@ -130,7 +136,7 @@ class World:
         def touched(arguments: Mapping[str, Any]) -> list[str]:
             return arguments["touches"]  # type: ignore[no-any-return]
 
-        @tool(touches=touched)
+        @tool(touches=touched, needs_approval=lambda _: self.is_strict)
         async def effect(seconds: float, touches: list[str], context: ToolContext) -> str:
             """Something that must not happen twice."""
             self.effects[context.step_id] += 1
@@ -144,7 +150,14 @@ class World:
             await self._touch(touches, seconds)
             return "ok"
 
-        return [effect, repeatable]
+        @tool(touches=touched, needs_approval=True)
+        async def costly(seconds: float, touches: list[str], context: ToolContext) -> str:
+            """Something that must not happen twice, nor without a person's yes."""
+            self.effects[context.step_id] += 1
+            await self._touch(touches, seconds)
+            return "ok"
+
+        return [effect, repeatable, costly]
 
     async def _touch(self, touches: list[str], seconds: float) -> None:
         """Touch things for a while, and note it if somebody else touches them at the same time."""

@@ -45,6 +45,9 @@ def test_a_budget_that_makes_no_sense_is_refused(budget: Budget) -> None:
         (Budget(max_cost_usd=1.0), Usage(input_tokens=5, cost_usd=1.5), "1.5000 of 1.0000 USD"),
         (Budget(max_cost_usd=1.0), Usage(), None),
         (Budget(max_cost_usd=1.0), Usage(input_tokens=5), "the price of the model is not known"),
+        (Budget(max_cost_usd=1.0), Usage(cost_usd=0.5) + Usage(input_tokens=5), "not known for 5 of 5 tokens"),
+        (Budget(max_cost_usd=1.0), Usage(input_tokens=9, cost_usd=0.5) + Usage(), None),
+        (Budget(max_tokens=10), Usage(cost_usd=0.5) + Usage(input_tokens=5), None),
     ],
 )
 def test_a_budget_is_spent_when_it_is_used_up_or_cannot_be_kept(budget: Budget, used: Usage, why: str | None) -> None:

@@ -17,6 +17,7 @@ from ai_whisperer.conversation import Answer, ToolCall
 from ai_whisperer.errors import ToolError
 from ai_whisperer.models.base import ModelRequest
 from ai_whisperer.models.scripted import FunctionModel
+from ai_whisperer.tools.fetching.content import content_type, pieces_of, readable
 from ai_whisperer.tools.fetching.exchange import Decoder
 from ai_whisperer.tools.fetching.fetch_tool import fetch_url
 from tests.unit.fetch_server import FetchServer, answer, bomb
@@ -240,3 +241,58 @@ def test_an_agent_fetches_and_what_it_got_is_journaled_as_untrusted(server: Fetc
             assert (result.untrusted, result.is_error) == (True, False)
 
     asyncio.run(run())
+
+
+class Turns:
+    """How often others could have had their turn."""
+
+    def __init__(self, patch: pytest.MonkeyPatch) -> None:
+        self.count = 0
+        sleep = asyncio.sleep
+
+        async def counted(seconds: float) -> None:
+            self.count += 1
+            await sleep(seconds)
+
+        patch.setattr(asyncio, "sleep", counted)
+
+
+def test_a_body_in_tiny_pieces_lets_others_have_their_turn(
+    server: FetchServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    head = b"HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\ntransfer-encoding: chunked\r\n\r\n"
+    server.paths["/tiny"] = head + b"1\r\na\r\n" * 5_000 + b"0\r\n\r\n"
+    turns = Turns(monkeypatch)
+    assert fetched(server, "/tiny").content.endswith("\n\n" + "a" * 5_000)
+    assert turns.count >= 5_000 // 100
+
+
+def test_a_body_in_far_too_many_pieces_is_given_up(server: FetchServer) -> None:
+    server.paths["/dust"] = b"HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\ntransfer-encoding: chunked\r\n\r\n"
+    server.endless["/dust"] = b"1\r\na\r\n" * 1_000
+    assert "Incomplete: it ended too early: it came in too many pieces" in fetched(server, "/dust").content
+
+
+def test_an_answer_that_is_for_ever_on_its_way_is_given_up(server: FetchServer) -> None:
+    server.paths["/soon"] = b"HTTP/1.1 100 Continue\r\n\r\n" * 20 + answer(b"here", content_type="text/plain")
+    server.paths["/never"] = b""
+    server.endless["/never"] = b"HTTP/1.1 103 Early Hints\r\n\r\n" * 100
+    assert fetched(server, "/soon").content.endswith("here")
+    assert "more than 20 interim answers" in refusal(server, "/never")
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "utf-8-sig", "shift_jis", "gb18030", "iso2022_jp", "cp1252"])
+def test_a_body_is_decoded_in_pieces_and_means_the_same(encoding: str) -> None:
+    letters = "aé€\r\n\r\0" if encoding == "cp1252" else "a日本\r\n\r\0"
+    text = letters * 20_001 + "\r"
+    body = text.encode(encoding)
+    pieces = list(pieces_of(body, encoding))
+    assert "".join(pieces) == text
+    assert max(map(len, pieces)) <= 32 << 10
+    kind = content_type(f"text/plain; charset={encoding}")
+    assert readable(body, kind, url="") == text.replace("\r\n", "\n").replace("\0", "\ufffd")
+
+
+def test_bytes_that_do_not_fit_are_replaced_in_pieces_too() -> None:
+    kind = content_type("text/plain; charset=cp1252")
+    assert readable(b"\x81" * 100_000, kind, url="") == "\ufffd" * 100_000

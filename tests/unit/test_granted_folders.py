@@ -45,9 +45,12 @@ def test_a_server_takes_only_folders_that_are_there_and_apart_from_its_data(tmp_
     data = tmp_path / "data"
     docs = tmp_path / "docs"
     assert folders_of(Settings(data=data, folders={"docs": docs})) == {"docs": docs.resolve()}
-    for bad in (tmp_path, data, data / "work", tmp_path / "link", Path("/")):
-        with pytest.raises(SettingsError, match="holds the data folder or lies in it"):
+    assert folders_of(Settings(data=data, folders={"all": tmp_path})) == {"all": tmp_path.resolve()}
+    for bad in (data, data / "work", tmp_path / "link"):
+        with pytest.raises(SettingsError, match="lies in it, where the runtime has its data"):
             folders_of(Settings(data=data, folders={"x": bad}))
+    with pytest.raises(SettingsError, match="all of this machine"):
+        folders_of(Settings(data=data, folders={"x": Path("/")}))
     with pytest.raises(SettingsError, match="is not there"):
         folders_of(Settings(data=data, folders={"x": tmp_path / "missing"}))
 

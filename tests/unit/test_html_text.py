@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import html
+
 import pytest
 
-from ai_whisperer.tools.fetching.html_text import text_of_html
+from ai_whisperer.tools.fetching.html_text import pieces_of, text_of_html
 
 URL = "http://example.com/a/b"
 
@@ -52,3 +54,28 @@ def test_a_page_that_repeats_itself_is_gone_through_once(piece: str) -> None:
     """Quadratic time would be minutes here, and the test be ended for it."""
     text_of_html(piece * (400_000 // len(piece)), url=URL)
     text_of_html(f"<a {piece * (400_000 // len(piece))}>", url=URL)
+
+
+@pytest.mark.parametrize("repeated", ["a  ", "&amp ", "&amp;", " \n", "x", "&lt;b ", "&notit;"])
+def test_a_long_text_reads_as_if_it_were_dealt_with_at_once(repeated: str) -> None:
+    raw = repeated * 20_000
+    whole = " ".join(html.unescape(raw).split())
+    assert " ".join(text_of_html(f"<p>{raw}</p>", url="").split(" ")).strip() == whole
+
+
+def test_a_long_text_is_dealt_with_in_pieces() -> None:
+    for raw in ("a  " * 100_000, "&amp " * 100_000, "&amp;" * 100_000, "&" * 100_000):
+        pieces = list(pieces_of(raw))
+        assert "".join(pieces) == raw
+        assert max(map(len, pieces)) <= 16 << 10
+        assert len(pieces) < len(raw) / 10_000
+
+
+def test_what_is_far_too_long_for_the_name_of_a_link_is_text_with_an_address() -> None:
+    text = text_of_html('<a href="http://a.example/">' + "word " * 10_000 + "word</a>", url="")
+    assert text.endswith("word (http://a.example/)")
+    assert text.startswith("word word")
+
+
+def test_after_a_tag_that_is_far_too_long_the_page_goes_on() -> None:
+    assert text_of_html("<a " + 'a"b"' * 200_000 + ">then</a> this", url="") == "then this"

@@ -121,3 +121,11 @@ def test_only_idle_and_active_agents_take_work(state: AgentState) -> None:
     assert not takes_work(agent(AgentState.IDLE, started=False))
     assert takes_work(agent(AgentState.IDLE))
     assert takes_work(agent(AgentState.ACTIVE))
+
+
+def test_an_agent_stays_paused_for_its_limit_until_it_is_resumed() -> None:
+    paused = apply(agent(AgentState.SLEEPING, sleep=PLAN), Action.PAUSE, limit="max_tokens")
+    woken = apply(paused, Action.WAKE, reason="the time has come")
+    assert (paused.paused_limit, woken.paused_limit) == ("max_tokens", "max_tokens")
+    assert apply(woken, Action.RESUME).paused_limit is None
+    assert apply(woken, Action.STOP).paused_limit is None

@@ -23,7 +23,7 @@ from ai_whisperer.core.limits import (
     limits_from,
     source_of,
 )
-from ai_whisperer.core.repeating import refusal, refusals_at_end, repeats_before
+from ai_whisperer.core.repeating import not_run_again, refusals_at_end, repeats_before
 from ai_whisperer.core.reserving import Estimate, Exhausted, Granted, Ledger, MustWait
 from ai_whisperer.definition import EffectiveLimits, Limits, SessionLimits
 from ai_whisperer.errors import DefinitionError
@@ -189,7 +189,7 @@ def test_calls_beside_it_do_not_break_a_row_and_one_whose_outcome_is_unknown_doe
 
 
 def test_refusals_belong_to_the_row_and_are_counted_apart() -> None:
-    refused = refusal(LOOK, 2).content
+    refused = not_run_again(LOOK, 2).content
     steps = journal("a", "a")
     for _ in range(3):
         steps.append(tool_step(len(steps) + 1, LOOK, ToolResult(content=refused, is_error=True)))

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from ipaddress import IPv4Address, ip_address
+from ipaddress import IPv4Address, ip_address, ip_network
 
 import pytest
 
-from ai_whisperer.core.address_kinds import AddressKind, address_in, kind_of
+from ai_whisperer.core.address_kinds import AddressKind, address_in, kind_of, networks_of, without
 from ai_whisperer.core.definitions import definition_from
 from ai_whisperer.core.network import Reach, grants_of, normal_host
 from ai_whisperer.errors import DefinitionError, InvalidInputError
@@ -161,3 +161,21 @@ def test_a_template_can_grant_hosts_in_a_list_or_a_text(written: str) -> None:
 def test_a_bad_grant_in_a_template_is_told_with_its_line() -> None:
     with pytest.raises(DefinitionError, match=r"template, line 5: network\[1\]: 'no host' is not a host name"):
         parse_template("---\nname: reader\nnetwork:\n- example.com\n- no host\n---\nRead.")
+
+
+@pytest.mark.parametrize("kind", AddressKind)
+def test_the_networks_of_a_kind_have_addresses_of_that_kind_only(kind: AddressKind) -> None:
+    for network in networks_of((kind,)):
+        assert {kind_of(network[0]), kind_of(network[-1])} == {kind}
+
+
+@pytest.mark.parametrize("address", ["8.8.8.8", "9.255.255.255", "11.0.0.0", "2606:4700::1", "64:ff9b::808:808"])
+def test_every_public_address_is_in_a_public_network(address: str) -> None:
+    assert any(ip_address(address) in network for network in networks_of((AddressKind.PUBLIC,)))
+
+
+def test_what_is_taken_out_of_a_network_is_not_in_what_is_left() -> None:
+    left = without(ip_network("169.254.0.0/16"), [ip_network("169.254.169.254"), ip_network("::1")])
+    assert sum(each.num_addresses for each in left) == 65_535
+    assert not any(ip_address("169.254.169.254") in each for each in left)
+    assert without(ip_network("10.1.0.0/16"), [ip_network("10.0.0.0/8")]) == []

@@ -156,6 +156,7 @@ def test_a_task_on_the_wire() -> None:
         "cpuSeconds": 0.0,
         "memoryBytes": 0,
         "mailsSent": 0,
+        "unpricedTokens": 0,
     }
 
 

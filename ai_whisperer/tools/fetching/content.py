@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import re
+from collections.abc import Iterable, Iterator
 
 from ai_whisperer.base_record import Record
 from ai_whisperer.tools.fetching.html_text import text_of_html
@@ -22,6 +23,7 @@ _MARKS = (
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
+_PIECE_BYTES = 32 << 10
 _LEGACY = "cp1252"
 """What pages are written in that claim ASCII or Latin-1, or nothing, and are not UTF-8."""
 
@@ -56,19 +58,36 @@ def looks_like_text(beginning: bytes) -> bool:
 
 def readable(body: bytes, kind: ContentType, *, url: str) -> str:
     """The text of a body, of a page without its markup. What cannot be decoded is replaced, never refused."""
-    text = _decoded(body, kind).replace("\r\n", "\n").replace("\0", "\ufffd")
+    text = "".join(_lines_mended(pieces_of(body, _encoding(body, kind))))
     return text_of_html(text, url=url) if kind.is_page else text
 
 
-def _decoded(body: bytes, kind: ContentType) -> str:
-    """The body as text: by its first bytes, else by its header, else by what the page says, else by what it is."""
+def pieces_of(body: bytes, encoding: str) -> Iterator[str]:
+    """The body as text, bit by bit: while one is decoded no other thread can run, and bad bytes take long."""
+    decoder = codecs.getincrementaldecoder(encoding)(errors="replace")
+    for start in range(0, len(body), _PIECE_BYTES):
+        yield decoder.decode(body[start : start + _PIECE_BYTES])
+    yield decoder.decode(b"", final=True)
+
+
+def _lines_mended(pieces: Iterable[str]) -> Iterator[str]:
+    held = ""
+    for piece in pieces:
+        whole = held + piece
+        held = "\r" if whole.endswith("\r") else ""
+        yield whole.removesuffix("\r").replace("\r\n", "\n").replace("\0", "\ufffd")
+    yield held
+
+
+def _encoding(body: bytes, kind: ContentType) -> str:
+    """The encoding of a body: by its first bytes, its header, what the page says, or else what it looks like."""
     encoding = next((name for mark, name in _MARKS if body.startswith(mark)), None) or _known(kind.charset)
     if encoding is None and kind.is_page:
         meta = _META.search(body[:2_048])
         encoding = _known(meta[1].decode("ascii")) if meta else None
     if encoding is None:
         encoding = "utf-8" if _is_utf_8(body) else _LEGACY
-    return body.decode(encoding, errors="replace")
+    return encoding
 
 
 def _is_utf_8(body: bytes) -> bool:

@@ -21,6 +21,10 @@ Connect = Callable[[IPAddress, Target], Awaitable[Streams]]
 _CHUNK_BYTES = 64 << 10
 _MAX_HEAD_BYTES = 64 << 10
 _SECONDS_TO_CONNECT = 10.0
+_EVENTS_IN_A_ROW = 100
+_MAX_INTERIM = 20
+_SMALL_CHUNKS_FREE = 10_000
+_MIN_AVERAGE_BYTES = 16
 _WINDOW_BITS = {"gzip": 31, "x-gzip": 31, "deflate": 15}
 
 
@@ -62,6 +66,7 @@ class Exchange:
     def __init__(self, streams: Streams) -> None:
         self._reader, self._writer = streams
         self._protocol = h11.Connection(h11.CLIENT, max_incomplete_event_size=_MAX_HEAD_BYTES)
+        self._events = 0
 
     async def ask(self, target: Target, method: str, *, headers: Mapping[str, str], body: bytes) -> h11.Response:
         """Send the request and return the head of the response; raises `ToolError` if what comes is not HTTP."""
@@ -77,8 +82,7 @@ class Exchange:
         try:
             self._writer.write(sent)
             await self._writer.drain()
-            while isinstance(event := await self._event(), h11.InformationalResponse):
-                pass
+            event = await self._answer()
         except (h11.RemoteProtocolError, OSError) as error:
             raise ToolError(f"{target.url} did not answer with HTTP: {error}.") from error
         if not isinstance(event, h11.Response):
@@ -87,8 +91,13 @@ class Exchange:
 
     async def chunks(self) -> AsyncIterator[bytes]:
         """The body as it comes, not decoded; raises `EOFError` if the connection ends before the body does."""
+        count = size = 0
         try:
             while isinstance(event := await self._event(), h11.Data):
+                count += 1
+                size += len(event.data)
+                if count > _SMALL_CHUNKS_FREE and size < count * _MIN_AVERAGE_BYTES:
+                    raise EOFError(f"it came in too many pieces, {count:,} for {size:,} bytes")
                 yield bytes(event.data)
         except (h11.RemoteProtocolError, OSError) as error:
             raise EOFError(str(error)) from error
@@ -96,7 +105,17 @@ class Exchange:
     def close(self) -> None:
         self._writer.transport.abort()
 
+    async def _answer(self) -> h11.Event | type[h11.NEED_DATA] | type[h11.PAUSED]:
+        """The first event that is not just word that the answer is on its way."""
+        for _ in range(_MAX_INTERIM + 1):
+            if not isinstance(event := await self._event(), h11.InformationalResponse):
+                return event
+        raise h11.RemoteProtocolError(f"there were more than {_MAX_INTERIM} interim answers")
+
     async def _event(self) -> h11.Event | type[h11.NEED_DATA] | type[h11.PAUSED]:
+        self._events += 1
+        if self._events % _EVENTS_IN_A_ROW == 0:
+            await asyncio.sleep(0)  # to read what has come already lets nobody else in
         while (event := self._protocol.next_event()) is h11.NEED_DATA:
             self._protocol.receive_data(await self._reader.read(_CHUNK_BYTES))
         return event

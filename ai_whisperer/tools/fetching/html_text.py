@@ -1,13 +1,15 @@
 """HTML as text that a model can read: headings, lists, links with their addresses, nothing that is not shown.
 
 The scanner goes over the page once, whatever is in it: a page is written by strangers, and the parser of the standard
-library takes quadratic time for some that are malformed on purpose.
+library takes quadratic time for some that are malformed on purpose. It goes in small steps, for while one is done no
+other thread can run.
 """
 
 from __future__ import annotations
 
 import html
 import re
+from collections.abc import Iterator
 from urllib.parse import urljoin
 
 _TAG = re.compile(r"""<(/?)([a-zA-Z][^\s/>]{0,99})((?:[^>"']++|"[^"]*+"|'[^']*+')*+)>""")
@@ -15,6 +17,10 @@ _TAG_BEGINS = re.compile(r"</?[a-zA-Z]")
 _ATTRIBUTE = re.compile(r"""(?<![^\s"'/])([a-zA-Z-]++)\s*+=\s*+(?:"([^"]*+)"|'([^']*+)'|([^\s"'>]++))""")
 _MAX_ATTRIBUTES = 4_000
 _MAX_LINK = 2_000
+_MAX_LINK_TEXT = 20_000
+_MAX_TAG = 512 << 10
+_PIECE = 16 << 10
+_LONGEST_NAME = 40
 _NOT_SHOWN = ("script", "style", "noscript", "template", "svg", "iframe", "object", "canvas")
 _HEADINGS = {f"h{level}": "#" * level for level in range(1, 7)}
 _LINES = ("li", "tr", "dt", "dd")
@@ -68,9 +74,9 @@ class _Scanner:
         if not _TAG_BEGINS.match(page, at):
             self._text("<")
             return at + 1
-        tag = _TAG.match(page, at)
+        tag = _TAG.match(page, at, at + _MAX_TAG)
         if tag is None:
-            return len(page)
+            return _end_of(page, ">", at + _MAX_TAG)
         name = tag[2].lower()
         if tag[1]:
             self._closed(name)
@@ -82,16 +88,24 @@ class _Scanner:
 
     def _after_hidden(self, name: str, at: int) -> int:
         if name not in self._unclosed:  # or it would be looked for again and again
-            closing = re.compile(f"</{name}", re.IGNORECASE).search(self._page, at)
-            if closing is not None:
-                return _end_of(self._page, ">", closing.end())
+            closing = self._page.find("</", at)
+            while closing >= 0:
+                named = closing + 2 + len(name)
+                if self._page[closing + 2 : named].lower() == name:
+                    return _end_of(self._page, ">", named)
+                closing = self._page.find("</", closing + 2)
             self._unclosed.add(name)
         return len(self._page) if name in ("script", "style") else at
 
     def _text(self, raw: str) -> None:
-        if raw:
-            text = _unescaped(raw)
-            self._parts.append(text if self._depth_of_pre else _SPACE.sub(" ", text))
+        ends_in_space = False
+        for piece in pieces_of(raw):
+            text = _unescaped(piece)
+            if not self._depth_of_pre:
+                text = _SPACE.sub(" ", text)
+                text = text[1:] if ends_in_space and text.startswith(" ") else text
+                ends_in_space = text.endswith(" ") if text else ends_in_space
+            self._parts.append(text)
 
     def _opened(self, name: str, attributes: str) -> None:
         self._parts.append(_BEFORE.get(name) or _break(name))
@@ -114,7 +128,9 @@ class _Scanner:
         self._parts.append(_break(name))
 
     def _end_link(self) -> None:
-        if self._link:
+        if self._link and sum(map(len, self._parts[self._link_at :])) > _MAX_LINK_TEXT:
+            self._parts.append(f" ({self._link})")  # that is no name of a link
+        elif self._link:
             shown = " ".join("".join(self._parts[self._link_at :]).split())
             if shown:
                 del self._parts[self._link_at :]
@@ -139,11 +155,30 @@ def _break(name: str) -> str:
 def _tidied(text: str) -> str:
     """The text without spaces at the ends of lines and without more than one empty line in a row."""
     lines: list[str] = []
-    for line in text.split("\n"):
+    for line in _lines(text):
         stripped = line.rstrip()
         if stripped or (lines and lines[-1]):
             lines.append(stripped[1:] if stripped.startswith(" ") and not stripped.startswith("  ") else stripped)
     return "\n".join(lines).strip("\n")
+
+
+def _lines(text: str) -> Iterator[str]:
+    at = 0
+    while (end := text.find("\n", at)) >= 0:
+        yield text[at:end]
+        at = end + 1
+    yield text[at:]
+
+
+def pieces_of(text: str) -> Iterator[str]:
+    """The text in pieces that are soon dealt with; none ends in the middle of what is written with `&`."""
+    at = 0
+    while at < len(text):
+        end = at + _PIECE
+        if end < len(text):
+            end = max(text.rfind("&", end - _LONGEST_NAME, end), 0) or end
+        yield text[at:end]
+        at = end
 
 
 def _end_of(page: str, mark: str, at: int) -> int:

@@ -12,6 +12,7 @@ import ctypes
 import errno
 import os
 import sys
+from collections.abc import Set as AbstractSet
 from enum import Enum
 from functools import cache
 
@@ -25,6 +26,12 @@ _MOST_TRIES = 100
 DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _PASSING = DIRECTORY | getattr(os, "O_PATH", 0)
 """A directory on the way: where the system can tell, one that may be passed through need not be readable."""
+
+
+Identities = AbstractSet[tuple[int, int]]
+"""Files and directories by device and number."""
+
+NOTHING: Identities = frozenset()
 
 
 class Links(Enum):
@@ -47,15 +54,18 @@ def open_folder(path: str) -> int:
         os.close(start)
 
 
-def open_beneath(folder: int, path: str, flags: int, *, mode: int = 0o600, links: Links) -> int:
+def open_beneath(
+    folder: int, path: str, flags: int, *, mode: int = 0o600, links: Links, hidden: Identities = NOTHING
+) -> int:
     """Open the relative path beneath the folder that is open as `folder`, and return the descriptor.
 
-    Raises `OSError`: with `EXDEV` if the path leads out, with `ELOOP` if it has a link that is not followed.
+    Raises `OSError`: with `EXDEV` if the path leads out, with `ELOOP` if it has a link that is not followed, with
+    `ENOENT` if it is, or leads through, something of which the device and number are `hidden`.
     """
     flags |= os.O_CLOEXEC
-    if has_openat2():
+    if has_openat2() and not hidden:
         return _openat2(folder, path, flags, mode, links)
-    return open_by_parts(folder, path, flags, mode=mode, links=links)
+    return open_by_parts(folder, path, flags, mode=mode, links=links, hidden=hidden)
 
 
 @cache
@@ -98,7 +108,9 @@ def _libc() -> ctypes.CDLL:
     return libc
 
 
-def open_by_parts(folder: int, path: str, flags: int, *, mode: int = 0o600, links: Links) -> int:
+def open_by_parts(
+    folder: int, path: str, flags: int, *, mode: int = 0o600, links: Links, hidden: Identities = NOTHING
+) -> int:
     """`open_beneath` without the help of the kernel. `..` goes back to the directory that was opened before."""
     ahead = _parts(path)
     passed = [folder]
@@ -118,13 +130,23 @@ def open_by_parts(folder: int, path: str, flags: int, *, mode: int = 0o600, link
                 if links is Links.REFUSED or followed > _MOST_LINKS or (flags & os.O_NOFOLLOW and not ahead):
                     raise _failure(errno.ELOOP, path)
                 ahead += _parts(target)
-            elif not ahead:
+                continue
+            if hidden:
+                _check_not_hidden(opened, path, hidden)
+            if not ahead:
                 return opened
-            else:
-                passed.append(opened)
+            passed.append(opened)
     finally:
         for each in passed[1:]:
             os.close(each)
+
+
+def _check_not_hidden(opened: int, path: str, hidden: Identities) -> None:
+    """Raise `ENOENT`, and close the descriptor, if what was opened is one of these."""
+    status = os.fstat(opened)
+    if (status.st_dev, status.st_ino) in hidden:
+        os.close(opened)
+        raise _failure(errno.ENOENT, path)
 
 
 def _parts(path: str) -> list[str]:

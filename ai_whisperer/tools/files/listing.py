@@ -5,15 +5,15 @@ from __future__ import annotations
 import itertools
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 
 from ai_whisperer.definition import Access
 from ai_whisperer.errors import ToolError
-from ai_whisperer.tools.files.beneath import DIRECTORY
+from ai_whisperer.tools.files.beneath import DIRECTORY, Identities, Links, open_beneath
 from ai_whisperer.tools.files.opening import opened, shown
 from ai_whisperer.tools.files.searcher import DRAFT_PREFIX
 from ai_whisperer.tools.function import ToolContext, tool
-from ai_whisperer.tools.workplace import OWN, Workplace
+from ai_whisperer.tools.workplace import OWN, Workplace, identity
 
 _MOST_SHOWN = 1000
 _MOST_IN_ONE_FOLDER = 10_000
@@ -33,7 +33,8 @@ def list_directory(context: ToolContext, path: str = ".", depth: int = 1) -> str
     with opened(context.workplace, path) as place:
         granted = _granted(context.workplace) if (place.place.name, place.place.path) == (OWN, ".") else {}
         descriptor = place.open(place.place.path, DIRECTORY)
-        found = itertools.chain(granted.values(), _lines(descriptor, "", depth, without=granted))
+        hidden = place.hidden
+        found = itertools.chain(granted.values(), _lines(descriptor, "", depth, without=granted, hidden=hidden))
         lines = list(itertools.islice(found, _MOST_SHOWN + 1))
     more = f" The first {_MOST_SHOWN:,} are shown; list the folders in it one by one." * (len(lines) > _MOST_SHOWN)
     lines = lines[:_MOST_SHOWN]
@@ -47,7 +48,7 @@ def _granted(workplace: Workplace | None) -> dict[str, str]:
     return {name: f"{name}/  ({_GRANTS[folder.access]})" for name, folder in folders.items() if name != OWN}
 
 
-def _lines(directory: int, path: str, depth: int, *, without: dict[str, str]) -> Iterator[str]:
+def _lines(directory: int, path: str, depth: int, *, without: Container[str], hidden: Identities) -> Iterator[str]:
     """A line for each entry, by name, with what is in folders after them. The descriptor is closed at the end."""
     try:
         with os.scandir(directory) as entries:
@@ -59,23 +60,25 @@ def _lines(directory: int, path: str, depth: int, *, without: dict[str, str]) ->
                 status = entry.stat(follow_symlinks=False)
             except FileNotFoundError:
                 continue  # it is gone by now
+            if identity(status) in hidden:
+                continue
             name = f"{path}{entry.name}"
             yield _line(directory, entry.name, name, status)
             if depth > 1 and stat.S_ISDIR(status.st_mode):
-                yield from _inside(directory, entry.name, f"{name}/", depth - 1)
+                yield from _inside(directory, entry.name, f"{name}/", depth - 1, hidden=hidden)
         if len(some) > _MOST_IN_ONE_FOLDER:
             yield f"{shown(path)}…  (more than {_MOST_IN_ONE_FOLDER:,} entries; the others are not shown)"
     finally:
         os.close(directory)
 
 
-def _inside(directory: int, name: str, path: str, depth: int) -> Iterator[str]:
+def _inside(directory: int, name: str, path: str, depth: int, *, hidden: Identities) -> Iterator[str]:
     try:
-        below = os.open(name, DIRECTORY | os.O_NOFOLLOW, dir_fd=directory)
+        below = open_beneath(directory, name, DIRECTORY, links=Links.REFUSED, hidden=hidden)
     except OSError as error:
         yield f"{shown(path)}…  ({error.strerror})"
         return
-    yield from _lines(below, path, depth, without={})
+    yield from _lines(below, path, depth, without=(), hidden=hidden)
 
 
 def _line(directory: int, name: str, path: str, status: os.stat_result) -> str:

@@ -53,10 +53,11 @@ class OpenPlace:
         self.name = name
         # Links in folders that others use too would give one file several names, and turns are taken by name.
         self.links = Links.BENEATH if place.name == OWN else Links.REFUSED
+        self.hidden = place.folder.hidden_identities()
 
     def open(self, path: str, flags: int) -> int:
         """Open a path that is relative to the folder."""
-        return open_beneath(self.folder, path, flags, links=self.links)
+        return open_beneath(self.folder, path, flags, links=self.links, hidden=self.hidden)
 
     def open_file(self) -> tuple[int, os.stat_result]:
         """Open the plain file that is meant, for reading; raises `ToolError` if it is anything else."""

@@ -32,6 +32,7 @@ async def searched(
             cwd="/",
             stdin=request,
             readable=(*system.interpreter_folders(), str(place.folder.path)),
+            hidden=place.folder.hidden_paths,
             wall_seconds=seconds,
             cpu_seconds=limits.max_tool_cpu_seconds,
             memory_bytes=limits.max_tool_memory_bytes,

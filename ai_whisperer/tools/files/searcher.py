@@ -6,6 +6,7 @@ standard input, as JSON, and writes a line of JSON for each match and one at the
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import re
@@ -25,12 +26,16 @@ _FILE = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class Search:
-    """One search. `request` has `folder`, `path`, `pattern`, `glob`, `max_matches`, `max_file_bytes`."""
+    """One search. `request` has `folder`, `path`, `pattern`, `glob`, `max_matches`, `max_file_bytes`, `hidden`.
+
+    What is hidden is named by device and number; it is as if it were not there.
+    """
 
     def __init__(self, request: dict[str, Any]) -> None:
         self._request = request
         self._pattern = re.compile(request["pattern"])
         self._glob = None if request["glob"] is None else re.compile(translated(request["glob"]))
+        self._hidden = {(device, number) for device, number in request["hidden"]}
         self.is_cut = False
         self.counts = {"files": 0, "binary": 0, "large": 0, "unreadable": 0}
 
@@ -49,10 +54,10 @@ class Search:
     def _found(self) -> Iterator[tuple[str, int]]:
         folder, path = self._request["folder"], self._request["path"]
         try:
-            yield from self._files(_entered(f"{folder}/{path}"), "" if path == "." else f"{path}/")
+            yield from self._files(self._entered(f"{folder}/{path}"), "" if path == "." else f"{path}/")
         except NotADirectoryError:
             above, _, name = path.rpartition("/")
-            yield path, os.open(name, _FILE, dir_fd=_entered(f"{folder}/{above}"))
+            yield path, self._opened(name, _FILE, self._entered(f"{folder}/{above}"))
 
     def _files(self, directory: int, path: str) -> Iterator[tuple[str, int]]:
         """The plain files beneath, opened, by name. No link is followed."""
@@ -62,14 +67,35 @@ class Search:
         for name in sorted(os.listdir(directory)):
             whole = f"{path}{name}"
             try:
-                mode = os.stat(name, dir_fd=directory, follow_symlinks=False).st_mode
-                if stat.S_ISDIR(mode):
-                    yield from self._files(os.open(name, _DIRECTORY, dir_fd=directory), f"{whole}/")
-                elif stat.S_ISREG(mode) and not name.startswith(DRAFT_PREFIX) and self._is_meant(whole):
-                    yield whole, os.open(name, _FILE, dir_fd=directory)
+                status = os.stat(name, dir_fd=directory, follow_symlinks=False)
+                if (status.st_dev, status.st_ino) in self._hidden:
+                    continue
+                if stat.S_ISDIR(status.st_mode):
+                    yield from self._files(self._opened(name, _DIRECTORY, directory), f"{whole}/")
+                elif stat.S_ISREG(status.st_mode) and not name.startswith(DRAFT_PREFIX) and self._is_meant(whole):
+                    yield whole, self._opened(name, _FILE, directory)
             except OSError:
                 self.counts["unreadable"] += 1
         os.close(directory)
+
+    def _entered(self, path: str) -> int:
+        """The directory at the absolute path, opened without following a link."""
+        passing = _DIRECTORY | getattr(os, "O_PATH", 0)
+        directory = os.open("/", passing)
+        for name in [*(name for name in path.split("/") if name not in ("", ".")), "."]:
+            below = self._opened(name, _DIRECTORY if name == "." else passing, directory)
+            os.close(directory)
+            directory = below
+        return directory
+
+    def _opened(self, name: str, flags: int, directory: int) -> int:
+        """What has that name in the directory; what is hidden is not found."""
+        descriptor = os.open(name, flags, dir_fd=directory)
+        status = os.fstat(descriptor)
+        if (status.st_dev, status.st_ino) in self._hidden:
+            os.close(descriptor)
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), name)
+        return descriptor
 
     def _is_meant(self, path: str) -> bool:
         return self._glob is None or self._glob.fullmatch(path) is not None
@@ -111,17 +137,6 @@ def translated(glob: str) -> str:
                 parts.append({"*": "[^/]*", "?": "[^/]"}.get(glob[at]) or re.escape(glob[at]))
                 at += 1
     return "(?s)" + "".join(parts)
-
-
-def _entered(path: str) -> int:
-    """The directory at the absolute path, opened without following a link."""
-    passing = _DIRECTORY | getattr(os, "O_PATH", 0)
-    directory = os.open("/", passing)
-    for name in [*(name for name in path.split("/") if name not in ("", ".")), "."]:
-        below = os.open(name, _DIRECTORY if name == "." else passing, dir_fd=directory)
-        os.close(directory)
-        directory = below
-    return directory
 
 
 def _as_text(name: str) -> str:

@@ -11,6 +11,7 @@ import msgspec
 from ai_whisperer.conversation import ToolResult
 from ai_whisperer.core.text import mended
 from ai_whisperer.errors import ToolError
+from ai_whisperer.tools.files.beneath import Identities
 from ai_whisperer.tools.files.opening import opened, shown, told
 from ai_whisperer.tools.files.search_process import searched
 from ai_whisperer.tools.function import ToolContext, in_thread, tool
@@ -51,7 +52,8 @@ async def search_files(
     workplace = context.workplace
     if workplace is None:
         raise ToolError("There are no folders to search. File tools work for agents of a session only.")
-    place: Place = await in_thread(_place, {"workplace": workplace, "path": path}, context.cancelled)
+    found: tuple[Place, Identities] = await in_thread(_place, {"workplace": workplace, "path": path}, context.cancelled)
+    place, hidden = found
     seconds = min(_SECONDS, workplace.limits.max_tool_seconds)
     request = {
         "folder": str(place.folder.path),
@@ -60,17 +62,18 @@ async def search_files(
         "glob": glob,
         "max_matches": max_matches,
         "max_file_bytes": workplace.limits.max_file_bytes,
+        "hidden": sorted(hidden),
     }
     output, run = await searched(workplace, place, msgspec.json.encode(request), seconds=seconds)
     content = _told(_parsed(output), place, pattern, path=shown(path), seconds=seconds)
     return ToolResult(content=content, run=run)
 
 
-def _place(workplace: Workplace, path: str) -> Place:
-    """Where to search; raises `ToolError` if there is nothing."""
+def _place(workplace: Workplace, path: str) -> tuple[Place, Identities]:
+    """Where to search, and what is hidden there; raises `ToolError` if there is nothing."""
     with opened(workplace, path) as place:
         os.close(place.open(place.place.path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY))
-        return place.place
+        return place.place, place.hidden
 
 
 def _parsed(output: bytes) -> _Answer:

@@ -23,7 +23,7 @@ from pydantic import ValidationError
 
 from ai_whisperer.core.text import mended
 from ai_whisperer.errors import McpError, WhispererError
-from ai_whisperer.mcp_config import McpServerConfig, filled
+from ai_whisperer.mcp_config import McpServerConfig, filled, secrets_in
 from ai_whisperer.secrets import redacted, remember_secret
 from ai_whisperer.tools.mcp.wire import Wire, http_wire, stdio_wire
 
@@ -216,7 +216,7 @@ class Connection:
                 request.fail(McpError(f"The MCP server '{self._name}' failed: {redacted(_words(error))}."))
             else:
                 if not request.answer.done():
-                    request.answer.set_result(answer)
+                    request.answer.set_result(wire.restored(answer))
 
     async def _refused(self, wire: Wire, request: _Request, error: MCPError) -> None:
         said = mended(redacted(error.error.message))[:2_000]
@@ -243,11 +243,11 @@ def _options(request: _Request) -> CallOptions:
 
 
 def _filled(texts: Mapping[str, str]) -> dict[str, str]:
-    """The values with the variables of the environment in them, which are secrets from now on."""
+    """The values with the variables of the environment in them. All of them are secrets from now on."""
     values: dict[str, str] = {}
     for key, text in texts.items():
         values[key], secrets = filled(text, os.environ)
-        for secret in secrets:
+        for secret in (*secrets, *secrets_in(values[key])):
             remember_secret(secret)
     return values
 

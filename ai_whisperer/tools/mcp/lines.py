@@ -12,7 +12,13 @@ from mcp_types import INTERNAL_ERROR, ErrorData, JSONRPCError, JSONRPCNotificati
 from msgspec import UNSET, UnsetType
 
 MAX_LINE_BYTES = 2 << 20
-"""To read one of that length holds the event loop up for at most about 35 ms, however it is nested."""
+"""To read one of that length takes a few dozen milliseconds, if it has not too many parts."""
+
+_MAX_PARTS = 150_000
+TOO_MANY_PARTS = f"the answer has more than {_MAX_PARTS:,} lists and objects."
+
+LISTENED_TO = ("notifications/progress", "notifications/tools/list_changed", "notifications/cancelled")
+"""What servers may tell without being asked; all else is dropped."""
 
 _MAX_SKIPPED_BYTES = 64 << 20
 _END_BYTES = 200
@@ -60,6 +66,8 @@ class Lines:
             self._buffer.clear()
             if self._skipped or len(line) > MAX_LINE_BYTES:
                 yield from self._too_long(line)
+            elif has_too_many_parts(line):
+                yield from refused(line, TOO_MANY_PARTS)
             elif line.strip():
                 yield line
         self._buffer += rest
@@ -72,11 +80,22 @@ class Lines:
 
     def _too_long(self, line: bytes) -> Iterator[JSONRPCError]:
         size = self._skipped + len(line)
-        found = _ID_AT_BEGINNING.match(self._beginning or line[:_END_BYTES]) or _ID_AT_END.search(line[-_END_BYTES:])
+        ends = (self._beginning or line[:_END_BYTES]) + b"\n" + line[-_END_BYTES:]
         self._skipped, self._beginning = 0, b""
-        if found is not None:
-            told = f"the answer has {size:,} bytes, and at most {MAX_LINE_BYTES:,} are taken. Ask for less."
-            yield JSONRPCError(jsonrpc="2.0", id=int(found[1]), error=ErrorData(code=INTERNAL_ERROR, message=told))
+        yield from refused(ends, f"the answer has {size:,} bytes, and at most {MAX_LINE_BYTES:,} are taken.")
+
+
+def has_too_many_parts(message: bytes) -> bool:
+    """Whether it may have so many lists and objects that to read it holds the event loop up."""
+    return message.count(b"[") + message.count(b"{") > _MAX_PARTS
+
+
+def refused(message: bytes, told: str) -> Iterator[JSONRPCError]:
+    """An error in place of an answer that is not taken, if it can be told which request it answers."""
+    found = _ID_AT_BEGINNING.match(message[:_END_BYTES]) or _ID_AT_END.search(message[-_END_BYTES:])
+    if found is not None:
+        error = ErrorData(code=INTERNAL_ERROR, message=f"{told} Ask for less.")
+        yield JSONRPCError(jsonrpc="2.0", id=int(found[1]), error=error)
 
 
 def message_of(line: bytes) -> Message | None:

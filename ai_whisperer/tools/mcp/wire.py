@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -24,21 +24,23 @@ from mcp_types import (
 )
 
 from ai_whisperer.mcp_config import McpServerConfig
-from ai_whisperer.tools.mcp.lines import EndlessLineError, Lines, message_of
+from ai_whisperer.tools.mcp.http_answers import MAX_BYTES, LongAnswers, PlainTransport
+from ai_whisperer.tools.mcp.lines import LISTENED_TO, EndlessLineError, Lines, message_of
 from ai_whisperer.tools.mcp.process import ServerProcess, start_process
 
-_MAX_HTTP_BYTES = 1 << 20
 _READ_BYTES = 64 << 10
 _WAITING_MESSAGES = 64
 _MAX_NONSENSE = 1_000
 _CONNECT_SECONDS = 30.0
-_LISTENED_TO = ("notifications/progress", "notifications/tools/list_changed", "notifications/cancelled")
 
 Incoming = SessionMessage | Exception
 
 
 class Wire:
-    """The two streams of a connection. `broken` is done, with the reason, when nothing more can come."""
+    """The two streams of a connection. `broken` is done, with the reason, when nothing more can come.
+
+    `restored` makes the result that was meant of one that came.
+    """
 
     def __init__(self, read: Any, write: Any) -> None:
         self.read = read
@@ -46,6 +48,7 @@ class Wire:
         self.broken: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self.nonsense = ""
         self.greeted = False
+        self.restored: Callable[[dict[str, Any]], dict[str, Any]] = lambda result: result
 
     def break_off(self, reason: str) -> None:
         if not self.broken.done():
@@ -111,7 +114,7 @@ class _Reader:
             self._count_nonsense(line)
         elif isinstance(message, JSONRPCRequest):
             self._answer(message)
-        elif not isinstance(message, JSONRPCNotification) or message.method in _LISTENED_TO:
+        elif not isinstance(message, JSONRPCNotification) or message.method in LISTENED_TO:
             self._nonsense = 0
             await self._arrived.send(SessionMessage(message))
             return
@@ -152,41 +155,14 @@ async def _write(process: ServerProcess, wire: Wire, leaving: MemoryObjectReceiv
 async def http_wire(config: McpServerConfig, headers: Mapping[str, str]) -> AsyncIterator[Wire]:
     """Talk to the server at the address. Messages that are too long are refused."""
     timeout = httpx2.Timeout(_CONNECT_SECONDS, read=config.timeout_seconds)
-    transport = _Bounded(httpx2.AsyncHTTPTransport())
+    answers = LongAnswers()
+    transport = PlainTransport(httpx2.AsyncHTTPTransport(), answers)
+    sent = httpx2.Headers(dict(headers))
+    sent["accept-encoding"] = "identity"
     async with (
-        httpx2.AsyncClient(headers=dict(headers), timeout=timeout, transport=transport) as client,
-        streamable_http_client(config.url or "", http_client=client, max_sse_event_size=_MAX_HTTP_BYTES) as streams,
+        httpx2.AsyncClient(headers=sent, timeout=timeout, transport=transport) as client,
+        streamable_http_client(config.url or "", http_client=client, max_sse_event_size=MAX_BYTES) as streams,
     ):
-        yield Wire(*streams)
-
-
-class _Bounded(httpx2.AsyncBaseTransport):
-    """Lets no answer through that is too long. A stream of events has no end, and a limit for each of them."""
-
-    def __init__(self, inner: httpx2.AsyncBaseTransport) -> None:
-        self._inner = inner
-
-    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        response = await self._inner.handle_async_request(request)
-        if not response.headers.get("content-type", "").startswith("text/event-stream"):
-            response.stream = _BoundedStream(response.stream)
-        return response
-
-    async def aclose(self) -> None:
-        await self._inner.aclose()
-
-
-class _BoundedStream(httpx2.AsyncByteStream):
-    def __init__(self, inner: Any) -> None:
-        self._inner = inner
-
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        size = 0
-        async for some in self._inner:
-            size += len(some)
-            if size > _MAX_HTTP_BYTES:
-                raise httpx2.ReadError(f"The answer has more than {_MAX_HTTP_BYTES:,} bytes.")
-            yield some
-
-    async def aclose(self) -> None:
-        await self._inner.aclose()
+        wire = Wire(*streams)
+        wire.restored = answers.restored
+        yield wire

@@ -15,12 +15,13 @@ from ai_whisperer.conversation import ToolRun
 class Job(Record, frozen=True, kw_only=True):
     """A process to run. Paths are absolute.
 
-    It sees the folders of the system that programs need, what is `readable`, and may write what is `writable`; no
-    other file is there for it. `temporary` is a writable folder that becomes its place for temporary files. `env` is
-    all of its environment. `network` names the hosts that it may talk to, `"*"` for all; without any there is no
-    network. The limits hold for the process with all its children; `memory_bytes`, `cpu_seconds` and `processes` of
-    them together. Output beyond `output_bytes` is cut in the middle; a job that writes more than `flood_bytes` is
-    ended.
+    It sees the folders of the system that programs need, what is `readable`, and may write what is `writable`; no other
+    file is there for it. What is `hidden` in these is not there either, and cannot be made or moved; but what is
+    readable or writable in it still is. `temporary` is a writable folder that becomes its place for temporary files.
+    `env` is all of its environment. `network` are grants of hosts that it may talk to, as a definition has them; a
+    level that cannot hold a program to them opens nothing, and without any there is no network. The limits hold for the
+    process with all its children; `memory_bytes`, `cpu_seconds` and `processes` of them together. Output beyond
+    `output_bytes` is cut in the middle; a job that writes more than `flood_bytes` is ended.
     """
 
     argv: tuple[str, ...]
@@ -29,6 +30,7 @@ class Job(Record, frozen=True, kw_only=True):
     stdin: bytes = b""
     readable: tuple[str, ...] = ()
     writable: tuple[str, ...] = ()
+    hidden: tuple[str, ...] = ()
     temporary: str = ""
     network: tuple[str, ...] = ()
     wall_seconds: float = 600.0

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from ai_whisperer.errors import InvalidInputError, SandboxError
 from ai_whisperer.tools.sandbox.base import Job, Outcome, Sandbox, ignored
+from ai_whisperer.tools.sandbox.held import HIDING_ADVICE
 from ai_whisperer.tools.sandbox.launcher import KeptSandbox, Launcher
-from ai_whisperer.tools.sandbox.probing import ALL, STRONG, Probe, probe
+from ai_whisperer.tools.sandbox.probing import ALL, HIDING, STRONG, Probe, probe
 
 AUTO = "auto"
 CHOICES = (AUTO, *ALL)
@@ -25,7 +26,7 @@ class ChosenSandbox:
     """The sandbox of a server or a session: `wanted` is a level, or `auto` for the strongest that keeps files apart.
 
     Levels are tried when the first job comes, and those that fail again with the next job. `auto` never means limits
-    alone.
+    alone. For a job from which something is hidden, it is the strongest that can hide.
     """
 
     def __init__(self, wanted: str = AUTO) -> None:
@@ -35,13 +36,14 @@ class ChosenSandbox:
         self._launcher = Launcher()
         self._lock = asyncio.Lock()
         self._chosen: KeptSandbox | None = None
+        self._hiding: KeptSandbox | None = None
 
     @property
     def name(self) -> str:
         return self.wanted if self._chosen is None else self._chosen.name
 
     async def run(self, job: Job, on_output: Callable[[bytes], None] = ignored) -> Outcome:
-        chosen = self._chosen or await self.choose()
+        chosen = (await self._choose_hiding()) if job.hidden else (self._chosen or await self.choose())
         return await chosen.run(job, on_output)
 
     async def choose(self) -> Sandbox:
@@ -50,6 +52,12 @@ class ChosenSandbox:
             if self._chosen is None:
                 self._chosen = await self._first_that_holds()
             return self._chosen
+
+    async def _choose_hiding(self) -> Sandbox:
+        async with self._lock:
+            if self._hiding is None:
+                self._hiding = await self._first_that_hides()
+            return self._hiding
 
     async def probe_all(self) -> list[Probe]:
         """Try every level, for people who want to know."""
@@ -65,13 +73,30 @@ class ChosenSandbox:
         await self._launcher.close()
 
     async def _first_that_holds(self) -> KeptSandbox:
+        found = await self._first_of(STRONG if self.wanted == AUTO else (self.wanted,))
+        if isinstance(found, str):
+            raise SandboxError(f"There is no sandbox that holds here, so nothing was run. {found} {_ADVICE}")
+        return found
+
+    async def _first_that_hides(self) -> KeptSandbox:
+        wanted = HIDING if self.wanted == AUTO else (self.wanted,)
+        found = await self._first_of([level for level in wanted if level in HIDING])
+        if isinstance(found, str):
+            raise SandboxError(
+                "You are granted a folder in which files of the runtime are, and there is no sandbox here that can "
+                f"hide these from programs, so nothing was run. {found or f'{self.wanted} cannot.'} {HIDING_ADVICE}"
+            )
+        return found
+
+    async def _first_of(self, levels: Sequence[str]) -> KeptSandbox | str:
+        """The first that holds, or why none does."""
         found: list[str] = []
-        for level in STRONG if self.wanted == AUTO else (self.wanted,):
+        for level in levels:
             tried = await self._probe(level)
             if tried.holds:
                 return KeptSandbox(level, self._launcher)
             found.append(f"{level}: {tried.reason}")
-        raise SandboxError(f"There is no sandbox that holds here, so nothing was run. {' '.join(found)} {_ADVICE}")
+        return " ".join(found)
 
     async def _probe(self, level: str) -> Probe:
         if sys.platform != "linux":

@@ -13,6 +13,11 @@ import msgspec
 from ai_whisperer.errors import SandboxError
 from ai_whisperer.tools.sandbox.base import Ending, Job
 
+HIDING_ADVICE = (
+    "Install bubblewrap with the packages of the system, which can, and leave the setting sandbox at 'auto'; or grant "
+    "a folder that holds neither the data folder nor the project folder."
+)
+
 _LEAST_DATA_BYTES = 64 << 20
 """The keeper itself has to live under the limit too; the exact one is held by watching."""
 
@@ -60,6 +65,15 @@ def limit_this_process(job: Job) -> None:
         _, hard = resource.getrlimit(kind)
         value = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
         resource.setrlimit(kind, (value, value))
+
+
+def check_nothing_hidden(job: Job, level: str) -> None:
+    """Raise `SandboxError` if the job must not see all of its folders, for a level that cannot hold it to that."""
+    if job.hidden:
+        raise SandboxError(
+            f"{level} cannot keep a program from a part of a folder that it may see, and '{job.hidden[0]}' is such a "
+            f"part; nothing was run. {HIDING_ADVICE}"
+        )
 
 
 class PlainProcess:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
 import socket
 import subprocess
 import sys
@@ -12,7 +11,7 @@ import threading
 from collections.abc import Callable
 
 from ai_whisperer.errors import SandboxError
-from ai_whisperer.tools.sandbox import system
+from ai_whisperer.tools.sandbox import own_code, system
 from ai_whisperer.tools.sandbox.base import Job, Outcome, ignored
 from ai_whisperer.tools.sandbox.wire import KILL, Ended, Order, Piece, framed, read_report
 
@@ -23,9 +22,13 @@ class Launcher:
     Between jobs one keeper is forked ahead, so that the next job need not wait for it.
     """
 
+    # The package is loaded from its very place, so that its neighbours are not found: they may be anybody's.
     program = (
-        "import sys; sys.path[:] = sys.argv[2:]; from ai_whisperer.tools.sandbox.zygote import main; "
-        "main(int(sys.argv[1]))"
+        "import sys; from importlib.util import module_from_spec, spec_from_file_location\n"
+        "sys.path += sys.argv[3:]; home = sys.argv[2]\n"
+        "spec = spec_from_file_location('ai_whisperer', home + '/__init__.py', submodule_search_locations=[home])\n"
+        "package = sys.modules['ai_whisperer'] = module_from_spec(spec); spec.loader.exec_module(package)\n"
+        "from ai_whisperer.tools.sandbox.zygote import main; main(int(sys.argv[1]))"
     )
 
     def __init__(self) -> None:
@@ -58,7 +61,16 @@ class Launcher:
             with theirs:
                 number = str(theirs.fileno())
                 self._process = subprocess.Popen(  # noqa: S603 - our own program
-                    [sys.executable, "-I", "-c", self.program, number, *map(os.path.abspath, sys.path)],
+                    [
+                        sys.executable,
+                        "-I",
+                        "-S",
+                        "-c",
+                        self.program,
+                        number,
+                        own_code.PACKAGE,
+                        *own_code.library_folders(),
+                    ],
                     stdin=subprocess.DEVNULL,
                     stdout=subprocess.DEVNULL,
                     stderr=subprocess.DEVNULL,

@@ -20,6 +20,9 @@ from ai_whisperer.tools.sandbox.base import Job, Outcome, Sandbox
 RLIMITS = "rlimits"
 STRONG = ("sandlock", "bubblewrap")
 """The levels that keep a program away from files and network, the best first."""
+HIDING = ("bubblewrap",)
+"""Those that can keep a program from a part of a folder that it may see. Landlock cannot, and what sandlock has beside
+it (`fs_denied`) lets folders be made in that part, and does not know it any more when a folder above is renamed."""
 ALL = (*STRONG, RLIMITS)
 
 _SECONDS = 10.0

@@ -7,13 +7,14 @@ from pathlib import Path
 
 from ai_whisperer.tools.sandbox.base import Job
 from ai_whisperer.tools.sandbox.family import die_with_parent
-from ai_whisperer.tools.sandbox.held import Held, PlainProcess, limit_this_process
+from ai_whisperer.tools.sandbox.held import Held, PlainProcess, check_nothing_hidden, limit_this_process
 
 
 class RlimitsLevel:
     """Holds memory, CPU seconds, size of files and number of processes."""
 
     def start(self, job: Job) -> Held:
+        check_nothing_hidden(job, "rlimits")
         limit_this_process(job)
         limit_processes(job.processes)
         return PlainProcess(job.argv, cwd=job.cwd, env=job.env, first=die_with_parent)

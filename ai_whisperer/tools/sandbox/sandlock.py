@@ -3,30 +3,20 @@
 from __future__ import annotations
 
 import contextlib
-import ipaddress
+from ipaddress import ip_address, ip_network
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ai_whisperer.core.address_kinds import AddressKind, IPAddress, address_in, networks_of, without
+from ai_whisperer.core.network import Grant, grants_of
 from ai_whisperer.errors import SandboxError
 from ai_whisperer.tools.sandbox import system
 from ai_whisperer.tools.sandbox.base import Ending, Job
-from ai_whisperer.tools.sandbox.held import Held, Status, existing, limit_this_process
+from ai_whisperer.tools.sandbox.held import Held, Status, check_nothing_hidden, existing, limit_this_process
 
 if TYPE_CHECKING:
     from sandlock import Process
 
-_PRIVATE = (
-    "0.0.0.0/8",
-    "10.0.0.0/8",
-    "100.64.0.0/10",
-    "127.0.0.0/8",
-    "169.254.0.0/16",
-    "172.16.0.0/12",
-    "192.168.0.0/16",
-    "::1/128",
-    "fc00::/7",
-    "fe80::/10",
-)
 _WAIT_SECONDS = 5.0
 
 
@@ -40,6 +30,7 @@ class SandlockLevel:
             raise SandboxError(
                 f"The package sandlock cannot be used: {error}. Install it: pip install sandlock"
             ) from error
+        check_nothing_hidden(job, "sandlock")
         limit_this_process(job)
         try:
             sandbox = sandlock.Sandbox(**policy(job))
@@ -86,29 +77,35 @@ def policy(job: Job) -> dict[str, Any]:
 
 
 def _network(granted: tuple[str, ...]) -> dict[str, list[str]]:
-    if not granted:
+    """The grants in the library's words. A host is looked up when the job starts; hosts below one have no words."""
+    grants = grants_of(granted).grants
+    named = [grant for grant in grants if not grant.below]
+    everywhere = [grant for grant in grants if grant.below and not grant.host]
+    if not named and not everywhere:
         return {}
-    if "*" in granted:
-        return {"net_allow": ["*:*"], "net_deny": _private_networks()}
-    return {"net_allow": [f"[{host}]:*" if ":" in host else f"{host}:*" for host in granted]}
+    allowed = [_rule(grant.host, grant.ports) for grant in named]
+    for grant in everywhere:
+        allowed += [_rule(str(network), grant.ports) for network in networks_of((AddressKind.PUBLIC,))]
+    servers = _name_servers() if everywhere else []
+    for server in servers:
+        allowed += [_rule(str(server), (53,), "udp"), _rule(str(server), (53,))]
+    return {"net_allow": allowed, "net_deny": _never_by_name(named, servers)}
 
 
-def _private_networks() -> list[str]:
-    """The networks that are not public, without the name servers: nothing could be looked up otherwise."""
-    networks = [ipaddress.ip_network(each) for each in _PRIVATE]
-    for server in _name_servers():
-        split: list[ipaddress.IPv4Network | ipaddress.IPv6Network] = []
-        for network in networks:
-            if isinstance(network, ipaddress.IPv4Network) and isinstance(server, ipaddress.IPv4Address):
-                one = ipaddress.IPv4Network(server)
-                split += network.address_exclude(one) if one.subnet_of(network) else [network]
-            else:
-                split.append(network)
-        networks = split
-    return [str(each) for each in networks]
+def _rule(host: str, ports: tuple[int, ...], protocol: str = "tcp") -> str:
+    written = f"[{host}]" if ":" in host else host
+    return f"{protocol}://{written}:{','.join(map(str, ports))}"
 
 
-def _name_servers() -> list[ipaddress.IPv4Address | ipaddress.IPv6Address]:
+def _never_by_name(named: list[Grant], servers: list[IPAddress]) -> list[str]:
+    """The networks that a name must not lead to: all but public, private and loopback, and what is granted itself."""
+    addresses = [*(address_in(grant.host) for grant in named), *servers]
+    taken_out = [ip_network(address) for address in addresses if address is not None]
+    kinds = (AddressKind.LINK_LOCAL, AddressKind.MULTICAST, AddressKind.RESERVED)
+    return [str(left) for network in networks_of(kinds) for left in without(network, taken_out)]
+
+
+def _name_servers() -> list[IPAddress]:
     try:
         lines = Path("/etc/resolv.conf").read_text(errors="replace").splitlines()
     except OSError:
@@ -117,7 +114,7 @@ def _name_servers() -> list[ipaddress.IPv4Address | ipaddress.IPv6Address]:
     for words in (line.split() for line in lines):
         if len(words) > 1 and words[0] == "nameserver":
             try:
-                found.append(ipaddress.ip_address(words[1].partition("%")[0]))
+                found.append(ip_address(words[1].partition("%")[0]))
             except ValueError:
                 continue
     return found

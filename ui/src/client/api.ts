@@ -196,9 +196,9 @@ export interface GuideAgentStatus {
 }
 
 /**
- * What was used. `cost_usd` is None when the price of the model is not known. `wall_seconds` is how long model requests
- * and tools took, `cpu_seconds` and `memory_bytes` what processes of tools took: their time together, the memory of the
- * largest.
+ * What was used. `cost_usd` is None when the price of the model is not known. A sum is the cost of what has a price;
+ * `unpriced_tokens` are those in it that have none. `wall_seconds` is how long model requests and tools took,
+ * `cpu_seconds` and `memory_bytes` what processes of tools took: their time together, the memory of the largest.
  */
 export interface GuideUsage {
   input_tokens: number;
@@ -211,6 +211,7 @@ export interface GuideUsage {
   cpu_seconds: number;
   memory_bytes: number;
   mails_sent: number;
+  unpriced_tokens: number;
 }
 
 /** How a lease ended. `by` and `reason` are of the person who broke it. */
@@ -797,9 +798,9 @@ export interface ToolRun {
 }
 
 /**
- * What was used. `costUsd` is None when the price of the model is not known. `wallSeconds` is how long model requests
- * and tools took, `cpuSeconds` and `memoryBytes` what processes of tools took: their time together, the memory of the
- * largest.
+ * What was used. `costUsd` is None when the price of the model is not known. A sum is the cost of what has a price;
+ * `unpricedTokens` are those in it that have none. `wallSeconds` is how long model requests and tools took,
+ * `cpuSeconds` and `memoryBytes` what processes of tools took: their time together, the memory of the largest.
  */
 export interface Usage {
   inputTokens: number;
@@ -812,6 +813,7 @@ export interface Usage {
   cpuSeconds: number;
   memoryBytes: number;
   mailsSent: number;
+  unpricedTokens: number;
 }
 
 /**

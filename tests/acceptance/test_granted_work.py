@@ -1,0 +1,30 @@
+"""The files of agents and the sessions that they belong to."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from ai_whisperer.client import Client
+from ai_whisperer.server.serving import running
+from ai_whisperer.settings import Settings
+
+
+@pytest.mark.parametrize("session_id", ["..", "."])
+def test_deleting_a_session_with_an_odd_name_deletes_nothing_of_others(tmp_path: Path, session_id: str) -> None:
+    data = tmp_path / "data"
+
+    async def main() -> None:
+        async with running(Settings(data=data, port=0)) as server:
+            kept = data / "work" / "default" / "agents" / "ann" / "kept.md"
+            kept.parent.mkdir(parents=True)
+            kept.write_text("kept", encoding="utf-8")
+            async with Client(server.address.url, server.address.token) as client:
+                await client.create_session(session_id)
+                await client.delete_session(session_id)
+            assert kept.read_text(encoding="utf-8") == "kept"
+            assert {"whisperer.db", "token", "server.json"} <= {each.name for each in data.iterdir()}
+
+    asyncio.run(main())
