@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from ai_whisperer import AsyncAgentSessionManager
 from ai_whisperer.conversation import Usage
+from ai_whisperer.coordination import WaitKind
 from ai_whisperer.core.tasks import base_id
 from ai_whisperer.records import (
     MailRecord,
@@ -64,6 +65,27 @@ def check_now(manager: AsyncAgentSessionManager, *, loops: int, places: int) -> 
     ]
     assert max(len(at_work), workspace.places.used) <= places, "more loops work than there are places"
     check_waits_now(manager)
+    waits_for = _who_waits_for_whom(manager)
+    for task_id in waits_for:
+        reached, ahead = set[str](), {task_id}
+        while ahead:
+            ahead = {other for each in ahead for other in waits_for.get(each, ())} - reached
+            reached |= ahead
+        assert task_id not in reached, "some wait in a circle"
+
+
+def _who_waits_for_whom(manager: AsyncAgentSessionManager) -> dict[str, set[str]]:
+    """By waiting task, the tasks it waits for: those that answer its questions and hold the locks that it wants."""
+    workspace = manager._workspace
+    running = [loop.task for loop in workspace.running.values()]
+    answering = {task.origin.answers: task.id for task in running if task.origin is not None}
+    holders = {lock.name: lock.task_id for lock in manager.list_locks()}
+    found: dict[str, set[str]] = defaultdict(set)
+    for wait in workspace.waits._waits.values():
+        other = (holders if wait.kind is WaitKind.LOCK else answering).get(wait.target)
+        if other is not None:
+            found[wait.task_id].add(other)
+    return found
 
 
 def check(manager: AsyncAgentSessionManager, world: World) -> None:
