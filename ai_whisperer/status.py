@@ -18,7 +18,8 @@ class AgentStatus(msgspec.Struct, frozen=True, kw_only=True):
     It runs since `running_since`, and a step of it ended last at `last_step_at`: one that hangs shows itself there.
     `waiting_for` names what its loops wait for: agents, locks as `lock:name`, people as `approval:id`; `paused_for` the
     resources that its tools wait for, since others touch them now: it goes on by itself. While there are
-    `missing_tools` the agent waits for them: hand them in with `give_tools`.
+    `missing_tools` the agent waits for them: hand them in with `give_tools`. One with a `paused_limit` goes on when
+    that limit is raised.
     """
 
     agent_id: str
@@ -40,6 +41,7 @@ class AgentStatus(msgspec.Struct, frozen=True, kw_only=True):
     waiting_for: tuple[str, ...] = ()
     paused_for: tuple[str, ...] = ()
     missing_tools: tuple[str, ...] = ()
+    paused_limit: str | None = None
     running_since: float | None = None
     last_step_at: float | None = None
 

@@ -7,6 +7,7 @@ import uuid
 from collections.abc import AsyncIterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from ai_whisperer.cli.fleet import hindrance
 from ai_whisperer.cli.output import Output
 from ai_whisperer.cli.telling import shown_line
 from ai_whisperer.coordination import MessageRecord, RoomKind, RoomRecord
@@ -65,7 +66,7 @@ class Conversation:
         """Tell why somebody does not answer at once, if that is so."""
         status = await self._client.get_agent_status(agent_id)
         if status.state is AgentState.PAUSED:
-            self._output.note(f"{agent_id} is paused. It answers when it goes on: whisperer resume {agent_id}")
+            self._output.note(f"It answers later. {hindrance(status)}")
         elif status.state is AgentState.ACTIVE and task_id in self._owed and task_id not in status.running_tasks:
             self._output.note(f"{agent_id} is busy with something else. It answers when that is done.")
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from ai_whisperer.cli.output import Column, moment
 from ai_whisperer.cli.telling import way_out
 from ai_whisperer.conversation import Usage
+from ai_whisperer.definition import Limits
 from ai_whisperer.records import AgentState, TaskRecord, TaskState
 from ai_whisperer.status import AgentStatus
 
@@ -32,6 +33,9 @@ def hindrance(status: AgentStatus) -> str | None:
     command = way_out(status.state, name) or f"whisperer start {name}"
     if status.started and status.state in (AgentState.IDLE, AgentState.ACTIVE):
         return None
+    if status.paused_limit is not None:
+        whose = f"--agent {name} " if status.paused_limit in Limits.__struct_fields__ else ""
+        command = f"whisperer limits set {whose}{status.paused_limit}=NUMBER"
     described = status.state if status.started or status.state is AgentState.STOPPED else "not started"
     reason = f" ({status.reason})" if status.reason else ""
     return f"{name} is {described}{reason} and takes no work now. Let it: {command}"

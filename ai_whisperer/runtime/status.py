@@ -38,6 +38,7 @@ def status_of(agent: AgentSession) -> AgentStatus:
         waiting_for=tuple(_waited_for(agent)) if loop else (),
         paused_for=tuple(_paused_for(agent)) if loop else (),
         missing_tools=agent.equipment.missing_tools,
+        paused_limit=record.paused_limit,
         running_since=loop.task.started_at if loop else None,
         last_step_at=_last_step_at(loop.running.steps) if loop else None,
     )

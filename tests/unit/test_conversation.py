@@ -56,7 +56,8 @@ class Room:
 
     async def get_agent_status(self, agent: str) -> AgentStatus:
         empty: dict[str, Any] = dict.fromkeys(AgentStatus.__struct_fields__, ())
-        return AgentStatus(**{**empty, "agent_id": agent, "state": self._state})
+        told = {"agent_id": agent, "state": self._state, "started": True, "paused_limit": None}
+        return AgentStatus(**{**empty, **told})
 
     def say(self, sender: str, text: str, **more: Any) -> MessageRecord:
         number = len(self.messages) + 1

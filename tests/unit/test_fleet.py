@@ -61,3 +61,16 @@ def test_an_agent_that_takes_no_work_is_explained(status: AgentStatus, told: str
 def test_of_an_agent_at_work_nothing_is_told() -> None:
     assert hindrance(AT_WORK) is None
     assert hindrance(replace(AT_WORK, state=AgentState.IDLE)) is None
+
+
+@pytest.mark.parametrize(
+    ("limit", "command"),
+    [
+        ("max_tokens_per_agent", "whisperer limits set --agent ann max_tokens_per_agent=NUMBER"),
+        ("max_tokens", "whisperer limits set max_tokens=NUMBER"),
+        (None, "whisperer resume ann"),
+    ],
+)
+def test_an_agent_that_is_paused_for_a_limit_is_helped_by_a_larger_one(limit: str | None, command: str) -> None:
+    paused = replace(AT_WORK, state=AgentState.PAUSED, paused_limit=limit)
+    assert str(hindrance(paused)).endswith(f"Let it: {command}")

@@ -48,7 +48,7 @@ export type AgentState = "active" | "idle" | "paused" | "sleeping" | "stopped";
  * a step of it ended last at `lastStepAt`: one that hangs shows itself there. `waitingFor` names what its loops wait
  * for: agents, locks as `lock:name`, people as `approval:id`; `pausedFor` the resources that its tools wait for, since
  * others touch them now: it goes on by itself. While there are `missingTools` the agent waits for them: hand them in
- * with `give_tools`.
+ * with `give_tools`. One with a `pausedLimit` goes on when that limit is raised.
  */
 export interface AgentStatus {
   agentId: string;
@@ -70,6 +70,7 @@ export interface AgentStatus {
   waitingFor: string[];
   pausedFor: string[];
   missingTools: string[];
+  pausedLimit: string | null;
   runningSince: number | null;
   lastStepAt: number | null;
 }
@@ -169,7 +170,7 @@ export interface GuideAgentStates {
  * and a step of it ended last at `last_step_at`: one that hangs shows itself there. `waiting_for` names what its loops
  * wait for: agents, locks as `lock:name`, people as `approval:id`; `paused_for` the resources that its tools wait for,
  * since others touch them now: it goes on by itself. While there are `missing_tools` the agent waits for them: hand
- * them in with `give_tools`.
+ * them in with `give_tools`. One with a `paused_limit` goes on when that limit is raised.
  */
 export interface GuideAgentStatus {
   agent_id: string;
@@ -191,6 +192,7 @@ export interface GuideAgentStatus {
   waiting_for: string[];
   paused_for: string[];
   missing_tools: string[];
+  paused_limit: string | null;
   running_since: number | null;
   last_step_at: number | null;
 }
