@@ -387,6 +387,10 @@ class SandboxError(ToolError):
     code = "sandbox"
 
 
+class NoSandboxError(SandboxError):
+    """No sandbox on this machine can hold that at all. Run `whisperer doctor` to see what is missing."""
+
+
 class StepLimitError(WhispererError):
     """The task used up its steps without a final answer. Raise `max_steps_per_task` or split the task."""
 

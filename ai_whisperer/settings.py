@@ -20,7 +20,7 @@ from ai_whisperer.definition import SessionLimits
 from ai_whisperer.errors import McpConfigError, SettingsError
 from ai_whisperer.mcp_config import McpServerConfig, mcp_servers_from, secrets_in
 from ai_whisperer.secrets import HIDDEN, redacted, remember_secret
-from ai_whisperer.setting_values import checked, expected, from_object, from_text, kind_of
+from ai_whisperer.setting_values import checked, expected, from_object, from_text, kind_of, reason_in_table
 
 FILE_NAME = "whisperer.toml"
 DEFAULT = "default"
@@ -358,6 +358,9 @@ def _value(field: Field, given: _Given) -> Any:
         place = f"{given.source}{line}" if line else given.place
         raise SettingsError(f"The setting mcp is wrong ({place}): {error.message}") from None
     except ValueError:
+        reason = reason_in_table(given.value, field.kind)
+        if reason is not None:
+            raise SettingsError(f"The setting {field.name} is wrong ({given.place}): {reason}") from None
         written = "The value" if field.secret else _excerpt(given.value)
         # Not chained: the complaint of the parser quotes the value, which may be a secret.
         raise SettingsError(

@@ -8,16 +8,20 @@ from typing import Any
 
 _STEERING = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f"  # control characters, all but tab and line end
-    "\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u206f"  # what turns the direction of text or ends lines unseen
-    "\U000e0000-\U000e007f"  # what nobody sees, and models read
-    "\ud800-\udfff]"  # halves of characters, which cannot be written
+    "\u2028\u2029"  # what ends lines unseen
+    "\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0f\uffa0"  # what nobody sees, and models read
+    "\U000e0000-\U000e0fff"
+    "\ud800-\udfff"  # halves of characters, which cannot be written
+    # Formats: what turns the direction of text, joins, or is not seen.
+    "\u00ad\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
+    "\U000110bd\U000110cd\U00013430-\U0001343f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a]"
 )
 _SPACE = re.compile(r'("(?:[^"\\]|\\.)*")|\s+')
 _MAX_CELL = 200
 
 
 def printable(text: str) -> str:
-    """The text with every character that could steer a terminal shown as its escape, such as `\\x1b`."""
+    """The text with every character that steers a terminal or is not seen shown as its escape, such as `\\x1b`."""
     return _STEERING.sub(_escape, text.replace("\r\n", "\n"))
 
 

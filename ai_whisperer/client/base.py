@@ -51,7 +51,10 @@ class ClientBase:
     def _task_id(self, task: TaskRef) -> str:
         task_id = task.id if isinstance(task, TaskRecord) else task
         if not can_be_id(task_id):
-            raise UnknownTaskError(f"There is no task {task_id!r} in session '{self._session_id}'.")
+            raise UnknownTaskError(
+                f"There is no task {task_id!r} in session '{self._session_id}'. "
+                "List its tasks (`whisperer tasks`), or name another session."
+            )
         return task_id
 
 

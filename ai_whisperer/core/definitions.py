@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NoReturn
 
 import msgspec
 
+from ai_whisperer.core.fields import Place, check_fields
 from ai_whisperer.core.limits import check_limits, effective
 from ai_whisperer.core.network import grants_of
 from ai_whisperer.core.schedules import check_schedule
@@ -35,11 +36,27 @@ def definition_from(config: Config) -> AgentDefinition:
         plain = with_access(msgspec.to_builtins(config if isinstance(config, AgentDefinition) else dict(config)))
         definition = msgspec.convert(plain, AgentDefinition)
     except (msgspec.ValidationError, TypeError, ValueError, RecursionError) as error:
-        known = ", ".join(AgentDefinition.__struct_fields__)
-        raise DefinitionError(f"The agent definition is not valid: {error}. Known fields: {known}.") from error
+        raise _not_valid(config, error) from error
     _check(definition)
     _check_schedule(definition)
     return definition
+
+
+def _not_valid(config: AgentDefinition | Mapping[str, Any], error: Exception) -> DefinitionError:
+    """What is wrong, as it is said of templates: the field, nested or not, with the nearest name or what it takes."""
+
+    def complain(_: Place, complaint: str) -> NoReturn:
+        raise DefinitionError(f"The agent definition is not valid: {complaint}")
+
+    try:
+        plain = with_access(msgspec.to_builtins(config if isinstance(config, AgentDefinition) else dict(config)))
+        check_fields(plain, AgentDefinition, complain=complain)
+    except DefinitionError as found:
+        return found
+    except (TypeError, ValueError, RecursionError):
+        pass
+    known = ", ".join(AgentDefinition.__struct_fields__)
+    return DefinitionError(f"The agent definition is not valid: {error}. Known fields: {known}.")
 
 
 def merged(under: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
 from typing import Any, TypeVar
 
 import msgspec
@@ -76,7 +77,7 @@ def changes_by_name(changes: Stated, kind: type[Limits]) -> dict[str, Any]:
     try:
         written = msgspec.convert(dict(changes), kind)
     except (msgspec.ValidationError, TypeError, ValueError) as error:
-        raise DefinitionError(f"The limits are not valid: {error}.") from error
+        raise DefinitionError(_misfit(changes) or f"The limits are not valid: {error}.") from error
     check_limits(written)
     return {name: getattr(written, name) for name in changes}
 
@@ -114,4 +115,16 @@ def _named(value: object) -> str:
 def _unknown(name: object, kind: type[Limits]) -> str:
     if name in SESSION_LIMITS:
         return f"limits.{name} is a limit of a whole session, not of an agent. Set it for the session or the server."
-    return f"There is no limit {name!r}. Limits are: {', '.join(kind.__struct_fields__)}."
+    near = get_close_matches(str(name), kind.__struct_fields__, n=1)
+    hint = f" Did you mean {near[0]}?" if near else ""
+    return f"There is no limit {name!r}.{hint} Limits are: {', '.join(kind.__struct_fields__)}."
+
+
+def _misfit(changes: Mapping[str, Any]) -> str | None:
+    """What is to be said of the first value that is no number, or not a whole one where it must be."""
+    for name, value in changes.items():
+        takes_parts = isinstance(getattr(DEFAULTS if name in AGENT_LIMITS else SESSION_DEFAULTS, name), float)
+        if value is None or (isinstance(value, int | float if takes_parts else int) and not isinstance(value, bool)):
+            continue
+        return f"limits.{name} must be a {'' if takes_parts else 'whole '}number, not {value!r}."
+    return None

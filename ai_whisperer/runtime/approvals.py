@@ -27,6 +27,7 @@ class Approvals:
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
         self._of_task: dict[str, dict[str, ApprovalRecord]] = {}
+        self._leaving: dict[str, ApprovalRecord] = {}
 
     def restore(self, approvals: Iterable[ApprovalRecord]) -> None:
         for approval in approvals:
@@ -82,7 +83,7 @@ class Approvals:
         """The approval as it is now; raises `UnknownApprovalError`."""
         if can_be_id(approval_id):
             task_id = approval_id.rpartition(".")[0]
-            found = self._of_task.get(task_id, {}).get(approval_id)
+            found = self._of_task.get(task_id, {}).get(approval_id) or self._leaving.get(approval_id)
             found = found or self._workspace.store.approval(self._workspace.session_id, approval_id)
             if found is not None:
                 return found
@@ -123,12 +124,12 @@ class Approvals:
         approvals = self._of_task.pop(task.id, None)
         if approvals is None:
             return
-        loop = self._workspace.running.get(task.id)
-        begun = {step.id for step in loop.running.steps} if loop is not None else set()
+        begun = {step.id for step in self._steps_of(task)}
         for approval in approvals.values():
             if approval.state is ApprovalState.PENDING:
                 self._workspace.waits.forget(decision, self._wait_of(approval))
             elif approval.state is not ApprovalState.APPROVED or approval.id in begun:
+                self._part_with(decision, approval)
                 continue
             late = task.error is not None and task.error.code in (DeadlineError.code, TaskTimeError.code)
             withdrawn = replace(
@@ -139,13 +140,30 @@ class Approvals:
                 reason="" if task.error is None else task.error.message,
             )
             decision.unit.put_approval(withdrawn)
+            self._part_with(decision, withdrawn)
             decision.tell(
                 "approval.withdrawn", {**_told(withdrawn), "state": withdrawn.state, "reason": withdrawn.reason}
             )
 
-    def task_continued(self, task: TaskRecord) -> None:
+    def task_continued(self, decision: Decision, task: TaskRecord) -> None:
         """All its calls have ended."""
-        self._of_task.pop(task.id, None)
+        for approval in self._of_task.pop(task.id, {}).values():
+            self._part_with(decision, approval)
+
+    def _steps_of(self, task: TaskRecord) -> list[StepRecord]:
+        """The steps that have begun. Those of a task that does not run are from the time before, and in the store."""
+        loop = self._workspace.running.get(task.id)
+        return self._workspace.store.steps(task.session_id, task.id) if loop is None else loop.running.steps
+
+    def _part_with(self, decision: Decision, approval: ApprovalRecord) -> None:
+        """Keep it in memory until the store has it as it is now."""
+        self._leaving[approval.id] = approval
+
+        def forget() -> None:
+            if self._leaving.get(approval.id) is approval:
+                del self._leaving[approval.id]
+
+        decision.when_durable(forget)
 
     def _is_needed(self, task: TaskRecord, tool: Tool, call: ToolCall) -> bool:
         listed = self._workspace.agents[task.agent_id].record.definition.approve

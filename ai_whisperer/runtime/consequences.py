@@ -38,7 +38,7 @@ def task_ended(workspace: Workspace, decision: Decision, task: TaskRecord) -> No
 def task_continued(workspace: Workspace, decision: Decision, task: TaskRecord, following: TaskRecord) -> None:
     """Another task goes on with this one, and holds and owes what it did."""
     workspace.deadlines.forget(task)
-    workspace.approvals.task_continued(task)
+    workspace.approvals.task_continued(decision, task)
     workspace.locks.task_continued(decision, task, following)
     if task.answers_a_switch:
         workspace.switchboard.task_continued(task, following)

@@ -50,7 +50,7 @@ from ai_whisperer.store.sqlite import SqliteStore
 from ai_whisperer.templates.library import AnyLibrary, TemplateEntry, library_of
 from ai_whisperer.templates.parsing import Template
 from ai_whisperer.tools.function import Tool, as_tools
-from ai_whisperer.tools.registry import ToolRegistry
+from ai_whisperer.tools.registry import ToolRegistry, told_missing
 from ai_whisperer.tools.sandbox.base import Sandbox
 from ai_whisperer.tools.sandbox.choosing import AUTO
 
@@ -359,10 +359,7 @@ class AsyncAgentSessionManager(
             check_mcp_grants(self._workspace, agent_id, definition)
             missing = self._workspace.registry(definition.tools, own).missing_from(definition.tools or ())
             if missing:
-                raise DefinitionError(
-                    f"'{agent_id}' is granted tools that nobody has handed in: {', '.join(missing)}. Give them to the "
-                    "manager (tools=, agent_tools=) or to create_agent."
-                )
+                raise DefinitionError(told_missing(agent_id, missing, (*self._workspace.tools, *own)))
         if definition.approve:
             check_approve(agent_id, definition, self._workspace.registry(definition.tools, own))
 

@@ -79,7 +79,10 @@ class SessionReader:
         task_id = task.id if isinstance(task, TaskRecord) else task
         found = self._find_task(task_id) if can_be_id(task_id) else None
         if found is None:
-            raise UnknownTaskError(f"There is no task {task_id!r} in session '{self._workspace.session_id}'.")
+            raise UnknownTaskError(
+                f"There is no task {task_id!r} in session '{self._workspace.session_id}'. "
+                "List its tasks (`whisperer tasks`), or name another session."
+            )
         return found
 
     def list_tasks(self, agent: AgentRef | None = None, *, limit: int = 100) -> list[TaskRecord]:

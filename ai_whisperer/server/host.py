@@ -199,6 +199,11 @@ class SessionHost:
         return await asyncio.shield(deletion)
 
     @property
+    def sandbox_name(self) -> str:
+        """What holds the programs of agents, as far as that was found out."""
+        return self._sandbox if isinstance(self._sandbox, str) else self._sandbox.name
+
+    @property
     def is_closing(self) -> bool:
         return self._closing
 

@@ -18,7 +18,7 @@ import uvicorn
 
 from ai_whisperer import __version__
 from ai_whisperer.clock import SystemClock, TimedIds
-from ai_whisperer.errors import InvalidInputError, PortError, SettingsError, StoreReadOnlyError
+from ai_whisperer.errors import InvalidInputError, PortError, SandboxError, SettingsError, StoreReadOnlyError
 from ai_whisperer.models.base import ModelFactory
 from ai_whisperer.models.catalog import SCRIPTED, resolve
 from ai_whisperer.runtime.manager import AnyFunction
@@ -55,11 +55,21 @@ class RunningServer:
     `tool_errors` says what is wrong with the tool files that it goes on without.
     """
 
-    def __init__(self, address: Address, host: SessionHost, *, port: int) -> None:
+    def __init__(self, address: Address, host: SessionHost, sandbox: ChosenSandbox, *, port: int) -> None:
         self.address = address
+        self._sandbox = sandbox
         self.tool_errors = host.toolbox.errors
         self.port = port
         self._host = host
+
+    async def try_sandbox(self) -> None:
+        """Find out what holds the programs of agents, before the first of them runs, and write it to the log."""
+        try:
+            chosen = await self._sandbox.choose()
+        except SandboxError as error:
+            _log.warning("agents cannot run programs: %s", error.message)
+        else:
+            _log.info("programs of agents are held by %s", chosen.name)
 
     async def failure(self) -> BaseException:
         """Wait until the store has failed, and return why: nothing runs any more."""
@@ -83,7 +93,7 @@ async def running(
     check_binding(settings)
     toolbox = await asyncio.to_thread(toolbox_of, settings, tools)
     for error in toolbox.errors:
-        _log.error("tool file left out: %s", error)
+        _log.error("tools left out: %s", error)
     listening = _listen(settings)
     async with contextlib.AsyncExitStack() as stack:
         stack.callback(listening.close)
@@ -138,7 +148,7 @@ async def running(
         async with _listening(app, listening, settings):
             with _announced(settings.data, address):
                 try:
-                    yield RunningServer(address, host, port=port)
+                    yield RunningServer(address, host, sandbox, port=port)
                 finally:
                     await host.close(grace_seconds=settings.shutdown_grace_seconds)
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from ai_whisperer.core.fields import Place
 from ai_whisperer.core.text import mended
 from ai_whisperer.errors import TemplateError
 
@@ -14,9 +15,6 @@ if TYPE_CHECKING:
 
 _FENCE = "---"
 _MAX_HEADER_CHARACTERS = 64 << 10
-
-Place = tuple[str | int, ...]
-"""Where a value is: `("limits", "max_steps_per_task")`, `("schedule", 0, "cron")`."""
 
 
 class FrontMatter(msgspec.Struct, frozen=True, kw_only=True):

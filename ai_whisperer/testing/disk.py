@@ -6,10 +6,13 @@ import asyncio
 import random
 import tempfile
 from collections.abc import Callable
+from functools import cache
+from pathlib import Path
 
 import apsw
 
-from ai_whisperer.store.sqlite import SqliteStore
+from ai_whisperer.store.opening import open_database
+from ai_whisperer.store.sqlite import DATABASE_NAME, SqliteStore
 
 
 class SimulatedDisk:
@@ -19,6 +22,7 @@ class SimulatedDisk:
         self._random = random.Random(seed)  # noqa: S311 - chance that can be repeated is the purpose
         self._slowest = slowest_commit_seconds
         self._folder = tempfile.TemporaryDirectory(prefix="whisperer-disk-")
+        Path(self._folder.name, DATABASE_NAME).write_bytes(_empty_database())
         self._committer: _SlowCommitter | None = None
         self._store: SqliteStore | None = None
 
@@ -37,6 +41,15 @@ class SimulatedDisk:
 
     def close(self) -> None:
         self._folder.cleanup()
+
+
+@cache
+def _empty_database() -> bytes:
+    """A database in which nothing is yet. To make one takes as long as a short simulation, so it is made once."""
+    with tempfile.TemporaryDirectory(prefix="whisperer-disk-") as folder:
+        path = Path(folder, DATABASE_NAME)
+        open_database(path).close()
+        return path.read_bytes()
 
 
 class _SlowCommitter:

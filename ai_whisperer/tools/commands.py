@@ -191,7 +191,7 @@ def _hidden(workplace: Workplace) -> tuple[str, ...]:
 
 def _told(outcome: Outcome, job: Job, workplace: Workplace) -> str:
     output = outcome.output.decode(errors="replace").replace("\0", "\ufffd").strip("\n")
-    parts = [_ending(outcome, job), output or "(It wrote nothing.)"]
+    parts = [_ending(outcome, job, workplace.limits.max_tool_seconds), output or "(It wrote nothing.)"]
     below = [grant for grant in workplace.network if grant.startswith("*.")]
     if workplace.network and outcome.run.sandbox == "bubblewrap":
         parts.append("(It had no network: bubblewrap, the sandbox here, cannot open it for the granted hosts alone.)")
@@ -200,7 +200,7 @@ def _told(outcome: Outcome, job: Job, workplace: Workplace) -> str:
     return "\n\n".join(parts)
 
 
-def _ending(outcome: Outcome, job: Job) -> str:
+def _ending(outcome: Outcome, job: Job, most_seconds: float) -> str:
     """The first line of the result, which says how it ended and, if a limit was reached, what to do."""
     match outcome.ending:
         case Ending.EXITED:
@@ -208,10 +208,12 @@ def _ending(outcome: Outcome, job: Job) -> str:
         case Ending.SIGNALLED:
             return f"Ended by the signal {_signal_name(outcome.status)}."
         case Ending.TIMED_OUT:
-            return (
-                f"Timed out after {job.wall_seconds:g} s and was ended, with all that it had started. Do less at once, "
-                "or call again with a larger timeout_seconds."
+            said = (
+                f"Timed out after {job.wall_seconds:g} s and was ended, with all that it had started. Do less at once"
             )
+            if job.wall_seconds >= most_seconds:
+                return f"{said}: more than {most_seconds:g} s is not allowed (limit max_tool_seconds)."
+            return f"{said}, or call again with a larger timeout_seconds."
         case Ending.OUT_OF_CPU:
             return f"Ended: it used more than {job.cpu_seconds:g} s of CPU time. Do less at once."
         case Ending.OUT_OF_MEMORY:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from difflib import get_close_matches
 
 from ai_whisperer.conversation import ToolSpec
 from ai_whisperer.errors import DuplicateIdError, UnknownToolError
@@ -72,6 +73,20 @@ class ToolRegistry:
         """Those of the names that no tool here has."""
         missing = (name for name in names if name not in self._tools)
         return tuple(name for name in missing if self.mcp is None or not self.mcp.covers(name))
+
+
+def told_missing(agent_id: str, missing: Iterable[str], offered: Iterable[Tool]) -> str:
+    """What to say of an agent that is granted tools which are not there, with those that may be meant."""
+    known = {*COORDINATION_TOOLS, *MACHINE_TOOLS, *(each.name for each in offered)}
+    wanted = list(missing)
+    near = dict.fromkeys(each for name in wanted for each in get_close_matches(name, known, n=1))
+    hint = f" Did you mean {' and '.join(near)}?" if near else ""
+    names = ", ".join(name if name.isidentifier() else _quoted(name) for name in wanted)
+    return (
+        f"'{agent_id}' is granted tools that nobody has handed in: {names}.{hint} `whisperer tools` shows those of a "
+        "server; put one of your own into a file in .whisperer/tools and start the server again. In Python, give it to "
+        "the manager (tools=, agent_tools=) or to create_agent."
+    )
 
 
 def _quoted(name: str) -> str:

@@ -15,11 +15,17 @@ from ai_whisperer.tools.project_files import ToolFile
 
 
 class ToolBox:
-    """The tools that were handed in, and those of files. Of two files' tools with one name neither is taken."""
+    """The tools that were handed in, and those of files. Of two files' tools with one name neither is taken.
+
+    A file's tool cannot take the place of a built-in one either: whoever reads a grant of `write_file` must be able to
+    rely on what that is. A tool that was handed in can.
+    """
 
     def __init__(self, handed_in: Iterable[Tool] = (), files: Iterable[ToolFile] = ()) -> None:
         self._handed_in = tuple(handed_in)
-        self._files = _without_doubles(files, taken={each.name for each in self._handed_in} | COORDINATION_TOOLS.keys())
+        self._files = _without_doubles(
+            files, taken={*(each.name for each in self._handed_in), *COORDINATION_TOOLS, *MACHINE_TOOLS}
+        )
 
     @property
     def tools(self) -> tuple[Tool, ...]:
@@ -70,7 +76,12 @@ def _without_doubles(files: Iterable[ToolFile], *, taken: Iterable[str]) -> Sequ
 
 def _complaints(file: ToolFile, homes: dict[str, list[str]], reserved: set[str]) -> Iterator[str]:
     for name in dict.fromkeys(tool.name for tool in file.tools):
-        if name in reserved:
+        if name in MACHINE_TOOLS:
+            yield (
+                f"{file.path}: '{name}' is a built-in tool, and a file cannot take its place: the tool of this file is "
+                "not used. Give it another name."
+            )
+        elif name in reserved:
             yield f"{file.path}: there is a tool '{name}' already, without this file. Give this one another name."
         elif len(homes[name]) > 1:
             yield (

@@ -142,7 +142,7 @@ def test_the_tools_of_the_project_are_listed_and_a_broken_file_is_told(
     shop: Shop, server: Process, whisperer: Whisperer
 ) -> None:
     told = f"{shop.tools / 'broken.py'}, line 2: the file cannot be loaded: NameError: name 'undefined' is not defined"
-    assert f"A tool file is left out. {told}" in server.errors
+    assert f"Tools are left out. {told}" in server.errors
     listed = {each["name"]: each for each in whisperer.json("tools")}
     assert listed["pay"]["source"] == str(shop.tools / "paying.py")
     assert (listed["pay"]["needsApproval"], listed["send_mail"]["kind"]) == ("always", "coordination")

@@ -10,6 +10,7 @@ import pytest
 from ai_whisperer.client import Client
 from ai_whisperer.server.serving import running
 from ai_whisperer.settings import Settings
+from ai_whisperer.tools.sandbox.choosing import ChosenSandbox
 
 
 @pytest.mark.parametrize("session_id", ["..", "."])
@@ -26,5 +27,22 @@ def test_deleting_a_session_with_an_odd_name_deletes_nothing_of_others(tmp_path:
                 await client.delete_session(session_id)
             assert kept.read_text(encoding="utf-8") == "kept"
             assert {"whisperer.db", "token", "server.json"} <= {each.name for each in data.iterdir()}
+
+    asyncio.run(main())
+
+
+def test_the_server_tells_what_holds_the_programs_of_agents(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with (
+            running(Settings(data=tmp_path, port=0)) as server,
+            Client(server.address.url, server.address.token) as client,
+        ):
+            assert (await client.server_info()).sandbox == "auto"
+            await server.try_sandbox()
+            told = (await client.server_info()).sandbox
+            sandbox = ChosenSandbox()
+            chosen = sandbox.chosen_of(await sandbox.probe_all())
+            await sandbox.close()
+            assert told == ("none" if chosen is None else chosen.level)
 
     asyncio.run(main())

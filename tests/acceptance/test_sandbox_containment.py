@@ -19,7 +19,7 @@ from tests.acceptance.sandbox_stage import STRONG_LEVELS, Stage, staged
 SECRET = "canary-7f3a9c"  # noqa: S105 - it stands for one
 
 ATTEMPTS = r"""
-import ctypes, json, os, socket, sys
+import ctypes, json, os, resource, socket, sys
 told = json.loads(sys.argv[1])
 data, server = told["data"], told["server"]
 
@@ -47,6 +47,20 @@ def traced():
     if ctypes.CDLL(None, use_errno=True).ptrace(16, server, 0, 0) != 0:
         raise OSError("refused")
 
+def called(name, *arguments):
+    def attempt():
+        if getattr(ctypes.CDLL(None, use_errno=True), name)(*arguments) < 0:
+            raise OSError("refused")
+    return attempt
+
+def watched():
+    libc = ctypes.CDLL(None, use_errno=True)
+    watch = libc.inotify_init1(0)
+    added = libc.inotify_add_watch(watch, data.encode(), 0xfff)
+    os.close(watch)
+    if added < 0:
+        raise OSError("refused")
+
 attempts = {
     "reads the token": read(data + "/token"),
     "reads the folder of another agent": read(data + "/work/s/agents/bob/secret"),
@@ -64,6 +78,25 @@ attempts = {
     "reads the environment of its keeper": read(f"/proc/{os.getppid()}/environ"),
     "signals the server": lambda: os.kill(server, 0),
     "traces the server": traced,
+    "limits the CPU time of the server": lambda: resource.prlimit(server, resource.RLIMIT_CPU, (9999, 9999)),
+    "reads the limits of the server": lambda: resource.prlimit(server, resource.RLIMIT_CORE),
+    "takes priority from the server": lambda: os.setpriority(os.PRIO_PROCESS, server, 1),
+    "schedules the server": lambda: os.sched_setscheduler(server, os.SCHED_BATCH, os.sched_param(0)),
+    "takes processors from the server": lambda: os.sched_setaffinity(server, os.sched_getaffinity(0)),
+    "changes the mode of the token": lambda: os.chmod(data + "/token", 0o666),
+    "changes the times of the token": lambda: os.utime(data + "/token", (0, 0)),
+    "changes the owner of the token": lambda: os.chown(data + "/token", os.getuid(), os.getgid()),
+    "gives the token an attribute": lambda: os.setxattr(data + "/token", "user.x", b"x"),
+    "changes the mode of what it may only read": lambda: os.chmod(told["readable"] + "/open", 0o4755),
+    "changes the times of what it may only read": lambda: os.utime(told["readable"] + "/open", (0, 0)),
+    "sees that the token is there": lambda: os.stat(data + "/token"),
+    "reads where a link of others leads": lambda: os.readlink(data + "/link"),
+    "watches the data folder": watched,
+    "makes memory that no limit counts": lambda: os.memfd_create("x"),
+    "makes secret memory": called("syscall", 447, 0),
+    "makes shared memory": called("shmget", 0x7272, 1 << 20, 0o1600),
+    "makes a ring of calls": called("syscall", 425, 4, ctypes.create_string_buffer(200)),
+    "makes a user namespace": called("unshare", 0x10000000),
     "connects by TCP": connected(socket.AF_INET, socket.SOCK_STREAM, ("127.0.0.1", told["tcp"])),
     "sends by UDP": connected(socket.AF_INET, socket.SOCK_DGRAM, ("127.0.0.1", told["udp"])),
     "connects to an abstract socket": connected(socket.AF_UNIX, socket.SOCK_STREAM, "\0" + told["abstract"]),
@@ -105,6 +138,25 @@ FORBIDDEN = [
     "reads the memory of the server",
     "signals the server",
     "traces the server",
+    "limits the CPU time of the server",
+    "reads the limits of the server",
+    "takes priority from the server",
+    "schedules the server",
+    "takes processors from the server",
+    "changes the mode of the token",
+    "changes the times of the token",
+    "changes the owner of the token",
+    "gives the token an attribute",
+    "changes the mode of what it may only read",
+    "changes the times of what it may only read",
+    "sees that the token is there",
+    "reads where a link of others leads",
+    "watches the data folder",
+    "makes memory that no limit counts",
+    "makes secret memory",
+    "makes shared memory",
+    "makes a ring of calls",
+    "makes a user namespace",
     "connects by TCP",
     "connects to an abstract socket",
     "connects to a socket in the data folder",
@@ -132,6 +184,7 @@ def seen(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     (data / "work/s/agents/bob").mkdir(parents=True)
     (data / "work/s/agents/bob/secret").write_text(SECRET)
     (data / "token").write_text(SECRET)
+    (data / "link").symlink_to("token")
     (folder / "readable").mkdir()
     (folder / "readable/open").write_text("open")
     with (

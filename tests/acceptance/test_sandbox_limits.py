@@ -203,14 +203,44 @@ def test_when_the_server_is_killed_its_jobs_die_too(stage: Stage) -> None:
     assert until(lambda: processes_of(name) == [])
 
 
+class DyingKeeper(Launcher):
+    """A planted fault: the keeper dies before it has ended the job."""
+
+    program = Launcher.program.replace(
+        "from ai_whisperer.tools.sandbox.zygote import main; ",
+        "import os\n"
+        "from ai_whisperer.tools.sandbox import family, zygote\n"
+        "family.end_all = lambda: os._exit(1)\n"
+        "main = zygote.main; ",
+    )
+
+
+def test_what_a_keeper_leaves_when_it_dies_is_ended(tmp_path: Path, stage: Stage) -> None:
+    name = a_name()
+    with staged(stage.level, tmp_path, DyingKeeper()) as dying:
+        with pytest.raises(SandboxError, match="without a word"):
+            dying.sh(f"setsid sleep {name} >/dev/null 2>&1 & sleep 0.1")
+        assert until(lambda: processes_of(name) == [])
+
+
+def test_the_threads_of_a_job_are_counted(stage: Stage) -> None:
+    code = (
+        "import threading, time\nthreading.stack_size(65536)\n"
+        "for _ in range(300): threading.Thread(target=time.sleep, args=(60,), daemon=True).start()\ntime.sleep(60)"
+    )
+    outcome = stage.python(code, processes=8, wall_seconds=60)
+    assert outcome.ending is Ending.TOO_MANY_PROCESSES or b"can't start new thread" in outcome.output
+
+
 class OnlyTheParent(Launcher):
     """A planted fault: when a job ends, only its first process is killed."""
 
-    program = (
-        "import sys; sys.path[:] = sys.argv[2:]\n"
+    program = Launcher.program.replace(
+        "from ai_whisperer.tools.sandbox.zygote import main; ",
         "from ai_whisperer.tools.sandbox import family, zygote\n"
         "family.end_all = lambda: None\n"
-        "zygote.main(int(sys.argv[1]))"
+        "zygote._clear_up = lambda keepers: None\n"
+        "main = zygote.main; ",
     )
 
 

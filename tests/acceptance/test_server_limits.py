@@ -115,7 +115,7 @@ class Gatekeeper:
         await self.go_on.wait()
         self.under_way -= 1
         self.finished += 1
-        return ServerInfo(version="", principal="", model="", max_frame_bytes=0, started_at=0.0)
+        return ServerInfo(version="", principal="", sandbox="auto", model="", max_frame_bytes=0, started_at=0.0)
 
 
 @pytest.mark.parametrize(("padding", "most"), [(0, 3), (15_000, 2)], ids=["by number", "by size"])

@@ -16,7 +16,7 @@ from ai_whisperer.models.base import ModelRequest
 from ai_whisperer.models.scripted import FunctionModel
 from ai_whisperer.runtime.running_task import RunningTask
 from ai_whisperer.tools.function import Tool
-from tests.simulation.stage import call, calls, play, prompt_of, round_of, until
+from tests.simulation.stage import call, calls, play, play_over_crash, prompt_of, round_of, until
 from tests.simulation.test_approvals import Till, asked, one_that_waits, pays_once
 from tests.simulation.turn_stage import Things, assert_nothing_is_left, by_prompt, done, give, now, paused_for
 
@@ -292,3 +292,41 @@ def test_nothing_is_decided_from_another_event_loop() -> None:
 
     asyncio.run(first())
     asyncio.run(second())
+
+
+def test_nothing_can_be_decided_about_a_call_whose_task_has_just_ended() -> None:
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        await one_that_waits(manager)
+        cancelling = asyncio.ensure_future(manager.cancel_task("t"))
+        await asyncio.sleep(0)
+        assert not manager.list_approvals()
+        assert not cancelling.done()  # it is not in the store yet
+        for decide in (manager.approve, manager.refuse):
+            with pytest.raises(StateError, match="withdrawn already"):
+                await decide("t.2")
+        await cancelling
+        assert manager.get_approval("t.2").state is ApprovalState.WITHDRAWN
+        assert not manager._workspace.approvals._leaving
+
+    play(scenario, pays_once, tools=Till().tools())
+
+
+def test_a_yes_on_which_a_call_has_run_is_not_withdrawn_when_its_task_is_cancelled_later() -> None:
+    till = Till()
+
+    async def before(manager: AsyncAgentSessionManager) -> None:
+        await one_that_waits(manager)
+        await manager.set_limits({"max_steps_per_task": 2})
+        await manager.approve("t.2")
+        assert (await manager.wait_task("t")).state is TaskState.FAILED
+        await manager.stop_agent("alice")
+        await manager.retry_task("t")
+        await asyncio.sleep(1000)
+
+    async def after(manager: AsyncAgentSessionManager) -> None:
+        assert manager.get_task("t").state is TaskState.QUEUED
+        await manager.cancel_task("t")
+        assert till.paid == {"t.2": 1}
+        assert manager.get_approval("t.2").state is ApprovalState.APPROVED
+
+    play_over_crash(before, after, pays_once, crash_after_seconds=100, tools=till.tools())

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import shutil
+import socket
 import ssl
 import subprocess
+import threading
 from collections.abc import Iterator, Sequence
 from ipaddress import IPv4Address
 from pathlib import Path
@@ -19,6 +21,7 @@ from ai_whisperer.errors import ToolError
 from ai_whisperer.tools.fetching.exchange import Streams, _trusted
 from ai_whisperer.tools.fetching.fetch_tool import fetch_url, result_of
 from ai_whisperer.tools.fetching.fetcher import Fetcher, request_for
+from ai_whisperer.tools.fetching.resolving import system_resolver
 from ai_whisperer.tools.fetching.target import Target, redirected, target_of
 from tests.unit.fetch_server import FetchServer, answer
 from tests.unit.fetch_stage import PUBLIC, Names, context_of, fetched, refusal
@@ -252,3 +255,15 @@ def test_a_certificate_that_nobody_vouches_for_is_refused(certificate: Path) -> 
     told, heads = over_tls(certificate, "tls.example")
     assert "its certificate is not valid" in str(told)
     assert heads == []
+
+
+def test_names_are_looked_up_in_threads_that_nobody_else_needs(monkeypatch: pytest.MonkeyPatch) -> None:
+    threads: list[str] = []
+
+    def look_up(*_: object, **__: object) -> list[tuple[object, ...]]:
+        threads.append(threading.current_thread().name)
+        return [(0, 0, 0, "", (PUBLIC, 80))]
+
+    monkeypatch.setattr(socket, "getaddrinfo", look_up)
+    assert asyncio.run(system_resolver("example.com", 80)) == [PUBLIC]
+    assert [name.startswith("whisperer-names") for name in threads] == [True]

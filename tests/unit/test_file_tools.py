@@ -6,14 +6,18 @@ import asyncio
 import os
 import re
 import socket
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
 
-from ai_whisperer.errors import SandboxError, ToolArgumentsError, ToolError
+from ai_whisperer.errors import NoSandboxError, SandboxError, ToolArgumentsError, ToolError
+from ai_whisperer.tools.files import searcher
 from ai_whisperer.tools.files.searcher import translated
 from ai_whisperer.tools.machine import MACHINE_TOOLS
+from ai_whisperer.tools.sandbox.base import Job, Outcome
 from ai_whisperer.tools.sandbox.choosing import ChosenSandbox
 from ai_whisperer.tools.sandbox.probing import ALL
 from tests.simulation.stage import until
@@ -73,7 +77,7 @@ def test_a_huge_file_is_read_in_parts_only(tmp_path: Path) -> None:
     heading, _, text = desk.use("read_file", path="f", first_line=500, lines=1).partition("\n")
     assert text == "line 500\n"
     assert "too large for a version" in heading
-    assert "cannot be changed" in desk.refused("edit_file", path="f", old="line 1\n", new="x")
+    assert "cannot be edited" in desk.refused("edit_file", path="f", old="line 1\n", new="x")
 
 
 def test_a_sparse_file_of_a_gigabyte_is_told_apart_from_text(desk: Desk) -> None:
@@ -391,3 +395,74 @@ def test_a_glob_is_for_names_or_for_paths(glob: str, path: str, *, fits: bool) -
 def test_arguments_that_do_not_fit_are_told(desk: Desk, name: str, arguments: dict[str, object]) -> None:
     with pytest.raises(ToolArgumentsError, match="Call again"):
         desk.use(name, **arguments)
+
+
+def test_a_glob_that_is_wrong_is_named_and_not_the_pattern(desk: Desk) -> None:
+    told = desk.refused("search_files", pattern="a", glob="[z-a]")
+    assert "The glob is not a pattern of names: bad character range z-a" in told
+
+
+def test_a_pipe_is_not_searched(desk: Desk) -> None:
+    os.mkfifo(desk.own / "pipe")
+    assert "is a pipe" in desk.refused("search_files", pattern="a", path="pipe")
+
+
+class Broken:
+    """A sandbox that fails as it is told to."""
+
+    name = "broken"
+
+    def __init__(self, error: SandboxError) -> None:
+        self._error = error
+
+    async def run(self, job: Job, on_output: object = None) -> Outcome:  # noqa: ARG002
+        raise self._error
+
+
+def test_where_a_sandbox_should_hold_and_fails_nothing_is_searched(desk: Desk) -> None:
+    (desk.own / "f").write_text("here")
+    desk.workplace = replace(desk.workplace, sandbox=Broken(SandboxError("It broke.")))
+    assert desk.refused("search_files", pattern="here") == "It broke."
+
+
+def test_where_no_sandbox_holds_the_search_has_limits_and_says_so(desk: Desk) -> None:
+    (desk.own / "f").write_text("here")
+    desk.workplace = replace(desk.workplace, sandbox=Broken(NoSandboxError("There is none.")))
+    result = asyncio.run(MACHINE_TOOLS["search_files"].call('{"pattern": "here"}', desk.context()))
+    assert "f:1: here" in result.content
+    assert result.run is not None
+    assert result.run.sandbox == "rlimits"
+
+
+def test_a_search_without_a_sandbox_has_no_more_memory_than_it_may() -> None:
+    program = Path(searcher.__file__).read_text().partition("if __name__")[0]
+    asked = "limit_this_process(7, 1 << 30); print(*map(resource.getrlimit, (resource.RLIMIT_CPU, resource.RLIMIT_AS)))"
+    told = subprocess.run([sys.executable, "-c", f"{program}\n{asked}"], capture_output=True, text=True, check=True)
+    assert told.stdout == f"(7, 7) ({1 << 30}, {1 << 30})\n"
+
+
+def test_a_name_of_drafts_cannot_be_written(desk: Desk) -> None:
+    for name in (".whisperer-draft-x", "a/.whisperer-draft-x"):
+        assert "Choose another name" in desk.refused("write_file", path=name, content="x")
+    assert desk.drafts() == []
+
+
+def test_a_large_file_is_read_and_not_edited(desk: Desk) -> None:
+    lines = (3 << 20) // 4
+    (desk.own / "f").write_bytes("aé\n".encode() * lines)
+    heading, _, text = desk.use("read_file", path="f", first_line=lines - 1).partition("\n")
+    assert (text, f"{lines:,} lines in all" in heading) == ("aé\naé\n", True)
+    assert "files of more than 2,097,152 cannot be edited" in desk.refused("edit_file", path="f", old="a", new="b")
+
+
+def test_bytes_that_are_no_text_are_named_with_their_line_far_down_too(desk: Desk) -> None:
+    (desk.own / "f").write_bytes("aé\n".encode() * 100_000 + b"\xc3(\n")
+    assert "byte 0xC3 in line 100001 does not fit" in desk.refused("read_file", path="f")
+    (desk.own / "f").write_bytes(b"x" * ((256 << 10) - 1) + b"\xc3(\n")
+    assert "byte 0xC3 in line 1 does not fit" in desk.refused("read_file", path="f")
+
+
+def test_an_edit_cannot_make_a_file_that_fills_the_memory(desk: Desk) -> None:
+    (desk.own / "f").write_text("a" * 1_000_000)
+    told = desk.refused("edit_file", path="f", old="a", new="b" * 1_000_000, all=True)
+    assert "would have more than 2,097,152 characters" in told

@@ -19,6 +19,11 @@ def test_no_control_character_is_left_but_tab_and_line_end(text: str) -> None:
     shown.encode()
 
 
+def test_nothing_that_is_not_seen_is_left() -> None:
+    formats = "".join(chr(code) for code in range(0x110000) if unicodedata.category(chr(code)) == "Cf")
+    assert printable(formats).isascii()
+
+
 @given(ANYTHING)
 def test_a_line_is_one_line_and_not_too_long_for_a_table(text: str) -> None:
     assert len(one_line(text).splitlines()) <= 1
@@ -44,6 +49,8 @@ def test_json_steers_nothing_and_means_the_same(value: object) -> None:
         ("abc\u202ecba", "abc\\u202ecba"),
         ("abc\u061c\u206fcba", "abc\\u061c\\u206fcba"),
         ("unseen \U000e0041", "unseen \\U000e0041"),
+        ("rm\u200b \u200d\u2060\u2064\ufeff\u00ad", "rm\\u200b \\u200d\\u2060\\u2064\\ufeff\\xad"),
+        ("a\ufe0f\U000e0100\u3164", "a\\ufe0f\\U000e0100\\u3164"),
         ("half \ud83d", "half \\ud83d"),
         ("Grüße 🎉", "Grüße 🎉"),
     ],

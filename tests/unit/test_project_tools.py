@@ -12,6 +12,7 @@ from ai_whisperer import tool
 from ai_whisperer.status import Extent, ToolKind
 from ai_whisperer.tools.function import Tool
 from ai_whisperer.tools.project_files import ToolFile, load_tool_files, standard_folder
+from ai_whisperer.tools.registry import told_missing
 from ai_whisperer.tools.toolbox import ToolBox
 
 COUNT = """
@@ -158,3 +159,17 @@ def test_all_tools_are_listed_with_what_is_said_of_them(tmp_path: Path) -> None:
 
 def test_the_tools_of_a_project_are_beside_its_templates(tmp_path: Path) -> None:
     assert standard_folder(tmp_path) == tmp_path / ".whisperer" / "tools"
+
+
+def test_a_file_cannot_take_the_place_of_a_built_in_tool(tmp_path: Path) -> None:
+    folder = folder_with(tmp_path, mine=COUNT + COUNT.replace("count", "write_file"))
+    box = ToolBox(files=load_tool_files([folder]))
+    assert [each.name for each in box.tools] == ["count"]
+    (told,) = box.errors
+    assert "mine.py: 'write_file' is a built-in tool, and a file cannot take its place" in told
+
+
+def test_a_tool_that_is_not_there_is_told_with_the_nearest_one_and_where_to_put_it() -> None:
+    told = told_missing("ada", ["write_fil", ""], ())
+    assert "handed in: write_fil, ''. Did you mean write_file? `whisperer tools` shows" in told
+    assert ".whisperer/tools" in told

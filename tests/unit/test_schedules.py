@@ -156,9 +156,9 @@ def test_a_prompt_needs_an_agent_and_an_event_does_not() -> None:
         ({"cron": "0 9 * * *", "zone": "Nowhere", "prompt": "go"}, r"schedule\[1\]\.zone 'Nowhere'"),
         ({"interval_seconds": 0, "prompt": "go"}, r"schedule\[1\]\.interval_seconds"),
         ({"cron": "0 9 * * *", "prompt": "x" * 51}, r"schedule\[1\]\.prompt: .*at most 50"),
-        ({"cron": 5, "prompt": "go"}, r"\$\.schedule\[1\]\.cron"),
-        ({"cron": "0 9 * * *", "prompt": "go", "missed": "never"}, r"\$\.schedule\[1\]\.missed"),
-        ({"crom": "0 9 * * *", "prompt": "go"}, r"crom.*\$\.schedule\[1\]"),
+        ({"cron": 5, "prompt": "go"}, r"`schedule\[1\]\.cron`"),
+        ({"cron": "0 9 * * *", "prompt": "go", "missed": "never"}, r"`schedule\[1\]\.missed`"),
+        ({"crom": "0 9 * * *", "prompt": "go"}, r"`schedule\[1\]\.crom`"),
     ],
 )
 def test_a_definition_with_a_bad_schedule_is_refused_with_its_place(entry: dict[str, Any], message: str) -> None:

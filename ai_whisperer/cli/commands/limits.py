@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from msgspec.structs import replace
 
 from ai_whisperer.cli.calling import Call, command, group
 from ai_whisperer.cli.connecting import AgentOption
@@ -45,6 +46,8 @@ async def set_limits(
     changes = dict(map(_pair, limits))
     async with call.server() as client:
         report = await (client.set_server_limits(changes) if server else client.set_limits(changes, agent=agent))
+    if not call.output.as_json:
+        report = replace(report, limits=tuple(each for each in report.limits if each.name in changes))
     _show(call, report)
 
 

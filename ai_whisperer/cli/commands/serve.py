@@ -52,9 +52,12 @@ async def serve(call: Call) -> None:
         async with running(replace(settings, model=chosen.model), tools=tools) as server:
             call.output.note(f"{chosen.told}\nThe data is in {settings.data}.\nCtrl-C ends the server.")
             for error in server.tool_errors:
-                call.output.note(f"A tool file is left out. {error}")
+                call.output.note(f"Tools are left out. {error}")
             _tell(call.output, server.address)
-            outcome = await first_of(leaving.asked(), server.failure())
+            async with asyncio.TaskGroup() as group:
+                trial = group.create_task(server.try_sandbox(), name="trial of the sandbox")
+                outcome = await first_of(leaving.asked(), server.failure())
+                trial.cancel()
     if isinstance(outcome, BaseException):
         raise outcome
 

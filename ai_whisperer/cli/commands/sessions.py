@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
@@ -50,7 +51,7 @@ async def create(
     """Make a session: a workspace with agents of its own."""
     async with call.server() as client:
         session = await client.create_session(session_id, title=title, limits=numbers_of(limits))
-    call.output.told(session, f"Session {session.id} is there. Use it with --session {session.id}.")
+    call.output.told(session, f"Session {session.id} is there. Use it with --session {shlex.quote(session.id)}.")
 
 
 async def delete(

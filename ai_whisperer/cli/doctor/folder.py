@@ -126,5 +126,5 @@ def check_templates(library: TemplateLibrary) -> list[Finding]:
 def check_tools(toolbox: ToolBox) -> list[Finding]:
     """The tools of the project, and each file that cannot be used."""
     names = ", ".join(tool.name for tool in toolbox.tools)
-    broken = [problem("Tools", "a tool file is left out", error) for error in toolbox.errors]
+    broken = [problem("Tools", "some are left out", error) for error in toolbox.errors]
     return [ok("Tools", f"of the project: {names or 'none'}"), *broken]

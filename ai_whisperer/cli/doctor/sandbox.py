@@ -45,7 +45,7 @@ def _of_level(probe: Probe) -> Finding:
         )
     if probe.level == RLIMITS:
         return ok(check, "holds memory, CPU time, processes and size of files; files and network are open")
-    return ok(check, "holds")
+    return ok(check, f"holds, but {probe.weakness}" if probe.weakness else "holds")
 
 
 async def _probed(chooser: ChosenSandbox) -> list[Probe]:

@@ -81,6 +81,7 @@ def get_server_info(caller: Caller, _: sessions.GetServerInfo) -> sessions.Serve
         version=caller.facts.version,
         principal=caller.principal,
         model=caller.host.model,
+        sandbox=caller.host.sandbox_name,
         max_frame_bytes=caller.facts.max_frame_bytes,
         started_at=caller.facts.started_at,
     )

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections.abc import Awaitable, Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from ipaddress import ip_address
 
 from ai_whisperer.core.address_kinds import IPAddress, address_in, kind_of
@@ -16,9 +18,14 @@ Resolver = Callable[[str, int], Awaitable[Sequence[str]]]
 """From a name and a port to its addresses; raises `OSError` if there are none."""
 
 
+_THREADS = ThreadPoolExecutor(max_workers=8, thread_name_prefix="whisperer-names")
+"""For names alone: one that takes long must not keep those waiting who need a thread for something else."""
+
+
 async def system_resolver(host: str, port: int) -> Sequence[str]:
     """The addresses that this machine knows for the name, asked for in a thread."""
-    found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    ask = partial(socket.getaddrinfo, host, port, type=socket.SOCK_STREAM)
+    found = await asyncio.get_running_loop().run_in_executor(_THREADS, ask)
     return list(dict.fromkeys(str(address[0]) for *_, address in found))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, Literal
@@ -12,8 +13,9 @@ from ai_whisperer.definition import Access
 from ai_whisperer.errors import ToolError
 from ai_whisperer.tools.files.content import text_of, version_of
 from ai_whisperer.tools.files.drafts import Target
-from ai_whisperer.tools.files.opening import opened, shown, told
+from ai_whisperer.tools.files.opening import OpenPlace, opened, shown, told
 from ai_whisperer.tools.files.replacing import NoSingleMatchError, replaced
+from ai_whisperer.tools.files.searcher import DRAFT_PREFIX
 from ai_whisperer.tools.function import ToolContext, in_thread, tool
 
 Mode = Literal["replace", "append", "new"]
@@ -21,6 +23,8 @@ Make = Callable[[bytes | None], bytes]
 """What the file is to hold, from what it holds; None if there is no file."""
 
 _MOST_TRIES = 50
+_MOST_EDITED_BYTES = 2 << 20
+"""To look for a piece in more, and to replace it, would keep other threads from running for too long."""
 
 
 def _may_be_repeated(arguments: Mapping[str, Any]) -> bool:
@@ -81,9 +85,10 @@ async def edit_file(
         if before is None:
             raise ToolError(f"There is no '{shown(path)}'. list_directory shows what is there; write_file makes files.")
         text = text_of(before, path=shown(path), size=len(before))
-        return replaced(text, old, new, path=shown(path), everywhere=all).encode()
+        return replaced(text, old, new, path=shown(path), everywhere=all, most_characters=_MOST_EDITED_BYTES).encode()
 
     change = _Change(context, path, make, version=version)
+    change.most_bytes = _MOST_EDITED_BYTES
     try:
         return await change.made(lock, token)
     except NoSingleMatchError as error:  # it quotes the file, so it has to be marked like what is read
@@ -91,10 +96,14 @@ async def edit_file(
 
 
 class _Change:
-    """One change of one file. It `is_blind` if it does not matter what the file holds."""
+    """One change of one file. It `is_blind` if it does not matter what the file holds.
+
+    `most_bytes` is a limit beside that of the agent.
+    """
 
     is_blind = False
     makes_files = False
+    most_bytes: int | None = None
 
     def __init__(self, context: ToolContext, path: str, make: Make, *, version: str | None) -> None:
         self._context = context
@@ -130,16 +139,17 @@ class _Change:
     def _prepared(self) -> tuple[Target, str]:
         """The file with its draft on disk, and what to tell when it is in place."""
         with opened(self._context.workplace, self._path, access=Access.WRITE) as place:
+            _check_name(place)
             target = Target(place, makes_folders=self.makes_files)
             try:
-                data = self._after(target, place.limits.max_file_bytes)
+                data = self._after(target, min(place.limits.max_file_bytes, self.most_bytes or math.inf))
                 target.write_draft(data)
             except BaseException:
                 target.close()
                 raise
             return target, f"Wrote '{place.name}': {len(data):,} bytes, version {version_of(data)}."
 
-    def _after(self, target: Target, max_bytes: int) -> bytes:
+    def _after(self, target: Target, max_bytes: float) -> bytes:
         data = self._make(self._before(target, max_bytes))
         if len(data) > max_bytes:
             raise ToolError(
@@ -148,7 +158,7 @@ class _Change:
             )
         return data
 
-    def _before(self, target: Target, max_bytes: int) -> bytes | None:
+    def _before(self, target: Target, max_bytes: float) -> bytes | None:
         """What the file holds, as far as that matters; raises `ToolError` if it is not the version that was named."""
         data: bytes | None = None
         if target.current is not None:
@@ -157,7 +167,8 @@ class _Change:
             if target.current.status.st_size > max_bytes:
                 raise ToolError(
                     f"'{target.name}' has {target.current.status.st_size:,} bytes; files of more than {max_bytes:,} "
-                    "cannot be changed, only replaced. Write to another file."
+                    f"cannot be {'changed, only replaced' if self.most_bytes is None else 'edited'}. Write to another "
+                    "file, or change this one with a program."
                 )
             data = target.current.read(target.name)
         if self._version is not None and (data is None or version_of(data) != self._version):
@@ -171,3 +182,11 @@ class _Change:
     def _put(self, target: Target) -> bool:
         with told(shown(self._path)), contextlib.closing(target):
             return target.replace() if self.is_blind else target.replace_if_unchanged()
+
+
+def _check_name(place: OpenPlace) -> None:
+    if place.place.path.rpartition("/")[2].startswith(DRAFT_PREFIX):
+        raise ToolError(
+            f"'{place.name}' cannot be written: names that begin with {DRAFT_PREFIX} are those of drafts, which are "
+            "removed. Choose another name."
+        )

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import codecs
 import hashlib
+from collections.abc import Iterator
 
 from ai_whisperer.errors import ToolError
 
 _VERSION_DIGITS = 16
 _LOOKED_AT_BYTES = 8192
+PIECE_BYTES = 256 << 10
+"""While so much is gone through no other thread can run."""
 
 _KINDS = (
     (b"\xff\xfe\0\0", "text in UTF-32"),
@@ -41,6 +45,12 @@ def is_binary(head: bytes) -> bool:
 
 def text_of(data: bytes, *, path: str, size: int) -> str:
     """The text; raises `ToolError` that says what the file is instead. `size` is that of the whole file."""
+    check_kind(data, path=path, size=size)
+    return "".join(_decoded(data, path=path, size=size))
+
+
+def check_kind(data: bytes, *, path: str, size: int) -> None:
+    """Raise `ToolError` if its beginning shows that it is no text."""
     if is_binary(data):
         kind = _kind_of(data) or "binary (it has bytes that are 0)"
         convert = " For instance: iconv -f UTF-16 -t UTF-8." if "UTF-16" in kind else ""
@@ -48,15 +58,34 @@ def text_of(data: bytes, *, path: str, size: int) -> str:
             f"'{path}' is {kind}, {size:,} bytes, and cannot be read as text. Convert a copy to text in UTF-8 with a "
             f"program first, or use another file.{convert}"
         )
-    try:
-        return data.decode()
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        raise ToolError(
-            f"'{path}', {size:,} bytes, is not text in UTF-8: byte 0x{data[error.start]:02X} in line {line} does not "
-            "fit. It may be in Latin-1 or another old encoding. Convert a copy to UTF-8 with a program first, for "
-            "instance iconv -f LATIN1 -t UTF-8, or use another file."
-        ) from error
+
+
+def check_text(data: bytes, *, path: str, size: int) -> None:
+    """Raise `ToolError` if that is no text, as `text_of` does."""
+    check_kind(data, path=path, size=size)
+    for _ in _decoded(data, path=path, size=size):
+        pass
+
+
+def lines_in(data: bytes) -> int:
+    """How many line ends there are."""
+    return sum(data.count(b"\n", start, start + PIECE_BYTES) for start in range(0, len(data), PIECE_BYTES))
+
+
+def _decoded(data: bytes, *, path: str, size: int) -> Iterator[str]:
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    for start in range(0, len(data), PIECE_BYTES):
+        end = start + PIECE_BYTES
+        held = len(decoder.getstate()[0])
+        try:
+            yield decoder.decode(data[start:end], final=end >= len(data))
+        except UnicodeDecodeError as error:
+            at = start - held + error.start
+            raise ToolError(
+                f"'{path}', {size:,} bytes, is not text in UTF-8: byte 0x{data[at]:02X} in line "
+                f"{lines_in(data[:at]) + 1} does not fit. It may be in Latin-1 or another old encoding. Convert a copy "
+                "to UTF-8 with a program first, for instance iconv -f LATIN1 -t UTF-8, or use another file."
+            ) from error
 
 
 def _kind_of(data: bytes) -> str | None:

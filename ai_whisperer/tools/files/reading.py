@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from ai_whisperer.definition import EffectiveLimits
 from ai_whisperer.errors import ToolError
-from ai_whisperer.tools.files.content import text_of, version_of
+from ai_whisperer.tools.files.content import PIECE_BYTES, check_text, lines_in, text_of, version_of
 from ai_whisperer.tools.files.opening import OpenPlace, opened
 from ai_whisperer.tools.function import CancelSignal, ToolContext, tool
 
@@ -64,9 +64,9 @@ def _read(descriptor: int, size: int, place: OpenPlace, context: ToolContext, *,
         known = f"too large for a version, which files have up to {limits.max_file_bytes:,} bytes"
     else:
         data = whole(descriptor, place.name)
-        text_of(data, path=place.name, size=size)
-        pieces = iter([data])
-        count = data.count(b"\n") + bool(data and not data.endswith(b"\n"))
+        check_text(data, path=place.name, size=size)
+        pieces = (data[start : start + PIECE_BYTES] for start in range(0, len(data), PIECE_BYTES))
+        count = lines_in(data) + bool(data and not data.endswith(b"\n"))
         known = f"{count:,} lines in all, version {version_of(data)}"
     part = _taken(_from_line(pieces, first_line, name=place.name), lines, room=_room(limits))
     text = text_of(part.data, path=place.name, size=size).removeprefix(_BOM)

@@ -15,7 +15,7 @@ class NoSingleMatchError(ToolError):
     """The text is not there, or more than once. The message quotes the file."""
 
 
-def replaced(text: str, old: str, new: str, *, path: str, everywhere: bool) -> str:
+def replaced(text: str, old: str, new: str, *, path: str, everywhere: bool, most_characters: int) -> str:
     """The text with `new` for `old`; raises `ToolError` unless `old` is there once, or at all if it is for everywhere.
 
     In a text whose lines all end in CRLF, the line ends of `old` and `new` may be written either way.
@@ -33,6 +33,11 @@ def replaced(text: str, old: str, new: str, *, path: str, everywhere: bool) -> s
         raise NoSingleMatchError(
             f"old is {count} times in '{path}', in the lines {_lines_of(text, old)}; nothing was changed. Quote more "
             "of what is around the right place, or set all to change every place."
+        )
+    if len(text) + count * (len(new) - len(old)) > most_characters:
+        raise ToolError(
+            f"'{path}' would have more than {most_characters:,} characters; nothing was changed. Replace by less, or "
+            "in fewer places."
         )
     return text.replace(old, new)
 

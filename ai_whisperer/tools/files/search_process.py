@@ -1,32 +1,36 @@
-"""The process that searches: in the sandbox where one holds, else by itself. It runs our program and nobody else's."""
+"""The process that searches: in the sandbox where one holds, else with limits alone. It runs our program only."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import math
 import os
 import signal
+import time
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
 from ai_whisperer.conversation import ToolRun
-from ai_whisperer.errors import SandboxError, ToolError
+from ai_whisperer.errors import NoSandboxError, ToolError
 from ai_whisperer.tools.files import searcher
 from ai_whisperer.tools.sandbox import system
 from ai_whisperer.tools.sandbox.base import Job
 from ai_whisperer.tools.workplace import Place, Workplace
 
 _MOST_OUTPUT_BYTES = 16 << 20
+_ONLY_LIMITS = "rlimits"
 
 
-async def searched(
-    workplace: Workplace, place: Place, request: bytes, *, seconds: float
-) -> tuple[bytes, ToolRun | None]:
-    """What the program wrote, for so long at most. When this ends in any way, the process is gone."""
+async def searched(workplace: Workplace, place: Place, request: bytes, *, seconds: float) -> tuple[bytes, ToolRun]:
+    """What the program wrote, for so long at most. When this ends in any way, the process is gone.
+
+    Raises `SandboxError` if a sandbox holds on this machine but could not hold this.
+    """
     argv = (system.interpreter(), "-I", "-S", "-X", "utf8", "-c", _program())
+    limits = workplace.limits
     if workplace.sandbox is not None:
-        limits = workplace.limits
         job = Job(
             argv=argv,
             cwd="/",
@@ -39,11 +43,15 @@ async def searched(
             processes=limits.max_tool_processes,
             output_bytes=_MOST_OUTPUT_BYTES,
         )
-        # Where no sandbox holds, code of agents is not run. This is none: it reads what the agent may read anyway.
-        with contextlib.suppress(SandboxError):
+        # Where no sandbox holds, code of agents is not run. This is none: it reads what the agent may read anyway. But
+        # where one should hold and fails, nothing is run.
+        with contextlib.suppress(NoSandboxError):
             outcome = await workplace.sandbox.run(job)
             return outcome.output, outcome.run
-    return await _by_itself(argv, request, seconds=seconds), None
+    began = time.monotonic()
+    limited = (*argv, str(math.ceil(limits.max_tool_cpu_seconds)), str(limits.max_tool_memory_bytes))
+    output = await _by_itself(limited, request, seconds=seconds)
+    return output, ToolRun(sandbox=_ONLY_LIMITS, wall_seconds=time.monotonic() - began)
 
 
 async def _by_itself(argv: Sequence[str], request: bytes, *, seconds: float) -> bytes:

@@ -6,10 +6,12 @@ standard input, as JSON, and writes a line of JSON for each match and one at the
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import json
 import os
 import re
+import resource
 import stat
 import sys
 from collections.abc import Iterator
@@ -25,6 +27,10 @@ _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
+class GlobError(ValueError):
+    """The pattern of names is none."""
+
+
 class Search:
     """One search. `request` has `folder`, `path`, `pattern`, `glob`, `max_matches`, `max_file_bytes`, `hidden`.
 
@@ -34,7 +40,7 @@ class Search:
     def __init__(self, request: dict[str, Any]) -> None:
         self._request = request
         self._pattern = re.compile(request["pattern"])
-        self._glob = None if request["glob"] is None else re.compile(translated(request["glob"]))
+        self._glob = None if request["glob"] is None else _compiled_glob(request["glob"])
         self._hidden = {(device, number) for device, number in request["hidden"]}
         self.is_cut = False
         self.counts = {"files": 0, "binary": 0, "large": 0, "unreadable": 0}
@@ -57,7 +63,10 @@ class Search:
             yield from self._files(self._entered(f"{folder}/{path}"), "" if path == "." else f"{path}/")
         except NotADirectoryError:
             above, _, name = path.rpartition("/")
-            yield path, self._opened(name, _FILE, self._entered(f"{folder}/{above}"))
+            file = self._opened(name, _FILE, self._entered(f"{folder}/{above}"))
+            if not stat.S_ISREG(os.fstat(file).st_mode):
+                raise OSError(errno.ENXIO, os.strerror(errno.ENXIO)) from None
+            yield path, file
 
     def _files(self, directory: int, path: str) -> Iterator[tuple[str, int]]:
         """The plain files beneath, opened, by name. No link is followed."""
@@ -113,6 +122,13 @@ class Search:
         return data.decode(errors="replace").split("\n")
 
 
+def _compiled_glob(glob: str) -> re.Pattern[str]:
+    try:
+        return re.compile(translated(glob))
+    except (re.error, OverflowError, RecursionError) as error:
+        raise GlobError(getattr(error, "msg", str(error))) from error
+
+
 def translated(glob: str) -> str:
     """The expression for a pattern of names: `*` and `?` stay in a folder, `**` goes through any.
 
@@ -160,13 +176,24 @@ def answers(request: dict[str, Any]) -> Iterator[dict[str, Any]]:
         search = Search(request)
         yield from search.run()
         yield {"counts": search.counts, "is_cut": search.is_cut}
+    except GlobError as error:
+        yield {"wrong_glob": str(error)}
     except (re.error, OverflowError, RecursionError) as error:
         yield {"wrong": str(error), "at": getattr(error, "pos", None)}
     except OSError as error:
         yield {"failed": error.errno}
 
 
+def limit_this_process(cpu_seconds: int, memory_bytes: int) -> None:
+    """Let the kernel hold this process to so much, where it can."""
+    for kind, value in ((resource.RLIMIT_CPU, cpu_seconds), (resource.RLIMIT_AS, memory_bytes)):
+        with contextlib.suppress(ValueError, OSError):  # there is a lower limit already, or none can be set
+            resource.setrlimit(kind, (value, value))
+
+
 if __name__ == "__main__":
+    if sys.argv[1:]:
+        limit_this_process(*map(int, sys.argv[1:]))
     for told in answers(json.load(sys.stdin)):
         sys.stdout.write(json.dumps(told) + "\n")
         sys.stdout.flush()

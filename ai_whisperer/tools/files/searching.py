@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -72,7 +73,13 @@ async def search_files(
 def _place(workplace: Workplace, path: str) -> tuple[Place, Identities]:
     """Where to search, and what is hidden there; raises `ToolError` if there is nothing."""
     with opened(workplace, path) as place:
-        os.close(place.open(place.place.path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY))
+        descriptor = place.open(place.place.path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY)
+        try:
+            status = os.fstat(descriptor)
+            if not stat.S_ISDIR(status.st_mode):
+                place.check_plain(status)
+        finally:
+            os.close(descriptor)
         return place.place, place.hidden
 
 
@@ -85,6 +92,11 @@ def _parsed(output: bytes) -> _Answer:
 
 def _told(answer: _Answer, place: Place, pattern: str, *, path: str, seconds: float) -> str:
     end = answer.end or {}
+    if "wrong_glob" in end:
+        raise ToolError(
+            f"The glob is not a pattern of names: {end['wrong_glob']}. Use *, ** and ?, and [abc] for one of several "
+            "characters."
+        )
     if "wrong" in end:
         raise ToolError(_wrong(pattern, end["wrong"], end["at"]))
     if "failed" in end:

@@ -1,4 +1,7 @@
-"""The process of an MCP server: started in a process group of its own, and gone as a whole when it is ended."""
+"""The process of an MCP server: started in a process group of its own, and gone as a whole when it is ended.
+
+Children that left the group are found as long as they descend from it: one whose parents have ended is not.
+"""
 
 from __future__ import annotations
 
@@ -18,6 +21,9 @@ _GRACE_SECONDS = 1.0
 _LOOK_SECONDS = 0.01
 _STDERR_BYTES = 4_000
 _READ_BYTES = 64 << 10
+_STARTED = 19
+_MOST_LOOKED_FOR = 10_000
+_MOST_AT_ONCE = 200
 
 
 class ServerProcess:
@@ -65,15 +71,19 @@ class ServerProcess:
     async def end(self, *, in_peace: bool) -> None:
         """Ask it to leave, then make it: when this returns no process of its group is there any more.
 
-        One that does not speak properly is not asked.
+        Nor are those that left the group and descend from it. One that does not speak properly is not asked.
         """
+        family: dict[int, str] = {}
         try:
+            family |= await asyncio.to_thread(_descendants, self.pid, _MOST_LOOKED_FOR)
             self.input.close()
             if in_peace and not await self._exits_within(_GRACE_SECONDS):
                 self._signal(signal.SIGTERM)
                 await self._exits_within(_GRACE_SECONDS)
         finally:
+            family |= _descendants(self.pid, _MOST_AT_ONCE)  # without a wait: nothing may come between
             self._signal(signal.SIGKILL)
+            _kill(family)
             self._listening.cancel()
         await self._exits_within(_GRACE_SECONDS)
         await self._group_is_gone()
@@ -133,6 +143,44 @@ async def start_process(name: str, config: McpServerConfig, env: Mapping[str, st
             f"The MCP server '{name}' cannot be started: {config.command!r}{missing}: {reason}. Correct its command."
         ) from error
     return ServerProcess(process)
+
+
+def _descendants(pid: int, most: int) -> dict[int, str]:
+    """The processes below that one, each with the time of its start, by which it is known again.
+
+    Not many more than `most` are looked for.
+    """
+    found: dict[int, str] = {}
+    unseen = [pid]
+    while unseen and len(found) < most:
+        for child in _children(unseen.pop()):
+            started = _started(child)
+            if started and child not in found:
+                found[child] = started
+                unseen.append(child)
+    return found
+
+
+def _children(pid: int) -> list[int]:
+    try:
+        lists = [each.read_text() for each in Path(f"/proc/{pid}/task").glob("*/children")]
+    except OSError:  # it is gone
+        return []
+    return [int(each) for children in lists for each in children.split()]
+
+
+def _started(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()[_STARTED]
+    except (OSError, IndexError):
+        return ""
+
+
+def _kill(family: Mapping[int, str]) -> None:
+    for pid, started in family.items():
+        if _started(pid) == started:  # or the number is another's by now
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, signal.SIGKILL)
 
 
 def _is_alive(group: int) -> bool:

@@ -11,6 +11,8 @@ import msgspec
 from ai_whisperer.base_record import Record
 from ai_whisperer.conversation import ToolRun
 
+_THREADS_PER_PROCESS = 8
+
 
 class Job(Record, frozen=True, kw_only=True):
     """A process to run. Paths are absolute.
@@ -40,6 +42,11 @@ class Job(Record, frozen=True, kw_only=True):
     file_bytes: int = 1 << 30
     output_bytes: int = 256 << 10
     flood_bytes: int = 64 << 20
+
+    @property
+    def threads(self) -> int:
+        """How many threads all processes together may have. Many runtimes have some for each processor."""
+        return self.processes * _THREADS_PER_PROCESS
 
 
 class Ending(StrEnum):

@@ -7,7 +7,7 @@ import shutil
 from collections.abc import Callable, Iterable, Iterator
 
 from ai_whisperer.errors import SandboxError
-from ai_whisperer.tools.sandbox import system
+from ai_whisperer.tools.sandbox import seccomp, system
 from ai_whisperer.tools.sandbox.base import Job
 from ai_whisperer.tools.sandbox.held import Held, PlainProcess, existing, limit_this_process
 from ai_whisperer.tools.sandbox.rlimits import limit_processes
@@ -26,9 +26,15 @@ class BubblewrapLevel:
         if program is None:
             raise SandboxError("There is no program 'bwrap'. Install bubblewrap with the packages of the system.")
         _check_can_be_hidden(job)
-        limit_this_process(job)
-        limit_processes(job.processes)
-        return PlainProcess([program, *arguments(job), "--", *job.argv], cwd="/", env={})
+
+        def first() -> None:
+            limit_this_process(job)
+            limit_processes(job)
+
+        calls = seccomp.descriptor()
+        filtered = [] if calls is None else ["--seccomp", str(calls)]
+        told = [program, *filtered, *arguments(job), "--", *job.argv]
+        return PlainProcess(told, cwd="/", env={}, first=first, inherited=() if calls is None else (calls,))
 
     def warm_up(self, job: Job) -> None:
         shutil.which("bwrap", path=system.PATH)

@@ -22,6 +22,7 @@ _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 _TICKS = os.sysconf("SC_CLK_TCK")
+_END_SECONDS = 20.0
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
@@ -29,6 +30,7 @@ class Taken(msgspec.Struct, frozen=True, kw_only=True):
     """What the processes of a job take together."""
 
     processes: int
+    threads: int
     cpu_seconds: float
     memory_bytes: int
 
@@ -47,44 +49,49 @@ def die_with_parent() -> None:
     _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
 
 
-def descendants(most: int = 1 << 30) -> list[int]:
+def descendants(most: int = 1 << 30, *, of: int = 0) -> list[int]:
     """The processes below this one, each before those that it started; not many more than `most` are looked for."""
     found: list[int] = []
-    unseen = [os.getpid()]
+    unseen = [of or os.getpid()]
     while unseen and len(found) <= most:
-        children = _children(unseen.pop())
-        found += children
-        unseen += children
+        below = children(unseen.pop())
+        found += below
+        unseen += below
     return found
 
 
-def _children(pid: int) -> list[int]:
+def children(pid: int) -> list[int]:
+    """The processes that this one has started, or taken in; none if it is gone."""
     found: list[int] = []
-    with contextlib.suppress(OSError):  # it is gone
+    with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # it is gone
         for thread in os.listdir(f"/proc/{pid}/task"):
-            with contextlib.suppress(OSError):
+            with contextlib.suppress(FileNotFoundError, ProcessLookupError):
                 found += map(int, Path(f"/proc/{pid}/task/{thread}/children").read_bytes().split())
     return found
 
 
-def taken(enough_bytes: int, most: int) -> Taken:
+def taken(enough_bytes: int, most: int, *, besides: int = 0) -> Taken:
     """What the job takes now. Memory is counted exactly only if it may be more than `enough_bytes`.
 
-    If there are more than `most` processes, only some are looked at: a look must not take long.
+    If there are more than `most` processes, only some are looked at: a look must not take long. Of the process
+    `besides`, which is none of the job, only the CPU time counts.
     """
     cpu = cpu_of_ended()
-    count = 0
+    count = threads = 0
     memory: dict[int, int] = {}
     for pid in descendants(most):
         with contextlib.suppress(OSError, ValueError, IndexError):
             fields = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
-            count += fields[0] != b"Z"
             cpu += sum(map(int, fields[11:15])) / _TICKS
+            if pid == besides:
+                continue
+            count += fields[0] != b"Z"
+            threads += int(fields[17])
             memory[pid] = int(fields[21]) * _PAGE
     total = sum(memory.values())
     if total > enough_bytes:
         total = sum(_own_share(pid, resident) for pid, resident in memory.items())
-    return Taken(processes=count, cpu_seconds=cpu, memory_bytes=total)
+    return Taken(processes=count, threads=threads, cpu_seconds=cpu, memory_bytes=total)
 
 
 def cpu_of_ended() -> float:
@@ -111,17 +118,21 @@ def _own_share(pid: int, resident: int) -> int:
 
 def reap_orphans(main: int) -> None:
     """Bury those that ended and became children of this process; the main one is left to who waits for it."""
-    for pid in _children(os.getpid()):
+    for pid in children(os.getpid()):
         if pid != main:
             with contextlib.suppress(ChildProcessError):
                 os.waitpid(pid, os.WNOHANG)
 
 
 def end_all() -> None:
-    """Kill every process below this one and return when there is none left: the kernel says so."""
+    """Kill every process below this one and return when there is none left: the kernel says so.
+
+    Raises `SandboxError` if they do not end, or cannot be found.
+    """
     pause = 0.0005
+    give_up = time.monotonic() + _END_SECONDS
     while True:
-        for pid in (*_children(os.getpid()), *descendants()):  # the children first: with an init all below it die
+        for pid in (*children(os.getpid()), *descendants()):  # the children first: with an init all below it die
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
         try:
@@ -129,5 +140,10 @@ def end_all() -> None:
                 pass
         except ChildProcessError:
             return
+        if time.monotonic() > give_up:
+            raise SandboxError(
+                f"Processes of the program did not end within {_END_SECONDS:g} s after they were killed, or could not "
+                "be found. Look for them with ps."
+            )
         time.sleep(pause)
         pause = min(pause * 2, 0.02)

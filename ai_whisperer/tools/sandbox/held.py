@@ -12,6 +12,7 @@ import msgspec
 
 from ai_whisperer.errors import SandboxError
 from ai_whisperer.tools.sandbox.base import Ending, Job
+from ai_whisperer.tools.sandbox.family import largest_of_ended
 
 HIDING_ADVICE = (
     "Install bubblewrap with the packages of the system, which can, and leave the setting sandbox at 'auto'; or grant "
@@ -19,7 +20,7 @@ HIDING_ADVICE = (
 )
 
 _LEAST_DATA_BYTES = 64 << 20
-"""The keeper itself has to live under the limit too; the exact one is held by watching."""
+"""What holds the job has to live under the limit too; the exact one is held by watching."""
 
 
 class Status(msgspec.Struct, frozen=True, kw_only=True):
@@ -34,6 +35,16 @@ class Held(Protocol):
 
     @property
     def pid(self) -> int: ...
+
+    @property
+    def largest_bytes(self) -> int:
+        """The most memory that one of its processes had, as far as it is known when all have ended; else 0."""
+        ...
+
+    @property
+    def holders(self) -> int:
+        """How many of the processes, from the first on, hold the job and are none of its own."""
+        ...
 
     def status(self) -> Status:
         """How it ended; it has to have ended."""
@@ -53,7 +64,10 @@ class Level(Protocol):
 
 
 def limit_this_process(job: Job) -> None:
-    """Take the limits on this process, for all that it starts to inherit; they cannot be raised again."""
+    """Take the limits on this process, for all that it starts to inherit; they cannot be raised again.
+
+    Never in the keeper: one that a limit of the job can end cannot end the job.
+    """
     cpu = max(1, int(job.cpu_seconds) + 1)
     limits = {
         resource.RLIMIT_DATA: max(job.memory_bytes, _LEAST_DATA_BYTES),
@@ -80,9 +94,15 @@ class PlainProcess:
     """A process that was started without a library's help."""
 
     def __init__(
-        self, argv: Sequence[str], *, cwd: str, env: Mapping[str, str], first: Callable[[], None] | None = None
+        self,
+        argv: Sequence[str],
+        *,
+        cwd: str,
+        env: Mapping[str, str],
+        first: Callable[[], None],
+        inherited: Sequence[int] = (),
     ) -> None:
-        """Start it; `first` is called in the new process before the program begins, and makes the start slower."""
+        """Start it; `first` is called in the new process before the program begins, which inherits the descriptors."""
         try:
             self._process = subprocess.Popen(  # noqa: S603 - to run what others wrote is what a sandbox is for
                 argv,
@@ -90,13 +110,20 @@ class PlainProcess:
                 env=env,
                 preexec_fn=first,  # noqa: PLW1509 - a keeper has no threads here
                 start_new_session=True,
+                pass_fds=inherited,
             )
         except (OSError, ValueError, subprocess.SubprocessError) as error:
             raise SandboxError(f"{argv[0]} could not be started: {error}.") from error
 
+    holders = 0
+
     @property
     def pid(self) -> int:
         return self._process.pid
+
+    @property
+    def largest_bytes(self) -> int:
+        return largest_of_ended()
 
     def status(self) -> Status:
         code = self._process.wait()
@@ -107,3 +134,11 @@ class PlainProcess:
 
 def existing(paths: Sequence[str]) -> list[str]:
     return [path for path in paths if os.path.lexists(path)]
+
+
+def let_go_of_streams() -> None:
+    """Give up the streams of the job, so that its output ends when its own processes do."""
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for stream in (0, 1, 2):
+        os.dup2(nothing, stream)
+    os.close(nothing)

@@ -19,7 +19,7 @@ from ai_whisperer.tools.sandbox import family
 from ai_whisperer.tools.sandbox.base import Ending, Job, Outcome
 from ai_whisperer.tools.sandbox.bubblewrap import BubblewrapLevel
 from ai_whisperer.tools.sandbox.capture import Capture
-from ai_whisperer.tools.sandbox.held import Held, Level
+from ai_whisperer.tools.sandbox.held import Held, Level, let_go_of_streams
 from ai_whisperer.tools.sandbox.rlimits import RlimitsLevel
 from ai_whisperer.tools.sandbox.sandlock import SandlockLevel
 from ai_whisperer.tools.sandbox.wire import Ended, Order, Piece, Refused, Report, framed, read_order
@@ -38,26 +38,32 @@ _EXTRA_PROCESSES = 2
 """What a sandbox may need for itself."""
 
 
-def keep(connection: socket.socket) -> None:
-    """Take one order from the socket and carry it out to its end."""
+def keep(connection: socket.socket, level: str = "") -> None:
+    """Take one order from the socket and carry it out to its end; it is for the level, if that is known."""
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     try:
         family.adopt_orphans()
-        _warm_up()
+        _warm_up(level)
         order = read_order(connection)
         report: Report = Ended(outcome=_carried_out(order, connection))
     except EOFError:
         return
     except WhispererError as error:
-        family.end_all()
-        report = Refused(message=error.message)
+        report = _given_up(error.message)
     except Exception as error:  # noqa: BLE001 - whatever it is, the server has to hear of it
-        family.end_all()
-        report = Refused(message=f"The keeper of the sandbox failed: {type(error).__name__}: {error}.")
+        report = _given_up(f"The keeper of the sandbox failed: {type(error).__name__}: {error}.")
     connection.sendall(framed(report))
 
 
-def _warm_up() -> None:
+def _given_up(message: str) -> Refused:
+    try:
+        family.end_all()
+    except (SandboxError, OSError) as error:
+        return Refused(message=f"{message} {error}")
+    return Refused(message=message)
+
+
+def _warm_up(name: str) -> None:
     """Go once through what a job needs, while none waits.
 
     After a fork each page that is touched has to be copied first; so that is done by the time the order comes.
@@ -69,15 +75,15 @@ def _warm_up() -> None:
     family.reap_orphans(0)
     family.taken(0, 0)
     Capture(job.output_bytes).kept()
-    for level in LEVELS.values():
-        level.warm_up(job)
+    if name in LEVELS:
+        LEVELS[name].warm_up(job)
 
 
 def _carried_out(order: Order, connection: socket.socket) -> Outcome:
     began = time.monotonic()
     output = _stand_in(order.job)
     held = _level(order.level).start(order.job)
-    _let_go()
+    let_go_of_streams()
     watch = _Watch(order.job, held, connection=connection, output=output)
     ending = watch.until_end()
     status = None if ending else held.status()
@@ -92,7 +98,7 @@ def _carried_out(order: Order, connection: socket.socket) -> Outcome:
             sandbox=order.level,
             wall_seconds=round(time.monotonic() - began, 4),
             cpu_seconds=round(max(watch.cpu_seconds, family.cpu_of_ended()), 4),
-            memory_bytes=max(watch.peak_bytes, family.largest_of_ended()),
+            memory_bytes=max(watch.peak_bytes, held.largest_bytes),
         ),
     )
 
@@ -122,14 +128,6 @@ def _stand_in(job: Job) -> int:
     for each in (source, writable):
         os.close(each)
     return readable
-
-
-def _let_go() -> None:
-    """Give up the streams of the job, so that its output ends when its own processes do."""
-    nothing = os.open(os.devnull, os.O_RDWR)
-    for stream in (0, 1, 2):
-        os.dup2(nothing, stream)
-    os.close(nothing)
 
 
 def _step_back() -> None:
@@ -212,10 +210,11 @@ class _Watch:
             self._stepped_back = True
             _step_back()
         family.reap_orphans(self._held.pid)
-        seen = family.taken(self._job.memory_bytes, self._most)
+        besides = self._held.pid if self._held.holders else 0
+        seen = family.taken(self._job.memory_bytes, self._most, besides=besides)
         self.peak_bytes = max(self.peak_bytes, seen.memory_bytes)
         self.cpu_seconds = max(self.cpu_seconds, seen.cpu_seconds)
-        if seen.processes > self._most:
+        if seen.processes > self._most or seen.threads > self._job.threads + _EXTRA_PROCESSES:
             return Ending.TOO_MANY_PROCESSES
         if seen.memory_bytes > self._job.memory_bytes:
             return Ending.OUT_OF_MEMORY

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from ai_whisperer.errors import SandboxError
 from ai_whisperer.tools.sandbox import own_code, system
 from ai_whisperer.tools.sandbox.base import Job, Outcome, ignored
-from ai_whisperer.tools.sandbox.wire import KILL, Ended, Order, Piece, framed, read_report
+from ai_whisperer.tools.sandbox.wire import KILL, LEVEL_BYTES, Ended, Order, Piece, framed, read_report
 
 
 class Launcher:
@@ -35,15 +35,15 @@ class Launcher:
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
         self._orders: socket.socket | None = None
-        self._spare: socket.socket | None = None
+        self._spare: tuple[str, socket.socket] | None = None
 
-    async def connect(self) -> socket.socket:
-        """A socket to a fresh keeper; raises `SandboxError` if there can be none."""
+    async def connect(self, level: str) -> socket.socket:
+        """A socket to a fresh keeper for that level; raises `SandboxError` if there can be none."""
         try:
             if self._orders is not None:
                 with contextlib.suppress(OSError):  # the process has died: another is started
-                    return self._next_keeper(self._orders)
-            return await asyncio.to_thread(self._restarted)
+                    return self._next_keeper(self._orders, level)
+            return await asyncio.to_thread(self._restarted, level)
         except OSError as error:
             raise SandboxError(f"The process that starts sandboxes could not be started: {error}.") from error
 
@@ -52,10 +52,10 @@ class Launcher:
         if self._process is not None:
             await asyncio.to_thread(self._close)
 
-    def _restarted(self) -> socket.socket:
+    def _restarted(self, level: str) -> socket.socket:
         with self._lock:
             if self._orders is not None and self._process is not None and self._process.poll() is None:
-                return self._next_keeper(self._orders)
+                return self._next_keeper(self._orders, level)
             self._end()
             ours, theirs = socket.socketpair()
             with theirs:
@@ -80,29 +80,30 @@ class Launcher:
                     start_new_session=True,
                 )
             self._orders = ours
-            return self._keeper(ours)
+            return self._keeper(ours, level)
 
-    def refill(self) -> None:
-        """Have a keeper forked for the next job, if none is waiting; best called when nobody waits for it."""
+    def refill(self, level: str) -> None:
+        """Have a keeper forked for the next job of that level, if none is waiting; best when nobody waits for it."""
         if self._spare is None and self._orders is not None:
             with contextlib.suppress(OSError):  # the process has died: the next job starts another
-                self._spare = self._keeper(self._orders)
+                self._spare = (level, self._keeper(self._orders, level))
 
-    def _next_keeper(self, orders: socket.socket) -> socket.socket:
-        spare, self._spare = self._spare, None
-        if spare is None:
-            return self._keeper(orders)
+    def _next_keeper(self, orders: socket.socket, level: str) -> socket.socket:
+        if self._spare is None:
+            return self._keeper(orders, level)
+        (prepared_for, spare), self._spare = self._spare, None
         with contextlib.suppress(BlockingIOError):
-            spare.recv(1, socket.MSG_PEEK)  # only one that has died has something to read: the end
+            if prepared_for == level:
+                spare.recv(1, socket.MSG_PEEK)  # only one that has died has something to read: the end
             spare.close()
-            return self._keeper(orders)
+            return self._keeper(orders, level)
         return spare
 
-    def _keeper(self, orders: socket.socket) -> socket.socket:
+    def _keeper(self, orders: socket.socket, level: str) -> socket.socket:
         ours, theirs = socket.socketpair()
         with theirs:
             try:
-                socket.send_fds(orders, [b"+"], [theirs.fileno()], socket.MSG_DONTWAIT)
+                socket.send_fds(orders, [level.ljust(LEVEL_BYTES).encode()], [theirs.fileno()], socket.MSG_DONTWAIT)
             except OSError:
                 ours.close()
                 raise
@@ -114,9 +115,10 @@ class Launcher:
             self._end()
 
     def _end(self) -> None:
-        for each in (self._spare, self._orders):
-            if each is not None:
-                each.close()
+        if self._spare is not None:
+            self._spare[1].close()
+        if self._orders is not None:
+            self._orders.close()
         self._spare = self._orders = None
         if self._process is not None:
             self._process.wait()
@@ -131,7 +133,7 @@ class KeptSandbox:
         self._launcher = launcher
 
     async def run(self, job: Job, on_output: Callable[[bytes], None] = ignored) -> Outcome:
-        connection = await self._launcher.connect()
+        connection = await self._launcher.connect(self.name)
         reader, writer = await asyncio.open_unix_connection(sock=connection)
         try:
             writer.write(framed(Order(level=self.name, job=job)))
@@ -140,7 +142,7 @@ class KeptSandbox:
             return hearing.result()
         finally:
             writer.close()
-            self._launcher.refill()
+            self._launcher.refill(self.name)
 
 
 async def _waited_for(hearing: asyncio.Future[Outcome], writer: asyncio.StreamWriter) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import os
 import secrets
 import shutil
 import socket
@@ -27,8 +28,8 @@ ALL = (*STRONG, RLIMITS)
 
 _SECONDS = 10.0
 _TRIAL = """
-import json, socket, sys
-secret, port, outside = sys.argv[1], int(sys.argv[2]), sys.argv[3]
+import json, os, resource, socket, sys
+secret, port, outside, server = sys.argv[1], int(sys.argv[2]), sys.argv[3], int(sys.argv[4])
 
 def can(attempt):
     try:
@@ -41,16 +42,25 @@ print(json.dumps({
     "read a file that is not its own": can(lambda: open(secret).read()),
     "write outside its folder": can(lambda: open(outside, "w").write("x")),
     "talk to the network": can(lambda: socket.create_connection(("127.0.0.1", port), 5).close()),
+    "limit the server": can(lambda: resource.prlimit(server, resource.RLIMIT_CORE)),
+    "change the priority of the server": can(lambda: os.setpriority(os.PRIO_PROCESS, server, 0)),
+    "change the mode and times of files that are not its own": can(lambda: os.chmod(secret, 0o600)),
 }))
 """
+_BEARABLE = ("change the mode and times of files that are not its own",)
+"""What a level may let out that still keeps contents and network: sandlock does so where it has no namespaces."""
 
 
 class Probe(msgspec.Struct, frozen=True, kw_only=True):
-    """What was found about a level: whether it `holds`, and if not, why."""
+    """What was found about a level: whether it `holds`, and if not, why.
+
+    `weakness` is what it lets out all the same; a level without is used before one with it.
+    """
 
     level: str
     holds: bool
     reason: str = ""
+    weakness: str = ""
 
 
 async def probe(sandbox: Sandbox) -> Probe:
@@ -73,10 +83,13 @@ def judged(level: str, outcome: Outcome) -> Probe:
     except ValueError:
         told = outcome.output.decode(errors="replace").strip()[-300:] or f"it ended with {outcome.status}"
         return Probe(level=level, holds=False, reason=f"A program could not be run in it: {told}")
-    broken = [what for what, done in could.items() if done]
-    if broken and level != RLIMITS:
+    if level == RLIMITS:
+        return Probe(level=level, holds=True)
+    broken = [what for what, done in could.items() if done and what not in _BEARABLE]
+    if broken:
         return Probe(level=level, holds=False, reason=f"A program in it could {', '.join(broken)}.")
-    return Probe(level=level, holds=True)
+    weak = [what for what in _BEARABLE if could.get(what)]
+    return Probe(level=level, holds=True, weakness=f"a program in it can {', '.join(weak)}" if weak else "")
 
 
 def _prepared() -> Path:
@@ -89,7 +102,7 @@ def _prepared() -> Path:
 def _trial(folder: Path, port: int) -> Job:
     program = (system.interpreter(), "-I", "-S", "-c", _TRIAL)
     return Job(
-        argv=(*program, str(folder / "secret"), str(port), str(folder / "written")),
+        argv=(*program, str(folder / "secret"), str(port), str(folder / "written"), str(os.getpid())),
         cwd=str(folder / "own"),
         env={"PATH": system.PATH},
         readable=system.interpreter_folders(),

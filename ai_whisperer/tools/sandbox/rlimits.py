@@ -15,19 +15,24 @@ class RlimitsLevel:
 
     def start(self, job: Job) -> Held:
         check_nothing_hidden(job, "rlimits")
-        limit_this_process(job)
-        limit_processes(job.processes)
-        return PlainProcess(job.argv, cwd=job.cwd, env=job.env, first=die_with_parent)
+
+        def first() -> None:
+            die_with_parent()
+            limit_this_process(job)
+            limit_processes(job)
+
+        return PlainProcess(job.argv, cwd=job.cwd, env=job.env, first=first)
 
     def warm_up(self, job: Job) -> None:
         """Nothing is prepared for it."""
 
 
-def limit_processes(more: int) -> None:
-    """Let the user of this process have so many processes more. The kernel does not hold root to it."""
+def limit_processes(job: Job) -> None:
+    """Let the user of this process have as many threads more as the job may. The kernel does not hold root to it."""
     used = int(
         Path("/proc/loadavg").read_text().split()[3].partition("/")[2]
     )  # of all users: too many rather than too few
     _, hard = resource.getrlimit(resource.RLIMIT_NPROC)
-    value = used + more if hard == resource.RLIM_INFINITY else min(used + more, hard)
+    wanted = used + job.threads
+    value = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
     resource.setrlimit(resource.RLIMIT_NPROC, (value, value))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import os
+from collections.abc import Sequence
 from ipaddress import ip_address, ip_network
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,41 +12,90 @@ from typing import TYPE_CHECKING, Any
 from ai_whisperer.core.address_kinds import AddressKind, IPAddress, address_in, networks_of, without
 from ai_whisperer.core.network import Grant, grants_of
 from ai_whisperer.errors import SandboxError
-from ai_whisperer.tools.sandbox import system
+from ai_whisperer.tools.sandbox import namespaces, system
 from ai_whisperer.tools.sandbox.base import Ending, Job
 from ai_whisperer.tools.sandbox.held import Held, Status, check_nothing_hidden, existing, limit_this_process
+from ai_whisperer.tools.sandbox.holder import Holder
+from ai_whisperer.tools.sandbox.rlimits import limit_processes
 
 if TYPE_CHECKING:
     from sandlock import Process
 
 _WAIT_SECONDS = 5.0
 
+DENIED = ("memfd_create", "memfd_secret")
+"""Calls whose files take memory that no limit counts."""
+
+DENIED_IN_THE_OPEN = (
+    *DENIED,
+    *("prlimit64", "setpriority", "ioprio_set"),
+    *("sched_setaffinity", "sched_setattr", "sched_setparam", "sched_setscheduler"),
+    *("inotify_add_watch", "fanotify_init"),
+    *("setxattr", "lsetxattr", "fsetxattr", "setxattrat"),
+    *("removexattr", "lremovexattr", "fremovexattr", "removexattrat"),
+    *("chown", "fchown", "lchown", "fchownat"),
+)
+"""Calls that reach processes and files of others where there is no world of its own for the job."""
+
 
 class SandlockLevel:
-    """Holds files, network by host, signals and processes without namespaces."""
+    """Holds files, network by host, signals and processes; in namespaces of their own where these can be had."""
+
+    def __init__(self) -> None:
+        self._waiting: Holder | None = None
 
     def start(self, job: Job) -> Held:
         try:
-            import sandlock
+            import sandlock  # noqa: F401 - to say so here
         except (ImportError, OSError, RuntimeError) as error:
             raise SandboxError(
                 f"The package sandlock cannot be used: {error}. Install it: pip install sandlock"
             ) from error
         check_nothing_hidden(job, "sandlock")
+        holder = self._waiting or Holder(_Sandlock())
+        holder.start(job)
+        return holder
+
+    def warm_up(self, job: Job) -> None:  # noqa: ARG002 - its holder is the same for all jobs
+        self._waiting = Holder(_Sandlock())
+
+
+class _Sandlock:
+    """What the holder does."""
+
+    def __init__(self) -> None:
+        self._root: namespaces.Root | None = None
+        self._laid_out = (*system.FOLDERS, *system.ETC, *system.interpreter_folders())
+
+    def prepare(self, *, apart: bool) -> None:
+        if apart:
+            with contextlib.suppress(OSError):
+                self._root = namespaces.Root(readable=existing(self._laid_out), devices=existing(system.DEVICES))
+        with contextlib.suppress(ImportError, OSError, RuntimeError):
+            import sandlock
+
+            sandlock.Sandbox(**policy(Job(argv=("",), cwd="/")))
+
+    def begin(self, job: Job) -> _Process:
+        import sandlock
+
+        if self._root is not None:
+            temporary = [job.temporary] if job.temporary else []
+            self._root.enter(
+                readable=[path for path in existing(job.readable) if path not in self._laid_out],
+                writable=existing([*job.writable, *temporary]),
+            )
         limit_this_process(job)
+        limit_processes(job)
+        denied = DENIED if self._root is not None else DENIED_IN_THE_OPEN
         try:
-            sandbox = sandlock.Sandbox(**policy(job))
+            # the library's own name has the process's number in it, which is the same in every namespace
+            sandbox = sandlock.Sandbox(**policy(job, denied), name=f"whisperer-{os.urandom(8).hex()}")
             process = sandbox.popen(list(job.argv))
         except (OSError, RuntimeError, ValueError, sandlock.SandlockError) as error:
             hosts = f" Check that each of these hosts has an address: {', '.join(job.network)}." if job.network else ""
             raise SandboxError(f"sandlock could not start {job.argv[0]}: {error}.{hosts}") from error
         return _Process(sandbox, process)
-
-    def warm_up(self, job: Job) -> None:
-        with contextlib.suppress(ImportError, OSError, RuntimeError):
-            import sandlock
-
-            sandlock.Sandbox(**policy(job))
 
 
 class _Process:
@@ -60,7 +111,7 @@ class _Process:
         return Status(ending=Ending.SIGNALLED, number=result.signal if result.signal > 0 else 9)
 
 
-def policy(job: Job) -> dict[str, Any]:
+def policy(job: Job, denied: Sequence[str] = DENIED) -> dict[str, Any]:
     """The job in the library's words."""
     temporary = [job.temporary] if job.temporary else []
     return {
@@ -71,7 +122,7 @@ def policy(job: Job) -> dict[str, Any]:
         "env": dict(job.env),
         "max_processes": job.processes,
         "no_coredump": True,
-        "extra_deny_syscalls": ["memfd_create"],  # such files take memory that no limit counts
+        "extra_deny_syscalls": list(denied),
         **_network(job.network),
     }
 

@@ -15,6 +15,9 @@ from ai_whisperer.tools.sandbox.base import Job, Outcome
 KILL = b"K"
 """The one thing that the server says after the order. To close the socket means the same."""
 
+LEVEL_BYTES = 16
+"""As long as the name of a level is, with the spaces after it, where a keeper is asked for."""
+
 _LENGTH = struct.Struct("!I")
 
 
@@ -49,7 +52,7 @@ _decode_order = msgspec.msgpack.Decoder(Order).decode
 _decode_report: Callable[[bytes], Report] = msgspec.msgpack.Decoder(Report).decode
 
 
-def framed(record: Order | Report) -> bytes:
+def framed(record: Record) -> bytes:
     """The record with its length before it."""
     body = msgspec.msgpack.encode(record)
     return _LENGTH.pack(len(body)) + body
@@ -57,8 +60,13 @@ def framed(record: Order | Report) -> bytes:
 
 def read_order(connection: socket.socket) -> Order:
     """The order that comes over a blocking socket; raises `EOFError` if the server is gone."""
+    return _decode_order(read_body(connection))
+
+
+def read_body(connection: socket.socket) -> bytes:
+    """The next record that comes over a blocking socket, without its length; raises `EOFError` if it is closed."""
     (length,) = _LENGTH.unpack(_read(connection, _LENGTH.size))
-    return _decode_order(_read(connection, length))
+    return _read(connection, length)
 
 
 def _read(connection: socket.socket, length: int) -> bytes:

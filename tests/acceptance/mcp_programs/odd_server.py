@@ -118,10 +118,11 @@ def flood_stderr() -> None:
 
 
 def stay() -> None:
-    """Ignore that it is asked to end, and have a child that would outlive it."""
+    """Ignore that it is asked to end, and have children that would outlive it, one of them in a group of its own."""
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     child = subprocess.Popen(["sleep", "300"])
-    Path(sys.argv[2]).write_text(f"{os.getpid()} {child.pid}")
+    apart = subprocess.Popen(["sleep", "300"], start_new_session=True)
+    Path(sys.argv[2]).write_text(f"{os.getpid()} {child.pid} {apart.pid}")
     del sys.argv[2]
 
 

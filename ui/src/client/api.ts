@@ -557,11 +557,15 @@ export interface ScheduleRecord {
   createdAt: number;
 }
 
-/** The server, and who the caller is to it. */
+/**
+ * The server, and who the caller is to it. `sandbox` is what holds the programs of agents, `auto` until that was found
+ * out, `none` if nothing does.
+ */
 export interface ServerInfo {
   version: string;
   principal: string;
   model: string;
+  sandbox: string;
   maxFrameBytes: number;
   startedAt: number;
 }

@@ -1,4 +1,4 @@
-"""Whether the fields of a template fit what an agent is: every one of them, nested ones too."""
+"""Whether fields that a person wrote fit a record: every one of them, nested ones too."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ from typing import Any, NoReturn, get_args, get_origin
 
 import msgspec
 
-from ai_whisperer.templates.front_matter import Place
+Place = tuple[str | int, ...]
+"""Where a value is: `("limits", "max_steps_per_task")`, `("schedule", 0, "cron")`."""
 
 Complain = Callable[[Place, str], NoReturn]
-"""Raises the error that names the file and the line of the place."""
+"""Raises the error that names the place, in a file with its line."""
 
 _NOT_TEXT = ("`bool`", "`int`", "`float`", "`date`", "`datetime`")
 

@@ -1,0 +1,135 @@
+"""The process between a keeper and a job whose sandbox is a library: it takes the limits, and is the job's init.
+
+The keeper stays outside: it is under no limit of the job, and where namespaces can be had the job has no name for it.
+When the holder ends, the kernel ends all that is in its namespace.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import signal
+import socket
+from typing import Protocol
+
+import msgspec
+
+from ai_whisperer.base_record import Record
+from ai_whisperer.errors import SandboxError, WhispererError
+from ai_whisperer.tools.sandbox import family, namespaces
+from ai_whisperer.tools.sandbox.base import Ending, Job
+from ai_whisperer.tools.sandbox.held import Status, let_go_of_streams
+from ai_whisperer.tools.sandbox.wire import Order, framed, read_body, read_order
+
+_REAP_SECONDS = 0.2
+
+
+class Started(Protocol):
+    """What the library has started."""
+
+    @property
+    def pid(self) -> int: ...
+
+    def status(self) -> Status: ...
+
+
+class Library(Protocol):
+    """What a holder does for its level, in the holder itself."""
+
+    def prepare(self, *, apart: bool) -> None:
+        """Do what can be done before the job is known; `apart`: the processes of others are out of reach."""
+        ...
+
+    def begin(self, job: Job) -> Started:
+        """Start the job; raises `SandboxError` if it cannot be held."""
+        ...
+
+
+class _Report(Record, frozen=True, kw_only=True):
+    error: str = ""
+    ending: Ending = Ending.EXITED
+    number: int = 0
+    largest_bytes: int = 0
+
+
+_decode = msgspec.msgpack.Decoder(_Report).decode
+
+
+class Holder:
+    """A process that waits for a job, in a world of processes of its own where that can be had."""
+
+    holders = 1
+
+    def __init__(self, library: Library) -> None:
+        self.largest_bytes = 0
+        apart = namespaces.enter_processes()
+        self._connection, theirs = socket.socketpair()
+        self.pid = os.fork()
+        if self.pid == 0:
+            with contextlib.suppress(BaseException):
+                self._connection.close()
+                _hold(library, theirs, apart=apart)
+            os._exit(1)
+        theirs.close()
+
+    def start(self, job: Job) -> None:
+        """Start the job, with the standard streams of this process; raises `SandboxError` if it cannot be held."""
+        with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+            socket.send_fds(self._connection, [b"+"], [0, 1, 2])
+            self._connection.sendall(framed(Order(level="", job=msgspec.structs.replace(job, stdin=b""))))
+        report = self._report()
+        if report is None or report.error:
+            raise SandboxError(report.error if report else "The process that holds the program has died.")
+
+    def status(self) -> Status:
+        report = self._report()
+        os.waitpid(self.pid, 0)
+        if report is None:
+            return Status(ending=Ending.SIGNALLED, number=signal.SIGKILL)
+        self.largest_bytes = report.largest_bytes
+        return Status(ending=report.ending, number=report.number)
+
+    def _report(self) -> _Report | None:
+        try:
+            return _decode(read_body(self._connection))
+        except (EOFError, OSError):
+            return None
+
+
+def _hold(library: Library, connection: socket.socket, *, apart: bool) -> None:
+    family.die_with_parent()
+    os.setsid()
+    library.prepare(apart=apart)
+    sent, streams, _, _ = socket.recv_fds(connection, 1, 3)
+    if not sent:
+        return
+    for number, each in enumerate(streams):
+        os.dup2(each, number)
+        os.close(each)
+    try:
+        process = library.begin(read_order(connection).job)
+    except WhispererError as error:
+        connection.sendall(framed(_Report(error=error.message)))
+        return
+    except Exception as error:  # noqa: BLE001 - whatever it is, the keeper has to hear of it
+        message = f"The program could not be started: {type(error).__name__}: {error}."
+        connection.sendall(framed(_Report(error=message)))
+        return
+    let_go_of_streams()
+    connection.sendall(framed(_Report()))
+    _wait_for(process.pid)
+    status = process.status()
+    largest = family.largest_of_ended()
+    connection.sendall(framed(_Report(ending=status.ending, number=status.number, largest_bytes=largest)))
+    os._exit(0)
+
+
+def _wait_for(main: int) -> None:
+    """Return when the main process has ended; bury those whose parents have ended before them."""
+    poll = select.poll()
+    poll.register(os.pidfd_open(main), select.POLLIN)
+    while not poll.poll(_REAP_SECONDS * 1000):
+        with contextlib.suppress(ChildProcessError):
+            while (ended := os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)) and ended.si_pid != main:
+                os.waitpid(ended.si_pid, os.WNOHANG)

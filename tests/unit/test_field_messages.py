@@ -1,0 +1,55 @@
+"""What is said of fields that people wrote: which one is wrong, what is near, and what it takes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ai_whisperer.core.definitions import definition_from
+from ai_whisperer.core.limits import limits_from
+from ai_whisperer.definition import SessionLimits
+from ai_whisperer.errors import DefinitionError, SettingsError
+from ai_whisperer.settings import load_settings
+from ai_whisperer.templates.parsing import parse_template
+
+
+@pytest.mark.parametrize(
+    ("config", "told"),
+    [
+        ({"limts": {}}, "unknown field `limts`. Did you mean `limits`? Known fields: name,"),
+        ({"limits": {"max_queue": 4}}, "`limits.max_queue`. Did you mean `max_queue_length`? Known fields: max_con"),
+        ({"folders": {"a": "wirte"}}, "`folders.a`: Invalid enum value 'wirte'. Write one of: read, write."),
+    ],
+)
+def test_a_definition_is_told_of_as_well_as_a_template(config: dict[str, Any], told: str) -> None:
+    with pytest.raises(DefinitionError) as caught:
+        definition_from(config)
+    assert told in str(caught.value)
+
+
+def test_a_limit_that_must_be_whole_says_so() -> None:
+    with pytest.raises(DefinitionError, match=r"limits\.max_tokens must be a whole number, not 1\.5\."):
+        limits_from({"max_tokens": 1.5}, SessionLimits)
+    with pytest.raises(DefinitionError, match=r"limits\.max_cost_usd must be a number, not 'much'\."):
+        limits_from({"max_cost_usd": "much"}, SessionLimits)
+
+
+@pytest.mark.parametrize(
+    ("table", "told"),
+    [
+        ("[limits]\nmax_quue_length = 4\n", "there is no 'max_quue_length'. Did you mean max_queue_length? There are:"),
+        ('[folders]\nshared = "x"\n', "every session has a folder 'shared' already. Give this one another name."),
+    ],
+)
+def test_a_wrong_name_in_a_table_of_settings_is_named(tmp_path: Path, table: str, told: str) -> None:
+    (tmp_path / "whisperer.toml").write_text(table)
+    with pytest.raises(SettingsError) as caught:
+        load_settings({}, environment={}, folder=tmp_path)
+    assert told in str(caught.value)
+
+
+def test_approve_may_be_text_with_commas() -> None:
+    written = parse_template("---\nname: a\ntools: pay, send\napprove: pay, send\n---\nBe careful.")
+    assert written.definition.approve == ("pay", "send")
