@@ -109,9 +109,13 @@ class ToolSpec(Record, frozen=True, kw_only=True):
 
 
 class ToolRun(Record, frozen=True, kw_only=True, omit_defaults=True):
-    """What the processes of a tool call took from the machine, and what held them: the name of the sandbox."""
+    """What the processes of a tool call took from the machine, and what held them: the name of the sandbox.
+
+    `limit` is the limit that they reached and were ended for, if any.
+    """
 
     sandbox: str
+    limit: str = ""
     wall_seconds: float = 0.0
     cpu_seconds: float = 0.0
     memory_bytes: int = 0

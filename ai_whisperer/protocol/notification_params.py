@@ -12,30 +12,31 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from ai_whisperer.conversation import ChannelResponse
-from ai_whisperer.coordination import ApprovalState, RoomKind
+from ai_whisperer.coordination import RoomKind
 from ai_whisperer.definition import MissedRuns
+from ai_whisperer.protocol.control_notifications import (
+    ApprovalDecided,
+    ApprovalRequested,
+    ApprovalWithdrawn,
+    LimitReached,
+    LimitsChanged,
+    LockBroken,
+    LockHeld,
+    LockTold,
+    LockWaitEnded,
+    LockWaiting,
+    McpServerFailed,
+    McpServerTold,
+    McpToolsListed,
+    ResourceGranted,
+    ResourceWaiting,
+)
+from ai_whisperer.protocol.notification_base import NotificationParams, OfAgent, OfStep, OfTask
 from ai_whisperer.records import AgentState, Failure, MailState, Priority, StepKind, StepState, TaskKind, TaskState
-from ai_whisperer.status import LimitAction, LimitScope
 
 
-class _Params(msgspec.Struct, frozen=True, kw_only=True):
+class SessionClosed(NotificationParams, frozen=True, kw_only=True):
     pass
-
-
-class SessionClosed(_Params, frozen=True, kw_only=True):
-    pass
-
-
-class OfAgent(_Params, frozen=True, kw_only=True):
-    agent_id: str
-
-
-class OfTask(OfAgent, frozen=True, kw_only=True):
-    task_id: str
-
-
-class OfStep(OfTask, frozen=True, kw_only=True):
-    step_id: str
 
 
 class AgentCreated(OfAgent, frozen=True, kw_only=True):
@@ -159,7 +160,7 @@ class StepFinished(OfStep, frozen=True, kw_only=True):
     error: Failure | UnsetType = UNSET
 
 
-class MailSent(_Params, frozen=True, kw_only=True):
+class MailSent(NotificationParams, frozen=True, kw_only=True):
     mail_id: str
     thread_id: str
     sender: str
@@ -176,7 +177,7 @@ class MailChanged(OfAgent, frozen=True, kw_only=True):
     task_id: str | None
 
 
-class EventBroadcast(_Params, frozen=True, kw_only=True):
+class EventBroadcast(NotificationParams, frozen=True, kw_only=True):
     event_id: str
     event: str
     data: Any
@@ -190,7 +191,7 @@ class EventNotTaken(OfAgent, frozen=True, kw_only=True):
     event: str
 
 
-class OfSchedule(_Params, frozen=True, kw_only=True):
+class OfSchedule(NotificationParams, frozen=True, kw_only=True):
     schedule_id: str
     agent_id: str | None
 
@@ -226,7 +227,7 @@ class ScheduleMissed(OfSchedule, frozen=True, kw_only=True):
     next_at: float | None
 
 
-class RoomCreated(_Params, frozen=True, kw_only=True):
+class RoomCreated(NotificationParams, frozen=True, kw_only=True):
     room_id: str
     kind: RoomKind
     title: str
@@ -238,7 +239,7 @@ class RoomMember(OfAgent, frozen=True, kw_only=True):
     room_id: str
 
 
-class RoomMessage(_Params, frozen=True, kw_only=True):
+class RoomMessage(NotificationParams, frozen=True, kw_only=True):
     room_id: str
     number: int
     message_id: str
@@ -282,105 +283,6 @@ class SwitchBegan(OfSwitch, frozen=True, kw_only=True):
 class SwitchEnded(OfSwitch, frozen=True, kw_only=True):
     outcome: str
     reply_id: str | UnsetType = UNSET
-
-
-class OfApproval(OfTask, frozen=True, kw_only=True):
-    approval_id: str
-    tool: str
-
-
-class ApprovalRequested(OfApproval, frozen=True, kw_only=True):
-    digest: str
-
-
-class ApprovalDecided(OfApproval, frozen=True, kw_only=True):
-    decided_by: str
-    reason: str
-
-
-class ApprovalWithdrawn(OfApproval, frozen=True, kw_only=True):
-    state: ApprovalState
-    reason: str
-
-
-class OfLock(_Params, frozen=True, kw_only=True):
-    """`agent_id` and `task_id` are None if it is about a person or program."""
-
-    name: str
-    agent_id: str | None
-    task_id: str | None
-
-
-class OfLockWait(OfLock, frozen=True, kw_only=True):
-    waiter: str
-    step_id: str | None
-
-
-class LockWaiting(OfLockWait, frozen=True, kw_only=True):
-    holder: str
-    deadline_at: float
-
-
-class LockWaitEnded(OfLockWait, frozen=True, kw_only=True):
-    outcome: str
-
-
-class LockTold(OfLock, frozen=True, kw_only=True):
-    holder: str
-    token: int
-
-
-class LockHeld(LockTold, frozen=True, kw_only=True):
-    expires_at: float
-
-
-class LockBroken(LockTold, frozen=True, kw_only=True):
-    by: str
-    reason: str
-
-
-class LimitReached(_Params, frozen=True, kw_only=True):
-    scope: LimitScope
-    limit: str
-    agent_id: str | None
-    task_id: str | None
-    used: float
-    most: float = msgspec.field(name="max")
-    action: LimitAction
-    retry_after_seconds: float | UnsetType = UNSET
-
-
-class LimitsChanged(_Params, frozen=True, kw_only=True):
-    scope: LimitScope
-    agent_id: str | None
-    limits: dict[str, float | None]
-
-
-class McpServerTold(_Params, frozen=True, kw_only=True):
-    name: str
-
-
-class McpServerFailed(McpServerTold, frozen=True, kw_only=True):
-    error: str
-    will_retry_at: float
-
-
-class McpToolsListed(McpServerTold, frozen=True, kw_only=True):
-    tools: list[str]
-    problems: list[str]
-
-
-class OfResources(OfStep, frozen=True, kw_only=True):
-    resources: list[str]
-    access: str
-
-
-class ResourceWaiting(OfResources, frozen=True, kw_only=True):
-    holders: list[str]
-
-
-class ResourceGranted(OfResources, frozen=True, kw_only=True):
-    waited_seconds: float
 
 
 PARAMS: Mapping[str, type[msgspec.Struct]] = {

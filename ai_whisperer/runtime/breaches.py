@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from ai_whisperer.base_record import Record
+from ai_whisperer.conversation import ToolRun
 from ai_whisperer.core.contexts import text_bytes
 from ai_whisperer.core.repeating import refusals_at_end
 from ai_whisperer.core.text import shortened
@@ -106,6 +107,23 @@ class Breaches:
             limit="max_same_calls",
             action=LimitAction.REFUSED,
             used=repeats,
+            most=most,
+            agent_id=task.agent_id,
+            task_id=task.id,
+        )
+        self.tell(decision, breach)
+
+    def tool_ended(self, decision: Decision, task: TaskRecord, run: ToolRun) -> None:
+        """Announce that the processes of a tool were ended for a limit, if it is one of the agent."""
+        most = getattr(self._workspace.agents[task.agent_id].limits, run.limit, None)
+        if most is None:
+            return
+        taken = {"max_tool_seconds": run.wall_seconds, "max_tool_cpu_seconds": run.cpu_seconds}
+        breach = Breach(
+            scope=LimitScope.AGENT,
+            limit=run.limit,
+            action=LimitAction.FAILED,
+            used=taken.get(run.limit, most),
             most=most,
             agent_id=task.agent_id,
             task_id=task.id,

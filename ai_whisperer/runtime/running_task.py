@@ -244,6 +244,8 @@ class RunningTask(TaskJournal):
     def record_outside_result(self, decision: Decision, step: StepRecord, result: ToolResult) -> None:
         """A tool with effects outside has ended."""
         self._clear_of_suspicion(decision, StepKind.TOOL)
+        if result.run is not None and result.run.limit:
+            self._agent.workspace.breaches.tool_ended(decision, self.task, result.run)
         self.record_result(decision, step, result)
 
     def _clear_of_suspicion(self, decision: Decision, kind: StepKind) -> None:

@@ -12,7 +12,9 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
-from ai_whisperer.conversation import ToolResult
+from msgspec.structs import replace
+
+from ai_whisperer.conversation import ToolResult, ToolRun
 from ai_whisperer.definition import Access
 from ai_whisperer.errors import SandboxError, ToolError
 from ai_whisperer.tools.files.removing import remove_beneath
@@ -77,7 +79,9 @@ async def _run(
     finally:
         # Shielded, since a thread that has not begun yet would not begin any more when this is cancelled again.
         await asyncio.shield(asyncio.get_running_loop().run_in_executor(None, folder.remove))
-    return ToolResult(content=_told(outcome, job, workplace), is_error=not outcome.succeeded, run=outcome.run)
+    return ToolResult(
+        content=_told(outcome, job, workplace), is_error=not outcome.succeeded, run=_counted(outcome, job, workplace)
+    )
 
 
 class _TemporaryFolder:
@@ -231,3 +235,18 @@ def _signal_name(number: int) -> str:
         return signal.Signals(number).name
     except ValueError:
         return str(number)
+
+
+_LIMITS = {
+    Ending.OUT_OF_CPU: "max_tool_cpu_seconds",
+    Ending.OUT_OF_MEMORY: "max_tool_memory_bytes",
+    Ending.TOO_MANY_PROCESSES: "max_tool_processes",
+}
+
+
+def _counted(outcome: Outcome, job: Job, workplace: Workplace) -> ToolRun:
+    """What the job took, and the limit that it was ended for; the time that its call gave it is none."""
+    limit = _LIMITS.get(outcome.ending, "")
+    if outcome.ending is Ending.TIMED_OUT and job.wall_seconds >= workplace.limits.max_tool_seconds:
+        limit = "max_tool_seconds"
+    return replace(outcome.run, limit=limit)

@@ -234,7 +234,8 @@ class Chaos:
             while busy := [name for name in AGENTS if _busy(manager, name)]:
                 for name in busy:
                     await _set_going(manager, name)
-                await self._decide_something(manager, busy[0])
+                with suppress(StateError):  # a task may end while people decide about another
+                    await self._decide_something(manager, busy[0])
                 await asyncio.sleep(3)
         await manager.flushed()
         await asyncio.sleep(1)  # whoever waited for the last commit has been told

@@ -65,6 +65,13 @@ def check_now(manager: AsyncAgentSessionManager, *, loops: int, places: int) -> 
     ]
     assert max(len(at_work), workspace.places.used) <= places, "more loops work than there are places"
     check_waits_now(manager)
+    waits_for = _who_waits_for_whom(manager)
+    for task_id in waits_for:
+        reached, ahead = set[str](), {task_id}
+        while ahead:
+            ahead = {other for each in ahead for other in waits_for.get(each, ())} - reached
+            reached |= ahead
+        assert task_id not in reached, "some wait in a circle"
 
 
 def _who_waits_for_whom(manager: AsyncAgentSessionManager) -> dict[str, set[str]]:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from ai_whisperer import AsyncAgentSessionManager, tool
-from ai_whisperer.conversation import Answer, ToolResult
+from ai_whisperer.conversation import Answer, ToolResult, ToolRun
 from ai_whisperer.errors import LimitError, ToolError
 from ai_whisperer.models.base import ModelRequest
 from ai_whisperer.records import TaskState
@@ -69,12 +69,12 @@ def test_a_result_that_is_cut_is_announced() -> None:
     play(scenario, lambda request: "done" if round_of(request) else call("talk"), tools=[talk])
 
 
-@pytest.mark.parametrize("how", ["raised", "returned"])
-def test_a_tool_that_says_it_was_not_run_again_is_no_circle(how: str) -> None:
+@pytest.mark.parametrize("way", ["raises", "returns"])
+def test_a_tool_that_says_it_was_not_run_again_is_no_circle(way: str) -> None:
     @tool
     async def grumble(number: int) -> ToolResult:
         """Say what the runtime says of calls that go in circles."""
-        if how == "raised":
+        if way == "raises":
             raise ToolError("Not run again: the road is closed.")
         return ToolResult(content="Not run again: the road is closed.", is_error=True, not_run=True)
 
@@ -109,3 +109,26 @@ def test_one_that_fails_at_its_turn_does_not_hold_the_line_up() -> None:
         assert [str(failure) for failure in failures] == ["a fault"]
 
     play(scenario)
+
+
+def test_a_program_that_is_ended_for_a_limit_is_announced_with_the_numbers() -> None:
+    @tool
+    async def burn(limit: str) -> ToolResult:
+        """Take too much."""
+        run = ToolRun(sandbox="none", limit=limit, cpu_seconds=7.0, wall_seconds=9.0)
+        return ToolResult(content="ended", is_error=True, run=run)
+
+    def say(request: ModelRequest) -> Answer | str:
+        limits = ["max_tool_cpu_seconds", "max_tool_processes", "nonsense"]
+        return call("burn", limit=limits[round_of(request)]) if round_of(request) < 3 else "done"
+
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        await manager.create_agent("a", {"limits": {"max_tool_cpu_seconds": 5, "max_tool_processes": 8}})
+        await manager.run_task("a", "go")
+        told = [note.params for note in manager.notifications() if note.name == "limit.reached"]
+        assert [(each["limit"], each["used"], each["max"], each["action"]) for each in told] == [
+            ("max_tool_cpu_seconds", 7.0, 5, "failed"),
+            ("max_tool_processes", 8, 8, "failed"),
+        ]
+
+    play(scenario, say, tools=[burn])

@@ -384,10 +384,10 @@ def test_stated_limits_survive_a_restart() -> None:
 @pytest.mark.parametrize(
     ("limits", "message"),
     [
-        ({"max_qeue": 5}, "There is no limit 'max_qeue'. Limits are: max_concurrent_tasks"),
+        ({"max_qeue": 5}, "There is no limit 'max_qeue'. Did you mean max_queue_length"),
         ({"max_queue_length": 0}, "max_queue_length must be at least 1"),
         ({"max_task_seconds": float("nan")}, "max_task_seconds must be more than 0"),
-        ({"max_queue_length": "5"}, r"limits are not valid: .*max_queue_length"),
+        ({"max_queue_length": "5"}, "max_queue_length must be a whole number"),
         ({"max_tokens": 5}, "is a limit of a whole session, not of an agent"),
         ([], "Limits are numbers by name"),
     ],

@@ -802,9 +802,13 @@ export interface ToolResult {
   notRun: boolean;
 }
 
-/** What the processes of a tool call took from the machine, and what held them: the name of the sandbox. */
+/**
+ * What the processes of a tool call took from the machine, and what held them: the name of the sandbox. `limit` is the
+ * limit that they reached and were ended for, if any.
+ */
 export interface ToolRun {
   sandbox: string;
+  limit: string;
   wallSeconds: number;
   cpuSeconds: number;
   memoryBytes: number;
