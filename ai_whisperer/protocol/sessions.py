@@ -99,7 +99,7 @@ class ServerInfo(msgspec.Struct, frozen=True, kw_only=True):
     version: str
     principal: str
     model: str
-    sandbox: str
+    sandbox: str = "auto"
     max_frame_bytes: int
     started_at: float
 
