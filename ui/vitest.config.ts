@@ -1,5 +1,19 @@
+import react from "@vitejs/plugin-react";
 import { defineConfig } from "vitest/config";
 
+const browser = { include: ["test/browser/**/*.test.ts"], testTimeout: 90_000, hookTimeout: 120_000 };
+
+/** `unit`: nothing but the page's code. `server`: against a real server. `browser`: both, in a real Chromium. */
 export default defineConfig({
-  test: { include: ["test/**/*.test.ts"], testTimeout: 30_000, hookTimeout: 60_000 },
+  plugins: [react()],
+  test: {
+    projects: [
+      { extends: true, test: { name: "unit", include: ["test/unit/**/*.test.{ts,tsx}"], environment: "happy-dom" } },
+      {
+        extends: true,
+        test: { name: "server", include: ["test/*.test.ts"], testTimeout: 30_000, hookTimeout: 60_000 },
+      },
+      { extends: true, test: { name: "browser", ...browser, fileParallelism: false } },
+    ],
+  },
 });

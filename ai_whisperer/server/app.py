@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from importlib import resources
-
 from starlette.applications import Starlette
 from starlette.requests import HTTPConnection, Request
 from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
@@ -12,6 +10,7 @@ from starlette.types import Receive, Scope, Send
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from ai_whisperer.clock import IdSource
+from ai_whisperer.server import page
 from ai_whisperer.server.audience import Audiences
 from ai_whisperer.server.calls import ServerFacts
 from ai_whisperer.server.connection import Connection
@@ -32,7 +31,6 @@ _HEADERS = {
     "Referrer-Policy": "no-referrer",
     "Cache-Control": "no-store",
 }
-_ASSETS = {"page.js": "text/javascript", "page.css": "text/css"}
 _HEALTH = "/healthz"
 _PRINCIPAL = "whisperer.principal"
 
@@ -59,8 +57,9 @@ class Application:
         self._connected = 0
         self._routes = Starlette(
             routes=[
-                Route("/", self._page),
+                *(Route(path, self._page) for path in page.PATHS),
                 Route("/assets/{name}", self._asset),
+                Route(page.ICON, self._asset),
                 Route(_HEALTH, self._health),
                 Route("/metrics", self._show_metrics),
                 WebSocketRoute("/ws", self._connect),
@@ -93,23 +92,24 @@ class Application:
         return JSONResponse({"status": "ok", "version": self._facts.version}, headers=_HEADERS)
 
     async def _page(self, request: Request) -> Response:
-        page = HTMLResponse(_resource("index.html"), headers=_HEADERS)
+        answer = HTMLResponse(page.document(), headers=_HEADERS)
         given = request.query_params.get("token")
         if given and "authorization" not in request.headers:  # then it is what the gate has looked at
-            page.set_cookie(
+            answer.set_cookie(
                 self._gate.cookie,
                 given,
                 httponly=True,
                 samesite="strict",
                 secure=self._settings.tls_certificate is not None,
             )
-        return page
+        return answer
 
     async def _asset(self, request: Request) -> Response:
-        name = request.path_params["name"]
-        if name not in _ASSETS:
+        found = page.asset(request.url.path)
+        if found is None:
             return await self._not_found(request, None)
-        return Response(_resource(name), media_type=_ASSETS[name], headers=_HEADERS)
+        cached = {**_HEADERS, "Cache-Control": found.cache}
+        return Response(found.content, media_type=found.media_type, headers=cached)
 
     async def _show_metrics(self, _: Request) -> Response:
         return PlainTextResponse(self._metrics.text(), headers=_HEADERS)
@@ -148,7 +148,3 @@ class Application:
 
 def _denied(denial: Denial) -> Response:
     return PlainTextResponse(f"{denial.message}\n", status_code=denial.status, headers=_HEADERS)
-
-
-def _resource(name: str) -> bytes:
-    return (resources.files("ai_whisperer.server") / "page" / name).read_bytes()

@@ -1,0 +1,19 @@
+import { StrictMode } from "react";
+import { createRoot } from "react-dom/client";
+import { App } from "./shell/App";
+import "./styles/tokens.css";
+import "./styles/base.css";
+import "./styles/frame.css";
+import "./styles/parts.css";
+
+const address = new URL(location.href);
+if (address.searchParams.has("token")) {
+  address.searchParams.delete("token"); // the cookie has it from here on; the address may be shared
+  history.replaceState(null, "", address);
+}
+
+createRoot(document.getElementById("root") as HTMLElement).render(
+  <StrictMode>
+    <App />
+  </StrictMode>,
+);

@@ -1,0 +1,86 @@
+import { type ReactNode, useEffect, useId, useRef, useState } from "react";
+
+interface DialogProps {
+  title: string;
+  onClose: () => void;
+  children: ReactNode;
+  wide?: boolean;
+}
+
+/** A question or a form over the page. The browser keeps the focus in it, and ends it with Escape. */
+export function Dialog({ title, onClose, children, wide = false }: DialogProps) {
+  const element = useRef<HTMLDialogElement>(null);
+  const titleId = useId();
+  useEffect(() => {
+    const dialog = element.current;
+    if (dialog && !dialog.open) dialog.showModal();
+    return () => dialog?.close();
+  }, []);
+  return (
+    // biome-ignore lint/a11y/useKeyWithClickEvents: Escape does for the keyboard what a click beside it does
+    <dialog
+      ref={element}
+      className={wide ? "dialog dialog-wide" : "dialog"}
+      aria-labelledby={titleId}
+      onCancel={(event) => {
+        event.preventDefault();
+        onClose();
+      }}
+      onClick={(event) => event.target === element.current && onClose()}
+    >
+      <div className="dialog-body">
+        <header className="dialog-head">
+          <h2 id={titleId}>{title}</h2>
+          <button type="button" className="icon-button" aria-label="Close" onClick={onClose}>
+            ✕
+          </button>
+        </header>
+        {children}
+      </div>
+    </dialog>
+  );
+}
+
+interface ConfirmProps {
+  title: string;
+  children: ReactNode;
+  /** The word on the button that does it. */
+  action: string;
+  onConfirm: (reason: string) => void;
+  onClose: () => void;
+  /** What the reason is for; without it none is asked for. */
+  reasonLabel?: string;
+}
+
+/** Asks before something that cannot be taken back. */
+export function Confirm({ title, children, action, onConfirm, onClose, reasonLabel }: ConfirmProps) {
+  const [reason, setReason] = useState("");
+  return (
+    <Dialog title={title} onClose={onClose}>
+      <form
+        method="dialog"
+        onSubmit={(event) => {
+          event.preventDefault();
+          onClose();
+          onConfirm(reason);
+        }}
+      >
+        <div className="dialog-text">{children}</div>
+        {reasonLabel && (
+          <label className="field">
+            {reasonLabel}
+            <input value={reason} onChange={(event) => setReason(event.target.value)} />
+          </label>
+        )}
+        <div className="dialog-actions">
+          <button type="button" onClick={onClose}>
+            Cancel
+          </button>
+          <button type="submit" className="danger">
+            {action}
+          </button>
+        </div>
+      </form>
+    </Dialog>
+  );
+}

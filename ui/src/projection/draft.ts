@@ -1,0 +1,58 @@
+import type { World } from "./world";
+
+type MapName = {
+  [Name in keyof World]: World[Name] extends ReadonlyMap<string, unknown> ? Name : never;
+}[keyof World];
+type Entry<Name extends MapName> = World[Name] extends ReadonlyMap<string, infer Value> ? Value : never;
+
+/**
+ * A world in the making. Its maps are copied when they are first written to, so that a thousand notifications cost one
+ * copy of each map that they touch, and the world it began with stays as it was.
+ */
+export class Draft {
+  readonly #maps = new Map<MapName, Map<string, unknown>>();
+  deadTasks: number;
+  deadMails: number;
+  seq: number;
+  at: number;
+
+  constructor(readonly before: World) {
+    ({ seq: this.seq, at: this.at, deadTasks: this.deadTasks, deadMails: this.deadMails } = before);
+  }
+
+  all<Name extends MapName>(name: Name): World[Name] {
+    return (this.#maps.get(name) ?? this.before[name]) as World[Name];
+  }
+
+  get<Name extends MapName>(name: Name, key: string): Entry<Name> | undefined {
+    return (this.all(name) as ReadonlyMap<string, Entry<Name>>).get(key);
+  }
+
+  set<Name extends MapName>(name: Name, key: string, value: Entry<Name>): void {
+    this.#writable(name).set(key, value);
+  }
+
+  /** Change some fields of what is there; nothing happens if there is no such thing. */
+  change<Name extends MapName>(name: Name, key: string, fields: Partial<Entry<Name>>): void {
+    const found = this.get(name, key);
+    if (found !== undefined) this.set(name, key, { ...(found as object), ...fields } as Entry<Name>);
+  }
+
+  delete<Name extends MapName>(name: Name, key: string): void {
+    if ((this.all(name) as ReadonlyMap<string, unknown>).has(key)) this.#writable(name).delete(key);
+  }
+
+  done(): World {
+    const { seq, at, deadTasks, deadMails } = this;
+    return { ...this.before, ...Object.fromEntries(this.#maps), seq, at, deadTasks, deadMails };
+  }
+
+  #writable<Name extends MapName>(name: Name): Map<string, Entry<Name>> {
+    let map = this.#maps.get(name);
+    if (map === undefined) {
+      map = new Map(this.before[name] as ReadonlyMap<string, unknown>);
+      this.#maps.set(name, map);
+    }
+    return map as Map<string, Entry<Name>>;
+  }
+}

@@ -1,0 +1,21 @@
+import type { ConnectionState } from "../client/client";
+import { usePage } from "../state/page";
+
+const WORDS: Record<ConnectionState, string> = {
+  connecting: "connecting",
+  open: "live",
+  lost: "not connected, trying again",
+  refused: "refused",
+  closed: "closed",
+};
+
+/** Whether what is shown is current. */
+export function ConnectionBadge() {
+  const connection = usePage((page) => page.connection);
+  const problem = usePage((page) => page.problem);
+  return (
+    <span className="connection" data-connection={connection} role="status" title={problem?.message}>
+      {WORDS[connection]}
+    </span>
+  );
+}

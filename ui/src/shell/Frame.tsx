@@ -1,0 +1,89 @@
+import { type ReactNode, useState } from "react";
+import { Link, useLocation } from "wouter";
+import { useWorld } from "../state/page";
+import { useAddress } from "./addresses";
+import { ConnectionBadge } from "./ConnectionBadge";
+import { Notices } from "./Notices";
+import { SessionPicker } from "./SessionPicker";
+import { ThemeButton } from "./ThemeButton";
+import { VIEWS, type View } from "./views";
+
+const GROUPS: Record<View["group"], string> = { team: "Team", steer: "Steer", look: "Look" };
+
+/** What is around every view of a session. */
+export function Frame({ children }: { children: ReactNode }) {
+  const [isOpen, setIsOpen] = useState(false);
+  return (
+    <div className="frame" data-menu={isOpen ? "open" : "closed"}>
+      <a className="skip" href="#content">
+        Skip to the content
+      </a>
+      <header className="top">
+        <button
+          type="button"
+          className="icon-button menu-button"
+          aria-label="Places"
+          aria-expanded={isOpen}
+          onClick={() => setIsOpen(!isOpen)}
+        >
+          ☰
+        </button>
+        <SessionPicker />
+        <span className="space" />
+        <ConnectionBadge />
+        <ThemeButton />
+      </header>
+      <Navigation onChoose={() => setIsOpen(false)} />
+      <main id="content" className="content" tabIndex={-1}>
+        {children}
+      </main>
+      <Notices />
+    </div>
+  );
+}
+
+function Navigation({ onChoose }: { onChoose: () => void }) {
+  const groups = Object.keys(GROUPS) as View["group"][];
+  return (
+    <nav className="nav" aria-label="Places">
+      {groups.map((group) => (
+        <div key={group} className="nav-group">
+          <p className="nav-title">{GROUPS[group]}</p>
+          <ul>
+            {VIEWS.filter((view) => view.group === group).map((view) => (
+              <li key={view.path}>
+                <Place view={view} onChoose={onChoose} />
+              </li>
+            ))}
+          </ul>
+        </div>
+      ))}
+    </nav>
+  );
+}
+
+function Place({ view, onChoose }: { view: View; onChoose: () => void }) {
+  const address = useAddress()(view.path);
+  const [location] = useLocation();
+  const isHere = view.path === "" ? location === address : location.startsWith(address);
+  const badge = useBadge(view.path);
+  return (
+    <Link href={address} className="nav-link" aria-current={isHere ? "page" : undefined} onClick={onChoose}>
+      <span aria-hidden="true" className="nav-sign">
+        {view.sign}
+      </span>
+      {view.title}
+      {badge > 0 && <span className="nav-badge">{badge}</span>}
+    </Link>
+  );
+}
+
+/** How much there waits for the user. */
+function useBadge(path: string): number {
+  return useWorld((world) => {
+    if (path === "approvals") return world.approvals.size;
+    if (path === "dead") return world.deadTasks + world.deadMails;
+    if (path === "inbox") return [...world.inbox.values()].filter((mail) => !mail.isRead).length;
+    return 0;
+  });
+}

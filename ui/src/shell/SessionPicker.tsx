@@ -1,0 +1,25 @@
+import { useLocation } from "wouter";
+import { usePage } from "../state/page";
+import { addressOf } from "./addresses";
+
+/** Which session is shown, and the way to another. */
+export function SessionPicker() {
+  const sessions = usePage((page) => page.sessions);
+  const sessionId = usePage((page) => page.sessionId);
+  const [, go] = useLocation();
+  return (
+    <select
+      className="session-picker"
+      aria-label="Session"
+      value={sessionId ?? ""}
+      onChange={({ target: { value } }) => go(value === "" ? "/sessions" : addressOf(value))}
+    >
+      {sessions?.map((session) => (
+        <option key={session.sessionId} value={session.sessionId}>
+          {session.title || session.sessionId}
+        </option>
+      ))}
+      <option value="">All sessions…</option>
+    </select>
+  );
+}

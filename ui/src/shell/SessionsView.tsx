@@ -1,0 +1,71 @@
+import { type FormEvent, useEffect, useState } from "react";
+import { Link, useLocation } from "wouter";
+import { count } from "../parts/format";
+import { Empty } from "../parts/Messages";
+import { Ago } from "../parts/Times";
+import { notify } from "../state/actions";
+import { client, follow, refreshSessions } from "../state/following";
+import { usePage } from "../state/page";
+import { addressOf } from "./addresses";
+import { ConnectionBadge } from "./ConnectionBadge";
+
+/** The sessions of the user, and a way to make one. */
+export function SessionsView() {
+  const sessions = usePage((page) => page.sessions);
+  useEffect(() => void follow(null), []);
+  return (
+    <main className="gate">
+      <header className="gate-head">
+        <h1>AI Whisperer</h1>
+        <ConnectionBadge />
+      </header>
+      <h2>Sessions</h2>
+      {sessions === null && <p className="loading">Loading…</p>}
+      {sessions?.length === 0 && (
+        <Empty title="No sessions yet.">
+          A session is a workspace with agents of its own. Make one here, or run{" "}
+          <code>whisperer run alice "Introduce yourself"</code>.
+        </Empty>
+      )}
+      <ul className="cards">
+        {sessions?.map((session) => (
+          <li key={session.sessionId}>
+            <Link href={addressOf(session.sessionId)} className="card">
+              <strong>{session.title || session.sessionId}</strong>
+              <span className="quiet">
+                {count(session.agents)} {session.agents === 1 ? "agent" : "agents"}, made <Ago at={session.createdAt} />
+              </span>
+            </Link>
+          </li>
+        ))}
+      </ul>
+      <NewSession />
+    </main>
+  );
+}
+
+function NewSession() {
+  const [title, setTitle] = useState("");
+  const [, go] = useLocation();
+  async function create(event: FormEvent) {
+    event.preventDefault();
+    try {
+      const { sessionId } = await client.call("session.create", { title });
+      await refreshSessions();
+      go(addressOf(sessionId));
+    } catch (error) {
+      notify((error as Error).message, { isProblem: true });
+    }
+  }
+  return (
+    <form className="line" onSubmit={create}>
+      <label className="field">
+        New session
+        <input value={title} placeholder="What it is about" onChange={(event) => setTitle(event.target.value)} />
+      </label>
+      <button type="submit" className="primary">
+        Create
+      </button>
+    </form>
+  );
+}

@@ -1,0 +1,80 @@
+import { create } from "zustand";
+import type { ConnectionState, Notification, ServerInfo, SessionSummary } from "../client/client";
+import { EMPTY, type World } from "../projection/world";
+
+/** The pieces of an answer that is being written, by channel. They are gone when its step has ended. */
+export interface Stream {
+  readonly agentId: string;
+  readonly taskId: string;
+  readonly stepId: string;
+  readonly attempt: number;
+  readonly analysis: string;
+  readonly commentary: string;
+  readonly final: string;
+  /** What a tool writes while it runs. */
+  readonly output: string;
+}
+
+/** Where the page stands in the past. */
+export interface Playhead {
+  readonly world: World;
+  /** How many times faster than it happened it is played; 0 while it stands still. */
+  readonly speed: number;
+}
+
+export interface Page {
+  readonly connection: ConnectionState;
+  /** Why there is no connection, or why the session cannot be followed. */
+  readonly problem: Error | null;
+  readonly server: ServerInfo | null;
+  readonly sessions: readonly SessionSummary[] | null;
+  readonly sessionId: string | null;
+  /** Whether the session's world has been loaded. */
+  readonly isLoaded: boolean;
+  /** The session as it is now, and since when its log is kept. */
+  readonly live: World;
+  readonly createdAt: number;
+  /** By task. */
+  readonly streams: ReadonlyMap<string, Stream>;
+  /** Null while the page shows what is live. */
+  readonly playhead: Playhead | null;
+}
+
+export const NOTHING: Page = {
+  connection: "connecting",
+  problem: null,
+  server: null,
+  sessions: null,
+  sessionId: null,
+  isLoaded: false,
+  live: EMPTY,
+  createdAt: 0,
+  streams: new Map(),
+  playhead: null,
+};
+
+/** All that the page knows. Only the modules of `state/` write to it. */
+export const usePage = create<Page>()(() => NOTHING);
+
+/** A part of the world that is shown: of the present one or, with a playhead, of an earlier one. */
+export function useWorld<Part>(part: (world: World) => Part): Part {
+  return usePage((page) => part(page.playhead?.world ?? page.live));
+}
+
+/** Whether what is shown is the present, and can be acted on. */
+export function useIsLive(): boolean {
+  return usePage((page) => page.playhead === null && page.connection === "open");
+}
+
+type Listener = (notes: readonly Notification[]) => void;
+const listeners = new Set<Listener>();
+
+/** Have each batch of live notifications handed over, deltas included, after the world has taken them in. */
+export function listen(listener: Listener): () => void {
+  listeners.add(listener);
+  return () => listeners.delete(listener);
+}
+
+export function tell(notes: readonly Notification[]): void {
+  for (const listener of listeners) listener(notes);
+}

@@ -1,0 +1,3 @@
+export default function AgentView() {
+  return <h1>Agent</h1>;
+}

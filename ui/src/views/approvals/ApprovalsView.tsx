@@ -1,0 +1,3 @@
+export default function ApprovalsView() {
+  return <h1>Approvals</h1>;
+}

@@ -1,0 +1,3 @@
+export default function ChatsView() {
+  return <h1>Chats</h1>;
+}

@@ -1,0 +1,3 @@
+export default function DeadLettersView() {
+  return <h1>DeadLetters</h1>;
+}

@@ -1,0 +1,3 @@
+export default function EventsView() {
+  return <h1>Events</h1>;
+}

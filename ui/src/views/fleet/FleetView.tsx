@@ -1,0 +1,3 @@
+export default function FleetView() {
+  return <h1>Fleet</h1>;
+}

@@ -1,0 +1,3 @@
+export default function GraphView() {
+  return <h1>Graph</h1>;
+}

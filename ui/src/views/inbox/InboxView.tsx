@@ -1,0 +1,3 @@
+export default function InboxView() {
+  return <h1>Inbox</h1>;
+}

@@ -1,0 +1,3 @@
+export default function LimitsView() {
+  return <h1>Limits</h1>;
+}

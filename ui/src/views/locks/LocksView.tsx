@@ -1,0 +1,3 @@
+export default function LocksView() {
+  return <h1>Locks</h1>;
+}

@@ -1,0 +1,3 @@
+export default function LogView() {
+  return <h1>Log</h1>;
+}

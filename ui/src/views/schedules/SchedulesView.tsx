@@ -1,0 +1,3 @@
+export default function SchedulesView() {
+  return <h1>Schedules</h1>;
+}

@@ -1,0 +1,3 @@
+export default function TimelineView() {
+  return <h1>Timeline</h1>;
+}

@@ -1,0 +1,3 @@
+export default function ToolsView() {
+  return <h1>Tools</h1>;
+}
