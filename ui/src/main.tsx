@@ -1,6 +1,7 @@
 import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
 import { App } from "./shell/App";
+import { server } from "./state/server";
 import "./styles/tokens.css";
 import "./styles/base.css";
 import "./styles/frame.css";
@@ -12,6 +13,7 @@ if (address.searchParams.has("token")) {
   history.replaceState(null, "", address);
 }
 
+server();
 createRoot(document.getElementById("root") as HTMLElement).render(
   <StrictMode>
     <App />

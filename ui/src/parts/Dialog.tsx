@@ -1,4 +1,5 @@
 import { type ReactNode, useEffect, useId, useRef, useState } from "react";
+import { Icon } from "./Icon";
 
 interface DialogProps {
   title: string;
@@ -32,7 +33,7 @@ export function Dialog({ title, onClose, children, wide = false }: DialogProps) 
         <header className="dialog-head">
           <h2 id={titleId}>{title}</h2>
           <button type="button" className="icon-button" aria-label="Close" onClick={onClose}>
-            ✕
+            <Icon name="close" />
           </button>
         </header>
         {children}

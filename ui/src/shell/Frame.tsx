@@ -1,5 +1,6 @@
 import { type ReactNode, useState } from "react";
 import { Link, useLocation } from "wouter";
+import { Icon } from "../parts/Icon";
 import { useWorld } from "../state/page";
 import { useAddress } from "./addresses";
 import { ConnectionBadge } from "./ConnectionBadge";
@@ -26,7 +27,7 @@ export function Frame({ children }: { children: ReactNode }) {
           aria-expanded={isOpen}
           onClick={() => setIsOpen(!isOpen)}
         >
-          ☰
+          <Icon name="menu" />
         </button>
         <SessionPicker />
         <span className="space" />
@@ -69,9 +70,7 @@ function Place({ view, onChoose }: { view: View; onChoose: () => void }) {
   const badge = useBadge(view.path);
   return (
     <Link href={address} className="nav-link" aria-current={isHere ? "page" : undefined} onClick={onChoose}>
-      <span aria-hidden="true" className="nav-sign">
-        {view.sign}
-      </span>
+      <Icon name={view.icon} />
       {view.title}
       {badge > 0 && <span className="nav-badge">{badge}</span>}
     </Link>

@@ -1,4 +1,5 @@
 import { useEffect } from "react";
+import { Icon } from "../parts/Icon";
 import { dismiss, type Notice, useNotices } from "../state/actions";
 
 const SHOWN_MS = 6_000;
@@ -37,7 +38,7 @@ function Line({ notice }: { notice: Notice }) {
         </button>
       )}
       <button type="button" className="icon-button" aria-label="Dismiss" onClick={() => dismiss(id)}>
-        ✕
+        <Icon name="close" />
       </button>
     </div>
   );

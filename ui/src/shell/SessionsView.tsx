@@ -4,8 +4,9 @@ import { count } from "../parts/format";
 import { Empty } from "../parts/Messages";
 import { Ago } from "../parts/Times";
 import { notify } from "../state/actions";
-import { client, follow, refreshSessions } from "../state/following";
+import { follow, refreshSessions } from "../state/following";
 import { usePage } from "../state/page";
+import { server } from "../state/server";
 import { addressOf } from "./addresses";
 import { ConnectionBadge } from "./ConnectionBadge";
 
@@ -50,7 +51,7 @@ function NewSession() {
   async function create(event: FormEvent) {
     event.preventDefault();
     try {
-      const { sessionId } = await client.call("session.create", { title });
+      const { sessionId } = await server().call("session.create", { title });
       await refreshSessions();
       go(addressOf(sessionId));
     } catch (error) {

@@ -1,7 +1,8 @@
+import { Icon, type IconName } from "../parts/Icon";
 import { setTheme, type Theme, useTheme } from "./theme";
 
 const NEXT: Record<Theme, Theme> = { system: "light", light: "dark", dark: "system" };
-const SIGNS: Record<Theme, string> = { system: "◐", light: "☀", dark: "☾" };
+const ICONS: Record<Theme, IconName> = { system: "system", light: "sun", dark: "moon" };
 
 /** Light, dark, or as the system has it. */
 export function ThemeButton() {
@@ -15,7 +16,7 @@ export function ThemeButton() {
       title={label}
       onClick={() => setTheme(NEXT[theme])}
     >
-      <span aria-hidden="true">{SIGNS[theme]}</span>
+      <Icon name={ICONS[theme]} />
     </button>
   );
 }

@@ -1,10 +1,11 @@
 import { type ComponentType, lazy } from "react";
+import type { IconName } from "../parts/Icon";
 
 /** A place of the page. `path` is what follows the session in the address. */
 export interface View {
   readonly path: string;
   readonly title: string;
-  readonly sign: string;
+  readonly icon: IconName;
   /** The letter that leads to it after `g`. */
   readonly key: string;
   readonly group: "team" | "steer" | "look";
@@ -16,7 +17,7 @@ export const VIEWS: readonly View[] = [
   {
     path: "",
     title: "Fleet",
-    sign: "▦",
+    icon: "fleet",
     key: "f",
     group: "team",
     component: lazy(() => import("../views/fleet/FleetView")),
@@ -24,7 +25,7 @@ export const VIEWS: readonly View[] = [
   {
     path: "chats",
     title: "Chats",
-    sign: "💬",
+    icon: "chats",
     key: "c",
     group: "team",
     component: lazy(() => import("../views/chats/ChatsView")),
@@ -32,7 +33,7 @@ export const VIEWS: readonly View[] = [
   {
     path: "inbox",
     title: "Inbox",
-    sign: "✉",
+    icon: "inbox",
     key: "i",
     group: "team",
     component: lazy(() => import("../views/inbox/InboxView")),
@@ -40,7 +41,7 @@ export const VIEWS: readonly View[] = [
   {
     path: "approvals",
     title: "Approvals",
-    sign: "✓",
+    icon: "approvals",
     key: "a",
     group: "steer",
     component: lazy(() => import("../views/approvals/ApprovalsView")),
@@ -48,7 +49,7 @@ export const VIEWS: readonly View[] = [
   {
     path: "schedules",
     title: "Schedules",
-    sign: "⏱",
+    icon: "schedules",
     key: "s",
     group: "steer",
     component: lazy(() => import("../views/schedules/SchedulesView")),
@@ -56,7 +57,7 @@ export const VIEWS: readonly View[] = [
   {
     path: "events",
     title: "Events",
-    sign: "⚡",
+    icon: "events",
     key: "e",
     group: "steer",
     component: lazy(() => import("../views/events/EventsView")),
@@ -64,7 +65,7 @@ export const VIEWS: readonly View[] = [
   {
     path: "locks",
     title: "Locks",
-    sign: "🔒",
+    icon: "locks",
     key: "k",
     group: "steer",
     component: lazy(() => import("../views/locks/LocksView")),
@@ -72,7 +73,7 @@ export const VIEWS: readonly View[] = [
   {
     path: "dead",
     title: "Dead letters",
-    sign: "✕",
+    icon: "dead",
     key: "d",
     group: "steer",
     component: lazy(() => import("../views/dead/DeadLettersView")),
@@ -80,7 +81,7 @@ export const VIEWS: readonly View[] = [
   {
     path: "limits",
     title: "Limits",
-    sign: "◔",
+    icon: "limits",
     key: "l",
     group: "steer",
     component: lazy(() => import("../views/limits/LimitsView")),
@@ -88,7 +89,7 @@ export const VIEWS: readonly View[] = [
   {
     path: "tools",
     title: "Tools",
-    sign: "⚒",
+    icon: "tools",
     key: "o",
     group: "steer",
     component: lazy(() => import("../views/tools/ToolsView")),
@@ -96,7 +97,7 @@ export const VIEWS: readonly View[] = [
   {
     path: "graph",
     title: "Graph",
-    sign: "⌬",
+    icon: "graph",
     key: "g",
     group: "look",
     component: lazy(() => import("../views/graph/GraphView")),
@@ -104,7 +105,7 @@ export const VIEWS: readonly View[] = [
   {
     path: "timeline",
     title: "Timeline",
-    sign: "≡",
+    icon: "timeline",
     key: "t",
     group: "look",
     component: lazy(() => import("../views/timeline/TimelineView")),
@@ -112,7 +113,7 @@ export const VIEWS: readonly View[] = [
   {
     path: "log",
     title: "Log",
-    sign: "☰",
+    icon: "log",
     key: "h",
     group: "look",
     component: lazy(() => import("../views/log/LogView")),

@@ -1,7 +1,7 @@
 import { create } from "zustand";
 import type { MethodName, Params, Result } from "../client/client";
-import { client } from "./following";
 import { usePage } from "./page";
+import { server } from "./server";
 
 /** Something that the user is told for a while: that a call failed, or what it did. */
 export interface Notice {
@@ -41,9 +41,9 @@ export async function act<M extends MethodName>(
     notify("This is the past: it cannot be changed. Go back to live first.", { isProblem: true });
     return undefined;
   }
-  const call = client.call as (method: M, params: object) => Promise<Result<M>>;
+  const call = server().call as (method: M, params: object) => Promise<Result<M>>;
   try {
-    return await call.call(client, method, { sessionId, ...params });
+    return await call.call(server(), method, { sessionId, ...params });
   } catch (error) {
     notify((error as Error).message, { isProblem: true, retry: () => void act(method, params) });
     return undefined;

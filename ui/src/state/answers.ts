@@ -1,7 +1,7 @@
 import { useCallback, useEffect, useRef, useState } from "react";
 import type { MethodName, Notification, Params, Result } from "../client/client";
-import { client } from "./following";
 import { listen, usePage } from "./page";
+import { server } from "./server";
 
 export interface Answered<Value> {
   /** The newest answer; it stays while another is on its way. */
@@ -37,8 +37,8 @@ export function useAnswer<M extends MethodName>(
   useEffect(() => {
     if (key === null || !isOpen) return;
     let isWanted = true;
-    const asked = client.call as (method: M, params: Params<M>) => Promise<Result<M>>;
-    asked.call(client, method, JSON.parse(key)).then(
+    const call = server().call as (method: M, params: Params<M>) => Promise<Result<M>>;
+    call.call(server(), method, JSON.parse(key)).then(
       (data) => isWanted && setAnswer({ key, data, error: null }),
       (error) => isWanted && setAnswer((before) => (before.key === key ? { ...before, error } : { key, error })),
     );

@@ -1,7 +1,8 @@
-import { Client, type Notification, type Subscription } from "../client/client";
+import type { Notification, Subscription } from "../client/client";
 import { reduce } from "../projection/reduce";
 import { EMPTY } from "../projection/world";
 import { NOTHING, tell, usePage } from "./page";
+import { onOpen, server } from "./server";
 import { written } from "./streams";
 
 /** How long notifications are gathered before they are shown: once a frame is enough for the eye. */
@@ -14,23 +15,15 @@ let timer: ReturnType<typeof setTimeout> | undefined;
 let subscription: Subscription | null = null;
 let following = 0;
 
-/** The page's one connection. It finds its way back by itself. */
-export const client = new Client({
-  url: location.origin,
-  maxRetrySeconds: 3,
-  onState: (connection, error) => {
-    usePage.setState({ connection, problem: error ?? null });
-    if (connection === "open") void refreshServer();
-  },
-});
+onOpen(() => void refreshServer());
 
 async function refreshServer(): Promise<void> {
   try {
-    const [server, { sessions }] = await Promise.all([
-      client.call("server.info"),
-      client.call("session.list", { limit: 1000 }),
+    const [info, { sessions }] = await Promise.all([
+      server().call("server.info"),
+      server().call("session.list", { limit: 1000 }),
     ]);
-    usePage.setState({ server, sessions });
+    usePage.setState({ server: info, sessions });
   } catch {
     // The connection broke again: it is asked anew when there is one.
   }
@@ -46,18 +39,18 @@ export async function follow(sessionId: string | null): Promise<void> {
   clearTimeout(timer);
   timer = undefined;
   waiting = [];
-  const { connection, problem, server, sessions } = usePage.getState();
-  usePage.setState({ ...NOTHING, connection, problem, server, sessions, sessionId });
+  const { connection, problem, server: info, sessions } = usePage.getState();
+  usePage.setState({ ...NOTHING, connection, problem, server: info, sessions, sessionId });
   const last = subscription;
   subscription = null;
   await last?.close();
   if (sessionId === null || turn !== following) return;
   try {
-    const { createdAt } = await client.call("session.get", { sessionId });
-    const { lastSeq } = await client.call("events.list", { sessionId, limit: 1 });
+    const { createdAt } = await server().call("session.get", { sessionId });
+    const { lastSeq } = await server().call("events.list", { sessionId, limit: 1 });
     if (turn !== following) return;
     usePage.setState({ createdAt, live: EMPTY, isLoaded: lastSeq === 0 });
-    subscription = await client.subscribe(
+    subscription = await server().subscribe(
       sessionId,
       { after: 0, deltas: true, onEnd: (problem) => usePage.setState({ problem }) },
       (note) => take(note, turn, lastSeq),
