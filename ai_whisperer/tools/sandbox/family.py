@@ -100,6 +100,12 @@ def cpu_of_ended() -> float:
     return ended.ru_utime + ended.ru_stime
 
 
+def cpu_of_this() -> float:
+    """The CPU seconds of this process itself."""
+    own = resource.getrusage(resource.RUSAGE_SELF)
+    return own.ru_utime + own.ru_stime
+
+
 def largest_of_ended() -> int:
     """The most memory that one of them had; 0 if it was no more than this process had when it was forked."""
     largest = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
@@ -131,15 +137,10 @@ def end_all() -> None:
     """
     pause = 0.0005
     give_up = time.monotonic() + _END_SECONDS
-    while True:
+    while not _none_left():
         for pid in (*children(os.getpid()), *descendants()):  # the children first: with an init all below it die
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
-        try:
-            while os.waitpid(-1, os.WNOHANG)[0]:
-                pass
-        except ChildProcessError:
-            return
         if time.monotonic() > give_up:
             raise SandboxError(
                 f"Processes of the program did not end within {_END_SECONDS:g} s after they were killed, or could not "
@@ -147,3 +148,29 @@ def end_all() -> None:
             )
         time.sleep(pause)
         pause = min(pause * 2, 0.02)
+
+
+def end_namespace() -> bool:
+    """Kill all in the namespace whose init this process is, and return when there is none left; else return False.
+
+    None can be missed: a process on which the signal falls in the midst of a fork does not fork, and whose parent has
+    ended becomes a child of the init.
+    """
+    if os.getpid() != 1:
+        return False
+    with contextlib.suppress(ProcessLookupError):  # there is none
+        os.kill(-1, signal.SIGKILL)
+    with contextlib.suppress(ChildProcessError):
+        while True:
+            os.waitpid(-1, 0)
+    return True
+
+
+def _none_left() -> bool:
+    """Bury those that have ended; returns whether this process has no child any more, alive or dead."""
+    try:
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+    except ChildProcessError:
+        return True
+    return False

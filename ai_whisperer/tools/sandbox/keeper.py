@@ -53,6 +53,10 @@ def keep(connection: socket.socket, level: str = "") -> None:
     except Exception as error:  # noqa: BLE001 - whatever it is, the server has to hear of it
         report = _given_up(f"The keeper of the sandbox failed: {type(error).__name__}: {error}.")
     connection.sendall(framed(report))
+    with contextlib.suppress(OSError):
+        connection.recv(1)  # until the server has heard it: what is left to clear up must not hold it up
+    with contextlib.suppress(SandboxError):
+        family.end_all()
 
 
 def _given_up(message: str) -> Refused:
@@ -87,7 +91,8 @@ def _carried_out(order: Order, connection: socket.socket) -> Outcome:
     watch = _Watch(order.job, held, connection=connection, output=output)
     ending = watch.until_end()
     status = None if ending else held.status()
-    family.end_all()
+    if not held.all_gone:
+        family.end_all()
     watch.read_rest()
     return Outcome(
         ending=ending or (status.ending if status else Ending.EXITED),
@@ -97,7 +102,7 @@ def _carried_out(order: Order, connection: socket.socket) -> Outcome:
         run=ToolRun(
             sandbox=order.level,
             wall_seconds=round(time.monotonic() - began, 4),
-            cpu_seconds=round(max(watch.cpu_seconds, family.cpu_of_ended()), 4),
+            cpu_seconds=round(max(watch.cpu_seconds, held.cpu_seconds, family.cpu_of_ended()), 4),
             memory_bytes=max(watch.peak_bytes, held.largest_bytes),
         ),
     )
@@ -145,7 +150,7 @@ class _Watch:
         self._held = held
         self._connection = connection
         self._output = output
-        self._exit = os.pidfd_open(held.pid)
+        self._exit = held.ended()
         self._deadline = time.monotonic() + job.wall_seconds
         self._next_piece = 0.0
         self._next_look = time.monotonic() + _LOOK_SECONDS

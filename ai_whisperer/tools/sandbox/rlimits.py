@@ -29,10 +29,12 @@ class RlimitsLevel:
 
 def limit_processes(job: Job) -> None:
     """Let the user of this process have as many threads more as the job may. The kernel does not hold root to it."""
-    used = int(
-        Path("/proc/loadavg").read_text().split()[3].partition("/")[2]
-    )  # of all users: too many rather than too few
     _, hard = resource.getrlimit(resource.RLIMIT_NPROC)
-    wanted = used + job.threads
+    wanted = threads_in_use() + job.threads
     value = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
     resource.setrlimit(resource.RLIMIT_NPROC, (value, value))
+
+
+def threads_in_use() -> int:
+    """How many threads there are, of all users: rather too many than too few."""
+    return int(Path("/proc/loadavg").read_text().split()[3].partition("/")[2])

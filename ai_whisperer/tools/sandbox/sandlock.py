@@ -16,7 +16,7 @@ from ai_whisperer.tools.sandbox import namespaces, system
 from ai_whisperer.tools.sandbox.base import Ending, Job
 from ai_whisperer.tools.sandbox.held import Held, Status, check_nothing_hidden, existing, limit_this_process
 from ai_whisperer.tools.sandbox.holder import Holder
-from ai_whisperer.tools.sandbox.rlimits import limit_processes
+from ai_whisperer.tools.sandbox.rlimits import limit_processes, threads_in_use
 
 if TYPE_CHECKING:
     from sandlock import Process
@@ -68,6 +68,7 @@ class _Sandlock:
         self._laid_out = (*system.FOLDERS, *system.ETC, *system.interpreter_folders())
 
     def prepare(self, *, apart: bool) -> None:
+        threads_in_use()
         if apart:
             with contextlib.suppress(OSError):
                 self._root = namespaces.Root(readable=existing(self._laid_out), devices=existing(system.DEVICES))
