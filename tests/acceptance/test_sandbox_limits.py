@@ -51,6 +51,39 @@ def test_a_job_that_takes_too_long_is_ended(stage: Stage) -> None:
     assert (outcome.ending, outcome.output) == (Ending.TIMED_OUT, b"begun\n")
 
 
+def test_a_job_cannot_go_before_others_even_as_root(stage: Stage) -> None:
+    urgent = """
+import os
+for attempt in (lambda: os.nice(-1), lambda: os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))):
+    try:
+        attempt()
+        print("done")
+    except PermissionError:
+        print("refused")
+"""
+    assert stage.python(urgent).output == b"refused\nrefused\n"
+
+
+def test_a_job_that_runs_on_comes_after_the_server_and_so_do_its_sessions(stage: Stage) -> None:
+    patient = """
+import os, time
+def share():
+    try:
+        return open("/proc/self/autogroup").read().split()[-1]
+    except OSError:
+        return "10"
+child = os.fork()
+if child == 0:
+    os.setsid()
+while os.nice(0) < 10 or share() != "10":
+    time.sleep(0.01)
+os.write(1, b"after ")
+if child:
+    os.wait()
+"""
+    assert stage.python(patient, wall_seconds=30).output == b"after after "
+
+
 def test_an_endless_loop_ends_at_its_cpu_seconds(stage: Stage) -> None:
     outcome = stage.python("while True: pass", cpu_seconds=0.3, wall_seconds=60)
     assert outcome.ending is Ending.OUT_OF_CPU

@@ -12,6 +12,7 @@ import os
 import resource
 import signal
 import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -33,6 +34,8 @@ class Taken(msgspec.Struct, frozen=True, kw_only=True):
     threads: int
     cpu_seconds: float
     memory_bytes: int
+    sessions: Mapping[int, Sequence[int]]
+    """The processes, by the session that they are in."""
 
 
 def adopt_orphans() -> None:
@@ -79,10 +82,12 @@ def taken(enough_bytes: int, most: int, *, besides: int = 0) -> Taken:
     cpu = cpu_of_ended()
     count = threads = 0
     memory: dict[int, int] = {}
+    sessions: dict[int, list[int]] = {}
     for pid in descendants(most):
         with contextlib.suppress(OSError, ValueError, IndexError):
             fields = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
             cpu += sum(map(int, fields[11:15])) / _TICKS
+            sessions.setdefault(int(fields[3]), []).append(pid)
             if pid == besides:
                 continue
             count += fields[0] != b"Z"
@@ -91,7 +96,7 @@ def taken(enough_bytes: int, most: int, *, besides: int = 0) -> Taken:
     total = sum(memory.values())
     if total > enough_bytes:
         total = sum(_own_share(pid, resident) for pid, resident in memory.items())
-    return Taken(processes=count, threads=threads, cpu_seconds=cpu, memory_bytes=total)
+    return Taken(processes=count, threads=threads, cpu_seconds=cpu, memory_bytes=total, sessions=sessions)
 
 
 def cpu_of_ended() -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import resource
 from pathlib import Path
 
+from ai_whisperer.tools.sandbox import priority
 from ai_whisperer.tools.sandbox.base import Job
 from ai_whisperer.tools.sandbox.family import die_with_parent
 from ai_whisperer.tools.sandbox.held import Held, PlainProcess, check_nothing_hidden, limit_this_process
@@ -18,6 +19,7 @@ class RlimitsLevel:
 
         def first() -> None:
             die_with_parent()
+            priority.give_up_urgency()
             limit_this_process(job)
             limit_processes(job)
 

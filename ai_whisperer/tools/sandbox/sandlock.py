@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from ai_whisperer.core.address_kinds import AddressKind, IPAddress, address_in, networks_of, without
 from ai_whisperer.core.network import Grant, grants_of
 from ai_whisperer.errors import SandboxError
-from ai_whisperer.tools.sandbox import namespaces, system
+from ai_whisperer.tools.sandbox import namespaces, priority, system
 from ai_whisperer.tools.sandbox.base import Ending, Job
 from ai_whisperer.tools.sandbox.held import Held, Status, check_nothing_hidden, existing, limit_this_process
 from ai_whisperer.tools.sandbox.holder import Holder
@@ -86,6 +86,7 @@ class _Sandlock:
                 readable=[path for path in existing(job.readable) if path not in self._laid_out],
                 writable=existing([*job.writable, *temporary]),
             )
+        priority.give_up_urgency()
         limit_this_process(job)
         limit_processes(job)
         denied = DENIED if self._root is not None else DENIED_IN_THE_OPEN
