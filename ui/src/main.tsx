@@ -7,6 +7,8 @@ import "./styles/tokens.css";
 import "./styles/base.css";
 import "./styles/frame.css";
 import "./styles/parts.css";
+import "./styles/steer.css";
+import "./styles/palette.css";
 
 const address = new URL(location.href);
 if (address.searchParams.has("token")) {
