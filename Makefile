@@ -13,17 +13,18 @@ SOAK := $(BIN)/pytest -s -o faulthandler_timeout=0
 UI_INSTALLED := ui/node_modules/.installed
 UI_SOURCES := $(shell find ui/src ui/public -type f) ui/index.html ui/vite.config.ts ui/package-lock.json
 PAGE := ai_whisperer/web/index.html
+CHROMIUMS := chromium-headless-shell chromium chromium-browser google-chrome google-chrome-stable
 NPM := PATH="$(abspath $(BIN)):$$PATH" npm --prefix ui
 NODE_IS_NEW := const [a, b] = process.versions.node.split(".").map(Number); \
   process.exit(a > 22 || (a == 22 && b >= 12) || (a == 20 && b >= 19) ? 0 : 1)
 
-.PHONY: demo test lint types ui page docs bench soak clean
+.PHONY: demo test lint types ui page browser docs bench soak clean
 
 demo: $(RUNTIME) $(PAGE)
 	$(if $(strip $(PROVIDERS)),WHISPERER_PAGE=skip $(PIP) $(addprefix --editable ,$(PROVIDERS)))
 	$(BIN)/whisperer demo
 
-test: lint types ui
+test: lint types ui browser
 	$(BIN)/pytest --numprocesses 2 --dist loadfile
 
 lint: $(INSTALLED)
@@ -40,12 +41,20 @@ ui: $(UI_INSTALLED) $(PAGE)
 	$(NPM) run --silent types
 	WHISPERER_TEST_PYTHON="$(abspath $(BIN))/python" $(NPM) run --silent test
 
+# Whoever is root on Debian gets a Chromium; without one these tests say that they are skipped, and why.
+browser: $(UI_INSTALLED) $(PAGE)
+	@for name in $(CHROMIUMS); do command -v $$name >/dev/null && exit 0; done; \
+	  if [ -z "$$WHISPERER_TEST_CHROMIUM" ] && [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	    apt-get update -qq && apt-get install -qq -y chromium-headless-shell >/dev/null; fi || true
+	WHISPERER_TEST_PYTHON="$(abspath $(BIN))/python" $(NPM) run --silent test:browser
+
 docs: $(INSTALLED)
 	$(BIN)/python docs/generate.py
 	$(BIN)/python -m ai_whisperer.protocol.typescript > ui/src/client/api.ts
 
-bench: $(INSTALLED)
+bench: $(INSTALLED) $(UI_INSTALLED) $(PAGE)
 	$(BIN)/python -m bench
+	WHISPERER_TEST_PYTHON="$(abspath $(BIN))/python" $(NPM) run --silent figures
 
 soak: $(INSTALLED)
 	WHISPERER_SIMULATION_SEEDS=$${WHISPERER_SIMULATION_SEEDS:-20000} $(SOAK) tests/simulation/test_random_runs.py

@@ -4,9 +4,12 @@ import { Icon } from "../parts/Icon";
 import { useWorld } from "../state/page";
 import { useAddress } from "./addresses";
 import { ConnectionBadge } from "./ConnectionBadge";
+import { Dialogs } from "./Dialogs";
 import { Notices } from "./Notices";
+import { PaletteButton } from "./PaletteButton";
 import { SessionPicker } from "./SessionPicker";
 import { ThemeButton } from "./ThemeButton";
+import { useShortcuts } from "./useShortcuts";
 import { VIEWS, type View } from "./views";
 
 const GROUPS: Record<View["group"], string> = { team: "Team", steer: "Steer", look: "Look" };
@@ -14,6 +17,7 @@ const GROUPS: Record<View["group"], string> = { team: "Team", steer: "Steer", lo
 /** What is around every view of a session. */
 export function Frame({ children }: { children: ReactNode }) {
   const [isOpen, setIsOpen] = useState(false);
+  useShortcuts();
   return (
     <div className="frame" data-menu={isOpen ? "open" : "closed"}>
       <a className="skip" href="#content">
@@ -31,6 +35,7 @@ export function Frame({ children }: { children: ReactNode }) {
         </button>
         <SessionPicker />
         <span className="space" />
+        <PaletteButton />
         <ConnectionBadge />
         <ThemeButton />
       </header>
@@ -39,6 +44,7 @@ export function Frame({ children }: { children: ReactNode }) {
         {children}
       </main>
       <Notices />
+      <Dialogs />
     </div>
   );
 }
