@@ -1,11 +1,18 @@
-import { lazy, Suspense } from "react";
+import { lazy, Suspense, useEffect } from "react";
 import { closeDialog, type OpenDialog, useDialogs } from "./dialogState";
 
-const Palette = lazy(() => import("./Palette"));
-const Steering = lazy(() => import("./SteeringDialogs"));
+const loadPalette = () => import("./Palette");
+const loadSteering = () => import("./SteeringDialogs");
+const Palette = lazy(loadPalette);
+const Steering = lazy(loadSteering);
+const LOAD_AFTER_MS = 2000;
 
-/** Whatever is open over the view. Each is loaded when it is first needed. */
+/** Whatever is open over the view. It is loaded when the page has come to rest, or when it is first needed. */
 export function Dialogs() {
+  useEffect(() => {
+    const timer = setTimeout(() => void Promise.allSettled([loadPalette(), loadSteering()]), LOAD_AFTER_MS);
+    return () => clearTimeout(timer);
+  }, []);
   const open = useDialogs((state) => state.open);
   if (open === null) return null;
   return (

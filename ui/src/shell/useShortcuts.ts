@@ -25,13 +25,14 @@ export function useShortcuts(): void {
   }, [go, address]);
 }
 
-/** While a dialog is open its keys are its own; the palette's key also closes the palette. */
+/** While a dialog is open the keys are its own; the palette's key also closes the palette. */
 function isFree(command: Command): boolean {
   const isPalette = useDialogs.getState().open?.kind === "palette";
   return document.querySelector("dialog[open]") === null || (isPalette && command.kind === "palette");
 }
 
 function isTyping(target: EventTarget | null): boolean {
+  if (useDialogs.getState().open !== null) return true; // also one that is still being loaded
   if (document.querySelector("dialog[open], [popover]:popover-open") !== null) return true;
   if (!(target instanceof HTMLElement)) return false;
   if (target instanceof HTMLInputElement) return !["checkbox", "radio", "button", "range"].includes(target.type);

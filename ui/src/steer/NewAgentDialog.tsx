@@ -55,9 +55,11 @@ export function NewAgentDialog({ template: first = "", onClose }: { template?: s
           </label>
         </div>
         {way === "template" ? (
-          <Loaded answer={templates}>
-            {(data) => <TemplateChoice templates={data.templates} chosen={template} onChoose={setTemplate} />}
-          </Loaded>
+          <div className="new-agent-body">
+            <Loaded answer={templates}>
+              {(data) => <TemplateChoice templates={data.templates} chosen={template} onChoose={setTemplate} />}
+            </Loaded>
+          </div>
         ) : (
           <OwnDefinition form={form} onChange={setForm} />
         )}
