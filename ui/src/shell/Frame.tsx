@@ -5,6 +5,7 @@ import { useWorld } from "../state/page";
 import { useAddress } from "./addresses";
 import { ConnectionBadge } from "./ConnectionBadge";
 import { Notices } from "./Notices";
+import { Past, TravelButton } from "./Past";
 import { SessionPicker } from "./SessionPicker";
 import { ThemeButton } from "./ThemeButton";
 import { VIEWS, type View } from "./views";
@@ -32,8 +33,10 @@ export function Frame({ children }: { children: ReactNode }) {
         <SessionPicker />
         <span className="space" />
         <ConnectionBadge />
+        <TravelButton />
         <ThemeButton />
       </header>
+      <Past />
       <Navigation onChoose={() => setIsOpen(false)} />
       <main id="content" className="content" tabIndex={-1}>
         {children}
