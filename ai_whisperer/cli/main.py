@@ -28,6 +28,7 @@ from ai_whisperer.cli.commands import (
     locks,
     mail,
     mcp,
+    page,
     resources,
     run,
     schedule,
@@ -76,6 +77,7 @@ app.callback(invoke_without_command=True)(with_signature(_whisperer, _parameters
 _COMMANDS = (
     demo,
     serve,
+    page,
     run,
     agents,
     tasks,

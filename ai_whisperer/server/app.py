@@ -14,6 +14,7 @@ from ai_whisperer.server import page
 from ai_whisperer.server.audience import Audiences
 from ai_whisperer.server.calls import ServerFacts
 from ai_whisperer.server.connection import Connection
+from ai_whisperer.server.denied import denied
 from ai_whisperer.server.frames import NotificationFrames
 from ai_whisperer.server.gate import Denial, Gate
 from ai_whisperer.server.host import SessionHost
@@ -82,9 +83,9 @@ class Application:
             return
         self._metrics.refused.inc()
         if scope["type"] == "websocket":
-            await WebSocket(scope, receive, send).send_denial_response(_denied(denial))
+            await WebSocket(scope, receive, send).send_denial_response(denied(request, denial, headers=_HEADERS))
         else:
-            await _denied(denial)(scope, receive, send)
+            await denied(request, denial, headers=_HEADERS)(scope, receive, send)
 
     async def _health(self, _: Request) -> Response:
         if self._host.is_closing:
@@ -121,7 +122,7 @@ class Application:
     async def _connect(self, websocket: WebSocket) -> None:
         if self._connected >= self._settings.max_connections:
             full = Denial(503, f"There are {self._connected} clients, which is the limit. Try again later.")
-            await websocket.send_denial_response(_denied(full))
+            await websocket.send_denial_response(denied(websocket, full, headers=_HEADERS))
             return
         self._connected += 1
         self._metrics.connections.inc()
@@ -144,7 +145,3 @@ class Application:
         finally:
             self._connected -= 1
             self._metrics.connections.dec()
-
-
-def _denied(denial: Denial) -> Response:
-    return PlainTextResponse(f"{denial.message}\n", status_code=denial.status, headers=_HEADERS)

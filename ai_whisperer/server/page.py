@@ -11,7 +11,7 @@ import msgspec
 PATHS = ("/", "/sessions", "/s/{rest:path}")
 """Where the page is. What stands behind `/s/` is read by the page itself: every selection has its address."""
 ICON = "/icon.svg"
-_FOR_EVER = "public, max-age=31536000, immutable"
+_FOR_EVER = "private, max-age=31536000, immutable"
 _NOT_AT_ALL = "no-store"
 _NOT_BUILT = b"""<!doctype html><html lang="en"><meta charset="utf-8"><title>AI Whisperer</title>
 <h1>The page is not built</h1>

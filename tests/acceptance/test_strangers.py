@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import json
 import logging
+import re
 import socket
 import struct
 from collections.abc import Iterator, Mapping
@@ -18,6 +19,7 @@ from ai_whisperer.protocol.catalog import METHODS
 from ai_whisperer.protocol.method import Method
 from ai_whisperer.server.app import Application
 from ai_whisperer.server.calls import ANSWERS
+from ai_whisperer.server.page import document
 from ai_whisperer.settings import Settings
 from tests.acceptance.raw_socket import (
     RawSocket,
@@ -39,8 +41,28 @@ HERS = "session-of-alice"
 
 Headers = Mapping[str, str | None]
 
-ROUTES = {"/", "/assets/{name}", "/healthz", "/metrics", "/ws"}
-PAGES = ("/", "/assets/page.js", "/assets/page.css", "/metrics", "/ws", "/healthz", "/nothing", "/../../etc/passwd")
+
+def script_of_the_page() -> str:
+    """The address of its main script, which changes with its content."""
+    found = re.search(rb'src="(/assets/[^"]+[.]js)"', document())
+    assert found is not None, "The page is not built: run `make page`."
+    return found[1].decode()
+
+
+ROUTES = {"/", "/sessions", "/s/{rest:path}", "/icon.svg", "/assets/{name}", "/healthz", "/metrics", "/ws"}
+SCRIPT = script_of_the_page()
+PAGES = (
+    "/",
+    "/sessions",
+    "/s/x/agents/y",
+    "/icon.svg",
+    SCRIPT,
+    "/metrics",
+    "/ws",
+    "/healthz",
+    "/nothing",
+    "/../../etc/passwd",
+)
 OUTSIDE_SESSIONS = {
     "session.create",
     "session.list",
@@ -297,7 +319,7 @@ def test_the_cookie_of_the_page_opens_the_page_and_its_own_websocket(server: Ser
         assert cookie.startswith(f"whisperer-{server.port}=")
         assert {each.lower() for each in attributes} == {"httponly", "path=/", "samesite=strict"}
         assert fetch(server.port, "/", headers={"Cookie": cookie}).status == 200
-        assert fetch(server.port, "/assets/page.js", headers={"Cookie": cookie}).status == 200
+        assert fetch(server.port, SCRIPT, headers={"Cookie": cookie}).status == 200
         with RawSocket(server.port, headers={"Cookie": cookie, "Origin": own}) as page:
             assert page.call("server.info")["principal"] == {ALICE: "alice", ODD: "odd"}[token]
         for headers, status in (
@@ -316,13 +338,13 @@ def test_a_cookie_is_made_only_of_the_token_that_opened_the_page(server: ServerI
 
 
 def test_pages_are_sealed_against_others(server: ServerInThread) -> None:
-    for page in ("/", "/assets/page.js", "/metrics", "/healthz", "/nothing"):
+    for page in ("/", SCRIPT, "/metrics", "/healthz", "/nothing"):
         headers = fetch(server.port, page, token=ALICE).headers
         assert "default-src 'none'" in headers["content-security-policy"]
         assert "frame-ancestors 'none'" in headers["content-security-policy"]
         assert headers["x-content-type-options"] == "nosniff"
         assert headers["referrer-policy"] == "no-referrer"
-        assert headers["cache-control"] == "no-store"
+        assert headers["cache-control"] == ("private, max-age=31536000, immutable" if page == SCRIPT else "no-store")
 
 
 def test_a_header_about_proxies_changes_nothing(server: ServerInThread) -> None:

@@ -1,4 +1,8 @@
-"""A server for the tests of the client: prints `ready <url with token>` and serves until its input ends."""
+"""A server for the tests of the client and the page.
+
+It prints `ready <url with token>` and serves until its input ends. The file with the rules of its scripted model is the
+last argument, if there is one.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +10,17 @@ import asyncio
 import sys
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from ai_whisperer.server.serving import running
 from ai_whisperer.settings import Settings
 
 
-async def main(data: str, port: str) -> None:
-    async with running(Settings(data=Path(data), port=int(port))) as server:
+async def main(data: str, port: str, rules: str | None = None) -> None:
+    settings = Settings(data=Path(data), port=int(port))
+    if rules is not None:
+        settings = replace(settings, model=f"scripted:{rules}")
+    async with running(settings) as server:
         sys.stdout.write(f"ready {server.address.page}\n")
         sys.stdout.flush()
         await asyncio.to_thread(sys.stdin.read)

@@ -17,10 +17,12 @@ export class TestServer {
   private constructor(
     private readonly data: string,
     private page: URL,
+    private readonly rules: readonly string[],
   ) {}
 
-  static async start(): Promise<TestServer> {
-    const server = new TestServer(await mkdtemp(join(tmpdir(), "whisperer-")), new URL("http://127.0.0.1:0"));
+  /** `rules` is the file with what its scripted model says. */
+  static async start(...rules: [] | [rules: string]): Promise<TestServer> {
+    const server = new TestServer(await mkdtemp(join(tmpdir(), "whisperer-")), new URL("http://127.0.0.1:0"), rules);
     await server.start();
     return server;
   }
@@ -29,13 +31,18 @@ export class TestServer {
     return this.page.origin;
   }
 
+  /** What a person opens in a browser. */
+  get address(): string {
+    return this.page.href;
+  }
+
   get token(): string {
     return this.page.searchParams.get("token") ?? "";
   }
 
   async start(): Promise<void> {
     const program = join(import.meta.dirname, "server.py");
-    const child = spawn(PYTHON, [program, this.data, this.page.port || "0"], {
+    const child = spawn(PYTHON, [program, this.data, this.page.port || "0", ...this.rules], {
       cwd: ROOT,
       env: { ...process.env, PYTHONPATH: ROOT },
       stdio: ["pipe", "pipe", "inherit"],

@@ -9,8 +9,7 @@ export function Refused() {
       <p role="alert">{problem?.message ?? "The server does not let this page in."}</p>
       <p>
         Open the address that <code>whisperer serve</code> printed when it started, with <code>?token=…</code> at its
-        end.
-        <code>whisperer doctor</code> tells where the server is.
+        end. <code>whisperer page</code> prints it again.
       </p>
       <button type="button" onClick={() => location.reload()}>
         Try again
