@@ -251,6 +251,9 @@ class RunningTask(TaskJournal):
         if result.run is not None and result.run.limit:
             self._agent.workspace.breaches.tool_ended(decision, self.task, result.run)
         self.record_result(decision, step, result)
+        resources = self._agent.workspace.admission.resources
+        if resources.freed:
+            decision.then(resources.hand_over)
 
     def _clear_of_suspicion(self, decision: Decision, kind: StepKind) -> None:
         """What was under way when the process died has now ended well: count the starts of the task anew."""
