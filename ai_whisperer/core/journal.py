@@ -168,11 +168,12 @@ def _last_request(steps: Sequence[StepRecord]) -> StepRecord | None:
 
 def _calls_without_result(steps: Sequence[StepRecord], asked: StepRecord, answer: Answer) -> tuple[PendingCall, ...]:
     begun = {step.number: step for step in steps if step.number > asked.number}
-    return tuple(
-        PendingCall(number=number, call=call, interrupted=begun.get(number))
-        for number, call in enumerate(answer.tool_calls, asked.number + 1)
-        if (step := begun.get(number)) is None or step.state is StepState.STARTED
-    )
+    pending = []
+    for number, call in enumerate(answer.tool_calls, asked.number + 1):
+        step = begun.get(number)
+        if step is None or step.state is StepState.STARTED:
+            pending.append(PendingCall(number=number, call=call, interrupted=step))
+    return tuple(pending)
 
 
 def _call_line(call: ToolCall, content: str) -> str:

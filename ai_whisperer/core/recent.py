@@ -83,7 +83,8 @@ def size_of(note: Notification) -> int:
     for value in note.params.values():
         kind = type(value)
         if kind is str:
-            size += len(value) if len(value) < _SHORT else sys.getsizeof(value)
+            length = len(value)
+            size += length if length < _SHORT else sys.getsizeof(value)
         elif kind in _CONTAINERS:
             size += _nested(value)
     return size

@@ -55,12 +55,12 @@ class AgentWork:
         "_dispatching",
         "_halting",
         "_limits",
+        "_used",
         "_workplace",
         "equipment",
         "loops",
         "queue",
         "record",
-        "used",
         "workspace",
     )
 
@@ -69,7 +69,7 @@ class AgentWork:
         self.record = record
         self.queue = WorkQueue()
         self.loops: dict[str, AILoop] = {}
-        self.used = AgentUsage()
+        self._used = AgentUsage()
         self.equipment = Equipment(workspace, own_tools)
         self._calls: WorkQueue | None = None
         self._limits: EffectiveLimits | None = None
@@ -243,8 +243,19 @@ class AgentWork:
         self.remove_loop(decision, task)
         self._rest_or_go_on(decision)
 
+    @property
+    def used(self) -> AgentUsage:
+        """What the agent has used so far."""
+        for loop in self.loops.values():
+            loop.running.count_up()
+        return self._used
+
+    @used.setter
+    def used(self, used: AgentUsage) -> None:
+        self._used = used
+
     def count_usage(self, usage: Usage) -> None:
-        self.used = replace(self.used, usage=self.used.usage + usage)
+        self._used = replace(self._used, usage=self._used.usage + usage)
         self.workspace.reservations.count(usage)
 
     def _queue_of(self, item: Work) -> WorkQueue:
@@ -357,7 +368,7 @@ class AgentWork:
         if self.record.state is not AgentState.ACTIVE:
             self._transition(decision, Action.WORK)
         if isinstance(item, MailRecord) or item.started_at is None:
-            self.used = replace(self.used, tasks=self.used.tasks + 1)
+            self._used = replace(self._used, tasks=self._used.tasks + 1)
         loop = AILoop(self, task, [] if isinstance(item, MailRecord) else self._journal_of(item))
         self.add_loop(loop)
         if task.answers_a_switch:

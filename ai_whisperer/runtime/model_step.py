@@ -82,16 +82,10 @@ class ModelStep:
             max_output_tokens=self._max_output_tokens,
         )
         tell = self._stream_teller() if self._agent.workspace.bus.wants_deltas else None
-
-        def on_event(event: StreamEvent) -> None:
-            guard.touch()
-            if tell is not None:
-                tell(event)
-
         self._asked_at = self._agent.workspace.clock.now()
         try:
-            with self._agent.workspace.stalls.guard(definition.retry.stall_seconds) as guard:
-                return await collect(self._agent.model.stream(request), on_event)
+            with self._agent.workspace.stalls.guard(definition.retry.stall_seconds, tell) as guard:
+                return await collect(self._agent.model.stream(request), guard.take)
         except asyncio.CancelledError as error:
             if is_being_cancelled():
                 raise

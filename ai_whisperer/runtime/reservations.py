@@ -92,6 +92,11 @@ class Reservations:
             self._session_usage = sum((agent.used.usage for agent in agents), Usage())
         return self._session_usage
 
+    @property
+    def count_at_once(self) -> bool:
+        """Whether somebody has asked for the usage of the session, which is kept up to date from then on."""
+        return self._session_usage is not None
+
     def count(self, usage: Usage) -> None:
         """An agent has used more."""
         if self._session_usage is not None:

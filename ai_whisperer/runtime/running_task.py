@@ -121,19 +121,21 @@ class RunningTask(TaskJournal):
 
     def _on_its_terms(self, action: journal.Next, *, now: float) -> journal.Next:
         """The action if the task has time and budget for it, else that it fails."""
-        if isinstance(action, RequestModel | CallTools):
-            late = overdue(self.task, now=now)
-            if late is not None:
-                return Fail(failure=failure_from(late))
-        if isinstance(action, RequestModel):
-            refused = refusals_at_end(self.steps)
-            if refused and refused >= self._agent.limits.max_same_calls:
-                circle = LoopError(
-                    "The task made the same call with the same result again and again, and went on after it was told "
-                    f"so {refused} times. Tell it what to do instead, or raise max_same_calls."
-                )
-                return Fail(failure=failure_from(circle))
-        if isinstance(action, RequestModel) and self.task.budget is not None:
+        if not isinstance(action, (RequestModel, CallTools)):
+            return action
+        late = overdue(self.task, now=now)
+        if late is not None:
+            return Fail(failure=failure_from(late))
+        if isinstance(action, CallTools):
+            return action
+        refused = refusals_at_end(self.steps)
+        if refused and refused >= self._agent.limits.max_same_calls:
+            circle = LoopError(
+                "The task made the same call with the same result again and again, and went on after it was told "
+                f"so {refused} times. Tell it what to do instead, or raise max_same_calls."
+            )
+            return Fail(failure=failure_from(circle))
+        if self.task.budget is not None:
             spent = self._agent.workspace.trees.spent(self.task)
             if spent is not None:
                 error = BudgetError(
@@ -239,7 +241,9 @@ class RunningTask(TaskJournal):
         self.tell_finished(decision, step)
         if step.answer is not None:
             self.mark_shown(decision, step)
-            self._agent.workspace.trees.count(self.task)
+            if self.task.budget is not None:
+                self.count_up()
+                self._agent.workspace.trees.count(self.task)
 
     def record_outside_result(self, decision: Decision, step: StepRecord, result: ToolResult) -> None:
         """A tool with effects outside has ended."""

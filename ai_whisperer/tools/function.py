@@ -139,6 +139,11 @@ class Tool:
             self._parameters = _parameters_of(self.function, self.name)
         return self._parameters
 
+    @property
+    def takes_context(self) -> bool:
+        """Whether the function looks at the `ToolContext` of its call."""
+        return self.parameters.context is not None
+
     def may_repeat(self, arguments: str) -> bool:
         """Whether a call with these arguments does no harm if it is done twice; not if that cannot be told."""
         if not callable(self.idempotent):

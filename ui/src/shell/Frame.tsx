@@ -6,9 +6,13 @@ import { usePage, useWorld } from "../state/page";
 import { loadSeen, seenOf, unreadIn, useSeen } from "../state/seen";
 import { useAddress } from "./addresses";
 import { ConnectionBadge } from "./ConnectionBadge";
+import { Dialogs } from "./Dialogs";
 import { Notices } from "./Notices";
+import { PaletteButton } from "./PaletteButton";
+import { Past, TravelButton } from "./Past";
 import { SessionPicker } from "./SessionPicker";
 import { ThemeButton } from "./ThemeButton";
+import { useShortcuts } from "./useShortcuts";
 import { VIEWS, type View } from "./views";
 
 const GROUPS: Record<View["group"], string> = { team: "Team", steer: "Steer", look: "Look" };
@@ -16,6 +20,7 @@ const GROUPS: Record<View["group"], string> = { team: "Team", steer: "Steer", lo
 /** What is around every view of a session. */
 export function Frame({ children }: { children: ReactNode }) {
   const [isOpen, setIsOpen] = useState(false);
+  useShortcuts();
   return (
     <div className="frame" data-menu={isOpen ? "open" : "closed"}>
       <a className="skip" href="#content">
@@ -33,14 +38,18 @@ export function Frame({ children }: { children: ReactNode }) {
         </button>
         <SessionPicker />
         <span className="space" />
+        <PaletteButton />
         <ConnectionBadge />
+        <TravelButton />
         <ThemeButton />
       </header>
+      <Past />
       <Navigation onChoose={() => setIsOpen(false)} />
       <main id="content" className="content" tabIndex={-1}>
         {children}
       </main>
       <Notices />
+      <Dialogs />
     </div>
   );
 }
