@@ -1,7 +1,9 @@
-import { type ReactNode, useState } from "react";
+import { type ReactNode, useEffect, useState } from "react";
 import { Link, useLocation } from "wouter";
+import { count } from "../parts/format";
 import { Icon } from "../parts/Icon";
-import { useWorld } from "../state/page";
+import { usePage, useWorld } from "../state/page";
+import { loadSeen, seenOf, unreadIn, useSeen } from "../state/seen";
 import { useAddress } from "./addresses";
 import { ConnectionBadge } from "./ConnectionBadge";
 import { Dialogs } from "./Dialogs";
@@ -50,6 +52,8 @@ export function Frame({ children }: { children: ReactNode }) {
 }
 
 function Navigation({ onChoose }: { onChoose: () => void }) {
+  const sessionId = usePage((page) => page.sessionId);
+  useEffect(() => loadSeen(sessionId ?? ""), [sessionId]);
   const groups = Object.keys(GROUPS) as View["group"][];
   return (
     <nav className="nav" aria-label="Places">
@@ -78,14 +82,17 @@ function Place({ view, onChoose }: { view: View; onChoose: () => void }) {
     <Link href={address} className="nav-link" aria-current={isHere ? "page" : undefined} onClick={onChoose}>
       <Icon name={view.icon} />
       {view.title}
-      {badge > 0 && <span className="nav-badge">{badge}</span>}
+      {badge > 0 && <span className="nav-badge">{count(badge)}</span>}
     </Link>
   );
 }
 
 /** How much there waits for the user. */
 function useBadge(path: string): number {
+  const sessionId = usePage((page) => page.sessionId) ?? "";
+  const seen = useSeen((store) => seenOf(store.seen, sessionId));
   return useWorld((world) => {
+    if (path === "chats") return unreadIn(world.rooms, seen);
     if (path === "approvals") return world.approvals.size;
     if (path === "dead") return world.deadTasks + world.deadMails;
     if (path === "inbox") return [...world.inbox.values()].filter((mail) => !mail.isRead).length;
