@@ -1,4 +1,5 @@
 import type { TemplateEntry } from "../../client/client";
+import { Icon } from "../../parts/Icon";
 import { Empty, Loaded } from "../../parts/Messages";
 import { useSelection } from "../../shell/addresses";
 import { openDialog } from "../../shell/dialogState";
@@ -13,7 +14,7 @@ export function Templates() {
   return (
     <Loaded answer={answer}>
       {({ templates }) => (
-        <div className="tools-two">
+        <div className="tools-two" data-chosen={chosen !== ""}>
           <ul className="tools-templates" aria-label="Templates">
             {templates.map((template) => (
               <li key={template.path + template.name}>
@@ -27,7 +28,7 @@ export function Templates() {
               it.
             </Empty>
           ) : (
-            <Definition name={chosen} />
+            <Definition name={chosen} onBack={() => choose("")} />
           )}
         </div>
       )}
@@ -58,12 +59,15 @@ function Line({ template, isChosen, onChoose }: LineProps) {
   );
 }
 
-function Definition({ name }: { name: string }) {
+function Definition({ name, onBack }: { name: string; onBack: () => void }) {
   const answer = useAnswer("template.get", { name });
   const isLive = useIsLive();
   return (
     <article className="card tools-definition" aria-label={`Definition of ${name}`}>
       <header className="view-head">
+        <button type="button" className="icon-button tools-back" aria-label="All templates" onClick={onBack}>
+          <Icon name="back" />
+        </button>
         <h2>{name}</h2>
         <span className="space" />
         <button

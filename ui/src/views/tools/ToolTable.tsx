@@ -78,7 +78,7 @@ function Groups({ tools, query }: { tools: readonly ToolEntry[]; query: string }
 }
 
 function Row({ tool }: { tool: ToolEntry }) {
-  const { name, description, needsApproval, touches, source, untrusted, idempotent } = tool;
+  const { name, description, needsApproval, touches, source, untrusted, idempotent, kind } = tool;
   return (
     <tr>
       <th scope="row" className="mono tools-name">
@@ -86,20 +86,24 @@ function Row({ tool }: { tool: ToolEntry }) {
       </th>
       <td>
         <p className="tools-description">{description}</p>
-        {untrusted && (
-          <span className="tag" title="What it brings may be written by strangers: models are told so.">
-            brings outside text
-          </span>
-        )}{" "}
-        {idempotent === "always" && (
-          <span className="tag" title="A call that was cut off is simply made again.">
-            safe to repeat
-          </span>
-        )}
+        <span className="tools-tags">
+          {untrusted && (
+            <span className="tag" title="What it brings may be written by strangers: models are told so.">
+              brings outside text
+            </span>
+          )}
+          {idempotent === "always" && (
+            <span className="tag" title="A call that was cut off is simply made again.">
+              safe to repeat
+            </span>
+          )}
+        </span>
       </td>
-      <td>{APPROVAL[needsApproval]}</td>
-      <td className="mono">{touches.join(", ") || "–"}</td>
-      <td className="tools-source quiet">{source || "the package"}</td>
+      <td data-label="Approval">{APPROVAL[needsApproval]}</td>
+      <td data-label="Touches">{touches.join(", ") || "–"}</td>
+      <td data-label="From" className="tools-source quiet">
+        {source || (kind === "own" ? "the program" : "the package")}
+      </td>
     </tr>
   );
 }
