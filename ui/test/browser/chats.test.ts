@@ -65,7 +65,7 @@ describeInBrowser("chats", () => {
     expect(bob?.x).toBeLessThan(carol?.x ?? 0);
     await letGo();
     await expect.poll(() => messages().getByText("I have seen low-tide.").count()).toBe(2);
-    expect(await open.count()).toBe(0);
+    await expect.poll(() => open.count()).toBe(0);
   });
 
   test("@ offers the members, and the keyboard chooses one; only that one is asked", async () => {
@@ -80,10 +80,12 @@ describeInBrowser("chats", () => {
     expect(await field().inputValue()).toBe("Tell me, @carol ");
     await page.keyboard.type("how are you?");
     await page.keyboard.press("Enter");
+    await messages().getByText("how are you?").first().waitFor();
     const last = page.locator(".chat-answers").last();
-    await last.locator(".chat-message[aria-busy=false]").getByText("Hello:").waitFor();
+    await last.locator(".chat-message[aria-busy=false]").getByText("Hello, I am here.").waitFor();
     expect(await last.locator(".chat-message").count()).toBe(1);
     expect(await last.textContent()).toContain("carol");
+    expect(await messages().locator(".chat-message-user").last().textContent()).toContain("@carol how are you?");
   });
 
   test("a room that is not looked at gets an unread mark, until it is", async () => {
