@@ -12,8 +12,8 @@ import { note, renderAt, setStage } from "./stage";
 
 beforeAll(() => import("../../src/parts/markdown/Rendered"));
 beforeEach(() => {
-  vi.spyOn(HTMLElement.prototype, "offsetHeight", "get").mockReturnValue(600);
-  vi.spyOn(HTMLElement.prototype, "offsetWidth", "get").mockReturnValue(800);
+  vi.spyOn(HTMLElement.prototype, "clientHeight", "get").mockReturnValue(600);
+  vi.spyOn(HTMLElement.prototype, "offsetHeight", "get").mockReturnValue(60);
   Object.assign(HTMLDialogElement.prototype, { showModal() {}, close() {} });
   localStorage.clear();
   sessionStorage.clear();
@@ -87,8 +87,9 @@ describe("a room", () => {
   test("shows what was said, the newest page of it", async () => {
     const { calls } = stage(Array.from({ length: 80 }, (_, index) => ({ text: `word ${index + 1}` })));
     show();
-    expect(await screen.findByText("word 80")).toBeTruthy();
-    expect(calls.find(({ method }) => method === "room.messages")?.params).toMatchObject({ after: 30, limit: 50 });
+    expect(await screen.findByText("word 31")).toBeTruthy();
+    const pages = calls.filter(({ method }) => method === "room.messages").map(({ params }) => params);
+    expect(pages).toEqual([{ sessionId: "default", roomId: "team", after: 30, limit: 50 }]);
   });
 
   test("shows an answer as it is written, then as a message in the same place", async () => {

@@ -9,8 +9,8 @@ import { note, renderAt, setStage } from "./stage";
 
 beforeAll(() => import("../../src/parts/markdown/Rendered"));
 beforeEach(() => {
-  vi.spyOn(HTMLElement.prototype, "offsetHeight", "get").mockReturnValue(600);
-  vi.spyOn(HTMLElement.prototype, "offsetWidth", "get").mockReturnValue(800);
+  vi.spyOn(HTMLElement.prototype, "clientHeight", "get").mockReturnValue(600);
+  vi.spyOn(HTMLElement.prototype, "offsetHeight", "get").mockReturnValue(60);
   Object.assign(HTMLDialogElement.prototype, { showModal() {}, close() {} });
 });
 afterEach(() => {
