@@ -120,22 +120,23 @@ describeInBrowser("the page of an agent", () => {
     await log.getByText("async.task.started").first().waitFor();
     await page.getByLabel("Find in the log").fill("lighthouse");
     await page.getByText("No entry is like that.").waitFor();
-    await send("Go to the lighthouse");
+    await stage().call("mail.send", { to: "alice", subject: "From the lighthouse", body: "How are you?" });
     await log.getByText("lighthouse").first().waitFor();
     await log.getByRole("button").first().click();
-    await dialog().getByText("Go to the lighthouse").waitFor();
+    await dialog().getByText("From the lighthouse").waitFor();
     await page.keyboard.press("Escape");
     await dialog().waitFor({ state: "detached" });
   });
 
   test("its threads hold what was said, its mail what it was written", async () => {
     const { page } = stage();
-    await stage().call("mail.send", { to: "alice", subject: "Good morning", body: "How are you?" });
     await tab("Mail");
-    await page.locator(".agent-row", { hasText: "Good morning" }).click();
+    await page.locator(".agent-row", { hasText: "From the lighthouse" }).click();
     await page.getByText("How are you?").first().waitFor();
     await tab("Threads");
-    await page.locator(".agent-tab").getByText("Go to the lighthouse").first().waitFor();
+    await page.locator(".agent-tab .agent-row").first().click();
+    await page.locator(".agent-tab").getByText("From the lighthouse").first().waitFor();
+    await page.locator(".agent-tab").getByText("Hello, I am **here**.").first().waitFor();
     await tab("Definition");
     await page.locator(".agent-tab").getByText("Alice").first().waitFor();
   });
