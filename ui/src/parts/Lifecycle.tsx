@@ -7,7 +7,7 @@ import { Icon, type IconName } from "./Icon";
 import { LIFECYCLE, LIFECYCLE_ACTIONS, type LifecycleAction, refusal } from "./lifecycleRules";
 import { SleepDialog } from "./SleepDialog";
 
-const ICONS: Record<LifecycleAction, IconName> = {
+export const LIFECYCLE_ICONS: Readonly<Record<LifecycleAction, IconName>> = {
   start: "play",
   pause: "pause",
   interrupt: "events",
@@ -45,7 +45,7 @@ export function Lifecycle({ agent, actions = LIFECYCLE_ACTIONS }: LifecycleProps
             title={why ?? does}
             onClick={() => choose(action)}
           >
-            <Icon name={ICONS[action]} size={14} />
+            <Icon name={LIFECYCLE_ICONS[action]} size={14} />
             {label}
           </button>
         );

@@ -6,10 +6,10 @@ import { VIEWS } from "./views";
 
 /** What choosing something in the palette does. */
 export type Deed =
-  | { readonly kind: "go"; readonly parts: readonly string[]; readonly query?: string }
+  | { readonly kind: "go"; readonly parts: readonly string[] }
   | { readonly kind: "session"; readonly sessionId: string }
   | { readonly kind: "steer"; readonly action: Action; readonly agentId: string }
-  | { readonly kind: "open"; readonly dialog: "new-agent" | "broadcast" | "help" }
+  | { readonly kind: "open"; readonly dialog: "new-agent" | "new-group" | "broadcast" | "help" }
   | { readonly kind: "theme"; readonly theme: "system" | "light" | "dark" };
 
 export interface Entry {
@@ -59,7 +59,7 @@ const MAKING: readonly Entry[] = [
     title: "New group",
     detail: "",
     icon: "chats",
-    deed: { kind: "go", parts: ["chats"], query: "new=group" },
+    deed: { kind: "open", dialog: "new-group" },
   },
   {
     id: "broadcast",
@@ -146,7 +146,7 @@ function steering(words: readonly string[], found: readonly Scored[], agents: Re
     entries.push({ entry, score });
   }
   for (const action of ACTION_NAMES) {
-    const verb = verbOf(action).toLowerCase().split(" ");
+    const verb = ACTIONS[action].verb.toLowerCase().split(" ");
     const rest = words.filter((word) => !verb.some((part) => word.length > 1 && part.startsWith(word)));
     if (rest.length === words.length) continue;
     for (const scored of bestAgents(rest, agents)) offer(action, { ...scored, score: scored.score + 10 });
@@ -155,15 +155,11 @@ function steering(words: readonly string[], found: readonly Scored[], agents: Re
   return entries;
 }
 
-export function verbOf(action: Action): string {
-  return ACTIONS[action].label.replace("…", "");
-}
-
 function steerEntry(action: Action, { agentId, name }: Agent): Entry {
   return {
     id: `steer ${action} ${agentId}`,
     group: "Act on an agent",
-    title: `${verbOf(action)}${action === "task" ? " to" : ""} ${name || agentId}`,
+    title: `${ACTIONS[action].verb} ${name || agentId}`,
     detail: name && name.toLowerCase() !== agentId.toLowerCase() ? agentId : "",
     icon: ACTIONS[action].icon,
     deed: { kind: "steer", action, agentId },

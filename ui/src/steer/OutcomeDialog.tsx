@@ -17,7 +17,7 @@ export function OutcomeDialog({ outcome, onClose }: { outcome: Outcome; onClose:
     );
   }
   return (
-    <Dialog title={ACTIONS[action].label.replace("…", "")} onClose={onClose} wide>
+    <Dialog title={`${ACTIONS[action].verb} agents`} onClose={onClose} wide>
       <p>
         {ACTIONS[action].done} {count(worked)} {worked === 1 ? "agent" : "agents"}.
         {failed.length > 0 && ` With ${count(failed.length)} it did not work:`}
