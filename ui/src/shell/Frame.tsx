@@ -9,6 +9,7 @@ import { ConnectionBadge } from "./ConnectionBadge";
 import { Dialogs } from "./Dialogs";
 import { Notices } from "./Notices";
 import { PaletteButton } from "./PaletteButton";
+import { Past, TravelButton } from "./Past";
 import { SessionPicker } from "./SessionPicker";
 import { ThemeButton } from "./ThemeButton";
 import { useShortcuts } from "./useShortcuts";
@@ -39,8 +40,10 @@ export function Frame({ children }: { children: ReactNode }) {
         <span className="space" />
         <PaletteButton />
         <ConnectionBadge />
+        <TravelButton />
         <ThemeButton />
       </header>
+      <Past />
       <Navigation onChoose={() => setIsOpen(false)} />
       <main id="content" className="content" tabIndex={-1}>
         {children}

@@ -1,7 +1,7 @@
 import type { SessionSummary } from "../client/client";
 import type { IconName } from "../parts/Icon";
 import type { Agent, Room } from "../projection/world";
-import { ACTION_NAMES, ACTIONS, type Action, fits } from "../steer/lifecycle";
+import { ACTION_NAMES, ACTIONS, type Action, fits, verbOf } from "../steer/lifecycle";
 import { VIEWS } from "./views";
 
 /** What choosing something in the palette does. */
@@ -146,7 +146,7 @@ function steering(words: readonly string[], found: readonly Scored[], agents: Re
     entries.push({ entry, score });
   }
   for (const action of ACTION_NAMES) {
-    const verb = ACTIONS[action].verb.toLowerCase().split(" ");
+    const verb = verbOf(action).toLowerCase().split(" ");
     const rest = words.filter((word) => !verb.some((part) => word.length > 1 && part.startsWith(word)));
     if (rest.length === words.length) continue;
     for (const scored of bestAgents(rest, agents)) offer(action, { ...scored, score: scored.score + 10 });
@@ -159,7 +159,7 @@ function steerEntry(action: Action, { agentId, name }: Agent): Entry {
   return {
     id: `steer ${action} ${agentId}`,
     group: "Act on an agent",
-    title: `${ACTIONS[action].verb} ${name || agentId}`,
+    title: `${verbOf(action)}${action === "task" ? " to" : ""} ${name || agentId}`,
     detail: name && name.toLowerCase() !== agentId.toLowerCase() ? agentId : "",
     icon: ACTIONS[action].icon,
     deed: { kind: "steer", action, agentId },

@@ -10,7 +10,7 @@ export function agentsInWords(agentIds: readonly string[]): string {
 }
 
 /** The first names of a list, and how many more there are. */
-export function firstOf(names: readonly string[], most = 4): string {
+export function firstOf(names: readonly string[], most = 8): string {
   const rest = names.length - most;
   return rest <= 0 ? names.join(", ") : `${names.slice(0, most).join(", ")} and ${rest.toLocaleString("en")} more`;
 }

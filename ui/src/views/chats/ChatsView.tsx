@@ -5,8 +5,8 @@ import { visible } from "../../parts/Markdown";
 import { Empty } from "../../parts/Messages";
 import type { Room } from "../../projection/world";
 import { useAddress } from "../../shell/addresses";
-import { useIsLive, useWorld } from "../../state/page";
-import { Composer, whyNot } from "./Composer";
+import { useIsLive, useWorld, whyNotLive } from "../../state/page";
+import { Composer } from "./Composer";
 import { Members } from "./Members";
 import { NewChat, NewGroup } from "./NewRoom";
 import { Sender, useTitle } from "./names";
@@ -34,7 +34,7 @@ export default function ChatsView() {
 function ListHead() {
   const [opened, setOpened] = useState<"chat" | "group" | null>(null);
   const isLive = useIsLive();
-  const title = isLive ? undefined : whyNot();
+  const title = isLive ? undefined : whyNotLive();
   return (
     <div className="chat-list-head">
       <h1>Chats</h1>

@@ -1,10 +1,11 @@
 import { type KeyboardEvent, useId, useMemo, useRef, useState } from "react";
 import { Icon } from "../../parts/Icon";
+import { newId } from "../../parts/ids";
 import type { Room } from "../../projection/world";
-import { useIsLive, usePage, useWorld } from "../../state/page";
+import { useIsLive, usePage, useWorld, whyNotLive } from "../../state/page";
 import { server } from "../../state/server";
 import { type Candidate, candidates, completed, mentionAt } from "./completion";
-import { type Draft, draftOf, keepDraft, newId } from "./drafts";
+import { type Draft, draftOf, keepDraft } from "./drafts";
 
 const NO_CANDIDATES: readonly Candidate[] = [];
 
@@ -62,7 +63,7 @@ export function Composer({ room }: { room: Room }) {
           onBlur={() => choice.look(null)}
           onKeyDown={onKeyDown}
         />
-        <button type="submit" className="primary" disabled={!canSend} title={isLive ? "Send (Enter)" : whyNot()}>
+        <button type="submit" className="primary" disabled={!canSend} title={isLive ? "Send (Enter)" : whyNotLive()}>
           <Icon name="send" size={16} />
           <span className="chat-send-word">{isSending ? "Sending…" : "Send"}</span>
         </button>
@@ -98,12 +99,6 @@ function Offers({ id, offered, active, choose }: OffersProps) {
       ))}
     </div>
   );
-}
-
-export function whyNot(): string {
-  return usePage.getState().playhead === null
-    ? "There is no connection to the server."
-    : "This is the past: it cannot be changed. Go back to live first.";
 }
 
 /** The text and its way to the server. What failed stays, and is the same message when it is tried again. */

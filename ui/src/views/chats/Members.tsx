@@ -1,17 +1,16 @@
 import { useState } from "react";
+import { AgentChoice } from "../../parts/AgentChoice";
 import { Confirm, Dialog } from "../../parts/Dialog";
 import type { Room } from "../../projection/world";
 import { act } from "../../state/actions";
-import { useIsLive } from "../../state/page";
-import { AgentChoice } from "./AgentChoice";
-import { whyNot } from "./Composer";
+import { useIsLive, whyNotLive } from "../../state/page";
 import { Sender, useName } from "./names";
 
 /** Who is in a group; others can be let in, and members taken out. */
 export function Members({ room, onClose }: { room: Room; onClose: () => void }) {
   const [leaving, setLeaving] = useState<string | null>(null);
   const isLive = useIsLive();
-  const title = isLive ? undefined : whyNot();
+  const title = isLive ? undefined : whyNotLive();
   if (leaving !== null) return <Removal room={room} agentId={leaving} onClose={() => setLeaving(null)} />;
   return (
     <Dialog title="Members" onClose={onClose}>
@@ -53,7 +52,7 @@ function Addition({ room }: { room: Room }) {
     >
       <AgentChoice label="Let in" chosen={chosen} without={room.members} onChange={setChosen} isMany />
       <div className="dialog-actions">
-        <button type="submit" disabled={!isLive || chosen.size === 0} title={isLive ? undefined : whyNot()}>
+        <button type="submit" disabled={!isLive || chosen.size === 0} title={isLive ? undefined : whyNotLive()}>
           Add to the group
         </button>
       </div>

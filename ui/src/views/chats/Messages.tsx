@@ -81,7 +81,7 @@ function AnswerCell({ answer, mentions }: { answer: Answer; mentions: readonly s
     >
       <header className="chat-message-head">
         <Sender sender={agentId} />
-        <span className="quiet">{message ? <At at={message.createdAt} /> : doing}</span>
+        <span className="quiet">{message ? <At at={message.createdAt} /> : stream?.final ? "is writing…" : doing}</span>
       </header>
       <Thoughts taskId={taskId} stream={message ? null : (stream ?? NOTHING_WRITTEN)} />
       {message || stream?.final ? (

@@ -1,9 +1,9 @@
 import { useState } from "react";
 import { useLocation } from "wouter";
+import { AgentChoice } from "../../parts/AgentChoice";
 import { Dialog } from "../../parts/Dialog";
 import { useAddress } from "../../shell/addresses";
 import { act } from "../../state/actions";
-import { AgentChoice } from "./AgentChoice";
 
 const HOP_LIMIT = 4;
 const MOST_HOPS = 100;

@@ -28,8 +28,3 @@ export function keepDraft(sessionId: string, roomId: string, draft: Draft): void
     // The browser's store is full or shut: the draft is kept until the room is left.
   }
 }
-
-/** An id that no other message has. (`randomUUID` is only there on secure connections.) */
-export function newId(): string {
-  return [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
-}

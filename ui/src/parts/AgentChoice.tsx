@@ -1,6 +1,7 @@
 import { useMemo, useState } from "react";
-import type { Agent } from "../../projection/world";
-import { useWorld } from "../../state/page";
+import type { Agent } from "../projection/world";
+import { useWorld } from "../state/page";
+import "./agent-choice.css";
 
 const SHOWN = 50;
 
