@@ -51,14 +51,14 @@ class AILoop:
 
     __slots__ = (
         "_agent",
-        "_counted_turns",
         "_dooms",
         "_durable",
         "_has_place",
-        "_history",
         "_interrupted",
         "_next",
+        "_shown_steps",
         "_tool_waits",
+        "_turns",
         "context_bytes",
         "is_waiting",
         "running",
@@ -74,10 +74,10 @@ class AILoop:
         self._interrupted = False
         self._durable: asyncio.Future[None] | None = None
         self._next: RequestModel | CallTools | None = None
-        self._history: list[Turn] | None = None
+        self._turns: tuple[Turn, ...] = ()
+        self._shown_steps = 0
         self._has_place = False
         self._tool_waits = 0
-        self._counted_turns = 0
         self.context_bytes = 0
 
     @property
@@ -264,10 +264,7 @@ class AILoop:
             await self._call_tools(self._next.calls)
 
     async def _request_model(self) -> None:
-        if self._history is None:
-            self._history = self._load_history()
-        turns = (*self._history, *journal.turns(self.running.task, self.running.steps))
-        self._weigh(turns)
+        turns = self._turns_so_far()
         reservations = self._agent.workspace.reservations
         reserved: Reserved | None = _UNLIMITED
         if reservations.hold_for(self._agent, self.running.task):
@@ -284,14 +281,22 @@ class AILoop:
             reservations.release(self.running.task.id)
         self._advance(decision)
 
-    def _weigh(self, turns: Sequence[Turn]) -> None:
-        """Count what the conversation takes in memory; raises `ContextLimitError` if it is too much for the agent.
+    def _turns_so_far(self) -> tuple[Turn, ...]:
+        """What the model is to be shown: what was shown before, and the steps that have ended since."""
+        steps = self.running.steps
+        if self._turns:
+            new = journal.turns_of(steps[self._shown_steps :])
+        else:
+            new = [*self._load_history(), *journal.turns(self.running.task, steps)]
+        self._turns = (*self._turns, *new)
+        self._shown_steps = len(steps) - 1  # the last one is the request itself
+        self._weigh(new)
+        return self._turns
 
-        A conversation only grows, so that each turn is counted once.
-        """
-        for turn in turns[self._counted_turns :]:
+    def _weigh(self, new: Sequence[Turn]) -> None:
+        """Count what the conversation takes in memory; raises `ContextLimitError` if it is too much for the agent."""
+        for turn in new:
             self.context_bytes += turn_bytes(turn)
-        self._counted_turns = len(turns)
         most = self._agent.limits.max_context_bytes
         if self.context_bytes > most or (len(self._agent.loops) > 1 and self._agent.context_bytes > most):
             raise ContextLimitError(

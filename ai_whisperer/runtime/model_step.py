@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 class ModelStep:
     """The last step of a loop's journal, which is a model request that has begun."""
 
+    __slots__ = ("_agent", "_asked_at", "_loop", "_max_output_tokens", "_step")
+
     def __init__(self, agent: AgentWork, loop: AILoop, max_output_tokens: int | None = None) -> None:
         self._agent = agent
         self._max_output_tokens = max_output_tokens
@@ -57,15 +59,14 @@ class ModelStep:
             try:
                 answer = await self._ask(turns)
             except ModelError as error:
-                self._count_request()
+                self._step = self._ended()
                 if not self._journal_failure(error):
-                    return self._finished(state=StepState.FAILED, error=error)
+                    return self._ended(state=StepState.FAILED, error=failure_from(error), finished_at=self._now())
             except asyncio.CancelledError:
                 self._journal_cut_off()
                 raise
             else:
-                self._count_request()
-                return self._finished(answer=answer)
+                return self._ended(state=StepState.DONE, answer=answer, error=None, finished_at=self._now())
 
     async def _ask(self, turns: tuple[Turn, ...]) -> Answer:
         if self._agent.registry.mcp is not None:
@@ -82,7 +83,7 @@ class ModelStep:
             max_output_tokens=self._max_output_tokens,
         )
         tell = self._stream_teller() if self._agent.workspace.bus.wants_deltas else None
-        self._asked_at = self._agent.workspace.clock.now()
+        self._asked_at = self._now()
         try:
             with self._agent.workspace.stalls.guard(definition.retry.stall_seconds, tell) as guard:
                 return await collect(self._agent.model.stream(request), guard.take)
@@ -136,22 +137,30 @@ class ModelStep:
         workspace = self._agent.workspace
         if self._asked_at is None or self._loop.is_cut_off or workspace.bus.failure is not None:
             return
-        self._count_request()
+        self._step = self._ended()
         decision = workspace.decide(f"task:{self._step.task_id}")
         self._loop.running.count(self._step)
         self._loop.running.record_step(decision, self._step)
         decision.submit()
 
-    def _count_request(self) -> None:
-        """The request that was made, if it came to that, has ended. Clocks may be set back."""
-        if self._asked_at is not None:
-            seconds = max(round(self._agent.workspace.clock.now() - self._asked_at, 6), 0.0)
-            self._asked_at = None
-            self._step = replace(
-                self._step,
-                requests=self._step.requests + 1,
-                request_seconds=self._step.request_seconds + seconds,
-            )
+    def _ended(self, **changes: Any) -> StepRecord:
+        """The step with these changes, and with the request that was made if it came to that.
+
+        Clocks may be set back.
+        """
+        if self._asked_at is None:
+            return replace(self._step, **changes)
+        seconds = max(round(self._now() - self._asked_at, 6), 0.0)
+        self._asked_at = None
+        return replace(
+            self._step,
+            requests=self._step.requests + 1,
+            request_seconds=self._step.request_seconds + seconds,
+            **changes,
+        )
+
+    def _now(self) -> float:
+        return self._agent.workspace.clock.now()
 
     async def _wait_for_retry(self, retry_at: float) -> None:
         self._loop.is_waiting = True
@@ -166,21 +175,6 @@ class ModelStep:
         self._loop.running.record_step(decision, self._step)
         self._loop.running.tell_started(decision, self._step)
         await decision.submit()
-
-    def _finished(
-        self,
-        *,
-        answer: Answer | None = None,
-        state: StepState = StepState.DONE,
-        error: ModelError | None = None,
-    ) -> StepRecord:
-        return replace(
-            self._step,
-            state=state,
-            answer=answer,
-            error=None if error is None else failure_from(error),
-            finished_at=self._agent.workspace.clock.now(),
-        )
 
     def _stream_teller(self) -> Callable[[StreamEvent], None]:
         """Passes the pieces of the stream on, told apart by channel."""

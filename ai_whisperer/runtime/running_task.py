@@ -146,8 +146,8 @@ class RunningTask(TaskJournal):
 
     def only_waits(self) -> bool:
         """Whether nothing can be done until the wait of a call is over."""
-        admission = self._agent.workspace.admission
-        if not self._agent.workspace.waits.of_task(self.task.id):
+        waits, admission = self._agent.workspace.waits, self._agent.workspace.admission
+        if not waits or not waits.of_task(self.task.id):
             return False
         action = self.next_action()
         return isinstance(action, CallTools) and all(
@@ -195,7 +195,7 @@ class RunningTask(TaskJournal):
         left: list[PendingCall] = []
         for pending in action.calls:
             step = self.step_of(pending, at=decision.at)
-            if self._agent.workspace.admission.holds_back(step.id):
+            if self._agent.workspace.waits and self._agent.workspace.admission.holds_back(step.id):
                 continue
             tool = self._agent.registry.find(pending.call.name)
             repeats = 0 if pending.interrupted is not None else repeats_before(self.steps, pending.call)
@@ -251,6 +251,9 @@ class RunningTask(TaskJournal):
         if result.run is not None and result.run.limit:
             self._agent.workspace.breaches.tool_ended(decision, self.task, result.run)
         self.record_result(decision, step, result)
+        resources = self._agent.workspace.admission.resources
+        if resources.freed:
+            decision.then(resources.hand_over)
 
     def _clear_of_suspicion(self, decision: Decision, kind: StepKind) -> None:
         """What was under way when the process died has now ended well: count the starts of the task anew."""

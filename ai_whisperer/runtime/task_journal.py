@@ -86,7 +86,8 @@ class TaskJournal:
     def record_result(
         self, decision: Decision, step: StepRecord, result: ToolResult, *, state: StepState = StepState.DONE
     ) -> None:
-        self._agent.workspace.admission.let_go(step.id)
+        if self._agent.workspace.waits:
+            self._agent.workspace.admission.let_go(step.id)
         step = replace(step, state=state, result=result, finished_at=decision.at)
         self.count(step)
         self.record_step(decision, step)

@@ -33,7 +33,9 @@ Note = tuple[str, str, str, float, dict[str, Any]]
 SERVER = ""
 """In place of the id of a session: the limits of the server, which are those of all its sessions."""
 
-Listener = Callable[[Sequence[Notification]], None]
+Listener = Callable[[Sequence[Notification], Sequence[int]], None]
+"""Is told of what was just committed, and about how many bytes each takes."""
+
 FailureListener = Callable[[BaseException], None]
 
 

@@ -19,10 +19,12 @@ export interface World {
   /** The user's mails that are neither archived nor dead, by id, the oldest first. */
   readonly inbox: ReadonlyMap<string, InboxMail>;
   readonly locks: ReadonlyMap<string, HeldLock>;
+  /** Who waits for a lock, by its name: keys of `waits`, in the order in which they get it. */
+  readonly lockQueues: ReadonlyMap<string, readonly string[]>;
   /** The tool calls that wait for a person. */
   readonly approvals: ReadonlyMap<string, PendingApproval>;
   readonly schedules: ReadonlyMap<string, Schedule>;
-  /** How many tasks and mails were set aside and wait for a person. */
+  /** How many tasks failed or were set aside, and how many mails: they wait for a person. */
   readonly deadTasks: number;
   readonly deadMails: number;
 }
@@ -38,6 +40,7 @@ export interface Spent {
 
 export interface Agent extends Readonly<Omit<AgentStatus, "usage">> {
   readonly usage: Spent;
+  /** When a task of it last began or ended, or a step of one ended; at first, when it was created. */
   readonly lastActivityAt: number;
 }
 
@@ -50,14 +53,20 @@ export interface Task {
   /** The beginning of what it is about. */
   readonly summary: string;
   readonly state: "queued" | "running";
+  /** The how manieth time its loop runs, since it crashed before; 0 while it waits. */
   readonly attempt: number;
   readonly mailId: string | null;
   readonly progressPercent: number | null;
   readonly progressNote: string;
   readonly queuedAt: number;
+  /** Of one that is taken up again: when it was begun before, until it is begun. */
   readonly startedAt: number | null;
+  /** When a step ended last since it was begun. */
+  readonly lastStepAt: number | null;
   /** What runs in it now, by step id. */
   readonly steps: ReadonlyMap<string, OpenStep>;
+  /** What it waits for: keys of the world's `waits`, the oldest first. */
+  readonly waits: readonly string[];
 }
 
 export interface OpenStep {
@@ -77,7 +86,9 @@ export interface Wait {
   readonly waiter: string;
   /** The agent, lock, approval or resource that is waited for. */
   readonly target: string;
-  /** The agents that have it in their hands, as far as these are known. */
+  /** The resources, of which there may be several; else just the target. */
+  readonly targets: readonly string[];
+  /** Who has it in their hands, as far as that is known: the agent that is asked, the holder of the lock. */
   readonly holders: readonly string[];
   readonly since: number;
   readonly deadlineAt: number | null;
@@ -160,6 +171,7 @@ export const EMPTY: World = {
   links: new Map(),
   inbox: new Map(),
   locks: new Map(),
+  lockQueues: new Map(),
   approvals: new Map(),
   schedules: new Map(),
   deadTasks: 0,
