@@ -164,7 +164,7 @@ function steerEntry(action: Action, { agentId, name }: Agent): Entry {
     id: `steer ${action} ${agentId}`,
     group: "Act on an agent",
     title: `${verbOf(action)}${action === "task" ? " to" : ""} ${name || agentId}`,
-    detail: name ? agentId : "",
+    detail: name && name.toLowerCase() !== agentId.toLowerCase() ? agentId : "",
     icon: ACTIONS[action].icon,
     deed: { kind: "steer", action, agentId },
   };

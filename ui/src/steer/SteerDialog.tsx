@@ -16,6 +16,7 @@ export function SteerDialog({ action, ...props }: SteerProps & { action: Action 
   if (action === "sleep") return <SleepDialog {...props} />;
   if (action === "wake") return <WakeDialog {...props} />;
   if (action === "task") return <TaskDialog {...props} />;
+  if (action === "pause" || action === "interrupt") return <PauseDialog action={action} {...props} />;
   return <StopDialog {...props} />;
 }
 
@@ -84,6 +85,22 @@ function SleepDialog({ agentIds, onClose }: SteerProps) {
           onChange={({ target }) => change({ events: target.value })}
         />
       </label>
+      <Reason reason={reason} onChange={setReason} />
+    </Asking>
+  );
+}
+
+function PauseDialog({ action, agentIds, onClose }: SteerProps & { action: "pause" | "interrupt" }) {
+  const [reason, setReason] = useState("");
+  function submit() {
+    onClose();
+    void perform(action, agentIds, { reason });
+  }
+  const word = verb(action);
+  return (
+    <Asking title={`${word} ${agentsInWords(agentIds)}`} action={word} onSubmit={submit} onClose={onClose}>
+      <Whom agentIds={agentIds} />
+      <p className="quiet">{ACTIONS[action].hint}</p>
       <Reason reason={reason} onChange={setReason} />
     </Asking>
   );

@@ -94,26 +94,40 @@ export function asks(action: Action): boolean {
   return ASKING.has(action);
 }
 
-type Steered = Pick<Agent, "state" | "started" | "sleepingUntil" | "wakeEvents">;
+export type Steered = Pick<Agent, "state" | "started" | "sleepingUntil" | "wakeEvents" | "runningTasks">;
 
 /** Whether the server would do this to the agent as it is now. */
 export function fits(agent: Steered, action: Action): boolean {
-  const { state } = agent;
-  const isAwakeOrAsleep = agent.started && (state === "active" || state === "idle" || state === "sleeping");
-  switch (action) {
-    case "start":
-      return state === "stopped" || (state === "idle" && !agent.started);
-    case "pause":
-    case "interrupt":
-    case "sleep":
-      return isAwakeOrAsleep;
-    case "resume":
-      return state === "paused";
-    case "wake":
-      return state !== "stopped" && (agent.sleepingUntil !== null || agent.wakeEvents.length > 0);
-    case "stop":
-      return state !== "stopped";
-    case "task":
-      return true;
-  }
+  return refusal(agent, action) === null;
+}
+
+/** What is in the way of doing this to the agent as it is now, in a sentence; null if nothing is. */
+export function refusal(agent: Steered, action: Action): string | null {
+  return REFUSALS[action](agent);
+}
+
+const REFUSALS: Readonly<Record<Action, (agent: Steered) => string | null>> = {
+  start: ({ state, started }) => {
+    if (state === "stopped" || (state === "idle" && !started)) return null;
+    if (state === "paused") return "It is paused: resume it.";
+    return state === "sleeping" ? "It sleeps: wake it." : "It has been started already.";
+  },
+  pause: (agent) => (agent.state === "paused" ? "It is paused already." : notAtWork(agent)),
+  interrupt: (agent) => {
+    if (agent.state !== "paused") return notAtWork(agent);
+    return agent.runningTasks.length > 0 ? null : "It is paused already, and nothing of it runs.";
+  },
+  resume: ({ state }) => (state === "paused" ? null : "It is not paused."),
+  sleep: (agent) => (agent.state === "paused" ? "It is paused: resume it first." : notAtWork(agent)),
+  wake: ({ state, sleepingUntil, wakeEvents }) => {
+    const isToSleep = sleepingUntil !== null || wakeEvents.length > 0; // after its work, or when it is resumed
+    return state !== "stopped" && (state === "sleeping" || isToSleep) ? null : "It does not sleep.";
+  },
+  stop: ({ state }) => (state === "stopped" ? "It is stopped already." : null),
+  task: () => null,
+};
+
+function notAtWork({ state, started }: Steered): string | null {
+  if (state === "stopped") return "It is stopped: start it first.";
+  return started ? null : "It has not been started yet.";
 }

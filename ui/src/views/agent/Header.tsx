@@ -1,5 +1,6 @@
 import { useMemo, useState } from "react";
 import { Link, useLocation } from "wouter";
+import { AgentLink } from "../../parts/AgentLink";
 import { count, money, words } from "../../parts/format";
 import { Icon } from "../../parts/Icon";
 import { Lifecycle, NOT_LIVE } from "../../parts/Lifecycle";
@@ -10,7 +11,7 @@ import type { Agent } from "../../projection/world";
 import { useAddress } from "../../shell/addresses";
 import { act } from "../../state/actions";
 import { useIsLive, useWorld } from "../../state/page";
-import { AgentLink, TaskLink } from "./links";
+import { TaskLink } from "./links";
 import { SendTask } from "./SendTask";
 import { type Why, whys } from "./why";
 

@@ -1,5 +1,6 @@
 import { useState } from "react";
 import { count } from "../../parts/format";
+import { visible } from "../../parts/markdown/visible";
 
 const SHOWN = 4_000;
 
@@ -9,7 +10,7 @@ export function LongText({ text, mono = false }: { text: string; mono?: boolean 
   const isCut = !isWhole && text.length > SHOWN;
   return (
     <div className={mono ? "agent-text mono" : "agent-text"} dir="auto">
-      {isCut ? text.slice(0, SHOWN) : text}
+      {visible(isCut ? text.slice(0, SHOWN) : text)}
       {isCut && (
         <button type="button" className="agent-more" onClick={() => setIsWhole(true)}>
           Show all {count(text.length)} characters

@@ -1,6 +1,8 @@
 import { useMemo, useState } from "react";
 import { Link } from "wouter";
 import type { MailRecord, Notification } from "../../client/client";
+import { AgentLink } from "../../parts/AgentLink";
+import { Markdown } from "../../parts/Markdown";
 import { Empty, Loaded } from "../../parts/Messages";
 import { Ago, At } from "../../parts/Times";
 import { useSelection } from "../../shell/addresses";
@@ -8,8 +10,7 @@ import { useAnswer } from "../../state/answers";
 import { usePage } from "../../state/page";
 import { allAsOf, mailAsOf } from "./asOf";
 import { useHorizon } from "./horizon";
-import { LongText } from "./LongText";
-import { AgentLink, CauseLink, TaskLink, useAgentAddress } from "./links";
+import { CauseLink, TaskLink, useAgentAddress } from "./links";
 import { Fact } from "./TaskDetails";
 
 const PAGE = 100;
@@ -134,7 +135,7 @@ function MailDetails({ mail }: { mail: MailRecord }) {
           <code>{mail.mailId}</code>
         </Fact>
       </dl>
-      <LongText text={mail.body} />
+      <Markdown text={mail.body} />
     </div>
   );
 }

@@ -1,4 +1,5 @@
 import { useMemo, useState } from "react";
+import type { MissedRuns } from "../../client/client";
 import { Confirm } from "../../parts/Dialog";
 import { count, duration } from "../../parts/format";
 import { NOT_LIVE } from "../../parts/Lifecycle";
@@ -8,16 +9,14 @@ import type { Schedule } from "../../projection/world";
 import { act } from "../../state/actions";
 import { useAnswer } from "../../state/answers";
 import { useIsLive, usePage, useWorld } from "../../state/page";
+import { NewSchedule } from "../schedules/NewSchedule";
 import { LongText } from "./LongText";
-import { NewSchedule } from "./NewSchedule";
-import { MISSED } from "./scheduleForm";
 
 /** What the agent is given by the clock. */
 export function SchedulesTab({ agentId }: { agentId: string }) {
   const [isMaking, setIsMaking] = useState(false);
   const isLive = useIsLive();
   const all = useWorld((world) => world.schedules);
-  const name = useWorld((world) => world.agents.get(agentId)?.name) || agentId;
   const schedules = useMemo(() => [...all.values()].filter((each) => each.agentId === agentId), [all, agentId]);
   const sessionId = usePage((page) => page.sessionId) ?? "";
   const records = useAnswer("schedule.list", { sessionId, agentId }, (note) => note.name === "schedule.created").data;
@@ -47,14 +46,14 @@ export function SchedulesTab({ agentId }: { agentId: string }) {
           <ScheduleItem key={schedule.scheduleId} schedule={schedule} missed={missed.get(schedule.scheduleId)} />
         ))}
       </ul>
-      {isMaking && <NewSchedule agentId={agentId} who={name} onClose={() => setIsMaking(false)} />}
+      {isMaking && <NewSchedule agentId={agentId} onClose={() => setIsMaking(false)} />}
     </>
   );
 }
 
 interface ScheduleItemProps {
   schedule: Schedule;
-  missed: keyof typeof MISSED | undefined;
+  missed: MissedRuns | undefined;
 }
 
 function ScheduleItem({ schedule, missed }: ScheduleItemProps) {
@@ -77,7 +76,7 @@ function ScheduleItem({ schedule, missed }: ScheduleItemProps) {
             last <Ago at={lastAt} />
           </span>
           <span>fired {count(fired)} times</span>
-          {missed && <span>of missed times {MISSED[missed]}</span>}
+          {missed && <span>missed times: {missed}</span>}
           <code>{scheduleId}</code>
         </span>
         <span className="space" />

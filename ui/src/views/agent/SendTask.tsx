@@ -1,11 +1,11 @@
-import { type FormEvent, useId, useState } from "react";
+import { useId, useState } from "react";
 import { useLocation } from "wouter";
 import type { Priority } from "../../client/client";
-import { Dialog } from "../../parts/Dialog";
 import type { Agent } from "../../projection/world";
 import { act, notify } from "../../state/actions";
 import { useAnswer } from "../../state/answers";
 import { usePage } from "../../state/page";
+import { Asking } from "../../steer/SteerDialog";
 import { useAgentAddress } from "./links";
 import { NO_TASK, type TaskForm, taskParams } from "./taskForm";
 
@@ -14,7 +14,7 @@ const PRIORITIES: readonly Priority[] = ["urgent", "high", "normal", "low"];
 /** Gives the agent something to do, and leads to the task. */
 export function SendTask({ agent, onClose }: { agent: Agent; onClose: () => void }) {
   const [form, setForm] = useState<TaskForm>(NO_TASK);
-  const [wrong, setWrong] = useState<string | null>(null);
+  const [wrong, setWrong] = useState("");
   const sessionId = usePage((page) => page.sessionId) ?? "";
   const threads = useAnswer("task.threads", { sessionId, agentId: agent.agentId });
   const threadsId = useId();
@@ -22,10 +22,9 @@ export function SendTask({ agent, onClose }: { agent: Agent; onClose: () => void
   const at = useAgentAddress();
   const change = (fields: Partial<TaskForm>) => {
     setForm({ ...form, ...fields });
-    setWrong(null);
+    setWrong("");
   };
-  async function send(event: FormEvent) {
-    event.preventDefault();
+  async function send() {
     const params = taskParams(form);
     if (typeof params === "string") return setWrong(params);
     const task = await act("async.sendTask", { agentId: agent.agentId, ...params });
@@ -50,52 +49,45 @@ export function SendTask({ agent, onClose }: { agent: Agent; onClose: () => void
     </label>
   );
   return (
-    <Dialog title={`A task for ${agent.name || agent.agentId}`} onClose={onClose} wide>
-      <form onSubmit={send} noValidate>
+    <Asking
+      title={`A task for ${agent.name || agent.agentId}`}
+      action="Send"
+      problem={wrong}
+      onSubmit={() => void send()}
+      onClose={onClose}
+    >
+      <label className="field">
+        What it is to do
+        <textarea rows={6} value={form.prompt} onChange={(event) => change({ prompt: event.target.value })} />
+      </label>
+      <div className="agent-fields">
         <label className="field">
-          What it is to do
-          <textarea rows={6} value={form.prompt} onChange={(event) => change({ prompt: event.target.value })} />
+          Priority
+          <select value={form.priority} onChange={(event) => change({ priority: event.target.value as Priority })}>
+            {PRIORITIES.map((priority) => (
+              <option key={priority}>{priority}</option>
+            ))}
+          </select>
         </label>
-        <div className="agent-fields">
-          <label className="field">
-            Priority
-            <select value={form.priority} onChange={(event) => change({ priority: event.target.value as Priority })}>
-              {PRIORITIES.map((priority) => (
-                <option key={priority}>{priority}</option>
-              ))}
-            </select>
-          </label>
-          <label className="field">
-            Thread
-            <input
-              list={threadsId}
-              placeholder="a new one"
-              value={form.threadId}
-              onChange={(event) => change({ threadId: event.target.value })}
-            />
-            <datalist id={threadsId}>
-              {threads.data?.threads.map(({ threadId }) => (
-                <option key={threadId} value={threadId} />
-              ))}
-            </datalist>
-          </label>
-          {number("Seconds it may take", "timeoutSeconds")}
-          {number("Tokens it may use", "maxTokens")}
-          {number("Dollars it may cost", "maxCostUsd")}
-        </div>
-        <p className="quiet">Time and budget hold for the task together with everything that it causes.</p>
-        <p className="form-wrong" role="alert">
-          {wrong}
-        </p>
-        <div className="dialog-actions">
-          <button type="button" onClick={onClose}>
-            Cancel
-          </button>
-          <button type="submit" className="primary">
-            Send
-          </button>
-        </div>
-      </form>
-    </Dialog>
+        <label className="field">
+          Thread
+          <input
+            list={threadsId}
+            placeholder="a new one"
+            value={form.threadId}
+            onChange={(event) => change({ threadId: event.target.value })}
+          />
+          <datalist id={threadsId}>
+            {threads.data?.threads.map(({ threadId }) => (
+              <option key={threadId} value={threadId} />
+            ))}
+          </datalist>
+        </label>
+        {number("Seconds it may take", "timeoutSeconds")}
+        {number("Tokens it may use", "maxTokens")}
+        {number("Dollars it may cost", "maxCostUsd")}
+      </div>
+      <p className="quiet">Time and budget hold for the task together with everything that it causes.</p>
+    </Asking>
   );
 }

@@ -1,3 +1,4 @@
+import { visible } from "../../parts/markdown/visible";
 import { usePage } from "../../state/page";
 
 const SHOWN = 4_000;
@@ -23,7 +24,7 @@ function Channel({ name, text }: { name: string; text: string }) {
     <div>
       <span className="quiet">{name}</span>
       <div className={name === "Output" ? "agent-text mono" : "agent-text"} dir="auto">
-        {text.length > SHOWN ? `…${text.slice(-SHOWN)}` : text}
+        {visible(text.length > SHOWN ? `…${text.slice(-SHOWN)}` : text)}
       </div>
     </div>
   );

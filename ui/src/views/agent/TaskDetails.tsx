@@ -4,6 +4,7 @@ import type { Notification, TaskRecord } from "../../client/client";
 import { Confirm } from "../../parts/Dialog";
 import { count, duration, money, words } from "../../parts/format";
 import { NOT_LIVE } from "../../parts/Lifecycle";
+import { Markdown } from "../../parts/Markdown";
 import { At, Until } from "../../parts/Times";
 import { act, notify } from "../../state/actions";
 import { useAnswer } from "../../state/answers";
@@ -168,7 +169,7 @@ function Result({ task }: { task: TaskRecord }) {
   const { final, commentary, analysis } = task.result;
   return (
     <Part title="Result">
-      {final === "" ? <p className="quiet">It said nothing in the end.</p> : <LongText text={final} />}
+      {final === "" ? <p className="quiet">It said nothing in the end.</p> : <Markdown text={final} />}
       <Folded title="Commentary" text={commentary} />
       <Folded title="Analysis" text={analysis} />
     </Part>

@@ -1,7 +1,8 @@
 import { useMemo } from "react";
 import type { TaskRecord } from "../../client/client";
+import { AgentLink } from "../../parts/AgentLink";
 import { StateBadge } from "../../parts/StateBadge";
-import { AgentLink, TaskLink } from "./links";
+import { TaskLink } from "./links";
 import { titleOf } from "./taskRows";
 import { branches } from "./tree";
 

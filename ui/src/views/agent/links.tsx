@@ -1,6 +1,6 @@
 import { Link } from "wouter";
+import { AgentLink } from "../../parts/AgentLink";
 import { useAddress } from "../../shell/addresses";
-import { useWorld } from "../../state/page";
 
 /** The tabs of an agent's page by what the address calls them. */
 export const TABS = {
@@ -22,14 +22,6 @@ export function useAgentAddress(): (agentId: string, query?: Record<string, stri
     const search = new URLSearchParams(query).toString();
     return search === "" ? to("agents", agentId) : `${to("agents", agentId)}?${search}`;
   };
-}
-
-/** An agent by its name; `user` is no agent. */
-export function AgentLink({ agentId }: { agentId: string }) {
-  const at = useAgentAddress();
-  const name = useWorld((world) => world.agents.get(agentId)?.name);
-  if (name === undefined) return <span>{agentId}</span>;
-  return <Link href={at(agentId)}>{name || agentId}</Link>;
 }
 
 export function TaskLink({ agentId, taskId, children }: { agentId: string; taskId: string; children?: string }) {
