@@ -62,9 +62,9 @@ export function Transcript({ room }: { room: Room }) {
         aria-busy={isLoading}
         // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls has to be within reach of the keyboard
         tabIndex={0}
-        onScroll={(event) => {
-          setIsAtEnd(virtual.isAtEnd(AT_END));
-          setIsNearTop(event.currentTarget.scrollTop < NEAR_TOP);
+        onScroll={({ currentTarget: { scrollTop, scrollHeight, clientHeight } }) => {
+          setIsAtEnd(scrollHeight - scrollTop - clientHeight <= AT_END);
+          setIsNearTop(scrollTop < NEAR_TOP);
         }}
       >
         {error && <Problem error={error} onRetry={again} />}
