@@ -73,11 +73,12 @@ function NoRoom({ openId }: { openId: string | undefined }) {
 
 function OpenRoom({ room }: { room: Room }) {
   const title = useTitle(room);
+  const [sent, setSent] = useState(0);
   return (
     <section className="chat-room" aria-label={title}>
       <RoomHead room={room} title={title} />
-      <Transcript room={room} />
-      <Composer room={room} />
+      <Transcript room={room} sent={sent} />
+      <Composer room={room} onSent={() => setSent(sent + 1)} />
     </section>
   );
 }
