@@ -41,15 +41,15 @@ interface CanvasProps {
 
 /** The graph itself. Its nodes and lines look at the world on their own. */
 export const Canvas = memo(function Canvas({ scene, positions, picked, onPick, onMove, turn, isWide }: CanvasProps) {
-  const lastNodes = useRef<ReadonlyMap<string, GraphNode>>(new Map());
-  const lastEdges = useRef<ReadonlyMap<string, AnyEdge>>(new Map());
+  const lastNodes = useRef<readonly GraphNode[]>([]);
+  const lastEdges = useRef<readonly AnyEdge[]>([]);
   const nodes = useMemo(() => {
     lastNodes.current = flowNodes(scene, { positions, picked, last: lastNodes.current });
-    return [...lastNodes.current.values()];
+    return lastNodes.current as GraphNode[];
   }, [scene, positions, picked]);
   const edges = useMemo(() => {
     lastEdges.current = flowEdges(scene, { picked, last: lastEdges.current });
-    return [...lastEdges.current.values()];
+    return lastEdges.current as AnyEdge[];
   }, [scene, picked]);
 
   const onNodesChange = (changes: NodeChange<GraphNode>[]) => {

@@ -2,6 +2,7 @@ import "./graph.css";
 import { useMemo } from "react";
 import { Icon } from "../../parts/Icon";
 import { Empty } from "../../parts/Messages";
+import { useIsNarrow } from "../../parts/narrow";
 import { useSelection } from "../../shell/addresses";
 import { usePage, useWorld } from "../../state/page";
 import { Canvas } from "./Canvas";
@@ -13,7 +14,7 @@ import { useLighting } from "./lights";
 import { Chain, NodePanel } from "./NodePanel";
 import { useName } from "./names";
 import { MOST_NODES, type Scene } from "./scene";
-import { useIsWide } from "./useIsWide";
+
 import { usePlaces } from "./usePlaces";
 import { useScene } from "./useScene";
 import { waitChains } from "./waits";
@@ -42,7 +43,7 @@ function Graph({ sessionId }: { sessionId: string }) {
   const [picked, pick] = usePicked();
   const [shape, setShape] = useSelection("as", "graph");
   const places = usePlaces(sessionId, scene);
-  const isWide = useIsWide();
+  const isWide = !useIsNarrow();
   useLighting();
   const isTable = shape === "table";
   return (

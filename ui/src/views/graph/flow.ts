@@ -22,20 +22,21 @@ interface NodeState {
   readonly positions: Positions;
   readonly picked: Picked;
   /** The nodes of the last time: those that are the same are handed out again, and are not drawn anew. */
-  readonly last: ReadonlyMap<string, GraphNode>;
+  readonly last: readonly GraphNode[];
 }
 
-export function flowNodes(scene: Scene, { positions, picked, last }: NodeState): Map<string, GraphNode> {
-  const nodes = new Map<string, GraphNode>();
+export function flowNodes(scene: Scene, { positions, picked, last }: NodeState): readonly GraphNode[] {
+  const known = new Map(last.map((node) => [node.id, node]));
+  const nodes: GraphNode[] = [];
   for (const id of scene.nodes) {
     const position = positions.get(id);
     if (position === undefined) continue;
     const selected = picked.node === id;
-    const before = last.get(id);
+    const before = known.get(id);
     const isSame = before !== undefined && before.position === position && before.selected === selected;
-    nodes.set(id, isSame ? before : newNode(id, position, selected));
+    nodes.push(isSame ? before : newNode(id, position, selected));
   }
-  return nodes;
+  return sameItems(last, nodes) ? last : nodes;
 }
 
 function newNode(id: string, position: { x: number; y: number }, selected: boolean): GraphNode {
@@ -54,19 +55,20 @@ function newNode(id: string, position: { x: number; y: number }, selected: boole
 
 interface EdgeState {
   readonly picked: Picked;
-  readonly last: ReadonlyMap<string, AnyEdge>;
+  readonly last: readonly AnyEdge[];
 }
 
-export function flowEdges(scene: Scene, { picked, last }: EdgeState): Map<string, AnyEdge> {
-  const edges = new Map<string, AnyEdge>();
+export function flowEdges(scene: Scene, { picked, last }: EdgeState): readonly AnyEdge[] {
+  const known = new Map(last.map((edge) => [edge.id, edge]));
+  const edges: AnyEdge[] = [];
   const add = (edge: AnyEdge, isSame: (before: AnyEdge) => boolean) => {
-    const before = last.get(edge.id);
+    const before = known.get(edge.id);
     const isKept =
       before !== undefined &&
       before.selected === edge.selected &&
       before.className === edge.className &&
       isSame(before);
-    edges.set(edge.id, isKept ? before : edge);
+    edges.push(isKept ? before : edge);
   };
   for (const bundle of scene.bundles) {
     const { from, to, kinds } = bundle;
@@ -76,10 +78,10 @@ export function flowEdges(scene: Scene, { picked, last }: EdgeState): Map<string
   }
   for (const line of scene.waits) {
     const ariaLabel = `${line.from} waits for ${line.to}: ${line.waits.map(whatFor).join(", ")}`;
-    const edge: WaitEdge = { ...common("wait", line, picked), type: "wait", ariaLabel, zIndex: 1, data: { line } };
-    add(edge, ({ data }) => data !== undefined && "line" in data && sameWaits(data.line.waits, line.waits));
+    const edge: WaitEdge = { ...common("wait", line, picked), type: "wait", ariaLabel, data: { line } };
+    add(edge, ({ data }) => data !== undefined && "line" in data && sameItems(data.line.waits, line.waits));
   }
-  return edges;
+  return sameItems(last, edges) ? last : edges;
 }
 
 function common(kind: string, { from, to }: { from: string; to: string }, picked: Picked) {
@@ -95,8 +97,8 @@ function common(kind: string, { from, to }: { from: string; to: string }, picked
   };
 }
 
-function sameWaits(one: readonly unknown[], other: readonly unknown[]): boolean {
-  return one.length === other.length && one.every((wait, index) => wait === other[index]);
+function sameItems(one: readonly unknown[], other: readonly unknown[]): boolean {
+  return one.length === other.length && one.every((item, index) => item === other[index]);
 }
 
 /** `from~to` of an edge of the flow. */

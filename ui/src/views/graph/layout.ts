@@ -17,8 +17,8 @@ export interface Line {
 export const NODE = { width: 208, height: 88 };
 const GAP = { x: 110, y: 34 };
 const CELL = { x: NODE.width + GAP.x / 2, y: NODE.height + GAP.y };
-/** With more lines than this only so many are handed to dagre as hold the nodes together: it would take seconds. */
-const MOST_LINES = 300;
+/** Groups with more nodes or lines than these are laid out in a simpler way: dagre would take seconds. */
+const MOST = { nodes: 100, lines: 300 };
 
 /**
  * Where everything is at first: agents that have to do with each other side by side in the direction of their lines,
@@ -98,11 +98,12 @@ function connected(nodes: readonly string[], lines: readonly Line[]): { ids: str
 
 /** One connected group, laid out from left to right. */
 function laidOut(ids: readonly string[], lines: readonly Line[]): Map<string, Point> {
+  if (ids.length > MOST.nodes || lines.length > MOST.lines) return folded(inLayers(ids, lines));
   const graph = new dagre.graphlib.Graph();
   graph.setGraph({ rankdir: "LR", nodesep: GAP.y, ranksep: GAP.x });
   graph.setDefaultEdgeLabel(() => ({}));
   for (const id of ids) graph.setNode(id, { ...NODE });
-  for (const { from, to } of lines.length > MOST_LINES ? spanning(ids, lines) : lines) graph.setEdge(from, to);
+  for (const { from, to } of lines) graph.setEdge(from, to);
   dagre.layout(graph);
   const places = new Map<string, Point>();
   for (const id of ids) {
@@ -112,22 +113,26 @@ function laidOut(ids: readonly string[], lines: readonly Line[]): Map<string, Po
   return folded(places);
 }
 
-/** So many of the lines as lead from the node with most of them to all others. */
-function spanning(ids: readonly string[], lines: readonly Line[]): Line[] {
+/** A column for each number of steps from the node with most lines; neighbours of neighbours are near each other. */
+function inLayers(ids: readonly string[], lines: readonly Line[]): Map<string, Point> {
   const near = neighbours(lines);
-  const [first] = [...ids].sort((a, b) => (near.get(b)?.length ?? 0) - (near.get(a)?.length ?? 0));
-  const reached = [first as string];
-  const seen = new Set(reached);
-  const tree: Line[] = [];
-  for (const from of reached) {
-    for (const to of near.get(from) ?? []) {
-      if (seen.has(to)) continue;
-      seen.add(to);
-      reached.push(to);
-      tree.push({ from, to });
+  const [first = ""] = [...ids].sort((a, b) => (near.get(b)?.length ?? 0) - (near.get(a)?.length ?? 0));
+  const depths = new Map([[first, 0]]);
+  const places = new Map<string, Point>();
+  const filled: number[] = [];
+  for (const [id, depth] of depths) {
+    const row = filled[depth] ?? 0;
+    filled[depth] = row + 1;
+    places.set(id, { x: depth * (NODE.width + GAP.x), y: row * CELL.y });
+    for (const other of near.get(id) ?? []) {
+      if (!depths.has(other)) depths.set(other, depth + 1);
     }
   }
-  return tree;
+  for (const [id, { x, y }] of places) {
+    const rows = filled[depths.get(id) ?? 0] ?? 0;
+    places.set(id, { x, y: y - (rows * CELL.y) / 2 });
+  }
+  return places;
 }
 
 /** A column that is much longer than the whole is wide is broken into several. */
