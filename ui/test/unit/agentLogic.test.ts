@@ -91,6 +91,7 @@ describe("the list of tasks", () => {
     expect(titleOf("mailbox_message", "You have mail.\nFrom: bob\nSubject: Part A\n\nbody")).toBe("bob: Part A");
     expect(titleOf("mailbox_message", "Something else")).toBe("Something else");
     expect(titleOf("user_prompt", "\n\n  Write it.\nSoon")).toBe("Write it.");
+    expect(titleOf("delegated_task", "bob delegates this task to you.\n\nCount.")).toBe("Count.");
   });
 
   test("is asked anew for what changes tasks of this agent, not for pieces of answers", () => {

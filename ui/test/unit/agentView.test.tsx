@@ -42,7 +42,7 @@ describe("the head of the page", () => {
     const began = { taskId: "t", stepId: "t.1", toAgent: "bob", mailId: "m", depth: 1, deadlineAt: 9e9 };
     show("", {}, [note("switch.began", { agentId: "alice", ...began })]);
     expect(screen.getByRole("heading", { level: 1 }).textContent).toBe("Alice");
-    const why = screen.getByRole("list", { name: "Why" });
+    const why = screen.getByRole("list", { name: "Reasons" });
     expect(within(why).getByRole("link", { name: "Bob" }).getAttribute("href")).toBe("/s/default/agents/bob");
   });
 

@@ -34,7 +34,7 @@ export function TaskDetails({ record, row }: { record: TaskRecord; row: Pick<Tas
       </Part>
       <Result task={task} />
       {shownTree.length > 1 && (
-        <Part title={`What came of it: a tree of ${shownTree.length} tasks`}>
+        <Part title={`What it belongs to: a tree of ${shownTree.length} tasks`}>
           <TaskTree tasks={shownTree} shown={task.taskId} />
         </Part>
       )}
