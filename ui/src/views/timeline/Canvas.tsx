@@ -13,7 +13,7 @@ import { chainOf, type Lane, shapesWithin } from "./shapes";
 import type { Ranging } from "./useRange";
 
 const AXIS = 24;
-const MOST_SHAPES = 2_500;
+const MOST_SHAPES = 900;
 const FEW_ARROWS = 60;
 const TICK_PX = 90;
 
