@@ -228,6 +228,9 @@ class SqliteStore:
     def mailbox(self, session_id: str, recipient: str, *, limit: int) -> list[MailRecord]:
         return self._all(queries.MAILBOX, (session_id, recipient, limit), rows.mail_from)
 
+    def sent_mail(self, session_id: str, sender: str, *, limit: int) -> list[MailRecord]:
+        return self._all(queries.SENT_MAIL, (session_id, sender, limit), rows.mail_from)
+
     def dead_mail(self, session_id: str) -> list[MailRecord]:
         return self._all(queries.DEAD_MAIL, (session_id,), rows.mail_from)
 

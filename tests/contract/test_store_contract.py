@@ -299,6 +299,8 @@ def test_open_and_dead_work_is_found_and_ended_work_is_not(run: Run) -> None:
         assert snapshot.last_arrival == len(TaskState) - 1
         assert len(store.mailbox("s", "alice", limit=3)) == 3
         assert store.mailbox("s", "alice", limit=1)[0].id == "m-dead"
+        assert [each.id for each in store.sent_mail("s", "user", limit=2)] == ["m-dead", "m-archived"]
+        assert store.sent_mail("s", "alice", limit=2) == []
 
     run(scenario)
 

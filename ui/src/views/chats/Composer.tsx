@@ -50,7 +50,7 @@ export function Composer({ room }: { room: Room }) {
           rows={Math.min(8, draft.text.split("\n").length)}
           value={draft.text}
           readOnly={isSending}
-          placeholder={room.kind === "group" ? "Write to the group; @ asks somebody" : "Write a message"}
+          placeholder={room.kind === "group" ? "Write; @ asks a member" : "Write a message"}
           aria-label="Message"
           aria-autocomplete={room.kind === "group" ? "list" : "none"}
           aria-controls={isOpen ? listId : undefined}

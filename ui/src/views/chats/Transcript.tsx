@@ -12,6 +12,8 @@ import { rowsOf } from "./rows";
 import { useTranscript } from "./transcript";
 
 const AT_END = 48;
+/** Older messages are loaded when one is so near to the first. */
+const NEAR_TOP = 600;
 const ESTIMATE = 96;
 
 /** What was said in a room, and what is being said. It stays at its end while one is there. */
@@ -22,6 +24,7 @@ export function Transcript({ room }: { room: Room }) {
   const mentions = useMentionable(room);
   const box = useRef<HTMLDivElement>(null);
   const [isAtEnd, setIsAtEnd] = useState(true);
+  const [isNearTop, setIsNearTop] = useState(false);
   const virtual = useVirtualizer({
     count: rows.length,
     getScrollElement: () => box.current,
@@ -36,7 +39,7 @@ export function Transcript({ room }: { room: Room }) {
     initialRect: { width: 800, height: 600 },
   });
   const items = virtual.getVirtualItems();
-  const first = items[0]?.index ?? -1;
+  const totalSize = virtual.getTotalSize();
   const isFilled = rows.length > 0;
   const wait = isLoading || error !== null;
 
@@ -44,8 +47,9 @@ export function Transcript({ room }: { room: Room }) {
     if (isFilled) virtual.scrollToEnd();
   }, [isFilled, virtual]);
   useEffect(() => {
-    if (hasOlder && !wait && first >= 0 && first < 3) loadOlder();
-  }, [hasOlder, wait, first, loadOlder]);
+    if (!hasOlder || wait || !isFilled) return;
+    if (isNearTop || totalSize <= (box.current?.clientHeight ?? 0)) loadOlder();
+  }, [hasOlder, wait, isFilled, isNearTop, totalSize, loadOlder]);
   const unseen = useSeenUpTo(room, isAtEnd);
 
   return (
@@ -58,11 +62,14 @@ export function Transcript({ room }: { room: Room }) {
         aria-busy={isLoading}
         // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls has to be within reach of the keyboard
         tabIndex={0}
-        onScroll={() => setIsAtEnd(virtual.isAtEnd(AT_END))}
+        onScroll={(event) => {
+          setIsAtEnd(virtual.isAtEnd(AT_END));
+          setIsNearTop(event.currentTarget.scrollTop < NEAR_TOP);
+        }}
       >
         {error && <Problem error={error} onRetry={again} />}
         {!isFilled && !isLoading && !error && <NothingSaid room={room} />}
-        <div className="chat-rows" style={{ height: virtual.getTotalSize() }}>
+        <div className="chat-rows" style={{ height: totalSize }}>
           {items.map(({ key, index, start }) => {
             const row = rows[index];
             return (

@@ -36,7 +36,7 @@ export function rowsOf(messages: readonly MessageRecord[], answering: ReadonlyMa
 }
 
 class Rows {
-  readonly #rows: (Row | AnswersRow)[] = [];
+  #rows: (Row | AnswersRow)[] = [];
   readonly #questions = new Map<string, { number: number; place: number }>();
   readonly #keys = new Set<string>();
   readonly #answered = new Set<string>();
@@ -81,7 +81,7 @@ class Rows {
       (row as AnswersRow).silent = silent.get(row.question) ?? [];
       silent.delete(row.question);
     }
-    for (const [question, answers] of silent) this.#insert(question, answers);
+    this.#rows = this.#rows.flatMap((row) => [row, ...this.#silentAfter(row, silent)]);
   }
 
   /** With the answers of a row in the order in which they were asked for. */
@@ -102,9 +102,11 @@ class Rows {
     return row;
   }
 
-  #insert(question: number, silent: Answer[]): void {
-    const asker = this.#rows.findIndex((row) => numbers(row).includes(question));
-    this.#rows.splice(asker + 1, 0, { ...this.#answersRow(question), silent });
+  #silentAfter(row: Row, silent: ReadonlyMap<number, Answer[]>): AnswersRow[] {
+    return numbers(row).flatMap((number) => {
+      const answers = silent.get(number);
+      return answers === undefined ? [] : [{ ...this.#answersRow(number), silent: answers }];
+    });
   }
 
   #answersRow(question: number): AnswersRow {
@@ -117,9 +119,4 @@ class Rows {
 
 function numbers(row: Row): number[] {
   return row.kind === "message" ? [row.message.number] : row.answers.map(({ message }) => message?.number ?? -1);
-}
-
-/** The number of the last message in these rows. */
-export function lastNumberIn(rows: readonly Row[]): number {
-  return rows.length === 0 ? 0 : Math.max(...rows.slice(-3).flatMap(numbers));
 }

@@ -3,6 +3,7 @@ import { Link } from "wouter";
 import type { Notification } from "../../client/client";
 import { words } from "../../parts/format";
 import { Icon } from "../../parts/Icon";
+import { LongText } from "../../parts/LongText";
 import { Empty, Loaded } from "../../parts/Messages";
 import { Ago, At, Since } from "../../parts/Times";
 import { USER } from "../../projection/coordination";
@@ -12,7 +13,6 @@ import { usePage, useWorld } from "../../state/page";
 import type { Picked } from "./choices";
 import { type Passed, passed } from "./exchange";
 import { counted, KIND_ICONS, KIND_WORDS } from "./kinds";
-import { Long } from "./Long";
 import { useName } from "./names";
 import { bundled, countsOf, KINDS, pairOf } from "./scene";
 import { usePacedWorld } from "./useScene";
@@ -155,11 +155,11 @@ function Entry({ entry, to, isPast }: { entry: Passed; to: string; isPast: boole
             <Ago at={at} />
           </span>
         </summary>
-        <Long text={text} />
+        <LongText text={text} />
         {reply !== null && (
           <>
             <h3>Reply</h3>
-            <Long text={reply} />
+            <LongText text={reply} />
           </>
         )}
         {taskId !== null && to !== USER && (

@@ -20,45 +20,58 @@ const BEND = 18;
 const LANE = 5;
 const WAIT_BEND = 52;
 
-/** Everything that went from one to another: a lane for each kind, and how often. */
+/** Everything that went from one to another: a lane for each kind, and how often. From far away one line is enough. */
 export const LinkLine = memo(function LinkLine(props: EdgeProps<LinkEdge>) {
   const { data, sourceX, sourceY, targetX, targetY } = props;
   const isFar = useIsFar();
   const bundle = data?.bundle as Bundle;
-  const counts = useWorld((world) => countsOf(world.links, bundle)).split(",");
-  const [from, to] = [
-    { x: sourceX, y: sourceY },
-    { x: targetX, y: targetY },
-  ];
-  const lanes = bundle.kinds.map((kind, lane) => ({ kind, drawn: curve(from, to, BEND + lane * LANE) }));
-  const [inner] = lanes;
-  if (inner === undefined) return null;
-  const parts = bundle.kinds.map((kind) => ({
-    icon: KIND_ICONS[kind],
-    text: count(Number(counts[KINDS.indexOf(kind)])),
+  const lanes = bundle.kinds.slice(0, isFar ? 1 : bundle.kinds.length).map((kind, lane) => ({
     kind,
+    drawn: curve({ x: sourceX, y: sourceY }, { x: targetX, y: targetY }, BEND + lane * LANE),
   }));
+  const outer = lanes.at(-1);
+  if (outer === undefined) return null;
   return (
     <>
       {lanes.map(({ kind, drawn }) => (
         <g key={kind} data-kind={kind}>
           <path className="graph-line" d={drawn.path} />
           <path className="graph-head" d={drawn.head} />
-          <Light kind={kind} bundle={bundle} path={drawn.path} />
+          <Light kinds={isFar ? bundle.kinds : [kind]} bundle={bundle} path={drawn.path} />
         </g>
       ))}
-      <path className="graph-touch" d={inner.drawn.path} />
-      {!isFar && <Label at={(lanes.at(-1) ?? inner).drawn.middle} parts={parts} />}
+      <path className="graph-touch" d={outer.drawn.path} />
+      {!isFar && <Counts at={outer.drawn.middle} bundle={bundle} />}
     </>
   );
 });
 
-/** A light that runs along a lane when it is used. */
-function Light({ kind, bundle, path }: { kind: LinkKind; bundle: Bundle; path: string }) {
-  const key = linkKey({ from: bundle.from, to: bundle.to, kind });
-  const until = useLights(({ lit }) => lit.get(key));
+function Counts({ at, bundle }: { at: Point; bundle: Bundle }) {
+  const counts = useWorld((world) => countsOf(world.links, bundle)).split(",");
+  const parts = bundle.kinds.map((kind) => ({
+    icon: KIND_ICONS[kind],
+    text: count(Number(counts[KINDS.indexOf(kind)])),
+    kind,
+  }));
+  return <Label at={at} parts={parts} />;
+}
+
+/**
+ * A light that runs along a lane when one of these kinds is used. Where all kinds share one line, which is when there
+ * may be hundreds of lines in sight, it stands still: to move it would be to paint all of them for each frame.
+ */
+function Light({ kinds, bundle, path }: { kinds: readonly LinkKind[]; bundle: Bundle; path: string }) {
+  const until = useLights(({ lit }) => {
+    if (lit.size === 0) return undefined;
+    for (const kind of kinds) {
+      const found = lit.get(linkKey({ from: bundle.from, to: bundle.to, kind }));
+      if (found !== undefined) return found;
+    }
+    return undefined;
+  });
+  const isFar = useIsFar();
   if (until === undefined) return null;
-  return <path key={until} className="graph-light" d={path} pathLength={1} />;
+  return <path key={until} className={isFar ? "graph-glow" : "graph-light"} d={path} pathLength={1} />;
 }
 
 /** One who waits for another: thick and dashed, so that waits that follow each other are seen as one path. */

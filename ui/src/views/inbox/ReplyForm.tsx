@@ -1,6 +1,5 @@
 import { useState } from "react";
 import type { MailRecord } from "../../client/client";
-import { notify } from "../../state/actions";
 import { useIsLive, usePage, useWorld, whyNotLive } from "../../state/page";
 import { server } from "../../state/server";
 
@@ -18,7 +17,6 @@ export function ReplyForm({ mail }: { mail: MailRecord }) {
     try {
       await server().call("mail.reply", { sessionId, mailId: mail.mailId, body, priority: mail.priority });
       setBody("");
-      notify(`Your answer is on its way to ${name}.`);
     } catch (problem) {
       setError(problem as Error);
     } finally {
