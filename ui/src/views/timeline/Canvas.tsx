@@ -93,12 +93,13 @@ export function Canvas({ chart, lanes, ranging, onFit, chosen, onChoose }: Canva
       onScroll={(event) => setScroll(event.currentTarget.scrollTop)}
     >
       <div className="timeline-space" style={{ height: total + AXIS }}>
+        {/* biome-ignore lint/a11y/useSemanticElements: there is no other element for a group of drawings with links */}
         <svg
           className="timeline-svg"
           width={size.width}
           height={size.height}
           {...gestures}
-          role="img"
+          role="group"
           aria-label={`${lanes.length} agents`}
         >
           <Patterns />
