@@ -2,7 +2,12 @@ import react from "@vitejs/plugin-react";
 import { defineConfig } from "vitest/config";
 
 const figures = { include: ["test/figures/**/*.test.ts"], testTimeout: 600_000, hookTimeout: 120_000 };
-const browser = { include: ["test/browser/**/*.test.ts"], testTimeout: 90_000, hookTimeout: 120_000 };
+const browser = {
+  include: ["test/browser/**/*.test.ts"],
+  testTimeout: 90_000,
+  hookTimeout: 120_000,
+  expect: { poll: { timeout: 20_000 } },
+};
 
 /** `unit`: nothing but the page's code. `server`: against a real server. `browser`: both, in a real Chromium.
  * `figures`: the same, measured; that takes longer. */

@@ -6,8 +6,10 @@ import { type LogPages, pageOf } from "./pages";
 
 /** How far apart worlds are kept: what is between them is folded from the one before. */
 const INTERVAL = 2_000;
-/** How many notifications are folded before it is asked whether the page has to draw. */
+/** How many notifications at least are folded before it is asked whether the page has to draw. */
 const PIECE = 200;
+/** Each piece copies what it changes: with so many entries in the world for each of its notifications, that is little. */
+const ENTRIES_FOR_EACH = 40;
 /** How many entries the maps of all kept worlds may have. */
 const MOST_ENTRIES = 1_500_000;
 const FEWEST = 8;
@@ -68,7 +70,7 @@ export class Keyframes {
       const notes = await this.#pages.page(number);
       signal?.throwIfAborted();
       if (pageOf(seq) > number) void this.#pages.page(number + 1).catch(() => {}); // whoever needs it is told
-      for (const piece of pieces(notes, world.seq, seq)) {
+      for (const piece of pieces(notes, world, seq)) {
         world = reduce(world, piece);
         await breathe();
         signal?.throwIfAborted();
@@ -92,11 +94,12 @@ export class Keyframes {
   }
 }
 
-function* pieces(notes: readonly Notification[], after: number, last: number): Generator<readonly Notification[]> {
+function* pieces(notes: readonly Notification[], world: World, last: number): Generator<readonly Notification[]> {
   const first = notes[0]?.seq ?? 0;
+  const size = Math.max(PIECE, Math.round(entriesOf(world) / ENTRIES_FOR_EACH));
   const end = Math.min(notes.length, last - first + 1);
-  for (let start = after - first + 1; start < end; start += PIECE) {
-    yield notes.slice(start, Math.min(start + PIECE, end));
+  for (let start = world.seq - first + 1; start < end; start += size) {
+    yield notes.slice(start, Math.min(start + size, end));
   }
 }
 

@@ -2,7 +2,7 @@ import type { Agent } from "../projection/world";
 import { openDialog } from "../shell/dialogState";
 import { useIsLive } from "../state/page";
 import { steer } from "../steer/bulk";
-import { ACTIONS, type Action, refusal } from "../steer/lifecycle";
+import { ACTIONS, type Action, refusal, verbOf } from "../steer/lifecycle";
 import { Icon } from "./Icon";
 
 const SHOWN: readonly Action[] = ["start", "pause", "interrupt", "resume", "sleep", "wake", "stop"];
@@ -15,7 +15,7 @@ export function Lifecycle({ agent }: { agent: Agent }) {
   return (
     <fieldset className="lifecycle" aria-label="Lifecycle">
       {SHOWN.map((action) => {
-        const { label, hint, icon } = ACTIONS[action];
+        const { hint, icon } = ACTIONS[action];
         const why = isLive ? refusal(agent, action) : NOT_LIVE;
         return (
           <button
@@ -27,7 +27,7 @@ export function Lifecycle({ agent }: { agent: Agent }) {
             onClick={() => choose(action, agent.agentId)}
           >
             <Icon name={icon} size={14} />
-            {label.replace("…", "")}
+            {verbOf(action)}
           </button>
         );
       })}

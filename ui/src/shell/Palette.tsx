@@ -26,7 +26,7 @@ export default function Palette({ onClose }: { onClose: () => void }) {
   );
   function run(deed: Deed) {
     onClose();
-    if (deed.kind === "go") go(address(...deed.parts) + (deed.query ? `?${deed.query}` : ""));
+    if (deed.kind === "go") go(address(...deed.parts));
     else if (deed.kind === "session") go(addressOf(deed.sessionId));
     else if (deed.kind === "theme") setTheme(deed.theme);
     else if (deed.kind === "open") openDialog({ kind: deed.dialog });

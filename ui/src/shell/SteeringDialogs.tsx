@@ -2,6 +2,8 @@ import { BroadcastDialog } from "../steer/BroadcastDialog";
 import { NewAgentDialog } from "../steer/NewAgentDialog";
 import { OutcomeDialog } from "../steer/OutcomeDialog";
 import { SteerDialog } from "../steer/SteerDialog";
+import { NewGroup } from "../views/chats/NewRoom";
+import "../views/chats/chats.css";
 import type { OpenDialog } from "./dialogState";
 import { ShortcutsDialog } from "./ShortcutsDialog";
 
@@ -18,6 +20,8 @@ export default function SteeringDialogs({ open, onClose }: SteeringDialogsProps)
       return <BroadcastDialog onClose={onClose} />;
     case "new-agent":
       return <NewAgentDialog onClose={onClose} {...(open.template ? { template: open.template } : {})} />;
+    case "new-group":
+      return <NewGroup onClose={onClose} />;
     case "outcome":
       return <OutcomeDialog outcome={open.outcome} onClose={onClose} />;
     case "steer":

@@ -1,15 +1,15 @@
 import type { SessionSummary } from "../client/client";
 import type { IconName } from "../parts/Icon";
 import type { Agent, Room } from "../projection/world";
-import { ACTION_NAMES, ACTIONS, type Action, fits } from "../steer/lifecycle";
+import { ACTION_NAMES, ACTIONS, type Action, fits, verbOf } from "../steer/lifecycle";
 import { VIEWS } from "./views";
 
 /** What choosing something in the palette does. */
 export type Deed =
-  | { readonly kind: "go"; readonly parts: readonly string[]; readonly query?: string }
+  | { readonly kind: "go"; readonly parts: readonly string[] }
   | { readonly kind: "session"; readonly sessionId: string }
   | { readonly kind: "steer"; readonly action: Action; readonly agentId: string }
-  | { readonly kind: "open"; readonly dialog: "new-agent" | "broadcast" | "help" }
+  | { readonly kind: "open"; readonly dialog: "new-agent" | "new-group" | "broadcast" | "help" }
   | { readonly kind: "theme"; readonly theme: "system" | "light" | "dark" };
 
 export interface Entry {
@@ -59,7 +59,7 @@ const MAKING: readonly Entry[] = [
     title: "New group",
     detail: "",
     icon: "chats",
-    deed: { kind: "go", parts: ["chats"], query: "new=group" },
+    deed: { kind: "open", dialog: "new-group" },
   },
   {
     id: "broadcast",
@@ -153,10 +153,6 @@ function steering(words: readonly string[], found: readonly Scored[], agents: Re
   }
   for (const scored of found.slice(0, MOST_STEERED)) for (const action of ACTION_NAMES) offer(action, scored);
   return entries;
-}
-
-export function verbOf(action: Action): string {
-  return ACTIONS[action].label.replace("…", "");
 }
 
 function steerEntry(action: Action, { agentId, name }: Agent): Entry {

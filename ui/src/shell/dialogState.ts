@@ -7,6 +7,7 @@ export type OpenDialog =
   | { readonly kind: "palette" }
   | { readonly kind: "help" }
   | { readonly kind: "new-agent"; readonly template?: string }
+  | { readonly kind: "new-group" }
   | { readonly kind: "broadcast" }
   | { readonly kind: "steer"; readonly action: Action; readonly agentIds: readonly string[] }
   | { readonly kind: "outcome"; readonly outcome: Outcome };

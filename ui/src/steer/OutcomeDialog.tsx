@@ -1,7 +1,7 @@
 import { Dialog } from "../parts/Dialog";
 import { count } from "../parts/format";
 import { type Outcome, perform } from "./bulk";
-import { ACTIONS } from "./lifecycle";
+import { ACTIONS, verbOf } from "./lifecycle";
 
 const SHOWN = 200;
 
@@ -17,7 +17,7 @@ export function OutcomeDialog({ outcome, onClose }: { outcome: Outcome; onClose:
     );
   }
   return (
-    <Dialog title={ACTIONS[action].label.replace("…", "")} onClose={onClose} wide>
+    <Dialog title={verbOf(action)} onClose={onClose} wide>
       <p>
         {ACTIONS[action].done} {count(worked)} {worked === 1 ? "agent" : "agents"}.
         {failed.length > 0 && ` With ${count(failed.length)} it did not work:`}

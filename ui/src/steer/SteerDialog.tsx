@@ -2,7 +2,7 @@ import { type FormEvent, type ReactNode, useState } from "react";
 import type { Priority } from "../client/client";
 import { Confirm, Dialog } from "../parts/Dialog";
 import { perform } from "./bulk";
-import { ACTIONS, type Action } from "./lifecycle";
+import { ACTIONS, type Action, verbOf } from "./lifecycle";
 import { type SleepForm, sleepParams } from "./sleep";
 import { agentsInWords, firstOf } from "./text";
 
@@ -96,7 +96,7 @@ function PauseDialog({ action, agentIds, onClose }: SteerProps & { action: "paus
     onClose();
     void perform(action, agentIds, { reason });
   }
-  const word = verb(action);
+  const word = verbOf(action);
   return (
     <Asking title={`${word} ${agentsInWords(agentIds)}`} action={word} onSubmit={submit} onClose={onClose}>
       <Whom agentIds={agentIds} />
@@ -210,9 +210,4 @@ function Reason({ reason, onChange, label = "Why (it is kept, and shown to other
       <input value={reason} onChange={({ target }) => onChange(target.value)} />
     </label>
   );
-}
-
-/** The words of an action without the dots. */
-export function verb(action: Action): string {
-  return ACTIONS[action].label.replace("…", "");
 }

@@ -131,3 +131,8 @@ function notAtWork({ state, started }: Steered): string | null {
   if (state === "stopped") return "It is stopped: start it first.";
   return started ? null : "It has not been started yet.";
 }
+
+/** The word on its button without the dots. */
+export function verbOf(action: Action): string {
+  return ACTIONS[action].label.replace("…", "");
+}

@@ -1,7 +1,7 @@
 import { mkdir } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import type { Browser, BrowserContext, BrowserContextOptions, Locator, Page } from "playwright-core";
-import { describe, expect, type SuiteFactory, test } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, type SuiteFactory, test } from "vitest";
 import { WebSocket } from "ws";
 import { Client } from "../../src/client/client";
 import { TestServer } from "../server";
@@ -17,7 +17,22 @@ export function describeInBrowser(name: string, suite: SuiteFactory): void {
   else describe.skip(`${name} (skipped: no Chromium was found; install chromium-headless-shell)`, suite);
 }
 
-/** The last test of a file: whatever it did, the browser had nothing to complain about and stayed at home. */
+/** A stage for all tests of a suite. What the page looks like where one fails is kept among the screenshots. */
+export function setStage(options: StageOptions = {}): () => Stage {
+  let stage: Stage | undefined;
+  beforeAll(async () => {
+    stage = await Stage.open(options);
+  });
+  afterEach(async ({ task }) => {
+    if (task.result?.state !== "fail") return;
+    await mkdir(SHOTS, { recursive: true });
+    await stage?.page.screenshot({ path: join(SHOTS, `failed ${task.name}.png`.replaceAll("/", " ")) });
+  });
+  afterAll(() => stage?.close());
+  return () => stage as Stage;
+}
+
+/** The last test of a suite: whatever was done, the browser had nothing to complain about and stayed at home. */
 export function testThatAllWentWell(stage: () => Stage): void {
   test("nothing was asked of anybody else, and nothing went wrong", () => {
     expect(stage().strangers).toEqual([]);

@@ -1,4 +1,4 @@
-import { type KeyboardEvent, useId, useMemo, useRef, useState } from "react";
+import { type KeyboardEvent, useId, useLayoutEffect, useMemo, useRef, useState } from "react";
 import { Icon } from "../../parts/Icon";
 import { newId } from "../../parts/ids";
 import type { Room } from "../../projection/world";
@@ -14,9 +14,16 @@ export function Composer({ room }: { room: Room }) {
   const isLive = useIsLive();
   const { draft, write, send, isSending, error } = useSending(room.roomId);
   const field = useRef<HTMLTextAreaElement>(null);
+  const caretAfter = useRef<number | null>(null);
   const choice = useChoice(room, draft.text, (text, caret) => {
     write(text);
-    requestAnimationFrame(() => field.current?.setSelectionRange(caret, caret));
+    caretAfter.current = caret;
+  });
+  // Before the next key: what is typed at once belongs behind the name.
+  useLayoutEffect(() => {
+    if (caretAfter.current === null) return;
+    field.current?.setSelectionRange(caretAfter.current, caretAfter.current);
+    caretAfter.current = null;
   });
   const listId = useId();
   const canSend = isLive && !isSending && draft.text.trim() !== "";
