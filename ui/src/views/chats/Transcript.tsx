@@ -29,6 +29,7 @@ export function Transcript({ room, sent }: TranscriptProps) {
   const rows = useMemo(() => rowsOf(messages, room.answering), [messages, room.answering]);
   const mentions = useMentionable(room);
   const box = useRef<HTMLDivElement>(null);
+  const lastTop = useRef(0);
   const [isAtEnd, setIsAtEnd] = useState(true);
   const [isNearTop, setIsNearTop] = useState(false);
   const virtual = useVirtualizer({
@@ -53,6 +54,10 @@ export function Transcript({ room, sent }: TranscriptProps) {
   useLayoutEffect(() => {
     if (isFilled) virtual.scrollToEnd();
   }, [isFilled, virtual, sent]);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: as the transcript grows its end is followed
+  useLayoutEffect(() => {
+    if (isAtEnd && isFilled) virtual.scrollToEnd();
+  }, [isAtEnd, isFilled, virtual, totalSize]);
   useEffect(() => {
     if (!hasOlder || wait || !isFilled) return;
     if (isNearTop || totalSize <= (box.current?.clientHeight ?? 0)) loadOlder();
@@ -70,8 +75,11 @@ export function Transcript({ room, sent }: TranscriptProps) {
         // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls has to be within reach of the keyboard
         tabIndex={0}
         onScroll={({ currentTarget: { scrollTop, scrollHeight, clientHeight } }) => {
-          setIsAtEnd(scrollHeight - scrollTop - clientHeight <= AT_END);
+          const isEnd = scrollHeight - scrollTop - clientHeight <= AT_END;
+          // What grows below is no reason to leave the end: only a move upwards is.
+          if (isEnd || scrollTop < lastTop.current) setIsAtEnd(isEnd);
           setIsNearTop(scrollTop < NEAR_TOP);
+          lastTop.current = scrollTop;
         }}
       >
         {error && <Problem error={error} onRetry={again} />}
