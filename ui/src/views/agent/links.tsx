@@ -27,7 +27,7 @@ export function useAgentAddress(): (agentId: string, query?: Record<string, stri
 /** Where the limits of an agent are changed. */
 export function useLimitsAddress(): (agentId: string) => string {
   const to = useAddress();
-  return (agentId) => `${to("limits")}?${new URLSearchParams({ scope: "agent", agent: agentId })}`;
+  return (agentId) => `${to("limits")}?${new URLSearchParams({ agent: agentId })}`;
 }
 
 export function TaskLink({ agentId, taskId, children }: { agentId: string; taskId: string; children?: string }) {
