@@ -78,7 +78,7 @@ function Definition({ details }: { details: AgentDetails }) {
         )}
       </dl>
       <section className="agent-part">
-        <h3>Prompt</h3>
+        <h2>Prompt</h2>
         {definition.prompt ? <LongText text={definition.prompt} /> : <p className="quiet">It has none.</p>}
       </section>
     </div>

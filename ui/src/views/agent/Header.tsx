@@ -11,7 +11,7 @@ import type { Agent } from "../../projection/world";
 import { useAddress } from "../../shell/addresses";
 import { act } from "../../state/actions";
 import { useIsLive, useWorld } from "../../state/page";
-import { TaskLink } from "./links";
+import { TaskLink, useLimitsAddress } from "./links";
 import { SendTask } from "./SendTask";
 import { type Why, whys } from "./why";
 
@@ -54,15 +54,16 @@ function Reasons({ agent }: { agent: Agent }) {
     <ul className="agent-whys" aria-label="Reasons">
       {found.map((why) => (
         <li key={JSON.stringify(why)}>
-          <Reason why={why} />
+          <Reason why={why} agentId={agent.agentId} />
         </li>
       ))}
     </ul>
   );
 }
 
-function Reason({ why }: { why: Why }) {
+function Reason({ why, agentId }: { why: Why; agentId: string }) {
   const to = useAddress();
+  const limitsOf = useLimitsAddress();
   switch (why.kind) {
     case "text":
       return <span>{why.text}</span>;
@@ -84,7 +85,7 @@ function Reason({ why }: { why: Why }) {
       return (
         <span>
           Paused at its limit <code>{why.limit}</code>: it goes on when that is raised.{" "}
-          <Link href={to("limits")}>Limits</Link>
+          <Link href={limitsOf(agentId)}>Raise it</Link>
         </span>
       );
     case "tools":

@@ -56,7 +56,7 @@ export function TaskDetails({ record, row }: { record: TaskRecord; row: Pick<Tas
 function Part({ title, children }: { title: string; children: ReactNode }) {
   return (
     <section className="agent-part">
-      <h3>{title}</h3>
+      <h2>{title}</h2>
       {children}
     </section>
   );

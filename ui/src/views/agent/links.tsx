@@ -24,6 +24,12 @@ export function useAgentAddress(): (agentId: string, query?: Record<string, stri
   };
 }
 
+/** Where the limits of an agent are changed. */
+export function useLimitsAddress(): (agentId: string) => string {
+  const to = useAddress();
+  return (agentId) => `${to("limits")}?${new URLSearchParams({ agent: agentId })}`;
+}
+
 export function TaskLink({ agentId, taskId, children }: { agentId: string; taskId: string; children?: string }) {
   const at = useAgentAddress();
   return (
