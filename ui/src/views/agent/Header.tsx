@@ -34,7 +34,7 @@ export function Header({ agent }: { agent: Agent }) {
       <p className="quiet agent-facts">
         <span>{count(agent.queueSize)} queued</span>
         <span>{count(agent.unreadMail)} unread</span>
-        <span>{count(agent.tasks)} tasks begun</span>
+        <span>{agent.tasks === 1 ? "1 task" : `${count(agent.tasks)} tasks`} begun</span>
         <span>{count(usage.inputTokens + usage.outputTokens)} tokens</span>
         <span>{money(usage.costUsd)}</span>
         <span>
@@ -51,7 +51,7 @@ function Reasons({ agent }: { agent: Agent }) {
   const found = useMemo(() => whys(agent, waits.values()), [agent, waits]);
   if (found.length === 0) return null;
   return (
-    <ul className="agent-whys" aria-label="Why">
+    <ul className="agent-whys" aria-label="Reasons">
       {found.map((why) => (
         <li key={JSON.stringify(why)}>
           <Reason why={why} />

@@ -47,7 +47,7 @@ export function LogTab({ agentId }: { agentId: string }) {
           <input type="checkbox" checked={isFollowing} onChange={(event) => setIsFollowing(event.target.checked)} />{" "}
           Follow
         </label>
-        <span className="quiet">{count(shown.length)} entries</span>
+        <span className="quiet">{shown.length === 1 ? "1 entry" : `${count(shown.length)} entries`}</span>
         {entries !== null && entries.length >= limit && (
           <button type="button" onClick={() => setLimit(limit * 4)}>
             Load earlier

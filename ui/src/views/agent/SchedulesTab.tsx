@@ -75,7 +75,7 @@ function ScheduleItem({ schedule, missed }: ScheduleItemProps) {
           <span>
             last <Ago at={lastAt} />
           </span>
-          <span>fired {count(fired)} times</span>
+          <span>fired {fired === 1 ? "once" : `${count(fired)} times`}</span>
           {missed && <span>missed times: {missed}</span>}
           <code>{scheduleId}</code>
         </span>

@@ -26,7 +26,10 @@ function UsageNow({ agentId }: { agentId: string }) {
       <Loaded answer={details}>
         {({ status }) => (
           <section className="agent-part" aria-label="Used">
-            <UsageFacts usage={status.usage} label={`in ${count(status.tasks)} tasks`} />
+            <UsageFacts
+              usage={status.usage}
+              label={status.tasks === 1 ? "in 1 task" : `in ${count(status.tasks)} tasks`}
+            />
             <MailsReceived agentId={agentId} />
           </section>
         )}
@@ -89,7 +92,15 @@ function LimitTable({ bars }: { bars: readonly LimitBar[] }) {
               </td>
               <td>{most ?? <span className="quiet">no limit</span>}</td>
               <td>{source}</td>
-              <td>{reached === 0 ? <span className="quiet">never</span> : `${count(reached)} times`}</td>
+              <td>
+                {reached === 0 ? (
+                  <span className="quiet">never</span>
+                ) : reached === 1 ? (
+                  "once"
+                ) : (
+                  `${count(reached)} times`
+                )}
+              </td>
             </tr>
           ))}
         </tbody>

@@ -33,6 +33,29 @@ export function TaskLink({ agentId, taskId, children }: { agentId: string; taskI
   );
 }
 
+/** A mail in the box of whoever received it. */
+export function MailLink({ owner, mailId }: { owner: string; mailId: string }) {
+  const at = useAgentAddress();
+  const to = useAddress();
+  const address = owner === "user" ? to("inbox", mailId) : at(owner, { tab: "mail", mail: mailId });
+  return (
+    <Link href={address} className="mono">
+      {mailId}
+    </Link>
+  );
+}
+
+/** A conversation of an agent; the user has none that could be shown. */
+export function ThreadLink({ agentId, threadId }: { agentId: string; threadId: string }) {
+  const at = useAgentAddress();
+  if (agentId === "user") return <code>{threadId}</code>;
+  return (
+    <Link href={at(agentId, { tab: "threads", thread: threadId })} className="mono">
+      {threadId}
+    </Link>
+  );
+}
+
 /** What something came from, as the log names it: `mail:ID`, `task:ID`, `schedule:ID`, `event:ID`, a person. */
 export function CauseLink({ cause, agentId, taskAgentId }: { cause: string; agentId: string; taskAgentId?: string }) {
   const at = useAgentAddress();

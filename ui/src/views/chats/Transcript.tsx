@@ -16,8 +16,14 @@ const AT_END = 48;
 const NEAR_TOP = 600;
 const ESTIMATE = 96;
 
+interface TranscriptProps {
+  room: Room;
+  /** How often the user said something: each time leads to the end. */
+  sent: number;
+}
+
 /** What was said in a room, and what is being said. It stays at its end while one is there. */
-export function Transcript({ room }: { room: Room }) {
+export function Transcript({ room, sent }: TranscriptProps) {
   const transcript = useTranscript(room);
   const { messages, known, hasOlder, isLoading, error, loadOlder, again } = transcript;
   const rows = useMemo(() => rowsOf(messages, room.answering), [messages, room.answering]);
@@ -43,9 +49,10 @@ export function Transcript({ room }: { room: Room }) {
   const isFilled = rows.length > 0;
   const wait = isLoading || error !== null;
 
+  // biome-ignore lint/correctness/useExhaustiveDependencies: what is sent leads to the end
   useLayoutEffect(() => {
     if (isFilled) virtual.scrollToEnd();
-  }, [isFilled, virtual]);
+  }, [isFilled, virtual, sent]);
   useEffect(() => {
     if (!hasOlder || wait || !isFilled) return;
     if (isNearTop || totalSize <= (box.current?.clientHeight ?? 0)) loadOlder();
@@ -62,9 +69,9 @@ export function Transcript({ room }: { room: Room }) {
         aria-busy={isLoading}
         // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls has to be within reach of the keyboard
         tabIndex={0}
-        onScroll={(event) => {
-          setIsAtEnd(virtual.isAtEnd(AT_END));
-          setIsNearTop(event.currentTarget.scrollTop < NEAR_TOP);
+        onScroll={({ currentTarget: { scrollTop, scrollHeight, clientHeight } }) => {
+          setIsAtEnd(scrollHeight - scrollTop - clientHeight <= AT_END);
+          setIsNearTop(scrollTop < NEAR_TOP);
         }}
       >
         {error && <Problem error={error} onRetry={again} />}
