@@ -71,8 +71,8 @@ describe("the layout", () => {
 
   test("adding agents moves none of the others", () => {
     const before = arranged(TEAM, TEAM_LINES);
-    const lines = [...TEAM_LINES, { from: "tester", to: "helper" }];
-    const after = extended(before, [...TEAM, "helper", "stranger"], lines);
+    const lines = [{ from: "helper", to: "planner" }, ...TEAM_LINES];
+    const after = extended(before, ["helper", ...TEAM, "stranger"], lines);
     for (const id of TEAM) expect(after.get(id)).toEqual(before.get(id));
     expect(overlaps(after)).toEqual([]);
   });
