@@ -8,7 +8,6 @@ export function PaletteButton() {
     <button
       type="button"
       className="palette-button"
-      aria-label={`Search or do… ${KEYS}`}
       aria-keyshortcuts="Control+K Meta+K"
       onClick={() => openDialog({ kind: "palette" })}
     >

@@ -4,7 +4,7 @@ import { reduce } from "../../src/projection/reduce";
 import { EMPTY, type World } from "../../src/projection/world";
 import { mailAsOf, stepAsOf, taskAsOf } from "../../src/views/agent/asOf";
 import { ofThread } from "../../src/views/agent/Conversation";
-import { prettyJson } from "../../src/views/agent/LongText";
+import { prettyJson } from "../../src/views/agent/Folded";
 import { limitBars } from "../../src/views/agent/limitBars";
 import { entryKey, isShown, longer } from "../../src/views/agent/logTail";
 import { NO_TASK, taskParams } from "../../src/views/agent/taskForm";

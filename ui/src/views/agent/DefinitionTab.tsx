@@ -1,12 +1,12 @@
 import type { ReactNode } from "react";
 import type { AgentDefinition, AgentDetails } from "../../client/client";
 import { words } from "../../parts/format";
+import { LongText } from "../../parts/LongText";
 import { Loaded } from "../../parts/Messages";
 import { At } from "../../parts/Times";
 import { useAnswer } from "../../state/answers";
 import { usePage } from "../../state/page";
 import { useHorizon } from "./horizon";
-import { LongText } from "./LongText";
 import { Fact } from "./TaskDetails";
 
 /** What the agent is, apart from what it is doing: its prompt, its tools, what it may touch. */

@@ -1,11 +1,11 @@
 import { useMemo, useState } from "react";
 import { Dialog } from "../../parts/Dialog";
 import { count } from "../../parts/format";
+import { LongText } from "../../parts/LongText";
 import { Empty, Problem } from "../../parts/Messages";
 import { VirtualRows } from "../../parts/VirtualRows";
 import { useSelection } from "../../shell/addresses";
 import { useHorizon } from "./horizon";
-import { LongText } from "./LongText";
 import { entryKey, isShown, LEVELS, type LogEntry, useLogTail } from "./logTail";
 
 const PAGE = 500;
