@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
@@ -64,7 +64,6 @@ class ModelStep:
                 self._journal_cut_off()
                 raise
             else:
-                self._count_request()
                 return self._finished(answer=answer)
 
     async def _ask(self, turns: tuple[Turn, ...]) -> Answer:
@@ -121,19 +120,10 @@ class ModelStep:
             retry_at=workspace.clock.now() + delay,
         )
         decision = workspace.decide(f"task:{self._step.task_id}")
-        self._loop.running.count(self._step)
+        requests = self._loop.running.count(self._step)
         self._loop.running.record_step(decision, self._step)
-        decision.tell(
-            "step.retried",
-            {
-                "agentId": self._agent.agent_id,
-                "taskId": self._step.task_id,
-                "stepId": self._step.id,
-                "attempt": self._step.attempt,
-                "error": failure_of(failure),
-                "retryAt": self._step.retry_at,
-            },
-        )
+        params = {**self._told(), "error": failure_of(failure), "retryAt": self._step.retry_at}
+        decision.tell("step.retried", params if requests == 1 else {**params, "requests": requests})
         decision.submit()
         return True
 
@@ -146,18 +136,31 @@ class ModelStep:
         decision = workspace.decide(f"task:{self._step.task_id}")
         self._loop.running.count(self._step)
         self._loop.running.record_step(decision, self._step)
+        decision.tell("step.interrupted", self._told())
         decision.submit()
 
+    def _told(self) -> dict[str, Any]:
+        return {
+            "agentId": self._agent.agent_id,
+            "taskId": self._step.task_id,
+            "stepId": self._step.id,
+            "attempt": self._step.attempt,
+        }
+
     def _count_request(self) -> None:
-        """The request that was made, if it came to that, has ended. Clocks may be set back."""
+        """The request that was made, if it came to that, has ended."""
         if self._asked_at is not None:
-            seconds = max(round(self._agent.workspace.clock.now() - self._asked_at, 6), 0.0)
+            requests, seconds = self._requests()
             self._asked_at = None
-            self._step = replace(
-                self._step,
-                requests=self._step.requests + 1,
-                request_seconds=self._step.request_seconds + seconds,
-            )
+            self._step = replace(self._step, requests=requests, request_seconds=seconds)
+
+    def _requests(self) -> tuple[int, float]:
+        """How many requests were made, and how long they took, now that the last has ended. Clocks may be set back."""
+        step = self._step
+        if self._asked_at is None:
+            return step.requests, step.request_seconds
+        seconds = max(round(self._agent.workspace.clock.now() - self._asked_at, 6), 0.0)
+        return step.requests + 1, step.request_seconds + seconds
 
     async def _wait_for_retry(self, retry_at: float) -> None:
         self._loop.is_waiting = True
@@ -180,12 +183,14 @@ class ModelStep:
         state: StepState = StepState.DONE,
         error: ModelError | None = None,
     ) -> StepRecord:
+        requests, seconds = self._requests()
         return replace(
             self._step,
             state=state,
             answer=answer,
             error=None if error is None else failure_from(error),
-            finished_at=self._agent.workspace.clock.now(),
+            requests=requests,
+            request_seconds=seconds,
         )
 
     def _stream_teller(self) -> Callable[[StreamEvent], None]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from ai_whisperer.records import StepKind, StepState, TaskRecord, TaskState
-from ai_whisperer.runtime.notices import queued_of
+from ai_whisperer.runtime.notices import before_of, queued_of
 from ai_whisperer.runtime.workspace import Decision, Workspace
 
 
@@ -19,5 +19,9 @@ def requeue(workspace: Workspace, decision: Decision, task: TaskRecord) -> TaskR
         task, state=TaskState.QUEUED, attempts=0, restarts=0, not_before=None, error=None, finished_at=None
     )
     decision.unit.update_task(queued)
-    decision.tell("async.task.queued", queued_of(queued))
+    workspace.tallies.dead_tasks -= task.state.is_dead_letter
+    if task.finished_at is not None:
+        decision.unit.agent_was_active(task)  # the task itself does not tell any more when it ended
+    decision.tell("async.task.queued", {**queued_of(queued), "again": before_of(task)})
+    workspace.rooms.task_taken_up(decision, queued)
     return queued
