@@ -52,8 +52,9 @@ docs: $(INSTALLED)
 	$(BIN)/python docs/generate.py
 	$(BIN)/python -m ai_whisperer.protocol.typescript > ui/src/client/api.ts
 
-bench: $(INSTALLED)
+bench: $(INSTALLED) $(UI_INSTALLED) $(PAGE)
 	$(BIN)/python -m bench
+	WHISPERER_TEST_PYTHON="$(abspath $(BIN))/python" $(NPM) run --silent figures
 
 soak: $(INSTALLED)
 	WHISPERER_SIMULATION_SEEDS=$${WHISPERER_SIMULATION_SEEDS:-20000} $(SOAK) tests/simulation/test_random_runs.py

@@ -35,12 +35,14 @@ class Usage(Record, frozen=True, kw_only=True, omit_defaults=True):
         return self.input_tokens + self.output_tokens if self.cost_usd is None else self.unpriced_tokens
 
     def __add__(self, other: Usage) -> Usage:
-        known = [cost for cost in (self.cost_usd, other.cost_usd) if cost is not None]
+        cost_usd = self.cost_usd
+        if other.cost_usd is not None:
+            cost_usd = other.cost_usd if cost_usd is None else cost_usd + other.cost_usd
         return Usage(
             input_tokens=self.input_tokens + other.input_tokens,
             output_tokens=self.output_tokens + other.output_tokens,
             cached_tokens=self.cached_tokens + other.cached_tokens,
-            cost_usd=sum(known) if known else None,
+            cost_usd=cost_usd,
             model_calls=self.model_calls + other.model_calls,
             tool_calls=self.tool_calls + other.tool_calls,
             wall_seconds=self.wall_seconds + other.wall_seconds,

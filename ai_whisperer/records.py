@@ -268,7 +268,7 @@ class StepRecord(Record, frozen=True, kw_only=True):
 
     @property
     def id(self) -> str:
-        return step_id(self.task_id, self.number)
+        return f"{self.task_id}.{self.number}"
 
 
 def step_id(task_id: str, number: int) -> str:

@@ -1,9 +1,16 @@
 import react from "@vitejs/plugin-react";
 import { defineConfig } from "vitest/config";
 
-const browser = { include: ["test/browser/**/*.test.ts"], testTimeout: 90_000, hookTimeout: 120_000 };
+const figures = { include: ["test/figures/**/*.test.ts"], testTimeout: 600_000, hookTimeout: 120_000 };
+const browser = {
+  include: ["test/browser/**/*.test.ts"],
+  testTimeout: 90_000,
+  hookTimeout: 120_000,
+  expect: { poll: { timeout: 20_000 } },
+};
 
-/** `unit`: nothing but the page's code. `server`: against a real server. `browser`: both, in a real Chromium. */
+/** `unit`: nothing but the page's code. `server`: against a real server. `browser`: both, in a real Chromium.
+ * `figures`: the same, measured; that takes longer. */
 export default defineConfig({
   plugins: [react()],
   test: {
@@ -14,6 +21,7 @@ export default defineConfig({
         test: { name: "server", include: ["test/*.test.ts"], testTimeout: 30_000, hookTimeout: 60_000 },
       },
       { extends: true, test: { name: "browser", ...browser, fileParallelism: false } },
+      { extends: true, test: { name: "figures", ...figures } },
     ],
   },
 });

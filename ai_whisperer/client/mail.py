@@ -60,6 +60,11 @@ class ClientMail(ClientBase):
         params = mail.ListMail(session_id=self._session_id, owner=agent_name(owner), limit=checked_limit(limit))
         return (await self._ask(mail.LIST_MAIL, params)).mails
 
+    async def sent_mail(self, owner: AgentRef = USER, *, limit: int = 100) -> list[MailRecord]:
+        """The mails that an agent or, by default, the user has sent, the newest first."""
+        params = mail.ListSentMail(session_id=self._session_id, owner=agent_name(owner), limit=checked_limit(limit))
+        return (await self._ask(mail.LIST_SENT_MAIL, params)).mails
+
     async def broadcast_event(self, event: str, data: Any = None, *, event_id: str | None = None) -> EventRecord:
         """Broadcast an event: it wakes the agents that sleep until it and becomes a task for those that subscribe.
 

@@ -99,7 +99,12 @@ def pending_calls(steps: Sequence[StepRecord]) -> tuple[PendingCall, ...]:
 
 def turns(task: TaskRecord, steps: Sequence[StepRecord]) -> list[Turn]:
     """The conversation of one task. Every tool call has a result in it, since providers refuse orphans."""
-    shown: list[Turn] = [UserTurn(text=task.prompt)]
+    return [UserTurn(text=task.prompt), *turns_of(steps)]
+
+
+def turns_of(steps: Sequence[StepRecord]) -> list[Turn]:
+    """The part of a conversation that these steps are: answers with all their calls."""
+    shown: list[Turn] = []
     results = {step.number: step.result for step in steps if step.kind is StepKind.TOOL}
     for step in steps:
         if step.kind is not StepKind.MODEL or step.answer is None:
@@ -167,12 +172,17 @@ def _last_request(steps: Sequence[StepRecord]) -> StepRecord | None:
 
 
 def _calls_without_result(steps: Sequence[StepRecord], asked: StepRecord, answer: Answer) -> tuple[PendingCall, ...]:
-    begun = {step.number: step for step in steps if step.number > asked.number}
-    return tuple(
-        PendingCall(number=number, call=call, interrupted=begun.get(number))
-        for number, call in enumerate(answer.tool_calls, asked.number + 1)
-        if (step := begun.get(number)) is None or step.state is StepState.STARTED
-    )
+    begun: dict[int, StepRecord] = {}
+    for step in reversed(steps):
+        if step.number <= asked.number:
+            break
+        begun[step.number] = step
+    pending = []
+    for number, call in enumerate(answer.tool_calls, asked.number + 1):
+        known = begun.get(number)
+        if known is None or known.state is StepState.STARTED:
+            pending.append(PendingCall(number=number, call=call, interrupted=known))
+    return tuple(pending)
 
 
 def _call_line(call: ToolCall, content: str) -> str:

@@ -13,6 +13,7 @@ WAITING_TOOLS = frozenset({"acquire_lock", "send_mail_with_switch"})
 """The tools whose calls last as long as they wait for somebody else: that is no work."""
 
 _NOTHING = Usage()
+_ONE_CALL = Usage(tool_calls=1)
 
 
 def usage_of(step: StepRecord) -> Usage:
@@ -22,15 +23,13 @@ def usage_of(step: StepRecord) -> Usage:
         return replace(used, model_calls=step.requests, wall_seconds=step.request_seconds)
     if step.state is StepState.STARTED:
         return _NOTHING
-    name = "" if step.call is None else step.call.name
-    run = None if step.result is None else step.result.run
-    return Usage(
-        tool_calls=1,
-        wall_seconds=0.0 if name in WAITING_TOOLS else _seconds(step),
-        cpu_seconds=0.0 if run is None else run.cpu_seconds,
-        memory_bytes=0 if run is None else run.memory_bytes,
-        mails_sent=0 if step.result is None else step.result.mails_sent,
-    )
+    waited = step.call is not None and step.call.name in WAITING_TOOLS
+    used = replace(_ONE_CALL, wall_seconds=0.0 if waited else _seconds(step))
+    if step.result is None:
+        return used
+    if step.result.run is not None:
+        used = replace(used, cpu_seconds=step.result.run.cpu_seconds, memory_bytes=step.result.run.memory_bytes)
+    return replace(used, mails_sent=step.result.mails_sent) if step.result.mails_sent else used
 
 
 def usage_since(before: StepRecord | None, step: StepRecord) -> Usage:

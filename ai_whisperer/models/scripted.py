@@ -323,8 +323,11 @@ def _answer(
 
 
 def _length(turn: Turn) -> int:
-    calls = turn.answer.tool_calls if isinstance(turn, AnswerTurn) else ()
-    return len(_text_of(turn)) + sum(len(call.arguments) for call in calls)
+    length = len(_text_of(turn))
+    if isinstance(turn, AnswerTurn):
+        for call in turn.answer.tool_calls:
+            length += len(call.arguments)
+    return length
 
 
 def _tokens(characters: int) -> int:

@@ -45,6 +45,13 @@ class ListMail(InSession, frozen=True, kw_only=True):
     limit: int = 100
 
 
+class ListSentMail(InSession, frozen=True, kw_only=True):
+    """The mails that an agent or, by default, the user has sent, the newest first."""
+
+    owner: str = USER
+    limit: int = 100
+
+
 class MarkMail(InSession, frozen=True, kw_only=True):
     """Mark a mail in the user's inbox as `read` or `archived`."""
 
@@ -55,11 +62,13 @@ class MarkMail(InSession, frozen=True, kw_only=True):
 SEND_MAIL = Method("mail.send", SendMail, MailRecord)
 REPLY_MAIL = Method("mail.reply", ReplyMail, MailRecord)
 LIST_MAIL = Method("mail.list", ListMail, MailList)
+LIST_SENT_MAIL = Method("mail.listSent", ListSentMail, MailList)
 MARK_MAIL = Method("mail.mark", MarkMail, MailRecord)
 
 METHODS: tuple[Method[Any, Any], ...] = (
     SEND_MAIL,
     REPLY_MAIL,
     LIST_MAIL,
+    LIST_SENT_MAIL,
     MARK_MAIL,
 )

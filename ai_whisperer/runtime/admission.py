@@ -31,7 +31,7 @@ class Admission:
         if held is None and tool is not None and tool.touches:
             # Last of all: whoever has its turn does not wait for anything else.
             held = self.resources.admit(decision, task, step, tool)
-        elif held is None:
+        elif held is None and self._workspace.waits:
             self.let_go(step.id)
         if held is None:
             self.resources.held_up(task.id)

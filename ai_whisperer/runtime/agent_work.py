@@ -57,13 +57,13 @@ class AgentWork:
         "_dispatching",
         "_halting",
         "_limits",
+        "_used",
         "_workplace",
         "active_at",
         "equipment",
         "loops",
         "queue",
         "record",
-        "used",
         "workspace",
     )
 
@@ -72,7 +72,7 @@ class AgentWork:
         self.record = record
         self.queue = WorkQueue()
         self.loops: dict[str, AILoop] = {}
-        self.used = AgentUsage()
+        self._used = AgentUsage()
         self.active_at = record.created_at
         self.equipment = Equipment(workspace, own_tools)
         self._calls: WorkQueue | None = None
@@ -213,18 +213,6 @@ class AgentWork:
         """Cancel the workers of all loops and return when they have ended, with their tools."""
         await asyncio.gather(*(loop.halt() for loop in list(self.loops.values())))
 
-    def take_back(self, task: TaskRecord, durable: asyncio.Future[None]) -> None:
-        """Put a task into the queue once its journal is durable, so that it can be read when its turn comes."""
-
-        def queue(future: asyncio.Future[None]) -> None:
-            del self.workspace.returning[task.id]
-            if future.exception() is None and not self.workspace.closing:
-                self.queue_up(task)
-                self.dispatch()
-
-        self.workspace.returning[task.id] = task
-        durable.add_done_callback(queue)
-
     def take_up_loops(self) -> None:
         """Go on with the loops that were held up, as far as the agent may."""
         for loop in list(self.loops.values()):
@@ -259,8 +247,19 @@ class AgentWork:
         """A task began or ended then. Clocks may be set back."""
         self.active_at = max(self.active_at, at)
 
+    @property
+    def used(self) -> AgentUsage:
+        """What the agent has used so far."""
+        for loop in self.loops.values():
+            loop.running.count_up()
+        return self._used
+
+    @used.setter
+    def used(self, used: AgentUsage) -> None:
+        self._used = used
+
     def count_usage(self, usage: Usage) -> None:
-        self.used = replace(self.used, usage=self.used.usage + usage)
+        self._used = replace(self._used, usage=self._used.usage + usage)
         self.workspace.reservations.count(usage)
 
     def _queue_of(self, item: Work) -> WorkQueue:
@@ -374,7 +373,7 @@ class AgentWork:
         if self.record.state is not AgentState.ACTIVE:
             self._transition(decision, Action.WORK)
         if isinstance(item, MailRecord) or item.started_at is None:
-            self.used = replace(self.used, tasks=self.used.tasks + 1)
+            self._used = replace(self._used, tasks=self._used.tasks + 1)
         loop = AILoop(self, task, [] if isinstance(item, MailRecord) else self._journal_of(item))
         self.add_loop(loop)
         if task.answers_a_switch:

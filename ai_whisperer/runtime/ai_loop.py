@@ -51,14 +51,14 @@ class AILoop:
 
     __slots__ = (
         "_agent",
-        "_counted_turns",
         "_dooms",
         "_durable",
         "_has_place",
-        "_history",
         "_interrupted",
         "_next",
+        "_shown_steps",
         "_tool_waits",
+        "_turns",
         "context_bytes",
         "is_waiting",
         "running",
@@ -74,10 +74,10 @@ class AILoop:
         self._interrupted = False
         self._durable: asyncio.Future[None] | None = None
         self._next: RequestModel | CallTools | None = None
-        self._history: list[Turn] | None = None
+        self._turns: tuple[Turn, ...] = ()
+        self._shown_steps = 0
         self._has_place = False
         self._tool_waits = 0
-        self._counted_turns = 0
         self.context_bytes = 0
 
     @property
@@ -86,6 +86,8 @@ class AILoop:
 
     @property
     def task(self) -> TaskRecord:
+        """The task, with all that it has used so far."""
+        self.running.count_up()
         return self.running.task
 
     def begin(self, decision: Decision) -> None:
@@ -97,7 +99,7 @@ class AILoop:
             workspace = self._agent.workspace
             # In a context of its own: whoever happens to begin this loop, perhaps another one, lends it no variables.
             self.worker = workspace.event_loop.create_task(
-                self._work(), name=f"loop {self.task.id}", context=workspace.context.copy()
+                self._work(), name=f"loop {self.running.task.id}", context=workspace.context.copy()
             )
             self.worker.add_done_callback(self._worker_ended)
         else:
@@ -137,13 +139,13 @@ class AILoop:
 
     def may_have_place(self, go_on: Callable[[], None]) -> bool:
         """Whether the session has a place for the loop to work. If not, `go_on` is called when there is one."""
-        if self.task.answers_a_switch:
+        if self.running.task.answers_a_switch:
             return True
-        return self._agent.workspace.places.may_begin(self, self.task.agent_id, go_on)
+        return self._agent.workspace.places.may_begin(self, self.running.task.agent_id, go_on)
 
     def _take_place(self) -> None:
         """An answer to one that waits takes none, else loops could wait for each other for ever."""
-        if not self._has_place and not self.task.answers_a_switch:
+        if not self._has_place and not self.running.task.answers_a_switch:
             self._has_place = True
             self._agent.workspace.places.take()
 
@@ -163,8 +165,8 @@ class AILoop:
         self.give_back_place()
         try:
             yield
-            if self._tool_waits == 1 and not self.task.answers_a_switch:
-                await self._agent.workspace.places.take_again(self.task.agent_id, self._take_place_again)
+            if self._tool_waits == 1 and not self.running.task.answers_a_switch:
+                await self._agent.workspace.places.take_again(self.running.task.agent_id, self._take_place_again)
         finally:
             self._tool_waits -= 1
             if self._tool_waits:
@@ -179,7 +181,8 @@ class AILoop:
     @property
     def is_ready(self) -> bool:
         """Whether the loop would go on if it had something to do: it does nothing now, and nobody holds it up."""
-        if self.worker is not None or self._dooms or self.task.state.ended or self._agent.workspace.on_probation:
+        task = self.running.task
+        if self.worker is not None or self._dooms or task.state.ended or self._agent.workspace.on_probation:
             return False
         return self._agent.may_step and not self._crashed_a_moment_ago
 
@@ -195,7 +198,7 @@ class AILoop:
 
     @property
     def _crashed_a_moment_ago(self) -> bool:
-        not_before = self.task.not_before
+        not_before = self.running.task.not_before
         return not_before is not None and not_before > self._agent.workspace.clock.now()
 
     def plan_restart(self) -> None:
@@ -227,9 +230,9 @@ class AILoop:
         self.give_back_place()
 
     def _clear(self) -> None:
-        self._agent.workspace.admission.worker_ended(self.task.id)
+        self._agent.workspace.admission.worker_ended(self.running.task.id)
         self.worker = None
-        self._agent.workspace.reservations.release(self.task.id)
+        self._agent.workspace.reservations.release(self.running.task.id)
         self.running.settled()
 
     def _worker_ended(self, worker: asyncio.Task[None]) -> None:
@@ -255,20 +258,16 @@ class AILoop:
         if self._durable is not None:
             await self._durable
             self._durable = None
-        match self._next:
-            case RequestModel():
-                await self._request_model()
-            case CallTools(calls=calls):
-                await self._call_tools(calls)
+        if isinstance(self._next, RequestModel):
+            await self._request_model()
+        elif self._next is not None:
+            await self._call_tools(self._next.calls)
 
     async def _request_model(self) -> None:
-        if self._history is None:
-            self._history = self._load_history()
-        turns = (*self._history, *journal.turns(self.task, self.running.steps))
-        self._weigh(turns)
+        turns = self._turns_so_far()
         reservations = self._agent.workspace.reservations
         reserved: Reserved | None = _UNLIMITED
-        if reservations.hold_for(self._agent, self.task):
+        if reservations.hold_for(self._agent, self.running.task):
             reserved = await reservations.reserve(self, turns)
         answered = None
         if reserved is not None:
@@ -277,19 +276,28 @@ class AILoop:
             self._next = None  # held up between two attempts, or paused for want of tokens or money
             return
         decision = self._decide()
+        decision.at = answered.finished_at or decision.at  # the log tells the time that the journal has
         self.running.record_answer(decision, answered)
         if reserved is not _UNLIMITED:
-            reservations.release(self.task.id)
+            reservations.release(self.running.task.id)
         self._advance(decision)
 
-    def _weigh(self, turns: Sequence[Turn]) -> None:
-        """Count what the conversation takes in memory; raises `ContextLimitError` if it is too much for the agent.
+    def _turns_so_far(self) -> tuple[Turn, ...]:
+        """What the model is to be shown: what was shown before, and the steps that have ended since."""
+        steps = self.running.steps
+        if self._turns:
+            new = journal.turns_of(steps[self._shown_steps :])
+        else:
+            new = [*self._load_history(), *journal.turns(self.running.task, steps)]
+        self._turns = (*self._turns, *new)
+        self._shown_steps = len(steps) - 1  # the last one is the request itself
+        self._weigh(new)
+        return self._turns
 
-        A conversation only grows, so that each turn is counted once.
-        """
-        for turn in turns[self._counted_turns :]:
+    def _weigh(self, new: Sequence[Turn]) -> None:
+        """Count what the conversation takes in memory; raises `ContextLimitError` if it is too much for the agent."""
+        for turn in new:
             self.context_bytes += turn_bytes(turn)
-        self._counted_turns = len(turns)
         most = self._agent.limits.max_context_bytes
         if self.context_bytes > most or (len(self._agent.loops) > 1 and self._agent.context_bytes > most):
             raise ContextLimitError(
@@ -299,9 +307,8 @@ class AILoop:
             )
 
     async def _call_tools(self, calls: tuple[PendingCall, ...]) -> None:
-        numbers = {pending.number for pending in calls}
-        begun = [step for step in self.running.steps if step.number in numbers]
-        if len(calls) == 1:
+        begun = [step for pending in calls if (step := self.running.step(pending.number)) is not None]
+        if len(begun) == 1:
             result = await run_tool(self._agent, begun[0])
             decision = self._decide()
             self.running.record_outside_result(decision, begun[0], result)
@@ -346,16 +353,17 @@ class AILoop:
 
     def _load_history(self) -> list[Turn]:
         """What the thread said before this task. What went before is durable by now, and so can be read."""
-        if self.task.thread_id in (self.task.id, self.task.mail_id):
+        own = self.running.task
+        if own.thread_id in (own.id, own.mail_id):
             return []
         store = self._agent.workspace.store
-        earlier = store.tasks_of_thread(self.task.session_id, self.task.agent_id, self.task.thread_id)
+        earlier = store.tasks_of_thread(own.session_id, own.agent_id, own.thread_id)
         return [
             turn
             for task in earlier
-            if task.id != self.task.id
+            if task.id != own.id
             for turn in journal.turns(task, store.steps(task.session_id, task.id))
         ]
 
     def _decide(self) -> Decision:
-        return self._agent.workspace.decide(f"task:{self.task.id}")
+        return self._agent.workspace.decide(f"task:{self.running.task.id}")

@@ -35,9 +35,9 @@ class NotificationBus:
         self.failure: BaseException | None = None
         self.closed = False
 
-    def publish(self, notes: Sequence[Notification]) -> None:
-        """Take what was just committed."""
-        self._recent.extend(notes)
+    def publish(self, notes: Sequence[Notification], sizes: Sequence[int]) -> None:
+        """Take what was just committed, each of about that size."""
+        self._recent.extend(notes, sizes)
         self.last_seq = notes[-1].seq
         self._last_at = notes[-1].at
         self._wake()

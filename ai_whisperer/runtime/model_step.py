@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 class ModelStep:
     """The last step of a loop's journal, which is a model request that has begun."""
 
+    __slots__ = ("_agent", "_asked_at", "_loop", "_max_output_tokens", "_step")
+
     def __init__(self, agent: AgentWork, loop: AILoop, max_output_tokens: int | None = None) -> None:
         self._agent = agent
         self._max_output_tokens = max_output_tokens
@@ -57,14 +59,14 @@ class ModelStep:
             try:
                 answer = await self._ask(turns)
             except ModelError as error:
-                self._count_request()
+                self._step = self._ended()
                 if not self._journal_failure(error):
-                    return self._finished(state=StepState.FAILED, error=error)
+                    return self._ended(state=StepState.FAILED, error=failure_from(error), finished_at=self._now())
             except asyncio.CancelledError:
                 self._journal_cut_off()
                 raise
             else:
-                return self._finished(answer=answer)
+                return self._ended(state=StepState.DONE, answer=answer, error=None, finished_at=self._now())
 
     async def _ask(self, turns: tuple[Turn, ...]) -> Answer:
         if self._agent.registry.mcp is not None:
@@ -81,16 +83,10 @@ class ModelStep:
             max_output_tokens=self._max_output_tokens,
         )
         tell = self._stream_teller() if self._agent.workspace.bus.wants_deltas else None
-
-        def on_event(event: StreamEvent) -> None:
-            guard.touch()
-            if tell is not None:
-                tell(event)
-
-        self._asked_at = self._agent.workspace.clock.now()
+        self._asked_at = self._now()
         try:
-            with self._agent.workspace.stalls.guard(definition.retry.stall_seconds) as guard:
-                return await collect(self._agent.model.stream(request), on_event)
+            with self._agent.workspace.stalls.guard(definition.retry.stall_seconds, tell) as guard:
+                return await collect(self._agent.model.stream(request), guard.take)
         except asyncio.CancelledError as error:
             if is_being_cancelled():
                 raise
@@ -132,7 +128,7 @@ class ModelStep:
         workspace = self._agent.workspace
         if self._asked_at is None or self._loop.is_cut_off or workspace.bus.failure is not None:
             return
-        self._count_request()
+        self._step = self._ended()
         decision = workspace.decide(f"task:{self._step.task_id}")
         self._loop.running.count(self._step)
         self._loop.running.record_step(decision, self._step)
@@ -147,20 +143,24 @@ class ModelStep:
             "attempt": self._step.attempt,
         }
 
-    def _count_request(self) -> None:
-        """The request that was made, if it came to that, has ended."""
-        if self._asked_at is not None:
-            requests, seconds = self._requests()
-            self._asked_at = None
-            self._step = replace(self._step, requests=requests, request_seconds=seconds)
+    def _ended(self, **changes: Any) -> StepRecord:
+        """The step with these changes, and with the request that was made if it came to that.
 
-    def _requests(self) -> tuple[int, float]:
-        """How many requests were made, and how long they took, now that the last has ended. Clocks may be set back."""
-        step = self._step
+        Clocks may be set back.
+        """
         if self._asked_at is None:
-            return step.requests, step.request_seconds
-        seconds = max(round(self._agent.workspace.clock.now() - self._asked_at, 6), 0.0)
-        return step.requests + 1, step.request_seconds + seconds
+            return replace(self._step, **changes)
+        seconds = max(round(self._now() - self._asked_at, 6), 0.0)
+        self._asked_at = None
+        return replace(
+            self._step,
+            requests=self._step.requests + 1,
+            request_seconds=self._step.request_seconds + seconds,
+            **changes,
+        )
+
+    def _now(self) -> float:
+        return self._agent.workspace.clock.now()
 
     async def _wait_for_retry(self, retry_at: float) -> None:
         self._loop.is_waiting = True
@@ -175,23 +175,6 @@ class ModelStep:
         self._loop.running.record_step(decision, self._step)
         self._loop.running.tell_started(decision, self._step)
         await decision.submit()
-
-    def _finished(
-        self,
-        *,
-        answer: Answer | None = None,
-        state: StepState = StepState.DONE,
-        error: ModelError | None = None,
-    ) -> StepRecord:
-        requests, seconds = self._requests()
-        return replace(
-            self._step,
-            state=state,
-            answer=answer,
-            error=None if error is None else failure_from(error),
-            requests=requests,
-            request_seconds=seconds,
-        )
 
     def _stream_teller(self) -> Callable[[StreamEvent], None]:
         """Passes the pieces of the stream on, told apart by channel."""

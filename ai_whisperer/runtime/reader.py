@@ -72,9 +72,17 @@ class SessionReader:
 
     def mailbox(self, owner: AgentRef = USER, *, limit: int = 100) -> list[MailRecord]:
         """The mails of an agent or, by default, of the user, the newest first."""
-        is_user = isinstance(owner, str) and normalized(owner) == USER
-        name = USER if is_user else self._find_agent(owner).agent_id
+        name = self._mailbox_name(owner)
         return self._workspace.store.mailbox(self._workspace.session_id, name, limit=checked_limit(limit))
+
+    def sent_mail(self, owner: AgentRef = USER, *, limit: int = 100) -> list[MailRecord]:
+        """The mails that an agent or, by default, the user has sent, the newest first."""
+        name = self._mailbox_name(owner)
+        return self._workspace.store.sent_mail(self._workspace.session_id, name, limit=checked_limit(limit))
+
+    def _mailbox_name(self, owner: AgentRef) -> str:
+        is_user = isinstance(owner, str) and normalized(owner) == USER
+        return USER if is_user else self._find_agent(owner).agent_id
 
     def dead_letters(self) -> DeadLetters:
         store = self._workspace.store

@@ -74,6 +74,8 @@ class Reservations:
 
     Whoever came first goes on first: a request waits behind those that wait for room in an account of its own, even if
     there is room for it. What waits for another account holds it up no more than it has to.
+
+    `count_at_once` is whether somebody has asked for the usage of the session: from then on it is kept up to date.
     """
 
     def __init__(self, workspace: Workspace) -> None:
@@ -83,6 +85,7 @@ class Reservations:
         self._line: dict[_Waiter, None] = {}
         self._lacking: Counter[str] = Counter()
         self._session_usage: Usage | None = None
+        self.count_at_once = False
 
     @property
     def session_usage(self) -> Usage:
@@ -90,6 +93,7 @@ class Reservations:
         if self._session_usage is None:
             agents = self._workspace.agents.values()
             self._session_usage = sum((agent.used.usage for agent in agents), Usage())
+            self.count_at_once = True
         return self._session_usage
 
     def count(self, usage: Usage) -> None:

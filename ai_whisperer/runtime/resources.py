@@ -2,8 +2,9 @@
 
 Nothing is given to a call beforehand. When its turn may have come its loop is taken up, asks again, and takes what the
 call touches in the very decision in which the call begins; it is free again when the call has ended, however it ends.
-A loop that cannot go on (paused, stopping, still busy with other calls of the same answer) is passed by others, and
-asks when it goes on.
+Whoever is next begins as soon as that end is decided, before the event loop turns to anything else: nobody in the line
+waits for what others do meanwhile. A loop that cannot go on (paused, stopping, still busy with other calls of the same
+answer) is passed by others, and asks when it goes on.
 
 All of this is in memory alone: after a crash no call runs, and those that waited are asked for again by their journals.
 """
@@ -23,6 +24,7 @@ from ai_whisperer.status import ResourceStatus, ResourceUse
 from ai_whisperer.tools.function import Tool
 
 if TYPE_CHECKING:
+    from ai_whisperer.runtime.ai_loop import AILoop
     from ai_whisperer.runtime.workspace import Decision, Workspace
 
 _MOST_HOLDERS_TOLD = 10
@@ -32,10 +34,14 @@ _SECONDS_UNTIL_OFFERED = 1.0
 
 
 class Resources:
-    """What the running calls of one session touch, and which calls wait for it."""
+    """What the running calls of one session touch, and which calls wait for it.
+
+    `freed` is what calls have touched that have ended, as long as nobody was let begin for it.
+    """
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
+        self.freed: dict[str, None] = {}
         self.lines = ResourceLines(self._is_ready)
         self._holders: dict[str, tuple[str, ...]] = {}
 
@@ -70,13 +76,25 @@ class Resources:
     def call_ended(self, step_id: str) -> None:
         """What the call touched is free."""
         request = self.lines.leave(step_id)
-        if request is None:
+        if request is None or self._workspace.event_loop.is_closed():
             return
         loop = self._workspace.running.get(request.task_id)
         if loop is not None and loop.is_cut_off:
             self._workspace.event_loop.call_later(_SECONDS_UNTIL_OFFERED, self._offer, request.resources)
-        else:
-            self._offer(request.resources)
+            return
+        if not self.freed:
+            self._workspace.event_loop.call_soon(self.hand_over)
+        self.freed.update(dict.fromkeys(request.resources))
+
+    def hand_over(self) -> None:
+        """Let those begin whose turn has come since calls have ended.
+
+        Whoever ends a call asks for this when that is decided: the event loop may have much to do before it comes to
+        it by itself, and all who wait in the line would wait for that too.
+        """
+        freed, self.freed = self.freed, {}
+        for loop in self._next_of(freed):
+            loop.take_up()
 
     def worker_ended(self, task_id: str) -> None:
         """What calls of the task were to touch, and never ran, is free."""
@@ -168,12 +186,16 @@ class Resources:
 
     def _offer(self, resources: Iterable[str]) -> None:
         """Something has changed in these lines: let those ask again who may have their turn."""
+        for loop in self._next_of(resources):
+            # Not at once: what is decided now may still be under way, as may be the loop that asks.
+            self._workspace.event_loop.call_soon(loop.take_up)
+
+    def _next_of(self, resources: Iterable[str]) -> list[AILoop]:
+        """The loops whose calls may have their turn in these lines, the first one first."""
         workspace = self._workspace
         if workspace.closing or workspace.event_loop.is_closed():
-            return
-        for request in self.lines.unblocked(resources):
-            # Not at once: what is decided now may still be under way, as may be the loop that asks.
-            workspace.event_loop.call_soon(workspace.running[request.task_id].take_up)
+            return []
+        return [workspace.running[request.task_id] for request in self.lines.unblocked(resources)]
 
     def _status_of(self, resource: str) -> ResourceStatus:
         holders, waiting = self.lines.line_of(resource)

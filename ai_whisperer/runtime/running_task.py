@@ -121,19 +121,21 @@ class RunningTask(TaskJournal):
 
     def _on_its_terms(self, action: journal.Next, *, now: float) -> journal.Next:
         """The action if the task has time and budget for it, else that it fails."""
-        if isinstance(action, RequestModel | CallTools):
-            late = overdue(self.task, now=now)
-            if late is not None:
-                return Fail(failure=failure_from(late))
-        if isinstance(action, RequestModel):
-            refused = refusals_at_end(self.steps)
-            if refused and refused >= self._agent.limits.max_same_calls:
-                circle = LoopError(
-                    "The task made the same call with the same result again and again, and went on after it was told "
-                    f"so {refused} times. Tell it what to do instead, or raise max_same_calls."
-                )
-                return Fail(failure=failure_from(circle))
-        if isinstance(action, RequestModel) and self.task.budget is not None:
+        if not isinstance(action, (RequestModel, CallTools)):
+            return action
+        late = overdue(self.task, now=now)
+        if late is not None:
+            return Fail(failure=failure_from(late))
+        if isinstance(action, CallTools):
+            return action
+        refused = refusals_at_end(self.steps)
+        if refused and refused >= self._agent.limits.max_same_calls:
+            circle = LoopError(
+                "The task made the same call with the same result again and again, and went on after it was told "
+                f"so {refused} times. Tell it what to do instead, or raise max_same_calls."
+            )
+            return Fail(failure=failure_from(circle))
+        if self.task.budget is not None:
             spent = self._agent.workspace.trees.spent(self.task)
             if spent is not None:
                 error = BudgetError(
@@ -144,8 +146,8 @@ class RunningTask(TaskJournal):
 
     def only_waits(self) -> bool:
         """Whether nothing can be done until the wait of a call is over."""
-        admission = self._agent.workspace.admission
-        if not self._agent.workspace.waits.of_task(self.task.id):
+        waits, admission = self._agent.workspace.waits, self._agent.workspace.admission
+        if not waits or not waits.of_task(self.task.id):
             return False
         action = self.next_action()
         return isinstance(action, CallTools) and all(
@@ -193,7 +195,7 @@ class RunningTask(TaskJournal):
         left: list[PendingCall] = []
         for pending in action.calls:
             step = self.step_of(pending, at=decision.at)
-            if self._agent.workspace.admission.holds_back(step.id):
+            if self._agent.workspace.waits and self._agent.workspace.admission.holds_back(step.id):
                 continue
             tool = self._agent.registry.find(pending.call.name)
             repeats = 0 if pending.interrupted is not None else repeats_before(self.steps, pending.call)
@@ -234,13 +236,14 @@ class RunningTask(TaskJournal):
 
     def record_answer(self, decision: Decision, step: StepRecord) -> None:
         self._clear_of_suspicion(decision, StepKind.MODEL)
-        step = replace(step, finished_at=decision.at)
         requests = self.count(step)
         self.record_step(decision, step)
         self.tell_finished(decision, step, requests=requests)
         if step.answer is not None:
             self.mark_shown(decision, step)
-            self._agent.workspace.trees.count(self.task)
+            if self.task.budget is not None:
+                self.count_up()
+                self._agent.workspace.trees.count(self.task)
 
     def record_outside_result(self, decision: Decision, step: StepRecord, result: ToolResult) -> None:
         """A tool with effects outside has ended."""
@@ -248,6 +251,9 @@ class RunningTask(TaskJournal):
         if result.run is not None and result.run.limit:
             self._agent.workspace.breaches.tool_ended(decision, self.task, result.run)
         self.record_result(decision, step, result)
+        resources = self._agent.workspace.admission.resources
+        if resources.freed:
+            decision.then(resources.hand_over)
 
     def _clear_of_suspicion(self, decision: Decision, kind: StepKind) -> None:
         """What was under way when the process died has now ended well: count the starts of the task anew."""

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from types import TracebackType
 from typing import Self
 
 from ai_whisperer.errors import ModelTimeoutError
+from ai_whisperer.models.base import StreamEvent
+
+PassOn = Callable[[StreamEvent], None]
 
 
 class StallWatch:
@@ -16,19 +20,23 @@ class StallWatch:
         self._loop = loop
         self._lanes: dict[float, _Lane] = {}
 
-    def guard(self, seconds: float) -> StallGuard:
-        """`with watch.guard(120) as guard:` raises `ModelTimeoutError` when `touch` is not called for so long."""
+    def guard(self, seconds: float, pass_on: PassOn | None = None) -> StallGuard:
+        """`with watch.guard(120) as guard:` raises `ModelTimeoutError` when `take` is not called for so long.
+
+        What the guard takes it passes on.
+        """
         lane = self._lanes.get(seconds)
         if lane is None:
             lane = self._lanes[seconds] = _Lane(seconds, self._loop)
-        return StallGuard(lane)
+        return StallGuard(lane, pass_on)
 
 
 class StallGuard:
-    __slots__ = ("_lane", "_stalled", "_task", "last")
+    __slots__ = ("_lane", "_pass_on", "_stalled", "_task", "last")
 
-    def __init__(self, lane: _Lane) -> None:
+    def __init__(self, lane: _Lane, pass_on: PassOn | None) -> None:
         self._lane = lane
+        self._pass_on = pass_on
         self._stalled = False
         self._task = asyncio.current_task(lane.loop)
         self.last = lane.loop.time()
@@ -44,9 +52,11 @@ class StallGuard:
         if self._stalled and self._task is not None and self._task.uncancel() == 0 and kind is asyncio.CancelledError:
             raise ModelTimeoutError(f"The model sent nothing for {self._lane.seconds:g} seconds.") from error
 
-    def touch(self) -> None:
+    def take(self, event: StreamEvent) -> None:
         """Something has come."""
         self.last = self._lane.loop.time()
+        if self._pass_on is not None:
+            self._pass_on(event)
 
     def stall(self) -> None:
         if self._task is not None and not self._stalled:

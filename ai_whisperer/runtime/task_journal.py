@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from ai_whisperer.conversation import ToolResult
+from ai_whisperer.conversation import ToolResult, Usage
 from ai_whisperer.coordination import WaitKind
 from ai_whisperer.core import journal
 from ai_whisperer.core.journal import PendingCall
@@ -20,12 +20,16 @@ if TYPE_CHECKING:
 
 
 class TaskJournal:
-    """A task and its steps."""
+    """A task and its steps.
 
-    __slots__ = ("_agent", "steps", "task")
+    What the steps have used is added up when somebody asks for it, or the task ends. Until then `task.usage` is behind.
+    """
+
+    __slots__ = ("_agent", "_uncounted", "steps", "task")
 
     def __init__(self, agent: AgentWork, task: TaskRecord, steps: list[StepRecord]) -> None:
         self._agent = agent
+        self._uncounted: list[StepRecord] = []
         self.steps = steps
         self.task = replace(task, usage=usage_of_all(steps)) if steps else task
 
@@ -45,6 +49,9 @@ class TaskJournal:
             self.steps.insert(index, step)
 
     def update_task(self, decision: Decision, task: TaskRecord) -> None:
+        self.count_up()
+        if task.usage is not self.task.usage:
+            task = replace(task, usage=self.task.usage)
         decision.unit.update_task(task)  # first: if it cannot be written, memory stays as it is
         self.task = task
 
@@ -79,7 +86,8 @@ class TaskJournal:
     def record_result(
         self, decision: Decision, step: StepRecord, result: ToolResult, *, state: StepState = StepState.DONE
     ) -> None:
-        self._agent.workspace.admission.let_go(step.id)
+        if self._agent.workspace.waits:
+            self._agent.workspace.admission.let_go(step.id)
         step = replace(step, state=state, result=result, finished_at=decision.at)
         self.count(step)
         self.record_step(decision, step)
@@ -90,12 +98,28 @@ class TaskJournal:
 
         Returns how many requests to the model have ended meanwhile.
         """
-        used = usage_since(self._recorded(step.number), step)
+        before = self.step(step.number)
+        if before is None or not before.requests:
+            self._uncounted.append(step)
+        else:
+            self._add(usage_since(before, step))
+        if self._agent.workspace.reservations.count_at_once:
+            self.count_up()
+        return step.requests if before is None else step.requests - before.requests
+
+    def count_up(self) -> None:
+        """Bring `task.usage`, and what the agent has used, up to date."""
+        if self._uncounted:
+            used = usage_of_all(self._uncounted)
+            self._uncounted.clear()
+            self._add(used)
+
+    def _add(self, used: Usage) -> None:
         self.task = replace(self.task, usage=self.task.usage + used)
         self._agent.count_usage(used)
-        return used.model_calls
 
-    def _recorded(self, number: int) -> StepRecord | None:
+    def step(self, number: int) -> StepRecord | None:
+        """The step of that number as it is recorded, if it is."""
         for step in reversed(self.steps):
             if step.number <= number:
                 return step if step.number == number else None

@@ -62,18 +62,9 @@ async def run_tool(agent: AgentWork, step: StepRecord) -> ToolResult:
 
 async def _run(agent: AgentWork, step: StepRecord) -> ToolResult:
     call = _call_of(step)
-    context = ToolContext(
-        session_id=agent.workspace.session_id,
-        agent_id=agent.agent_id,
-        task_id=step.task_id,
-        step_id=step.id,
-        cancelled=CancelSignal(),
-        workplace=agent.workplace,
-        progress=_Progress(agent, step).tell,
-        guards=partial(agent.workspace.locks.guards.guard, step.task_id),
-    )
     try:
-        return await agent.registry.outside(call.name).call(call.arguments, context)
+        tool = agent.registry.outside(call.name)
+        return await tool.call(call.arguments, _context_of(agent, step, tool))
     except WhispererError as error:
         return _failed(error.message)
     except asyncio.CancelledError:
@@ -84,6 +75,25 @@ async def _run(agent: AgentWork, step: StepRecord) -> ToolResult:
         raise
     except BaseException as error:  # noqa: BLE001 - anybody's code: what it raises is for the model to read
         return _failed(f"The tool '{call.name}' failed: {_words_of(error)}")
+
+
+def _context_of(agent: AgentWork, step: StepRecord, tool: Tool) -> ToolContext:
+    """The context of a call; one that the tool never sees has only what stands for the call."""
+    context = ToolContext(
+        session_id=step.session_id,
+        agent_id=agent.agent_id,
+        task_id=step.task_id,
+        step_id=step.id,
+        cancelled=CancelSignal(),
+    )
+    if not tool.takes_context:
+        return context
+    return replace(
+        context,
+        workplace=agent.workplace,
+        progress=_Progress(agent, step).tell,
+        guards=partial(agent.workspace.locks.guards.guard, step.task_id),
+    )
 
 
 class _Progress:

@@ -30,6 +30,9 @@ class Waits:
         self._expiry: dict[WaitKind, Expiry] = {}
         self.graph = WaitGraph()
 
+    def __len__(self) -> int:
+        return len(self._waits)
+
     def on_expiry(self, kind: WaitKind, expire: Expiry) -> None:
         """Have waits of this kind ended by this when their time is over."""
         self._expiry[kind] = expire

@@ -70,7 +70,7 @@ class Decision:
         self.at = workspace.clock.now()
 
     def tell(self, name: str, params: dict[str, Any]) -> None:
-        self.unit.tell(self._workspace.session_id, name, cause=self.cause, at=self.at, params=params)
+        self.unit.notes.append((self._workspace.session_id, name, self.cause, self.at, params))
 
     def then(self, follow_up: Callable[[], object]) -> None:
         """Call this right after the unit was handed to the store: what it decides comes later in the log."""
@@ -206,13 +206,15 @@ class Workspace:
             self._registries[granted] = ToolRegistry(self.tools, granted=granted, mcp=self.mcp.granted(granted))
         return self._registries[granted]
 
-    def wait_for(self, task_id: str) -> asyncio.Future[TaskRecord]:
-        """A future for the task as it ended."""
+    async def wait_for(self, task_id: str) -> TaskRecord:
+        """Wait for the end of the task and return it as it ended."""
         self.check_event_loop()
         waiter: asyncio.Future[TaskRecord] = self.event_loop.create_future()
         self._waiters.setdefault(task_id, set()).add(waiter)
-        waiter.add_done_callback(lambda _: self._forget_waiter(task_id, waiter))
-        return waiter
+        try:
+            return await waiter
+        finally:
+            self._forget_waiter(task_id, waiter)
 
     def _forget_waiter(self, task_id: str, waiter: asyncio.Future[TaskRecord]) -> None:
         waiters = self._waiters.get(task_id)

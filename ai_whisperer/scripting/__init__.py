@@ -45,6 +45,7 @@ __all__ = [
     "run_task",
     "send_mail",
     "send_task",
+    "sent_mail",
     "sleep_agent",
     "start_agent",
     "stop_agent",
@@ -134,6 +135,7 @@ resume_agent = _shared(SyncClient.resume_agent)
 run_task = _shared(SyncClient.run_task)
 send_mail = _shared(SyncClient.send_mail)
 send_task = _shared(SyncClient.send_task)
+sent_mail = _shared(SyncClient.sent_mail)
 sleep_agent = _shared(SyncClient.sleep_agent)
 start_agent = _shared(SyncClient.start_agent)
 stop_agent = _shared(SyncClient.stop_agent)

@@ -198,6 +198,7 @@ class SyncClient:
     server_info = _sync(Client.server_info)
     set_limits = _sync(Client.set_limits)
     set_server_limits = _sync(Client.set_server_limits)
+    sent_mail = _sync(Client.sent_mail)
     sleep_agent = _sync(Client.sleep_agent)
     start_agent = _sync(Client.start_agent)
     start_mcp_server = _sync(Client.start_mcp_server)

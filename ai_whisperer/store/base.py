@@ -34,7 +34,9 @@ Note = tuple[str, str, str, float, dict[str, Any]]
 SERVER = ""
 """In place of the id of a session: the limits of the server, which are those of all its sessions."""
 
-Listener = Callable[[Sequence[Notification]], None]
+Listener = Callable[[Sequence[Notification], Sequence[int]], None]
+"""Is told of what was just committed, and about how many bytes each takes."""
+
 FailureListener = Callable[[BaseException], None]
 
 
@@ -293,6 +295,8 @@ class Store(Protocol):
     def inbox(self, session_id: str) -> list[InboxMail]:
         """The mails of the user that are neither archived nor dead, the oldest first."""
         ...
+
+    def sent_mail(self, session_id: str, sender: str, *, limit: int) -> list[MailRecord]: ...
 
     def dead_mail(self, session_id: str) -> list[MailRecord]: ...
 

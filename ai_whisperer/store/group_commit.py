@@ -18,6 +18,7 @@ from typing import Protocol
 
 import apsw
 
+from ai_whisperer.core.recent import size_of_params
 from ai_whisperer.errors import (
     StoreError,
     StoreFailedError,
@@ -134,6 +135,7 @@ class GroupCommitWriter:
         self._waiting: deque[_Pending] = deque()
         self._flying: list[_Pending] = []
         self._numbered: list[Notification] = []
+        self._sizes: list[int] = []  # of the numbered ones, as far as they are written
         self._last_seq: dict[str, int] = {}
         self._listeners: dict[str, tuple[Listener, FailureListener]] = {}
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -215,7 +217,7 @@ class GroupCommitWriter:
     def _write(self, group: Sequence[_Pending]) -> list[_Pending]:
         """Write the group into an open transaction; if one unit is refused, again with each unit by itself."""
         before = dict(self._last_seq)
-        self._numbered = []
+        self._numbered, self._sizes = [], []
         self._connection.execute("BEGIN IMMEDIATE")
         if self._banned:
             return self._write_one_by_one(group)
@@ -226,7 +228,7 @@ class GroupCommitWriter:
         except _REFUSALS:
             self._connection.execute("ROLLBACK")
             self._last_seq = before
-            self._numbered = []
+            self._numbered, self._sizes = [], []
             self._connection.execute("BEGIN IMMEDIATE")
             return self._write_one_by_one(group)
         return list(group)
@@ -245,7 +247,7 @@ class GroupCommitWriter:
             except _REFUSALS as error:
                 self._connection.execute("ROLLBACK TO unit")
                 self._last_seq = before
-                del self._numbered[numbered:]
+                del self._numbered[numbered:], self._sizes[numbered:]
                 refusal = StoreRefusedError(f"The store refused the change: {error}. Nothing of it was written.")
                 _refuse(future, refusal)
                 if unit.on_refused is not None:
@@ -273,7 +275,12 @@ class GroupCommitWriter:
             )
 
     def _write_notes(self, notes: Sequence[Notification]) -> None:
-        self._cursor.executemany(queries.INSERT_NOTIFICATION, map(rows.notification_row, notes))
+        self._cursor.executemany(queries.INSERT_NOTIFICATION, map(self._sized_row, notes))
+
+    def _sized_row(self, note: Notification) -> rows.Row:
+        row = rows.notification_row(note)
+        self._sizes.append(size_of_params(row[-1]))
+        return row
 
     def _committed(self, written: Sequence[_Pending], failure: BaseException | None) -> None:
         if failure is not None:
@@ -292,13 +299,18 @@ class GroupCommitWriter:
             self._loop.call_soon(self._flush)  # those who were just released may have more to add
 
     def _publish(self) -> None:
-        numbered, self._numbered = self._numbered, []
-        by_session: dict[str, list[Notification]] = {}
-        for note in numbered:
-            by_session.setdefault(note.session_id, []).append(note)
-        for session_id, notes in by_session.items():
+        numbered, sizes = self._numbered, self._sizes
+        self._numbered, self._sizes = [], []
+        by_session: dict[str, tuple[list[Notification], list[int]]] = {}
+        for note, size in zip(numbered, sizes, strict=True):
+            if note.session_id not in by_session:
+                by_session[note.session_id] = ([], [])
+            notes, sizes_of_notes = by_session[note.session_id]
+            notes.append(note)
+            sizes_of_notes.append(size)
+        for session_id, committed in by_session.items():
             if session_id in self._listeners:
-                self._listeners[session_id][0](notes)
+                self._listeners[session_id][0](*committed)
 
     def _tell_flushed(self) -> None:
         while self._flushing and (self._flushing[0][0] <= self._settled or self._failure is not None):

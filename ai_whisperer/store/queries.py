@@ -188,6 +188,8 @@ SELECT id, thread_id, sender, subject, priority, state, created_at, arrival FROM
 WHERE session_id=? AND recipient='user' AND state NOT IN ('archived', 'dead') ORDER BY arrival"""
 MAILBOX: Final = """
 SELECT * FROM mail WHERE session_id=? AND recipient=? ORDER BY arrival DESC LIMIT ?"""
+SENT_MAIL: Final = """
+SELECT * FROM mail WHERE session_id=? AND sender=? ORDER BY sequence DESC LIMIT ?"""
 MAILS_RECEIVED: Final = "SELECT recipient, count(*) FROM mail WHERE session_id=? GROUP BY recipient"
 MAIL_SEQUENCES: Final = "SELECT sender, max(sequence) FROM mail WHERE session_id=? GROUP BY sender"
 LAST_ARRIVAL: Final = """

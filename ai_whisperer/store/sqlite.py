@@ -241,6 +241,9 @@ class SqliteStore:
     def inbox(self, session_id: str) -> list[InboxMail]:
         return self._all(queries.INBOX, (session_id,), coordination_rows.inbox_from)
 
+    def sent_mail(self, session_id: str, sender: str, *, limit: int) -> list[MailRecord]:
+        return self._all(queries.SENT_MAIL, (session_id, sender, limit), rows.mail_from)
+
     def dead_mail(self, session_id: str) -> list[MailRecord]:
         return self._all(queries.DEAD_MAIL, (session_id,), rows.mail_from)
 

@@ -139,6 +139,11 @@ class Tool:
             self._parameters = _parameters_of(self.function, self.name)
         return self._parameters
 
+    @property
+    def takes_context(self) -> bool:
+        """Whether the function looks at the `ToolContext` of its call."""
+        return self.parameters.context is not None
+
     def may_repeat(self, arguments: str) -> bool:
         """Whether a call with these arguments does no harm if it is done twice; not if that cannot be told."""
         if not callable(self.idempotent):
@@ -195,7 +200,7 @@ class Tool:
         values = self.parameters.parse(arguments)
         if self.parameters.context is not None:
             values[self.parameters.context] = context
-        if inspect.iscoroutinefunction(self.function):
+        if self.parameters.of_coroutine:
             result = await self.function(**values)
         else:
             result = await in_thread(self._run, {"values": values}, context.cancelled)
@@ -219,9 +224,10 @@ class Tool:
 class _Parameters:
     """The parameters of a function; `context` is the one that takes the `ToolContext`."""
 
-    def __init__(self, struct: type[msgspec.Struct], context: str | None) -> None:
+    def __init__(self, struct: type[msgspec.Struct], context: str | None, *, of_coroutine: bool) -> None:
         self.parser = ArgumentsParser(struct)
         self.context = context
+        self.of_coroutine = of_coroutine
 
     def parse(self, arguments: str) -> dict[str, Any]:
         parsed = self.parser.parse(arguments)
@@ -336,7 +342,7 @@ def _parameters_of(function: Callable[..., Any], name: str) -> _Parameters:
         else:
             fields.append((parameter.name, hint, msgspec.field(default_factory=_constant(parameter.default))))
     struct = msgspec.defstruct("Arguments", fields, kw_only=True, forbid_unknown_fields=True)
-    return _Parameters(struct, context)
+    return _Parameters(struct, context, of_coroutine=inspect.iscoroutinefunction(function))
 
 
 def _constant(value: Any) -> Callable[[], Any]:

@@ -19,6 +19,8 @@ _BINARY = (bytes, bytearray, memoryview)
 
 def is_large(result: Any) -> bool:
     """Whether it takes long to write the result as text. Not more is looked at than is needed to tell."""
+    if isinstance(result, str):
+        return False
     left = _MANY_VALUES
     unseen = [result]
     while unseen:

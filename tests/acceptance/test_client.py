@@ -84,6 +84,7 @@ async def use_tasks(client: Client) -> None:
 async def use_mail(client: Client) -> None:
     sent = await client.send_mail("alice", "subject", "body", priority="low")
     assert sent.id in [mail.id for mail in await client.mailbox("alice")]
+    assert [mail.id for mail in await client.sent_mail()] == [sent.id]
     await client.run_task("alice", "write to me")
     (received,) = await client.mailbox(limit=1)
     assert (await client.mark_mail(received.id, "read")).state is MailState.READ

@@ -86,6 +86,7 @@ BAD: list[Deed] = [
     lambda m: m.reply_mail("nothing", "b"),
     lambda m: m.mark_mail("nothing", "read"),
     lambda m: m.mailbox("nobody"),
+    lambda m: m.sent_mail("nobody"),
     lambda m: m.broadcast_event("", None),
     lambda m: m.broadcast_event("e", {"x": object()}),
     lambda m: m.broadcast_event("e", float("nan")),

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from ai_whisperer.errors import SandboxError
-from ai_whisperer.tools.sandbox.base import Ending
+from ai_whisperer.tools.sandbox.base import Ending, Outcome
 from ai_whisperer.tools.sandbox.launcher import Launcher
 from tests.acceptance.sandbox_stage import LEVELS, Stage, a_name, need, processes_of, staged, until
 
@@ -49,6 +49,39 @@ def test_binary_output_is_kept_as_it_is(stage: Stage) -> None:
 def test_a_job_that_takes_too_long_is_ended(stage: Stage) -> None:
     outcome = stage.sh("echo begun; sleep 60", wall_seconds=0.3)
     assert (outcome.ending, outcome.output) == (Ending.TIMED_OUT, b"begun\n")
+
+
+def test_a_job_cannot_go_before_others_even_as_root(stage: Stage) -> None:
+    urgent = """
+import os
+for attempt in (lambda: os.nice(-1), lambda: os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))):
+    try:
+        attempt()
+        print("done")
+    except PermissionError:
+        print("refused")
+"""
+    assert stage.python(urgent).output == b"refused\nrefused\n"
+
+
+def test_a_job_that_runs_on_comes_after_the_server_and_so_do_its_sessions(stage: Stage) -> None:
+    patient = """
+import os, time
+def share():
+    try:
+        return open("/proc/self/autogroup").read().split()[-1]
+    except OSError:
+        return "10"
+child = os.fork()
+if child == 0:
+    os.setsid()
+while os.nice(0) < 10 or share() != "10":
+    time.sleep(0.01)
+os.write(1, b"after ")
+if child:
+    os.wait()
+"""
+    assert stage.python(patient, wall_seconds=30).output == b"after after "
 
 
 def test_an_endless_loop_ends_at_its_cpu_seconds(stage: Stage) -> None:
@@ -127,9 +160,15 @@ def test_output_is_shown_while_the_job_runs(stage: Stage) -> None:
 @pytest.mark.parametrize("how", DETACHED)
 def test_children_that_outlive_their_parent_are_ended_with_the_job(stage: Stage, how: str) -> None:
     name = a_name()
-    outcome = stage.sh(f"{DETACHED[how].format(name=name)} sleep 0.1; echo done")
+    job = stage.job("/bin/sh", "-c", f"{DETACHED[how].format(name=name)} sleep 0.1; echo done")
+
+    async def scenario() -> tuple[Outcome, list[int]]:
+        outcome = await stage.sandbox.run(job)
+        return outcome, processes_of(name)  # at once: that they are gone a little later is not enough
+
+    outcome, left = asyncio.run(scenario())
     assert (outcome.ending, outcome.output) == (Ending.EXITED, b"done\n")
-    assert processes_of(name) == []
+    assert left == []
 
 
 def test_children_that_left_their_session_are_gone_when_the_time_is_up(stage: Stage) -> None:
@@ -204,13 +243,13 @@ def test_when_the_server_is_killed_its_jobs_die_too(stage: Stage) -> None:
 
 
 class DyingKeeper(Launcher):
-    """A planted fault: the keeper dies before it has ended the job."""
+    """A planted fault: the keeper dies when the job writes something."""
 
     program = Launcher.program.replace(
         "from ai_whisperer.tools.sandbox.zygote import main; ",
         "import os\n"
-        "from ai_whisperer.tools.sandbox import family, zygote\n"
-        "family.end_all = lambda: os._exit(1)\n"
+        "from ai_whisperer.tools.sandbox import keeper, zygote\n"
+        "keeper._Watch._read = lambda watch: os._exit(1)\n"
         "main = zygote.main; ",
     )
 
@@ -219,7 +258,7 @@ def test_what_a_keeper_leaves_when_it_dies_is_ended(tmp_path: Path, stage: Stage
     name = a_name()
     with staged(stage.level, tmp_path, DyingKeeper()) as dying:
         with pytest.raises(SandboxError, match="without a word"):
-            dying.sh(f"setsid sleep {name} >/dev/null 2>&1 & sleep 0.1")
+            dying.sh(f"setsid sleep {name} >/dev/null 2>&1 & sleep 0.1; echo; sleep {name}")
         assert until(lambda: processes_of(name) == [])
 
 
@@ -230,6 +269,31 @@ def test_the_threads_of_a_job_are_counted(stage: Stage) -> None:
     )
     outcome = stage.python(code, processes=8, wall_seconds=60)
     assert outcome.ending is Ending.TOO_MANY_PROCESSES or b"can't start new thread" in outcome.output
+
+
+_AN_INIT = """
+import os, subprocess, sys
+from ai_whisperer.tools.sandbox import family, namespaces
+if not namespaces.enter_processes():
+    sys.exit("no namespaces")
+if os.fork() == 0:
+    subprocess.run(["/bin/sh", "-c", f"setsid sleep {sys.argv[1]} & sleep {sys.argv[1]} &"], check=True)
+    ended = os.getpid() == 1 and family.end_namespace()
+    try:
+        os.kill(-1, 0)
+    except ProcessLookupError:
+        os._exit(0 if ended else 2)
+    os._exit(3)
+sys.exit(os.waitstatus_to_exitcode(os.wait()[1]))
+"""
+
+
+def test_an_init_ends_all_of_its_namespace_before_it_ends_itself() -> None:
+    command = [sys.executable, "-c", _AN_INIT, a_name()]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    if "no namespaces" in ended.stderr:
+        pytest.skip("this machine gives no namespaces")
+    assert (ended.returncode, ended.stderr) == (0, "")
 
 
 class OnlyTheParent(Launcher):

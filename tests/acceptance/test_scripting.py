@@ -138,6 +138,7 @@ def test_the_other_functions_take_handles_and_names() -> None:
     scripting.wake_agent("ada", reason="look")
     sent = scripting.send_mail(ada, "subject", "body")
     assert [mail.id for mail in scripting.mailbox(ada)] == [sent.id]
+    assert [mail.id for mail in scripting.sent_mail()] == [sent.id]
     events = scripting.events(after=0)
     assert [next(events).seq for _ in range(3)] == [1, 2, 3]
     events.close()  # type: ignore[attr-defined]

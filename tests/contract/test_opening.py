@@ -155,7 +155,7 @@ def test_a_commit_that_fails_stops_the_store_and_loses_nothing_accepted(
     async def main() -> None:
         store = SqliteStore.open(tmp_path, vfs=vfs.name)
         failures: list[BaseException] = []
-        store.listen("s", lambda _: None, failures.append)
+        store.listen("s", lambda *_: None, failures.append)
         await store.submit(unit_with(task("accepted"), note="x"))
         vfs.fail_with = fault
         with pytest.raises(error):

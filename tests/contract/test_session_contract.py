@@ -373,7 +373,7 @@ def test_a_session_that_is_made_again_under_its_id_begins_its_log_at_one(run: Ru
 def test_a_session_that_is_open_cannot_be_deleted(run: Run) -> None:
     async def scenario(store: Store) -> None:
         await store.submit(unit_with(task(), note="x"))
-        store.listen("s", lambda _: None, lambda _: None)
+        store.listen("s", lambda *_: None, lambda _: None)
         with pytest.raises(StoreInUseError, match="Close it, then delete it"):
             await store.delete_session("s")
         await store.flushed()
@@ -391,11 +391,11 @@ def test_a_session_that_is_being_deleted_is_neither_opened_nor_deleted_twice(run
         deleting = asyncio.ensure_future(store.delete_session("s"))
         await asyncio.sleep(0)
         with pytest.raises(StoreInUseError, match="Wait until it is gone"):
-            store.listen("s", lambda _: None, lambda _: None)
+            store.listen("s", lambda *_: None, lambda _: None)
         with pytest.raises(StoreInUseError, match="Wait until it is gone"):
             await store.delete_session("s")
         await deleting
-        store.listen("s", lambda _: None, lambda _: None)
+        store.listen("s", lambda *_: None, lambda _: None)
 
     run(scenario)
 

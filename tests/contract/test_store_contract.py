@@ -190,7 +190,7 @@ def test_changes_replace_what_was_there(run: Run) -> None:
 def test_notifications_are_numbered_without_gap_in_the_order_of_submission(run: Run) -> None:
     async def scenario(store: Store) -> None:
         heard: list[Notification] = []
-        store.listen("s", heard.extend, lambda _: None)
+        store.listen("s", lambda notes, _: heard.extend(notes), lambda _: None)
         await asyncio.gather(*(store.submit(unit_with(note=f"n{number}")) for number in range(50)))
         assert [(note.seq, note.name) for note in heard] == [(i + 1, f"n{i}") for i in range(50)]
         assert store.notifications("s", after=0, limit=100) == heard
@@ -261,7 +261,7 @@ def test_listeners_hear_of_a_commit_before_the_submitter_goes_on(run: Run) -> No
     async def scenario(store: Store) -> None:
         heard: list[str] = []
 
-        def listen(notes: Sequence[Notification]) -> None:
+        def listen(notes: Sequence[Notification], _: Sequence[int]) -> None:
             heard.extend(note.name for note in notes)
 
         store.listen("s", listen, lambda _: None)
@@ -299,6 +299,8 @@ def test_open_and_dead_work_is_found_and_ended_work_is_not(run: Run) -> None:
         assert snapshot.last_arrival == len(TaskState) - 1
         assert len(store.mailbox("s", "alice", limit=3)) == 3
         assert store.mailbox("s", "alice", limit=1)[0].id == "m-dead"
+        assert [each.id for each in store.sent_mail("s", "user", limit=2)] == ["m-dead", "m-archived"]
+        assert store.sent_mail("s", "alice", limit=2) == []
 
     run(scenario)
 
@@ -335,9 +337,9 @@ def test_the_same_ids_in_two_sessions_are_two_things(run: Run) -> None:
 
 def test_a_session_can_be_listened_to_once(run: Run) -> None:
     async def scenario(store: Store) -> None:
-        store.listen("s", lambda _: None, lambda _: None)
+        store.listen("s", lambda *_: None, lambda _: None)
         with pytest.raises(StoreInUseError, match="open already"):
-            store.listen("s", lambda _: None, lambda _: None)
+            store.listen("s", lambda *_: None, lambda _: None)
 
     run(scenario)
 

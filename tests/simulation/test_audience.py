@@ -10,6 +10,7 @@ from typing import Any, cast
 
 import pytest
 
+from ai_whisperer.core.recent import size_of
 from ai_whisperer.records import Notification
 from ai_whisperer.runtime.bus import NotificationBus, Subscription
 from ai_whisperer.runtime.manager import AsyncAgentSessionManager
@@ -62,7 +63,7 @@ class FakeSession:
             for each in range(1, count + 1)
         ]
         self._store.notes += notes
-        self.bus.publish(notes)
+        self.bus.publish(notes, [size_of(note) for note in notes])
 
     def stream(self, text: str) -> None:
         self.streamed += text

@@ -35,6 +35,35 @@ def test_writers_of_one_thing_take_turns_in_the_order_in_which_they_came(seed: i
     play_things(scenario, seed=seed)
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_who_is_next_begins_before_anything_else_happens(seed: int) -> None:
+    gate = asyncio.Event()
+
+    @tool(touches="write {thing}")
+    async def hold(thing: str) -> str:
+        """Hold a thing until all are let go at once."""
+        await gate.wait()
+        return thing
+
+    say = lambda request: "end" if round_of(request) else call("hold", thing=prompt_of(request))  # noqa: E731
+
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        for name, thing in {"a": "x", "b": "y", "c": "z", "d": "x", "e": "y", "f": "z"}.items():
+            await manager.create_agent(name)
+            await manager.send_task(name, thing, task_id=name)
+            await asyncio.sleep(5)
+        gate.set()
+        for name in "abcdef":
+            await manager.wait_task(name)
+        kinds = ("step.finished", "resource.granted")
+        notes = [note.params for note in manager.notifications(limit=1_000) if note.name in kinds]
+        steps = [params["stepId"] for params in notes if params.get("kind") != "model"]
+        for ended, begun in (("a.2", "d.2"), ("b.2", "e.2"), ("c.2", "f.2")):
+            assert steps[steps.index(ended) + 1] == begun, steps
+
+    play(scenario, say, tools=[hold], seed=seed)
+
+
 def test_readers_of_one_thing_read_together_and_the_writer_between_them_is_not_passed() -> None:
     async def scenario(manager: AsyncAgentSessionManager, things: Things) -> None:
         await give(manager, a="read x", b="read x", c="write x", d="read x", e="read x")

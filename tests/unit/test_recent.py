@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 
-from ai_whisperer.core.recent import MAX_BYTES, MAX_NOTES, PAGE_BYTES, PAGE_NOTES, RecentNotes, size_of
+from ai_whisperer.core.recent import MAX_BYTES, MAX_NOTES, PAGE_BYTES, PAGE_NOTES, RecentNotes, size_of, size_of_params
 from ai_whisperer.records import Notification
 
 
@@ -14,10 +15,15 @@ def note(seq: int, **params: Any) -> Notification:
     return Notification(seq=seq, session_id="s", name="x", cause="test", at=1.0, params=params)
 
 
+def put(recent: RecentNotes, each: Notification) -> None:
+    """As the store does: it has the params as text."""
+    recent.extend([each], [size_of_params(msgspec.json.encode(each.params).decode())])
+
+
 def filled(count: int, *, text: str = "") -> RecentNotes:
     recent = RecentNotes()
     for seq in range(1, count + 1):
-        recent.extend([note(seq, text=text)])
+        put(recent, note(seq, text=text))
     return recent
 
 
@@ -75,7 +81,7 @@ def test_of_many_the_oldest_give_way() -> None:
 def test_of_large_ones_the_oldest_give_way_wherever_their_bytes_are(params: dict[str, Any]) -> None:
     recent = RecentNotes()
     for seq in range(1, 200):
-        recent.extend([note(seq, **params)])
+        put(recent, note(seq, **params))
         assert recent.size <= MAX_BYTES
     assert 0 < len(recent) <= MAX_BYTES // 200_000
     assert read_on(recent, 199 - len(recent)) == list(range(200 - len(recent), 200))
@@ -83,8 +89,8 @@ def test_of_large_ones_the_oldest_give_way_wherever_their_bytes_are(params: dict
 
 def test_one_that_is_larger_than_everything_is_not_held_and_those_after_it_are() -> None:
     recent = filled(3)
-    recent.extend([note(4, text="x" * 2 * MAX_BYTES)])
+    put(recent, note(4, text="x" * 2 * MAX_BYTES))
     assert (len(recent), recent.size, recent.page(3)) == (0, 0, None)
-    recent.extend([note(5)])
+    put(recent, note(5))
     assert recent.page(3) is None
     assert read_on(recent, 4) == [5]

@@ -37,12 +37,13 @@ async def list_mail(
             "--agent", "-a", metavar="AGENT", help="Show the mailbox of this agent.", autocompletion=agent_names
         ),
     ] = USER,
+    sent: Annotated[bool, typer.Option("--sent", help="Show what was sent instead of what came.")] = False,
     limit: LimitOption = 100,
 ) -> None:
     """Show what agents have written to you, the newest first."""
     async with call.server() as client:
-        mails = await client.mailbox(owner, limit=limit)
-    call.output.table(mails, MAILS, empty="The mailbox is empty.")
+        mails = await (client.sent_mail if sent else client.mailbox)(owner, limit=limit)
+    call.output.table(mails, SENT if sent else MAILS, empty="No mail was sent." if sent else "The mailbox is empty.")
 
 
 async def send(
@@ -110,11 +111,16 @@ async def archive(call: Call, mail: MailId) -> None:
     call.output.told(record, f"Mail {record.id} is {record.state}.")
 
 
-MAILS: Sequence[Column[MailRecord]] = (
-    Column("MAIL", lambda each: each.id, whole=True),
-    Column("FROM", lambda each: each.sender, whole=True),
-    Column("PRIORITY", lambda each: each.priority),
-    Column("STATE", lambda each: each.state),
-    Column("SENT", lambda each: moment(each.created_at)),
-    Column("SUBJECT", lambda each: each.subject),
-)
+def _columns(whom: Column[MailRecord]) -> Sequence[Column[MailRecord]]:
+    return (
+        Column("MAIL", lambda each: each.id, whole=True),
+        whom,
+        Column("PRIORITY", lambda each: each.priority),
+        Column("STATE", lambda each: each.state),
+        Column("SENT", lambda each: moment(each.created_at)),
+        Column("SUBJECT", lambda each: each.subject),
+    )
+
+
+MAILS = _columns(Column("FROM", lambda each: each.sender, whole=True))
+SENT = _columns(Column("TO", lambda each: each.recipient, whole=True))

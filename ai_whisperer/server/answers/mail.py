@@ -32,6 +32,11 @@ def list_mail(session: AsyncAgentSessionManager, params: mail.ListMail) -> mail.
     return mail.MailList(session.mailbox(params.owner, limit=params.limit))
 
 
+@reads(mail.LIST_SENT_MAIL)
+def list_sent_mail(session: AsyncAgentSessionManager, params: mail.ListSentMail) -> mail.MailList:
+    return mail.MailList(session.sent_mail(params.owner, limit=params.limit))
+
+
 @answers(mail.MARK_MAIL)
 async def mark_mail(caller: Caller, params: mail.MarkMail) -> MailRecord:
     return await (await caller.session(params.session_id)).mark_mail(params.mail_id, params.state)

@@ -12,6 +12,7 @@ import os
 import resource
 import signal
 import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -33,6 +34,8 @@ class Taken(msgspec.Struct, frozen=True, kw_only=True):
     threads: int
     cpu_seconds: float
     memory_bytes: int
+    sessions: Mapping[int, Sequence[int]]
+    """The processes, by the session that they are in."""
 
 
 def adopt_orphans() -> None:
@@ -79,10 +82,12 @@ def taken(enough_bytes: int, most: int, *, besides: int = 0) -> Taken:
     cpu = cpu_of_ended()
     count = threads = 0
     memory: dict[int, int] = {}
+    sessions: dict[int, list[int]] = {}
     for pid in descendants(most):
         with contextlib.suppress(OSError, ValueError, IndexError):
             fields = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
             cpu += sum(map(int, fields[11:15])) / _TICKS
+            sessions.setdefault(int(fields[3]), []).append(pid)
             if pid == besides:
                 continue
             count += fields[0] != b"Z"
@@ -91,13 +96,19 @@ def taken(enough_bytes: int, most: int, *, besides: int = 0) -> Taken:
     total = sum(memory.values())
     if total > enough_bytes:
         total = sum(_own_share(pid, resident) for pid, resident in memory.items())
-    return Taken(processes=count, threads=threads, cpu_seconds=cpu, memory_bytes=total)
+    return Taken(processes=count, threads=threads, cpu_seconds=cpu, memory_bytes=total, sessions=sessions)
 
 
 def cpu_of_ended() -> float:
     """The CPU seconds of those that have ended and were waited for."""
     ended = resource.getrusage(resource.RUSAGE_CHILDREN)
     return ended.ru_utime + ended.ru_stime
+
+
+def cpu_of_this() -> float:
+    """The CPU seconds of this process itself."""
+    own = resource.getrusage(resource.RUSAGE_SELF)
+    return own.ru_utime + own.ru_stime
 
 
 def largest_of_ended() -> int:
@@ -131,15 +142,10 @@ def end_all() -> None:
     """
     pause = 0.0005
     give_up = time.monotonic() + _END_SECONDS
-    while True:
+    while not _none_left():
         for pid in (*children(os.getpid()), *descendants()):  # the children first: with an init all below it die
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
-        try:
-            while os.waitpid(-1, os.WNOHANG)[0]:
-                pass
-        except ChildProcessError:
-            return
         if time.monotonic() > give_up:
             raise SandboxError(
                 f"Processes of the program did not end within {_END_SECONDS:g} s after they were killed, or could not "
@@ -147,3 +153,29 @@ def end_all() -> None:
             )
         time.sleep(pause)
         pause = min(pause * 2, 0.02)
+
+
+def end_namespace() -> bool:
+    """Kill all in the namespace whose init this process is, and return when there is none left; else return False.
+
+    None can be missed: a process on which the signal falls in the midst of a fork does not fork, and whose parent has
+    ended becomes a child of the init.
+    """
+    if os.getpid() != 1:
+        return False
+    with contextlib.suppress(ProcessLookupError):  # there is none
+        os.kill(-1, signal.SIGKILL)
+    with contextlib.suppress(ChildProcessError):
+        while True:
+            os.waitpid(-1, 0)
+    return True
+
+
+def _none_left() -> bool:
+    """Bury those that have ended; returns whether this process has no child any more, alive or dead."""
+    try:
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+    except ChildProcessError:
+        return True
+    return False

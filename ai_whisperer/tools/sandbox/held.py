@@ -12,7 +12,7 @@ import msgspec
 
 from ai_whisperer.errors import SandboxError
 from ai_whisperer.tools.sandbox.base import Ending, Job
-from ai_whisperer.tools.sandbox.family import largest_of_ended
+from ai_whisperer.tools.sandbox.family import cpu_of_ended, largest_of_ended
 
 HIDING_ADVICE = (
     "Install bubblewrap with the packages of the system, which can, and leave the setting sandbox at 'auto'; or grant "
@@ -42,8 +42,22 @@ class Held(Protocol):
         ...
 
     @property
+    def cpu_seconds(self) -> float:
+        """The CPU seconds of all its processes, as far as they are known when all have ended; else 0."""
+        ...
+
+    @property
+    def all_gone(self) -> bool:
+        """Whether it is known from `status` that no process of the job is left; else they have to be ended."""
+        ...
+
+    @property
     def holders(self) -> int:
         """How many of the processes, from the first on, hold the job and are none of its own."""
+        ...
+
+    def ended(self) -> int:
+        """A descriptor from which there is something to read once it has ended."""
         ...
 
     def status(self) -> Status:
@@ -116,6 +130,7 @@ class PlainProcess:
             raise SandboxError(f"{argv[0]} could not be started: {error}.") from error
 
     holders = 0
+    all_gone = False
 
     @property
     def pid(self) -> int:
@@ -124,6 +139,13 @@ class PlainProcess:
     @property
     def largest_bytes(self) -> int:
         return largest_of_ended()
+
+    @property
+    def cpu_seconds(self) -> float:
+        return cpu_of_ended()
+
+    def ended(self) -> int:
+        return os.pidfd_open(self.pid)
 
     def status(self) -> Status:
         code = self._process.wait()

@@ -1,7 +1,8 @@
 """The process between a keeper and a job whose sandbox is a library: it takes the limits, and is the job's init.
 
 The keeper stays outside: it is under no limit of the job, and where namespaces can be had the job has no name for it.
-When the holder ends, the kernel ends all that is in its namespace.
+When the holder ends, the kernel ends all that is in its namespace. It ends that itself first and says so: to take a
+namespace down is slow, and nobody has to wait for it when nothing of the job is left in it.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ from ai_whisperer.tools.sandbox.held import Status, let_go_of_streams
 from ai_whisperer.tools.sandbox.wire import Order, framed, read_body, read_order
 
 _REAP_SECONDS = 0.2
+_STREAMS = b"+"
+"""Goes before the order, with the streams of the job."""
 
 
 class Started(Protocol):
@@ -50,7 +53,9 @@ class _Report(Record, frozen=True, kw_only=True):
     error: str = ""
     ending: Ending = Ending.EXITED
     number: int = 0
+    all_gone: bool = False
     largest_bytes: int = 0
+    cpu_seconds: float = 0.0
 
 
 _decode = msgspec.msgpack.Decoder(_Report).decode
@@ -63,6 +68,8 @@ class Holder:
 
     def __init__(self, library: Library) -> None:
         self.largest_bytes = 0
+        self.cpu_seconds = 0.0
+        self.all_gone = False
         apart = namespaces.enter_processes()
         self._connection, theirs = socket.socketpair()
         self.pid = os.fork()
@@ -75,19 +82,24 @@ class Holder:
 
     def start(self, job: Job) -> None:
         """Start the job, with the standard streams of this process; raises `SandboxError` if it cannot be held."""
+        order = framed(Order(level="", job=msgspec.structs.replace(job, stdin=b"")))
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):
-            socket.send_fds(self._connection, [b"+"], [0, 1, 2])
-            self._connection.sendall(framed(Order(level="", job=msgspec.structs.replace(job, stdin=b""))))
+            sent = socket.send_fds(self._connection, [_STREAMS, order], [0, 1, 2]) - len(_STREAMS)
+            self._connection.sendall(order[sent:])
         report = self._report()
         if report is None or report.error:
             raise SandboxError(report.error if report else "The process that holds the program has died.")
 
+    def ended(self) -> int:
+        return self._connection.fileno()
+
     def status(self) -> Status:
         report = self._report()
-        os.waitpid(self.pid, 0)
         if report is None:
             return Status(ending=Ending.SIGNALLED, number=signal.SIGKILL)
         self.largest_bytes = report.largest_bytes
+        self.cpu_seconds = report.cpu_seconds
+        self.all_gone = report.all_gone
         return Status(ending=report.ending, number=report.number)
 
     def _report(self) -> _Report | None:
@@ -101,7 +113,7 @@ def _hold(library: Library, connection: socket.socket, *, apart: bool) -> None:
     family.die_with_parent()
     os.setsid()
     library.prepare(apart=apart)
-    sent, streams, _, _ = socket.recv_fds(connection, 1, 3)
+    sent, streams, _, _ = socket.recv_fds(connection, len(_STREAMS), 3)
     if not sent:
         return
     for number, each in enumerate(streams):
@@ -120,9 +132,16 @@ def _hold(library: Library, connection: socket.socket, *, apart: bool) -> None:
     connection.sendall(framed(_Report()))
     _wait_for(process.pid)
     status = process.status()
-    largest = family.largest_of_ended()
-    connection.sendall(framed(_Report(ending=status.ending, number=status.number, largest_bytes=largest)))
-    os._exit(0)
+    all_gone = family.end_namespace()
+    report = _Report(
+        ending=status.ending,
+        number=status.number,
+        all_gone=all_gone,
+        largest_bytes=family.largest_of_ended(),
+        cpu_seconds=family.cpu_of_this() + family.cpu_of_ended(),
+    )
+    connection.sendall(framed(report))
+    connection.recv(1)  # until the keeper, which has more urgent things to do, ends this process
 
 
 def _wait_for(main: int) -> None:

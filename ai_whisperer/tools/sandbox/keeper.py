@@ -12,10 +12,11 @@ import select
 import signal
 import socket
 import time
+from collections.abc import Mapping, Sequence
 
 from ai_whisperer.conversation import ToolRun
 from ai_whisperer.errors import SandboxError, WhispererError
-from ai_whisperer.tools.sandbox import family
+from ai_whisperer.tools.sandbox import family, priority
 from ai_whisperer.tools.sandbox.base import Ending, Job, Outcome
 from ai_whisperer.tools.sandbox.bubblewrap import BubblewrapLevel
 from ai_whisperer.tools.sandbox.capture import Capture
@@ -33,7 +34,8 @@ LEVELS: dict[str, Level] = {
 _LOOK_SECONDS = 0.05
 _PIECE_SECONDS = 0.1
 _READ_BYTES = 1 << 18
-_NICENESS = 10
+_QUICK_SECONDS = 0.02
+"""So long a job is as urgent as the server: short ones are to be quick."""
 _EXTRA_PROCESSES = 2
 """What a sandbox may need for itself."""
 
@@ -53,6 +55,10 @@ def keep(connection: socket.socket, level: str = "") -> None:
     except Exception as error:  # noqa: BLE001 - whatever it is, the server has to hear of it
         report = _given_up(f"The keeper of the sandbox failed: {type(error).__name__}: {error}.")
     connection.sendall(framed(report))
+    with contextlib.suppress(OSError):
+        connection.recv(1)  # until the server has heard it: what is left to clear up must not hold it up
+    with contextlib.suppress(SandboxError):
+        family.end_all()
 
 
 def _given_up(message: str) -> Refused:
@@ -87,7 +93,8 @@ def _carried_out(order: Order, connection: socket.socket) -> Outcome:
     watch = _Watch(order.job, held, connection=connection, output=output)
     ending = watch.until_end()
     status = None if ending else held.status()
-    family.end_all()
+    if not held.all_gone:
+        family.end_all()
     watch.read_rest()
     return Outcome(
         ending=ending or (status.ending if status else Ending.EXITED),
@@ -97,7 +104,7 @@ def _carried_out(order: Order, connection: socket.socket) -> Outcome:
         run=ToolRun(
             sandbox=order.level,
             wall_seconds=round(time.monotonic() - began, 4),
-            cpu_seconds=round(max(watch.cpu_seconds, family.cpu_of_ended()), 4),
+            cpu_seconds=round(max(watch.cpu_seconds, held.cpu_seconds, family.cpu_of_ended()), 4),
             memory_bytes=max(watch.peak_bytes, held.largest_bytes),
         ),
     )
@@ -130,13 +137,6 @@ def _stand_in(job: Job) -> int:
     return readable
 
 
-def _step_back() -> None:
-    """Let the job and this process come after the server where processors are scarce."""
-    for each in (os.getpid(), *family.descendants()):
-        with contextlib.suppress(OSError):
-            os.setpriority(os.PRIO_PROCESS, each, _NICENESS)
-
-
 class _Watch:
     """Looks after a job that runs."""
 
@@ -145,12 +145,12 @@ class _Watch:
         self._held = held
         self._connection = connection
         self._output = output
-        self._exit = os.pidfd_open(held.pid)
+        self._exit = held.ended()
         self._deadline = time.monotonic() + job.wall_seconds
         self._next_piece = 0.0
-        self._next_look = time.monotonic() + _LOOK_SECONDS
+        self._next_look = time.monotonic() + _QUICK_SECONDS
         self.capture = Capture(job.output_bytes)
-        self._stepped_back = False
+        self._stepped_back: set[int] = set()
         self._most = job.processes + _EXTRA_PROCESSES
         self.peak_bytes = 0
         self.cpu_seconds = 0.0
@@ -161,7 +161,8 @@ class _Watch:
         for each in (self._connection.fileno(), self._output, self._exit):
             poll.register(each, select.POLLIN)
         while True:
-            ready = {descriptor for descriptor, _ in poll.poll(_LOOK_SECONDS * 1000)}
+            seconds = _LOOK_SECONDS if self._stepped_back else _QUICK_SECONDS
+            ready = {descriptor for descriptor, _ in poll.poll(seconds * 1000)}
             if self._connection.fileno() in ready:
                 return Ending.CANCELLED
             if self._output in ready and not self._read():
@@ -206,14 +207,12 @@ class _Watch:
         if now < self._next_look:
             return None
         self._next_look = now + _LOOK_SECONDS
-        if not self._stepped_back:  # not at the start: short jobs are to be quick
-            self._stepped_back = True
-            _step_back()
         family.reap_orphans(self._held.pid)
         besides = self._held.pid if self._held.holders else 0
         seen = family.taken(self._job.memory_bytes, self._most, besides=besides)
         self.peak_bytes = max(self.peak_bytes, seen.memory_bytes)
         self.cpu_seconds = max(self.cpu_seconds, seen.cpu_seconds)
+        self._step_back(seen.sessions)
         if seen.processes > self._most or seen.threads > self._job.threads + _EXTRA_PROCESSES:
             return Ending.TOO_MANY_PROCESSES
         if seen.memory_bytes > self._job.memory_bytes:
@@ -221,3 +220,9 @@ class _Watch:
         if seen.cpu_seconds > self._job.cpu_seconds:
             return Ending.OUT_OF_CPU
         return None
+
+    def _step_back(self, sessions: Mapping[int, Sequence[int]]) -> None:
+        """Let this process and the job come after the server, with what it has put into sessions of their own since."""
+        for session, members in {os.getpid(): [os.getpid()], **sessions}.items():
+            if session not in self._stepped_back and priority.step_back(members):
+                self._stepped_back.add(session)

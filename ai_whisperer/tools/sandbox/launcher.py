@@ -9,11 +9,12 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
+from functools import partial
 
 from ai_whisperer.errors import SandboxError
 from ai_whisperer.tools.sandbox import own_code, system
 from ai_whisperer.tools.sandbox.base import Job, Outcome, ignored
-from ai_whisperer.tools.sandbox.wire import KILL, LEVEL_BYTES, Ended, Order, Piece, framed, read_report
+from ai_whisperer.tools.sandbox.wire import LEVEL_BYTES, Ended, Order, Piece, framed, hear_report
 
 
 class Launcher:
@@ -84,9 +85,14 @@ class Launcher:
 
     def refill(self, level: str) -> None:
         """Have a keeper forked for the next job of that level, if none is waiting; best when nobody waits for it."""
-        if self._spare is None and self._orders is not None:
-            with contextlib.suppress(OSError):  # the process has died: the next job starts another
-                self._spare = (level, self._keeper(self._orders, level))
+        if not self._lock.acquire(blocking=False):  # it is being started or ended
+            return
+        try:
+            if self._spare is None and self._orders is not None:
+                with contextlib.suppress(OSError):  # the process has died: the next job starts another
+                    self._spare = (level, self._keeper(self._orders, level))
+        finally:
+            self._lock.release()
 
     def _next_keeper(self, orders: socket.socket, level: str) -> socket.socket:
         if self._spare is None:
@@ -134,18 +140,21 @@ class KeptSandbox:
 
     async def run(self, job: Job, on_output: Callable[[bytes], None] = ignored) -> Outcome:
         connection = await self._launcher.connect(self.name)
-        reader, writer = await asyncio.open_unix_connection(sock=connection)
+        order = framed(Order(level=self.name, job=job))
         try:
-            writer.write(framed(Order(level=self.name, job=job)))
-            hearing = asyncio.ensure_future(_heard(reader, on_output))
-            await _waited_for(hearing, writer)
+            sent = _sent_at_once(connection, order)
+            hearing = asyncio.ensure_future(_carried_out(connection, order[sent:], on_output))
+            await _waited_for(hearing, connection)
             return hearing.result()
-        finally:
-            writer.close()
-            self._launcher.refill(self.name)
+        finally:  # after who waits for the outcome has it: what is woken by this needs the processor too
+            asyncio.get_running_loop().call_soon(self._clear_up, connection)
+
+    def _clear_up(self, connection: socket.socket) -> None:
+        connection.close()
+        self._launcher.refill(self.name)
 
 
-async def _waited_for(hearing: asyncio.Future[Outcome], writer: asyncio.StreamWriter) -> None:
+async def _waited_for(hearing: asyncio.Future[Outcome], connection: socket.socket) -> None:
     """Wait for the end; if cancelled, have the job killed and wait for the end all the same."""
     cancelled: asyncio.CancelledError | None = None
     while not hearing.done():
@@ -153,24 +162,35 @@ async def _waited_for(hearing: asyncio.Future[Outcome], writer: asyncio.StreamWr
             await asyncio.wait([hearing])
         except asyncio.CancelledError as error:
             cancelled = error
-            writer.write(KILL)
+            with contextlib.suppress(OSError):  # the keeper is gone
+                connection.shutdown(socket.SHUT_WR)
     if cancelled is not None:
         with contextlib.suppress(SandboxError):
             hearing.result()
         raise cancelled
 
 
-async def _heard(reader: asyncio.StreamReader, on_output: Callable[[bytes], None]) -> Outcome:
+def _sent_at_once(connection: socket.socket, order: bytes) -> int:
+    """How much of the order could be sent, so that the keeper works while this process gets ready to listen."""
+    with contextlib.suppress(OSError):  # it shows again when the rest is sent, or the answer read
+        return connection.send(order)
+    return 0
+
+
+async def _carried_out(connection: socket.socket, order: bytes, on_output: Callable[[bytes], None]) -> Outcome:
+    """Send what is left of the order, and hear how the job ends."""
     try:
+        loop = asyncio.get_running_loop()
+        await loop.sock_sendall(connection, order)
         while True:
-            report = await read_report(reader)
+            report = await hear_report(partial(loop.sock_recv, connection))
             if isinstance(report, Piece):
                 on_output(report.output)
             elif isinstance(report, Ended):
                 return report.outcome
             else:
                 raise SandboxError(report.message)
-    except (asyncio.IncompleteReadError, OSError) as error:
+    except (EOFError, OSError) as error:
         raise SandboxError(
             "The keeper of the sandbox ended without a word, so it is not known what the program did."
         ) from error

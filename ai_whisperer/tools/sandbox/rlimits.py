@@ -5,6 +5,7 @@ from __future__ import annotations
 import resource
 from pathlib import Path
 
+from ai_whisperer.tools.sandbox import priority
 from ai_whisperer.tools.sandbox.base import Job
 from ai_whisperer.tools.sandbox.family import die_with_parent
 from ai_whisperer.tools.sandbox.held import Held, PlainProcess, check_nothing_hidden, limit_this_process
@@ -18,6 +19,7 @@ class RlimitsLevel:
 
         def first() -> None:
             die_with_parent()
+            priority.give_up_urgency()
             limit_this_process(job)
             limit_processes(job)
 
@@ -29,10 +31,12 @@ class RlimitsLevel:
 
 def limit_processes(job: Job) -> None:
     """Let the user of this process have as many threads more as the job may. The kernel does not hold root to it."""
-    used = int(
-        Path("/proc/loadavg").read_text().split()[3].partition("/")[2]
-    )  # of all users: too many rather than too few
     _, hard = resource.getrlimit(resource.RLIMIT_NPROC)
-    wanted = used + job.threads
+    wanted = threads_in_use() + job.threads
     value = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
     resource.setrlimit(resource.RLIMIT_NPROC, (value, value))
+
+
+def threads_in_use() -> int:
+    """How many threads there are, of all users: rather too many than too few."""
+    return int(Path("/proc/loadavg").read_text().split()[3].partition("/")[2])

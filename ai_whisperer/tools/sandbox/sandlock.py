@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 from ai_whisperer.core.address_kinds import AddressKind, IPAddress, address_in, networks_of, without
 from ai_whisperer.core.network import Grant, grants_of
 from ai_whisperer.errors import SandboxError
-from ai_whisperer.tools.sandbox import namespaces, system
+from ai_whisperer.tools.sandbox import namespaces, priority, system
 from ai_whisperer.tools.sandbox.base import Ending, Job
 from ai_whisperer.tools.sandbox.held import Held, Status, check_nothing_hidden, existing, limit_this_process
 from ai_whisperer.tools.sandbox.holder import Holder
-from ai_whisperer.tools.sandbox.rlimits import limit_processes
+from ai_whisperer.tools.sandbox.rlimits import limit_processes, threads_in_use
 
 if TYPE_CHECKING:
     from sandlock import Process
@@ -68,6 +68,7 @@ class _Sandlock:
         self._laid_out = (*system.FOLDERS, *system.ETC, *system.interpreter_folders())
 
     def prepare(self, *, apart: bool) -> None:
+        threads_in_use()
         if apart:
             with contextlib.suppress(OSError):
                 self._root = namespaces.Root(readable=existing(self._laid_out), devices=existing(system.DEVICES))
@@ -85,6 +86,7 @@ class _Sandlock:
                 readable=[path for path in existing(job.readable) if path not in self._laid_out],
                 writable=existing([*job.writable, *temporary]),
             )
+        priority.give_up_urgency()
         limit_this_process(job)
         limit_processes(job)
         denied = DENIED if self._root is not None else DENIED_IN_THE_OPEN

@@ -1,24 +1,25 @@
-"""What the server and the keeper of a job say to each other, over a socket of that job alone."""
+"""What the server and the keeper of a job say to each other, over a socket of that job alone.
+
+The server says one thing, the order. When it closes its side before it was told the end, the job is killed.
+"""
 
 from __future__ import annotations
 
-import asyncio
 import socket
 import struct
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 import msgspec
 
 from ai_whisperer.base_record import Record
 from ai_whisperer.tools.sandbox.base import Job, Outcome
 
-KILL = b"K"
-"""The one thing that the server says after the order. To close the socket means the same."""
-
 LEVEL_BYTES = 16
 """As long as the name of a level is, with the spaces after it, where a keeper is asked for."""
 
 _LENGTH = struct.Struct("!I")
+_PIECE_BYTES = 1 << 16
+"""As much as the event loop takes at a time."""
 
 
 class Order(Record, frozen=True, kw_only=True):
@@ -79,7 +80,17 @@ def _read(connection: socket.socket, length: int) -> bytes:
     return bytes(read)
 
 
-async def read_report(reader: asyncio.StreamReader) -> Report:
-    """The next report of a keeper; raises `IncompleteReadError` if it is gone."""
-    (length,) = _LENGTH.unpack(await reader.readexactly(_LENGTH.size))
-    return _decode_report(await reader.readexactly(length))
+async def hear_report(receive: Callable[[int], Awaitable[bytes]]) -> Report:
+    """The next report of a keeper, from what `receive` gives of it; raises `EOFError` if the keeper is gone."""
+    (length,) = _LENGTH.unpack(await _hear(receive, _LENGTH.size))
+    return _decode_report(await _hear(receive, length))
+
+
+async def _hear(receive: Callable[[int], Awaitable[bytes]], length: int) -> bytes:
+    heard = bytearray()
+    while len(heard) < length:
+        piece = await receive(min(length - len(heard), _PIECE_BYTES))
+        if not piece:
+            raise EOFError
+        heard += piece
+    return bytes(heard)

@@ -1354,6 +1354,18 @@ export interface Methods {
     };
     result: MailList;
   };
+  /** The mails that an agent or, by default, the user has sent, the newest first. */
+  "mail.listSent": {
+    params: {
+      /** The id of the session. */
+      sessionId: string;
+      /** Whose mailbox: an agent, or `user`. */
+      owner?: string;
+      /** How many entries at most. */
+      limit?: number;
+    };
+    result: MailList;
+  };
   /** Mark a mail in the user's inbox as `read` or `archived`. */
   "mail.mark": {
     params: {

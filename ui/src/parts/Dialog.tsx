@@ -1,6 +1,8 @@
 import { type ReactNode, useEffect, useId, useRef, useState } from "react";
 import { Icon } from "./Icon";
 
+const FIELDS = "[data-first], input:not([type=radio], [type=checkbox]), textarea, select";
+
 interface DialogProps {
   title: string;
   onClose: () => void;
@@ -14,7 +16,10 @@ export function Dialog({ title, onClose, children, wide = false }: DialogProps) 
   const titleId = useId();
   useEffect(() => {
     const dialog = element.current;
-    if (dialog && !dialog.open) dialog.showModal();
+    if (dialog && !dialog.open) {
+      dialog.showModal();
+      dialog.querySelector<HTMLElement>(FIELDS)?.focus(); // rather than the button that closes it
+    }
     return () => dialog?.close();
   }, []);
   return (

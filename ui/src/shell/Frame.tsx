@@ -1,12 +1,18 @@
-import { type ReactNode, useState } from "react";
+import { type ReactNode, useEffect, useState } from "react";
 import { Link, useLocation } from "wouter";
+import { count } from "../parts/format";
 import { Icon } from "../parts/Icon";
-import { useWorld } from "../state/page";
+import { usePage, useWorld } from "../state/page";
+import { loadSeen, seenOf, unreadIn, useSeen } from "../state/seen";
 import { useAddress } from "./addresses";
 import { ConnectionBadge } from "./ConnectionBadge";
+import { Dialogs } from "./Dialogs";
 import { Notices } from "./Notices";
+import { PaletteButton } from "./PaletteButton";
+import { Past, TravelButton } from "./Past";
 import { SessionPicker } from "./SessionPicker";
 import { ThemeButton } from "./ThemeButton";
+import { useShortcuts } from "./useShortcuts";
 import { VIEWS, type View } from "./views";
 
 const GROUPS: Record<View["group"], string> = { team: "Team", steer: "Steer", look: "Look" };
@@ -14,6 +20,7 @@ const GROUPS: Record<View["group"], string> = { team: "Team", steer: "Steer", lo
 /** What is around every view of a session. */
 export function Frame({ children }: { children: ReactNode }) {
   const [isOpen, setIsOpen] = useState(false);
+  useShortcuts();
   return (
     <div className="frame" data-menu={isOpen ? "open" : "closed"}>
       <a className="skip" href="#content">
@@ -31,19 +38,25 @@ export function Frame({ children }: { children: ReactNode }) {
         </button>
         <SessionPicker />
         <span className="space" />
+        <PaletteButton />
         <ConnectionBadge />
+        <TravelButton />
         <ThemeButton />
       </header>
+      <Past />
       <Navigation onChoose={() => setIsOpen(false)} />
       <main id="content" className="content" tabIndex={-1}>
         {children}
       </main>
       <Notices />
+      <Dialogs />
     </div>
   );
 }
 
 function Navigation({ onChoose }: { onChoose: () => void }) {
+  const sessionId = usePage((page) => page.sessionId);
+  useEffect(() => loadSeen(sessionId ?? ""), [sessionId]);
   const groups = Object.keys(GROUPS) as View["group"][];
   return (
     <nav className="nav" aria-label="Places">
@@ -72,14 +85,17 @@ function Place({ view, onChoose }: { view: View; onChoose: () => void }) {
     <Link href={address} className="nav-link" aria-current={isHere ? "page" : undefined} onClick={onChoose}>
       <Icon name={view.icon} />
       {view.title}
-      {badge > 0 && <span className="nav-badge">{badge}</span>}
+      {badge > 0 && <span className="nav-badge">{count(badge)}</span>}
     </Link>
   );
 }
 
 /** How much there waits for the user. */
 function useBadge(path: string): number {
+  const sessionId = usePage((page) => page.sessionId) ?? "";
+  const seen = useSeen((store) => seenOf(store.seen, sessionId));
   return useWorld((world) => {
+    if (path === "chats") return unreadIn(world.rooms, seen);
     if (path === "approvals") return world.approvals.size;
     if (path === "dead") return world.deadTasks + world.deadMails;
     if (path === "inbox") return [...world.inbox.values()].filter((mail) => !mail.isRead).length;

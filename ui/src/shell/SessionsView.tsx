@@ -1,6 +1,9 @@
 import { type FormEvent, useEffect, useState } from "react";
 import { Link, useLocation } from "wouter";
+import type { SessionSummary } from "../client/client";
+import { Confirm } from "../parts/Dialog";
 import { count } from "../parts/format";
+import { Icon } from "../parts/Icon";
 import { Empty } from "../parts/Messages";
 import { Ago } from "../parts/Times";
 import { notify } from "../state/actions";
@@ -9,10 +12,12 @@ import { usePage } from "../state/page";
 import { server } from "../state/server";
 import { addressOf } from "./addresses";
 import { ConnectionBadge } from "./ConnectionBadge";
+import { Notices } from "./Notices";
 
 /** The sessions of the user, and a way to make one. */
 export function SessionsView() {
   const sessions = usePage((page) => page.sessions);
+  const [deleted, setDeleted] = useState<SessionSummary | null>(null);
   useEffect(() => void follow(null), []);
   return (
     <main className="gate">
@@ -30,19 +35,47 @@ export function SessionsView() {
       )}
       <ul className="cards">
         {sessions?.map((session) => (
-          <li key={session.sessionId}>
+          <li key={session.sessionId} className="session">
             <Link href={addressOf(session.sessionId)} className="card">
               <strong>{session.title || session.sessionId}</strong>
               <span className="quiet">
                 {count(session.agents)} {session.agents === 1 ? "agent" : "agents"}, made <Ago at={session.createdAt} />
               </span>
             </Link>
+            <button
+              type="button"
+              className="icon-button"
+              aria-label={`Delete ${session.title || session.sessionId}`}
+              onClick={() => setDeleted(session)}
+            >
+              <Icon name="close" />
+            </button>
           </li>
         ))}
       </ul>
       <NewSession />
+      {deleted && (
+        <Confirm
+          title={`Delete ${deleted.title || deleted.sessionId}?`}
+          action="Delete for good"
+          onConfirm={() => void remove(deleted.sessionId)}
+          onClose={() => setDeleted(null)}
+        >
+          Its {count(deleted.agents)} agents are stopped. Everything in it, tasks, mails, chats, is deleted for good.
+        </Confirm>
+      )}
+      <Notices />
     </main>
   );
+}
+
+async function remove(sessionId: string): Promise<void> {
+  try {
+    await server().call("session.delete", { sessionId });
+    await refreshSessions();
+  } catch (error) {
+    notify((error as Error).message, { isProblem: true, retry: () => void remove(sessionId) });
+  }
 }
 
 function NewSession() {

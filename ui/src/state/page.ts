@@ -66,6 +66,13 @@ export function useIsLive(): boolean {
   return usePage((page) => page.playhead === null && page.connection === "open");
 }
 
+/** Why what is shown cannot be acted on. */
+export function whyNotLive(): string {
+  return usePage.getState().playhead === null
+    ? "There is no connection to the server."
+    : "This is the past: it cannot be changed. Go back to live first.";
+}
+
 type Listener = (notes: readonly Notification[]) => void;
 const listeners = new Set<Listener>();
 

@@ -1,7 +1,7 @@
 import { mkdir } from "node:fs/promises";
 import { join, resolve } from "node:path";
-import type { Browser, BrowserContext, Page } from "playwright-core";
-import { describe, type SuiteFactory } from "vitest";
+import type { Browser, BrowserContext, BrowserContextOptions, Locator, Page } from "playwright-core";
+import { afterAll, afterEach, beforeAll, describe, expect, type SuiteFactory, test } from "vitest";
 import { WebSocket } from "ws";
 import { Client } from "../../src/client/client";
 import { TestServer } from "../server";
@@ -15,6 +15,34 @@ const CHROMIUM = findChromium();
 export function describeInBrowser(name: string, suite: SuiteFactory): void {
   if (CHROMIUM !== null) describe(name, suite);
   else describe.skip(`${name} (skipped: no Chromium was found; install chromium-headless-shell)`, suite);
+}
+
+/** A stage for all tests of a suite. What the page looks like where one fails is kept among the screenshots. */
+export function setStage(options: StageOptions = {}): () => Stage {
+  let stage: Stage | undefined;
+  beforeAll(async () => {
+    stage = await Stage.open(options);
+  });
+  afterEach(async ({ task }) => {
+    if (task.result?.state !== "fail") return;
+    await mkdir(SHOTS, { recursive: true });
+    await stage?.page.screenshot({ path: join(SHOTS, `failed ${task.name}.png`.replaceAll("/", " ")) });
+  });
+  afterAll(() => stage?.close());
+  return () => stage as Stage;
+}
+
+/** The last test of a suite: whatever was done, the browser had nothing to complain about and stayed at home. */
+export function testThatAllWentWell(stage: () => Stage): void {
+  test("nothing was asked of anybody else, and nothing went wrong", () => {
+    expect(stage().strangers).toEqual([]);
+    expect(stage().complaints).toEqual([]);
+  });
+}
+
+interface StageOptions extends BrowserContextOptions {
+  /** The file with what the model says. */
+  rules?: string;
 }
 
 /** A real server with a scripted model, a real browser, and what the browser complained about. */
@@ -32,26 +60,74 @@ export class Stage {
     readonly page: Page,
   ) {}
 
-  static async open(): Promise<Stage> {
-    const server = await TestServer.start(RULES);
+  static async open({ rules = RULES, ...options }: StageOptions = {}): Promise<Stage> {
+    const server = await TestServer.start(rules);
     const client = new Client({ url: server.url, token: server.token, WebSocket: WebSocket as never });
     const browser = await startChromium(CHROMIUM as string);
-    const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, reducedMotion: "reduce" });
+    const viewport = { width: 1280, height: 800 };
+    const context = await browser.newContext({ viewport, reducedMotion: "reduce", ...options });
+    context.setDefaultTimeout(20_000);
     const page = await context.newPage();
     const stage = new Stage(server, client, browser, context, page);
-    stage.#watch(page);
+    stage.watch(page);
     await page.goto(server.address);
+    await stage.isLive();
     return stage;
+  }
+
+  /** Wait until the page shows the present. */
+  async isLive(page: Page = this.page): Promise<void> {
+    await page.locator(".connection").getByText("live", { exact: true }).waitFor();
+  }
+
+  /** Another page in the same browser, somewhere in the session. */
+  async another(...parts: string[]): Promise<Page> {
+    const page = await this.context.newPage();
+    this.watch(page);
+    await page.goto(this.address(...parts));
+    await this.isLive(page);
+    return page;
+  }
+
+  address(...parts: string[]): string {
+    return `${this.server.url}/s/${["default", ...parts].join("/")}`;
   }
 
   /** Go to a place of the session as a person who types the address. */
   async go(...parts: string[]): Promise<void> {
-    await this.page.goto(`${this.server.url}/s/${["default", ...parts].join("/")}`);
+    await this.page.goto(this.address(...parts));
+    await this.isLive();
+  }
+
+  /** Go to a place by the navigation. */
+  async choose(place: string): Promise<void> {
+    await this.page.getByRole("navigation", { name: "Places" }).getByRole("link", { name: place }).click();
+  }
+
+  /** The row of an agent in the fleet. */
+  row(agentId: string): Locator {
+    return this.page.locator(`[data-agent="${agentId}"]`);
+  }
+
+  /** Wait until the fleet shows the agent so. */
+  async seeState(agentId: string, state: string): Promise<void> {
+    await this.row(agentId).locator(`[data-state="${state}"]`).waitFor();
+  }
+
+  /** Make agents with an id for a name. */
+  async cast(...agentIds: string[]): Promise<void> {
+    for (const agentId of agentIds) await this.call("async.createAgent", { agentId, config: { name: agentId } });
+  }
+
+  /** Hold a lock until what is returned is called. */
+  async hold(name: string): Promise<() => Promise<void>> {
+    const { token } = await this.call<{ token: number }>("lock.acquire", { name, ttlSeconds: 3600 });
+    return async () => void (await this.call("lock.release", { name, token }));
   }
 
   /** Call a method in the session. */
-  call(method: string, params: object = {}): Promise<never> {
-    const call = this.client.call as (method: string, params: object) => Promise<never>;
+  call<Answer = unknown>(method: string, params: object = {}): Promise<Answer> {
+    const call = this.client.call as (method: string, params: object) => Promise<Answer>;
     return call.call(this.client, method, { sessionId: "default", ...params });
   }
 
@@ -70,7 +146,8 @@ export class Stage {
     await this.server.remove();
   }
 
-  #watch(page: Page): void {
+  /** Note what goes wrong in a page. */
+  watch(page: Page): void {
     page.on("pageerror", (error) => this.complaints.push(error.message));
     page.on("console", (message) => {
       if (message.type() === "error" || message.type() === "warning") this.complaints.push(message.text());

@@ -3,15 +3,22 @@ import userEvent from "@testing-library/user-event";
 import { afterEach, describe, expect, test } from "vitest";
 import type { AgentState } from "../../src/client/client";
 import { Lifecycle } from "../../src/parts/Lifecycle";
-import { LIFECYCLE_ACTIONS, type Lifecycled, refusal } from "../../src/parts/lifecycleRules";
-import { NO_SLEEP, sleepPlan } from "../../src/parts/sleepPlan";
+import { Dialogs } from "../../src/shell/Dialogs";
+import { closeDialog } from "../../src/shell/dialogState";
 import { usePage, useWorld } from "../../src/state/page";
+import { ACTION_NAMES, refusal, type Steered } from "../../src/steer/lifecycle";
+import { type SleepForm, sleepParams } from "../../src/steer/sleep";
 import { note, renderAt, setStage } from "./stage";
 
-afterEach(cleanup);
+afterEach(() => {
+  cleanup();
+  closeDialog();
+});
 
-const IDLE: Lifecycled = { state: "idle", started: true, sleepingUntil: null, wakeEvents: [], runningTasks: [] };
-const possible = (agent: Lifecycled) => LIFECYCLE_ACTIONS.filter((action) => refusal(agent, action) === null);
+const IDLE: Steered = { state: "idle", started: true, sleepingUntil: null, wakeEvents: [], runningTasks: [] };
+const NO_SLEEP: SleepForm = { amount: "", unit: "minutes", until: "", events: "" };
+const possible = (agent: Steered) =>
+  ACTION_NAMES.filter((action) => action !== "task" && refusal(agent, action) === null);
 
 describe("what can be done with an agent", () => {
   test("follows from its state as on the server", () => {
@@ -41,36 +48,39 @@ describe("what can be done with an agent", () => {
 
 describe("a sleep", () => {
   test("that nothing ends is refused", () => {
-    expect(sleepPlan(NO_SLEEP, 0)).toMatch(/never wake/);
+    expect(sleepParams(NO_SLEEP, 0)).toMatch(/never wake/);
   });
 
   test("has a length in seconds, whatever unit it is given in", () => {
-    expect(sleepPlan({ ...NO_SLEEP, amount: "1.5", unit: "hours" }, 0)).toMatchObject({ durationSeconds: 5400 });
+    expect(sleepParams({ ...NO_SLEEP, amount: "1.5", unit: "hours" }, 0)).toMatchObject({ durationSeconds: 5400 });
   });
 
   test("takes names of events once, however they are separated", () => {
-    expect(sleepPlan({ ...NO_SLEEP, events: " alert, deploy\nalert " }, 0)).toMatchObject({
-      durationSeconds: null,
-      until: null,
-      wakeEvents: ["alert", "deploy"],
-    });
+    const params = sleepParams({ ...NO_SLEEP, events: " alert, deploy\nalert " }, 0);
+    expect(params).toEqual({ wakeEvents: ["alert", "deploy"] });
   });
 
   test.each(["0", "-3", "soon", "Infinity"])("does not last %s minutes", (amount) => {
-    expect(sleepPlan({ ...NO_SLEEP, amount }, 0)).toMatch(/number above 0/);
+    expect(sleepParams({ ...NO_SLEEP, amount }, 0)).toMatch(/number above 0/);
   });
 
   test("ends in the future", () => {
     const until = "2030-01-31T09:00";
     const at = new Date(until).getTime() / 1000;
-    expect(sleepPlan({ ...NO_SLEEP, until }, at - 1)).toMatchObject({ until: at });
-    expect(sleepPlan({ ...NO_SLEEP, until }, at)).toMatch(/in the future/);
+    expect(sleepParams({ ...NO_SLEEP, until }, at - 1)).toMatchObject({ until: at });
+    expect(sleepParams({ ...NO_SLEEP, until }, at)).toMatch(/time to come/);
   });
 });
 
 function Shown() {
   const agent = useWorld((world) => world.agents.get("alice"));
-  return agent ? <Lifecycle agent={agent} /> : null;
+  if (agent === undefined) return null;
+  return (
+    <>
+      <Lifecycle agent={agent} />
+      <Dialogs />
+    </>
+  );
 }
 
 const BEGUN = [
@@ -85,7 +95,7 @@ describe("the buttons", () => {
     const { calls } = setStage(BEGUN, { "async.pauseAgent": () => ({}) as never });
     renderAt("/", <Shown />);
     await user.click(screen.getByRole("button", { name: "Pause" }));
-    await user.type(screen.getByLabelText(/Reason/), "lunch");
+    await user.type(await screen.findByLabelText(/Why/), "lunch");
     await user.click(screen.getAllByRole("button", { name: "Pause" }).at(-1) as HTMLElement);
     expect(calls).toEqual([
       { method: "async.pauseAgent", params: { sessionId: "default", agentId: "alice", reason: "lunch" } },
@@ -97,6 +107,7 @@ describe("the buttons", () => {
     const { calls } = setStage(BEGUN, { "async.stopAgent": () => ({}) as never });
     renderAt("/", <Shown />);
     await user.click(screen.getByRole("button", { name: "Stop" }));
+    await screen.findByRole("dialog");
     expect(calls).toEqual([]);
     await user.click(screen.getAllByRole("button", { name: "Stop" }).at(-1) as HTMLElement);
     expect(calls.map(({ method }) => method)).toEqual(["async.stopAgent"]);
@@ -107,6 +118,7 @@ describe("the buttons", () => {
     const { calls } = setStage(BEGUN);
     renderAt("/", <Shown />);
     await user.click(screen.getByRole("button", { name: "Sleep" }));
+    await user.clear(await screen.findByLabelText("For"));
     await user.click(screen.getAllByRole("button", { name: "Sleep" }).at(-1) as HTMLElement);
     expect(screen.getByRole("alert").textContent).toMatch(/never wake/);
     expect(calls).toEqual([]);

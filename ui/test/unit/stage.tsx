@@ -1,5 +1,6 @@
-import { render } from "@testing-library/react";
+import { cleanup, render } from "@testing-library/react";
 import type { ReactNode } from "react";
+import { afterEach } from "vitest";
 import { Router } from "wouter";
 import { memoryLocation } from "wouter/memory-location";
 import type {
@@ -14,6 +15,8 @@ import { reduce } from "../../src/projection/reduce";
 import { EMPTY } from "../../src/projection/world";
 import { NOTHING, usePage } from "../../src/state/page";
 import { replaceServer, type Server } from "../../src/state/server";
+
+afterEach(cleanup);
 
 let lastSeq = 0;
 

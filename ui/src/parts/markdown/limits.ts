@@ -1,7 +1,7 @@
 /** What is rendered at most. Beyond it the parser takes so long that the page stands still. */
 const MOST_CHARACTERS = 20_000;
-const MOST_LINES = 1_000;
-const MOST_MARKS = 3_000;
+const MOST_LINES = 600;
+const MOST_MARKS = 2_500;
 /** How many quotes and lists may lie in one another at the beginning of a line. */
 const MOST_DEPTH = 60;
 

@@ -33,9 +33,20 @@ function tamed(node: RootContent, within: "a" | "code" | null, mention: RegExp |
   if (node.tagName === "img") return picture(node, within);
   if (node.tagName === "input") return [text(node.properties.checked ? "☑" : "☐")];
   const inside = node.tagName === "a" || node.tagName === "code" ? node.tagName : within;
-  const children = node.children.flatMap((child) => tamed(child, inside, mention));
+  const children = node.children.flatMap((child, index) => {
+    return tamed(isBreak(node.children[index - 1]) ? withoutNewLine(child) : child, inside, mention);
+  });
   const isKept = ELEMENTS.has(node.tagName) && (node.tagName !== "a" || destination(node.properties.href) !== null);
   return isKept ? [{ ...node, properties: kept(node), children }] : children;
+}
+
+/** The ends of lines are kept when a paragraph is shown: after a break there would be two. */
+function withoutNewLine(node: ElementContent): ElementContent {
+  return node.type === "text" ? { ...node, value: node.value.replace(/^\n/, "") } : node;
+}
+
+function isBreak(node: ElementContent | undefined): boolean {
+  return node?.type === "element" && node.tagName === "br";
 }
 
 function kept({ tagName, properties }: Element): Properties {

@@ -1,3 +1,108 @@
+import { useState } from "react";
+import { Link, useParams } from "wouter";
+import { Icon } from "../../parts/Icon";
+import { visible } from "../../parts/Markdown";
+import { Empty } from "../../parts/Messages";
+import type { Room } from "../../projection/world";
+import { useAddress } from "../../shell/addresses";
+import { useIsLive, useWorld, whyNotLive } from "../../state/page";
+import { Composer } from "./Composer";
+import { Members } from "./Members";
+import { NewChat, NewGroup } from "./NewRoom";
+import { Sender, useTitle } from "./names";
+import { RoomList } from "./RoomList";
+import { Transcript } from "./Transcript";
+import "./chats.css";
+
+const NAMED = 6;
+
 export default function ChatsView() {
-  return <h1>Chats</h1>;
+  const { item } = useParams<{ item?: string }>();
+  const openId = item === undefined ? undefined : decodeURIComponent(item);
+  const room = useWorld((world) => (openId === undefined ? undefined : world.rooms.get(openId)));
+  return (
+    <div className="chats" data-open={openId !== undefined}>
+      <section className="chat-list" aria-label="All chats">
+        <ListHead />
+        <RoomList openId={openId} />
+      </section>
+      {room ? <OpenRoom key={room.roomId} room={room} /> : <NoRoom openId={openId} />}
+    </div>
+  );
+}
+
+function ListHead() {
+  const [opened, setOpened] = useState<"chat" | "group" | null>(null);
+  const isLive = useIsLive();
+  const title = isLive ? undefined : whyNotLive();
+  return (
+    <div className="chat-list-head">
+      <h1>Chats</h1>
+      <span className="space" />
+      <button type="button" disabled={!isLive} title={title} onClick={() => setOpened("chat")}>
+        New chat
+      </button>
+      <button type="button" disabled={!isLive} title={title} onClick={() => setOpened("group")}>
+        New group
+      </button>
+      {opened === "chat" && <NewChat onClose={() => setOpened(null)} />}
+      {opened === "group" && <NewGroup onClose={() => setOpened(null)} />}
+    </div>
+  );
+}
+
+function NoRoom({ openId }: { openId: string | undefined }) {
+  const rooms = useWorld((world) => world.rooms);
+  const to = useAddress();
+  if (openId === undefined && rooms.size === 0) return <section className="chat-room" aria-label="Chat" />;
+  return (
+    <section className="chat-room chat-room-none" aria-label="Chat">
+      {openId === undefined ? (
+        <Empty title="Choose a chat">What you write is answered by its agents; you can read along as they write.</Empty>
+      ) : (
+        <Empty title="There is no such chat">
+          It may have been opened later than the time that is shown. <Link href={to("chats")}>See all chats</Link>
+        </Empty>
+      )}
+    </section>
+  );
+}
+
+function OpenRoom({ room }: { room: Room }) {
+  const title = useTitle(room);
+  return (
+    <section className="chat-room" aria-label={title}>
+      <RoomHead room={room} title={title} />
+      <Transcript room={room} />
+      <Composer room={room} />
+    </section>
+  );
+}
+
+function RoomHead({ room, title }: { room: Room; title: string }) {
+  const [isOpen, setIsOpen] = useState(false);
+  const to = useAddress();
+  const more = room.members.length - NAMED;
+  return (
+    <header className="chat-head">
+      <Link href={to("chats")} className="chat-back icon-button" aria-label="All chats">
+        <Icon name="back" />
+      </Link>
+      <h2 className="ellipsis">
+        <bdi>{visible(title)}</bdi>
+      </h2>
+      <span className="chat-members ellipsis">
+        {room.members.slice(0, NAMED).map((agentId) => (
+          <Sender key={agentId} sender={agentId} />
+        ))}
+        {more > 0 && <span className="quiet">and {more} more</span>}
+      </span>
+      {room.kind === "group" && (
+        <button type="button" onClick={() => setIsOpen(true)}>
+          Members
+        </button>
+      )}
+      {isOpen && <Members room={room} onClose={() => setIsOpen(false)} />}
+    </header>
+  );
 }

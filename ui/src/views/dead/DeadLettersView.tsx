@@ -1,3 +1,148 @@
+import { useMemo, useState } from "react";
+import { useParams } from "wouter";
+import type { Notification } from "../../client/client";
+import { Confirm } from "../../parts/Dialog";
+import { Empty, Loaded } from "../../parts/Messages";
+import { useSelection } from "../../shell/addresses";
+import { act, notify } from "../../state/actions";
+import { useAnswer } from "../../state/answers";
+import { useIsLive, usePage } from "../../state/page";
+import { LetterCard } from "./LetterCard";
+import { canRetry, type Letter, lettersOf, matching } from "./letters";
+import "./dead.css";
+
+const PAGE = 100;
+
+/** The tasks and mails that could not be done and wait for a person. */
 export default function DeadLettersView() {
-  return <h1>DeadLetters</h1>;
+  const sessionId = usePage((page) => page.sessionId) ?? "";
+  const until = usePage((page) => page.playhead?.world.at) ?? Number.POSITIVE_INFINITY;
+  const answer = useAnswer("task.deadLetters", { sessionId }, changesLetters);
+  return (
+    <>
+      {until < Number.POSITIVE_INFINITY && (
+        <p className="quiet">What was taken up again since then is not listed any more.</p>
+      )}
+      <Loaded answer={answer}>{(dead) => <Letters letters={lettersOf(dead, until)} />}</Loaded>
+    </>
+  );
+}
+
+function changesLetters(note: Notification): boolean {
+  if (note.name === "mail.state_changed") return note.params.state === "dead" || note.params.state === "delivered";
+  return note.name === "async.task.error" || note.name === "async.task.queued" || note.name === "async.task.started";
+}
+
+function Letters({ letters }: { letters: readonly Letter[] }) {
+  const isLive = useIsLive();
+  const [agentId, setAgentId] = useSelection("agent");
+  const [query, setQuery] = useSelection("q");
+  const { item } = useParams<{ item?: string }>();
+  const [opened, open] = useSelection("open", item ?? "");
+  const [chosenText, setChosen] = useSelection("chosen");
+  const [most, setMost] = useState(PAGE);
+  const [asking, setAsking] = useState<readonly Letter[] | null>(null);
+  const { busy, retry } = useRetrying();
+  const agents = useMemo(() => [...new Set(letters.map((letter) => letter.agentId))].sort(), [letters]);
+  const shown = matching(letters, agentId, query);
+  const chosenIds = new Set(chosenText.split(",").filter(Boolean));
+  const chosen = shown.filter((letter) => chosenIds.has(letter.id) && canRetry(letter));
+  const able = shown.filter(canRetry);
+  const choose = (id: string) => {
+    const after = new Set(chosen.map((letter) => letter.id));
+    if (!after.delete(id)) after.add(id);
+    setChosen([...after].join(","));
+  };
+  const canAct = isLive && busy.size === 0;
+  return (
+    <>
+      <div className="view-head">
+        <h1>Dead letters</h1>
+        <span className="quiet" role="status">
+          {letters.length === 0 ? "none" : `${letters.length} wait for you`}
+        </span>
+        <span className="space" />
+        {letters.length > 0 && (
+          <>
+            <input
+              type="search"
+              aria-label="Find"
+              placeholder="Find"
+              value={query}
+              onChange={(event) => setQuery(event.target.value)}
+            />
+            <select aria-label="Of which agent" value={agentId} onChange={(event) => setAgentId(event.target.value)}>
+              <option value="">All agents</option>
+              {[...new Set([...agents, ...(agentId === "" ? [] : [agentId])])].map((id) => (
+                <option key={id}>{id}</option>
+              ))}
+            </select>
+            <button type="button" disabled={!canAct || chosen.length === 0} onClick={() => void retry(chosen)}>
+              Retry chosen ({chosen.length})
+            </button>
+            <button type="button" disabled={!canAct || able.length === 0} onClick={() => setAsking(able)}>
+              Retry all ({able.length})
+            </button>
+          </>
+        )}
+      </div>
+      {shown.length === 0 && <Nothing isFiltered={letters.length > 0} />}
+      <ul className="cards">
+        {shown.slice(0, most).map((letter) => (
+          <li key={letter.id}>
+            <LetterCard
+              letter={letter}
+              isOpen={opened === letter.id}
+              isChosen={chosenIds.has(letter.id)}
+              isBusy={busy.has(letter.id)}
+              onOpen={(isOpen) => (isOpen ? open(letter.id) : opened === letter.id && open(""))}
+              onChoose={() => choose(letter.id)}
+              onRetry={() => void retry([letter])}
+            />
+          </li>
+        ))}
+      </ul>
+      {shown.length > most && (
+        <button type="button" onClick={() => setMost(most + PAGE)}>
+          Show more of {shown.length}
+        </button>
+      )}
+      {asking !== null && (
+        <Confirm
+          title={`Retry ${asking.length} tasks?`}
+          action="Retry all"
+          onConfirm={() => void retry(asking)}
+          onClose={() => setAsking(null)}
+        >
+          Each goes on at the step where it ended. Their model requests cost again what they cost.
+        </Confirm>
+      )}
+    </>
+  );
+}
+
+function Nothing({ isFiltered }: { isFiltered: boolean }) {
+  if (isFiltered) return <Empty title="Nothing here matches what you look for." />;
+  return (
+    <Empty title="No dead letters.">
+      A task that fails for good, or breaks its agent again and again, is set aside here together with the mail that it
+      was for: nothing is lost, and nothing is tried for ever. When you have mended the cause, retry it from here or
+      with <code>whisperer retry TASK</code>.
+    </Empty>
+  );
+}
+
+/** Taking letters up again, one after the other. */
+function useRetrying() {
+  const [busy, setBusy] = useState<ReadonlySet<string>>(new Set());
+  const retry = async (letters: readonly Letter[]) => {
+    setBusy(new Set(letters.map(({ id }) => id)));
+    let count = 0;
+    for (const { id } of letters) {
+      if (await act("task.retry", { taskId: id })) count += 1;
+    }
+    setBusy(new Set());
+    if (count > 0) notify(count === 1 ? "One task was taken up again." : `${count} tasks were taken up again.`);
+  };
+  return { busy, retry };
 }

@@ -1,3 +1,142 @@
+import { useEffect, useMemo, useRef, useState } from "react";
+import { Link, useLocation, useParams } from "wouter";
+import type { MailRecord, Notification } from "../../client/client";
+import { Empty, Problem } from "../../parts/Messages";
+import { useShownNow } from "../../parts/Times";
+import { useAddress, useSelection } from "../../shell/addresses";
+import { type Answered, useAnswer } from "../../state/answers";
+import { useIsLive, usePage, useWorld, whyNotLive } from "../../state/page";
+import { MailList } from "./MailList";
+import { archivedLines, inboxLines, type Line, neighbour, USER } from "./mails";
+import { NewMail } from "./NewMail";
+import { OpenMail } from "./OpenMail";
+import "./inbox.css";
+
+const FIRST = 200;
+const MOST = 1_000_000;
+
+function isOfUser({ name, params }: Notification): boolean {
+  if (name === "mail.sent") return params.recipient === USER;
+  return name === "mail.state_changed" && params.state === "archived";
+}
+
 export default function InboxView() {
-  return <h1>Inbox</h1>;
+  const { item } = useParams<{ item?: string }>();
+  const openId = item === undefined ? undefined : decodeURIComponent(item);
+  const sessionId = usePage((page) => page.sessionId) ?? "";
+  const [show, setShow] = useSelection("show", "inbox");
+  const isArchive = show === "archived";
+  const [limit, setLimit] = useState(FIRST);
+  const answer = useAnswer("mail.list", { sessionId, owner: USER, limit }, isOfUser);
+  const last = useRef(answer.data?.mails);
+  if (answer.data) last.current = answer.data.mails;
+  const mails = last.current; // those that are there stay while more are on their way
+  const lines = useLines(isArchive, mails);
+  useStepping(lines, openId, isArchive);
+  const opened = useMemo(() => mails?.find(({ mailId }) => mailId === openId), [mails, openId]);
+  const hasMore = answer.data !== undefined && answer.data.mails.length >= limit;
+  useEffect(() => {
+    if (openId !== undefined && opened === undefined && hasMore && limit < MOST) setLimit(limit * 4);
+  }, [openId, opened, hasMore, limit]);
+  return (
+    <div className="inbox" data-open={openId !== undefined}>
+      <section className="inbox-list" aria-label="Mails">
+        <ListHead show={show} onShow={setShow} />
+        <MailList lines={lines} openId={openId} isArchive={isArchive} />
+        {isArchive && hasMore && (
+          <button type="button" onClick={() => setLimit(limit * 4)}>
+            Load older ones
+          </button>
+        )}
+      </section>
+      <section className="inbox-open" aria-label="Mail" data-empty={opened === undefined}>
+        {opened ? (
+          <OpenMail key={opened.mailId} mail={opened} mails={mails ?? []} />
+        ) : (
+          <NotOpen openId={openId} answer={answer} isComplete={answer.data !== undefined && !hasMore} />
+        )}
+      </section>
+    </div>
+  );
+}
+
+function useLines(isArchive: boolean, mails: readonly MailRecord[] | undefined): readonly Line[] {
+  const inbox = useWorld((world) => world.inbox);
+  const now = useShownNow();
+  const shownNow = isArchive ? now : 0; // the inbox is the world's: it does not change with the clock
+  return useMemo(
+    () => (isArchive ? archivedLines(mails ?? [], shownNow) : inboxLines(inbox)),
+    [isArchive, mails, inbox, shownNow],
+  );
+}
+
+function ListHead({ show, onShow }: { show: string; onShow: (show: string) => void }) {
+  const [isWriting, setIsWriting] = useState(false);
+  const isLive = useIsLive();
+  return (
+    <div className="inbox-list-head">
+      <h1>Inbox</h1>
+      <span className="space" />
+      <select aria-label="Which mails" value={show} onChange={(event) => onShow(event.target.value)}>
+        <option value="inbox">Inbox</option>
+        <option value="archived">Archived</option>
+      </select>
+      <button
+        type="button"
+        disabled={!isLive}
+        title={isLive ? undefined : whyNotLive()}
+        onClick={() => setIsWriting(true)}
+      >
+        New mail
+      </button>
+      {isWriting && <NewMail onClose={() => setIsWriting(false)} />}
+    </div>
+  );
+}
+
+interface NotOpenProps {
+  openId: string | undefined;
+  answer: Answered<unknown>;
+  /** Whether all mails are there to look for it. */
+  isComplete: boolean;
+}
+
+function NotOpen({ openId, answer, isComplete }: NotOpenProps) {
+  const to = useAddress();
+  if (openId === undefined) {
+    return (
+      <Empty title="Choose a mail">
+        With <kbd>j</kbd> and <kbd>k</kbd> you get to the next and the one before.
+      </Empty>
+    );
+  }
+  if (answer.error) return <Problem error={answer.error} onRetry={answer.again} />;
+  if (!isComplete) return <p className="loading">Loading…</p>;
+  return (
+    <Empty title="There is no such mail">
+      <Link href={to("inbox")}>See all mails</Link>
+    </Empty>
+  );
+}
+
+const PREFIX_MS = 1_000;
+
+/** `j` and `k` open the next mail and the one before; but not right after `g`, which leads to other places. */
+function useStepping(lines: readonly Line[], openId: string | undefined, isArchive: boolean): void {
+  const [, go] = useLocation();
+  const to = useAddress();
+  const prefixAt = useRef(Number.NEGATIVE_INFINITY);
+  useEffect(() => {
+    const step = (event: KeyboardEvent) => {
+      const isWriting = event.target instanceof Element && event.target.closest("input,textarea,select,dialog");
+      if (isWriting || event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
+      const isPrefixed = event.timeStamp - prefixAt.current < PREFIX_MS;
+      prefixAt.current = event.key === "g" ? event.timeStamp : Number.NEGATIVE_INFINITY;
+      if (isPrefixed || (event.key !== "j" && event.key !== "k")) return;
+      const mailId = neighbour(lines, openId, event.key === "j" ? 1 : -1);
+      if (mailId !== undefined && mailId !== openId) go(to("inbox", mailId) + (isArchive ? "?show=archived" : ""));
+    };
+    addEventListener("keydown", step);
+    return () => removeEventListener("keydown", step);
+  }, [lines, openId, isArchive, go, to]);
 }

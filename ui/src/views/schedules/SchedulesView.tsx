@@ -1,3 +1,121 @@
+import { useState } from "react";
+import { useParams } from "wouter";
+import { AgentLink } from "../../parts/AgentLink";
+import { Confirm } from "../../parts/Dialog";
+import { count, duration } from "../../parts/format";
+import { Empty } from "../../parts/Messages";
+import { Ago, Until } from "../../parts/Times";
+import type { Schedule } from "../../projection/world";
+import { act } from "../../state/actions";
+import { useIsLive, useWorld } from "../../state/page";
+import { NewSchedule } from "./NewSchedule";
+import "./schedules.css";
+
+/** What is to be done at which times, and what was. */
 export default function SchedulesView() {
-  return <h1>Schedules</h1>;
+  const schedules = useWorld((world) => world.schedules);
+  const isLive = useIsLive();
+  const { item: marked } = useParams<{ item?: string }>();
+  const [isMaking, setIsMaking] = useState(false);
+  return (
+    <>
+      <div className="view-head">
+        <h1>Schedules</h1>
+        <span className="space" />
+        <button type="button" className="primary" disabled={!isLive} onClick={() => setIsMaking(true)}>
+          New schedule
+        </button>
+      </div>
+      {schedules.size === 0 ? (
+        <Empty title="No schedules yet.">
+          A schedule gives an agent a prompt, or broadcasts an event, by a cron line or every so often: over restarts
+          and clock changes, once for each due time. Make one here, or write <code>schedule:</code> into a template.
+        </Empty>
+      ) : (
+        <div className="table-box">
+          <table className="table schedules">
+            <thead>
+              <tr>
+                <th scope="col">When</th>
+                <th scope="col">What</th>
+                <th scope="col">Next</th>
+                <th scope="col">Last</th>
+                <th scope="col">Fired</th>
+                <th scope="col">Actions</th>
+              </tr>
+            </thead>
+            <tbody>
+              {[...schedules.values()].map((schedule) => (
+                <Row key={schedule.scheduleId} schedule={schedule} isMarked={schedule.scheduleId === marked} />
+              ))}
+            </tbody>
+          </table>
+        </div>
+      )}
+      {isMaking && <NewSchedule onClose={() => setIsMaking(false)} />}
+    </>
+  );
+}
+
+function Row({ schedule, isMarked }: { schedule: Schedule; isMarked: boolean }) {
+  const { scheduleId, agentId, prompt, event, paused, nextAt, lastAt, fired } = schedule;
+  return (
+    <tr data-marked={isMarked} data-paused={paused}>
+      <td>
+        {whenOf(schedule)} {paused && <span className="tag">paused</span>}
+        <div className="quiet mono">{scheduleId}</div>
+      </td>
+      <td className="schedules-what">
+        {agentId !== null && <AgentLink agentId={agentId} />}
+        {prompt !== null && <p>{prompt}</p>}
+        {event !== null && (
+          <p>
+            event <code>{event}</code>
+          </p>
+        )}
+      </td>
+      <td>{nextAt === null || paused ? <span className="quiet">not planned</span> : <Until at={nextAt} />}</td>
+      <td>
+        <Ago at={lastAt} />
+      </td>
+      <td>{count(fired)}</td>
+      <td>
+        <Actions schedule={schedule} />
+      </td>
+    </tr>
+  );
+}
+
+function Actions({ schedule: { scheduleId, paused } }: { schedule: Schedule }) {
+  const isLive = useIsLive();
+  const [isAsking, setIsAsking] = useState(false);
+  return (
+    <div className="line">
+      <button
+        type="button"
+        disabled={!isLive}
+        onClick={() => void act(paused ? "schedule.resume" : "schedule.pause", { scheduleId })}
+      >
+        {paused ? "Resume" : "Pause"}
+      </button>
+      <button type="button" disabled={!isLive} onClick={() => setIsAsking(true)}>
+        Delete
+      </button>
+      {isAsking && (
+        <Confirm
+          title="Delete this schedule?"
+          action="Delete"
+          onConfirm={() => void act("schedule.delete", { scheduleId })}
+          onClose={() => setIsAsking(false)}
+        >
+          It fires no more. What it has fired already goes on.
+        </Confirm>
+      )}
+    </div>
+  );
+}
+
+/** The times of a schedule in words. */
+export function whenOf({ cron, intervalSeconds, zone }: Pick<Schedule, "cron" | "intervalSeconds" | "zone">): string {
+  return cron === null ? `every ${duration(intervalSeconds ?? 0)}` : `${cron} (${zone})`;
 }

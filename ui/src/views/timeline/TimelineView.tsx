@@ -1,3 +1,136 @@
+import { useCallback, useEffect, useMemo, useRef } from "react";
+import { Empty, Problem } from "../../parts/Messages";
+import { useSelection } from "../../shell/addresses";
+import { usePage } from "../../state/page";
+import { Canvas } from "./Canvas";
+import type { Chart } from "./chart";
+import { Details } from "./Details";
+import { KINDS } from "./Drawing";
+import { type Range, zoomed } from "./range";
+import { lanesOf, workOf } from "./shapes";
+import "./timeline.css";
+import { useChart } from "./useChart";
+import { useRange, whole } from "./useRange";
+
+/** What each agent did when, and what led to what. */
 export default function TimelineView() {
-  return <h1>Timeline</h1>;
+  const isEmpty = usePage((page) => page.live.seq === 0);
+  if (isEmpty) {
+    return (
+      <>
+        <h1>Timeline</h1>
+        <Empty title="Nothing has happened yet.">
+          Each agent has a lane here: its tasks, and in them its model calls, tool calls and waits, with arrows from
+          what caused them. Give an agent a task to see the first bar.
+        </Empty>
+      </>
+    );
+  }
+  return <Timeline />;
+}
+
+function Timeline() {
+  const ranging = useRange();
+  const { range, isFollowing, show, follow, suggest } = ranging;
+  const { chart, covered, isShort, progress, problem, again } = useChart(range);
+  const agents = usePage((page) => page.live.agents);
+  const [filter, setFilter] = useSelection("agent");
+  const [quiet, setQuiet] = useSelection("quiet", "no");
+  const [chosen, choose] = useSelection("bar");
+  const lanes = useMemo(
+    () => lanesOf(chart, agents, { filter, withQuiet: quiet === "yes" }),
+    [chart, agents, filter, quiet],
+  );
+  const isRead = covered === range;
+  useEffect(() => {
+    const work = isRead ? workOf(chart) : null;
+    if (work !== null) suggest(work);
+  }, [isRead, chart, suggest]);
+  const fit = useFit(chart, isRead, show);
+  const bar = chart.bars.get(chosen);
+  const nameOf = useCallback((agentId: string) => agents.get(agentId)?.name ?? agentId, [agents]);
+  return (
+    <>
+      <header className="view-head">
+        <h1>Timeline</h1>
+        <input
+          type="search"
+          aria-label="Agents"
+          placeholder="Agents"
+          className="timeline-filter"
+          value={filter}
+          onChange={(event) => setFilter(event.target.value)}
+        />
+        <label className="timeline-check">
+          <input
+            type="checkbox"
+            checked={quiet === "yes"}
+            onChange={(event) => setQuiet(event.target.checked ? "yes" : "no")}
+          />
+          Quiet agents too
+        </label>
+        <span className="space" />
+        <div className="timeline-buttons">
+          <button type="button" aria-label="Zoom out" onClick={() => show(zoomed(range, 1.8), "following")}>
+            −
+          </button>
+          <button type="button" aria-label="Zoom in" onClick={() => show(zoomed(range, 1 / 1.8), "following")}>
+            +
+          </button>
+          <button type="button" title="Show all that happened (Home)" onClick={fit}>
+            Fit
+          </button>
+          <button type="button" aria-pressed={isFollowing} title="Keep the present in sight (End)" onClick={follow}>
+            {isFollowing ? "Following" : "Follow"}
+          </button>
+        </div>
+      </header>
+      <Legend note={noteOf(progress, isShort)} />
+      {problem !== null && <Problem error={problem} onRetry={again} />}
+      <div className="timeline-body" data-open={bar !== undefined}>
+        <Canvas chart={chart} lanes={lanes} ranging={ranging} onFit={fit} chosen={chosen} onChoose={choose} />
+        {bar && <Details chart={chart} bar={bar} nameOf={nameOf} onChoose={choose} />}
+      </div>
+    </>
+  );
+}
+
+/** Shows the whole session, and when that was read, the time in it in which agents worked. */
+function useFit(chart: Chart, isRead: boolean, show: (range: Range) => void): () => void {
+  const isWaiting = useRef(false);
+  useEffect(() => {
+    const work = isWaiting.current && isRead ? workOf(chart) : null;
+    if (work === null) return;
+    isWaiting.current = false;
+    show(work);
+  }, [chart, isRead, show]);
+  return useCallback(() => {
+    isWaiting.current = true;
+    show(whole());
+  }, [show]);
+}
+
+function noteOf(progress: number | null, isShort: boolean): string {
+  if (progress !== null) return `Reading the log: ${Math.round(progress * 100)} %`;
+  return isShort ? "Too much for one picture: only its later part is drawn. Zoom in to see the rest." : "";
+}
+
+function Legend({ note }: { note: string }) {
+  return (
+    <p className="timeline-legend">
+      {KINDS.map(([kind, label]) => (
+        <span key={kind} className="timeline-key">
+          <svg width="22" height="12" aria-hidden="true">
+            <g className="timeline-bar" data-kind={kind}>
+              <rect x="1" y="1" width="20" height="10" rx="2" />
+            </g>
+          </svg>
+          {label}
+        </span>
+      ))}
+      <span className="timeline-note" role="status">
+        {note}
+      </span>
+    </p>
+  );
 }

@@ -1,0 +1,36 @@
+"""Lets the programs of tools come after the server where processors are scarce."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import errno
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+_NICENESS = 10
+_PR_CAPBSET_DROP = 24
+_CAP_SYS_NICE = 23
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+def step_back(session: Sequence[int]) -> bool:
+    """Let these processes of one session come after the server; False if it has to be tried again a little later.
+
+    Where the kernel shares out among sessions first (`sched_autogroup_enabled`), niceness alone counts only between
+    processes of the same one, so the session steps back too. Not every user may do that ten times a second.
+    """
+    for pid in session:
+        with contextlib.suppress(OSError):
+            os.setpriority(os.PRIO_PROCESS, pid, max(_NICENESS, os.getpriority(os.PRIO_PROCESS, pid)))
+    try:
+        Path(f"/proc/{session[0]}/autogroup").write_text(str(_NICENESS))
+    except OSError as error:
+        return error.errno != errno.EAGAIN
+    return True
+
+
+def give_up_urgency() -> None:
+    """Keep the programs that this process starts from going before others, or before everything, even as root."""
+    _libc.prctl(_PR_CAPBSET_DROP, _CAP_SYS_NICE, 0, 0, 0)

@@ -1,0 +1,71 @@
+import { useMemo, useState } from "react";
+import type { Agent } from "../projection/world";
+import { useWorld } from "../state/page";
+import "./agent-choice.css";
+
+const SHOWN = 50;
+
+interface AgentChoiceProps {
+  label: string;
+  chosen: ReadonlySet<string>;
+  /** Those who cannot be chosen. */
+  without?: readonly string[];
+  isMany?: boolean;
+  onChange: (chosen: ReadonlySet<string>) => void;
+}
+
+const NOBODY: readonly string[] = [];
+
+/** Agents to choose from, found by a part of their name. */
+export function AgentChoice({ label, chosen, without = NOBODY, isMany = false, onChange }: AgentChoiceProps) {
+  const agents = useWorld((world) => world.agents);
+  const [query, setQuery] = useState("");
+  const found = useMemo(() => fitting(agents, query, without), [agents, query, without]);
+  const toggle = (agentId: string) => {
+    const changed = new Set(isMany ? chosen : []);
+    if (chosen.has(agentId)) changed.delete(agentId);
+    else changed.add(agentId);
+    onChange(changed);
+  };
+  return (
+    <fieldset className="agent-choice">
+      <legend>{label}</legend>
+      <input
+        type="search"
+        placeholder="Find an agent"
+        aria-label="Find an agent"
+        value={query}
+        onChange={(event) => setQuery(event.target.value)}
+      />
+      <ul>
+        {found.slice(0, SHOWN).map(({ agentId, name, description }) => (
+          <li key={agentId}>
+            <label>
+              <input
+                type={isMany ? "checkbox" : "radio"}
+                name="agent"
+                checked={chosen.has(agentId)}
+                onChange={() => toggle(agentId)}
+              />
+              <bdi>{name || agentId}</bdi>
+              <span className="quiet ellipsis">{description}</span>
+            </label>
+          </li>
+        ))}
+      </ul>
+      <p className="quiet" aria-live="polite">
+        {found.length === 0 && (agents.size === 0 ? "There are no agents yet: create one in the fleet." : "None fits.")}
+        {found.length > SHOWN && `${found.length - SHOWN} more: write a part of the name.`}
+      </p>
+    </fieldset>
+  );
+}
+
+function fitting(agents: ReadonlyMap<string, Agent>, query: string, without: readonly string[]): Agent[] {
+  const wanted = query.trim().toLowerCase();
+  const left = new Set(without);
+  return [...agents.values()].filter(
+    ({ agentId, name }) =>
+      !left.has(agentId) && (agentId.toLowerCase().includes(wanted) || name.toLowerCase().includes(wanted)),
+  );
+}

@@ -1,0 +1,37 @@
+import { useId } from "react";
+import { useWorld } from "../state/page";
+
+interface AgentFieldProps {
+  label: string;
+  value: string;
+  onChange: (agentId: string) => void;
+  required?: boolean;
+}
+
+const OFFERED = 200;
+
+/** A field for the id of an agent, which offers those that there are. */
+export function AgentField({ label, value, onChange, required = false }: AgentFieldProps) {
+  const list = useId();
+  const agents = useWorld((world) => world.agents);
+  const fitting = [...agents.values()].filter(({ agentId, name }) => `${agentId} ${name}`.includes(value));
+  return (
+    <label className="field">
+      {label}
+      <input
+        value={value}
+        list={list}
+        required={required}
+        autoComplete="off"
+        onChange={(event) => onChange(event.target.value)}
+      />
+      <datalist id={list}>
+        {fitting.slice(0, OFFERED).map(({ agentId, name }) => (
+          <option key={agentId} value={agentId}>
+            {name}
+          </option>
+        ))}
+      </datalist>
+    </label>
+  );
+}

@@ -1,0 +1,24 @@
+import { create } from "zustand";
+import type { Outcome } from "../steer/bulk";
+import type { Action } from "../steer/lifecycle";
+
+/** What can be opened over every view. */
+export type OpenDialog =
+  | { readonly kind: "palette" }
+  | { readonly kind: "help" }
+  | { readonly kind: "new-agent"; readonly template?: string }
+  | { readonly kind: "new-group" }
+  | { readonly kind: "broadcast" }
+  | { readonly kind: "steer"; readonly action: Action; readonly agentIds: readonly string[] }
+  | { readonly kind: "outcome"; readonly outcome: Outcome };
+
+export const useDialogs = create<{ open: OpenDialog | null }>()(() => ({ open: null }));
+
+/** Open this; what was open is closed. */
+export function openDialog(open: OpenDialog): void {
+  useDialogs.setState({ open });
+}
+
+export function closeDialog(): void {
+  useDialogs.setState({ open: null });
+}

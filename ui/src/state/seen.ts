@@ -1,0 +1,67 @@
+import { create } from "zustand";
+import type { Room } from "../projection/world";
+
+/** The number of the last message that was seen in this browser, by session and room. */
+type Seen = Readonly<Record<string, Readonly<Record<string, number>>>>;
+
+const PREFIX = "whisperer.seen.";
+
+export const useSeen = create<{ seen: Seen }>()(() => ({ seen: {} }));
+
+const NOTHING: Readonly<Record<string, number>> = {};
+
+/** What was seen of a session, read from the browser's store when it is first needed. */
+export function seenOf(seen: Seen, sessionId: string): Readonly<Record<string, number>> {
+  return seen[sessionId] ?? NOTHING;
+}
+
+export function loadSeen(sessionId: string): void {
+  put(sessionId, localStorage.getItem(PREFIX + sessionId));
+}
+
+/** Everything up to this message was in sight. */
+export function markSeen(sessionId: string, roomId: string, number: number): void {
+  loadSeen(sessionId); // another tab may have seen more of other rooms
+  const before = seenOf(useSeen.getState().seen, sessionId);
+  if (before[roomId] === number) return;
+  const text = JSON.stringify({ ...before, [roomId]: number });
+  put(sessionId, text);
+  try {
+    localStorage.setItem(PREFIX + sessionId, text);
+  } catch {
+    // The browser's store is full or shut: what was seen is known until the page is left.
+  }
+}
+
+export function unreadOf(room: Pick<Room, "roomId" | "lastNumber">, seen: Readonly<Record<string, number>>): number {
+  return Math.max(0, room.lastNumber - (seen[room.roomId] ?? 0));
+}
+
+export function unreadIn(rooms: ReadonlyMap<string, Room>, seen: Readonly<Record<string, number>>): number {
+  let total = 0;
+  for (const room of rooms.values()) total += unreadOf(room, seen);
+  return total;
+}
+
+function put(sessionId: string, text: string | null): void {
+  const read = parsed(text);
+  if (read === null) return;
+  useSeen.setState(({ seen }) =>
+    JSON.stringify(seen[sessionId]) === JSON.stringify(read) ? { seen } : { seen: { ...seen, [sessionId]: read } },
+  );
+}
+
+function parsed(text: string | null): Record<string, number> | null {
+  try {
+    const read: unknown = JSON.parse(text ?? "null");
+    if (typeof read !== "object" || read === null) return null;
+    return Object.fromEntries(Object.entries(read).filter(([, number]) => Number.isSafeInteger(number)));
+  } catch {
+    return null;
+  }
+}
+
+/** What is seen in another tab is seen in this one. */
+addEventListener("storage", ({ key, newValue }) => {
+  if (key?.startsWith(PREFIX)) put(key.slice(PREFIX.length), newValue);
+});

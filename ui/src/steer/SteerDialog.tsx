@@ -1,0 +1,213 @@
+import { type FormEvent, type ReactNode, useState } from "react";
+import type { Priority } from "../client/client";
+import { Confirm, Dialog } from "../parts/Dialog";
+import { perform } from "./bulk";
+import { ACTIONS, type Action, verbOf } from "./lifecycle";
+import { type SleepForm, sleepParams } from "./sleep";
+import { agentsInWords, firstOf } from "./text";
+
+interface SteerProps {
+  agentIds: readonly string[];
+  onClose: () => void;
+}
+
+/** Asks what has to be known before something is done to agents, and does it. */
+export function SteerDialog({ action, ...props }: SteerProps & { action: Action }) {
+  if (action === "sleep") return <SleepDialog {...props} />;
+  if (action === "wake") return <WakeDialog {...props} />;
+  if (action === "task") return <TaskDialog {...props} />;
+  if (action === "pause" || action === "interrupt") return <PauseDialog action={action} {...props} />;
+  return <StopDialog {...props} />;
+}
+
+function StopDialog({ agentIds, onClose }: SteerProps) {
+  return (
+    <Confirm
+      title={`Stop ${agentsInWords(agentIds)}?`}
+      action="Stop"
+      reasonLabel="Why (it is kept, and shown to others)"
+      onConfirm={(reason) => void perform("stop", agentIds, { reason })}
+      onClose={onClose}
+    >
+      <Whom agentIds={agentIds} />
+      <p>Whatever runs is cancelled, with its tools. Mail and queues are kept: a stopped agent can be started again.</p>
+    </Confirm>
+  );
+}
+
+function SleepDialog({ agentIds, onClose }: SteerProps) {
+  const [form, setForm] = useState<SleepForm>({ amount: "10", unit: "minutes", until: "", events: "" });
+  const [reason, setReason] = useState("");
+  const [problem, setProblem] = useState("");
+  function submit() {
+    const params = sleepParams(form, Date.now() / 1000);
+    if (typeof params === "string") setProblem(params);
+    else {
+      onClose();
+      void perform("sleep", agentIds, { ...params, reason });
+    }
+  }
+  const change = (fields: Partial<SleepForm>) => setForm({ ...form, ...fields });
+  return (
+    <Asking
+      title={`Let ${agentsInWords(agentIds)} sleep`}
+      action="Sleep"
+      problem={problem}
+      onSubmit={submit}
+      onClose={onClose}
+    >
+      <Whom agentIds={agentIds} />
+      <p className="quiet">Whichever comes first ends the sleep. Urgent mail ends it too.</p>
+      <div className="line">
+        <label className="field">
+          For
+          <input inputMode="decimal" value={form.amount} onChange={({ target }) => change({ amount: target.value })} />
+        </label>
+        <label className="field">
+          Unit
+          <select value={form.unit} onChange={({ target }) => change({ unit: target.value as SleepForm["unit"] })}>
+            <option>seconds</option>
+            <option>minutes</option>
+            <option>hours</option>
+            <option>days</option>
+          </select>
+        </label>
+      </div>
+      <label className="field">
+        Until
+        <input type="datetime-local" value={form.until} onChange={({ target }) => change({ until: target.value })} />
+      </label>
+      <label className="field">
+        Or until one of these events
+        <input
+          placeholder="data_ready, mail_received"
+          value={form.events}
+          onChange={({ target }) => change({ events: target.value })}
+        />
+      </label>
+      <Reason reason={reason} onChange={setReason} />
+    </Asking>
+  );
+}
+
+function PauseDialog({ action, agentIds, onClose }: SteerProps & { action: "pause" | "interrupt" }) {
+  const [reason, setReason] = useState("");
+  function submit() {
+    onClose();
+    void perform(action, agentIds, { reason });
+  }
+  const word = verbOf(action);
+  return (
+    <Asking title={`${word} ${agentsInWords(agentIds)}`} action={word} onSubmit={submit} onClose={onClose}>
+      <Whom agentIds={agentIds} />
+      <p className="quiet">{ACTIONS[action].hint}</p>
+      <Reason reason={reason} onChange={setReason} />
+    </Asking>
+  );
+}
+
+function WakeDialog({ agentIds, onClose }: SteerProps) {
+  const [reason, setReason] = useState("");
+  function submit() {
+    onClose();
+    void perform("wake", agentIds, { reason });
+  }
+  return (
+    <Asking title={`Wake ${agentsInWords(agentIds)}`} action="Wake" onSubmit={submit} onClose={onClose}>
+      <Whom agentIds={agentIds} />
+      <Reason reason={reason} onChange={setReason} label="Why (the agent is told)" />
+    </Asking>
+  );
+}
+
+function TaskDialog({ agentIds, onClose }: SteerProps) {
+  const [prompt, setPrompt] = useState("");
+  const [priority, setPriority] = useState<Priority>("normal");
+  const [problem, setProblem] = useState("");
+  function submit() {
+    if (prompt.trim() === "") setProblem("Say what is to be done.");
+    else {
+      onClose();
+      void perform("task", agentIds, { prompt, priority });
+    }
+  }
+  return (
+    <Asking
+      title={`Send a task to ${agentsInWords(agentIds)}`}
+      action="Send"
+      problem={problem}
+      onSubmit={submit}
+      onClose={onClose}
+    >
+      <Whom agentIds={agentIds} />
+      <label className="field">
+        What is to be done
+        <textarea rows={5} value={prompt} onChange={({ target }) => setPrompt(target.value)} />
+      </label>
+      <label className="field">
+        Priority
+        <select value={priority} onChange={({ target }) => setPriority(target.value as Priority)}>
+          <option>urgent</option>
+          <option>high</option>
+          <option>normal</option>
+          <option>low</option>
+        </select>
+      </label>
+    </Asking>
+  );
+}
+
+interface AskingProps {
+  title: string;
+  action: string;
+  problem?: string;
+  onSubmit: () => void;
+  onClose: () => void;
+  children: ReactNode;
+}
+
+/** A form over the page, with the word of its button and what is wrong with what was filled in. */
+export function Asking({ title, action, problem = "", onSubmit, onClose, children }: AskingProps) {
+  function submit(event: FormEvent) {
+    event.preventDefault();
+    onSubmit();
+  }
+  return (
+    <Dialog title={title} onClose={onClose}>
+      <form method="dialog" noValidate onSubmit={submit}>
+        {children}
+        <p className="steer-problem" role="alert">
+          {problem}
+        </p>
+        <div className="dialog-actions">
+          <button type="button" onClick={onClose}>
+            Cancel
+          </button>
+          <button type="submit" className="primary">
+            {action}
+          </button>
+        </div>
+      </form>
+    </Dialog>
+  );
+}
+
+function Whom({ agentIds }: { agentIds: readonly string[] }) {
+  if (agentIds.length < 2) return null;
+  return <p className="dialog-text quiet">{firstOf(agentIds)}</p>;
+}
+
+interface ReasonProps {
+  reason: string;
+  onChange: (reason: string) => void;
+  label?: string;
+}
+
+function Reason({ reason, onChange, label = "Why (it is kept, and shown to others)" }: ReasonProps) {
+  return (
+    <label className="field">
+      {label}
+      <input value={reason} onChange={({ target }) => onChange(target.value)} />
+    </label>
+  );
+}

@@ -1,0 +1,91 @@
+import { create } from "zustand";
+import type { MethodName } from "../client/client";
+import { openDialog } from "../shell/dialogState";
+import { notify } from "../state/actions";
+import { usePage } from "../state/page";
+import { server } from "../state/server";
+import { ACTIONS, type Action, asks } from "./lifecycle";
+import { agentsInWords } from "./text";
+
+/** How many calls are under way at once: enough to be quick, few enough for the page to stay live. */
+const AT_ONCE = 16;
+
+export interface Failed {
+  readonly agentId: string;
+  readonly why: string;
+}
+
+/** How something ended that was done to several agents. */
+export interface Outcome {
+  readonly action: Action;
+  readonly params: object;
+  readonly worked: number;
+  readonly failed: readonly Failed[];
+  /** How many were not tried any more, since the user had enough of it. */
+  readonly left: number;
+}
+
+interface Under {
+  readonly text: string;
+  readonly done: number;
+  readonly total: number;
+}
+
+/** What is being done to many agents. */
+export const useBulk = create<{ under: Under | null }>()(() => ({ under: null }));
+
+let isCancelled = false;
+
+/** Do no more of it: what is under way ends. */
+export function cancelBulk(): void {
+  isCancelled = true;
+}
+
+/** Do something to agents; what has to be asked first is asked. */
+export function steer(action: Action, agentIds: readonly string[]): void {
+  if (agentIds.length === 0) return;
+  if (asks(action)) openDialog({ kind: "steer", action, agentIds });
+  else void perform(action, agentIds, {});
+}
+
+/** Do it to each of the agents, and tell the user how it ended. */
+export async function perform(action: Action, agentIds: readonly string[], params: object): Promise<void> {
+  const { sessionId, playhead } = usePage.getState();
+  if (playhead !== null) {
+    notify("This is the past: it cannot be changed. Go back to live first.", { isProblem: true });
+    return;
+  }
+  const { method, doing } = ACTIONS[action];
+  isCancelled = false;
+  const text = `${doing} ${agentsInWords(agentIds)}`;
+  const isLong = agentIds.length > AT_ONCE;
+  if (isLong) useBulk.setState({ under: { text, done: 0, total: agentIds.length } });
+  const call = server().call as (method: MethodName, params: object) => Promise<unknown>;
+  const failed: Failed[] = [];
+  let next = 0;
+  let done = 0;
+  async function work(): Promise<void> {
+    while (next < agentIds.length && !isCancelled) {
+      const agentId = agentIds[next++] as string;
+      try {
+        await call.call(server(), method, { sessionId, agentId, ...params });
+      } catch (error) {
+        failed.push({ agentId, why: (error as Error).message });
+      }
+      done += 1;
+      if (isLong && done % AT_ONCE === 0) useBulk.setState({ under: { text, done, total: agentIds.length } });
+    }
+  }
+  await Promise.all(Array.from({ length: Math.min(AT_ONCE, agentIds.length) }, work));
+  if (isLong) useBulk.setState({ under: null });
+  report({ action, params, worked: done - failed.length, failed, left: agentIds.length - done }, agentIds);
+}
+
+function report(outcome: Outcome, agentIds: readonly string[]): void {
+  const { action, params, failed, left } = outcome;
+  const [only] = failed;
+  if (failed.length === 0 && left === 0) notify(`${ACTIONS[action].done} ${agentsInWords(agentIds)}.`);
+  else if (only && agentIds.length === 1)
+    notify(only.why, { isProblem: true, retry: () => void perform(action, agentIds, params) });
+  else openDialog({ kind: "outcome", outcome });
+}

@@ -1,0 +1,53 @@
+import { commaList } from "./text";
+
+/** What the user fills in to make an agent of an own definition. */
+export interface OwnForm {
+  readonly name: string;
+  readonly description: string;
+  readonly model: string;
+  readonly prompt: string;
+  /** Whether the tools are those that every agent has, or those that are named. */
+  readonly isToolsChosen: boolean;
+  readonly tools: ReadonlySet<string>;
+  /** Further tools by name, such as those of MCP servers, with commas between them. */
+  readonly otherTools: string;
+}
+
+export const EMPTY_FORM: OwnForm = {
+  name: "",
+  description: "",
+  model: "",
+  prompt: "",
+  isToolsChosen: false,
+  tools: new Set(),
+  otherTools: "",
+};
+
+const ID = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$/;
+
+/** What is wrong with an id for a new agent, as a sentence; empty if nothing is. */
+export function idProblem(id: string, taken: ReadonlyMap<string, unknown>): string {
+  if (id === "") return "Give the agent an id: others call it by that.";
+  if (!ID.test(id))
+    return "An id has up to 100 letters, digits and the signs _ . - and begins with a letter or a digit.";
+  if (taken.has(id)) return `There is an agent ${id} already. Choose another id.`;
+  return "";
+}
+
+/** An id that is free: the name as it is, or with the first number behind it that makes it so. */
+export function freeId(name: string, taken: ReadonlyMap<string, unknown>): string {
+  const base = name.replace(/[^A-Za-z0-9_.-]+/g, "_").replace(/^[^A-Za-z0-9]+/, "");
+  if (!taken.has(base)) return base;
+  let number = 2;
+  while (taken.has(`${base}-${number}`)) number += 1;
+  return `${base}-${number}`;
+}
+
+/** The definition as templates have it: only what was filled in. */
+export function ownConfig(form: OwnForm): Record<string, unknown> {
+  const config: Record<string, unknown> = {};
+  for (const field of ["name", "description", "model", "prompt"] as const)
+    if (form[field].trim() !== "") config[field] = form[field].trim();
+  if (form.isToolsChosen) config.tools = [...new Set([...form.tools, ...commaList(form.otherTools)])];
+  return config;
+}

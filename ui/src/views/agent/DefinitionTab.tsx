@@ -1,0 +1,114 @@
+import type { ReactNode } from "react";
+import type { AgentDefinition, AgentDetails } from "../../client/client";
+import { words } from "../../parts/format";
+import { Loaded } from "../../parts/Messages";
+import { At } from "../../parts/Times";
+import { useAnswer } from "../../state/answers";
+import { usePage } from "../../state/page";
+import { useHorizon } from "./horizon";
+import { LongText } from "./LongText";
+import { Fact } from "./TaskDetails";
+
+/** What the agent is, apart from what it is doing: its prompt, its tools, what it may touch. */
+export function DefinitionTab({ agentId }: { agentId: string }) {
+  const sessionId = usePage((page) => page.sessionId) ?? "";
+  const at = useHorizon();
+  const details = useAnswer(
+    "agent.get",
+    { sessionId, agentId },
+    (note) => note.name === "agent.redefined" && note.params.agentId === agentId,
+  );
+  return (
+    <>
+      {at !== Number.POSITIVE_INFINITY && (
+        <p className="quiet">The definition is told as it is now: the log does not keep earlier ones.</p>
+      )}
+      <Loaded answer={details}>{(data) => <Definition details={data} />}</Loaded>
+    </>
+  );
+}
+
+function Definition({ details }: { details: AgentDetails }) {
+  const { definition, ownTools } = details;
+  return (
+    <div className="agent-definition">
+      <dl className="agent-dl agent-dl-wide">
+        <Fact name="Name">{definition.name || details.agentId}</Fact>
+        {(definition.aliases?.length ?? 0) > 0 && <Fact name="Aliases">{tags(definition.aliases)}</Fact>}
+        <Fact name="Made">
+          <At at={details.createdAt} />
+        </Fact>
+        {details.startedAt !== null && (
+          <Fact name="Started">
+            <At at={details.startedAt} />
+          </Fact>
+        )}
+        <Fact name="Model">{definition.model || <span className="quiet">that of the server</span>}</Fact>
+        <Fact name="Tools">
+          {definition.tools == null ? (
+            <span className="quiet">the coordination tools, and those that were handed in</span>
+          ) : (
+            tags(definition.tools, "none")
+          )}
+        </Fact>
+        {ownTools.length > 0 && <Fact name="Own tools">{tags(ownTools)}</Fact>}
+        <Fact name="Folders">
+          {tags(
+            Object.entries(definition.folders ?? {}).map(([name, access]) => `${name}: ${access}`),
+            "none but its own",
+          )}
+        </Fact>
+        <Fact name="Network">{tags(definition.network, "none")}</Fact>
+        <Fact name="Asks a person before">{tags(definition.approve, "what the tools say themselves")}</Fact>
+        <Fact name="Subscribes to">{tags(definition.subscribes, "no events")}</Fact>
+        <Values name="Settings" values={definition.settings} />
+        <Values name="Limits" values={definition.limits} />
+        <Values name="Retries" values={definition.retry} />
+        <Values name="Supervision" values={definition.supervision} />
+        {(definition.schedule?.length ?? 0) > 0 && (
+          <Fact name="Schedules">
+            <ul>
+              {definition.schedule?.map((each) => (
+                <li key={JSON.stringify(each)}>
+                  {each.cron ?? `every ${each.interval_seconds} s`}: {each.prompt ?? `event ${each.event}`}
+                </li>
+              ))}
+            </ul>
+          </Fact>
+        )}
+      </dl>
+      <section className="agent-part">
+        <h3>Prompt</h3>
+        {definition.prompt ? <LongText text={definition.prompt} /> : <p className="quiet">It has none.</p>}
+      </section>
+    </div>
+  );
+}
+
+function tags(names: readonly string[] | undefined, none = ""): ReactNode {
+  if (!names?.length) return <span className="quiet">{none}</span>;
+  return (
+    <span className="agent-tags">
+      {names.map((name) => (
+        <code key={name} className="tag">
+          {name}
+        </code>
+      ))}
+    </span>
+  );
+}
+
+type Group = AgentDefinition["limits"] | AgentDefinition["retry"] | AgentDefinition["settings"];
+
+/** Fields that have fields: each with what is stated. */
+function Values({ name, values }: { name: string; values: Group }) {
+  const stated = Object.entries(values ?? {}).filter(([, value]) => value !== null);
+  if (stated.length === 0) return null;
+  return (
+    <Fact name={name}>
+      {tags(
+        stated.map(([key, value]) => `${words(key)}: ${typeof value === "string" ? value : JSON.stringify(value)}`),
+      )}
+    </Fact>
+  );
+}

@@ -1,0 +1,213 @@
+import { useMemo, useState } from "react";
+import { Link, useLocation } from "wouter";
+import { AgentLink } from "../../parts/AgentLink";
+import { count, money, words } from "../../parts/format";
+import { Icon } from "../../parts/Icon";
+import { Lifecycle, NOT_LIVE } from "../../parts/Lifecycle";
+import { Progress } from "../../parts/Progress";
+import { StateBadge } from "../../parts/StateBadge";
+import { Ago, Since, Until } from "../../parts/Times";
+import type { Agent } from "../../projection/world";
+import { useAddress } from "../../shell/addresses";
+import { act } from "../../state/actions";
+import { useIsLive, useWorld } from "../../state/page";
+import { TaskLink } from "./links";
+import { SendTask } from "./SendTask";
+import { type Why, whys } from "./why";
+
+/** Who the agent is, what it does and why, and everything that can be done with it. */
+export function Header({ agent }: { agent: Agent }) {
+  const { usage } = agent;
+  return (
+    <header className="agent-head">
+      <div className="view-head">
+        <Icon name="agent" size={22} />
+        <h1>{agent.name || agent.agentId}</h1>
+        <StateBadge state={agent.state} />
+        {agent.name !== agent.agentId && <code className="quiet">{agent.agentId}</code>}
+        <span className="space" />
+        <Talk agent={agent} />
+      </div>
+      {agent.description && <p className="agent-description">{agent.description}</p>}
+      <Reasons agent={agent} />
+      <Running agent={agent} />
+      <p className="quiet agent-facts">
+        <span>{count(agent.queueSize)} queued</span>
+        <span>{count(agent.unreadMail)} unread</span>
+        <span>{count(agent.tasks)} tasks begun</span>
+        <span>{count(usage.inputTokens + usage.outputTokens)} tokens</span>
+        <span>{money(usage.costUsd)}</span>
+        <span>
+          active <Ago at={agent.lastActivityAt} />
+        </span>
+      </p>
+      <Lifecycle agent={agent} />
+    </header>
+  );
+}
+
+function Reasons({ agent }: { agent: Agent }) {
+  const waits = useWorld((world) => world.waits);
+  const found = useMemo(() => whys(agent, waits.values()), [agent, waits]);
+  if (found.length === 0) return null;
+  return (
+    <ul className="agent-whys" aria-label="Why">
+      {found.map((why) => (
+        <li key={JSON.stringify(why)}>
+          <Reason why={why} />
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+function Reason({ why }: { why: Why }) {
+  const to = useAddress();
+  switch (why.kind) {
+    case "text":
+      return <span>{why.text}</span>;
+    case "sleep":
+      return (
+        <span>
+          {why.isAsleep ? "Wakes" : "Is to sleep after that; wakes"} {why.until !== null && <Until at={why.until} />}
+          {why.until !== null && why.events.length > 0 && ", or"}
+          {why.events.length > 0 && <> at {why.events.length === 1 ? "the event" : "one of the events"} </>}
+          {why.events.map((event) => (
+            <code key={event} className="tag">
+              {event}
+            </code>
+          ))}
+          {why.until === null && why.events.length === 0 && "when somebody wakes it"}
+        </span>
+      );
+    case "limit":
+      return (
+        <span>
+          Paused at its limit <code>{why.limit}</code>: it goes on when that is raised.{" "}
+          <Link href={to("limits")}>Limits</Link>
+        </span>
+      );
+    case "tools":
+      return (
+        <span>
+          Waits for tools that were not handed in: {why.tools.join(", ")}. Start the program that has them, or{" "}
+          <Link href={to("tools")}>see which tools there are</Link>.
+        </span>
+      );
+    default:
+      return <WaitFor why={why} />;
+  }
+}
+
+function WaitFor({ why }: { why: Extract<Why, { wait: unknown }> }) {
+  const to = useAddress();
+  return (
+    <span>
+      {why.kind === "agent" && (
+        <>
+          Waits for an answer of <AgentLink agentId={why.target} />
+        </>
+      )}
+      {why.kind === "lock" && (
+        <>
+          Waits for the lock <Link href={to("locks", why.target)}>{why.target}</Link>
+        </>
+      )}
+      {why.kind === "approval" && (
+        <>
+          Waits for a person to <Link href={to("approvals", why.target)}>allow a tool call</Link>
+        </>
+      )}
+      {why.kind === "resource" && <>Waits for its turn at {why.target}</>}
+      {why.wait !== null && why.kind !== "agent" && why.wait.holders.length > 0 && (
+        <>
+          , which {why.wait.holders.length === 1 ? "is" : "are"} with{" "}
+          {why.wait.holders.map((holder, index) => (
+            <span key={holder}>
+              {index > 0 && ", "}
+              <AgentLink agentId={holder} />
+            </span>
+          ))}
+        </>
+      )}
+      {why.wait !== null && (
+        <>
+          {" "}
+          for <Since at={why.wait.since} />
+          {why.wait.deadlineAt !== null && (
+            <>
+              , until <Until at={why.wait.deadlineAt} /> at most
+            </>
+          )}
+        </>
+      )}
+    </span>
+  );
+}
+
+function Running({ agent }: { agent: Agent }) {
+  const tasks = useWorld((world) => world.tasks);
+  if (agent.runningTasks.length === 0) return null;
+  return (
+    <ul className="agent-running" aria-label="Running tasks">
+      {agent.runningTasks.slice(0, 5).map((taskId) => {
+        const task = tasks.get(taskId);
+        const [step] = task?.steps.values() ?? [];
+        return (
+          <li key={taskId}>
+            <TaskLink agentId={agent.agentId} taskId={taskId}>
+              {words(task?.kind ?? "task")}
+            </TaskLink>{" "}
+            {task?.startedAt && (
+              <span className="quiet">
+                for <Since at={task.startedAt} />
+              </span>
+            )}
+            {step && <span className="tag">{step.kind === "model" ? "model request" : (step.tool ?? "tool")}</span>}
+            {task && <Progress percent={task.progressPercent} note={task.progressNote} />}
+          </li>
+        );
+      })}
+      {agent.runningTasks.length > 5 && <li className="quiet">and {agent.runningTasks.length - 5} more</li>}
+    </ul>
+  );
+}
+
+function Talk({ agent }: { agent: Agent }) {
+  const [isSending, setIsSending] = useState(false);
+  const isLive = useIsLive();
+  const to = useAddress();
+  const [, go] = useLocation();
+  const rooms = useWorld((world) => world.rooms);
+  const room = useMemo(
+    () => [...rooms.values()].find(({ kind, members }) => kind === "direct" && members.includes(agent.agentId)),
+    [rooms, agent.agentId],
+  );
+  async function openChat() {
+    const opened = await act("room.openChat", { agentId: agent.agentId });
+    if (opened) go(to("chats", opened.roomId));
+  }
+  return (
+    <>
+      {room ? (
+        <Link href={to("chats", room.roomId)} className="agent-chat">
+          <Icon name="chats" size={14} /> Chat
+        </Link>
+      ) : (
+        <button type="button" disabled={!isLive} title={isLive ? "Talk with it" : NOT_LIVE} onClick={openChat}>
+          <Icon name="chats" size={14} /> Chat
+        </button>
+      )}
+      <button
+        type="button"
+        className="primary"
+        disabled={!isLive}
+        title={isLive ? "Give it something to do" : NOT_LIVE}
+        onClick={() => setIsSending(true)}
+      >
+        <Icon name="send" size={14} /> Send a task
+      </button>
+      {isSending && <SendTask agent={agent} onClose={() => setIsSending(false)} />}
+    </>
+  );
+}

@@ -1,0 +1,117 @@
+import { useMemo, useState } from "react";
+import type { MissedRuns } from "../../client/client";
+import { Confirm } from "../../parts/Dialog";
+import { count, duration } from "../../parts/format";
+import { NOT_LIVE } from "../../parts/Lifecycle";
+import { Empty } from "../../parts/Messages";
+import { Ago, Until } from "../../parts/Times";
+import type { Schedule } from "../../projection/world";
+import { act } from "../../state/actions";
+import { useAnswer } from "../../state/answers";
+import { useIsLive, usePage, useWorld } from "../../state/page";
+import { NewSchedule } from "../schedules/NewSchedule";
+import { LongText } from "./LongText";
+
+/** What the agent is given by the clock. */
+export function SchedulesTab({ agentId }: { agentId: string }) {
+  const [isMaking, setIsMaking] = useState(false);
+  const isLive = useIsLive();
+  const all = useWorld((world) => world.schedules);
+  const schedules = useMemo(() => [...all.values()].filter((each) => each.agentId === agentId), [all, agentId]);
+  const sessionId = usePage((page) => page.sessionId) ?? "";
+  const records = useAnswer("schedule.list", { sessionId, agentId }, (note) => note.name === "schedule.created").data;
+  const missed = useMemo(
+    () => new Map(records?.schedules.map(({ scheduleId, definition }) => [scheduleId, definition.missed])),
+    [records],
+  );
+  return (
+    <>
+      <div className="view-head">
+        <button
+          type="button"
+          disabled={!isLive}
+          title={isLive ? undefined : NOT_LIVE}
+          onClick={() => setIsMaking(true)}
+        >
+          New schedule
+        </button>
+      </div>
+      {schedules.length === 0 && (
+        <Empty title="Nothing happens by the clock.">
+          A schedule gives the agent a prompt at times of day, on dates, or again and again after a time.
+        </Empty>
+      )}
+      <ul className="agent-list">
+        {schedules.map((schedule) => (
+          <ScheduleItem key={schedule.scheduleId} schedule={schedule} missed={missed.get(schedule.scheduleId)} />
+        ))}
+      </ul>
+      {isMaking && <NewSchedule agentId={agentId} onClose={() => setIsMaking(false)} />}
+    </>
+  );
+}
+
+interface ScheduleItemProps {
+  schedule: Schedule;
+  missed: MissedRuns | undefined;
+}
+
+function ScheduleItem({ schedule, missed }: ScheduleItemProps) {
+  const [isAsking, setIsAsking] = useState(false);
+  const isLive = useIsLive();
+  const { scheduleId, paused, nextAt, lastAt, fired } = schedule;
+  const off = { disabled: !isLive, title: isLive ? undefined : NOT_LIVE };
+  return (
+    <li className="agent-item agent-schedule">
+      <div className="agent-step-head">
+        <strong>{whenOf(schedule)}</strong>
+        {paused && <span className="tag agent-warn">paused</span>}
+        <span className="agent-row-facts quiet">
+          {nextAt !== null && !paused && (
+            <span>
+              next <Until at={nextAt} />
+            </span>
+          )}
+          <span>
+            last <Ago at={lastAt} />
+          </span>
+          <span>fired {count(fired)} times</span>
+          {missed && <span>missed times: {missed}</span>}
+          <code>{scheduleId}</code>
+        </span>
+        <span className="space" />
+        <button
+          type="button"
+          {...off}
+          onClick={() => void act(paused ? "schedule.resume" : "schedule.pause", { scheduleId })}
+        >
+          {paused ? "Resume" : "Pause"}
+        </button>
+        <button type="button" className="danger" {...off} onClick={() => setIsAsking(true)}>
+          Delete
+        </button>
+      </div>
+      {schedule.prompt !== null && <LongText text={schedule.prompt} />}
+      {schedule.event !== null && (
+        <p>
+          broadcasts <code className="tag">{schedule.event}</code>
+        </p>
+      )}
+      {isAsking && (
+        <Confirm
+          title="Delete this schedule?"
+          action="Delete"
+          onConfirm={() => void act("schedule.delete", { scheduleId })}
+          onClose={() => setIsAsking(false)}
+        >
+          {whenOf(schedule)}. Tasks that it has given already stay.
+        </Confirm>
+      )}
+    </li>
+  );
+}
+
+export function whenOf({ cron, intervalSeconds, zone }: Pick<Schedule, "cron" | "intervalSeconds" | "zone">): string {
+  if (cron !== null) return `${cron} (${zone})`;
+  return intervalSeconds === null ? "" : `every ${duration(intervalSeconds)}`;
+}

@@ -1,0 +1,93 @@
+import { useId, useState } from "react";
+import { useLocation } from "wouter";
+import type { Priority } from "../../client/client";
+import type { Agent } from "../../projection/world";
+import { act, notify } from "../../state/actions";
+import { useAnswer } from "../../state/answers";
+import { usePage } from "../../state/page";
+import { Asking } from "../../steer/SteerDialog";
+import { useAgentAddress } from "./links";
+import { NO_TASK, type TaskForm, taskParams } from "./taskForm";
+
+const PRIORITIES: readonly Priority[] = ["urgent", "high", "normal", "low"];
+
+/** Gives the agent something to do, and leads to the task. */
+export function SendTask({ agent, onClose }: { agent: Agent; onClose: () => void }) {
+  const [form, setForm] = useState<TaskForm>(NO_TASK);
+  const [wrong, setWrong] = useState("");
+  const sessionId = usePage((page) => page.sessionId) ?? "";
+  const threads = useAnswer("task.threads", { sessionId, agentId: agent.agentId });
+  const threadsId = useId();
+  const [, go] = useLocation();
+  const at = useAgentAddress();
+  const change = (fields: Partial<TaskForm>) => {
+    setForm({ ...form, ...fields });
+    setWrong("");
+  };
+  async function send() {
+    const params = taskParams(form);
+    if (typeof params === "string") return setWrong(params);
+    const task = await act("async.sendTask", { agentId: agent.agentId, ...params });
+    if (task === undefined) return;
+    onClose();
+    notify(
+      agent.state === "active" || agent.state === "idle"
+        ? "The task was sent."
+        : `The task was sent. It waits: the agent is ${agent.state}.`,
+    );
+    go(at(agent.agentId, { task: task.taskId }));
+  }
+  const number = (label: string, name: "timeoutSeconds" | "maxTokens" | "maxCostUsd") => (
+    <label className="field">
+      {label}
+      <input
+        inputMode="decimal"
+        placeholder="no limit"
+        value={form[name]}
+        onChange={(event) => change({ [name]: event.target.value })}
+      />
+    </label>
+  );
+  return (
+    <Asking
+      title={`A task for ${agent.name || agent.agentId}`}
+      action="Send"
+      problem={wrong}
+      onSubmit={() => void send()}
+      onClose={onClose}
+    >
+      <label className="field">
+        What it is to do
+        <textarea rows={6} value={form.prompt} onChange={(event) => change({ prompt: event.target.value })} />
+      </label>
+      <div className="agent-fields">
+        <label className="field">
+          Priority
+          <select value={form.priority} onChange={(event) => change({ priority: event.target.value as Priority })}>
+            {PRIORITIES.map((priority) => (
+              <option key={priority}>{priority}</option>
+            ))}
+          </select>
+        </label>
+        <label className="field">
+          Thread
+          <input
+            list={threadsId}
+            placeholder="a new one"
+            value={form.threadId}
+            onChange={(event) => change({ threadId: event.target.value })}
+          />
+          <datalist id={threadsId}>
+            {threads.data?.threads.map(({ threadId }) => (
+              <option key={threadId} value={threadId} />
+            ))}
+          </datalist>
+        </label>
+        {number("Seconds it may take", "timeoutSeconds")}
+        {number("Tokens it may use", "maxTokens")}
+        {number("Dollars it may cost", "maxCostUsd")}
+      </div>
+      <p className="quiet">Time and budget hold for the task together with everything that it causes.</p>
+    </Asking>
+  );
+}

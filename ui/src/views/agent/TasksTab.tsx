@@ -1,0 +1,152 @@
+import { memo, useMemo, useState } from "react";
+import type { TaskState } from "../../client/client";
+import { duration, words } from "../../parts/format";
+import { Empty, Problem } from "../../parts/Messages";
+import { Progress } from "../../parts/Progress";
+import { StateBadge } from "../../parts/StateBadge";
+import { Ago, Since } from "../../parts/Times";
+import { useSelection } from "../../shell/addresses";
+import { useAnswer } from "../../state/answers";
+import { usePage, useWorld } from "../../state/page";
+import { useHorizon } from "./horizon";
+import { TaskDetails } from "./TaskDetails";
+import { changesTask, changesTasks, type TaskRow, taskRows } from "./taskRows";
+
+const STATES: readonly TaskState[] = ["queued", "running", "completed", "continued", "failed", "cancelled", "dead"];
+const PAGE = 50;
+
+/** All that the agent was given to do, the newest first. One of them can be opened. */
+export function TasksTab({ agentId }: { agentId: string }) {
+  const [limit, setLimit] = useState(PAGE);
+  const [state, setState] = useSelection("state");
+  const [opened, open] = useSelection("task");
+  const sessionId = usePage((page) => page.sessionId) ?? "";
+  const tasks = useAnswer("task.list", { sessionId, agentId, limit }, (note) => changesTasks(note, agentId));
+  const openTasks = useWorld((world) => world.tasks);
+  const at = useHorizon();
+  const records = tasks.data?.tasks;
+  const rows = useMemo(
+    () => taskRows(records ?? [], openTasks, { agentId, state, at, limit }),
+    [records, openTasks, agentId, state, at, limit],
+  );
+  const isListed = opened === "" || rows.some(({ taskId }) => taskId === opened);
+  return (
+    <>
+      <div className="view-head">
+        <label className="agent-filter">
+          State{" "}
+          <select value={state} onChange={(event) => setState(event.target.value)}>
+            <option value="">all</option>
+            {STATES.map((each) => (
+              <option key={each}>{each}</option>
+            ))}
+          </select>
+        </label>
+      </div>
+      {!isListed && records !== undefined && <Unlisted taskId={opened} agentId={agentId} onClose={() => open("")} />}
+      {tasks.error !== null && <Problem error={tasks.error} onRetry={tasks.again} />}
+      {records === undefined && tasks.isLoading && (
+        <p className="loading" role="status">
+          Loading…
+        </p>
+      )}
+      {records !== undefined && rows.length === 0 && <NoTasks state={state} />}
+      <ul className="agent-list">
+        {rows.map((row) => (
+          <TaskItem
+            key={row.taskId}
+            row={row}
+            isOpen={row.taskId === opened}
+            onToggle={() => open(row.taskId === opened ? "" : row.taskId)}
+          />
+        ))}
+      </ul>
+      {records !== undefined && records.length >= limit && (
+        <button type="button" className="agent-older" onClick={() => setLimit(limit * 2)}>
+          Show older tasks
+        </button>
+      )}
+    </>
+  );
+}
+
+function NoTasks({ state }: { state: string }) {
+  if (state !== "") return <Empty title={`No ${state} task among those that were loaded.`} />;
+  return (
+    <Empty title="Nothing was asked of it yet.">
+      Its tasks come from you, from mail, from other agents, from schedules and from events. “Send a task” gives it one.
+    </Empty>
+  );
+}
+
+interface TaskItemProps {
+  row: TaskRow;
+  isOpen: boolean;
+  onToggle: () => void;
+}
+
+const TaskItem = memo(
+  function TaskItem({ row, isOpen, onToggle }: TaskItemProps) {
+    return (
+      <li className="agent-item" data-open={isOpen}>
+        <button type="button" className="agent-row" aria-expanded={isOpen} onClick={onToggle}>
+          <StateBadge state={row.state} />
+          <span className="agent-row-title ellipsis" dir="auto">
+            {row.title || <span className="quiet">(no text)</span>}
+          </span>
+          <span className="agent-row-facts quiet">
+            <span>{words(row.kind)}</span>
+            {row.priority !== "normal" && <span className="tag">{row.priority}</span>}
+            <TaskTime row={row} />
+          </span>
+        </button>
+        {row.state === "running" && (row.progressPercent !== null || row.progressNote !== "") && (
+          <div className="agent-row-progress">
+            <Progress percent={row.progressPercent} note={row.progressNote} />
+          </div>
+        )}
+        {isOpen && row.record !== null && <TaskDetails record={row.record} row={row} />}
+      </li>
+    );
+  },
+  (before, after) => before.row === after.row && before.isOpen === after.isOpen,
+);
+
+function TaskTime({ row }: { row: TaskRow }) {
+  if (row.state === "running" && row.startedAt !== null)
+    return (
+      <span>
+        for <Since at={row.startedAt} />
+      </span>
+    );
+  return (
+    <>
+      {row.startedAt !== null && row.finishedAt !== null && <span>{duration(row.finishedAt - row.startedAt)}</span>}
+      <Ago at={row.createdAt} />
+    </>
+  );
+}
+
+/** The task that the address names, if the list does not have it: an older one, or one of another agent. */
+function Unlisted({ taskId, agentId, onClose }: { taskId: string; agentId: string; onClose: () => void }) {
+  const sessionId = usePage((page) => page.sessionId) ?? "";
+  const answer = useAnswer("task.get", { sessionId, taskId }, (note) => changesTask(note, taskId));
+  const openTasks = useWorld((world) => world.tasks);
+  const at = useHorizon();
+  const task = answer.data;
+  const [row] = useMemo(() => {
+    if (task === undefined) return [];
+    return taskRows([task], new Map(), { agentId: task.agentId, state: "", at, limit: 1 });
+  }, [task, at]);
+  if (answer.error !== null && task === undefined) return <Problem error={answer.error} onRetry={answer.again} />;
+  if (task === undefined) return null;
+  if (row === undefined) return <Empty title="The task that the address names was not there yet at this time." />;
+  return (
+    <div className="agent-unlisted">
+      {task.agentId !== agentId && <p className="quiet">This is a task of {task.agentId}.</p>}
+      <ul className="agent-list">
+        <TaskItem row={{ ...row, state: openTasks.get(taskId)?.state ?? row.state }} isOpen onToggle={onClose} />
+      </ul>
+    </div>
+  );
+}

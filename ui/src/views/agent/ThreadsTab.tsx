@@ -1,0 +1,74 @@
+import { useMemo } from "react";
+import { bytes, count } from "../../parts/format";
+import { Empty, Loaded } from "../../parts/Messages";
+import { Ago } from "../../parts/Times";
+import { useSelection } from "../../shell/addresses";
+import { useAnswer } from "../../state/answers";
+import { usePage } from "../../state/page";
+import { Conversation } from "./Conversation";
+import { useHorizon } from "./horizon";
+import { changesTasks } from "./taskRows";
+
+/** The conversations of the agent: tasks of one thread share their history. */
+export function ThreadsTab({ agentId }: { agentId: string }) {
+  const [opened, open] = useSelection("thread");
+  const sessionId = usePage((page) => page.sessionId) ?? "";
+  const answer = useAnswer("task.threads", { sessionId, agentId }, (note) => changesTasks(note, agentId));
+  const at = useHorizon();
+  const all = answer.data?.threads;
+  const threads = useMemo(
+    () => (all ?? []).filter(({ firstAt }) => firstAt <= at).sort((one, other) => other.lastAt - one.lastAt),
+    [all, at],
+  );
+  return (
+    <>
+      {at === Number.POSITIVE_INFINITY && <ContextSize agentId={agentId} />}
+      <Loaded answer={answer}>
+        {() =>
+          threads.length === 0 ? (
+            <Empty title="No conversation yet.">
+              Each task opens a thread of its own, or goes on in one: then the model sees what was said in it before.
+            </Empty>
+          ) : (
+            <ul className="agent-list">
+              {threads.map(({ threadId, tasks, lastAt }) => (
+                <li key={threadId} className="agent-item" data-open={threadId === opened}>
+                  <button
+                    type="button"
+                    className="agent-row"
+                    aria-expanded={threadId === opened}
+                    onClick={() => open(threadId === opened ? "" : threadId)}
+                  >
+                    <span className="agent-row-title ellipsis mono">{threadId}</span>
+                    <span className="agent-row-facts quiet">
+                      <span>
+                        {count(tasks)} {tasks === 1 ? "task" : "tasks"}
+                      </span>
+                      <Ago at={Math.min(lastAt, at)} />
+                    </span>
+                  </button>
+                  {threadId === opened && <Conversation agentId={agentId} threadId={threadId} />}
+                </li>
+              ))}
+            </ul>
+          )
+        }
+      </Loaded>
+    </>
+  );
+}
+
+/** How much of all conversations is kept in memory, against what may be. */
+function ContextSize({ agentId }: { agentId: string }) {
+  const sessionId = usePage((page) => page.sessionId) ?? "";
+  const limits = useAnswer("limits.get", { sessionId, agentId }, (note) => changesTasks(note, agentId));
+  const context = limits.data?.limits.find(({ name }) => name === "max_context_bytes");
+  return (
+    <p className="quiet agent-facts">
+      <span>
+        Contexts in memory now: {context === undefined ? "…" : bytes(context.used ?? 0)}
+        {context !== undefined && context.value > 0 && ` of ${bytes(context.value)}`}
+      </span>
+    </p>
+  );
+}

@@ -1,0 +1,30 @@
+import type { Usage } from "../../client/client";
+import { bytes, count, duration, money } from "../../parts/format";
+
+/** What was used, in a line of figures. */
+export function UsageFacts({ usage, label }: { usage: Usage; label: string }) {
+  const figures: [string, string][] = [
+    ["model calls", count(usage.modelCalls)],
+    ["tool calls", count(usage.toolCalls)],
+    ["tokens in", count(usage.inputTokens)],
+    ["of them cached", count(usage.cachedTokens)],
+    ["tokens out", count(usage.outputTokens)],
+    ["money", money(usage.costUsd)],
+    ["time", duration(usage.wallSeconds)],
+    ["processor time", duration(usage.cpuSeconds)],
+    ["memory", bytes(usage.memoryBytes)],
+    ["mails sent", count(usage.mailsSent)],
+  ];
+  if (usage.unpricedTokens > 0) figures.push(["tokens without a price", count(usage.unpricedTokens)]);
+  return (
+    <dl className="agent-figures" aria-label={`Used ${label}`}>
+      <div className="agent-figures-title">{label}</div>
+      {figures.map(([name, value]) => (
+        <div key={name}>
+          <dt>{name}</dt>
+          <dd>{value}</dd>
+        </div>
+      ))}
+    </dl>
+  );
+}

@@ -1,0 +1,49 @@
+import type { Params, Priority } from "../../client/client";
+
+/** A task as it is typed in. */
+export interface TaskForm {
+  readonly prompt: string;
+  readonly priority: Priority;
+  readonly threadId: string;
+  readonly timeoutSeconds: string;
+  readonly maxTokens: string;
+  readonly maxCostUsd: string;
+}
+
+export const NO_TASK: TaskForm = {
+  prompt: "",
+  priority: "normal",
+  threadId: "",
+  timeoutSeconds: "",
+  maxTokens: "",
+  maxCostUsd: "",
+};
+
+export type TaskParams = Omit<Params<"async.sendTask">, "sessionId" | "agentId">;
+
+/** What is sent of the form, or a sentence that says what is wrong with it. */
+export function taskParams(form: TaskForm): TaskParams | string {
+  if (form.prompt.trim() === "") return "Say what it is to do.";
+  const timeoutSeconds = amount(form.timeoutSeconds);
+  if (timeoutSeconds === undefined) return "The time has to be a number of seconds above 0.";
+  const maxTokens = amount(form.maxTokens);
+  if (maxTokens === undefined || (maxTokens !== null && !Number.isInteger(maxTokens)))
+    return "The tokens have to be a whole number above 0.";
+  const maxCostUsd = amount(form.maxCostUsd);
+  if (maxCostUsd === undefined) return "The money has to be a number of dollars above 0.";
+  const threadId = form.threadId.trim();
+  return {
+    prompt: form.prompt,
+    priority: form.priority,
+    threadId: threadId === "" ? null : threadId,
+    timeoutSeconds,
+    budget: maxTokens === null && maxCostUsd === null ? null : { maxTokens, maxCostUsd },
+  };
+}
+
+/** Null if nothing was typed, undefined if it is no number above 0. */
+function amount(typed: string): number | null | undefined {
+  if (typed.trim() === "") return null;
+  const value = Number(typed);
+  return Number.isFinite(value) && value > 0 ? value : undefined;
+}

@@ -1,0 +1,101 @@
+import { useMemo, useState } from "react";
+import { Link } from "wouter";
+import type { ApprovalRecord, ApprovalState } from "../../client/client";
+import { AgentLink } from "../../parts/AgentLink";
+import { Icon, type IconName } from "../../parts/Icon";
+import { Empty, Loaded } from "../../parts/Messages";
+import { Ago } from "../../parts/Times";
+import { useAddress, useSelection } from "../../shell/addresses";
+import { useAnswer } from "../../state/answers";
+import { usePage } from "../../state/page";
+import { Call } from "./Call";
+import { decidedBy } from "./decided";
+
+const PAGE = 50;
+const SIGNS: Record<ApprovalState, { icon: IconName; look: string }> = {
+  approved: { icon: "done", look: "good" },
+  refused: { icon: "close", look: "bad" },
+  withdrawn: { icon: "back", look: "plain" },
+  expired: { icon: "schedules", look: "warn" },
+  pending: { icon: "more", look: "plain" },
+};
+
+/** What was decided before, and by whom. */
+export function Decided() {
+  const sessionId = usePage((page) => page.sessionId) ?? "";
+  const at = usePage((page) => page.playhead?.world.at) ?? Number.POSITIVE_INFINITY;
+  const [state, setState] = useSelection("state");
+  const [limit, setLimit] = useState(PAGE);
+  const answer = useAnswer("approval.list", { sessionId, approvalState: null, limit }, ({ name }) =>
+    name.startsWith("approval."),
+  );
+  const records = answer.data?.approvals;
+  const rows = useMemo(() => decidedBy(records ?? [], at, state), [records, at, state]);
+  return (
+    <section className="approvals-decided" aria-labelledby="approvals-decided">
+      <div className="view-head">
+        <h2 id="approvals-decided">Decided</h2>
+        <span className="space" />
+        <select aria-label="Which decisions" value={state} onChange={(event) => setState(event.target.value)}>
+          <option value="">All</option>
+          <option value="approved">Approved</option>
+          <option value="refused">Refused</option>
+          <option value="withdrawn">Withdrawn</option>
+          <option value="expired">Expired</option>
+        </select>
+      </div>
+      <Loaded answer={answer}>
+        {(data) => (
+          <>
+            {rows.length === 0 && <Empty title="Nothing was decided yet." />}
+            <ul className="approvals-list">
+              {rows.map((record) => (
+                <Row key={record.approvalId} record={record} />
+              ))}
+            </ul>
+            {data.approvals.length >= limit && (
+              <button type="button" onClick={() => setLimit(limit + PAGE)}>
+                Show earlier ones
+              </button>
+            )}
+          </>
+        )}
+      </Loaded>
+    </section>
+  );
+}
+
+function Row({ record }: { record: ApprovalRecord }) {
+  const address = useAddress();
+  const [isOpen, setIsOpen] = useState(false);
+  const { icon, look } = SIGNS[record.state];
+  return (
+    <li className="card">
+      <details onToggle={(event) => setIsOpen(event.currentTarget.open)}>
+        <summary className="approvals-row">
+          <span className="approvals-sign" data-look={look}>
+            <Icon name={icon} size={13} /> {record.state}
+          </span>
+          <span className="mono">{record.tool}</span>
+          <span className="ellipsis">{record.reason}</span>
+          <span className="space" />
+          <span className="quiet">
+            {record.decidedBy !== null && `by ${record.decidedBy} `}
+            <Ago at={record.decidedAt ?? record.requestedAt} />
+          </span>
+        </summary>
+        {isOpen && (
+          <>
+            <p>
+              Asked by <AgentLink agentId={record.agentId} /> <Ago at={record.requestedAt} />,{" "}
+              <Link href={`${address("agents", record.agentId)}?task=${encodeURIComponent(record.taskId)}`}>
+                for this task
+              </Link>
+            </p>
+            <Call text={record.arguments} digest={record.digest} />
+          </>
+        )}
+      </details>
+    </li>
+  );
+}

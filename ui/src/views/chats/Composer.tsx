@@ -1,0 +1,185 @@
+import { type KeyboardEvent, useId, useLayoutEffect, useMemo, useRef, useState } from "react";
+import { Icon } from "../../parts/Icon";
+import { newId } from "../../parts/ids";
+import type { Room } from "../../projection/world";
+import { useIsLive, usePage, useWorld, whyNotLive } from "../../state/page";
+import { server } from "../../state/server";
+import { type Candidate, candidates, completed, mentionAt } from "./completion";
+import { type Draft, draftOf, keepDraft } from "./drafts";
+
+const NO_CANDIDATES: readonly Candidate[] = [];
+
+/** Where one writes. Enter sends, Shift and Enter begin a line, `@` offers the members. */
+export function Composer({ room }: { room: Room }) {
+  const isLive = useIsLive();
+  const { draft, write, send, isSending, error } = useSending(room.roomId);
+  const field = useRef<HTMLTextAreaElement>(null);
+  const caretAfter = useRef<number | null>(null);
+  const choice = useChoice(room, draft.text, (text, caret) => {
+    write(text);
+    caretAfter.current = caret;
+  });
+  // Before the next key: what is typed at once belongs behind the name.
+  useLayoutEffect(() => {
+    if (caretAfter.current === null) return;
+    field.current?.setSelectionRange(caretAfter.current, caretAfter.current);
+    caretAfter.current = null;
+  });
+  const listId = useId();
+  const canSend = isLive && !isSending && draft.text.trim() !== "";
+  const onKeyDown = (event: KeyboardEvent<HTMLTextAreaElement>) => {
+    if (event.nativeEvent.isComposing || choice.take(event)) return;
+    if (event.key !== "Enter" || event.shiftKey) return;
+    event.preventDefault();
+    if (canSend) void send();
+  };
+  const isOpen = choice.offered.length > 0;
+  return (
+    <form
+      className="chat-composer"
+      onSubmit={(event) => {
+        event.preventDefault();
+        if (canSend) void send();
+      }}
+    >
+      {error && (
+        <div className="chat-failed" role="alert">
+          <p>Not sent. {error.message}</p>
+          <button type="submit" disabled={!canSend}>
+            Try again
+          </button>
+        </div>
+      )}
+      {isOpen && <Offers id={listId} {...choice} />}
+      <div className="chat-write">
+        <textarea
+          ref={field}
+          rows={Math.min(8, draft.text.split("\n").length)}
+          value={draft.text}
+          readOnly={isSending}
+          placeholder={room.kind === "group" ? "Write; @ asks a member" : "Write a message"}
+          aria-label="Message"
+          aria-autocomplete={room.kind === "group" ? "list" : "none"}
+          aria-controls={isOpen ? listId : undefined}
+          aria-activedescendant={isOpen ? `${listId}-${choice.active}` : undefined}
+          onChange={(event) => {
+            write(event.target.value);
+            choice.look(event.target.selectionStart);
+          }}
+          onSelect={(event) => choice.look(event.currentTarget.selectionStart)}
+          onBlur={() => choice.look(null)}
+          onKeyDown={onKeyDown}
+        />
+        <button type="submit" className="primary" disabled={!canSend} title={isLive ? "Send (Enter)" : whyNotLive()}>
+          <Icon name="send" size={16} />
+          <span className="chat-send-word">{isSending ? "Sending…" : "Send"}</span>
+        </button>
+      </div>
+    </form>
+  );
+}
+
+interface OffersProps {
+  id: string;
+  offered: readonly Candidate[];
+  active: number;
+  choose: (candidate: Candidate) => void;
+}
+
+/** The focus stays in the text, which takes the keys and says what is active. */
+function Offers({ id, offered, active, choose }: OffersProps) {
+  return (
+    <div className="chat-offers" role="listbox" tabIndex={-1} id={id} aria-label="Members to mention">
+      {offered.map((candidate, index) => (
+        // biome-ignore lint/a11y/useKeyWithClickEvents: the text takes the keys
+        <div
+          key={candidate.id}
+          id={`${id}-${index}`}
+          role="option"
+          tabIndex={-1}
+          aria-selected={index === active}
+          onMouseDown={(event) => event.preventDefault()}
+          onClick={() => choose(candidate)}
+        >
+          <bdi>@{candidate.id}</bdi> <bdi className="quiet">{candidate.name}</bdi>
+        </div>
+      ))}
+    </div>
+  );
+}
+
+/** The text and its way to the server. What failed stays, and is the same message when it is tried again. */
+function useSending(roomId: string) {
+  const sessionId = usePage((page) => page.sessionId) ?? "";
+  const [draft, setDraft] = useState(() => draftOf(sessionId, roomId));
+  const [isSending, setIsSending] = useState(false);
+  const [error, setError] = useState<Error | null>(null);
+  const keep = (changed: Draft) => {
+    setDraft(changed);
+    keepDraft(sessionId, roomId, changed);
+  };
+  const send = async () => {
+    const tried = { text: draft.text, messageId: draft.messageId ?? newId() };
+    keep(tried);
+    setError(null);
+    setIsSending(true);
+    try {
+      await server().call("room.post", { sessionId, roomId, ...tried });
+      keep({ text: "", messageId: null });
+    } catch (problem) {
+      setError(problem as Error);
+    } finally {
+      setIsSending(false);
+    }
+  };
+  // Another text is another message.
+  const write = (text: string) => keep(text === draft.text ? draft : { text, messageId: null });
+  return { draft, write, send, isSending, error };
+}
+
+/** The members that fit the mention at the caret, and which of them is active. */
+function useChoice(room: Room, text: string, write: (text: string, caret: number) => void) {
+  const names = useWorld((world) => world.agents);
+  const [caret, setCaret] = useState<number | null>(null);
+  const [active, setActive] = useState(0);
+  const [closedAt, setClosedAt] = useState<number | null>(null);
+  const mention = room.kind === "group" && caret !== null ? mentionAt(text, caret) : null;
+  const query = mention !== null && mention.start !== closedAt ? mention.query : null;
+  const offered = useMemo(() => {
+    if (query === null) return NO_CANDIDATES;
+    const members = room.members.map((id) => ({ id, name: names.get(id)?.name ?? id }));
+    return candidates(query, members);
+  }, [query, room.members, names]);
+  const shown = Math.min(active, Math.max(0, offered.length - 1));
+  const choose = (candidate: Candidate) => {
+    if (mention === null) return;
+    const { text: written, caret: after } = completed(text, mention, candidate);
+    setActive(0);
+    setCaret(null);
+    write(written, after);
+  };
+  const keys: Record<string, () => void> = {
+    ArrowDown: () => setActive((shown + 1) % offered.length),
+    ArrowUp: () => setActive((shown + offered.length - 1) % offered.length),
+    Escape: () => setClosedAt(mention?.start ?? null),
+    Enter: () => offered[shown] && choose(offered[shown]),
+    Tab: () => offered[shown] && choose(offered[shown]),
+  };
+  return {
+    offered,
+    active: shown,
+    choose,
+    look: (at: number | null) => {
+      setCaret(at);
+      if (at === null || mentionAt(text, at)?.start !== closedAt) setClosedAt(null);
+    },
+    /** Whether the key was meant for the list. */
+    take: (event: KeyboardEvent): boolean => {
+      const key = keys[event.key];
+      if (offered.length === 0 || key === undefined || event.shiftKey) return false;
+      event.preventDefault();
+      key();
+      return true;
+    },
+  };
+}

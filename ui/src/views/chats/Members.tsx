@@ -1,0 +1,75 @@
+import { useState } from "react";
+import { AgentChoice } from "../../parts/AgentChoice";
+import { Confirm, Dialog } from "../../parts/Dialog";
+import type { Room } from "../../projection/world";
+import { act } from "../../state/actions";
+import { useIsLive, whyNotLive } from "../../state/page";
+import { Sender, useName } from "./names";
+
+/** Who is in a group; others can be let in, and members taken out. */
+export function Members({ room, onClose }: { room: Room; onClose: () => void }) {
+  const [leaving, setLeaving] = useState<string | null>(null);
+  const isLive = useIsLive();
+  const title = isLive ? undefined : whyNotLive();
+  if (leaving !== null) return <Removal room={room} agentId={leaving} onClose={() => setLeaving(null)} />;
+  return (
+    <Dialog title="Members" onClose={onClose}>
+      <p className="quiet">An answer that mentions members asks them in turn, up to {room.hopLimit} times in a row.</p>
+      <ul className="members">
+        {room.members.map((agentId) => (
+          <li key={agentId}>
+            <Sender sender={agentId} />
+            <span className="space" />
+            <button
+              type="button"
+              disabled={!isLive || room.members.length === 1}
+              title={room.members.length === 1 ? "A group has one member at least." : title}
+              onClick={() => setLeaving(agentId)}
+            >
+              Remove<span className="visually-hidden"> {agentId}</span>
+            </button>
+          </li>
+        ))}
+      </ul>
+      <Addition room={room} />
+    </Dialog>
+  );
+}
+
+function Addition({ room }: { room: Room }) {
+  const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
+  const isLive = useIsLive();
+  const add = async () => {
+    for (const agentId of chosen) await act("room.addMember", { roomId: room.roomId, agentId });
+    setChosen(new Set());
+  };
+  return (
+    <form
+      onSubmit={(event) => {
+        event.preventDefault();
+        void add();
+      }}
+    >
+      <AgentChoice label="Let in" chosen={chosen} without={room.members} onChange={setChosen} isMany />
+      <div className="dialog-actions">
+        <button type="submit" disabled={!isLive || chosen.size === 0} title={isLive ? undefined : whyNotLive()}>
+          Add to the group
+        </button>
+      </div>
+    </form>
+  );
+}
+
+function Removal({ room, agentId, onClose }: { room: Room; agentId: string; onClose: () => void }) {
+  const name = useName(agentId);
+  return (
+    <Confirm
+      title={`Remove ${name}?`}
+      action="Remove"
+      onClose={onClose}
+      onConfirm={() => void act("room.removeMember", { roomId: room.roomId, agentId })}
+    >
+      What it is about to answer is not posted any more. You can let it in again.
+    </Confirm>
+  );
+}

@@ -1,0 +1,51 @@
+import { NODE, type Point } from "./layout";
+
+/** How a line between two nodes is drawn. */
+export interface Drawn {
+  readonly path: string;
+  /** Where its label is. */
+  readonly middle: Point;
+  /** The three corners of the arrow head, as an SVG path. */
+  readonly head: string;
+}
+
+const HEAD = 9;
+
+/**
+ * A curve between the borders of the nodes around two middles. It bends to its left by `bend`, so that lines of both
+ * directions, and lines of several kinds, lie side by side.
+ */
+export function curve(from: Point, to: Point, bend: number): Drawn {
+  const length = Math.hypot(to.x - from.x, to.y - from.y) || 1;
+  const across = { x: (to.y - from.y) / length, y: -(to.x - from.x) / length };
+  const centre = { x: (from.x + to.x) / 2, y: (from.y + to.y) / 2 };
+  const control = { x: centre.x + across.x * bend * 2, y: centre.y + across.y * bend * 2 };
+  const start = borderTowards(from, control);
+  const end = borderTowards(to, control);
+  const path = `M${at(start)}Q${at(control)} ${at(end)}`;
+  return { path, middle: onCurve(start, control, end), head: arrow(control, end) };
+}
+
+function onCurve(start: Point, control: Point, end: Point): Point {
+  return { x: (start.x + 2 * control.x + end.x) / 4, y: (start.y + 2 * control.y + end.y) / 4 };
+}
+
+/** Where the way from the middle of a node to a point leaves the node. */
+function borderTowards(middle: Point, point: Point): Point {
+  const [dx, dy] = [point.x - middle.x, point.y - middle.y];
+  if (dx === 0 && dy === 0) return middle;
+  const scale = Math.min(NODE.width / 2 / Math.abs(dx || 1e-9), NODE.height / 2 / Math.abs(dy || 1e-9));
+  return scale >= 1 ? middle : { x: middle.x + dx * scale, y: middle.y + dy * scale };
+}
+
+function arrow(control: Point, end: Point): string {
+  const length = Math.hypot(end.x - control.x, end.y - control.y) || 1;
+  const along = { x: (end.x - control.x) / length, y: (end.y - control.y) / length };
+  const foot = { x: end.x - along.x * HEAD, y: end.y - along.y * HEAD };
+  const wing = { x: (-along.y * HEAD) / 2, y: (along.x * HEAD) / 2 };
+  return `M${at(end)}L${at({ x: foot.x + wing.x, y: foot.y + wing.y })}L${at({ x: foot.x - wing.x, y: foot.y - wing.y })}Z`;
+}
+
+function at({ x, y }: Point): string {
+  return `${Math.round(x * 10) / 10},${Math.round(y * 10) / 10}`;
+}

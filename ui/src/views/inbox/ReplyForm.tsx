@@ -1,0 +1,59 @@
+import { useState } from "react";
+import type { MailRecord } from "../../client/client";
+import { useIsLive, usePage, useWorld, whyNotLive } from "../../state/page";
+import { server } from "../../state/server";
+
+/** An answer to a mail. If it cannot be sent, the text stays. */
+export function ReplyForm({ mail }: { mail: MailRecord }) {
+  const sessionId = usePage((page) => page.sessionId) ?? "";
+  const name = useWorld((world) => world.agents.get(mail.sender)?.name || mail.sender);
+  const isLive = useIsLive();
+  const [body, setBody] = useState("");
+  const [isSending, setIsSending] = useState(false);
+  const [error, setError] = useState<Error | null>(null);
+  const send = async () => {
+    setError(null);
+    setIsSending(true);
+    try {
+      await server().call("mail.reply", { sessionId, mailId: mail.mailId, body, priority: mail.priority });
+      setBody("");
+    } catch (problem) {
+      setError(problem as Error);
+    } finally {
+      setIsSending(false);
+    }
+  };
+  return (
+    <form
+      className="inbox-reply"
+      onSubmit={(event) => {
+        event.preventDefault();
+        void send();
+      }}
+    >
+      {error && (
+        <p className="inbox-failed" role="alert">
+          Not sent. {error.message}
+        </p>
+      )}
+      <textarea
+        rows={3}
+        value={body}
+        readOnly={isSending}
+        aria-label={`Answer ${name}`}
+        placeholder={`Answer ${name}`}
+        onChange={(event) => setBody(event.target.value)}
+      />
+      <div className="dialog-actions">
+        <button
+          type="submit"
+          className="primary"
+          disabled={!isLive || isSending || body.trim() === ""}
+          title={isLive ? undefined : whyNotLive()}
+        >
+          {error ? "Try again" : "Reply"}
+        </button>
+      </div>
+    </form>
+  );
+}

@@ -1,0 +1,109 @@
+import { useEffect, useMemo, useState } from "react";
+import { Link } from "wouter";
+import type { Notification } from "../../client/client";
+import { usePages } from "../../history/history";
+import { pageOf } from "../../history/pages";
+import { agentOf, type NameOf, telling } from "../../history/telling";
+import { Icon } from "../../parts/Icon";
+import { Problem } from "../../parts/Messages";
+import { At } from "../../parts/Times";
+import { useAddress } from "../../shell/addresses";
+import { travelTo } from "../../state/playhead";
+
+const MOST_SHOWN = 50_000;
+
+interface EntryProps {
+  seq: number;
+  nameOf: NameOf;
+  onClose: () => void;
+}
+
+/** One notification with all that it carries. */
+export function Entry({ seq, nameOf, onClose }: EntryProps) {
+  const pages = usePages();
+  const note = pages.note(seq);
+  const [problem, setProblem] = useState<Error | null>(null);
+  const [turn, setTurn] = useState(0);
+  const isThere = note !== undefined;
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a new turn asks again
+  useEffect(() => {
+    setProblem(null);
+    if (isThere || !(seq > 0)) return;
+    pages.page(pageOf(seq)).catch((error) => setProblem(error as Error));
+  }, [pages, seq, isThere, turn]);
+  return (
+    <aside className="log-entry" aria-label={`Entry ${seq}`}>
+      <header className="log-entry-head">
+        <h2>Entry {Number.isFinite(seq) ? seq : "?"}</h2>
+        <button type="button" className="icon-button" aria-label="Close the entry" onClick={onClose}>
+          <Icon name="close" />
+        </button>
+      </header>
+      {problem !== null && <Problem error={problem} onRetry={() => setTurn(turn + 1)} />}
+      {note === undefined && problem === null && (
+        <p className="quiet">{seq > pages.lastSeq || !(seq > 0) ? "The log has no such entry." : "Loading…"}</p>
+      )}
+      {note !== undefined && <Told note={note} nameOf={nameOf} />}
+    </aside>
+  );
+}
+
+function Told({ note, nameOf }: { note: Notification; nameOf: NameOf }) {
+  const to = useAddress();
+  const agent = agentOf(note);
+  const [isWhole, setIsWhole] = useState(false);
+  const text = useMemo(() => JSON.stringify(note.params, null, 2), [note]);
+  const shown = isWhole ? text : text.slice(0, MOST_SHOWN);
+  return (
+    <>
+      <p className="log-entry-told" dir="auto">
+        {telling(note, nameOf)}.
+      </p>
+      <dl className="log-facts">
+        <dt>Name</dt>
+        <dd className="mono">{note.name}</dd>
+        <dt>Time</dt>
+        <dd>
+          <At at={note.at} />
+        </dd>
+        {agent !== null && agent !== "user" && (
+          <>
+            <dt>Agent</dt>
+            <dd>
+              <Link href={to("agents", agent)}>{nameOf(agent)}</Link>
+            </dd>
+          </>
+        )}
+        <dt>Cause</dt>
+        <dd>
+          <Cause cause={note.cause} />
+        </dd>
+      </dl>
+      <button type="button" onClick={() => void travelTo(note.seq)}>
+        <Icon name="history" size={15} /> Show the page at this moment
+      </button>
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls has to be reached with the keyboard */}
+      <pre className="log-json" tabIndex={0}>
+        {shown}
+      </pre>
+      {shown.length < text.length && (
+        <button type="button" onClick={() => setIsWhole(true)}>
+          Show all of it
+        </button>
+      )}
+    </>
+  );
+}
+
+/** What something came of, and the way to everything else that came of it. */
+function Cause({ cause }: { cause: string }) {
+  const to = useAddress();
+  if (cause === "") return <span className="quiet">not told</span>;
+  const [, id = ""] = cause.split(/:(.*)/s);
+  return (
+    <>
+      <span className="mono log-cause">{cause}</span>{" "}
+      <Link href={`${to("log")}?text=${encodeURIComponent(id === "" ? cause : id)}`}>All with it</Link>
+    </>
+  );
+}

@@ -1,0 +1,97 @@
+import { useCallback, useEffect, useMemo, useRef, useState } from "react";
+import { useSelection } from "../../shell/addresses";
+import { usePage } from "../../state/page";
+import { fitting, type Range, read, spanOf, written } from "./range";
+
+const TICK_MS = 250;
+const WRITE_MS = 300;
+/** A session in which nothing happened for so long is shown as a whole. */
+const ASLEEP_SECONDS = 600;
+const FIRST_SPAN = 300;
+/** How much of the range is kept free for what comes. */
+const AHEAD = 0.03;
+
+/** The range, or the length of one that ends now. */
+type Chosen = Range | number;
+
+export interface Ranging {
+  readonly range: Range;
+  readonly isFollowing: boolean;
+  /** Show this range; with `keep` one that follows goes on to, as long as this one. */
+  readonly show: (range: Range, keep?: "following") => void;
+  readonly follow: () => void;
+  /** Show this stretch, as long as nobody has chosen one. */
+  readonly suggest: (range: Range) => void;
+}
+
+function parsed(text: string): Chosen | null {
+  if (!text.startsWith("live-")) return read(text);
+  const span = Number(text.slice(5));
+  return span > 0.01 && span < 1e8 ? span : null;
+}
+
+function now(): number {
+  return Math.max(Date.now() / 1000, usePage.getState().live.at);
+}
+
+/** From the beginning of the session to the last that happened in it. */
+export function whole(): Range {
+  const { createdAt, live } = usePage.getState();
+  return fitting(createdAt > 0 ? createdAt : live.at - FIRST_SPAN, live.at);
+}
+
+function first(): Chosen {
+  const { live, createdAt } = usePage.getState();
+  if (now() - live.at > ASLEEP_SECONDS) return whole();
+  return createdAt > 0 ? Math.min(Math.max(now() - createdAt, 10), FIRST_SPAN) : FIRST_SPAN;
+}
+
+/** The time that is shown; it is in the address, and moves on by itself while it follows. */
+export function useRange(): Ranging {
+  const [text, setText] = useSelection("range");
+  const [chosen, setChosen] = useState<Chosen>(() => parsed(text) ?? first());
+  const [end, setEnd] = useState(now);
+  const last = useRef(text);
+  const isFollowing = typeof chosen === "number";
+
+  useEffect(() => {
+    if (text === last.current) return;
+    last.current = text;
+    setChosen(parsed(text) ?? first());
+  }, [text]);
+
+  const isMoved = useRef(false);
+  useEffect(() => {
+    if (!isMoved.current) return;
+    const timer = setTimeout(() => {
+      last.current = typeof chosen === "number" ? `live-${chosen.toFixed(2)}` : written(chosen);
+      setText(last.current);
+    }, WRITE_MS);
+    return () => clearTimeout(timer);
+  }, [chosen, setText]);
+
+  useEffect(() => {
+    if (!isFollowing) return;
+    setEnd(now());
+    const timer = setInterval(() => setEnd(now()), TICK_MS);
+    return () => clearInterval(timer);
+  }, [isFollowing]);
+
+  const range = useMemo(
+    () => (typeof chosen === "number" ? { from: end - chosen * (1 - AHEAD), to: end + chosen * AHEAD } : chosen),
+    [chosen, end],
+  );
+  const choose = useCallback((next: Chosen) => {
+    isMoved.current = true;
+    setChosen(next);
+  }, []);
+  const show = useCallback(
+    (next: Range, keep?: "following") => choose(keep && isFollowing ? spanOf(next) : next),
+    [choose, isFollowing],
+  );
+  const follow = useCallback(() => choose(Math.min(spanOf(range), 3_600)), [choose, range]);
+  const suggest = useCallback((next: Range) => {
+    if (!isMoved.current && last.current === "") setChosen((before) => (typeof before === "number" ? before : next));
+  }, []);
+  return { range, isFollowing, show, follow, suggest };
+}

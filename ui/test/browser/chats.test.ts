@@ -1,0 +1,114 @@
+import { expect, test } from "vitest";
+import { describeInBrowser, setStage, testThatAllWentWell } from "./stage";
+import { seenTexts, watchTexts } from "./watching";
+
+describeInBrowser("chats", () => {
+  const stage = setStage();
+  const dialog = () => stage().page.getByRole("dialog");
+  const messages = () => stage().page.getByRole("log", { name: "Messages" });
+  const field = () => stage().page.getByRole("textbox", { name: "Message" });
+  const chat = (name: string) => stage().page.getByRole("list", { name: "Chats" }).getByRole("link", { name });
+
+  async function say(text: string) {
+    await field().fill(text);
+    await field().press("Enter");
+  }
+
+  test("a chat with one agent is opened, and its answer grows while it is written", async () => {
+    await stage().cast("alice", "bob", "carol");
+    await stage().choose("Chats");
+    await stage().page.getByRole("button", { name: "New chat" }).click();
+    await dialog().getByRole("radio", { name: "alice" }).check();
+    await dialog().getByRole("button", { name: "Open the chat" }).click();
+    await stage().page.getByText("Nothing has been said here").waitFor();
+    await watchTexts(stage().page, ".chat-message:not(.chat-message-user) .md");
+    await say("slowly: the tide");
+    await messages().getByText("Slowly, piece by piece: the tide. The end.").waitFor();
+    expect(await field().inputValue()).toBe("");
+    const seen = await seenTexts(stage().page);
+    const whole = "Slowly, piece by piece: the tide. The end.";
+    const grown = seen.filter((text) => text !== "" && whole.startsWith(text) && text !== whole);
+    expect(grown.length).toBeGreaterThan(2);
+    expect([...grown].sort((one, other) => one.length - other.length)).toEqual(grown);
+    expect(seen.filter((text) => !whole.startsWith(text))).toEqual([]);
+  });
+
+  test("only what is final is shown; commentary and analysis are unfolded", async () => {
+    expect(await messages().textContent()).not.toContain("Thinking about it");
+    expect(await messages().textContent()).not.toContain("On it.");
+    await messages().getByText("Commentary and analysis").click();
+    await messages().getByText("On it.").waitFor();
+    await messages().getByText("Thinking about it.").waitFor();
+  });
+
+  test("what was said is there again after a reload, once", async () => {
+    await stage().page.reload();
+    await messages().getByText("Slowly, piece by piece: the tide. The end.").waitFor();
+    expect(await messages().locator(".chat-message").count()).toBe(2);
+  });
+
+  test("a group is made, and its agents answer at once, side by side", async () => {
+    const { page } = stage();
+    await page.getByRole("button", { name: "New group" }).click();
+    await dialog().getByLabel("Title").fill("The harbour");
+    await dialog().getByRole("checkbox", { name: "bob" }).check();
+    await dialog().getByRole("checkbox", { name: "carol" }).check();
+    await dialog().getByRole("button", { name: "Create the group" }).click();
+    await page.getByRole("heading", { name: "The harbour" }).waitFor();
+    const letGo = await stage().hold("low-tide");
+    await say("@all wait until low-tide");
+    const open = page.locator(".chat-answers .chat-message[aria-busy=true]");
+    await expect.poll(() => open.count()).toBe(2);
+    await expect.poll(() => open.getByText("uses acquire_lock…").count()).toBe(2);
+    const [bob, carol] = await Promise.all([open.nth(0).boundingBox(), open.nth(1).boundingBox()]);
+    expect(bob?.y).toBe(carol?.y);
+    expect(bob?.x).toBeLessThan(carol?.x ?? 0);
+    await letGo();
+    await expect.poll(() => messages().getByText("I have seen low-tide.").count()).toBe(2);
+    await expect.poll(() => open.count()).toBe(0);
+  });
+
+  test("@ offers the members, and the keyboard chooses one; only that one is asked", async () => {
+    const { page } = stage();
+    await field().focus();
+    await page.keyboard.type("Tell me, @");
+    const offers = page.getByRole("listbox", { name: "Members to mention" });
+    await expect.poll(() => offers.getByRole("option").count()).toBe(3);
+    await page.keyboard.press("ArrowDown");
+    expect(await offers.getByRole("option", { selected: true }).textContent()).toContain("@carol");
+    await page.keyboard.press("Tab");
+    expect(await field().inputValue()).toBe("Tell me, @carol ");
+    await page.keyboard.type("how are you?");
+    await page.keyboard.press("Enter");
+    await messages().getByText("how are you?").first().waitFor();
+    const last = page.locator(".chat-answers").last();
+    await last.locator(".chat-message[aria-busy=false]").getByText("Hello, I am here.").waitFor();
+    expect(await last.locator(".chat-message").count()).toBe(1);
+    expect(await last.textContent()).toContain("carol");
+    expect(await messages().locator(".chat-message-user").last().textContent()).toContain("@carol how are you?");
+  });
+
+  test("a room that is not looked at gets an unread mark, until it is", async () => {
+    const { page } = stage();
+    const rooms = await stage().call<{ rooms: { roomId: string; title: string; kind: string }[] }>("room.list");
+    const direct = rooms.rooms.find(({ kind }) => kind === "direct");
+    await stage().call("room.post", { roomId: direct?.roomId, text: "Are you there?" });
+    await chat("alice").getByText("2 unread").waitFor();
+    const place = page.getByRole("navigation", { name: "Places" }).getByRole("link", { name: "Chats" });
+    await expect.poll(() => place.textContent()).toBe("Chats2");
+    await chat("alice").click();
+    await messages().getByText("Are you there?").first().waitFor();
+    await chat("alice").getByText("unread").waitFor({ state: "detached" });
+    await expect.poll(() => place.textContent()).toBe("Chats");
+  });
+
+  test("markdown is rendered: bold, code and lists", async () => {
+    await say("echo: **strong** and `code`\n\n- one\n- two");
+    const answer = messages().locator(".chat-message").last();
+    await answer.locator("strong", { hasText: "strong" }).waitFor();
+    await answer.locator("code", { hasText: "code" }).waitFor();
+    expect(await answer.locator("li").count()).toBe(2);
+  });
+
+  testThatAllWentWell(stage);
+});

@@ -1,0 +1,298 @@
+import { act, cleanup, screen, waitFor, within } from "@testing-library/react";
+import userEvent from "@testing-library/user-event";
+import { afterEach, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
+import { Route } from "wouter";
+import type { MessageRecord, Notification, Params, TaskRecord } from "../../src/client/client";
+import { reduce } from "../../src/projection/reduce";
+import { tell, usePage } from "../../src/state/page";
+import { useSeen } from "../../src/state/seen";
+import { written } from "../../src/state/streams";
+import ChatsView from "../../src/views/chats/ChatsView";
+import { note, renderAt, setStage } from "./stage";
+
+beforeAll(() => import("../../src/parts/markdown/Rendered"));
+beforeEach(() => {
+  vi.spyOn(HTMLElement.prototype, "clientHeight", "get").mockReturnValue(600);
+  vi.spyOn(HTMLElement.prototype, "offsetHeight", "get").mockReturnValue(60);
+  Object.assign(HTMLDialogElement.prototype, { showModal() {}, close() {} });
+  localStorage.clear();
+  sessionStorage.clear();
+  useSeen.setState({ seen: {} });
+});
+afterEach(() => {
+  cleanup();
+  vi.restoreAllMocks();
+});
+
+const created = (agentId: string) => note("agent.created", { agentId, name: agentId.toUpperCase(), description: "" });
+const GROUP = { roomId: "team", kind: "group" as const, title: "The team", members: ["ann", "bob"], hopLimit: 4 };
+
+function said(number: number, sender: string, text: string, taskId: string | null = null): Notification {
+  const about = { roomId: "team", messageId: `m${number}`, mentions: [], hops: 0 };
+  return note("room.message", { ...about, number, sender, text, taskId });
+}
+
+function asked(number: number, agentId: string, taskId: string): Notification {
+  return note("room.answering", { roomId: "team", number, agentId, taskId });
+}
+
+function delta(taskId: string, channel: "analysis" | "commentary" | "final", text: string): Notification {
+  const about = { agentId: "ann", taskId, stepId: "s1", attempt: 1, index: 0 };
+  return { ...note("async.task.delta", { ...about, channel, text } as never), seq: 0 } as Notification;
+}
+
+/** Have this happen while the page looks. */
+function happen(...notes: Notification[]): void {
+  act(() => {
+    usePage.setState(({ live, streams }) => ({ live: reduce(live, notes), streams: written(streams, notes) }));
+    tell(notes);
+  });
+}
+
+const TASK = { state: "completed", result: { analysis: "hm", commentary: "I look.", final: "Done." }, error: null };
+
+function stage(
+  kept: Partial<MessageRecord>[] = [],
+  post: (params: Params<"room.post">) => MessageRecord = () => kept[0] as never,
+) {
+  const records = kept.map((fields, index) => ({
+    ...{
+      sessionId: "default",
+      messageId: `m${index + 1}`,
+      roomId: "team",
+      number: index + 1,
+      sender: "user",
+      text: "",
+    },
+    ...{ mentions: [], asked: {}, taskId: null, hops: 0, cause: "", createdAt: 1_000 + index, ...fields },
+  }));
+  const before = [created("ann"), created("bob"), note("room.created", GROUP)];
+  return setStage([...before, ...records.map(({ number, sender, text }) => said(number, sender, text))], {
+    "room.messages": ({ after = 0, limit = 100 }) => ({ messages: records.slice(after, after + limit) }),
+    "room.post": post,
+    "task.get": () => TASK as TaskRecord,
+    "room.openChat": () => ({ roomId: "chat~bob" }) as never,
+    "room.create": () => ({ roomId: "new" }) as never,
+    "room.removeMember": () => ({}) as never,
+  });
+}
+
+function show(address = "/s/default/chats/team") {
+  return renderAt(address, <Route path="/s/default/chats/:item?" component={ChatsView} />);
+}
+
+const field = () => screen.getByRole<HTMLTextAreaElement>("textbox", { name: "Message" });
+
+describe("a room", () => {
+  test("shows what was said, the newest page of it", async () => {
+    const { calls } = stage(Array.from({ length: 80 }, (_, index) => ({ text: `word ${index + 1}` })));
+    show();
+    expect(await screen.findByText("word 31")).toBeTruthy();
+    const pages = calls.filter(({ method }) => method === "room.messages").map(({ params }) => params);
+    expect(pages).toEqual([{ sessionId: "default", roomId: "team", after: 30, limit: 50 }]);
+  });
+
+  test("shows an answer as it is written, then as a message in the same place", async () => {
+    stage();
+    show();
+    happen(said(1, "user", "Well?"), asked(1, "ann", "t1"), asked(1, "bob", "t2"));
+    expect(screen.getAllByText("is thinking…")).toHaveLength(2);
+    happen(delta("t1", "final", "It is "), delta("t1", "final", "**done**"));
+    const cell = (await screen.findByText("done")).closest(".chat-answer");
+    expect(screen.getAllByText("is thinking…")).toHaveLength(1);
+    expect(screen.getByText("is writing…")).toBeTruthy();
+    happen(note("step.finished", { agentId: "ann", taskId: "t1", stepId: "s1", kind: "model" } as never));
+    expect(screen.getByText("done")).toBeTruthy();
+    happen(said(2, "ann", "It is **done** now.", "t1"));
+    expect((await screen.findByText(/now\./)).closest(".chat-answer")).toBe(cell);
+    expect(screen.queryByText("is writing…")).toBeNull();
+  });
+
+  test("has commentary and analysis folded, live from the stream, later from the task", async () => {
+    const { calls } = stage();
+    show();
+    happen(said(1, "user", "Well?"), asked(1, "ann", "t1"), delta("t1", "commentary", "I look."));
+    expect(screen.queryByText("I look.")).toBeNull();
+    const details = screen.getByText("Commentary and analysis").closest("details") as HTMLDetailsElement;
+    act(() => {
+      details.open = true;
+      details.dispatchEvent(new Event("toggle"));
+    });
+    expect(await screen.findByText("I look.")).toBeTruthy();
+    expect(calls.some(({ method }) => method === "task.get")).toBe(false);
+    happen(said(2, "ann", "Done.", "t1"));
+    expect(await screen.findByText("hm")).toBeTruthy();
+    expect(calls.find(({ method }) => method === "task.get")?.params).toMatchObject({ taskId: "t1" });
+  });
+
+  test("says who had nothing to add, who failed and why, and who was not asked", async () => {
+    stage();
+    show();
+    const about = { roomId: "team", number: 1 };
+    happen(
+      ...[said(1, "user", "Well?"), asked(1, "ann", "t1"), asked(1, "bob", "t2")],
+      note("room.passed", { ...about, agentId: "ann", taskId: "t1" }),
+      note("room.unanswered", { ...about, agentId: "bob", taskId: "t2", error: { code: "x", message: "It broke." } }),
+      note("room.absent", { ...about, agentId: "cy", reason: "stopped" }),
+    );
+    expect(screen.getByText(/had nothing to add/).textContent).toBe("ANN had nothing to add.");
+    expect(screen.getByText(/did not answer/).textContent).toBe("BOB did not answer: It broke. See its task");
+    expect(screen.getByText(/was not asked/).textContent).toBe("cy was not asked: it is stopped.");
+  });
+
+  test("asks the task why a member was silent before the page looked", async () => {
+    stage([{ text: "Well?", asked: { ann: "t1" } }]);
+    show();
+    expect(await screen.findByText(/did not answer/)).toBeTruthy();
+    expect((await screen.findByText(/It left the room before it answered/)).textContent).toContain("ANN");
+  });
+
+  test("shows of the past only what had been said", async () => {
+    stage([{ text: "first" }, { text: "second" }]);
+    const { live } = usePage.getState();
+    const team = live.rooms.get("team");
+    const world = { ...live, rooms: new Map([["team", { ...team, lastNumber: 1 } as never]]) };
+    usePage.setState({ playhead: { world, speed: 0 } });
+    show();
+    expect(await screen.findByText("first")).toBeTruthy();
+    expect(screen.queryByText("second")).toBeNull();
+    expect(screen.getByRole<HTMLButtonElement>("button", { name: "Send" }).title).toContain("This is the past");
+  });
+
+  test("counts as read while its end is in sight", async () => {
+    stage([{ text: "first" }]);
+    show();
+    await screen.findByText("first");
+    expect(useSeen.getState().seen.default).toEqual({ team: 1 });
+    happen(said(2, "ann", "second"));
+    expect(useSeen.getState().seen.default).toEqual({ team: 2 });
+  });
+
+  test("that is not there says so", () => {
+    stage();
+    show("/s/default/chats/none");
+    expect(screen.getByText("There is no such chat")).toBeTruthy();
+  });
+});
+
+describe("the composer", () => {
+  test("sends with Enter, and begins a line with Shift and Enter", async () => {
+    const user = userEvent.setup();
+    const { calls } = stage();
+    show();
+    await user.type(field(), "one{Shift>}{Enter}{/Shift}two{Enter}");
+    await waitFor(() => expect(field().value).toBe(""));
+    const posted = calls.filter(({ method }) => method === "room.post");
+    expect(posted).toHaveLength(1);
+    expect(posted[0]?.params).toMatchObject({ roomId: "team", text: "one\ntwo" });
+  });
+
+  test("keeps what could not be sent, and tries again with the same id", async () => {
+    const user = userEvent.setup();
+    let fails = true;
+    const { calls } = stage([], () => {
+      if (fails) throw new Error("The connection was lost.");
+      return {} as never;
+    });
+    show();
+    await user.type(field(), "hello{Enter}");
+    expect((await screen.findByRole("alert")).textContent).toContain("Not sent. The connection was lost.");
+    expect(field().value).toBe("hello");
+    fails = false;
+    await user.click(screen.getByRole("button", { name: "Try again" }));
+    await waitFor(() => expect(field().value).toBe(""));
+    const ids = calls.filter(({ method }) => method === "room.post").map(({ params }) => params.messageId);
+    expect(ids).toHaveLength(2);
+    expect(ids[0]).toBe(ids[1]);
+  });
+
+  test("gives another text another id", async () => {
+    const user = userEvent.setup();
+    const { calls } = stage([], () => {
+      throw new Error("No.");
+    });
+    show();
+    await user.type(field(), "hello{Enter}");
+    await screen.findByRole("alert");
+    await user.type(field(), "!{Enter}");
+    await waitFor(() => expect(calls.filter(({ method }) => method === "room.post")).toHaveLength(2));
+    const ids = calls.filter(({ method }) => method === "room.post").map(({ params }) => params.messageId);
+    expect(ids[0]).not.toBe(ids[1]);
+  });
+
+  test("keeps a draft while other rooms are looked at", async () => {
+    const user = userEvent.setup();
+    stage();
+    const { unmount } = show();
+    await user.type(field(), "half a thou");
+    unmount();
+    show();
+    expect(field().value).toBe("half a thou");
+  });
+
+  test("offers the members after an @, and takes one with the keys", async () => {
+    const user = userEvent.setup();
+    stage();
+    show();
+    await user.type(field(), "ask @");
+    const offers = () => screen.queryAllByRole("option").map((option) => option.textContent);
+    expect(offers()).toEqual(["@ann ANN", "@bob BOB", "@all everyone in this room"]);
+    await user.keyboard("{ArrowDown}");
+    const active = screen.getByRole("option", { selected: true });
+    expect(active.textContent).toBe("@bob BOB");
+    expect(field().getAttribute("aria-activedescendant")).toBe(active.id);
+    await user.keyboard("{Tab}");
+    expect([field().value, offers()]).toEqual(["ask @bob ", []]);
+    await user.keyboard("and @a{Escape}");
+    expect([field().value, offers()]).toEqual(["ask @bob and @a", []]);
+  });
+});
+
+describe("the list of chats", () => {
+  test("has the newest first, with what is unread", () => {
+    stage([{ text: "one" }, { text: "two" }]);
+    act(() => {
+      const direct = { ...GROUP, roomId: "chat~bob", kind: "direct" as const, title: "", members: ["bob"] };
+      usePage.setState(({ live }) => ({ live: reduce(live, [note("room.created", direct)]) }));
+    });
+    show("/s/default/chats");
+    const links = within(screen.getByRole("list", { name: "Chats" })).getAllByRole("link");
+    expect(links.map((link) => link.querySelector("bdi")?.textContent)).toEqual(["BOB", "The team"]);
+    expect(links.map((link) => link.querySelector(".nav-badge")?.textContent)).toEqual([undefined, "2 unread"]);
+  });
+
+  test("opens a chat with an agent that is found by its name", async () => {
+    const user = userEvent.setup();
+    const { calls } = stage();
+    const { history } = show("/s/default/chats");
+    await user.click(screen.getByRole("button", { name: "New chat" }));
+    await user.type(screen.getByRole("searchbox", { name: "Find an agent", hidden: true }), "bo");
+    await user.click(screen.getByRole("radio", { hidden: true }));
+    await user.click(screen.getByRole("button", { name: "Open the chat", hidden: true }));
+    await waitFor(() => expect(history?.at(-1)).toBe("/s/default/chats/chat~bob"));
+    expect(calls.at(-1)).toMatchObject({ method: "room.openChat", params: { agentId: "bob" } });
+  });
+
+  test("creates a group of several", async () => {
+    const user = userEvent.setup();
+    const { calls } = stage();
+    const { history } = show("/s/default/chats");
+    await user.click(screen.getByRole("button", { name: "New group" }));
+    await user.type(screen.getByRole("textbox", { name: "Title", hidden: true }), "Both");
+    for (const box of screen.getAllByRole("checkbox", { hidden: true })) await user.click(box);
+    await user.click(screen.getByRole("button", { name: "Create the group", hidden: true }));
+    await waitFor(() => expect(history?.at(-1)).toBe("/s/default/chats/new"));
+    expect(calls.at(-1)?.params).toMatchObject({ members: ["ann", "bob"], title: "Both", hopLimit: 4 });
+  });
+
+  test("asks before a member is taken out of a group", async () => {
+    const user = userEvent.setup();
+    const { calls } = stage();
+    show();
+    await user.click(screen.getByRole("button", { name: "Members" }));
+    await user.click(screen.getByRole("button", { name: "Remove ann", hidden: true }));
+    expect(calls.some(({ method }) => method === "room.removeMember")).toBe(false);
+    await user.click(screen.getByRole("button", { name: "Remove", hidden: true }));
+    expect(calls.at(-1)).toMatchObject({ method: "room.removeMember", params: { roomId: "team", agentId: "ann" } });
+  });
+});

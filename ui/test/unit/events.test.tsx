@@ -1,0 +1,44 @@
+import { screen } from "@testing-library/react";
+import userEvent from "@testing-library/user-event";
+import { expect, test } from "vitest";
+import { usePage } from "../../src/state/page";
+import { dataOf } from "../../src/views/events/data";
+import EventsView from "../../src/views/events/EventsView";
+import { note, renderAt, setStage } from "./stage";
+
+const SENT = { sessionId: "default", sender: "user", cause: "", data: { level: 3 }, woken: 1, notified: 2 };
+
+function stage() {
+  const events = [
+    { ...SENT, eventId: "e2", name: "late", createdAt: 5_000 },
+    { ...SENT, eventId: "e1", name: "early", createdAt: 1_000 },
+  ];
+  return setStage([note("agent.created", { agentId: "a", name: "A", description: "" })], {
+    "async.listEvents": () => ({ events }),
+    "async.broadcastEvent": ({ event }) => ({ ...SENT, eventId: "e3", name: event, createdAt: 6_000 }),
+  });
+}
+
+test("in the past only the events of that time are shown", async () => {
+  stage();
+  usePage.setState(({ live }) => ({ playhead: { world: { ...live, at: 2_000 }, speed: 0 } }));
+  renderAt("/s/default/events", <EventsView />);
+  expect(await screen.findByText("early")).toBeTruthy();
+  expect(screen.queryByText("late")).toBeNull();
+});
+
+test("data that is not JSON is not sent, and the page says what is wrong", async () => {
+  const { calls } = stage();
+  renderAt("/s/default/events", <EventsView />);
+  await userEvent.click(screen.getByRole("button", { name: "Broadcast an event" }));
+  await userEvent.type(screen.getByLabelText("Name"), "alert");
+  await userEvent.type(screen.getByLabelText(/Data/), "high");
+  await userEvent.click(screen.getByRole("button", { name: "Broadcast", hidden: true }));
+  expect(await screen.findByText(/This is not JSON/)).toBeTruthy();
+  expect(calls.filter(({ method }) => method === "async.broadcastEvent")).toEqual([]);
+});
+
+test("data may be empty, or anything that JSON can be", () => {
+  expect(dataOf("  ")).toEqual({ value: null, problem: null });
+  expect(dataOf('{"a": [1]}')).toEqual({ value: { a: [1] }, problem: null });
+});

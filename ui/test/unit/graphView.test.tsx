@@ -1,0 +1,109 @@
+import { act, cleanup, screen, within } from "@testing-library/react";
+import userEvent from "@testing-library/user-event";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { reduce } from "../../src/projection/reduce";
+import { tell, usePage } from "../../src/state/page";
+import GraphView from "../../src/views/graph/GraphView";
+import { useLights } from "../../src/views/graph/lights";
+import { note, renderAt, setStage } from "./stage";
+
+const mail = (sender: string, recipient: string) =>
+  note("mail.sent", {
+    mailId: `${sender} to ${recipient}`,
+    threadId: "t",
+    sender,
+    sequence: 1,
+    recipient,
+    subject: "Hello",
+    priority: "normal",
+    replyTo: null,
+  });
+const created = (agentId: string) => note("agent.created", { agentId, name: agentId, description: "" });
+
+beforeEach(() => {
+  vi.stubGlobal("matchMedia", () => ({ matches: true, addEventListener: () => {}, removeEventListener: () => {} }));
+  localStorage.clear();
+});
+
+afterEach(cleanup);
+
+test("without agents it says what would be drawn", () => {
+  setStage([]);
+  renderAt("/s/default/graph", <GraphView />);
+  expect(screen.getByText("No agents yet")).toBeTruthy();
+});
+
+test("the table tells each link, and choosing one shows its mails", async () => {
+  setStage([created("ann"), created("bob"), mail("ann", "bob")], {
+    "mail.list": ({ owner }) => ({
+      mails:
+        owner === "bob"
+          ? [
+              {
+                sender: "ann",
+                subject: "Hello",
+                body: "<b>How are you?</b>",
+                createdAt: 1,
+                mailId: "m",
+                state: "read",
+              } as never,
+            ]
+          : [],
+    }),
+  });
+  const { history } = renderAt("/s/default/graph?as=table", <GraphView />);
+  const row = screen.getByRole("row", { name: /ann bob 1 mail/ });
+  await userEvent.click(within(row).getByRole("button", { name: "1 mail" }));
+  expect(history?.at(-1)).toContain("edge=ann%7Ebob");
+  expect(await screen.findByText("<b>How are you?</b>")).toBeTruthy();
+});
+
+test("an agent from the address is shown with what it has to do with others", () => {
+  setStage([created("ann"), created("bob"), mail("ann", "bob")]);
+  renderAt("/s/default/graph?as=table&node=bob", <GraphView />);
+  const details = screen.getByRole("complementary", { name: "Details" });
+  expect(within(details).getByRole("heading", { name: "bob" })).toBeTruthy();
+  expect(within(details).getByRole("link", { name: "Its page" }).getAttribute("href")).toBe("/s/default/agents/bob");
+  expect(within(details).getByText("1 mail")).toBeTruthy();
+});
+
+test("waits that follow each other are told as a chain", () => {
+  const began = (agentId: string, toAgent: string) =>
+    note("switch.began", { agentId, toAgent, taskId: "t", stepId: agentId, mailId: "m", depth: 1, deadlineAt: 9e9 });
+  setStage([created("ann"), created("bob"), created("cid"), began("ann", "bob"), began("bob", "cid")]);
+  renderAt("/s/default/graph?as=table", <GraphView />);
+  const chain = screen.getByText("Waits for each other:").parentElement as HTMLElement;
+  expect(
+    within(chain)
+      .getAllByRole("button")
+      .map((button) => button.textContent),
+  ).toEqual(["ann", "bob", "cid"]);
+});
+
+test("what happens lights up, but not while the past is shown", () => {
+  setStage([created("ann"), created("bob")]);
+  renderAt("/s/default/graph?as=table", <GraphView />);
+  const happens = (name: string) =>
+    act(() => {
+      const notes = [mail("ann", name)];
+      usePage.setState(({ live }) => ({ live: reduce(live, notes) }));
+      tell(notes);
+    });
+  usePage.setState(({ live }) => ({ playhead: { world: live, speed: 0 } }));
+  happens("bob");
+  expect(useLights.getState().lit.size).toBe(0);
+  usePage.setState({ playhead: null });
+  happens("bob");
+  expect([...useLights.getState().lit.keys()]).toEqual(["mail\nann\nbob"]);
+});
+
+test("the agents are drawn, and one can be opened with the keyboard", async () => {
+  vi.spyOn(HTMLElement.prototype, "offsetWidth", "get").mockReturnValue(800);
+  vi.spyOn(HTMLElement.prototype, "offsetHeight", "get").mockReturnValue(600);
+  setStage([created("ann"), created("bob"), mail("ann", "bob")]);
+  const { history } = renderAt("/s/default/graph", <GraphView />);
+  const node = await screen.findByRole("button", { name: /^ann idle/ });
+  act(() => node.focus());
+  await userEvent.keyboard("{Enter}");
+  expect(history?.at(-1)).toContain("node=ann");
+});

@@ -1,0 +1,61 @@
+import { screen } from "@testing-library/react";
+import userEvent from "@testing-library/user-event";
+import { expect, test } from "vitest";
+import SchedulesView, { whenOf } from "../../src/views/schedules/SchedulesView";
+import { note, renderAt, setStage } from "./stage";
+
+const MADE = {
+  scheduleId: "s1",
+  agentId: "debbie",
+  cron: "*/30 * * * *",
+  intervalSeconds: null,
+  zone: "UTC",
+  prompt: "Look after the others",
+  event: null,
+  data: null,
+  missed: "once",
+  nextAt: 2_000,
+} as const;
+
+test("a schedule that fired tells when it fires next and how often it has", () => {
+  setStage([
+    note("schedule.created", MADE),
+    note("schedule.fired", { scheduleId: "s1", agentId: "debbie", dueAt: 2_000, nextAt: 3_800, taskId: "t" }),
+  ]);
+  renderAt("/s/default/schedules", <SchedulesView />);
+  expect(screen.getByRole("row", { name: /Look after the others.*1/ })).toBeTruthy();
+});
+
+test("a schedule is paused at once and deleted only after a question", async () => {
+  const done = {
+    ...MADE,
+    sessionId: "default",
+    definition: {},
+    paused: true,
+    lastAt: null,
+    fired: 0,
+    cause: "",
+    createdAt: 1,
+  };
+  const { calls } = setStage([note("schedule.created", MADE)], {
+    "schedule.pause": () => done,
+    "schedule.delete": () => done,
+  });
+  renderAt("/s/default/schedules", <SchedulesView />);
+  await userEvent.click(screen.getByRole("button", { name: "Pause" }));
+  await userEvent.click(screen.getByRole("button", { name: "Delete" }));
+  expect(calls.map(({ method }) => method)).toEqual(["schedule.pause"]);
+  await userEvent.click(screen.getAllByRole("button", { name: "Delete", hidden: true }).at(-1) as HTMLElement);
+  expect(calls.at(-1)).toEqual({ method: "schedule.delete", params: { sessionId: "default", scheduleId: "s1" } });
+});
+
+test("without schedules the page says how one is made", () => {
+  setStage([]);
+  renderAt("/s/default/schedules", <SchedulesView />);
+  expect(screen.getByText("No schedules yet.")).toBeTruthy();
+});
+
+test("the times of a schedule are told in words", () => {
+  expect(whenOf({ cron: null, intervalSeconds: 90, zone: "UTC" })).toBe("every 1 min 30 s");
+  expect(whenOf({ cron: "0 9 * * *", intervalSeconds: null, zone: "Europe/Vienna" })).toBe("0 9 * * * (Europe/Vienna)");
+});
