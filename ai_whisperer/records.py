@@ -77,6 +77,11 @@ class TaskState(StrEnum):
     def ended(self) -> bool:
         return self not in (TaskState.QUEUED, TaskState.RUNNING)
 
+    @property
+    def is_dead_letter(self) -> bool:
+        """Whether it could not be done, and waits for a person."""
+        return self in (TaskState.FAILED, TaskState.DEAD)
+
 
 class MailState(StrEnum):
     """How far a mail has come. `dead`: set aside for a person."""

@@ -16,6 +16,7 @@ class AgentStatus(msgspec.Struct, frozen=True, kw_only=True):
     """What an agent is doing. `current_task` is the kind of the task that has run longest.
 
     It runs since `running_since`, and a step of it ended last at `last_step_at`: one that hangs shows itself there.
+    `last_activity_at` is when a task of it last began or ended, or a step of one ended; at first, when it was created.
     `waiting_for` names what its loops wait for: agents, locks as `lock:name`, people as `approval:id`; `paused_for` the
     resources that its tools wait for, since others touch them now: it goes on by itself. While there are
     `missing_tools` the agent waits for them: hand them in with `give_tools`. One with a `paused_limit` goes on when
@@ -44,6 +45,7 @@ class AgentStatus(msgspec.Struct, frozen=True, kw_only=True):
     paused_limit: str | None = None
     running_since: float | None = None
     last_step_at: float | None = None
+    last_activity_at: float = 0.0
 
 
 class ResourceUse(Record, frozen=True, kw_only=True):

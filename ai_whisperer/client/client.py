@@ -30,6 +30,7 @@ from ai_whisperer.errors import InvalidInputError
 from ai_whisperer.protocol import resources, sessions, subscriptions, tools
 from ai_whisperer.protocol.sessions import LogEntries, ServerInfo, TemplateDetails
 from ai_whisperer.records import AgentState, Notification
+from ai_whisperer.snapshot import Snapshot
 from ai_whisperer.status import ResourceStatus, ToolEntry, UsageReport
 from ai_whisperer.templates.library import TemplateEntry
 
@@ -183,6 +184,10 @@ class Client(
         """The sessions of the caller, the newest first."""
         params = sessions.ListSessions(limit=checked_limit(limit))
         return (await self._ask(sessions.LIST_SESSIONS, params)).sessions
+
+    async def snapshot(self) -> Snapshot:
+        """Everything that is to be seen of the session at one moment: subscribe after it to go on from there."""
+        return await self._ask(sessions.GET_SNAPSHOT, sessions.GetSnapshot(session_id=self._session_id))
 
     async def get_session(self, session_id: str | None = None) -> SessionSummary:
         """One session of the caller: this one unless another is named."""

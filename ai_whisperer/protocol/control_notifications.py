@@ -38,8 +38,11 @@ class OfLock(NotificationParams, frozen=True, kw_only=True):
 
 
 class OfLockWait(OfLock, frozen=True, kw_only=True):
+    """`wait_id` tells the waits of people and programs apart, which have no step."""
+
     waiter: str
     step_id: str | None
+    wait_id: str | UnsetType = UNSET
 
 
 class LockWaiting(OfLockWait, frozen=True, kw_only=True):

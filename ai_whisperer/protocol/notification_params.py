@@ -39,6 +39,10 @@ class SessionClosed(NotificationParams, frozen=True, kw_only=True):
     pass
 
 
+class SessionOpened(NotificationParams, frozen=True, kw_only=True):
+    pass
+
+
 class AgentCreated(OfAgent, frozen=True, kw_only=True):
     name: str
     description: str
@@ -55,6 +59,13 @@ class AgentChanged(OfAgent, frozen=True, kw_only=True):
     reason: str | UnsetType = UNSET
     sleeping_until: float | UnsetType | None = UNSET
     wake_events: list[str] | UnsetType = UNSET
+    paused_limit: str | UnsetType = UNSET
+
+
+class AgentRedefined(OfAgent, frozen=True, kw_only=True):
+    name: str | UnsetType = UNSET
+    description: str | UnsetType = UNSET
+    missing_tools: list[str] | UnsetType = UNSET
 
 
 class ToolsMissing(OfAgent, frozen=True, kw_only=True):
@@ -65,18 +76,37 @@ class AgentFailing(OfTask, frozen=True, kw_only=True):
     reason: str
 
 
+class TaskBefore(msgspec.Struct, frozen=True, kw_only=True):
+    """How a task that is taken up again was before. `started_at` is None if it had never begun."""
+
+    state: TaskState
+    created_at: float
+    started_at: float | None
+    progress_percent: float | None
+    progress_note: str
+
+
 class TaskQueued(OfTask, frozen=True, kw_only=True):
+    """`by` is who delegated it, or broadcast the event that it is for; `again` is there if it is taken up again."""
+
     thread_id: str
     kind: TaskKind
     priority: Priority
     summary: str
+    mail_id: str | UnsetType = UNSET
+    by: str | UnsetType = UNSET
+    again: TaskBefore | UnsetType = UNSET
 
 
 class TaskStarted(OfTask, frozen=True, kw_only=True):
+    """`priority` and `summary` are those of a mail, which is no task before it is begun."""
+
     thread_id: str
     kind: TaskKind
     attempt: int
     mail_id: str | None
+    priority: Priority | UnsetType = UNSET
+    summary: str | UnsetType = UNSET
 
 
 class TaskProgress(OfTask, frozen=True, kw_only=True):
@@ -89,9 +119,12 @@ class TaskCompleted(OfTask, frozen=True, kw_only=True):
 
 
 class TaskContinued(OfTask, frozen=True, kw_only=True):
+    """`locks` are those that the continuation holds in its place."""
+
     continuation_id: str
     number: int
     result: ChannelResponse
+    locks: list[str] | UnsetType = UNSET
 
 
 class TaskFailed(OfTask, frozen=True, kw_only=True):
@@ -122,15 +155,25 @@ class StepOutput(OfStep, frozen=True, kw_only=True):
 
 
 class StepStarted(OfStep, frozen=True, kw_only=True):
+    """`attempt` and `started_at`, when it first began, are there if it is begun again."""
+
     kind: StepKind
     tool: str | UnsetType = UNSET
     attempt: int | UnsetType = UNSET
+    started_at: float | UnsetType = UNSET
 
 
 class StepRetried(OfStep, frozen=True, kw_only=True):
+    """`requests` is how many requests to the model ended with this, if that is not one."""
+
     attempt: int
     error: Failure
     retry_at: float
+    requests: int | UnsetType = UNSET
+
+
+class StepInterrupted(OfStep, frozen=True, kw_only=True):
+    attempt: int
 
 
 class StepUsage(msgspec.Struct, frozen=True, kw_only=True):
@@ -151,6 +194,8 @@ class StepRun(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class StepFinished(OfStep, frozen=True, kw_only=True):
+    """`requests` is how many requests to the model ended with this, if it is a model step and that is not one."""
+
     kind: StepKind
     state: StepState
     tool: str | UnsetType = UNSET
@@ -158,9 +203,12 @@ class StepFinished(OfStep, frozen=True, kw_only=True):
     is_error: bool | UnsetType = UNSET
     run: StepRun | UnsetType = UNSET
     error: Failure | UnsetType = UNSET
+    requests: int | UnsetType = UNSET
 
 
 class MailSent(NotificationParams, frozen=True, kw_only=True):
+    """`task_id` is the task that waits for it and has it at once; without one it waits in the mailbox."""
+
     mail_id: str
     thread_id: str
     sender: str
@@ -169,10 +217,12 @@ class MailSent(NotificationParams, frozen=True, kw_only=True):
     subject: str
     priority: Priority
     reply_to: str | None
+    task_id: str | UnsetType = UNSET
 
 
 class MailChanged(OfAgent, frozen=True, kw_only=True):
     mail_id: str
+    before: MailState | UnsetType = msgspec.field(name="from", default=UNSET)
     state: MailState
     task_id: str | None
 
@@ -293,7 +343,7 @@ PARAMS: Mapping[str, type[msgspec.Struct]] = {
     "agent.stopped": AgentTold,
     "agent.state_changed": AgentChanged,
     "agent.sleep_changed": AgentChanged,
-    "agent.redefined": OfAgent,
+    "agent.redefined": AgentRedefined,
     "agent.tools_missing": ToolsMissing,
     "agent.failing": AgentFailing,
     "async.task.queued": TaskQueued,
@@ -308,6 +358,7 @@ PARAMS: Mapping[str, type[msgspec.Struct]] = {
     "step.output": StepOutput,
     "step.started": StepStarted,
     "step.retried": StepRetried,
+    "step.interrupted": StepInterrupted,
     "step.finished": StepFinished,
     "mail.sent": MailSent,
     "mail.state_changed": MailChanged,
@@ -349,6 +400,7 @@ PARAMS: Mapping[str, type[msgspec.Struct]] = {
     "mcp.tools_missing": ToolsMissing,
     "resource.waiting": ResourceWaiting,
     "resource.granted": ResourceGranted,
+    "session.opened": SessionOpened,
     "session.closed": SessionClosed,
 }
 """The type of the params by the name of the notification."""

@@ -32,6 +32,7 @@ NOTIFICATIONS = {
     "step.output": "A piece of what a tool writes while it runs; not numbered, not kept.",
     "step.started": "A model request or a tool call began.",
     "step.retried": "A model request failed and is repeated.",
+    "step.interrupted": "A model request was cut off; it is repeated when its agent goes on, or the step ends.",
     "step.finished": "A model request or a tool call ended.",
     "mail.sent": "A mail was accepted.",
     "mail.state_changed": "A mail was delivered, read, replied to, archived or set aside.",
@@ -73,6 +74,8 @@ NOTIFICATIONS = {
     "mcp.tools_missing": "An agent is granted tools that their MCP servers do not have.",
     "resource.waiting": "A tool call waits for its turn: others touch what it touches. Its agent goes on by itself.",
     "resource.granted": "A tool call that waited for its turn has it, and begins.",
+    "session.opened": "The session was opened again: neither tool calls wait for their turn any more, nor people for "
+    "locks.",
     SESSION_CLOSED: "The session was deleted or the server ends: nothing more comes. Not numbered, not kept.",
 }
 """What each notification tells of. The params of all have `sessionId`, `seq`, `cause` and `at`."""

@@ -10,6 +10,7 @@ from ai_whisperer.coordination import SessionSummary
 from ai_whisperer.definition import AgentDefinition
 from ai_whisperer.protocol.limits import Numbers
 from ai_whisperer.protocol.method import InSession, Method, OfAgent, Params
+from ai_whisperer.snapshot import Snapshot
 from ai_whisperer.status import UsageReport
 from ai_whisperer.templates.library import TemplateEntry
 
@@ -34,6 +35,10 @@ class GetSession(InSession, frozen=True, kw_only=True):
 
 class DeleteSession(InSession, frozen=True, kw_only=True):
     """Stop all agents of the session and delete everything in it, for good."""
+
+
+class GetSnapshot(InSession, frozen=True, kw_only=True):
+    """Everything that is to be seen of the session at one moment; subscribe after its `lastSeq` to go on from there."""
 
 
 class SessionList(msgspec.Struct, frozen=True):
@@ -111,6 +116,7 @@ class Discover(Params, frozen=True, kw_only=True):
 CREATE_SESSION = Method("session.create", CreateSession, SessionSummary)
 LIST_SESSIONS = Method("session.list", ListSessions, SessionList)
 GET_SESSION = Method("session.get", GetSession, SessionSummary)
+GET_SNAPSHOT = Method("session.snapshot", GetSnapshot, Snapshot)
 DELETE_SESSION = Method("session.delete", DeleteSession, SessionSummary)
 LIST_TEMPLATES = Method("template.list", ListTemplates, TemplateList)
 GET_TEMPLATE = Method("template.get", GetTemplate, TemplateDetails)
@@ -123,6 +129,7 @@ METHODS: tuple[Method[Any, Any], ...] = (
     CREATE_SESSION,
     LIST_SESSIONS,
     GET_SESSION,
+    GET_SNAPSHOT,
     DELETE_SESSION,
     LIST_TEMPLATES,
     GET_TEMPLATE,

@@ -25,6 +25,7 @@ from ai_whisperer.records import (
 )
 from ai_whisperer.runtime.agent_work import AgentWork
 from ai_whisperer.runtime.consequences import agent_stopped
+from ai_whisperer.runtime.notices import redefined_of
 from ai_whisperer.runtime.workspace import Decision
 from ai_whisperer.tools.function import Tool
 
@@ -139,8 +140,12 @@ class AgentSession(AgentWork):
         details: str | None = None,
         cause: str | None = None,
         origin: Origin | None = None,
+        by: str | None = None,
     ) -> None:
-        """End the sleep and tell the agent why; `details` are more words about it, for the agent alone."""
+        """End the sleep and tell the agent why; `details` are more words about it, for the agent alone.
+
+        `by` is the agent, or the user, that broadcast the event which ends the sleep.
+        """
         self._check_not_halting()
         self._transition(decision, Action.WAKE, reason=reason)
         task = wake_up(
@@ -153,7 +158,7 @@ class AgentSession(AgentWork):
             now=decision.at,
             origin=origin,
         )
-        self.accept_task(decision, task)
+        self.accept_task(decision, task, by=by)
 
     def listens_for(self, event: str) -> bool:
         """Whether the agent sleeps and the event wakes it."""
@@ -225,7 +230,7 @@ class AgentSession(AgentWork):
         self.equipment.forget_registry()
         self.equipment.look_for_missing_tools(record)
         decision.unit.update_definition(record)
-        decision.tell("agent.redefined", {"agentId": self.agent_id})
+        decision.tell("agent.redefined", redefined_of(record, self.equipment.missing_tools))
 
     def _let_others_pass(self) -> None:
         """Keep nobody waiting for a resource that a loop of this agent, which may not go on, waits for too."""

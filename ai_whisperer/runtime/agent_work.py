@@ -22,6 +22,7 @@ from ai_whisperer.records import (
     MailRecord,
     SleepPlan,
     StepRecord,
+    TaskKind,
     TaskRecord,
     TaskState,
 )
@@ -31,6 +32,7 @@ from ai_whisperer.runtime.notices import change_of, queued_of
 from ai_whisperer.runtime.pressure import queue_full
 from ai_whisperer.runtime.running_task import RunningTask
 from ai_whisperer.runtime.workspace import Decision, Workspace
+from ai_whisperer.snapshot import LinkKind
 from ai_whisperer.store.base import AgentUsage
 from ai_whisperer.tools.function import Tool
 from ai_whisperer.tools.registry import ToolRegistry
@@ -57,6 +59,7 @@ class AgentWork:
         "_limits",
         "_used",
         "_workplace",
+        "active_at",
         "equipment",
         "loops",
         "queue",
@@ -70,6 +73,7 @@ class AgentWork:
         self.queue = WorkQueue()
         self.loops: dict[str, AILoop] = {}
         self._used = AgentUsage()
+        self.active_at = record.created_at
         self.equipment = Equipment(workspace, own_tools)
         self._calls: WorkQueue | None = None
         self._limits: EffectiveLimits | None = None
@@ -147,11 +151,17 @@ class AgentWork:
         if len(self.queue) >= self.limits.max_queue_length:
             raise queue_full(self)
 
-    def accept_task(self, decision: Decision, task: TaskRecord) -> None:
-        """Queue a new task and begin it as soon as it may."""
+    def accept_task(self, decision: Decision, task: TaskRecord, *, by: str | None = None) -> None:
+        """Queue a new task and begin it as soon as it may.
+
+        `by` is the agent, or the user, that delegates it or has broadcast the event that it is for.
+        """
         task = on_default_budget(task, self.limits)
         decision.unit.insert_task(task)
-        decision.tell("async.task.queued", queued_of(task))
+        decision.tell("async.task.queued", queued_of(task, by=by))
+        if by is not None:
+            kind = LinkKind.DELEGATION if task.kind is TaskKind.DELEGATED else LinkKind.EVENT
+            self.workspace.tallies.link(decision, kind, by, self.agent_id)
         self.queue_up(task)
         decision.then(self.dispatch)
 
@@ -203,16 +213,6 @@ class AgentWork:
         """Cancel the workers of all loops and return when they have ended, with their tools."""
         await asyncio.gather(*(loop.halt() for loop in list(self.loops.values())))
 
-    def take_back(self, task: TaskRecord, durable: asyncio.Future[None]) -> None:
-        """Put a task into the queue once its journal is durable, so that it can be read when its turn comes."""
-
-        def queue(future: asyncio.Future[None]) -> None:
-            if future.exception() is None and not self.workspace.closing:
-                self.queue_up(task)
-                self.dispatch()
-
-        durable.add_done_callback(queue)
-
     def take_up_loops(self) -> None:
         """Go on with the loops that were held up, as far as the agent may."""
         for loop in list(self.loops.values()):
@@ -242,6 +242,10 @@ class AgentWork:
         """A task has ended: begin the next one when that is submitted, or come to rest."""
         self.remove_loop(decision, task)
         self._rest_or_go_on(decision)
+
+    def was_active(self, at: float) -> None:
+        """A task began or ended then. Clocks may be set back."""
+        self.active_at = max(self.active_at, at)
 
     @property
     def used(self) -> AgentUsage:
@@ -354,6 +358,7 @@ class AgentWork:
     def _begin(self, item: Work) -> None:
         """Start the loop of a task, or of the mail that becomes one, in one unit with its first step."""
         decision = self.workspace.decide(_cause_of(item))
+        self.was_active(decision.at)
         if isinstance(item, MailRecord):
             busy = {loop.task.thread_id for loop in self.loops.values()}
             task = task_for_mail(item, task_id=self.workspace.ids.new(), now=decision.at, busy_threads=busy)

@@ -276,6 +276,7 @@ class AILoop:
             self._next = None  # held up between two attempts, or paused for want of tokens or money
             return
         decision = self._decide()
+        decision.at = answered.finished_at or decision.at  # the log tells the time that the journal has
         self.running.record_answer(decision, answered)
         if reserved is not _UNLIMITED:
             reservations.release(self.running.task.id)

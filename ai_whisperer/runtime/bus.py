@@ -24,13 +24,14 @@ from ai_whisperer.store.base import Store
 class NotificationBus:
     """The numbered log of one session, as it grows."""
 
-    def __init__(self, session_id: str, store: Store, *, last_seq: int) -> None:
+    def __init__(self, session_id: str, store: Store, *, last_seq: int, last_at: float = 0.0) -> None:
         self._session_id = session_id
         self._store = store
         self._recent = RecentNotes()
         self._subscriptions: WeakSet[Subscription] = WeakSet()
         self._with_deltas: WeakSet[Subscription] = WeakSet()
         self.last_seq = last_seq
+        self._last_at = last_at
         self.failure: BaseException | None = None
         self.closed = False
 
@@ -38,7 +39,16 @@ class NotificationBus:
         """Take what was just committed, each of about that size."""
         self._recent.extend(notes, sizes)
         self.last_seq = notes[-1].seq
+        self._last_at = notes[-1].at
         self._wake()
+
+    def position(self) -> tuple[int, float]:
+        """The number and the time of the newest notification, of those too that are on their way to the disk.
+
+        What is in memory now is the state after it.
+        """
+        count, last_at = self._store.on_their_way(self._session_id)
+        return self.last_seq + count, self._last_at if last_at is None else last_at
 
     @property
     def wants_deltas(self) -> bool:

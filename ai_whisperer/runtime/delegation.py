@@ -60,7 +60,7 @@ def delegate(
         origin=origin,
         now=decision.at,
     )
-    agent.accept_task(decision, given)
+    agent.accept_task(decision, given, by=task.agent_id)
     return given
 
 

@@ -10,7 +10,7 @@ from ai_whisperer.coordination import EventRecord
 from ai_whisperer.core.signals import check_event_data, check_event_name
 from ai_whisperer.core.tasks import described, task_for_event
 from ai_whisperer.errors import QueueFullError
-from ai_whisperer.records import Origin
+from ai_whisperer.records import USER, Origin
 from ai_whisperer.runtime.workspace import Decision, Workspace
 
 if TYPE_CHECKING:
@@ -51,14 +51,15 @@ class Events:
         )
         woken = notified = 0
         reason, details = f"event '{name}' from {sender}", described(event)
+        by = sender if sender == USER or sender in self._workspace.agents else None  # else it is a schedule
         for agent in self._workspace.agents.values():
             if agent.agent_id == sender:
                 continue
             if agent.listens_for(name):
-                agent.wake(decision, reason, details=details, cause=f"event:{event.id}", origin=origin)
+                agent.wake(decision, reason, details=details, cause=f"event:{event.id}", origin=origin, by=by)
                 woken += 1
             elif agent.subscribes_to(name):
-                notified += self._notify(decision, event, agent, origin)
+                notified += self._notify(decision, event, agent, origin=origin, by=by)
         event = replace(event, woken=woken, notified=notified)
         decision.unit.insert_event(event)
         decision.tell(
@@ -74,7 +75,9 @@ class Events:
         )
         return event
 
-    def _notify(self, decision: Decision, event: EventRecord, agent: AgentSession, origin: Origin | None) -> bool:
+    def _notify(
+        self, decision: Decision, event: EventRecord, agent: AgentSession, *, origin: Origin | None, by: str | None
+    ) -> bool:
         try:
             agent.check_room()
         except QueueFullError:
@@ -84,5 +87,5 @@ class Events:
         task = task_for_event(
             event, agent.agent_id, task_id=workspace.ids.new(), arrival=workspace.next_arrival(), origin=origin
         )
-        agent.accept_task(decision, task)
+        agent.accept_task(decision, task, by=by)
         return True

@@ -60,6 +60,7 @@ class Intake:
                 return await self._again(known, (known.agent_id, known.prompt), (agent.agent_id, prompt))
         agent.check_room()
         origin = self._terms(timeout_seconds, budget, agent.limits)
+        decision = self._workspace.decide(cause)
         new_id = task_id or self._workspace.ids.new()
         task = TaskRecord(
             session_id=self._workspace.session_id,
@@ -71,10 +72,9 @@ class Intake:
             arrival=self._workspace.next_arrival(),
             cause=cause,
             priority=priority,
-            created_at=self._workspace.clock.now(),
+            created_at=decision.at,
             origin=origin,
         )
-        decision = self._workspace.decide(cause)
         agent.accept_task(decision, task)
         if task_id is not None:
             self._tasks[task_id] = task

@@ -28,6 +28,17 @@ class LockBook:
             for lock in locks
         ]
 
+    def held(self) -> list[LockRecord]:
+        return list(self._locks.values())
+
+    def holder_of(self, name: str) -> str | None:
+        lock = self._locks.get(name)
+        return None if lock is None else lock.holder
+
+    def people_waiting(self) -> list[ClientWait]:
+        """The people and programs that wait for any lock."""
+        return self._clients.all()
+
     def queue(self, name: str) -> list[WaitRecord | ClientWait]:
         """Those who wait for the lock, in the order in which they came."""
         tasks = self._workspace.waits.graph.waits_for(WaitKind.LOCK, name)

@@ -87,7 +87,8 @@ class ClientWaits:
 def wait_told(wait: WaitRecord | ClientWait) -> dict[str, object]:
     """Who waits for which lock, as it is announced."""
     if isinstance(wait, ClientWait):
-        return {"name": wait.name, "waiter": wait.waiter, "agentId": None, "taskId": None, "stepId": None}
+        about = {"name": wait.name, "waiter": wait.waiter, "agentId": None, "taskId": None, "stepId": None}
+        return {**about, "waitId": wait.id}
     return {
         "name": wait.target,
         "waiter": wait.agent_id,

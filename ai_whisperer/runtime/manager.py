@@ -226,17 +226,17 @@ class AsyncAgentSessionManager(
         gone, come = workspace.schedules.changes_for(agent_id, None, definition)
         if auto_start and not workspace.book.knows(agent_id):
             workspace.limits.check_start(agent_id)
+        decision = workspace.decide(by_caller())
         record = AgentRecord(
             session_id=self._session_id,
             id=agent_id,
             definition=definition,
             own_tools=tuple(each.name for each in own),
-            created_at=workspace.clock.now(),
+            created_at=decision.at,
         )
         workspace.book.add(agent_id, definition)
         agent = AgentSession(workspace, record, own)
         workspace.agents[agent_id] = agent
-        decision = workspace.decide(by_caller())
         decision.unit.insert_agent(record)
         decision.tell(
             "agent.created",

@@ -116,19 +116,10 @@ class ModelStep:
             retry_at=workspace.clock.now() + delay,
         )
         decision = workspace.decide(f"task:{self._step.task_id}")
-        self._loop.running.count(self._step)
+        requests = self._loop.running.count(self._step)
         self._loop.running.record_step(decision, self._step)
-        decision.tell(
-            "step.retried",
-            {
-                "agentId": self._agent.agent_id,
-                "taskId": self._step.task_id,
-                "stepId": self._step.id,
-                "attempt": self._step.attempt,
-                "error": failure_of(failure),
-                "retryAt": self._step.retry_at,
-            },
-        )
+        params = {**self._told(), "error": failure_of(failure), "retryAt": self._step.retry_at}
+        decision.tell("step.retried", params if requests == 1 else {**params, "requests": requests})
         decision.submit()
         return True
 
@@ -141,7 +132,16 @@ class ModelStep:
         decision = workspace.decide(f"task:{self._step.task_id}")
         self._loop.running.count(self._step)
         self._loop.running.record_step(decision, self._step)
+        decision.tell("step.interrupted", self._told())
         decision.submit()
+
+    def _told(self) -> dict[str, Any]:
+        return {
+            "agentId": self._agent.agent_id,
+            "taskId": self._step.task_id,
+            "stepId": self._step.id,
+            "attempt": self._step.attempt,
+        }
 
     def _ended(self, **changes: Any) -> StepRecord:
         """The step with these changes, and with the request that was made if it came to that.

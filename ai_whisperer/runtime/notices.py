@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from ai_whisperer.conversation import ChannelResponse
 from ai_whisperer.core.lifecycle import Action
-from ai_whisperer.records import AgentRecord, Failure, StepRecord, TaskRecord
+from ai_whisperer.records import AgentRecord, Failure, StepKind, StepRecord, TaskRecord
 
 _SUMMARY_CHARACTERS = 200
 
@@ -19,14 +20,36 @@ def failure_of(failure: Failure) -> dict[str, str]:
     return {"code": failure.code, "message": failure.message}
 
 
-def queued_of(task: TaskRecord) -> dict[str, Any]:
-    return {
+def summary_of(task: TaskRecord) -> str:
+    """The beginning of what a task is about."""
+    return task.prompt[:_SUMMARY_CHARACTERS]
+
+
+def queued_of(task: TaskRecord, *, by: str | None = None) -> dict[str, Any]:
+    """`by` is who delegated the task, or broadcast the event that it is for."""
+    params: dict[str, Any] = {
         "agentId": task.agent_id,
         "taskId": task.id,
         "threadId": task.thread_id,
         "kind": task.kind,
         "priority": task.priority,
-        "summary": task.prompt[:_SUMMARY_CHARACTERS],
+        "summary": summary_of(task),
+    }
+    if task.mail_id is not None:
+        params["mailId"] = task.mail_id
+    if by is not None:
+        params["by"] = by
+    return params
+
+
+def before_of(task: TaskRecord) -> dict[str, Any]:
+    """How an ended task is before it is taken up again."""
+    return {
+        "state": task.state,
+        "createdAt": task.created_at,
+        "startedAt": task.started_at,
+        "progressPercent": task.progress_percent,
+        "progressNote": task.progress_note,
     }
 
 
@@ -34,12 +57,16 @@ def started_of(task: TaskRecord, step: StepRecord) -> dict[str, Any]:
     params = _step(task, step)
     if step.attempt > 1:
         params["attempt"] = step.attempt
+        params["startedAt"] = step.started_at
     return params
 
 
-def finished_of(task: TaskRecord, step: StepRecord) -> dict[str, Any]:
+def finished_of(task: TaskRecord, step: StepRecord, *, requests: int) -> dict[str, Any]:
+    """`requests` is how many requests to the model have ended with the step."""
     params = _step(task, step)
     params["state"] = step.state
+    if requests != 1 and step.kind is StepKind.MODEL:
+        params["requests"] = requests
     if step.answer is not None:
         usage = step.answer.usage
         params["usage"] = {
@@ -62,6 +89,16 @@ def finished_of(task: TaskRecord, step: StepRecord) -> dict[str, Any]:
     return params
 
 
+def redefined_of(agent: AgentRecord, missing_tools: Sequence[str]) -> dict[str, Any]:
+    definition = agent.definition
+    return {
+        "agentId": agent.id,
+        "name": definition.name or agent.id,
+        "description": definition.description,
+        "missingTools": list(missing_tools),
+    }
+
+
 def change_of(before: AgentRecord, after: AgentRecord, action: Action) -> dict[str, Any]:
     change: dict[str, Any] = {
         "agentId": after.id,
@@ -74,6 +111,8 @@ def change_of(before: AgentRecord, after: AgentRecord, action: Action) -> dict[s
     if after.sleep is not None:
         change["sleepingUntil"] = after.sleep.until
         change["wakeEvents"] = list(after.sleep.wake_events)
+    if after.paused_limit is not None:
+        change["pausedLimit"] = after.paused_limit
     return change
 
 

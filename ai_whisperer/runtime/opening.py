@@ -32,6 +32,7 @@ from ai_whisperer.runtime.rooms import Rooms
 from ai_whisperer.runtime.schedules import Schedules
 from ai_whisperer.runtime.supervision import Supervisor
 from ai_whisperer.runtime.switchboard import Switchboard
+from ai_whisperer.runtime.tallies import Tallies
 from ai_whisperer.runtime.trees import Trees
 from ai_whisperer.runtime.waits import Waits
 from ai_whisperer.runtime.workplaces import Workplaces
@@ -60,7 +61,7 @@ def open_workspace(
 ) -> Workspace:
     """Bring the session into memory and go on where it was; raises a `StoreError` if it cannot be read."""
     snapshot = store.load(session_id)
-    bus = NotificationBus(session_id, store, last_seq=snapshot.last_seq)
+    bus = NotificationBus(session_id, store, last_seq=snapshot.last_seq, last_at=snapshot.last_at)
     workspace = Workspace(
         session_id,
         store=store,
@@ -80,6 +81,9 @@ def open_workspace(
     workspace.breaches = Breaches(workspace)
     workspace.places = LoopPlaces(workspace)
     workspace.reservations = Reservations(workspace)
+    workspace.tallies = Tallies(
+        session_id, snapshot.links, dead_tasks=snapshot.dead_tasks, dead_mails=snapshot.dead_mails
+    )
     workspace.post = PostOffice(
         workspace, sequences=dict(snapshot.mail_sequences), received=dict(snapshot.mails_received)
     )
@@ -95,7 +99,7 @@ def open_workspace(
     workspace.trees = Trees(workspace)
     workspace.supervisor = Supervisor(workspace)
     workspace.schedules = Schedules(workspace)
-    workspace.rooms = Rooms(workspace, snapshot.rooms)
+    workspace.rooms = Rooms(workspace, snapshot.rooms, snapshot.rooms_last_at)
     workspace.on_refused = lambda failure: fail_workspace(workspace, failure)
     store.listen(session_id, bus.publish, workspace.on_refused)
     recovery.restore(workspace, snapshot, agent_tools)

@@ -8,6 +8,7 @@ from ai_whisperer.core.tasks import parent_of
 from ai_whisperer.errors import InvalidInputError, StateError, UnknownMailError
 from ai_whisperer.records import USER, MailRecord, MailState, Origin, Priority, TaskRecord
 from ai_whisperer.runtime.workspace import Decision, Workspace
+from ai_whisperer.snapshot import InboxMail, LinkKind
 
 
 class PostOffice:
@@ -80,6 +81,9 @@ class PostOffice:
         )
         decision.unit.insert_mail(mail)
         self._received[recipient] = self._received.get(recipient, 0) + 1
+        self._workspace.tallies.link(decision, LinkKind.MAIL, sender, recipient)
+        if recipient == USER:
+            self._keep_until_durable(decision, mail)
         decision.tell("mail.sent", _sent(mail))
         if given_to is not None:
             self.take_up(mail)
@@ -206,13 +210,23 @@ class PostOffice:
         if mail.id in self._under_way:
             self._under_way[mail.id] = moved
         elif mail.recipient == USER:
-            self._moving[mail.id] = moved
-            decision.when_durable(lambda: self._moved(moved))
-        decision.tell(
-            "mail.state_changed",
-            {"mailId": mail.id, "agentId": mail.recipient, "state": state, "taskId": moved.task_id},
-        )
+            self._keep_until_durable(decision, moved)
+        self._workspace.tallies.dead_mails += (state is MailState.DEAD) - (mail.state is MailState.DEAD)
+        params = {"mailId": mail.id, "agentId": mail.recipient, "from": mail.state, "state": state}
+        decision.tell("mail.state_changed", {**params, "taskId": moved.task_id})
         return moved
+
+    def inbox(self) -> list[InboxMail]:
+        """The mails of the user that are neither archived nor dead, the oldest first."""
+        kept = self._workspace.store.inbox(self._workspace.session_id)
+        known = {mail.mail_id: mail for mail in kept if mail.mail_id not in self._moving}
+        moving = [mail for mail in self._moving.values() if mail.state not in (MailState.ARCHIVED, MailState.DEAD)]
+        known |= {mail.id: _in_inbox(mail) for mail in moving}
+        return sorted(known.values(), key=lambda mail: mail.arrival)
+
+    def _keep_until_durable(self, decision: Decision, mail: MailRecord) -> None:
+        self._moving[mail.id] = mail
+        decision.when_durable(lambda: self._moved(mail))
 
     def _moved(self, mail: MailRecord) -> None:
         if self._moving.get(mail.id) is mail:
@@ -223,8 +237,21 @@ class PostOffice:
         return self._sequences[sender]
 
 
+def _in_inbox(mail: MailRecord) -> InboxMail:
+    return InboxMail(
+        mail_id=mail.id,
+        thread_id=mail.thread_id,
+        sender=mail.sender,
+        subject=mail.subject,
+        priority=mail.priority,
+        is_read=mail.state is not MailState.QUEUED,
+        at=mail.created_at,
+        arrival=mail.arrival,
+    )
+
+
 def _sent(mail: MailRecord) -> dict[str, object]:
-    return {
+    params = {
         "mailId": mail.id,
         "threadId": mail.thread_id,
         "sender": mail.sender,
@@ -234,3 +261,4 @@ def _sent(mail: MailRecord) -> dict[str, object]:
         "priority": mail.priority,
         "replyTo": mail.reply_to,
     }
+    return params if mail.task_id is None else {**params, "taskId": mail.task_id}

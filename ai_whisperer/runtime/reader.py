@@ -12,9 +12,11 @@ from ai_whisperer.records import USER, MailRecord, Notification, StepRecord, Tas
 from ai_whisperer.runtime.agent_session import AgentSession
 from ai_whisperer.runtime.ai_loop import loop_that_calls
 from ai_whisperer.runtime.bus import Subscription
+from ai_whisperer.runtime.snapshots import snapshot_of
 from ai_whisperer.runtime.status import status_of
 from ai_whisperer.runtime.usage import usage_of_session, usage_of_tree
 from ai_whisperer.runtime.workspace import Workspace
+from ai_whisperer.snapshot import Snapshot
 from ai_whisperer.status import AgentStatus, DeadLetters, ResourceStatus, ThreadSummary, UsageReport
 
 AgentRef = str | AgentSession
@@ -55,6 +57,18 @@ class SessionReader:
         finally:
             subscription.close()
         await workspace.store.flushed()
+
+    async def snapshot(self) -> Snapshot:
+        """Everything that is to be seen of the session, as it is after one notification; it is on disk by then.
+
+        Whoever subscribes after that notification and keeps count knows from there on what the session is like.
+        """
+        workspace = self._workspace
+        taken = snapshot_of(workspace)
+        await workspace.store.flushed()
+        if workspace.bus.failure is not None:
+            raise workspace.bus.failure
+        return taken
 
     def mailbox(self, owner: AgentRef = USER, *, limit: int = 100) -> list[MailRecord]:
         """The mails of an agent or, by default, of the user, the newest first."""

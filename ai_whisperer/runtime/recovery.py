@@ -29,6 +29,7 @@ def restore(workspace: Workspace, snapshot: SessionSnapshot, own_tools: Mapping[
     for record in snapshot.agents:
         agent = AgentSession(workspace, record, own_tools.get(record.id, ()))
         agent.used = snapshot.usage.get(record.id, agent.used)
+        agent.was_active(snapshot.active_at.get(record.id, 0.0))
         agent.equipment.look_for_missing_tools(record)
         workspace.agents[record.id] = agent
         workspace.limits.started += record.started
@@ -62,6 +63,10 @@ def resume(workspace: Workspace, snapshot: SessionSnapshot) -> None:
     what kills it: at its last try it runs alone, and all else waits until it has shown itself harmless, so that the
     innocent are not counted out together with the guilty. All else waits for a minute at most.
     """
+    if snapshot.last_seq:
+        decision = workspace.decide(CAUSE)
+        decision.tell("session.opened", {})
+        decision.submit()
     for agent in workspace.agents.values():
         if agent.equipment.missing_tools:
             decision = workspace.decide(CAUSE)

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
+from typing import TYPE_CHECKING
+
 from msgspec.structs import replace
 
 from ai_whisperer.records import StepKind, StepState, TaskRecord, TaskState
-from ai_whisperer.runtime.notices import queued_of
+from ai_whisperer.runtime.notices import before_of, queued_of
 from ai_whisperer.runtime.workspace import Decision, Workspace
+
+if TYPE_CHECKING:
+    from ai_whisperer.runtime.agent_work import AgentWork
 
 
 def requeue(workspace: Workspace, decision: Decision, task: TaskRecord) -> TaskRecord:
-    """Make an ended task a queued one again: a request that failed may be asked anew. See `AgentWork.take_back`."""
+    """Make an ended task a queued one again: a request that failed may be asked anew. See `queue_when_durable`."""
     workspace.post.reclaim(decision, task)
     for step in workspace.store.steps(task.session_id, task.id):
         if step.kind is StepKind.MODEL and step.state is StepState.FAILED:
@@ -19,5 +25,23 @@ def requeue(workspace: Workspace, decision: Decision, task: TaskRecord) -> TaskR
         task, state=TaskState.QUEUED, attempts=0, restarts=0, not_before=None, error=None, finished_at=None
     )
     decision.unit.update_task(queued)
-    decision.tell("async.task.queued", queued_of(queued))
+    workspace.tallies.dead_tasks -= task.state.is_dead_letter
+    if task.finished_at is not None:
+        decision.unit.agent_was_active(task)  # the task itself does not tell any more when it ended
+    decision.tell("async.task.queued", {**queued_of(queued), "again": before_of(task)})
+    workspace.rooms.task_taken_up(decision, queued)
     return queued
+
+
+def queue_when_durable(agent: AgentWork, task: TaskRecord, durable: asyncio.Future[None]) -> None:
+    """Put a task into the queue once its journal is durable, so that it can be read when its turn comes."""
+    workspace = agent.workspace
+
+    def queue(future: asyncio.Future[None]) -> None:
+        del workspace.returning[task.id]
+        if future.exception() is None and not workspace.closing:
+            agent.queue_up(task)
+            agent.dispatch()
+
+    workspace.returning[task.id] = task
+    durable.add_done_callback(queue)

@@ -43,6 +43,7 @@ class Resources:
         self._workspace = workspace
         self.freed: dict[str, None] = {}
         self.lines = ResourceLines(self._is_ready)
+        self._holders: dict[str, tuple[str, ...]] = {}
 
     def admit(
         self, decision: Decision, task: TaskRecord, step: StepRecord, tool: Tool
@@ -102,7 +103,7 @@ class Resources:
 
     def abandon(self, wait: WaitRecord) -> None:
         """The call that waits for its turn does so no more: it has its result, or its task has ended."""
-        self._workspace.waits.let_go(wait)
+        self._let_go(wait)
         self.call_ended(wait.id)
 
     def held_up(self, task_id: str) -> None:
@@ -113,6 +114,12 @@ class Resources:
     def waited_for_by(self, task_id: str) -> list[str]:
         """The things that calls of the task wait for, as people are shown them."""
         return [self._shown(name) for request in self.lines.waiting_of(task_id) for name in request.resources]
+
+    def waited_for_at(self, step_id: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """The things that the call waits for, as people are shown them, and which agents had them when it began to."""
+        request = self.lines.waiting(step_id)
+        names = () if request is None else tuple(self._shown(name) for name in request.resources)
+        return names, self._holders.get(step_id, ())
 
     def listed(self) -> list[ResourceStatus]:
         """All things that are touched now: who holds them, and who waits, in the order in which they came."""
@@ -146,7 +153,7 @@ class Resources:
         wait = self._workspace.waits.find(request.id) if waited else None
         self.lines.begin(request, at=decision.at)
         if wait is not None:
-            self._workspace.waits.let_go(wait)
+            self._let_go(wait)
             seconds = max(0.0, decision.at - request.since)
             decision.tell("resource.granted", {**self._told(request), "waitedSeconds": seconds})
 
@@ -164,9 +171,14 @@ class Resources:
             created_at=decision.at,
         )
         self._workspace.waits.hold_back(wait)
-        holders = dict.fromkeys(each.agent_id for each in self.lines.in_the_way(request))
-        decision.tell("resource.waiting", {**self._told(request), "holders": list(holders)[:_MOST_HOLDERS_TOLD]})
+        holders = list(dict.fromkeys(each.agent_id for each in self.lines.in_the_way(request)))[:_MOST_HOLDERS_TOLD]
+        self._holders[wait.id] = tuple(holders)
+        decision.tell("resource.waiting", {**self._told(request), "holders": holders})
         return wait
+
+    def _let_go(self, wait: WaitRecord) -> None:
+        del self._holders[wait.id]
+        self._workspace.waits.let_go(wait)
 
     def _is_ready(self, request: ResourceRequest) -> bool:
         loop = self._workspace.running.get(request.task_id)

@@ -32,13 +32,19 @@ _ROOMS_LISTED = 50
 class Rooms:
     """The rooms of one session. What a method raises, it raises before it has changed anything."""
 
-    def __init__(self, workspace: Workspace, rooms: Iterable[RoomRecord]) -> None:
+    def __init__(self, workspace: Workspace, rooms: Iterable[RoomRecord], last_at: Mapping[str, float]) -> None:
+        """`last_at` is when something was said last in each of those rooms in which something was."""
         self._workspace = workspace
         self._rooms = {room.id: room for room in rooms}
+        self._last_at = dict(last_at)
         self.transcript = Transcript(workspace)
 
     def all_rooms(self) -> list[RoomRecord]:
         return list(self._rooms.values())
+
+    def last_at(self, room: RoomRecord) -> float:
+        """When something was said last, or the room was opened."""
+        return self._last_at.get(room.id, room.created_at)
 
     def knows(self, room_id: str) -> bool:
         return room_id in self._rooms
@@ -114,8 +120,8 @@ class Rooms:
 
         Whatever the answer says, nothing is refused: it is too late for an error, so what cannot be is announced.
         """
-        turn = task.origin.room if task.origin is not None else None
-        if turn is None or task.kind not in (TaskKind.ROOM, TaskKind.CONTINUATION):
+        turn = turn_of(task)
+        if turn is None:
             return
         room = self._rooms[turn.room_id]
         if task.state is not TaskState.COMPLETED or task.result is None:
@@ -129,6 +135,12 @@ class Rooms:
             decision.tell("room.passed", _about(task, turn))
         else:
             self._post_answer(decision, room, task, text=text, hops=turn.hops + 1)
+
+    def task_taken_up(self, decision: Decision, task: TaskRecord) -> None:
+        """A task that ended without an answer may answer after all."""
+        turn = turn_of(task)
+        if turn is not None:
+            decision.tell("room.answering", _about(task, turn))
 
     def _post_answer(self, decision: Decision, room: RoomRecord, task: TaskRecord, *, text: str, hops: int) -> None:
         text = shortened(text, rules.MAX_MESSAGE_BYTES)
@@ -189,6 +201,7 @@ class Rooms:
         self.transcript.add(decision, message)
         seen = {**room.seen, **{agent.agent_id: message.number for agent in asked}}
         self._put(decision, replace(room, last_number=message.number, seen=seen))
+        self._last_at[room.id] = decision.at
         decision.tell("room.message", _posted(message))
         for agent, task in zip(asked, tasks, strict=True):
             about = {"roomId": room.id, "number": message.number, "agentId": agent.agent_id, "taskId": task.id}
@@ -277,6 +290,13 @@ class Rooms:
 
     def _tell_unanswered(self, decision: Decision, task: TaskRecord, turn: RoomTurn, failure: Failure) -> None:
         decision.tell("room.unanswered", {**_about(task, turn), "error": failure_of(failure)})
+
+
+def turn_of(task: TaskRecord) -> RoomTurn | None:
+    """What of a room the task answers, if it does."""
+    if task.origin is None or task.kind not in (TaskKind.ROOM, TaskKind.CONTINUATION):
+        return None
+    return task.origin.room
 
 
 def _about(task: TaskRecord, turn: RoomTurn) -> dict[str, object]:

@@ -15,10 +15,10 @@ from ai_whisperer.core.repeating import is_refused, not_run_again, refusals_at_e
 from ai_whisperer.core.supervising import INTERNAL
 from ai_whisperer.core.tasks import continuation_of
 from ai_whisperer.errors import BudgetError, ContinuationLimitError, LoopError, WhispererError
-from ai_whisperer.records import Failure, StepKind, StepRecord, StepState, TaskRecord, TaskState, step_id
+from ai_whisperer.records import Failure, StepKind, StepRecord, StepState, TaskKind, TaskRecord, TaskState, step_id
 from ai_whisperer.runtime.consequences import task_continued, task_ended
 from ai_whisperer.runtime.deadlines import overdue
-from ai_whisperer.runtime.notices import channels_of, failure_of
+from ai_whisperer.runtime.notices import channels_of, failure_of, summary_of
 from ai_whisperer.runtime.task_journal import TaskJournal
 from ai_whisperer.runtime.tool_step import run_coordination_tool
 from ai_whisperer.runtime.workspace import Decision
@@ -50,17 +50,17 @@ class RunningTask(TaskJournal):
         self.on_settled: Callable[[], None] | None = None
 
     def announce(self, decision: Decision) -> None:
-        decision.tell(
-            "async.task.started",
-            {
-                "agentId": self.task.agent_id,
-                "taskId": self.task.id,
-                "threadId": self.task.thread_id,
-                "kind": self.task.kind,
-                "attempt": self.task.attempts,
-                "mailId": self.task.mail_id,
-            },
-        )
+        params = {
+            "agentId": self.task.agent_id,
+            "taskId": self.task.id,
+            "threadId": self.task.thread_id,
+            "kind": self.task.kind,
+            "attempt": self.task.attempts,
+            "mailId": self.task.mail_id,
+        }
+        if self.task.kind is TaskKind.MAIL:
+            params |= {"priority": self.task.priority, "summary": summary_of(self.task)}
+        decision.tell("async.task.started", params)
 
     def cancel(self, decision: Decision, reason: str) -> None:
         """End the task without a result, one that runs or one that waits. Its worker, if any, has ended already."""
@@ -236,9 +236,9 @@ class RunningTask(TaskJournal):
 
     def record_answer(self, decision: Decision, step: StepRecord) -> None:
         self._clear_of_suspicion(decision, StepKind.MODEL)
-        self.count(step)
+        requests = self.count(step)
         self.record_step(decision, step)
-        self.tell_finished(decision, step)
+        self.tell_finished(decision, step, requests=requests)
         if step.answer is not None:
             self.mark_shown(decision, step)
             if self.task.budget is not None:
@@ -286,16 +286,15 @@ class RunningTask(TaskJournal):
             return
         self._end(decision, TaskState.CONTINUED, response=response)
         following = continuation_of(self.task, now=decision.at)
-        decision.tell(
-            "async.task.continuation",
-            {
-                "agentId": self.task.agent_id,
-                "taskId": self.task.id,
-                "continuationId": following.id,
-                "number": following.continuation,
-                "result": channels_of(response),
-            },
-        )
+        params = {
+            "agentId": self.task.agent_id,
+            "taskId": self.task.id,
+            "continuationId": following.id,
+            "number": following.continuation,
+            "result": channels_of(response),
+        }
+        locks = self._agent.workspace.waits.graph.held_by(self.task.id)
+        decision.tell("async.task.continuation", {**params, "locks": locks} if locks else params)
         task_continued(self._agent.workspace, decision, self.task, following)
         self._agent.accept_task(decision, following)
         self._hand_back(decision)
@@ -362,6 +361,8 @@ class RunningTask(TaskJournal):
         self.update_task(
             decision, replace(self.task, state=state, attempts=0, result=response, error=error, finished_at=decision.at)
         )
+        self._agent.was_active(decision.at)
+        self._agent.workspace.tallies.dead_tasks += state.is_dead_letter
         decision.task_ended(self.task)
 
     def _hand_back(self, decision: Decision) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from msgspec.structs import replace
+
 from ai_whisperer.coordination import MessageRecord, RoomKind, RoomRecord
 from ai_whisperer.core import rooms as rules
 from ai_whisperer.core.paging import checked_id, checked_limit, checked_position
@@ -112,7 +114,6 @@ class SessionRooms(SessionWork):
             title=title,
             members=members,
             hop_limit=hop_limit,
-            created_at=self._workspace.clock.now(),
         )
 
     def _members(self, given: Iterable[AgentRef]) -> tuple[str, ...]:
@@ -124,6 +125,7 @@ class SessionRooms(SessionWork):
 
     async def _create(self, room: RoomRecord) -> RoomRecord:
         decision = self._workspace.decide(by_caller())
+        room = replace(room, created_at=decision.at)
         self._workspace.rooms.create(decision, room)
         await decision.commit()
         return room

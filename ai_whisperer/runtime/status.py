@@ -6,28 +6,31 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from ai_whisperer.coordination import WaitKind
-from ai_whisperer.records import MailRecord, StepRecord
+from ai_whisperer.records import MailRecord, StepRecord, TaskRecord
 from ai_whisperer.status import AgentStatus
 
 if TYPE_CHECKING:
     from ai_whisperer.runtime.agent_session import AgentSession
+    from ai_whisperer.runtime.ai_loop import AILoop
 
 
 def status_of(agent: AgentSession) -> AgentStatus:
-    loop = next(iter(agent.loops.values()), None)
+    loops = _oldest_first(agent.loops.values()) if agent.loops else ()
+    loop = loops[0] if loops else None
     record = agent.record
     sleep = record.sleep
     queue_size = agent.queue_size
+    returning = agent.workspace.returning
     return AgentStatus(
         agent_id=record.id,
         state=record.state,
         current_task=loop.task.kind.value if loop else None,
-        queue_size=queue_size,
+        queue_size=queue_size + sum(task.agent_id == record.id for task in returning.values()),
         sleeping_until=sleep.until if sleep else None,
         started=record.started,
         reason=record.reason,
         unread_mail=sum(isinstance(item, MailRecord) for item in agent.waiting) if queue_size else 0,
-        running_tasks=tuple(agent.loops),
+        running_tasks=tuple(each.task.id for each in loops),
         progress_percent=loop.task.progress_percent if loop else None,
         progress_note=loop.task.progress_note if loop else "",
         tasks=agent.used.tasks,
@@ -35,28 +38,37 @@ def status_of(agent: AgentSession) -> AgentStatus:
         name=record.definition.name or record.id,
         description=record.definition.description,
         wake_events=sleep.wake_events if sleep else (),
-        waiting_for=tuple(_waited_for(agent)) if loop else (),
-        paused_for=tuple(_paused_for(agent)) if loop else (),
+        waiting_for=tuple(_waited_for(agent, loops)),
+        paused_for=tuple(_paused_for(agent, loops)),
         missing_tools=agent.equipment.missing_tools,
         paused_limit=record.paused_limit,
         running_since=loop.task.started_at if loop else None,
-        last_step_at=_last_step_at(loop.running.steps) if loop else None,
+        last_step_at=last_step_at(loop.task, loop.running.steps) if loop else None,
+        last_activity_at=max(
+            (agent.active_at, *(last_step_at(each.task, each.running.steps) or 0.0 for each in loops))
+        ),
     )
 
 
-def _last_step_at(steps: Sequence[StepRecord]) -> float | None:
-    return next((step.finished_at for step in reversed(steps) if step.finished_at is not None), None)
+def last_step_at(task: TaskRecord, steps: Iterable[StepRecord]) -> float | None:
+    """When a step of a running task ended last since the task was begun."""
+    since = task.started_at or 0.0
+    return max((at for step in steps if (at := step.finished_at) is not None and at >= since), default=None)
 
 
-def _waited_for(agent: AgentSession) -> Iterator[str]:
-    for task_id in agent.loops:
-        for wait in agent.workspace.waits.of_task(task_id):
+def _oldest_first(loops: Iterable[AILoop]) -> Sequence[AILoop]:
+    return sorted(loops, key=lambda loop: (loop.task.started_at, loop.task.id))
+
+
+def _waited_for(agent: AgentSession, loops: Iterable[AILoop]) -> Iterator[str]:
+    for loop in loops:
+        for wait in agent.workspace.waits.of_task(loop.task.id):
             if wait.kind is WaitKind.REPLY:
                 yield wait.target_agent
             elif wait.kind is not WaitKind.RESOURCE:
                 yield f"{wait.kind}:{wait.target}"
 
 
-def _paused_for(agent: AgentSession) -> Iterable[str]:
+def _paused_for(agent: AgentSession, loops: Iterable[AILoop]) -> Iterable[str]:
     resources = agent.workspace.admission.resources
-    return dict.fromkeys(name for task_id in agent.loops for name in resources.waited_for_by(task_id))
+    return dict.fromkeys(name for loop in loops for name in resources.waited_for_by(loop.task.id))

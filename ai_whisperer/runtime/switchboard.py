@@ -17,6 +17,7 @@ from ai_whisperer.errors import InvalidInputError, StateError, WaitCycleError, W
 from ai_whisperer.records import AgentState, MailRecord, MailState, Priority, StepRecord, TaskRecord
 from ai_whisperer.runtime.answers import answer_of
 from ai_whisperer.runtime.workspace import Decision, Workspace
+from ai_whisperer.snapshot import LinkKind
 
 
 class Switchboard:
@@ -70,6 +71,7 @@ class Switchboard:
             created_at=decision.at,
         )
         workspace.waits.begin(decision, wait)
+        workspace.tallies.link(decision, LinkKind.SWITCH, task.agent_id, recipient)
         decision.tell(
             "switch.began",
             {**_told(wait), "depth": workspace.waits.graph.depth(task.id) + 1, "deadlineAt": wait.deadline_at},

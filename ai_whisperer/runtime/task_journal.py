@@ -91,10 +91,13 @@ class TaskJournal:
         step = replace(step, state=state, result=result, finished_at=decision.at)
         self.count(step)
         self.record_step(decision, step)
-        self.tell_finished(decision, step)
+        self.tell_finished(decision, step, requests=0)
 
-    def count(self, step: StepRecord) -> None:
-        """Add what a step has used since it was recorded last: it is counted first, and recorded then."""
+    def count(self, step: StepRecord) -> int:
+        """Add what a step has used since it was recorded last: it is counted first, and recorded then.
+
+        Returns how many requests to the model have ended meanwhile.
+        """
         before = self.step(step.number)
         if before is None or not before.requests:
             self._uncounted.append(step)
@@ -102,6 +105,7 @@ class TaskJournal:
             self._add(usage_since(before, step))
         if self._agent.workspace.reservations.count_at_once:
             self.count_up()
+        return step.requests if before is None else step.requests - before.requests
 
     def count_up(self) -> None:
         """Bring `task.usage`, and what the agent has used, up to date."""
@@ -145,12 +149,13 @@ class TaskJournal:
 
     def _settle(self, decision: Decision, step: StepRecord) -> None:
         settled = replace(step, finished_at=decision.at, retry_at=None)
-        self.count(settled)
+        requests = self.count(settled)
         self.record_step(decision, settled)
-        self.tell_finished(decision, settled)
+        self.tell_finished(decision, settled, requests=requests)
 
     def tell_started(self, decision: Decision, step: StepRecord) -> None:
         decision.tell("step.started", started_of(self.task, step))
 
-    def tell_finished(self, decision: Decision, step: StepRecord) -> None:
-        decision.tell("step.finished", finished_of(self.task, step))
+    def tell_finished(self, decision: Decision, step: StepRecord, *, requests: int) -> None:
+        """`requests` is how many requests to the model have ended with the step."""
+        decision.tell("step.finished", finished_of(self.task, step, requests=requests))

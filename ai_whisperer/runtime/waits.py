@@ -62,6 +62,10 @@ class Waits:
         self.graph.remove(wait)
         del self._waits[wait.id]
 
+    def all(self) -> list[WaitRecord]:
+        """In the order in which they began."""
+        return list(self._waits.values())
+
     def find(self, step_id: str) -> WaitRecord | None:
         return self._waits.get(step_id)
 

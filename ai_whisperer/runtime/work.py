@@ -19,7 +19,7 @@ from ai_whisperer.runtime.callers import by_caller
 from ai_whisperer.runtime.deadlines import overdue
 from ai_whisperer.runtime.intake import Intake
 from ai_whisperer.runtime.reader import AgentRef, SessionReader
-from ai_whisperer.runtime.requeueing import requeue
+from ai_whisperer.runtime.requeueing import queue_when_durable, requeue
 
 
 class SessionWork(SessionReader):
@@ -168,7 +168,7 @@ class SessionWork(SessionReader):
         durable = decision.submit()
         self._retrying.add(known.id)
         durable.add_done_callback(lambda _: self._retrying.discard(known.id))
-        agent.take_back(queued, durable)
+        queue_when_durable(agent, queued, durable)
         await asyncio.shield(durable)
         return queued
 

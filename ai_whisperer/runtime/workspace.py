@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from ai_whisperer.runtime.schedules import Schedules
     from ai_whisperer.runtime.supervision import Supervisor
     from ai_whisperer.runtime.switchboard import Switchboard
+    from ai_whisperer.runtime.tallies import Tallies
     from ai_whisperer.runtime.trees import Trees
     from ai_whisperer.runtime.waits import Waits
 
@@ -129,6 +130,7 @@ class Workspace:
     supervisor: Supervisor
     schedules: Schedules
     rooms: Rooms
+    tallies: Tallies
 
     def __init__(
         self,
@@ -164,6 +166,7 @@ class Workspace:
         self.book = AddressBook()
         self.agents = {}
         self.running = {}
+        self.returning: dict[str, TaskRecord] = {}  # tasks that are taken up again, on their way into the queue
         self.closing = False
         self.on_refused: FailureListener | None = None
         self.on_probation = False  # a suspect runs alone: see recovery

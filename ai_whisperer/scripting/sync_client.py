@@ -158,6 +158,7 @@ class SyncClient:
     get_room = _sync(Client.get_room)
     get_schedule = _sync(Client.get_schedule)
     get_session = _sync(Client.get_session)
+    snapshot = _sync(Client.snapshot)
     get_task = _sync(Client.get_task)
     get_task_tree = _sync(Client.get_task_tree)
     get_template = _sync(Client.get_template)

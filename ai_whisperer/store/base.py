@@ -22,6 +22,7 @@ from ai_whisperer.coordination import (
 )
 from ai_whisperer.definition import SessionLimits
 from ai_whisperer.records import AgentRecord, MailRecord, Notification, StepRecord, TaskRecord, TimerRecord
+from ai_whisperer.snapshot import InboxMail, Link
 from ai_whisperer.status import ThreadSummary
 from ai_whisperer.store import coordination_rows, queries, rows
 
@@ -139,6 +140,13 @@ class Unit:
     def insert_message(self, message: MessageRecord) -> None:
         self.writes.append((queries.INSERT_MESSAGE, coordination_rows.message_row(message)))
 
+    def put_link(self, session_id: str, link: Link) -> None:
+        self.writes.append((queries.PUT_LINK, coordination_rows.link_row(session_id, link)))
+
+    def agent_was_active(self, task: TaskRecord) -> None:
+        """Keep when the task ended, of which it does not tell itself any more."""
+        self.writes.append((queries.AGENT_WAS_ACTIVE, (task.finished_at, task.session_id, task.agent_id)))
+
     def put_limits(self, session_id: str, limits: SessionLimits) -> None:
         """What the session states; under `SERVER` what the server does."""
         self.writes.append((queries.PUT_LIMITS, coordination_rows.limits_row(session_id, limits)))
@@ -150,7 +158,8 @@ class Unit:
 class SessionSnapshot(Record, frozen=True, kw_only=True):
     """What is needed to take a session up where it was: its agents and all that is not finished.
 
-    `approvals` are those that are pending and those that were given, of the tasks that have not ended.
+    `approvals` are those that are pending and those that were given, of the tasks that have not ended. `active_at` is
+    when a task of an agent began or ended last, `rooms_last_at` when something was said last in a room.
     """
 
     agents: tuple[AgentRecord, ...]
@@ -165,8 +174,14 @@ class SessionSnapshot(Record, frozen=True, kw_only=True):
     mails_received: dict[str, int]
     mail_sequences: dict[str, int]
     usage: dict[str, AgentUsage]
+    active_at: dict[str, float]
+    rooms_last_at: dict[str, float]
+    links: tuple[Link, ...]
+    dead_tasks: int
+    dead_mails: int
     last_arrival: int
     last_seq: int
+    last_at: float
 
 
 class AgentUsage(Record, frozen=True, kw_only=True):
@@ -204,6 +219,10 @@ class Store(Protocol):
 
     async def flushed(self) -> None:
         """Wait until all that was submitted so far is on disk or refused."""
+        ...
+
+    def on_their_way(self, session_id: str) -> tuple[int, float | None]:
+        """How many notifications were submitted and not called back with yet, and when the last of these was."""
         ...
 
     async def delete_session(self, session_id: str) -> None:
@@ -272,6 +291,10 @@ class Store(Protocol):
     def mail(self, session_id: str, mail_id: str) -> MailRecord | None: ...
 
     def mailbox(self, session_id: str, recipient: str, *, limit: int) -> list[MailRecord]: ...
+
+    def inbox(self, session_id: str) -> list[InboxMail]:
+        """The mails of the user that are neither archived nor dead, the oldest first."""
+        ...
 
     def sent_mail(self, session_id: str, sender: str, *, limit: int) -> list[MailRecord]: ...
 

@@ -21,6 +21,8 @@ from ai_whisperer.coordination import (
     WaitRecord,
 )
 from ai_whisperer.definition import ScheduleDefinition, SessionLimits
+from ai_whisperer.records import MailState, Priority
+from ai_whisperer.snapshot import InboxMail, Link, LinkKind
 from ai_whisperer.store.rows import Row
 
 _encode = msgspec.json.Encoder().encode
@@ -231,4 +233,26 @@ def message_from(row: Row) -> MessageRecord:
         hops=row[9],
         cause=row[10],
         created_at=row[11],
+    )
+
+
+def link_row(session_id: str, link: Link) -> Row:
+    return (session_id, link.kind, link.sender, link.recipient, link.count, link.last_at)
+
+
+def link_from(row: Row) -> Link:
+    kind, sender, recipient, count, last_at = row
+    return Link(kind=LinkKind(kind), sender=sender, recipient=recipient, count=count, last_at=last_at)
+
+
+def inbox_from(row: Row) -> InboxMail:
+    return InboxMail(
+        mail_id=row[0],
+        thread_id=row[1],
+        sender=row[2],
+        subject=row[3],
+        priority=Priority(row[4]),
+        is_read=row[5] != MailState.QUEUED,
+        at=row[6],
+        arrival=row[7],
     )

@@ -185,6 +185,12 @@ class GroupCommitWriter:
             self._flushing.append((self._submitted, flushed))
             await flushed
 
+    def on_their_way(self, session_id: str) -> tuple[int, float | None]:
+        """How many notifications of the session were submitted and are not published, and when the last of them was."""
+        times = [note.at for note in self._numbered if note.session_id == session_id]
+        times += [note[3] for unit, _ in self._waiting for note in unit.notes if note[0] == session_id]
+        return len(times), times[-1] if times else None
+
     def _flush(self) -> None:
         self._scheduled = False
         if self._flying or not self._waiting or self._failure is not None:

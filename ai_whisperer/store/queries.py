@@ -56,6 +56,7 @@ _KEYS = {
     "room": "session_id, id",
     "message": "session_id, room_id, number",
     "limits": "session_id",
+    "link": "session_id, kind, sender, recipient",
     "notification": "session_id, seq",
 }
 HAS_ROWS: Final = {table: f"SELECT 1 FROM {table} WHERE session_id=? LIMIT 1" for table in _KEYS}  # noqa: S608
@@ -65,7 +66,7 @@ DELETE_SOME: Final = {
 }
 END_DELETION: Final = "DELETE FROM deletion WHERE session_id=?"
 
-INSERT_AGENT: Final = "INSERT INTO agent VALUES (?,?,?,?,?,?,?,?,?,?,?)"
+INSERT_AGENT: Final = "INSERT INTO agent VALUES (?,?,?,?,?,?,?,?,?,?,?,NULL)"
 UPDATE_AGENT: Final = """
 UPDATE agent SET state=?, started=?, sleep=?, reason=?, started_at=?, paused_limit=? WHERE session_id=? AND id=?"""
 UPDATE_DEFINITION: Final = "UPDATE agent SET definition=?, own_tools=? WHERE session_id=? AND id=?"
@@ -103,8 +104,19 @@ INSERT_MESSAGE: Final = "INSERT INTO message VALUES (?,?,?,?,?,?,?,?,?,?,?,?)"
 PUT_LIMITS: Final = "INSERT OR REPLACE INTO limits VALUES (?,?)"
 LIMITS: Final = "SELECT stated FROM limits WHERE session_id=?"
 
+PUT_LINK: Final = "INSERT OR REPLACE INTO link VALUES (?,?,?,?,?,?)"
+LINKS: Final = "SELECT kind, sender, recipient, count, last_at FROM link WHERE session_id=?"
+AGENT_WAS_ACTIVE: Final = "UPDATE agent SET active_at=max(coalesce(active_at, 0), ?) WHERE session_id=? AND id=?"
+ACTIVE_AGENTS: Final = """
+SELECT agent_id, max(at) FROM (
+  SELECT agent_id, max(coalesce(started_at, 0), coalesce(finished_at, 0)) AS at FROM task WHERE session_id=?1
+  UNION ALL
+  SELECT id, active_at FROM agent WHERE session_id=?1 AND active_at IS NOT NULL
+) GROUP BY agent_id"""
+
 INSERT_NOTIFICATION: Final = "INSERT INTO notification VALUES (?,?,?,?,?,?)"
 LAST_SEQ: Final = "SELECT coalesce(max(seq), 0) FROM notification WHERE session_id=?"
+LAST_AT: Final = "SELECT at FROM notification WHERE session_id=? ORDER BY seq DESC LIMIT 1"
 NOTIFICATIONS_AFTER: Final = """
 SELECT seq, name, cause, at, params FROM notification WHERE session_id=? AND seq>? ORDER BY seq LIMIT ?"""
 NOTIFICATION_SIZES_AFTER: Final = """
@@ -126,6 +138,10 @@ WHERE task.session_id=? AND task.state IN ('queued', 'running') AND approval.sta
 ORDER BY approval.requested_at, approval.id"""
 SCHEDULES: Final = "SELECT * FROM schedule WHERE session_id=? ORDER BY created_at, id"
 ROOMS: Final = "SELECT * FROM room WHERE session_id=? ORDER BY created_at, id"
+ROOMS_LAST_AT: Final = """
+SELECT room.id, message.created_at FROM room CROSS JOIN message
+ON message.session_id=room.session_id AND message.room_id=room.id AND message.number=room.last_number
+WHERE room.session_id=?"""
 EVENTS: Final = "SELECT * FROM event WHERE session_id=? ORDER BY created_at DESC, id DESC LIMIT ?"
 EVENT: Final = "SELECT * FROM event WHERE session_id=? AND id=?"
 MESSAGE: Final = "SELECT * FROM message WHERE session_id=? AND id=?"
@@ -137,6 +153,8 @@ OPEN_TASKS: Final = """
 SELECT * FROM task INDEXED BY task_open WHERE session_id=? AND state IN ('queued', 'running') ORDER BY arrival"""
 DEAD_TASKS: Final = """
 SELECT * FROM task INDEXED BY task_dead WHERE session_id=? AND state IN ('dead', 'failed') ORDER BY arrival"""
+DEAD_TASK_COUNT: Final = """
+SELECT count(*) FROM task INDEXED BY task_dead WHERE session_id=? AND state IN ('dead', 'failed')"""
 TASKS: Final = "SELECT * FROM task WHERE session_id=? ORDER BY rowid DESC LIMIT ?"
 TASKS_OF_AGENT: Final = """
 SELECT * FROM task WHERE session_id=? AND agent_id=? ORDER BY arrival DESC, created_at DESC LIMIT ?"""
@@ -164,6 +182,10 @@ SELECT mail.* FROM task INDEXED BY task_open JOIN mail ON mail.session_id=task.s
 WHERE task.session_id=?1 AND task.state IN ('queued', 'running') AND mail.state='read'
 ORDER BY arrival"""
 DEAD_MAIL: Final = "SELECT * FROM mail WHERE session_id=? AND state='dead' ORDER BY arrival"
+DEAD_MAIL_COUNT: Final = "SELECT count(*) FROM mail INDEXED BY mail_dead WHERE session_id=? AND state='dead'"
+INBOX: Final = """
+SELECT id, thread_id, sender, subject, priority, state, created_at, arrival FROM mail INDEXED BY mail_inbox
+WHERE session_id=? AND recipient='user' AND state NOT IN ('archived', 'dead') ORDER BY arrival"""
 MAILBOX: Final = """
 SELECT * FROM mail WHERE session_id=? AND recipient=? ORDER BY arrival DESC LIMIT ?"""
 SENT_MAIL: Final = """

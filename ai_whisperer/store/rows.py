@@ -99,7 +99,7 @@ def agent_reader() -> Callable[[Row], AgentRecord]:
 
 
 def _agent_from(row: Row, definition: AgentDefinition) -> AgentRecord:
-    session_id, agent_id, _, state, started, sleep, reason, own_tools, created_at, started_at, paused_limit = row
+    session_id, agent_id, _, state, started, sleep, reason, own_tools, created_at, started_at, paused_limit, _ = row
     return AgentRecord(
         session_id=session_id,
         id=agent_id,

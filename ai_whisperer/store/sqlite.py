@@ -25,6 +25,7 @@ from ai_whisperer.coordination import (
 from ai_whisperer.definition import SessionLimits
 from ai_whisperer.errors import StoreCorruptError, StoreInUseError
 from ai_whisperer.records import MailRecord, Notification, StepRecord, TaskRecord
+from ai_whisperer.snapshot import InboxMail
 from ai_whisperer.status import ThreadSummary
 from ai_whisperer.store import coordination_rows, opening, queries, rows
 from ai_whisperer.store.base import AgentUsage, FailureListener, Listener, SessionSnapshot, Unit
@@ -116,6 +117,9 @@ class SqliteStore:
     async def flushed(self) -> None:
         await self._writer.flushed()
 
+    def on_their_way(self, session_id: str) -> tuple[int, float | None]:
+        return self._writer.on_their_way(session_id)
+
     async def delete_session(self, session_id: str) -> None:
         self._check_not_deleting(session_id)
         unit = Unit()
@@ -167,8 +171,14 @@ class SqliteStore:
             mails_received=dict(self._all(queries.MAILS_RECEIVED, key, lambda row: (row[0], row[1]))),
             mail_sequences=dict(self._all(queries.MAIL_SEQUENCES, key, lambda row: (row[0], row[1]))),
             usage=dict(self._all(queries.USAGE_OF_AGENTS, key, _usage_from)),
+            active_at=dict(self._all(queries.ACTIVE_AGENTS, key, lambda row: (row[0], row[1]))),
+            rooms_last_at=dict(self._all(queries.ROOMS_LAST_AT, key, lambda row: (row[0], row[1]))),
+            links=tuple(self._all(queries.LINKS, key, coordination_rows.link_from)),
+            dead_tasks=self._all(queries.DEAD_TASK_COUNT, key, lambda row: int(row[0]))[0],
+            dead_mails=self._all(queries.DEAD_MAIL_COUNT, key, lambda row: int(row[0]))[0],
             last_arrival=self._all(queries.LAST_ARRIVAL, key, lambda row: int(row[0]))[0],
             last_seq=self._all(queries.LAST_SEQ, key, lambda row: int(row[0]))[0],
+            last_at=next(iter(self._all(queries.LAST_AT, key, lambda row: float(row[0]))), 0.0),
         )
 
     def session(self, session_id: str) -> SessionRecord | None:
@@ -227,6 +237,9 @@ class SqliteStore:
 
     def mailbox(self, session_id: str, recipient: str, *, limit: int) -> list[MailRecord]:
         return self._all(queries.MAILBOX, (session_id, recipient, limit), rows.mail_from)
+
+    def inbox(self, session_id: str) -> list[InboxMail]:
+        return self._all(queries.INBOX, (session_id,), coordination_rows.inbox_from)
 
     def sent_mail(self, session_id: str, sender: str, *, limit: int) -> list[MailRecord]:
         return self._all(queries.SENT_MAIL, (session_id, sender, limit), rows.mail_from)

@@ -161,6 +161,8 @@ async def use_sessions(client: Client) -> None:
     assert made.title == "another"
     assert made.id in [each.id for each in await client.list_sessions()]
     assert (await client.get_session()).id == client.session_id
+    snapshot = await client.snapshot()
+    assert {agent.agent_id: agent for agent in snapshot.agents} == (await client.get_agent_states()).agents
     other = client.session(made.id)
     await other.create_agent("carol")
     assert [status.agent_id for status in await other.list_agents()] == ["carol"]

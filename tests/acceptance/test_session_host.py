@@ -221,7 +221,8 @@ def test_what_was_not_logged_before_the_process_was_killed_is_logged_once_at_the
 
     async def look(host: SessionHost) -> None:
         session = await host.session(LOCAL, "default")
-        told[:] = [note.seq for note in session.notifications() if level_of(note.name) != "debug"]
+        about_the_worker = [note for note in session.notifications() if "agentId" in note.params]
+        told[:] = [note.seq for note in about_the_worker if level_of(note.name) != "debug"]
 
     play(tmp_path, work)
     for scene in (look, look, work, look):

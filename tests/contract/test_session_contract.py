@@ -35,6 +35,7 @@ from ai_whisperer.records import (
     TimerKind,
     TimerRecord,
 )
+from ai_whisperer.snapshot import Link, LinkKind
 from ai_whisperer.store import opening, queries
 from ai_whisperer.store.base import Store, Unit
 from ai_whisperer.store.group_commit import InlineCommitter
@@ -97,6 +98,7 @@ def a_row_in_every_table(session_id: str) -> Unit:
     )
     unit.insert_message(MessageRecord(session_id=session_id, id="m", room_id="r", number=1, sender="user", text="Hi"))
     unit.put_limits(session_id, SessionLimits(max_tokens=1))
+    unit.put_link(session_id, Link(kind=LinkKind.MAIL, sender="user", recipient="alice", count=1, last_at=1.0))
     unit.tell(session_id, "told", cause="test", at=1.0, params={})
     return unit
 
@@ -426,7 +428,7 @@ def test_a_database_of_the_second_version_is_brought_up_to_date_with_all_that_is
     for sql, row in a_row_in_every_table("s").writes:
         if sql in INSERTED_THEN:
             old.execute(INSERTED_THEN[sql], row[: INSERTED_THEN[sql].count("?")])
-        elif sql not in (queries.PUT_SESSION, queries.PUT_APPROVAL, queries.PUT_LIMITS):
+        elif sql not in (queries.PUT_SESSION, queries.PUT_APPROVAL, queries.PUT_LIMITS, queries.PUT_LINK):
             old.execute(sql, row)
     old.close()
 
@@ -441,6 +443,9 @@ def test_a_database_of_the_second_version_is_brought_up_to_date_with_all_that_is
         snapshot = store.load("s")
         assert (snapshot.tasks, snapshot.mails, snapshot.locks) == ((task(),), (mail(),), (LOCK,))
         assert [step.requests for step in store.steps("s", "t1")] == [2]
+        assert [(link.kind, link.sender, link.recipient, link.count) for link in snapshot.links] == [
+            (LinkKind.MAIL, mail().sender, mail().recipient, 1)
+        ]
         await store.close()
 
     asyncio.run(main())

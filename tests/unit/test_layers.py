@@ -25,6 +25,7 @@ WORDS = {
     "secrets",
     "setting_values",
     "settings",
+    "snapshot",
     "status",
 }
 ALLOWED: dict[str, set[str]] = {

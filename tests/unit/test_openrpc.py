@@ -128,5 +128,5 @@ def test_what_a_notification_may_leave_out_is_not_required() -> None:
     required = {each["name"]: each["required"] for each in params["step.finished"]}
     assert required == {
         **dict.fromkeys(("agentId", "taskId", "stepId", "kind", "state"), True),
-        **dict.fromkeys(("tool", "usage", "isError", "run", "error"), False),
+        **dict.fromkeys(("tool", "usage", "isError", "run", "error", "requests"), False),
     }

@@ -6,9 +6,9 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { createInterface } from "node:readline";
 
-const ROOT = resolve(import.meta.dirname, "../..");
+export const ROOT = resolve(import.meta.dirname, "../..");
 const OWN_PYTHON = join(ROOT, ".venv/bin/python");
-const PYTHON = process.env.WHISPERER_TEST_PYTHON ?? (existsSync(OWN_PYTHON) ? OWN_PYTHON : "python3");
+export const PYTHON = process.env.WHISPERER_TEST_PYTHON ?? (existsSync(OWN_PYTHON) ? OWN_PYTHON : "python3");
 
 /** A real server on a data folder of its own. It keeps its port and its token when it is started again. */
 export class TestServer {

@@ -11,6 +11,7 @@ from ai_whisperer.protocol import openrpc, sessions
 from ai_whisperer.runtime.manager import AsyncAgentSessionManager
 from ai_whisperer.server.calls import Caller, answers, reads, tells
 from ai_whisperer.server.log_reading import read_log
+from ai_whisperer.snapshot import Snapshot
 from ai_whisperer.status import UsageReport
 
 
@@ -37,6 +38,11 @@ async def get_session(caller: Caller, params: sessions.GetSession) -> SessionSum
         created_at=record.created_at,
         agents=len(session.active_sessions),
     )
+
+
+@answers(sessions.GET_SNAPSHOT)
+async def get_snapshot(caller: Caller, params: sessions.GetSnapshot) -> Snapshot:
+    return await (await caller.reading(params.session_id)).snapshot()
 
 
 @answers(sessions.DELETE_SESSION)

@@ -45,7 +45,8 @@ export type AgentState = "active" | "idle" | "paused" | "sleeping" | "stopped";
 
 /**
  * What an agent is doing. `currentTask` is the kind of the task that has run longest. It runs since `runningSince`, and
- * a step of it ended last at `lastStepAt`: one that hangs shows itself there. `waitingFor` names what its loops wait
+ * a step of it ended last at `lastStepAt`: one that hangs shows itself there. `lastActivityAt` is when a task of it
+ * last began or ended, or a step of one ended; at first, when it was created. `waitingFor` names what its loops wait
  * for: agents, locks as `lock:name`, people as `approval:id`; `pausedFor` the resources that its tools wait for, since
  * others touch them now: it goes on by itself. While there are `missingTools` the agent waits for them: hand them in
  * with `give_tools`. One with a `pausedLimit` goes on when that limit is raised.
@@ -73,6 +74,7 @@ export interface AgentStatus {
   pausedLimit: string | null;
   runningSince: number | null;
   lastStepAt: number | null;
+  lastActivityAt: number;
 }
 
 /** What a finished model request brought. `provider` keeps what the provider wants to see again. */
@@ -167,7 +169,8 @@ export interface GuideAgentStates {
 
 /**
  * What an agent is doing. `current_task` is the kind of the task that has run longest. It runs since `running_since`,
- * and a step of it ended last at `last_step_at`: one that hangs shows itself there. `waiting_for` names what its loops
+ * and a step of it ended last at `last_step_at`: one that hangs shows itself there. `last_activity_at` is when a task
+ * of it last began or ended, or a step of one ended; at first, when it was created. `waiting_for` names what its loops
  * wait for: agents, locks as `lock:name`, people as `approval:id`; `paused_for` the resources that its tools wait for,
  * since others touch them now: it goes on by itself. While there are `missing_tools` the agent waits for them: hand
  * them in with `give_tools`. One with a `paused_limit` goes on when that limit is raised.
@@ -195,6 +198,7 @@ export interface GuideAgentStatus {
   paused_limit: string | null;
   running_since: number | null;
   last_step_at: number | null;
+  last_activity_at: number;
 }
 
 /**
@@ -214,6 +218,29 @@ export interface GuideUsage {
   memory_bytes: number;
   mails_sent: number;
   unpriced_tokens: number;
+}
+
+/** A lock that somebody holds. */
+export interface HeldLock {
+  name: string;
+  holder: string;
+  agentId: string | null;
+  taskId: string | null;
+  token: number;
+  acquiredAt: number;
+  expiresAt: number;
+}
+
+/** A mail of the user that is neither archived nor dead. `arrival` is its place in the session's order. */
+export interface InboxMail {
+  mailId: string;
+  threadId: string;
+  sender: string;
+  subject: string;
+  priority: Priority;
+  isRead: boolean;
+  at: number;
+  arrival: number;
 }
 
 /** How a lease ended. `by` and `reason` are of the person who broke it. */
@@ -286,6 +313,18 @@ export interface LimitsReport {
   agentId: string | null;
   limits: LimitState[];
 }
+
+/** How often one agent, or the user, reached another in one way, and when last. */
+export interface Link {
+  kind: LinkKind;
+  from: string;
+  to: string;
+  count: number;
+  lastAt: number;
+}
+
+/** How one reached another. A switch is a mail too. */
+export type LinkKind = "delegation" | "event" | "mail" | "switch";
 
 /**
  * Whether a token is the current one of a lock; who has the lock now; and what became of the token if it is known.
@@ -442,6 +481,54 @@ export interface NotificationList {
   lastSeq: number;
 }
 
+/** A model request or a tool call that has begun and has not ended. */
+export interface OpenStep {
+  stepId: string;
+  kind: StepKind;
+  tool: string | null;
+  startedAt: number;
+}
+
+/**
+ * A task that has not ended. `attempt` counts how often its loop was begun, since it crashed; 0 while it waits.
+ * `startedAt` of one that waits is when it was begun before it was taken up again; `lastStepAt` is when a step of it
+ * ended last since it was begun.
+ */
+export interface OpenTask {
+  taskId: string;
+  agentId: string;
+  threadId: string;
+  kind: TaskKind;
+  priority: Priority;
+  summary: string;
+  state: TaskState;
+  attempt: number;
+  mailId: string | null;
+  progressPercent: number | null;
+  progressNote: string;
+  queuedAt: number;
+  startedAt: number | null;
+  lastStepAt: number | null;
+  steps: OpenStep[];
+}
+
+/**
+ * Somebody who waits: a tool call, whose step is the `waitId`, or a person or program at a lock. `targets` are the
+ * resources, of which there may be several, else just the `target`; `holders` those who have it.
+ */
+export interface OpenWait {
+  waitId: string;
+  kind: WaitKind;
+  agentId: string | null;
+  taskId: string | null;
+  waiter: string;
+  target: string;
+  targets: string[];
+  holders: string[];
+  since: number;
+  deadlineAt: number | null;
+}
+
 /**
  * Where a task or a mail comes from: the task at the root of its tree, and the terms that the tree inherits. `answers`
  * is the awaited mail that a task, or the one that it continues, is to answer.
@@ -453,6 +540,16 @@ export interface Origin {
   reportTo: ReportTo | null;
   room: RoomTurn | null;
   answers: string | null;
+}
+
+/** A tool call that waits for a person. */
+export interface PendingApproval {
+  approvalId: string;
+  agentId: string;
+  taskId: string;
+  tool: string;
+  digest: string;
+  at: number;
 }
 
 /** What is taken first: `urgent`, then `high`, `normal`, `low`. */
@@ -515,6 +612,18 @@ export interface RoomRecord {
   createdAt: number;
 }
 
+/** A room, and who is about to answer in it: agents by task. */
+export interface RoomState {
+  roomId: string;
+  kind: RoomKind;
+  title: string;
+  members: string[];
+  hopLimit: number;
+  lastNumber: number;
+  lastAt: number;
+  answering: Record<string, string>;
+}
+
 /**
  * The message of a room that a task answers. `seen` is the message up to which the member had seen the room before: the
  * task shows it those after it.
@@ -559,6 +668,21 @@ export interface ScheduleRecord {
   createdAt: number;
 }
 
+/** A schedule and where it stands. */
+export interface ScheduleState {
+  scheduleId: string;
+  agentId: string | null;
+  cron: string | null;
+  intervalSeconds: number | null;
+  zone: string;
+  prompt: string | null;
+  event: string | null;
+  paused: boolean;
+  nextAt: number | null;
+  lastAt: number | null;
+  fired: number;
+}
+
 /**
  * The server, and who the caller is to it. `sandbox` is what holds the programs of agents, `auto` until that was found
  * out, `none` if nothing does.
@@ -584,6 +708,27 @@ export interface SessionSummary {
   owner: string;
   createdAt: number;
   agents: number;
+}
+
+/**
+ * A session right after the notification `lastSeq`, which was at `at`: subscribe after it to go on from here. `waits`
+ * are in the order in which they began. `deadTasks` and `deadMails` count what waits for a person, failed tasks among
+ * them.
+ */
+export interface Snapshot {
+  lastSeq: number;
+  at: number;
+  agents: AgentStatus[];
+  tasks: OpenTask[];
+  waits: OpenWait[];
+  rooms: RoomState[];
+  links: Link[];
+  inbox: InboxMail[];
+  locks: HeldLock[];
+  approvals: PendingApproval[];
+  schedules: ScheduleState[];
+  deadTasks: number;
+  deadMails: number;
 }
 
 /** A model request or a tool call. */
@@ -660,6 +805,15 @@ export interface Supervision {
   max_delay_seconds?: number;
   max_failures?: number;
   window_seconds?: number;
+}
+
+/** How a task that is taken up again was before. `startedAt` is None if it had never begun. */
+export interface TaskBefore {
+  state: TaskState;
+  createdAt: number;
+  startedAt: number | null;
+  progressPercent: number | null;
+  progressNote: string;
 }
 
 /** What a task may use together with everything that it causes. */
@@ -854,6 +1008,9 @@ export interface UsageTotals {
   mailsReceived: number;
   contextBytes: number;
 }
+
+/** What a tool call waits for: the reply to a mail, a lock, a person's yes, its turn to touch something. */
+export type WaitKind = "approval" | "lock" | "reply" | "resource";
 
 /** Params and result by the name of the method. */
 export interface Methods {
@@ -1648,6 +1805,14 @@ export interface Methods {
     };
     result: SessionSummary;
   };
+  /** Everything that is to be seen of the session at one moment; subscribe after its `lastSeq` to go on from there. */
+  "session.snapshot": {
+    params: {
+      /** The id of the session. */
+      sessionId: string;
+    };
+    result: Snapshot;
+  };
   /** Stop all agents of the session and delete everything in it, for good. */
   "session.delete": {
     params: {
@@ -1742,6 +1907,7 @@ export interface Notifications {
     reason?: string;
     sleepingUntil?: number | null;
     wakeEvents?: string[];
+    pausedLimit?: string;
   };
   /** Until when and for what an agent sleeps was changed. */
   "agent.sleep_changed": {
@@ -1752,10 +1918,14 @@ export interface Notifications {
     reason?: string;
     sleepingUntil?: number | null;
     wakeEvents?: string[];
+    pausedLimit?: string;
   };
   /** An agent has a new definition. */
   "agent.redefined": {
     agentId: string;
+    name?: string;
+    description?: string;
+    missingTools?: string[];
   };
   /** An agent waits for tools that were not handed in. */
   "agent.tools_missing": {
@@ -1776,6 +1946,9 @@ export interface Notifications {
     kind: TaskKind;
     priority: Priority;
     summary: string;
+    mailId?: string;
+    by?: string;
+    again?: TaskBefore;
   };
   /** A task began to run. */
   "async.task.started": {
@@ -1785,6 +1958,8 @@ export interface Notifications {
     kind: TaskKind;
     attempt: number;
     mailId: string | null;
+    priority?: Priority;
+    summary?: string;
   };
   /** An agent told how far a task is. */
   "async.task.progress": {
@@ -1806,6 +1981,7 @@ export interface Notifications {
     continuationId: string;
     number: number;
     result: ChannelResponse;
+    locks?: string[];
   };
   /** A task failed. */
   "async.task.error": {
@@ -1854,6 +2030,7 @@ export interface Notifications {
     kind: StepKind;
     tool?: string;
     attempt?: number;
+    startedAt?: number;
   };
   /** A model request failed and is repeated. */
   "step.retried": {
@@ -1863,6 +2040,14 @@ export interface Notifications {
     attempt: number;
     error: Failure;
     retryAt: number;
+    requests?: number;
+  };
+  /** A model request was cut off; it is repeated when its agent goes on, or the step ends. */
+  "step.interrupted": {
+    agentId: string;
+    taskId: string;
+    stepId: string;
+    attempt: number;
   };
   /** A model request or a tool call ended. */
   "step.finished": {
@@ -1876,6 +2061,7 @@ export interface Notifications {
     isError?: boolean;
     run?: StepRun;
     error?: Failure;
+    requests?: number;
   };
   /** A mail was accepted. */
   "mail.sent": {
@@ -1887,11 +2073,13 @@ export interface Notifications {
     subject: string;
     priority: Priority;
     replyTo: string | null;
+    taskId?: string;
   };
   /** A mail was delivered, read, replied to, archived or set aside. */
   "mail.state_changed": {
     agentId: string;
     mailId: string;
+    from?: MailState;
     state: MailState;
     taskId: string | null;
   };
@@ -2047,6 +2235,7 @@ export interface Notifications {
     taskId: string | null;
     waiter: string;
     stepId: string | null;
+    waitId?: string;
     holder: string;
     deadlineAt: number;
   };
@@ -2057,6 +2246,7 @@ export interface Notifications {
     taskId: string | null;
     waiter: string;
     stepId: string | null;
+    waitId?: string;
     outcome: string;
   };
   /** Somebody has a lock. */
@@ -2198,6 +2388,8 @@ export interface Notifications {
     access: string;
     waitedSeconds: number;
   };
+  /** The session was opened again: neither tool calls wait for their turn any more, nor people for locks. */
+  "session.opened": Record<string, never>;
   /** The session was deleted or the server ends: nothing more comes. Not numbered, not kept. */
   "session.closed": Record<string, never>;
 }

@@ -46,6 +46,7 @@ const OF_TASKS = {
     kind === "tool" ? `${name(agentId)} calls ${tool ?? "a tool"}` : `${name(agentId)} asks its model`,
   "step.retried": ({ agentId, attempt, error, retryAt }, name) =>
     `The model of ${name(agentId)} failed (attempt ${attempt}); again at ${clockTime(retryAt)}${after(error?.message)}`,
+  "step.interrupted": ({ agentId }, name) => `The model request of ${name(agentId)} was cut off`,
   "step.finished": (params, name) => finished(params, name),
 } satisfies Partial<Tellings>;
 
@@ -118,6 +119,7 @@ const OF_CONTROL = {
     `A tool of ${name(agentId)} waits for ${listed(resources)}${holders.length > 0 ? `, in use by ${listed(holders.map((holder) => name(holder)))}` : ""}`,
   "resource.granted": ({ agentId, resources, waitedSeconds }, name) =>
     `A tool of ${name(agentId)} has ${listed(resources)} after ${duration(waitedSeconds)}`,
+  "session.opened": () => "The session was opened again",
   "session.closed": () => "The session was closed",
 } satisfies Partial<Tellings>;
 

@@ -1,9 +1,11 @@
+import type { NotificationOf } from "../client/client";
 import type { Draft } from "./draft";
 import type { Changes } from "./reduce";
+import { endWait } from "./waits";
 import type { Agent } from "./world";
 
 const NEW_AGENT: Omit<Agent, "agentId" | "name" | "description" | "lastActivityAt"> = {
-  state: "stopped",
+  state: "idle",
   started: false,
   currentTask: null,
   queueSize: 0,
@@ -24,22 +26,28 @@ const NEW_AGENT: Omit<Agent, "agentId" | "name" | "description" | "lastActivityA
   lastStepAt: null,
 };
 
-interface Slept {
-  agentId: string;
-  reason?: string;
-  sleepingUntil?: number | null;
-  wakeEvents?: string[];
+/** What is left out of the notification is not so any more. */
+function changed(draft: Draft, note: NotificationOf<"agent.state_changed" | "agent.sleep_changed">): void {
+  const { agentId, to, reason, sleepingUntil, wakeEvents, pausedLimit } = note.params;
+  draft.change("agents", agentId, {
+    state: to,
+    reason: reason ?? "",
+    sleepingUntil: sleepingUntil ?? null,
+    wakeEvents: wakeEvents ?? [],
+    pausedLimit: pausedLimit ?? null,
+  });
 }
 
-function slept(draft: Draft, { params: { agentId, reason, sleepingUntil, wakeEvents } }: { params: Slept }): void {
-  const told = reason === undefined ? {} : { reason };
-  draft.change("agents", agentId, { sleepingUntil: sleepingUntil ?? null, wakeEvents: wakeEvents ?? [], ...told });
+/** Something was done for an agent. Clocks may be set back. */
+export function wasActive(draft: Draft, agentId: string, at: number): void {
+  const agent = draft.get("agents", agentId);
+  if (agent && at > agent.lastActivityAt) draft.change("agents", agentId, { lastActivityAt: at });
 }
 
 /** What becomes of agents. */
 export const AGENTS: Changes = {
-  "agent.created": (draft, { at, params }) => {
-    draft.set("agents", params.agentId, { ...NEW_AGENT, ...params, lastActivityAt: at });
+  "agent.created": (draft, { at, params: { agentId, name, description } }) => {
+    draft.set("agents", agentId, { ...NEW_AGENT, agentId, name, description, lastActivityAt: at });
   },
   "agent.started": (draft, { params }) => {
     draft.change("agents", params.agentId, { started: true, reason: params.reason });
@@ -47,12 +55,18 @@ export const AGENTS: Changes = {
   "agent.stopped": (draft, { params }) => {
     draft.change("agents", params.agentId, { started: false, reason: params.reason });
   },
-  "agent.state_changed": (draft, note) => {
-    draft.change("agents", note.params.agentId, { state: note.params.to });
-    slept(draft, note);
-  },
-  "agent.sleep_changed": slept,
+  "agent.state_changed": changed,
+  "agent.sleep_changed": changed,
+  "agent.redefined": (draft, { params: { agentId, ...changes } }) => draft.change("agents", agentId, changes),
   "agent.tools_missing": (draft, { params }) => {
     draft.change("agents", params.agentId, { missingTools: params.tools });
+  },
+  "session.opened": (draft) => {
+    for (const [key, wait] of draft.all("waits")) {
+      if (wait.kind === "resource" || (wait.kind === "lock" && wait.taskId === null)) endWait(draft, key);
+    }
+    for (const { agentId, missingTools } of draft.all("agents").values()) {
+      if (missingTools.length > 0) draft.change("agents", agentId, { missingTools: [] });
+    }
   },
 };

@@ -1,24 +1,30 @@
 import type { Draft } from "./draft";
+import { link } from "./links";
 import type { Changes } from "./reduce";
-import { type LinkKind, linkKey } from "./world";
+import { beginWait, endWait, passOn } from "./waits";
 
 export const USER = "user";
 
 /** Mail, waits, rooms, locks, approvals and schedules. */
 export const CHANGES: Changes = {
   "mail.sent": (draft, { at, params }) => {
-    link(draft, params.sender, params.recipient, "mail", at);
-    if (params.recipient !== USER) return;
-    const { mailId, threadId, sender, subject, priority } = params;
-    draft.set("inbox", mailId, { mailId, threadId, sender, subject, priority, isRead: false, at });
+    const { mailId, threadId, sender, recipient, subject, priority, taskId } = params;
+    link(draft, sender, recipient, "mail", at);
+    if (recipient === USER)
+      draft.set("inbox", mailId, { mailId, threadId, sender, subject, priority, isRead: false, at });
+    else if (taskId === undefined) countMail(draft, recipient, 1);
   },
-  "mail.state_changed": (draft, { params: { mailId, state } }) => {
+  "mail.state_changed": (draft, { params: { agentId, mailId, from, state } }) => {
     if (state === "archived" || state === "dead") draft.delete("inbox", mailId);
     else if (state === "read" || state === "replied") draft.change("inbox", mailId, { isRead: true });
-    if (state === "dead") draft.deadMails += 1;
+    draft.deadMails += (state === "dead" ? 1 : 0) - (from === "dead" ? 1 : 0);
+    const before = from ?? (state === "delivered" ? "queued" : null); // older logs do not tell
+    countMail(draft, agentId, (state === "queued" ? 1 : 0) - (before === "queued" ? 1 : 0));
   },
   "room.created": (draft, { at, params }) => {
-    draft.set("rooms", params.roomId, { ...params, lastNumber: 0, lastAt: at, answering: new Map() });
+    const { roomId, kind, title, members, hopLimit } = params;
+    const room = { roomId, kind, title, members, hopLimit, lastNumber: 0, lastAt: at, answering: new Map() };
+    draft.set("rooms", roomId, room);
   },
   "room.member_added": (draft, { params: { roomId, agentId } }) => {
     const room = draft.get("rooms", roomId);
@@ -43,45 +49,45 @@ export const CHANGES: Changes = {
     const { agentId, taskId, stepId, toAgent, deadlineAt } = params;
     link(draft, agentId, toAgent, "switch", at);
     const common = { agentId, taskId, waiter: agentId, since: at, deadlineAt };
-    draft.set("waits", stepId, { kind: "reply", target: toAgent, holders: [toAgent], ...common });
+    beginWait(draft, stepId, { kind: "reply", target: toAgent, targets: [toAgent], holders: [toAgent], ...common });
   },
-  "switch.ended": (draft, { params }) => draft.delete("waits", params.stepId),
+  "switch.ended": (draft, { params }) => endWait(draft, params.stepId),
   "lock.waiting": (draft, { at, params }) => {
     const { name, agentId, taskId, waiter, holder, deadlineAt } = params;
-    const key = params.stepId ?? `${waiter}\n${name}`;
-    draft.set("waits", key, {
+    const common = { agentId, taskId, waiter, since: at, deadlineAt };
+    beginWait(draft, lockWaitKey(params), {
       kind: "lock",
-      agentId,
-      taskId,
-      waiter,
       target: name,
+      targets: [name],
       holders: [holder],
-      since: at,
-      deadlineAt,
+      ...common,
     });
   },
-  "lock.wait_ended": (draft, { params }) => draft.delete("waits", params.stepId ?? `${params.waiter}\n${params.name}`),
-  "lock.acquired": (draft, { at, params }) => draft.set("locks", params.name, { ...params, acquiredAt: at }),
+  "lock.wait_ended": (draft, { params }) => endWait(draft, lockWaitKey(params)),
+  "lock.acquired": (draft, { at, params: { name, holder, agentId, taskId, token, expiresAt } }) => {
+    draft.set("locks", name, { name, holder, agentId, taskId, token, acquiredAt: at, expiresAt });
+    passOn(draft, name, holder);
+  },
   "lock.renewed": (draft, { params: { name, expiresAt } }) => draft.change("locks", name, { expiresAt }),
   "lock.released": (draft, { params }) => draft.delete("locks", params.name),
   "lock.expired": (draft, { params }) => draft.delete("locks", params.name),
   "lock.broken": (draft, { params }) => draft.delete("locks", params.name),
-  "approval.requested": (draft, { at, params }) => {
-    const { agentId, taskId, approvalId } = params;
-    draft.set("approvals", approvalId, { ...params, at });
-    const wait = { agentId, taskId, waiter: agentId, target: approvalId, holders: [], since: at, deadlineAt: null };
-    draft.set("waits", approvalId, { kind: "approval", ...wait });
+  "approval.requested": (draft, { at, params: { agentId, taskId, approvalId, tool, digest } }) => {
+    draft.set("approvals", approvalId, { approvalId, agentId, taskId, tool, digest, at });
+    const common = { agentId, taskId, waiter: agentId, holders: [], since: at, deadlineAt: null };
+    beginWait(draft, approvalId, { kind: "approval", target: approvalId, targets: [approvalId], ...common });
   },
   "approval.approved": (draft, { params }) => decided(draft, params.approvalId),
   "approval.refused": (draft, { params }) => decided(draft, params.approvalId),
   "approval.withdrawn": (draft, { params }) => decided(draft, params.approvalId),
   "resource.waiting": (draft, { at, params: { agentId, taskId, stepId, resources, holders } }) => {
-    const wait = { agentId, taskId, waiter: agentId, holders, since: at, deadlineAt: null };
-    draft.set("waits", stepId, { kind: "resource", target: resources.join(", "), ...wait });
+    const common = { agentId, taskId, waiter: agentId, holders, since: at, deadlineAt: null };
+    beginWait(draft, stepId, { kind: "resource", target: resources.join(", "), targets: resources, ...common });
   },
-  "resource.granted": (draft, { params }) => draft.delete("waits", params.stepId),
-  "schedule.created": (draft, { params: { data: _data, missed: _missed, ...params } }) => {
-    draft.set("schedules", params.scheduleId, { ...params, paused: false, lastAt: null, fired: 0 });
+  "resource.granted": (draft, { params }) => endWait(draft, params.stepId),
+  "schedule.created": (draft, { params }) => {
+    const { data: _data, missed: _missed, ...schedule } = params;
+    draft.set("schedules", schedule.scheduleId, { ...schedule, paused: false, lastAt: null, fired: 0 });
   },
   "schedule.changed": (draft, { params: { scheduleId, paused, nextAt } }) => {
     draft.change("schedules", scheduleId, { paused, nextAt });
@@ -94,9 +100,16 @@ export const CHANGES: Changes = {
   "schedule.missed": (draft, { params: { scheduleId, nextAt } }) => draft.change("schedules", scheduleId, { nextAt }),
 };
 
-function link(draft: Draft, from: string, to: string, kind: LinkKind, at: number): void {
-  const key = linkKey({ from, to, kind });
-  draft.set("links", key, { from, to, kind, count: (draft.get("links", key)?.count ?? 0) + 1, lastAt: at });
+/** A mail came into the mailbox of an agent, or left it. */
+function countMail(draft: Draft, agentId: string, more: number): void {
+  const agent = draft.get("agents", agentId);
+  if (agent === undefined || more === 0) return;
+  draft.change("agents", agentId, { queueSize: agent.queueSize + more, unreadMail: agent.unreadMail + more });
+}
+
+/** People and programs have no step. */
+function lockWaitKey(wait: { stepId: string | null; waitId?: string; waiter: string; name: string }): string {
+  return wait.stepId ?? wait.waitId ?? `${wait.waiter}\n${wait.name}`;
 }
 
 function answered(draft: Draft, roomId: string, taskId: string): void {
@@ -106,5 +119,5 @@ function answered(draft: Draft, roomId: string, taskId: string): void {
 
 function decided(draft: Draft, approvalId: string): void {
   draft.delete("approvals", approvalId);
-  draft.delete("waits", approvalId);
+  endWait(draft, approvalId);
 }

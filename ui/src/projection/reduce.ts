@@ -19,8 +19,6 @@ export function reduce(world: World, notes: Iterable<Notification>): World {
     if (note.seq <= draft.seq) continue;
     const change = ALL[note.name] as ((draft: Draft, note: Notification) => void) | undefined;
     change?.(draft, note);
-    const { agentId } = note.params as { agentId?: string | null };
-    if (agentId) draft.change("agents", agentId, { lastActivityAt: note.at });
     draft.seq = note.seq;
     draft.at = note.at;
   }

@@ -1,107 +1,148 @@
+import type { NotificationOf } from "../client/client";
+import { wasActive } from "./agents";
 import type { Draft } from "./draft";
+import { link } from "./links";
 import type { Changes } from "./reduce";
-import type { Agent, Task } from "./world";
+import { endWait } from "./waits";
+import type { Spent, Task } from "./world";
+
+const NEW_TASK = {
+  state: "queued",
+  attempt: 0,
+  progressPercent: null,
+  progressNote: "",
+  startedAt: null,
+  lastStepAt: null,
+  steps: new Map(),
+  waits: [],
+} as const;
 
 /** What becomes of tasks and their steps. */
 export const TASKS: Changes = {
-  "async.task.queued": (draft, { at, params: { agentId, ...params } }) => {
-    draft.set("tasks", params.taskId, {
-      ...params,
-      agentId,
-      state: "queued",
-      attempt: 0,
-      mailId: null,
-      progressPercent: null,
-      progressNote: "",
-      queuedAt: at,
-      startedAt: null,
-      steps: new Map(),
-    });
-    const agent = draft.get("agents", agentId);
-    if (agent) draft.change("agents", agentId, { queueSize: agent.queueSize + 1 });
-  },
-  "async.task.started": (draft, { at, params }) => {
-    const { agentId, taskId, threadId, kind, attempt, mailId } = params;
-    const known = draft.get("tasks", taskId);
-    draft.set("tasks", taskId, {
-      priority: "normal",
-      summary: "",
-      progressPercent: null,
-      progressNote: "",
-      queuedAt: at,
-      ...known,
-      ...{ taskId, agentId, threadId, kind, attempt, mailId, state: "running", startedAt: at, steps: new Map() },
-    });
-    const agent = draft.get("agents", agentId);
-    if (agent === undefined) return;
-    const runningTasks = [...agent.runningTasks.filter((id) => id !== taskId), taskId];
-    const queueSize = known === undefined || known.state === "running" ? agent.queueSize : agent.queueSize - 1;
-    draft.change("agents", agentId, { runningTasks, queueSize, tasks: agent.tasks + (attempt === 1 ? 1 : 0) });
-    showWork(draft, agentId);
-  },
+  "async.task.queued": queued,
+  "async.task.started": started,
   "async.task.progress": (draft, { params: { agentId, taskId, percent, note } }) => {
     draft.change("tasks", taskId, { progressPercent: percent, progressNote: note });
     showWork(draft, agentId);
   },
-  "async.task.completed": (draft, { params }) => end(draft, params),
-  "async.task.continuation": (draft, { params }) => end(draft, params),
-  "async.task.error": (draft, { params }) => {
-    if (params.state === "dead") draft.deadTasks += 1;
-    end(draft, params);
+  "async.task.restarting": (draft, { params: { taskId, restarts } }) => {
+    draft.change("tasks", taskId, { attempt: restarts + 1 });
   },
-  "async.task.cancelled": (draft, { params }) => end(draft, params),
-  "step.started": (draft, { at, params: { taskId, stepId, kind, tool } }) => {
+  "async.task.completed": end,
+  "async.task.continuation": (draft, note) => {
+    for (const name of note.params.locks ?? []) draft.change("locks", name, { taskId: note.params.continuationId });
+    end(draft, note);
+  },
+  "async.task.error": (draft, note) => {
+    draft.deadTasks += 1;
+    end(draft, note);
+  },
+  "async.task.cancelled": end,
+  "step.started": (draft, { at, params: { taskId, stepId, kind, tool, startedAt } }) => {
+    if (draft.get("waits", stepId)?.kind === "resource") endWait(draft, stepId); // it has its turn, or needs none
     const task = draft.get("tasks", taskId);
     if (task === undefined) return;
-    const steps = new Map(task.steps).set(stepId, { stepId, kind, tool: tool ?? null, startedAt: at });
-    draft.change("tasks", taskId, { steps });
+    const step = { stepId, kind, tool: tool ?? null, startedAt: startedAt ?? at };
+    draft.change("tasks", taskId, { steps: new Map(task.steps).set(stepId, step) });
   },
-  "step.finished": (draft, { at, params: { agentId, taskId, stepId, kind, usage } }) => {
-    const task = draft.get("tasks", taskId);
-    if (task !== undefined) {
-      const steps = new Map(task.steps);
-      steps.delete(stepId);
-      draft.change("tasks", taskId, { steps });
-    }
-    const agent = draft.get("agents", agentId);
-    if (agent === undefined) return;
-    const { usage: before } = agent;
-    const cost = usage?.costUsd ?? null;
-    draft.change("agents", agentId, {
-      lastStepAt: at,
-      usage: {
-        inputTokens: before.inputTokens + (usage?.inputTokens ?? 0),
-        outputTokens: before.outputTokens + (usage?.outputTokens ?? 0),
-        costUsd: cost === null ? before.costUsd : (before.costUsd ?? 0) + cost,
-        modelCalls: before.modelCalls + (kind === "model" ? 1 : 0),
-        toolCalls: before.toolCalls + (kind === "tool" ? 1 : 0),
-      },
-    });
-  },
+  "step.retried": (draft, { params: { agentId, requests } }) => spend(draft, agentId, { modelCalls: requests ?? 1 }),
+  "step.interrupted": (draft, { params: { agentId } }) => spend(draft, agentId, { modelCalls: 1 }),
+  "step.finished": finished,
 };
 
-function end(draft: Draft, { agentId, taskId }: { agentId: string; taskId: string }): void {
+function queued(draft: Draft, { at, params }: NotificationOf<"async.task.queued">): void {
+  const { agentId, taskId, threadId, kind, priority, summary, mailId = null, by, again } = params;
+  const { state, createdAt = at, ...before } = again ?? {};
+  draft.set("tasks", taskId, {
+    ...{ ...NEW_TASK, taskId, agentId, threadId, kind, priority, summary, mailId },
+    ...{ ...before, queuedAt: createdAt },
+  });
+  if (state === "failed" || state === "dead") draft.deadTasks -= 1;
+  const agent = draft.get("agents", agentId);
+  if (agent) draft.change("agents", agentId, { queueSize: agent.queueSize + 1 });
+  if (by !== undefined) link(draft, by, agentId, kind === "delegated_task" ? "delegation" : "event", at);
+}
+
+function started(draft: Draft, { at, params }: NotificationOf<"async.task.started">): void {
+  const { agentId, taskId, threadId, kind, mailId, priority = "normal", summary = "" } = params;
+  const known = draft.get("tasks", taskId);
+  if (known?.state === "running") return; // the server was started anew, and it goes on
+  const mail = { ...NEW_TASK, taskId, agentId, threadId, kind, mailId, priority, summary, queuedAt: at };
+  draft.set("tasks", taskId, { ...mail, ...known, state: "running", attempt: 1, startedAt: at });
+  const agent = draft.get("agents", agentId);
+  if (agent === undefined) return;
+  draft.change("agents", agentId, {
+    runningTasks: inOrder(draft, [...agent.runningTasks, taskId]),
+    queueSize: agent.queueSize - (known === undefined ? 0 : 1),
+    tasks: agent.tasks + (known?.startedAt == null ? 1 : 0),
+  });
+  wasActive(draft, agentId, at);
+  showWork(draft, agentId);
+}
+
+function finished(draft: Draft, { at, params }: NotificationOf<"step.finished">): void {
+  const { agentId, taskId, stepId, kind, usage, requests } = params;
+  endWait(draft, stepId);
   const task = draft.get("tasks", taskId);
+  if (task !== undefined) {
+    const steps = new Map(task.steps);
+    steps.delete(stepId);
+    const lastStepAt = Math.max(task.lastStepAt ?? at, at);
+    draft.change("tasks", taskId, { steps, ...(task.state === "running" ? { lastStepAt } : {}) });
+  }
+  spend(draft, agentId, kind === "model" ? { modelCalls: requests ?? 1, ...usage } : { toolCalls: 1 });
+  if (task?.state === "running") {
+    wasActive(draft, agentId, at);
+    showWork(draft, agentId);
+  }
+}
+
+function spend(draft: Draft, agentId: string, more: Partial<Spent>): void {
+  const agent = draft.get("agents", agentId);
+  if (agent === undefined) return;
+  const { inputTokens, outputTokens, costUsd, modelCalls, toolCalls } = agent.usage;
+  const cost = more.costUsd ?? null;
+  draft.change("agents", agentId, {
+    usage: {
+      inputTokens: inputTokens + (more.inputTokens ?? 0),
+      outputTokens: outputTokens + (more.outputTokens ?? 0),
+      costUsd: cost === null ? costUsd : (costUsd ?? 0) + cost,
+      modelCalls: modelCalls + (more.modelCalls ?? 0),
+      toolCalls: toolCalls + (more.toolCalls ?? 0),
+    },
+  });
+}
+
+function end(draft: Draft, { at, params }: { at: number; params: { agentId: string; taskId: string } }): void {
+  const { agentId, taskId } = params;
+  const task = draft.get("tasks", taskId);
+  for (const key of task?.waits ?? []) endWait(draft, key);
   draft.delete("tasks", taskId);
   const agent = draft.get("agents", agentId);
   if (agent === undefined) return;
-  const wasQueued = task?.state === "queued";
   draft.change("agents", agentId, {
     runningTasks: agent.runningTasks.filter((id) => id !== taskId),
-    queueSize: agent.queueSize - (wasQueued ? 1 : 0),
+    queueSize: agent.queueSize - (task?.state === "queued" ? 1 : 0),
   });
+  wasActive(draft, agentId, at);
   showWork(draft, agentId);
+}
+
+/** The tasks that run, that first which has run longest. */
+function inOrder(draft: Draft, taskIds: string[]): string[] {
+  const since = (id: string): number => draft.get("tasks", id)?.startedAt ?? 0;
+  return taskIds.sort((one, other) => since(one) - since(other) || (one < other ? -1 : 1));
 }
 
 /** What an agent is seen to do is what the task does that has run longest. */
 function showWork(draft: Draft, agentId: string): void {
-  const agent = draft.get("agents", agentId) as Agent | undefined;
-  const [oldest] = agent?.runningTasks ?? [];
+  const [oldest] = draft.get("agents", agentId)?.runningTasks ?? [];
   const task: Task | undefined = oldest === undefined ? undefined : draft.get("tasks", oldest);
   draft.change("agents", agentId, {
     currentTask: task?.kind ?? null,
     progressPercent: task?.progressPercent ?? null,
     progressNote: task?.progressNote ?? "",
     runningSince: task?.startedAt ?? null,
+    lastStepAt: task?.lastStepAt ?? null,
   });
 }

@@ -141,13 +141,13 @@ describeInBrowser("texts of strangers", () => {
 
   test("marks that turn the direction of text do not turn the page around", async () => {
     const { page } = stage();
-    const title = "abc\u202eexe.txt";
-    const { roomId: turned } = await stage().call<{ roomId: string }>("room.create", { members: ["a1"], title });
+    const { roomId: turned } = await stage().call<{ roomId: string }>("room.openChat", { agentId: "a1" });
+    await stage().call("room.post", { roomId: turned, text: "echo: abc\u202eexe.txt" });
     await stage().turnTo("chats", turned);
-    const heading = page.getByRole("heading", { level: 2 });
-    await heading.getByText("abc").waitFor();
-    expect(await heading.textContent()).not.toContain("\u202e");
-    await isPlain("a turned title");
+    const answer = page.getByRole("log", { name: "Messages" }).locator("[data-number='2']");
+    await answer.getByText("exe.txt").waitFor();
+    expect(await answer.textContent()).not.toContain("\u202e");
+    await isPlain("a turned answer");
   });
 
   testThatAllWentWell(stage);

@@ -15,6 +15,7 @@ function wait(waiter: string, since: number): Wait {
     taskId: waiter,
     waiter,
     target: "db",
+    targets: ["db"],
     holders: ["a"],
     since,
     deadlineAt: null,

@@ -1,0 +1,32 @@
+"""What is counted as it happens, since to count it again would take as long as there is history."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from ai_whisperer.snapshot import Link, LinkKind
+
+if TYPE_CHECKING:
+    from ai_whisperer.runtime.workspace import Decision
+
+
+class Tallies:
+    """Who had to do with whom in a session, and how many tasks and mails wait in it for a person."""
+
+    def __init__(self, session_id: str, links: Iterable[Link], *, dead_tasks: int, dead_mails: int) -> None:
+        self._session_id = session_id
+        self._links = {(link.kind, link.sender, link.recipient): link for link in links}
+        self.dead_tasks = dead_tasks
+        self.dead_mails = dead_mails
+
+    def link(self, decision: Decision, kind: LinkKind, sender: str, recipient: str) -> None:
+        """One has reached another once more."""
+        known = self._links.get((kind, sender, recipient))
+        count = 1 if known is None else known.count + 1
+        link = Link(kind=kind, sender=sender, recipient=recipient, count=count, last_at=decision.at)
+        self._links[kind, sender, recipient] = link
+        decision.unit.put_link(self._session_id, link)
+
+    def links(self) -> tuple[Link, ...]:
+        return tuple(self._links.values())
