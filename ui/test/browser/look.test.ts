@@ -31,9 +31,28 @@ describeInBrowser("a switch, looked at", () => {
     await details.getByText("A question").waitFor();
   });
 
-  test("the line is gone when the answer has come, and the answer stands beside the mail", async () => {
+  test("the timeline shows it as a wait that goes on, and what led to what as an arrow", async () => {
+    const { page } = stage();
+    await stage().choose("Timeline");
+    const bar = page.locator('.timeline-bar[data-bar][data-kind="wait"]');
+    await bar.waitFor();
+    expect(await bar.locator("title").textContent()).toContain("bob");
+    await bar.click();
+    const details = page.getByRole("complementary", { name: "Details" });
+    await details.getByText("goes on").waitFor();
+    await details.getByRole("link", { name: "alice" }).waitFor();
+    await page.waitForURL("**/timeline?*bar=*");
     await stage().call("async.resumeAgent", { agentId: "bob" });
-    await wait().waitFor({ state: "detached" });
+    await details.getByText("Lasted").waitFor();
+    await page.locator('.timeline-arrows path[data-kind="switch"]').first().waitFor({ state: "attached" });
+  });
+
+  test("the line is gone when the answer has come, and the answer stands beside the mail", async () => {
+    await stage().choose("Graph");
+    await stage().page.locator(".graph-node", { hasText: "alice" }).waitFor();
+    expect(await wait().count()).toBe(0);
+    await stage().page.getByRole("button", { name: "alice to bob: mails, switches" }).focus();
+    await stage().page.keyboard.press("Enter");
     const details = stage().page.getByRole("complementary", { name: "Details" });
     await details.getByText("A question").click();
     await details.getByText("Halfway through.").waitFor();
