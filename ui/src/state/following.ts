@@ -8,7 +8,7 @@ import { written } from "./streams";
 /** How long notifications are gathered before they are shown: twenty times a second is enough for the eye. */
 const GATHER_MS = 50;
 /** How many are taken in at once: more would hold up what the user does. */
-const BATCH = 2_000;
+const BATCH = 1_000;
 const AGAIN_MS = 250;
 
 let waiting: Notification[] = [];

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { Notification } from "../../src/client/client";
+import { copyOf } from "../../src/projection/layers";
 import { reduce } from "../../src/projection/reduce";
 import { EMPTY, type World } from "../../src/projection/world";
 import { note } from "./stage";
@@ -30,6 +31,40 @@ function sent(mailId: string, sender: string, recipient: string, more: { taskId?
 function ann(world: World) {
   return world.agents.get("ann");
 }
+
+describe("a large map with changes laid over it", () => {
+  test("is like a map that was changed in the same way, over any number of copies", () => {
+    let chance = 1;
+    const random = (most: number): number => {
+      chance = (chance * 48_271) % 2_147_483_647;
+      return chance % most;
+    };
+    const plain = new Map(Array.from({ length: 600 }, (_, index) => [`k${index}`, index]));
+    let map: ReadonlyMap<string, number> = new Map(plain);
+    const kinds = new Set<string>();
+    for (let batch = 0; batch < 200; batch += 1) {
+      const before = { map, entries: [...map] };
+      const writable = copyOf(map);
+      for (let change = 0; change < 1 + random(9); change += 1) {
+        const key = `k${random(700)}`;
+        if (random(3) > 0) {
+          writable.set(key, batch);
+          plain.set(key, batch);
+        } else {
+          expect(writable.delete(key)).toBe(plain.delete(key));
+        }
+        expect([writable.get(key), writable.has(key)]).toEqual([plain.get(key), plain.has(key)]);
+      }
+      map = writable;
+      kinds.add(map.constructor.name);
+      expect([...map]).toEqual([...plain]);
+      expect(map.size).toBe(plain.size);
+      expect([...before.map]).toEqual(before.entries);
+    }
+    expect(kinds).toEqual(new Set(["Layers", "Map"]));
+    expect([[...map.keys()], [...map.values()]]).toEqual([[...plain.keys()], [...plain.values()]]);
+  });
+});
 
 describe("the reducer", () => {
   test("leaves the world that it begins with as it was", () => {
@@ -97,13 +132,17 @@ describe("the reducer", () => {
 
   test("forgets at a restart who waits in memory alone", () => {
     const about = { agentId: "ann", taskId: "t1", stepId: "t1.1", access: "write" };
+    const person = { name: "door", agentId: null, taskId: null, stepId: null };
     let world = reduce(EMPTY, [
       ...[ANN, task("ann", "t1"), started("ann", "t1")],
       note("resource.waiting", { ...about, resources: ["file:a", "file:b"], holders: ["ben"] }),
+      note("lock.waiting", { ...person, waiter: "eve", waitId: "w1", holder: "ben", deadlineAt: 9_000 }),
+      note("lock.waiting", { ...person, waiter: "eve", waitId: "w2", holder: "ben", deadlineAt: 9_000 }),
     ]);
+    expect(world.lockQueues.get("door")).toEqual(["w1", "w2"]);
     expect(ann(world)?.pausedFor).toEqual(["file:a", "file:b"]);
     world = reduce(world, [note("session.opened", {})]);
-    expect([world.waits.size, ann(world)?.pausedFor]).toEqual([0, []]);
+    expect([world.waits.size, world.lockQueues.size, ann(world)?.pausedFor]).toEqual([0, 0, []]);
   });
 
   test("says of an agent what its oldest task does", () => {
