@@ -3,8 +3,9 @@ import { beforeAll, describe, expect, test } from "vitest";
 import type { Notification, Snapshot } from "../src/client/client";
 import { reduce } from "../src/projection/reduce";
 import { worldOf } from "../src/projection/snapshot";
-import { EMPTY, type World } from "../src/projection/world";
+import { EMPTY } from "../src/projection/world";
 import { PYTHON, ROOT } from "./server";
+import { plain } from "./worlds";
 
 const SEEDS = Number(process.env.WHISPERER_WORLD_SEEDS ?? 20);
 const FIRST = Number(process.env.WHISPERER_WORLD_FIRST_SEED ?? 0);
@@ -47,16 +48,6 @@ function lifeOf(line: string): Life {
 
 function noteOf({ method, params: { seq, sessionId, cause, at, ...params } }: Frame): Notification {
   return { seq, sessionId, cause, at, name: method, params } as Notification;
-}
-
-/** The same world with what sums of floating point numbers leave open cut off, and maps in one order. */
-function plain(world: World): unknown {
-  return JSON.parse(
-    JSON.stringify(world, (key, value) => {
-      if (value instanceof Map) return Object.fromEntries([...value].sort(([one], [other]) => (one < other ? -1 : 1)));
-      return key === "costUsd" && value !== null ? Number(value.toFixed(9)) : value;
-    }),
-  );
 }
 
 function chanceOf(seed: number): () => number {

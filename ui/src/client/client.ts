@@ -14,6 +14,8 @@ export interface ClientOptions extends ConnectionOptions {
 export interface SubscribeOptions {
   /** Begin after this number: 0 is from the start. Without it, begin now. */
   after?: number;
+  /** When the session was created that is meant: the subscription to another of the same id ends at once. */
+  createdAt?: number;
   /** Whether the pieces of answers are sent too, as they are streamed. */
   deltas?: boolean;
   /** Told if the subscription ends by itself: its session is gone, or the server refuses this client. */
@@ -103,13 +105,13 @@ export class Client {
     await this.#closing.get(sessionId); // what is still on its way is none of the new subscription
     if (this.#feeds.has(sessionId)) throw new Error(`There is a subscription to '${sessionId}'. Close it first.`);
     if (this.state === "refused" || this.state === "closed") throw this.#error;
-    const { after = null, deltas = false, onEnd } = options;
+    const { after = null, createdAt = null, deltas = false, onEnd } = options;
     return new Promise((resolve, reject) => {
       let hasBegun = false;
       const feed: Feed = {
         sessionId,
         cursor: after,
-        createdAt: null,
+        createdAt,
         deltas,
         isAsked: false,
         take: onNotification,

@@ -1,3 +1,4 @@
+import { copyOf } from "./layers";
 import type { World } from "./world";
 
 type MapName = {
@@ -6,10 +7,12 @@ type MapName = {
 type Entry<Name extends MapName> = World[Name] extends ReadonlyMap<string, infer Value> ? Value : never;
 
 /**
- * A world in the making. Its maps are copied when they are first written to, so that a thousand notifications cost one
- * copy of each map that they touch, and the world it began with stays as it was.
+ * A world in the making. Its maps are copied when they are first written to, large ones in layers, so that a batch of
+ * notifications costs what it touches, and the world it began with stays as it was.
  */
 export class Draft {
+  /** What was made here, and so can still be changed in place. */
+  readonly #own = new Set<unknown>();
   readonly #maps = new Map<MapName, Map<string, unknown>>();
   deadTasks: number;
   deadMails: number;
@@ -29,13 +32,16 @@ export class Draft {
   }
 
   set<Name extends MapName>(name: Name, key: string, value: Entry<Name>): void {
+    this.#own.add(value);
     this.#writable(name).set(key, value);
   }
 
   /** Change some fields of what is there; nothing happens if there is no such thing. */
   change<Name extends MapName>(name: Name, key: string, fields: Partial<Entry<Name>>): void {
     const found = this.get(name, key);
-    if (found !== undefined) this.set(name, key, { ...(found as object), ...fields } as Entry<Name>);
+    if (found === undefined) return;
+    if (this.#own.has(found)) Object.assign(found as object, fields);
+    else this.set(name, key, { ...(found as object), ...fields } as Entry<Name>);
   }
 
   delete<Name extends MapName>(name: Name, key: string): void {
@@ -47,12 +53,12 @@ export class Draft {
     return { ...this.before, ...Object.fromEntries(this.#maps), seq, at, deadTasks, deadMails };
   }
 
-  #writable<Name extends MapName>(name: Name): Map<string, Entry<Name>> {
+  #writable<Name extends MapName>(name: Name): Map<string, unknown> {
     let map = this.#maps.get(name);
     if (map === undefined) {
-      map = new Map(this.before[name] as ReadonlyMap<string, unknown>);
+      map = copyOf(this.before[name] as ReadonlyMap<string, unknown>);
       this.#maps.set(name, map);
     }
-    return map as Map<string, Entry<Name>>;
+    return map;
   }
 }

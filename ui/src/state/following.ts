@@ -1,21 +1,28 @@
-import type { Notification, Subscription } from "../client/client";
+import { ConnectionLostError, type Notification, RpcError, type Subscription } from "../client/client";
 import { reduce } from "../projection/reduce";
-import { EMPTY } from "../projection/world";
+import { worldOf } from "../projection/snapshot";
 import { NOTHING, tell, usePage } from "./page";
 import { onOpen, server } from "./server";
 import { written } from "./streams";
 
-/** How long notifications are gathered before they are shown: once a frame is enough for the eye. */
+/** How long notifications are gathered before they are shown: twenty times a second is enough for the eye. */
 const GATHER_MS = 50;
 /** How many are taken in at once: more would hold up what the user does. */
-const BATCH = 2_000;
+const BATCH = 1_000;
+const AGAIN_MS = 250;
 
 let waiting: Notification[] = [];
 let timer: ReturnType<typeof setTimeout> | undefined;
 let subscription: Subscription | null = null;
-let following = 0;
+/** Which load this is: what an earlier one still brings is not wanted any more. */
+let turn = 0;
+/** Whether the load was cut off by the connection, and is to be done again when there is one. */
+let isCutOff = false;
 
-onOpen(() => void refreshServer());
+onOpen(() => {
+  void refreshServer();
+  if (isCutOff) void load();
+});
 
 async function refreshServer(): Promise<void> {
   try {
@@ -35,43 +42,82 @@ export const refreshSessions = refreshServer;
 /** Show this session from now on, or none. */
 export async function follow(sessionId: string | null): Promise<void> {
   if (usePage.getState().sessionId === sessionId) return;
-  const turn = ++following;
-  clearTimeout(timer);
-  timer = undefined;
-  waiting = [];
   const { connection, problem, server: info, sessions } = usePage.getState();
   usePage.setState({ ...NOTHING, connection, problem, server: info, sessions, sessionId });
-  const last = subscription;
-  subscription = null;
-  await last?.close();
-  if (sessionId === null || turn !== following) return;
+  await load();
+}
+
+/** Show the session as it is now, and what becomes of it from there on. */
+async function load(): Promise<void> {
+  const mine = begin();
+  await leave();
+  const { sessionId } = usePage.getState();
+  if (sessionId === null || mine !== turn) return;
   try {
     const { createdAt } = await server().call("session.get", { sessionId });
-    const { lastSeq } = await server().call("events.list", { sessionId, limit: 1 });
-    if (turn !== following) return;
-    usePage.setState({ createdAt, live: EMPTY, isLoaded: lastSeq === 0 });
-    subscription = await server().subscribe(
+    const live = worldOf(await server().call("session.snapshot", { sessionId }));
+    if (mine !== turn) return;
+    usePage.setState({ createdAt, live, streams: new Map(), isLoaded: true, playhead: null });
+    const begun = await server().subscribe(
       sessionId,
-      { after: 0, deltas: true, onEnd: (problem) => usePage.setState({ problem }) },
-      (note) => take(note, turn, lastSeq),
+      { after: live.seq, createdAt, deltas: true, onEnd: (error) => void ended(error, mine) },
+      (note) => take(note, mine),
     );
+    if (mine === turn) subscription = begun;
+    else await begun.close();
   } catch (error) {
-    if (turn === following) usePage.setState({ problem: error as Error });
+    await ended(error as Error, mine);
   }
 }
 
-function take(note: Notification, turn: number, lastSeq: number): void {
-  if (turn !== following) return;
-  waiting.push(note);
-  timer ??= setTimeout(() => show(lastSeq), GATHER_MS);
+/** Nothing of what was followed until now is shown any more. */
+function begin(): number {
+  clearTimeout(timer);
+  timer = undefined;
+  waiting = [];
+  isCutOff = false;
+  turn += 1;
+  return turn;
 }
 
-function show(lastSeq: number): void {
+async function leave(): Promise<void> {
+  const last = subscription;
+  subscription = null;
+  await last?.close();
+}
+
+/** The session cannot be followed, or not any more. Another of its id may be there by now: then that one is shown. */
+async function ended(error: Error, mine: number): Promise<void> {
+  if (mine !== turn) return;
+  subscription = null;
+  isCutOff = error instanceof ConnectionLostError;
+  if (isCutOff) return; // the state of the connection tells
+  const code = error instanceof RpcError ? error.data.code : null;
+  if (code === "closed") setTimeout(() => mine === turn && void load(), AGAIN_MS);
+  else if (code === "unknown_session" && (await isThere())) await load();
+  else if (mine === turn) usePage.setState({ problem: error });
+}
+
+async function isThere(): Promise<boolean> {
+  const { sessionId } = usePage.getState();
+  if (sessionId === null) return false;
+  return server()
+    .call("session.get", { sessionId })
+    .then(
+      () => true,
+      () => false,
+    );
+}
+
+function take(note: Notification, mine: number): void {
+  if (mine !== turn) return;
+  waiting.push(note);
+  timer ??= setTimeout(show, GATHER_MS);
+}
+
+function show(): void {
   const notes = waiting.splice(0, BATCH);
-  timer = waiting.length > 0 ? setTimeout(() => show(lastSeq), 0) : undefined;
-  usePage.setState((page) => {
-    const live = reduce(page.live, notes);
-    return { live, streams: written(page.streams, notes), isLoaded: page.isLoaded || live.seq >= lastSeq };
-  });
+  timer = waiting.length > 0 ? setTimeout(show, 0) : undefined;
+  usePage.setState(({ live, streams }) => ({ live: reduce(live, notes), streams: written(streams, notes) }));
   tell(notes);
 }

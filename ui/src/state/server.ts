@@ -1,4 +1,4 @@
-import { Client } from "../client/client";
+import { Client, type ConnectionState } from "../client/client";
 import { usePage } from "./page";
 
 /** What the page needs of its server. */
@@ -12,12 +12,15 @@ export function server(): Server {
   made ??= new Client({
     url: location.origin,
     maxRetrySeconds: 3,
-    onState: (connection, error) => {
-      usePage.setState({ connection, problem: error ?? null });
-      if (connection === "open") for (const opened of openings) opened();
-    },
+    onState: connectionChanged,
   });
   return made;
+}
+
+/** The connection is made, broken or refused. */
+export function connectionChanged(connection: ConnectionState, error?: Error): void {
+  usePage.setState({ connection, problem: error ?? null });
+  if (connection === "open") for (const opened of openings) opened();
 }
 
 /** Have something done whenever there is a connection again. */
