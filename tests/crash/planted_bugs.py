@@ -227,8 +227,12 @@ def wake_apart(switch: KillSwitch) -> None:
         def fired(self: AgentSession, timer: TimerRecord) -> None:
             decision = self.workspace.decide(f"timer:{timer.id}")
             decision.unit.delete_timer(timer.session_id, timer.id)
-            switch.reached(_HALF_DONE)
-            decision.submit().add_done_callback(lambda _: original(self, timer))
+
+            def fire_now(_: object) -> None:
+                switch.reached(_HALF_DONE)
+                original(self, timer)
+
+            decision.submit().add_done_callback(fire_now)
 
         return fired
 
@@ -279,6 +283,7 @@ def report_apart(switch: KillSwitch) -> None:
 
 
 _APART = tuple(f"{_HALF_DONE}:{number}>commit.after:{later}" for later in (1, 2, 3, 4) for number in (1, 2, 3))
+_IN_BETWEEN = tuple(f"{_HALF_DONE}:{number}" for number in (1, 2, 3))
 _AROUND_COMMITS = ("commit.before", "commit.after")
 _IN_TOOLS = ("tool.sent", "tool.acted")
 
@@ -293,7 +298,7 @@ PLANTED_BUGS = {
     "wake-the-paused": PlantedBug(wake_the_paused, ("tool.acting",), "while it was paused"),
     "deliver-apart": PlantedBug(deliver_apart, _APART, "is delivered and has 0 tasks"),
     "mail-apart": PlantedBug(mail_apart, _APART, "missing"),
-    "wake-apart": PlantedBug(wake_apart, _APART, "the sleepers are"),
+    "wake-apart": PlantedBug(wake_apart, _IN_BETWEEN, "the sleepers are"),
     "forget-waits": PlantedBug(forget_waits, ("commit.after",), "wait, there are rows for"),
     "report-apart": PlantedBug(report_apart, _APART, "is completed and was reported 0 times"),
     "tell-apart": PlantedBug(tell_apart, _APART, "was told 0 times"),

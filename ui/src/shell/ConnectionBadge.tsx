@@ -13,9 +13,10 @@ const WORDS: Record<ConnectionState, string> = {
 export function ConnectionBadge() {
   const connection = usePage((page) => page.connection);
   const problem = usePage((page) => page.problem);
+  const isPast = usePage((page) => page.playhead !== null);
   return (
     <span className="connection" data-connection={connection} role="status" title={problem?.message}>
-      {WORDS[connection]}
+      {isPast && connection === "open" ? "connected" : WORDS[connection]}
     </span>
   );
 }

@@ -5,7 +5,7 @@ const loadPalette = () => import("./Palette");
 const loadSteering = () => import("./SteeringDialogs");
 const Palette = lazy(loadPalette);
 const Steering = lazy(loadSteering);
-const LOAD_AFTER_MS = 2000;
+const LOAD_AFTER_MS = 500;
 
 /** Whatever is open over the view. It is loaded when the page has come to rest, or when it is first needed. */
 export function Dialogs() {

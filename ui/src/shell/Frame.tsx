@@ -97,7 +97,7 @@ function useBadge(path: string): number {
   return useWorld((world) => {
     if (path === "chats") return unreadIn(world.rooms, seen);
     if (path === "approvals") return world.approvals.size;
-    if (path === "dead") return world.deadTasks + world.deadMails;
+    if (path === "dead") return Math.max(world.deadTasks, world.deadMails); // a task and its mail are one letter
     if (path === "inbox") return [...world.inbox.values()].filter((mail) => !mail.isRead).length;
     return 0;
   });

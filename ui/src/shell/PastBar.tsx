@@ -39,7 +39,7 @@ export default function PastBar() {
       <p className="past-place" role="status">
         <Icon name="history" size={15} />
         <strong>{place}</strong>
-        <span className="past-new">{fresh > 0 ? `${EXACT.format(fresh)} new meanwhile` : ""}</span>
+        {fresh > 0 && <span className="past-new">, {EXACT.format(fresh)} new meanwhile</span>}
       </p>
       <Ways problem={problem} progress={progress} wanted={wanted} told={note && telling(note)} />
       <div className="past-slider">

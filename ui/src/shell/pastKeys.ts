@@ -2,7 +2,7 @@ import { useEffect } from "react";
 import { backToLive } from "../state/playhead";
 
 const OWN_KEYS = "input, select, textarea, dialog, [contenteditable]";
-const PRESSED_BY_SPACE = "button, a, summary, [role='button']";
+const PRESSED_BY_SPACE = "button, summary, [role='button']";
 
 export interface PastKeys {
   readonly step: (direction: 1 | -1) => void;

@@ -4,6 +4,8 @@ import { usePage } from "../state/page";
 import { travelTo, useTravel } from "../state/playhead";
 
 const WRITE_MS = 400;
+/** What the address holds only while the page is in the past. */
+const OF_TRAVEL = ["at", "stepby"];
 
 /**
  * Keeps `?at=` in the address and the playhead the same: an address with another number moves the playhead, and while
@@ -36,7 +38,7 @@ export function useTravelAddress(): void {
         setSearch(
           (before) => {
             const after = new URLSearchParams(before);
-            if (text === null) after.delete("at");
+            if (text === null) for (const name of OF_TRAVEL) after.delete(name);
             else after.set("at", text);
             return after;
           },

@@ -22,7 +22,7 @@ export function useAnswer<M extends MethodName>(
   params: Params<M> | null,
   refreshOn?: (note: Notification) => boolean,
 ): Answered<Result<M>> {
-  const key = params === null ? null : JSON.stringify(params);
+  const key = params === null ? null : JSON.stringify([method, params]);
   const [answer, setAnswer] = useState<{ key: string | null; data?: Result<M>; error: Error | null }>({
     key,
     error: null,
@@ -38,7 +38,7 @@ export function useAnswer<M extends MethodName>(
     if (key === null || !isOpen) return;
     let isWanted = true;
     const call = server().call as (method: M, params: Params<M>) => Promise<Result<M>>;
-    call.call(server(), method, JSON.parse(key)).then(
+    call.call(server(), method, JSON.parse(key)[1]).then(
       (data) => isWanted && setAnswer({ key, data, error: null }),
       (error) => isWanted && setAnswer((before) => (before.key === key ? { ...before, error } : { key, error })),
     );

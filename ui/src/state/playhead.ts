@@ -10,7 +10,7 @@ import { usePage } from "./page";
 const PATIENCE_MS = 80;
 const FRAME_MS = 40;
 /** How long playing stands still at most, in seconds of the watcher. */
-const LONGEST_GAP = 1.5;
+const LONGEST_GAP = 1;
 
 /** The way to the moment that is wanted, beside the world that is shown meanwhile. */
 export interface Travel {

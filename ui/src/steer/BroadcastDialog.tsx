@@ -1,21 +1,26 @@
 import { useState } from "react";
+import { newId } from "../parts/ids";
 import { notify } from "../state/actions";
 import { usePage } from "../state/page";
 import { server } from "../state/server";
 import { Asking } from "./SteerDialog";
 
-/** Broadcasts an event: whoever sleeps for it wakes, whoever subscribes to it gets a task. */
+/**
+ * Broadcasts an event: whoever sleeps for it wakes, whoever subscribes to it gets a task. Tried again after a lost
+ * connection, it happens once.
+ */
 export function BroadcastDialog({ onClose }: { onClose: () => void }) {
   const sessionId = usePage((page) => page.sessionId);
   const [event, setEvent] = useState("");
   const [text, setText] = useState("");
   const [problem, setProblem] = useState("");
+  const [eventId] = useState(newId);
   async function submit() {
     const read = readData(text);
     if (event.trim() === "") return setProblem("Give the event a name, such as data_ready.");
     if (typeof read === "string") return setProblem(read);
     try {
-      const params = { sessionId: sessionId ?? "", event: event.trim(), ...read };
+      const params = { sessionId: sessionId ?? "", event: event.trim(), eventId, ...read };
       const { woken, notified } = await server().call("async.broadcastEvent", params);
       notify(`The event ${event.trim()} woke ${woken} and gave a task to ${notified}.`);
       onClose();

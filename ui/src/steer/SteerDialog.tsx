@@ -128,7 +128,7 @@ function TaskDialog({ agentIds, onClose }: SteerProps) {
     if (prompt.trim() === "") setProblem("Say what is to be done.");
     else {
       onClose();
-      void perform("task", agentIds, { prompt, priority });
+      void perform("task", agentIds, { prompt, priority, taskKey: newKey() });
     }
   }
   return (
@@ -155,6 +155,12 @@ function TaskDialog({ agentIds, onClose }: SteerProps) {
       </label>
     </Asking>
   );
+}
+
+/** Nobody else makes the same one. */
+function newKey(): string {
+  const chance = crypto.getRandomValues(new Uint32Array(2));
+  return `page-${Date.now().toString(36)}-${[...chance].map((part) => part.toString(36)).join("")}`;
 }
 
 interface AskingProps {

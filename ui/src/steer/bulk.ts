@@ -68,7 +68,7 @@ export async function perform(action: Action, agentIds: readonly string[], param
     while (next < agentIds.length && !isCancelled) {
       const agentId = agentIds[next++] as string;
       try {
-        await call.call(server(), method, { sessionId, agentId, ...params });
+        await call.call(server(), method, { sessionId, agentId, ...paramsFor(agentId, params) });
       } catch (error) {
         failed.push({ agentId, why: (error as Error).message });
       }
@@ -79,6 +79,12 @@ export async function perform(action: Action, agentIds: readonly string[], param
   await Promise.all(Array.from({ length: Math.min(AT_ONCE, agentIds.length) }, work));
   if (isLong) useBulk.setState({ under: null });
   report({ action, params, worked: done - failed.length, failed, left: agentIds.length - done }, agentIds);
+}
+
+/** What is sent again under the same key is done once, also if it is not known whether it arrived the first time. */
+function paramsFor(agentId: string, params: { taskKey?: string }): object {
+  const { taskKey, ...rest } = params;
+  return taskKey === undefined ? rest : { ...rest, taskId: `${taskKey}.${agentId}` };
 }
 
 function report(outcome: Outcome, agentIds: readonly string[]): void {

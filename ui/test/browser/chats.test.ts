@@ -110,5 +110,25 @@ describeInBrowser("chats", () => {
     expect(await answer.locator("li").count()).toBe(2);
   });
 
+  test("mail of an agent is read in the inbox and answered, and the agent gets the answer", async () => {
+    const { page } = stage();
+    const inbox = page.getByRole("navigation", { name: "Places" }).getByRole("link", { name: "Inbox" });
+    const mails = page.getByRole("list", { name: "Mails" });
+    const mail = page.getByRole("region", { name: "Mail", exact: true });
+    await stage().call("async.sendTask", { agentId: "bob", prompt: "mail me" });
+    await inbox.locator(".nav-badge").getByText("1").waitFor();
+    await stage().choose("Inbox");
+    await mails.getByText("News for you").click();
+    await mail.locator("strong", { hasText: "All" }).waitFor();
+    await inbox.locator(".nav-badge").waitFor({ state: "detached" });
+    await mail.getByRole("textbox").fill("Thank you. Please mail me again.");
+    await mail.getByRole("button", { name: "Reply" }).click();
+    await mail.getByText("Thank you. Please mail me again.").waitFor();
+    await expect.poll(() => mails.getByText("News for you").count()).toBe(2);
+    await inbox.locator(".nav-badge").getByText("1").waitFor();
+    await mail.getByRole("button", { name: "Archive" }).click();
+    await expect.poll(() => mails.getByText("News for you").count()).toBe(1);
+  });
+
   testThatAllWentWell(stage);
 });

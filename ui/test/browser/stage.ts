@@ -80,6 +80,11 @@ export class Stage {
     await page.locator(".connection").getByText("live", { exact: true }).waitFor();
   }
 
+  /** Wait until nothing in the view is still on its way. */
+  async isLoaded(): Promise<void> {
+    await expect.poll(() => this.page.locator("main .loading").count()).toBe(0);
+  }
+
   /** Another page in the same browser, somewhere in the session. */
   async another(...parts: string[]): Promise<Page> {
     const page = await this.context.newPage();
@@ -97,6 +102,11 @@ export class Stage {
   async go(...parts: string[]): Promise<void> {
     await this.page.goto(this.address(...parts));
     await this.isLive();
+  }
+
+  /** Go to a place of the session without loading the page anew, as a link in it does. */
+  async turnTo(...parts: string[]): Promise<void> {
+    await this.page.evaluate((address) => history.pushState(null, "", address), this.address(...parts));
   }
 
   /** Go to a place by the navigation. */

@@ -22,3 +22,20 @@ export async function watchTexts(page: Page, selector: string): Promise<void> {
 export function seenTexts(page: Page): Promise<string[]> {
   return page.evaluate(() => (globalThis as unknown as Watched).seenTexts);
 }
+
+interface Handle {
+  whisperer: { page: () => { live: Record<string, unknown> & { seq: number } } };
+}
+
+/** The number of the last notification that the page knows. */
+export function lastSeqOf(page: Page): Promise<number> {
+  return page.evaluate(() => (globalThis as unknown as Handle).whisperer.page().live.seq);
+}
+
+/** All that the page knows of the session, as plain values. */
+export function worldOf(page: Page): Promise<unknown> {
+  return page.evaluate(() => {
+    const plain = (_: string, value: unknown) => (value instanceof Map ? [...value].sort() : value);
+    return JSON.parse(JSON.stringify((globalThis as unknown as Handle).whisperer.page().live, plain)) as unknown;
+  });
+}

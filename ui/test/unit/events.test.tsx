@@ -2,7 +2,7 @@ import { screen } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { expect, test } from "vitest";
 import { usePage } from "../../src/state/page";
-import { dataOf } from "../../src/views/events/data";
+import { BroadcastDialog } from "../../src/steer/BroadcastDialog";
 import EventsView from "../../src/views/events/EventsView";
 import { note, renderAt, setStage } from "./stage";
 
@@ -29,16 +29,26 @@ test("in the past only the events of that time are shown", async () => {
 
 test("data that is not JSON is not sent, and the page says what is wrong", async () => {
   const { calls } = stage();
-  renderAt("/s/default/events", <EventsView />);
-  await userEvent.click(screen.getByRole("button", { name: "Broadcast an event" }));
-  await userEvent.type(screen.getByLabelText("Name"), "alert");
-  await userEvent.type(screen.getByLabelText(/Data/), "high");
+  renderAt("/s/default/events", <BroadcastDialog onClose={() => {}} />);
+  await userEvent.type(screen.getByLabelText("Event"), "alert");
+  await userEvent.type(screen.getByLabelText(/What it carries/), "high");
   await userEvent.click(screen.getByRole("button", { name: "Broadcast", hidden: true }));
-  expect(await screen.findByText(/This is not JSON/)).toBeTruthy();
-  expect(calls.filter(({ method }) => method === "async.broadcastEvent")).toEqual([]);
+  expect(await screen.findByText(/is not JSON/)).toBeTruthy();
+  expect(calls).toEqual([]);
 });
 
-test("data may be empty, or anything that JSON can be", () => {
-  expect(dataOf("  ")).toEqual({ value: null, problem: null });
-  expect(dataOf('{"a": [1]}')).toEqual({ value: { a: [1] }, problem: null });
+test("an event that is sent again after a failure has the same id", async () => {
+  const { calls } = setStage([], {
+    "async.broadcastEvent": () => {
+      throw new Error("The connection was lost.");
+    },
+  });
+  renderAt("/s/default/events", <BroadcastDialog onClose={() => {}} />);
+  await userEvent.type(screen.getByLabelText("Event"), "alert");
+  const send = screen.getByRole("button", { name: "Broadcast", hidden: true });
+  await userEvent.click(send);
+  await screen.findByText("The connection was lost.");
+  await userEvent.click(send);
+  expect(new Set(calls.map(({ params }) => params.eventId)).size).toBe(1);
+  expect(calls).toHaveLength(2);
 });

@@ -1,7 +1,7 @@
 import { cleanup, screen, act as settle, within } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import type { AgentState, AgentStatus } from "../../src/client/client";
+import type { AgentState, AgentStatus, TaskRecord } from "../../src/client/client";
 import { reduce } from "../../src/projection/reduce";
 import { Dialogs } from "../../src/shell/Dialogs";
 import { closeDialog } from "../../src/shell/dialogState";
@@ -113,6 +113,27 @@ test("agents are stopped only after a question", async () => {
     { method: "async.stopAgent", params: { sessionId: "default", agentId: "alice", reason: "" } },
   ]);
   expect(useNotices.getState().notices.at(-1)?.text).toBe("Stopped alice.");
+});
+
+test("a task that is sent again after a lost connection is still given once", async () => {
+  let isLost = true;
+  const { calls } = setStage(made("alice"), {
+    "async.sendTask": () => {
+      if (isLost) throw new Error("The connection was lost.");
+      return {} as TaskRecord;
+    },
+  });
+  renderAt("/s/default", view);
+  await userEvent.click(screen.getByLabelText("Choose alice"));
+  await userEvent.click(screen.getByRole("button", { name: "Send a task…" }));
+  await userEvent.type(await screen.findByLabelText("What is to be done"), "Hello");
+  await userEvent.click(screen.getByRole("button", { name: "Send", hidden: true }));
+  isLost = false;
+  await settle(async () => useNotices.getState().notices.at(-1)?.retry?.());
+  const [first, second] = calls.map(({ params }) => params);
+  expect(first).toMatchObject({ agentId: "alice", prompt: "Hello", priority: "normal" });
+  expect(first?.taskId).toMatch(/^page-.+\.alice$/);
+  expect(second).toEqual(first);
 });
 
 test("an action that fits none of the ticked agents is not offered", async () => {

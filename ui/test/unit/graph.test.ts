@@ -61,10 +61,18 @@ describe("the layout", () => {
     expect(positions.get("coder2")?.x).toBeGreaterThan(positions.get("planner")?.x ?? 0);
   });
 
+  test("draws a chain of questions as a row, whatever was answered", () => {
+    const answered = ["ab", "ba", "bc", "cb"].map((pair) => ({ from: pair[0] ?? "", to: pair[1] ?? "" }));
+    const positions = arranged(["a", "b", "c"], answered);
+    expect(["c", "a", "b"].sort((p, q) => (positions.get(p)?.x ?? 0) - (positions.get(q)?.x ?? 0)).join("")).toBe(
+      "abc",
+    );
+  });
+
   test("adding agents moves none of the others", () => {
     const before = arranged(TEAM, TEAM_LINES);
-    const lines = [...TEAM_LINES, { from: "tester", to: "helper" }];
-    const after = extended(before, [...TEAM, "helper", "stranger"], lines);
+    const lines = [{ from: "helper", to: "planner" }, ...TEAM_LINES];
+    const after = extended(before, ["helper", ...TEAM, "stranger"], lines);
     for (const id of TEAM) expect(after.get(id)).toEqual(before.get(id));
     expect(overlaps(after)).toEqual([]);
   });

@@ -109,7 +109,7 @@ test("what happens meanwhile is taken in and counted", async () => {
     usePage.setState(({ live }) => ({ live: { ...live, seq: 21 } }));
     tell([fresh]);
   });
-  expect(screen.getByText("1 new meanwhile")).toBeTruthy();
+  expect(screen.getByText(", 1 new meanwhile")).toBeTruthy();
   expect(screen.getByText(/of 21/)).toBeTruthy();
   expect(screen.getByText("5 agents")).toBeTruthy();
 });

@@ -1,12 +1,12 @@
 import type { ReactNode } from "react";
 import type { AgentDefinition, AgentDetails } from "../../client/client";
 import { words } from "../../parts/format";
+import { LongText } from "../../parts/LongText";
 import { Loaded } from "../../parts/Messages";
 import { At } from "../../parts/Times";
 import { useAnswer } from "../../state/answers";
 import { usePage } from "../../state/page";
 import { useHorizon } from "./horizon";
-import { LongText } from "./LongText";
 import { Fact } from "./TaskDetails";
 
 /** What the agent is, apart from what it is doing: its prompt, its tools, what it may touch. */
@@ -78,7 +78,7 @@ function Definition({ details }: { details: AgentDetails }) {
         )}
       </dl>
       <section className="agent-part">
-        <h3>Prompt</h3>
+        <h2>Prompt</h2>
         {definition.prompt ? <LongText text={definition.prompt} /> : <p className="quiet">It has none.</p>}
       </section>
     </div>

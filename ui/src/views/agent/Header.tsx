@@ -11,7 +11,7 @@ import type { Agent } from "../../projection/world";
 import { useAddress } from "../../shell/addresses";
 import { act } from "../../state/actions";
 import { useIsLive, useWorld } from "../../state/page";
-import { TaskLink } from "./links";
+import { TaskLink, useLimitsAddress } from "./links";
 import { SendTask } from "./SendTask";
 import { type Why, whys } from "./why";
 
@@ -34,7 +34,7 @@ export function Header({ agent }: { agent: Agent }) {
       <p className="quiet agent-facts">
         <span>{count(agent.queueSize)} queued</span>
         <span>{count(agent.unreadMail)} unread</span>
-        <span>{count(agent.tasks)} tasks begun</span>
+        <span>{agent.tasks === 1 ? "1 task" : `${count(agent.tasks)} tasks`} begun</span>
         <span>{count(usage.inputTokens + usage.outputTokens)} tokens</span>
         <span>{money(usage.costUsd)}</span>
         <span>
@@ -51,18 +51,19 @@ function Reasons({ agent }: { agent: Agent }) {
   const found = useMemo(() => whys(agent, waits.values()), [agent, waits]);
   if (found.length === 0) return null;
   return (
-    <ul className="agent-whys" aria-label="Why">
+    <ul className="agent-whys" aria-label="Reasons">
       {found.map((why) => (
         <li key={JSON.stringify(why)}>
-          <Reason why={why} />
+          <Reason why={why} agentId={agent.agentId} />
         </li>
       ))}
     </ul>
   );
 }
 
-function Reason({ why }: { why: Why }) {
+function Reason({ why, agentId }: { why: Why; agentId: string }) {
   const to = useAddress();
+  const limitsOf = useLimitsAddress();
   switch (why.kind) {
     case "text":
       return <span>{why.text}</span>;
@@ -84,7 +85,7 @@ function Reason({ why }: { why: Why }) {
       return (
         <span>
           Paused at its limit <code>{why.limit}</code>: it goes on when that is raised.{" "}
-          <Link href={to("limits")}>Limits</Link>
+          <Link href={limitsOf(agentId)}>Raise it</Link>
         </span>
       );
     case "tools":

@@ -1,11 +1,11 @@
 import { useMemo, useState } from "react";
 import { Dialog } from "../../parts/Dialog";
 import { count } from "../../parts/format";
+import { LongText } from "../../parts/LongText";
 import { Empty, Problem } from "../../parts/Messages";
 import { VirtualRows } from "../../parts/VirtualRows";
 import { useSelection } from "../../shell/addresses";
 import { useHorizon } from "./horizon";
-import { LongText } from "./LongText";
 import { entryKey, isShown, LEVELS, type LogEntry, useLogTail } from "./logTail";
 
 const PAGE = 500;
@@ -47,7 +47,7 @@ export function LogTab({ agentId }: { agentId: string }) {
           <input type="checkbox" checked={isFollowing} onChange={(event) => setIsFollowing(event.target.checked)} />{" "}
           Follow
         </label>
-        <span className="quiet">{count(shown.length)} entries</span>
+        <span className="quiet">{shown.length === 1 ? "1 entry" : `${count(shown.length)} entries`}</span>
         {entries !== null && entries.length >= limit && (
           <button type="button" onClick={() => setLimit(limit * 4)}>
             Load earlier

@@ -1,56 +1,68 @@
-import { useMemo, useState } from "react";
-import { Link } from "wouter";
-import type { MailRecord, Notification } from "../../client/client";
+import { useMemo, useRef, useState } from "react";
+import type { MailList, MailRecord, MailState, Notification } from "../../client/client";
 import { AgentLink } from "../../parts/AgentLink";
 import { Markdown } from "../../parts/Markdown";
 import { Empty, Loaded } from "../../parts/Messages";
 import { Ago, At } from "../../parts/Times";
 import { useSelection } from "../../shell/addresses";
-import { useAnswer } from "../../state/answers";
+import { type Answered, useAnswer } from "../../state/answers";
 import { usePage } from "../../state/page";
 import { allAsOf, mailAsOf } from "./asOf";
 import { useHorizon } from "./horizon";
-import { CauseLink, TaskLink, useAgentAddress } from "./links";
+import { CauseLink, MailLink, TaskLink, ThreadLink } from "./links";
 import { Fact } from "./TaskDetails";
 
 const PAGE = 100;
 
-/** What the agent was written, and how far it has come with it. */
+type Box = "in" | "out";
+
+/** What the agent was written and what it wrote, and what became of it. */
 export function MailTab({ agentId }: { agentId: string }) {
   const [limit, setLimit] = useState(PAGE);
+  const [box, setBox] = useSelection("box", "in");
   const [state, setState] = useSelection("state");
   const [opened, open] = useSelection("mail");
-  const sessionId = usePage((page) => page.sessionId) ?? "";
-  const answer = useAnswer("mail.list", { sessionId, owner: agentId, limit }, (note) => changesMail(note, agentId));
+  const isSent = box === "out";
+  const answer = useBox(agentId, isSent ? "out" : "in", limit);
   const at = useHorizon();
   const all = answer.data?.mails;
   const mails = useMemo(() => allAsOf(all ?? [], at, mailAsOf), [all, at]);
   const shown = mails.filter((mail) => state === "" || mail.state === state);
+  const isMissing = opened !== "" && all !== undefined && !mails.some(({ mailId }) => mailId === opened);
   return (
     <>
       <div className="view-head">
         <label className="agent-filter">
+          Mails{" "}
+          <select value={isSent ? "out" : "in"} onChange={(event) => setBox(event.target.value)}>
+            <option value="in">received</option>
+            <option value="out">sent</option>
+          </select>
+        </label>
+        <label className="agent-filter">
           State{" "}
           <select value={state} onChange={(event) => setState(event.target.value)}>
             <option value="">all</option>
-            {["queued", "delivered", "read", "replied", "archived", "dead"].map((each) => (
+            {STATES.map((each) => (
               <option key={each}>{each}</option>
             ))}
           </select>
         </label>
       </div>
+      {isMissing && (
+        <p className="quiet">The mail {opened} is not among these: it may be older, or in the other box.</p>
+      )}
       <Loaded answer={answer}>
         {() =>
           shown.length === 0 ? (
-            <Empty title={mails.length === 0 ? "No mail yet." : `No ${state} mail among those that were loaded.`}>
-              {mails.length === 0 && "Agents write to each other by themselves; you can write from your inbox."}
-            </Empty>
+            <NoMail isFiltered={mails.length > 0} isSent={isSent} />
           ) : (
             <ul className="agent-list">
               {shown.map((mail) => (
                 <MailItem
                   key={mail.mailId}
                   mail={mail}
+                  whom={isSent ? `to ${mail.recipient}` : mail.sender}
                   isOpen={mail.mailId === opened}
                   onToggle={() => open(mail.mailId === opened ? "" : mail.mailId)}
                 />
@@ -68,13 +80,45 @@ export function MailTab({ agentId }: { agentId: string }) {
   );
 }
 
-/** Whether there is another mail of the agent, or one in another state. */
-export function changesMail(note: Notification, agentId: string): boolean {
-  if (note.name === "mail.sent") return note.params.recipient === agentId || note.params.sender === agentId;
-  return note.name === "mail.state_changed";
+const STATES: readonly MailState[] = ["queued", "delivered", "read", "replied", "archived", "dead"];
+
+function NoMail({ isFiltered, isSent }: { isFiltered: boolean; isSent: boolean }) {
+  if (isFiltered) return <Empty title="No mail in this state among those that were loaded." />;
+  return (
+    <Empty title={isSent ? "It has written no mail yet." : "It was written no mail yet."}>
+      Agents write to each other by themselves; you can write to them from your inbox.
+    </Empty>
+  );
 }
 
-function MailItem({ mail, isOpen, onToggle }: { mail: MailRecord; isOpen: boolean; onToggle: () => void }) {
+/** One of the two boxes of an agent, asked anew when there is another mail in it or one comes into another state. */
+function useBox(agentId: string, box: Box, limit: number): Answered<MailList> {
+  const sessionId = usePage((page) => page.sessionId) ?? "";
+  const params = { sessionId, owner: agentId, limit };
+  const known = useRef<readonly MailRecord[]>([]);
+  const changes = (note: Notification) => changesMail(note, agentId, known.current);
+  const received = useAnswer("mail.list", box === "in" ? params : null, changes);
+  const sent = useAnswer("mail.listSent", box === "out" ? params : null, changes);
+  const answer = box === "in" ? received : sent;
+  known.current = answer.data?.mails ?? [];
+  return answer;
+}
+
+/** Whether there is another mail from or to the agent, or one of these has come into another state. */
+export function changesMail(note: Notification, agentId: string, known: readonly MailRecord[]): boolean {
+  if (note.name === "mail.sent") return note.params.recipient === agentId || note.params.sender === agentId;
+  if (note.name !== "mail.state_changed") return false;
+  return known.some(({ mailId }) => mailId === note.params.mailId);
+}
+
+interface MailItemProps {
+  mail: MailRecord;
+  whom: string;
+  isOpen: boolean;
+  onToggle: () => void;
+}
+
+function MailItem({ mail, whom, isOpen, onToggle }: MailItemProps) {
   return (
     <li className="agent-item" data-open={isOpen}>
       <button type="button" className="agent-row" aria-expanded={isOpen} onClick={onToggle}>
@@ -82,7 +126,7 @@ function MailItem({ mail, isOpen, onToggle }: { mail: MailRecord; isOpen: boolea
           {mail.state}
         </span>
         <span className="agent-row-title ellipsis" dir="auto">
-          <span className="quiet">{mail.sender}: </span>
+          <span className="quiet">{whom}: </span>
           {mail.subject || "(no subject)"}
         </span>
         <span className="agent-row-facts quiet">
@@ -97,7 +141,6 @@ function MailItem({ mail, isOpen, onToggle }: { mail: MailRecord; isOpen: boolea
 }
 
 function MailDetails({ mail }: { mail: MailRecord }) {
-  const at = useAgentAddress();
   return (
     <div className="agent-details">
       <dl className="agent-dl">
@@ -122,14 +165,14 @@ function MailDetails({ mail }: { mail: MailRecord }) {
         )}
         {mail.replyTo !== null && (
           <Fact name="Reply to">
-            <Link href={at(mail.sender, { tab: "mail", mail: mail.replyTo })}>{mail.replyTo}</Link>
+            <MailLink owner={mail.sender} mailId={mail.replyTo} />
           </Fact>
         )}
         <Fact name="Cause">
           <CauseLink cause={mail.cause} agentId={mail.recipient} taskAgentId={mail.sender} />
         </Fact>
         <Fact name="Thread">
-          <Link href={at(mail.recipient, { tab: "threads", thread: mail.threadId })}>{mail.threadId}</Link>
+          <ThreadLink agentId={mail.recipient} threadId={mail.threadId} />
         </Fact>
         <Fact name="Id">
           <code>{mail.mailId}</code>

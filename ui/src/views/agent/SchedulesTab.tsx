@@ -3,6 +3,7 @@ import type { MissedRuns } from "../../client/client";
 import { Confirm } from "../../parts/Dialog";
 import { count, duration } from "../../parts/format";
 import { NOT_LIVE } from "../../parts/Lifecycle";
+import { LongText } from "../../parts/LongText";
 import { Empty } from "../../parts/Messages";
 import { Ago, Until } from "../../parts/Times";
 import type { Schedule } from "../../projection/world";
@@ -10,7 +11,6 @@ import { act } from "../../state/actions";
 import { useAnswer } from "../../state/answers";
 import { useIsLive, usePage, useWorld } from "../../state/page";
 import { NewSchedule } from "../schedules/NewSchedule";
-import { LongText } from "./LongText";
 
 /** What the agent is given by the clock. */
 export function SchedulesTab({ agentId }: { agentId: string }) {
@@ -75,7 +75,7 @@ function ScheduleItem({ schedule, missed }: ScheduleItemProps) {
           <span>
             last <Ago at={lastAt} />
           </span>
-          <span>fired {count(fired)} times</span>
+          <span>fired {fired === 1 ? "once" : `${count(fired)} times`}</span>
           {missed && <span>missed times: {missed}</span>}
           <code>{scheduleId}</code>
         </span>

@@ -1,6 +1,7 @@
 import { useId, useState } from "react";
 import { useLocation } from "wouter";
 import type { Priority } from "../../client/client";
+import { newId } from "../../parts/ids";
 import type { Agent } from "../../projection/world";
 import { act, notify } from "../../state/actions";
 import { useAnswer } from "../../state/answers";
@@ -15,6 +16,7 @@ const PRIORITIES: readonly Priority[] = ["urgent", "high", "normal", "low"];
 export function SendTask({ agent, onClose }: { agent: Agent; onClose: () => void }) {
   const [form, setForm] = useState<TaskForm>(NO_TASK);
   const [wrong, setWrong] = useState("");
+  const [taskId] = useState(newId); // tried again after a lost connection, it is given once
   const sessionId = usePage((page) => page.sessionId) ?? "";
   const threads = useAnswer("task.threads", { sessionId, agentId: agent.agentId });
   const threadsId = useId();
@@ -27,7 +29,7 @@ export function SendTask({ agent, onClose }: { agent: Agent; onClose: () => void
   async function send() {
     const params = taskParams(form);
     if (typeof params === "string") return setWrong(params);
-    const task = await act("async.sendTask", { agentId: agent.agentId, ...params });
+    const task = await act("async.sendTask", { agentId: agent.agentId, taskId, ...params });
     if (task === undefined) return;
     onClose();
     notify(

@@ -2,13 +2,14 @@ import { useMemo, useState } from "react";
 import type { StepRecord } from "../../client/client";
 import { bytes, count, duration, money, words } from "../../parts/format";
 import { Icon } from "../../parts/Icon";
+import { LongText } from "../../parts/LongText";
 import { Loaded } from "../../parts/Messages";
 import { Since, Until } from "../../parts/Times";
 import { useAnswer } from "../../state/answers";
 import { usePage } from "../../state/page";
 import { allAsOf, stepAsOf } from "./asOf";
+import { Folded, prettyJson } from "./Folded";
 import { useHorizon } from "./horizon";
-import { Folded, LongText, prettyJson } from "./LongText";
 import { StreamText } from "./StreamText";
 import { changesTask } from "./taskRows";
 

@@ -1,3 +1,4 @@
+import "../../parts/long-text.css";
 import { visible } from "../../parts/markdown/visible";
 import { usePage } from "../../state/page";
 
@@ -23,7 +24,7 @@ function Channel({ name, text }: { name: string; text: string }) {
   return (
     <div>
       <span className="quiet">{name}</span>
-      <div className={name === "Output" ? "agent-text mono" : "agent-text"} dir="auto">
+      <div className={name === "Output" ? "long-text mono" : "long-text"} dir="auto">
         {visible(text.length > SHOWN ? `…${text.slice(-SHOWN)}` : text)}
       </div>
     </div>

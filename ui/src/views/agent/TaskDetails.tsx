@@ -1,18 +1,18 @@
 import { type ReactNode, useMemo, useRef, useState } from "react";
-import { Link } from "wouter";
 import type { Notification, TaskRecord } from "../../client/client";
 import { Confirm } from "../../parts/Dialog";
 import { count, duration, money, words } from "../../parts/format";
 import { NOT_LIVE } from "../../parts/Lifecycle";
+import { LongText } from "../../parts/LongText";
 import { Markdown } from "../../parts/Markdown";
 import { At, Until } from "../../parts/Times";
 import { act, notify } from "../../state/actions";
 import { useAnswer } from "../../state/answers";
 import { useIsLive, usePage } from "../../state/page";
 import { allAsOf, taskAsOf } from "./asOf";
+import { Folded } from "./Folded";
 import { useHorizon } from "./horizon";
-import { Folded, LongText } from "./LongText";
-import { CauseLink, TaskLink, useAgentAddress } from "./links";
+import { CauseLink, MailLink, TaskLink, ThreadLink } from "./links";
 import { Steps } from "./Steps";
 import { TaskTree } from "./TaskTree";
 import type { TaskRow } from "./taskRows";
@@ -35,7 +35,7 @@ export function TaskDetails({ record, row }: { record: TaskRecord; row: Pick<Tas
       </Part>
       <Result task={task} />
       {shownTree.length > 1 && (
-        <Part title={`What came of it: a tree of ${shownTree.length} tasks`}>
+        <Part title={`What it belongs to: a tree of ${shownTree.length} tasks`}>
           <TaskTree tasks={shownTree} shown={task.taskId} />
         </Part>
       )}
@@ -57,7 +57,7 @@ export function TaskDetails({ record, row }: { record: TaskRecord; row: Pick<Tas
 function Part({ title, children }: { title: string; children: ReactNode }) {
   return (
     <section className="agent-part">
-      <h3>{title}</h3>
+      <h2>{title}</h2>
       {children}
     </section>
   );
@@ -74,7 +74,6 @@ function useTree(task: TaskRecord) {
 }
 
 function Facts({ task, tree }: { task: TaskRecord; tree: readonly TaskRecord[] }) {
-  const at = useAgentAddress();
   const agentOf = (taskId: string | null) => tree.find((each) => each.taskId === taskId)?.agentId;
   const [causeKind = "", causeId = ""] = task.cause.split(/:(.*)/s);
   const causeAgent = causeKind === "task" ? agentOf(causeId) : undefined;
@@ -91,7 +90,7 @@ function Facts({ task, tree }: { task: TaskRecord; tree: readonly TaskRecord[] }
       </Fact>
       {task.mailId !== null && (
         <Fact name="Mail">
-          <Link href={at(task.agentId, { tab: "mail", mail: task.mailId })}>{task.mailId}</Link>
+          <MailLink owner={task.agentId} mailId={task.mailId} />
         </Fact>
       )}
       {task.parentId !== null && (
@@ -101,7 +100,7 @@ function Facts({ task, tree }: { task: TaskRecord; tree: readonly TaskRecord[] }
         </Fact>
       )}
       <Fact name="Thread">
-        <Link href={at(task.agentId, { tab: "threads", thread: task.threadId })}>{task.threadId}</Link>
+        <ThreadLink agentId={task.agentId} threadId={task.threadId} />
       </Fact>
       <Fact name="Priority">{task.priority}</Fact>
       <Fact name="Given">

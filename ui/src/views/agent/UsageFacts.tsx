@@ -16,15 +16,22 @@ export function UsageFacts({ usage, label }: { usage: Usage; label: string }) {
     ["mails sent", count(usage.mailsSent)],
   ];
   if (usage.unpricedTokens > 0) figures.push(["tokens without a price", count(usage.unpricedTokens)]);
+  return <Figures label={label} figures={figures} />;
+}
+
+/** Figures side by side, each below its name. */
+export function Figures({ label, figures }: { label: string; figures: readonly [string, string][] }) {
   return (
-    <dl className="agent-figures" aria-label={`Used ${label}`}>
-      <div className="agent-figures-title">{label}</div>
-      {figures.map(([name, value]) => (
-        <div key={name}>
-          <dt>{name}</dt>
-          <dd>{value}</dd>
-        </div>
-      ))}
-    </dl>
+    <div>
+      <p className="quiet">{label}</p>
+      <dl className="agent-figures" aria-label={`Used ${label}`}>
+        {figures.map(([name, value]) => (
+          <div key={name}>
+            <dt>{name}</dt>
+            <dd>{value}</dd>
+          </div>
+        ))}
+      </dl>
+    </div>
   );
 }

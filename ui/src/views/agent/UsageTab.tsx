@@ -2,12 +2,12 @@ import { Link } from "wouter";
 import type { Notification } from "../../client/client";
 import { count, money, words } from "../../parts/format";
 import { Loaded } from "../../parts/Messages";
-import { useAddress } from "../../shell/addresses";
 import { useAnswer } from "../../state/answers";
 import { usePage, useWorld } from "../../state/page";
 import { useHorizon } from "./horizon";
 import { type LimitBar, limitBars } from "./limitBars";
-import { UsageFacts } from "./UsageFacts";
+import { useLimitsAddress } from "./links";
+import { Figures, UsageFacts } from "./UsageFacts";
 
 /** What the agent has used, and how that stands against its limits. */
 export function UsageTab({ agentId }: { agentId: string }) {
@@ -16,7 +16,7 @@ export function UsageTab({ agentId }: { agentId: string }) {
 }
 
 function UsageNow({ agentId }: { agentId: string }) {
-  const to = useAddress();
+  const limitsOf = useLimitsAddress();
   const sessionId = usePage((page) => page.sessionId) ?? "";
   const changes = (note: Notification) => changesUsage(note, agentId);
   const details = useAnswer("agent.get", { sessionId, agentId }, changes);
@@ -26,7 +26,10 @@ function UsageNow({ agentId }: { agentId: string }) {
       <Loaded answer={details}>
         {({ status }) => (
           <section className="agent-part" aria-label="Used">
-            <UsageFacts usage={status.usage} label={`in ${count(status.tasks)} tasks`} />
+            <UsageFacts
+              usage={status.usage}
+              label={status.tasks === 1 ? "in 1 task" : `in ${count(status.tasks)} tasks`}
+            />
             <MailsReceived agentId={agentId} />
           </section>
         )}
@@ -34,9 +37,9 @@ function UsageNow({ agentId }: { agentId: string }) {
       <Loaded answer={limits}>
         {(report) => (
           <section className="agent-part">
-            <h3>
-              Limits <Link href={`${to("limits")}?agent=${encodeURIComponent(agentId)}`}>Change them</Link>
-            </h3>
+            <h2>
+              Limits <Link href={limitsOf(agentId)}>Change them</Link>
+            </h2>
             <LimitTable bars={limitBars(report.limits)} />
           </section>
         )}
@@ -89,7 +92,15 @@ function LimitTable({ bars }: { bars: readonly LimitBar[] }) {
               </td>
               <td>{most ?? <span className="quiet">no limit</span>}</td>
               <td>{source}</td>
-              <td>{reached === 0 ? <span className="quiet">never</span> : `${count(reached)} times`}</td>
+              <td>
+                {reached === 0 ? (
+                  <span className="quiet">never</span>
+                ) : reached === 1 ? (
+                  "once"
+                ) : (
+                  `${count(reached)} times`
+                )}
+              </td>
             </tr>
           ))}
         </tbody>
@@ -111,15 +122,7 @@ function UsageThen({ agentId }: { agentId: string }) {
   ];
   return (
     <>
-      <dl className="agent-figures" aria-label="Used up to then">
-        <div className="agent-figures-title">used up to then</div>
-        {figures.map(([name, value]) => (
-          <div key={name}>
-            <dt>{name}</dt>
-            <dd>{value}</dd>
-          </div>
-        ))}
-      </dl>
+      <Figures label="up to then" figures={figures} />
       <p className="quiet">Limits are known as they are now: go back to live to see them.</p>
     </>
   );

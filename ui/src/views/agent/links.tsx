@@ -24,11 +24,40 @@ export function useAgentAddress(): (agentId: string, query?: Record<string, stri
   };
 }
 
+/** Where the limits of an agent are changed. */
+export function useLimitsAddress(): (agentId: string) => string {
+  const to = useAddress();
+  return (agentId) => `${to("limits")}?${new URLSearchParams({ agent: agentId })}`;
+}
+
 export function TaskLink({ agentId, taskId, children }: { agentId: string; taskId: string; children?: string }) {
   const at = useAgentAddress();
   return (
     <Link href={at(agentId, { task: taskId })} className={children ? "" : "mono"}>
       {children ?? taskId}
+    </Link>
+  );
+}
+
+/** A mail in the box of whoever received it. */
+export function MailLink({ owner, mailId }: { owner: string; mailId: string }) {
+  const at = useAgentAddress();
+  const to = useAddress();
+  const address = owner === "user" ? to("inbox", mailId) : at(owner, { tab: "mail", mail: mailId });
+  return (
+    <Link href={address} className="mono">
+      {mailId}
+    </Link>
+  );
+}
+
+/** A conversation of an agent; the user has none that could be shown. */
+export function ThreadLink({ agentId, threadId }: { agentId: string; threadId: string }) {
+  const at = useAgentAddress();
+  if (agentId === "user") return <code>{threadId}</code>;
+  return (
+    <Link href={at(agentId, { tab: "threads", thread: threadId })} className="mono">
+      {threadId}
     </Link>
   );
 }

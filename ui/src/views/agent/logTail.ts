@@ -69,13 +69,20 @@ export function useLogTail(agentId: string, limit: number): LogTail {
       }
     }
     const first = read();
-    const leave = listen((notes) => {
-      if (timer !== undefined || !notes.some((note) => isOf(note.params, agentId) && note.seq > 0)) return;
+    let isBehind = false;
+    function readSoon(): void {
       timer = setTimeout(() => {
+        isBehind = false;
         void first.then(read).then(() => {
           timer = undefined;
+          if (isBehind && isWanted) readSoon(); // what was told meanwhile may have come too late for it
         });
       }, AGAIN_MS);
+    }
+    const leave = listen((notes) => {
+      if (!notes.some((note) => isOf(note.params, agentId) && note.seq > 0)) return;
+      isBehind = true;
+      if (timer === undefined) readSoon();
     });
     return () => {
       isWanted = false;

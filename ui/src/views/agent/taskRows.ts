@@ -65,7 +65,10 @@ function withProgress(row: TaskRow, task: Task): TaskRow {
 
 const TITLE_CHARACTERS = 200;
 
-/** What a task is about, in a line. Of a mail that is its subject and who wrote it. */
+/**
+ * What a task is about, in a line. Of a mail that is its subject and who wrote it; the first line of a delegated task
+ * says who delegated it, as its place in the tree does.
+ */
 export function titleOf(kind: TaskKind, prompt: string): string {
   const beginning = prompt.slice(0, 2_000);
   if (kind === "mailbox_message") {
@@ -73,7 +76,9 @@ export function titleOf(kind: TaskKind, prompt: string): string {
     const sender = /^From: (.+)$/m.exec(beginning)?.[1];
     if (subject && sender) return `${sender}: ${subject}`.slice(0, TITLE_CHARACTERS);
   }
-  const line = beginning.split("\n").find((each) => each.trim() !== "") ?? "";
+  const lines = beginning.split("\n").filter((line) => line.trim() !== "");
+  const [first = "", second] = lines;
+  const line = kind === "delegated_task" && second !== undefined ? second : first;
   return line.trim().slice(0, TITLE_CHARACTERS);
 }
 

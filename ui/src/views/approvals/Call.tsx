@@ -18,12 +18,12 @@ export function Call({ text, digest }: { text: string; digest: string }) {
           digest <code>{digest}</code>
         </span>
       </div>
-      {shown === null && <LongText text={text} />}
+      {shown === null && <LongText text={text} mono />}
       {shown?.length === 0 && <p className="quiet">It is called without arguments.</p>}
       {shown?.map(({ name, value }) => (
         <div key={name} className="approvals-argument">
           <p className="mono">{name}</p>
-          <LongText text={value} />
+          <LongText text={value} mono />
         </div>
       ))}
     </div>

@@ -22,6 +22,7 @@ export default function ChatsView() {
   const room = useWorld((world) => (openId === undefined ? undefined : world.rooms.get(openId)));
   return (
     <div className="chats" data-open={openId !== undefined}>
+      <h1 className="visually-hidden">Chats</h1>
       <section className="chat-list" aria-label="All chats">
         <ListHead />
         <RoomList openId={openId} />
@@ -37,7 +38,9 @@ function ListHead() {
   const title = isLive ? undefined : whyNotLive();
   return (
     <div className="chat-list-head">
-      <h1>Chats</h1>
+      <span className="chat-list-title" aria-hidden="true">
+        Chats
+      </span>
       <span className="space" />
       <button type="button" disabled={!isLive} title={title} onClick={() => setOpened("chat")}>
         New chat
@@ -70,11 +73,12 @@ function NoRoom({ openId }: { openId: string | undefined }) {
 
 function OpenRoom({ room }: { room: Room }) {
   const title = useTitle(room);
+  const [sent, setSent] = useState(0);
   return (
     <section className="chat-room" aria-label={title}>
       <RoomHead room={room} title={title} />
-      <Transcript room={room} />
-      <Composer room={room} />
+      <Transcript room={room} sent={sent} />
+      <Composer room={room} onSent={() => setSent(sent + 1)} />
     </section>
   );
 }

@@ -10,9 +10,9 @@ import { type Draft, draftOf, keepDraft } from "./drafts";
 const NO_CANDIDATES: readonly Candidate[] = [];
 
 /** Where one writes. Enter sends, Shift and Enter begin a line, `@` offers the members. */
-export function Composer({ room }: { room: Room }) {
+export function Composer({ room, onSent }: { room: Room; onSent: () => void }) {
   const isLive = useIsLive();
-  const { draft, write, send, isSending, error } = useSending(room.roomId);
+  const { draft, write, send, isSending, error } = useSending(room.roomId, onSent);
   const field = useRef<HTMLTextAreaElement>(null);
   const caretAfter = useRef<number | null>(null);
   const choice = useChoice(room, draft.text, (text, caret) => {
@@ -109,7 +109,7 @@ function Offers({ id, offered, active, choose }: OffersProps) {
 }
 
 /** The text and its way to the server. What failed stays, and is the same message when it is tried again. */
-function useSending(roomId: string) {
+function useSending(roomId: string, onSent: () => void) {
   const sessionId = usePage((page) => page.sessionId) ?? "";
   const [draft, setDraft] = useState(() => draftOf(sessionId, roomId));
   const [isSending, setIsSending] = useState(false);
@@ -126,6 +126,7 @@ function useSending(roomId: string) {
     try {
       await server().call("room.post", { sessionId, roomId, ...tried });
       keep({ text: "", messageId: null });
+      onSent();
     } catch (problem) {
       setError(problem as Error);
     } finally {

@@ -4,9 +4,29 @@ import { AgentChoice } from "../../parts/AgentChoice";
 import { Dialog } from "../../parts/Dialog";
 import { useAddress } from "../../shell/addresses";
 import { act } from "../../state/actions";
+import { usePage } from "../../state/page";
 
 const HOP_LIMIT = 4;
 const MOST_HOPS = 100;
+
+const PATIENCE_MS = 2_000;
+
+/** Wait until the page has heard of a room that was just made: before that it would say that there is none. */
+function shown(roomId: string): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(done, PATIENCE_MS);
+    const leave = usePage.subscribe(look);
+    function done() {
+      clearTimeout(timer);
+      leave();
+      resolve();
+    }
+    function look() {
+      if (usePage.getState().live.rooms.has(roomId)) done();
+    }
+    look();
+  });
+}
 
 export function NewChat({ onClose }: { onClose: () => void }) {
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
@@ -18,6 +38,7 @@ export function NewChat({ onClose }: { onClose: () => void }) {
     if (agentId === undefined) return;
     setIsBusy(true);
     const room = await act("room.openChat", { agentId });
+    if (room !== undefined) await shown(room.roomId);
     setIsBusy(false);
     if (room === undefined) return;
     onClose();
@@ -55,6 +76,7 @@ export function NewGroup({ onClose }: { onClose: () => void }) {
   const create = async () => {
     setIsBusy(true);
     const room = await act("room.create", { members: [...chosen], title: title.trim(), hopLimit });
+    if (room !== undefined) await shown(room.roomId);
     setIsBusy(false);
     if (room === undefined) return;
     onClose();

@@ -75,7 +75,7 @@ const RoomLink = memo(function RoomLink({ room, isOpen }: { room: Room; isOpen: 
           <bdi className="ellipsis">{visible(title)}</bdi>
           <span className="quiet ellipsis">
             {room.answering.size > 0 ? "answering…" : <Ago at={room.lastAt} />}
-            {room.kind === "group" && ` · ${room.members.length} members`}
+            {room.kind === "group" && ` · ${room.members.length} ${room.members.length === 1 ? "member" : "members"}`}
           </span>
         </span>
         {unread > 0 && (

@@ -16,13 +16,20 @@ const AT_END = 48;
 const NEAR_TOP = 600;
 const ESTIMATE = 96;
 
+interface TranscriptProps {
+  room: Room;
+  /** How often the user said something: each time leads to the end. */
+  sent: number;
+}
+
 /** What was said in a room, and what is being said. It stays at its end while one is there. */
-export function Transcript({ room }: { room: Room }) {
+export function Transcript({ room, sent }: TranscriptProps) {
   const transcript = useTranscript(room);
   const { messages, known, hasOlder, isLoading, error, loadOlder, again } = transcript;
   const rows = useMemo(() => rowsOf(messages, room.answering), [messages, room.answering]);
   const mentions = useMentionable(room);
   const box = useRef<HTMLDivElement>(null);
+  const lastTop = useRef(0);
   const [isAtEnd, setIsAtEnd] = useState(true);
   const [isNearTop, setIsNearTop] = useState(false);
   const virtual = useVirtualizer({
@@ -43,9 +50,14 @@ export function Transcript({ room }: { room: Room }) {
   const isFilled = rows.length > 0;
   const wait = isLoading || error !== null;
 
+  // biome-ignore lint/correctness/useExhaustiveDependencies: what is sent leads to the end
   useLayoutEffect(() => {
     if (isFilled) virtual.scrollToEnd();
-  }, [isFilled, virtual]);
+  }, [isFilled, virtual, sent]);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: as the transcript grows its end is followed
+  useLayoutEffect(() => {
+    if (isAtEnd && isFilled) virtual.scrollToEnd();
+  }, [isAtEnd, isFilled, virtual, totalSize]);
   useEffect(() => {
     if (!hasOlder || wait || !isFilled) return;
     if (isNearTop || totalSize <= (box.current?.clientHeight ?? 0)) loadOlder();
@@ -62,9 +74,12 @@ export function Transcript({ room }: { room: Room }) {
         aria-busy={isLoading}
         // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls has to be within reach of the keyboard
         tabIndex={0}
-        onScroll={(event) => {
-          setIsAtEnd(virtual.isAtEnd(AT_END));
-          setIsNearTop(event.currentTarget.scrollTop < NEAR_TOP);
+        onScroll={({ currentTarget: { scrollTop, scrollHeight, clientHeight } }) => {
+          const isEnd = scrollHeight - scrollTop - clientHeight <= AT_END;
+          // What grows below is no reason to leave the end: only a move upwards is.
+          if (isEnd || scrollTop < lastTop.current) setIsAtEnd(isEnd);
+          setIsNearTop(scrollTop < NEAR_TOP);
+          lastTop.current = scrollTop;
         }}
       >
         {error && <Problem error={error} onRetry={again} />}

@@ -96,8 +96,22 @@ export async function channelsOf(sessionId: string, taskId: string): Promise<Cha
   return { analysis: joined("analysis"), commentary: joined("commentary"), final: joined("final") };
 }
 
-/** How a task of a member ended that left no message. */
-export async function endingOf(sessionId: string, taskId: string): Promise<Ending> {
+const MOST_ENDINGS = 5_000;
+const endings = new Map<string, Promise<Ending>>();
+
+/** How a task of a member ended that left no message. It is asked for once, since rows come and go as one scrolls. */
+export function endingOf(sessionId: string, taskId: string): Promise<Ending> {
+  const key = JSON.stringify([sessionId, taskId]);
+  const known = endings.get(key);
+  if (known !== undefined) return known;
+  if (endings.size >= MOST_ENDINGS) endings.clear();
+  const asked = askForEnding(sessionId, taskId);
+  endings.set(key, asked);
+  asked.catch(() => endings.delete(key));
+  return asked;
+}
+
+async function askForEnding(sessionId: string, taskId: string): Promise<Ending> {
   const task = (await parts(sessionId, taskId)).at(-1);
   if (task?.state === "completed" && isPass(task.result?.final ?? "")) return { kind: "passed" };
   const message =

@@ -77,7 +77,14 @@ function Letters({ letters }: { letters: readonly Letter[] }) {
                 <option key={id}>{id}</option>
               ))}
             </select>
-            <button type="button" disabled={!canAct || chosen.length === 0} onClick={() => void retry(chosen)}>
+            <button
+              type="button"
+              disabled={!canAct || chosen.length === 0}
+              onClick={() => {
+                setChosen("");
+                void retry(chosen);
+              }}
+            >
               Retry chosen ({chosen.length})
             </button>
             <button type="button" disabled={!canAct || able.length === 0} onClick={() => setAsking(able)}>

@@ -120,8 +120,10 @@ function Caused({ taskId }: { taskId: string }) {
     if (done) notify(`${done.tasks.length} tasks were cancelled.`);
   };
   return (
-    <p className="dead-facts">
-      <span>It caused {left.length} tasks that have not ended.</span>
+    <div className="dead-facts">
+      <span>
+        {left.length === 1 ? "A task that it caused has" : `${left.length} tasks that it caused have`} not ended.
+      </span>
       <button type="button" className="danger" disabled={!isLive} onClick={() => setIsAsking(true)}>
         Cancel them
       </button>
@@ -136,6 +138,6 @@ function Caused({ taskId }: { taskId: string }) {
           All that this task caused ends, also what others do because of it.
         </Confirm>
       )}
-    </p>
+    </div>
   );
 }

@@ -1,16 +1,13 @@
-import { type FormEvent, useState } from "react";
 import { useLocation, useParams } from "wouter";
 import type { EventRecord } from "../../client/client";
 import { AgentLink } from "../../parts/AgentLink";
-import { Dialog } from "../../parts/Dialog";
 import { count } from "../../parts/format";
 import { Empty, Loaded } from "../../parts/Messages";
 import { At } from "../../parts/Times";
 import { useAddress } from "../../shell/addresses";
-import { act, notify } from "../../state/actions";
+import { openDialog } from "../../shell/dialogState";
 import { useAnswer } from "../../state/answers";
 import { useIsLive, usePage, useWorld } from "../../state/page";
-import { dataOf } from "./data";
 import "./events.css";
 
 const SHOWN = 200;
@@ -21,14 +18,13 @@ export default function EventsView() {
   const { item: opened } = useParams<{ item?: string }>();
   const until = usePage((page) => page.playhead?.world.at ?? Number.POSITIVE_INFINITY);
   const isLive = useIsLive();
-  const [isSending, setIsSending] = useState(false);
   const answer = useAnswer("async.listEvents", { sessionId, limit: SHOWN }, ({ name }) => name === "event.broadcast");
   return (
     <>
       <div className="view-head">
         <h1>Events</h1>
         <span className="space" />
-        <button type="button" className="primary" disabled={!isLive} onClick={() => setIsSending(true)}>
+        <button type="button" className="primary" disabled={!isLive} onClick={() => openDialog({ kind: "broadcast" })}>
           Broadcast an event
         </button>
       </div>
@@ -36,7 +32,6 @@ export default function EventsView() {
       <Loaded answer={answer}>
         {({ events }) => <Events events={events.filter((event) => event.createdAt <= until)} opened={opened} />}
       </Loaded>
-      {isSending && <Broadcast onClose={() => setIsSending(false)} />}
     </>
   );
 }
@@ -120,57 +115,5 @@ function Events({ events, opened }: { events: EventRecord[]; opened: string | un
       </table>
       {events.length === SHOWN && <p className="quiet events-more">These are the newest {SHOWN}; the log has all.</p>}
     </div>
-  );
-}
-
-/** A form for an event. Under its id it happens once, however often it is sent. */
-export function Broadcast({ onClose, name = "" }: { onClose: () => void; name?: string }) {
-  const [event, setEvent] = useState(name);
-  const [data, setData] = useState("");
-  const [eventId] = useState(() => crypto.randomUUID());
-  const [problem, setProblem] = useState("");
-  async function send(submitted: FormEvent) {
-    submitted.preventDefault();
-    const read = dataOf(data);
-    if (read.problem !== null) {
-      setProblem(read.problem);
-      return;
-    }
-    const sent = await act("async.broadcastEvent", { event, data: read.value, eventId });
-    if (sent === undefined) return;
-    notify(`${event} woke ${sent.woken} and became a task of ${sent.notified}.`);
-    onClose();
-  }
-  return (
-    <Dialog title="Broadcast an event" onClose={onClose}>
-      <form onSubmit={(submitted) => void send(submitted)}>
-        <label className="field">
-          Name
-          <input value={event} required onChange={({ target }) => setEvent(target.value)} />
-        </label>
-        <label className="field">
-          Data, as JSON (may be empty)
-          <textarea
-            className="mono"
-            rows={4}
-            value={data}
-            aria-invalid={problem !== ""}
-            aria-describedby="event-data-problem"
-            onChange={({ target }) => setData(target.value)}
-          />
-        </label>
-        <p id="event-data-problem" className="events-problem" role="alert">
-          {problem}
-        </p>
-        <div className="dialog-actions">
-          <button type="button" onClick={onClose}>
-            Cancel
-          </button>
-          <button type="submit" className="primary">
-            Broadcast
-          </button>
-        </div>
-      </form>
-    </Dialog>
   );
 }

@@ -16,9 +16,9 @@ import type { WaitLine } from "./waits";
 export type LinkEdge = Edge<{ bundle: Bundle }, "link">;
 export type WaitEdge = Edge<{ line: WaitLine }, "wait">;
 
-const BEND = 18;
+const BEND = 26;
 const LANE = 5;
-const WAIT_BEND = 52;
+const WAIT_BEND = 62;
 
 /** Everything that went from one to another: a lane for each kind, and how often. From far away one line is enough. */
 export const LinkLine = memo(function LinkLine(props: EdgeProps<LinkEdge>) {

@@ -93,7 +93,6 @@ function common(kind: string, { from, to }: { from: string; to: string }, picked
     target: to,
     selected: picked.edge === pair,
     className: isNear ? "graph-near" : "",
-    ariaRole: "button" as const,
   };
 }
 

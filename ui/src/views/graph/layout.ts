@@ -15,8 +15,8 @@ export interface Line {
 }
 
 export const NODE = { width: 208, height: 88 };
-const GAP = { x: 110, y: 34 };
-const CELL = { x: NODE.width + GAP.x / 2, y: NODE.height + GAP.y };
+const GAP = { x: 170, y: 40 };
+const CELL = { x: NODE.width + GAP.x / 3, y: NODE.height + GAP.y };
 /** Groups with more nodes or lines than these are laid out in a simpler way: dagre would take seconds. */
 const MOST = { nodes: 100, lines: 300 };
 
@@ -27,7 +27,7 @@ const MOST = { nodes: 100, lines: 300 };
 export function arranged(nodes: readonly string[], lines: readonly Line[]): Positions {
   const agents = nodes.filter((id) => id !== USER);
   const isHere = new Set(agents);
-  const between = lines.filter(({ from, to }) => isHere.has(from) && isHere.has(to) && from !== to);
+  const between = firstWays(lines.filter(({ from, to }) => isHere.has(from) && isHere.has(to) && from !== to));
   const groups = connected(agents, between);
   const blocks = groups.filter(({ ids }) => ids.length > 1).map(({ ids, lines: own }) => laidOut(ids, own));
   const singles = groups.filter(({ ids }) => ids.length === 1).flatMap(({ ids }) => ids);
@@ -60,6 +60,16 @@ export function extended(positions: Positions, nodes: readonly string[], lines: 
 export function resumed(kept: Positions, nodes: readonly string[], lines: readonly Line[]): Positions {
   const known = nodes.filter((id) => kept.has(id)).length;
   return known * 2 < nodes.length ? arranged(nodes, lines) : extended(kept, nodes, lines);
+}
+
+/** Of lines in both directions the first: what came back says nothing about who is to be on the left. */
+function firstWays(lines: readonly Line[]): Line[] {
+  const pairs = new Map<string, Line>();
+  for (const line of lines) {
+    const pair = line.from < line.to ? `${line.from} ${line.to}` : `${line.to} ${line.from}`;
+    if (!pairs.has(pair)) pairs.set(pair, line);
+  }
+  return [...pairs.values()];
 }
 
 function neighbours(lines: readonly Line[]): Map<string, string[]> {

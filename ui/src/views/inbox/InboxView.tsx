@@ -40,6 +40,7 @@ export default function InboxView() {
   }, [openId, opened, hasMore, limit]);
   return (
     <div className="inbox" data-open={openId !== undefined}>
+      <h1 className="visually-hidden">Inbox</h1>
       <section className="inbox-list" aria-label="Mails">
         <ListHead show={show} onShow={setShow} />
         <MailList lines={lines} openId={openId} isArchive={isArchive} />
@@ -75,7 +76,9 @@ function ListHead({ show, onShow }: { show: string; onShow: (show: string) => vo
   const isLive = useIsLive();
   return (
     <div className="inbox-list-head">
-      <h1>Inbox</h1>
+      <span className="inbox-list-title" aria-hidden="true">
+        Inbox
+      </span>
       <span className="space" />
       <select aria-label="Which mails" value={show} onChange={(event) => onShow(event.target.value)}>
         <option value="inbox">Inbox</option>

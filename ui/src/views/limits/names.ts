@@ -35,7 +35,7 @@ const KNOWN: Readonly<Record<string, Known>> = {
     group: "Work",
     outcome: "The call is not made; then the task fails.",
   },
-  max_continuations: { title: "Continuations of a task", group: "Work", outcome: FAILS },
+  max_continuations: { title: "Continuations", group: "Work", outcome: FAILS },
   max_task_seconds: { title: "Time of a task", group: "Work", outcome: FAILS },
   max_switch_depth: {
     title: "Depth of switches",

@@ -25,8 +25,9 @@ const TYPING_MS = 250;
 
 /** What of the log is shown, and how far it was searched for it. */
 export function Filters({ search, isFiltered }: { search: Search; isFiltered: boolean }) {
-  const agents = useWorld((world) => world.agents);
-  const options = useMemo(() => [...agents.values()].slice(0, MOST_NAMES), [agents]);
+  const size = useWorld((world) => world.agents.size);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: agents change all the time, who there is changes with this
+  const options = useMemo(() => [...usePage.getState().live.agents.values()].slice(0, MOST_NAMES), [size]);
   const [agent, setAgent] = useSelection("agent");
   const [name, setName] = useSelection("name");
   const [text, setText] = useSelection("text");

@@ -44,14 +44,15 @@ export default function LogView() {
   const [shown, setShown] = useState<number | undefined>(openIndex >= 0 ? openIndex : undefined);
   const choose = (seq: number | null) => setEntry(seq === null || seq === open ? "" : String(seq));
 
+  const isConnected = usePage((page) => page.connection === "open");
   const onRange = useCallback(
     (first: number, last: number) => {
-      if (found !== null) return;
+      if (found !== null || !isConnected) return;
       for (let page = pageOf(skipped + first + 1); page <= pageOf(skipped + last + 1); page += 1) {
-        void pages.page(page).catch(() => {}); // rows that are not there say so; they are asked for again on the way
+        void pages.page(page).catch(() => {}); // rows that are not there say so, and are asked for again
       }
     },
-    [found, pages, skipped],
+    [found, pages, skipped, isConnected],
   );
 
   const isFollowing = follow === "yes" && open === null;

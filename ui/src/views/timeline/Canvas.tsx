@@ -13,7 +13,7 @@ import { chainOf, type Lane, shapesWithin } from "./shapes";
 import type { Ranging } from "./useRange";
 
 const AXIS = 24;
-const MOST_SHAPES = 2_500;
+const MOST_SHAPES = 900;
 const FEW_ARROWS = 60;
 const TICK_PX = 90;
 
@@ -28,13 +28,13 @@ interface CanvasProps {
 
 /** The drawing itself: only what is in sight of it exists. */
 export function Canvas({ chart, lanes, ranging, onFit, chosen, onChoose }: CanvasProps) {
-  const { range, show, follow } = ranging;
+  const { range, isFollowing, show, follow } = ranging;
   const box = useRef<HTMLDivElement>(null);
   const size = useSize(box);
   const [scroll, setScroll] = useState(0);
   const left = size.width < 600 ? 84 : 130;
   const width = Math.max(size.width - left, 50);
-  const now = Math.max(useNow(), chart.at);
+  const now = Math.max(useNow(), chart.at, isFollowing ? Date.now() / 1000 : 0);
   const moment = usePage((page) => (page.playhead === null ? null : page.playhead.world.at));
   const total = (lanes.at(-1)?.top ?? 0) + (lanes.at(-1)?.height ?? 0);
   const inSight = useMemo(
@@ -93,12 +93,13 @@ export function Canvas({ chart, lanes, ranging, onFit, chosen, onChoose }: Canva
       onScroll={(event) => setScroll(event.currentTarget.scrollTop)}
     >
       <div className="timeline-space" style={{ height: total + AXIS }}>
+        {/* biome-ignore lint/a11y/useSemanticElements: there is no other element for a group of drawings with links */}
         <svg
           className="timeline-svg"
           width={size.width}
           height={size.height}
           {...gestures}
-          role="img"
+          role="group"
           aria-label={`${lanes.length} agents`}
         >
           <Patterns />

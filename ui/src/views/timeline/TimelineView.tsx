@@ -1,5 +1,6 @@
 import { useCallback, useEffect, useMemo, useRef } from "react";
 import { Empty, Problem } from "../../parts/Messages";
+import type { World } from "../../projection/world";
 import { useSelection } from "../../shell/addresses";
 import { usePage } from "../../state/page";
 import { Canvas } from "./Canvas";
@@ -33,7 +34,7 @@ function Timeline() {
   const ranging = useRange();
   const { range, isFollowing, show, follow, suggest } = ranging;
   const { chart, covered, isShort, progress, problem, again } = useChart(range);
-  const agents = usePage((page) => page.live.agents);
+  const agents = useAgents();
   const [filter, setFilter] = useSelection("agent");
   const [quiet, setQuiet] = useSelection("quiet", "no");
   const [chosen, choose] = useSelection("bar");
@@ -93,6 +94,14 @@ function Timeline() {
       </div>
     </>
   );
+}
+
+/** All agents. What they do changes all the time, but here only who there is matters. */
+function useAgents(): World["agents"] {
+  const size = usePage((page) => page.live.agents.size);
+  const sessionId = usePage((page) => page.sessionId);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: who there is changes with these
+  return useMemo(() => usePage.getState().live.agents, [size, sessionId]);
 }
 
 /** Shows the whole session, and when that was read, the time in it in which agents worked. */

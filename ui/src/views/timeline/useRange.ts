@@ -85,6 +85,13 @@ export function useRange(): Ranging {
     isMoved.current = true;
     setChosen(next);
   }, []);
+  const isPast = usePage((page) => page.playhead !== null);
+  const shown = useRef(range);
+  shown.current = range;
+  useEffect(() => {
+    // In the past nothing moves on by itself: the line of the moment could not be taken hold of.
+    if (isPast) setChosen((before) => (typeof before === "number" ? shown.current : before));
+  }, [isPast]);
   const show = useCallback(
     (next: Range, keep?: "following") => choose(keep && isFollowing ? spanOf(next) : next),
     [choose, isFollowing],

@@ -1,0 +1,136 @@
+import { act, cleanup, screen, within } from "@testing-library/react";
+import userEvent from "@testing-library/user-event";
+import { afterEach, expect, test } from "vitest";
+import type { ApprovalRecord } from "../../src/client/client";
+import { usePage } from "../../src/state/page";
+import ApprovalsView from "../../src/views/approvals/ApprovalsView";
+import { argumentsOf } from "../../src/views/approvals/arguments";
+import { decidedBy } from "../../src/views/approvals/decided";
+import { note, renderAt, setStage } from "./stage";
+
+afterEach(cleanup);
+
+const RECORD: ApprovalRecord = {
+  sessionId: "default",
+  approvalId: "step1",
+  agentId: "ann",
+  taskId: "task1",
+  tool: "delete_file",
+  arguments: '{"path": "notes.txt", "force": true}',
+  digest: "abc",
+  state: "pending",
+  requestedAt: 1_000,
+  decidedAt: null,
+  decidedBy: null,
+  reason: "",
+};
+const requested = () =>
+  note("approval.requested", {
+    agentId: "ann",
+    taskId: "task1",
+    approvalId: "step1",
+    tool: "delete_file",
+    digest: "abc",
+  });
+
+function stage(record: ApprovalRecord = RECORD) {
+  return setStage([note("agent.created", { agentId: "ann", name: "Ann", description: "" }), requested()], {
+    "approval.list": () => ({ approvals: [record] }),
+    "approval.approve": () => ({ ...RECORD, state: "approved" }),
+    "approval.refuse": () => ({ ...RECORD, state: "refused" }),
+  });
+}
+
+const decisions = (calls: { method: string; params: Record<string, unknown> }[]) =>
+  calls.filter(({ method }) => method !== "approval.list");
+
+test("a call is approved with the digest of what was shown", async () => {
+  const { calls } = stage();
+  renderAt("/s/default/approvals", <ApprovalsView />);
+  expect(await screen.findByText("notes.txt")).toBeTruthy();
+  await userEvent.click(screen.getByRole("button", { name: "Approve" }));
+  expect(decisions(calls)).toEqual([
+    {
+      method: "approval.approve",
+      params: { sessionId: "default", approvalId: "step1", digest: "abc", reason: "" },
+    },
+  ]);
+});
+
+test("a call is refused with the reason that was written", async () => {
+  const { calls } = stage();
+  renderAt("/s/default/approvals", <ApprovalsView />);
+  await userEvent.type(screen.getByLabelText("Reason for the decision on delete_file"), "Keep it{Enter}");
+  expect(decisions(calls)).toEqual([
+    { method: "approval.refuse", params: { sessionId: "default", approvalId: "step1", reason: "Keep it" } },
+  ]);
+});
+
+test("on a card A approves, but in the field for the reason it is a letter", async () => {
+  const { calls } = stage();
+  renderAt("/s/default/approvals", <ApprovalsView />);
+  await screen.findByText("notes.txt");
+  await userEvent.type(screen.getByLabelText("Reason for the decision on delete_file"), "a");
+  expect(decisions(calls)).toEqual([]);
+  act(() => screen.getByRole("article", { name: "delete_file of ann" }).focus());
+  await userEvent.keyboard("a");
+  expect(decisions(calls)).toMatchObject([{ method: "approval.approve", params: { reason: "a" } }]);
+});
+
+test("what was not seen, or is another call, cannot be approved", async () => {
+  stage({ ...RECORD, digest: "another" });
+  renderAt("/s/default/approvals", <ApprovalsView />);
+  expect((screen.getByRole("button", { name: "Approve" }) as HTMLButtonElement).disabled).toBe(true);
+  expect(await screen.findByRole("alert")).toBeTruthy();
+  expect((screen.getByRole("button", { name: "Approve" }) as HTMLButtonElement).disabled).toBe(true);
+});
+
+test("in the past nothing can be decided", async () => {
+  stage();
+  usePage.setState(({ live }) => ({ playhead: { world: live, speed: 0 } }));
+  renderAt("/s/default/approvals", <ApprovalsView />);
+  await screen.findByText("notes.txt");
+  for (const name of ["Approve", "Refuse"]) {
+    expect((screen.getByRole("button", { name }) as HTMLButtonElement).disabled).toBe(true);
+  }
+});
+
+test("raw arguments are exactly those that the model wrote", async () => {
+  stage();
+  const { history } = renderAt("/s/default/approvals?arguments=raw", <ApprovalsView />);
+  expect(await screen.findByText(RECORD.arguments)).toBeTruthy();
+  await userEvent.click(screen.getByRole("button", { name: "Pretty" }));
+  expect(history?.at(-1)).toBe("/s/default/approvals");
+});
+
+test("decisions are listed with who made them and why", async () => {
+  setStage([], {
+    "approval.list": ({ approvalState }) => ({
+      approvals:
+        approvalState === null
+          ? [{ ...RECORD, state: "refused", decidedAt: 1_001, decidedBy: "olga", reason: "No." }]
+          : [],
+    }),
+  });
+  renderAt("/s/default/approvals", <ApprovalsView />);
+  const decided = await screen.findByRole("region", { name: "Decided" });
+  expect(await within(decided).findByText("No.")).toBeTruthy();
+  expect(within(decided).getByText(/by olga/)).toBeTruthy();
+  expect(screen.getByText("Nothing waits for your decision.")).toBeTruthy();
+});
+
+test("arguments that are no object are shown raw only", () => {
+  expect(argumentsOf('{"a": 1, "b": "x\\ny"}')).toEqual([
+    { name: "a", value: "1" },
+    { name: "b", value: "x\ny" },
+  ]);
+  expect(argumentsOf("[1]")).toBeNull();
+  expect(argumentsOf("{")).toBeNull();
+});
+
+test("what was decided later had not been decided then", () => {
+  const done = { ...RECORD, state: "approved" as const, decidedAt: 50 };
+  expect(decidedBy([done, RECORD], 60, "")).toEqual([done]);
+  expect(decidedBy([done], 40, "")).toEqual([]);
+  expect(decidedBy([done], 60, "refused")).toEqual([]);
+});

@@ -1,0 +1,105 @@
+import type { MailRecord, StepRecord, TaskRecord, Usage } from "../../src/client/client";
+
+/** Records as the server answers with them; what is not said is of no importance. */
+
+const NOTHING_USED: Usage = {
+  inputTokens: 0,
+  outputTokens: 0,
+  cachedTokens: 0,
+  costUsd: null,
+  modelCalls: 0,
+  toolCalls: 0,
+  wallSeconds: 0,
+  cpuSeconds: 0,
+  memoryBytes: 0,
+  mailsSent: 0,
+  unpricedTokens: 0,
+};
+
+export function aTask(taskId: string, fields: Partial<TaskRecord> = {}): TaskRecord {
+  return {
+    sessionId: "default",
+    taskId,
+    agentId: "alice",
+    threadId: taskId,
+    kind: "user_prompt",
+    prompt: "Do something",
+    arrival: 1,
+    cause: "user:user",
+    priority: "normal",
+    state: "completed",
+    mailId: null,
+    parentId: null,
+    continuation: 0,
+    attempts: 1,
+    progressPercent: null,
+    progressNote: "",
+    result: null,
+    error: null,
+    usage: NOTHING_USED,
+    createdAt: 10,
+    startedAt: 11,
+    finishedAt: fields.state === "running" || fields.state === "queued" ? null : 12,
+    origin: null,
+    notBefore: null,
+    restarts: 0,
+    ...fields,
+  };
+}
+
+/** A finished model request, unless it is made a tool call. */
+export function aStep(fields: Partial<StepRecord> = {}): StepRecord {
+  return {
+    sessionId: "default",
+    taskId: "t",
+    number: 1,
+    kind: "model",
+    state: "done",
+    attempt: 1,
+    failures: 0,
+    call: null,
+    answer: {
+      text: "",
+      reasoning: "",
+      toolCalls: [],
+      usage: NOTHING_USED,
+      finish: "stop",
+      model: "scripted",
+      provider: null,
+    },
+    result: null,
+    error: null,
+    retryAt: null,
+    startedAt: 11,
+    finishedAt: 12,
+    requests: 1,
+    requestSeconds: 1,
+    ...fields,
+  };
+}
+
+export function aMail(mailId: string, fields: Partial<MailRecord> = {}): MailRecord {
+  return {
+    sessionId: "default",
+    mailId,
+    threadId: mailId,
+    sender: "bob",
+    sequence: 1,
+    recipient: "alice",
+    subject: "Hello",
+    body: "How are you?",
+    arrival: 1,
+    cause: "user:user",
+    priority: "normal",
+    replyTo: null,
+    state: "read",
+    taskId: null,
+    createdAt: 10,
+    readAt: null,
+    awaited: false,
+    origin: null,
+    ...fields,
+  };
+}
+
+export { NOTHING_USED };
