@@ -6,9 +6,13 @@ import { usePage } from "../state/page";
 import { addressOf } from "./addresses";
 import { Boundary } from "./Boundary";
 import { Frame } from "./Frame";
+import { loadViews } from "./lateView";
 import { Refused } from "./Refused";
 import { SessionsView } from "./SessionsView";
 import { AgentView, VIEWS } from "./views";
+
+/** How long the first view has the line for itself. */
+const BEFOREHAND_MS = 500;
 
 export function App() {
   const isRefused = usePage((page) => page.connection === "refused");
@@ -33,6 +37,7 @@ function Start() {
 function SessionPages() {
   const sessionId = decodeURIComponent(useParams<{ sessionId: string }>().sessionId);
   useEffect(() => void follow(sessionId), [sessionId]);
+  useViewsBeforehand();
   return (
     <Frame>
       <Boundary>
@@ -42,6 +47,16 @@ function SessionPages() {
       </Boundary>
     </Frame>
   );
+}
+
+/** Once the first view is there, the others are fetched, so that they open at once. */
+function useViewsBeforehand(): void {
+  const isLoaded = usePage((page) => page.isLoaded);
+  useEffect(() => {
+    if (!isLoaded) return;
+    const timer = setTimeout(() => void loadViews(), BEFOREHAND_MS);
+    return () => clearTimeout(timer);
+  }, [isLoaded]);
 }
 
 function Content({ sessionId }: { sessionId: string }) {
