@@ -197,5 +197,7 @@ def test_a_workflow_that_is_run_again_after_its_end_does_nothing_more(name: str)
     end = undisturbed.log[-1].at - EPOCH
     outcome = over_crash(name, crash_after_seconds=end + 1, down_for_seconds=0.0, seed=1)
     assert outcome.told == undisturbed.told
-    assert len(outcome.log) == len(undisturbed.log)
+    (*log, last) = outcome.log
+    assert last.name == "session.opened"
+    assert len(log) == len(undisturbed.log)
     assert outcome.requests == []

@@ -169,8 +169,9 @@ def _read(connection: apsw.Connection) -> Database:
     notes = [
         Note(*row)
         for row in rows(
-            "SELECT seq, name, coalesce(params->>'stepId', params->>'taskId', params->>'mailId', params->>'agentId', "
-            "''), params->>'agentId' FROM notification ORDER BY seq"
+            "SELECT seq, name, iif(name='mail.sent', params->>'mailId', "
+            "coalesce(params->>'stepId', params->>'taskId', params->>'mailId', params->>'agentId', "
+            "'')), params->>'agentId' FROM notification ORDER BY seq"
         )
     ]
     waits = [Wait(*row) for row in rows("SELECT id, kind, task_id, target FROM wait")]

@@ -73,6 +73,14 @@ export function whyNotLive(): string {
     : "This is the past: it cannot be changed. Go back to live first.";
 }
 
+/** Have something done when another session is shown, also one that has taken the id of the one before. */
+export function onAnotherSession(changed: () => void): void {
+  usePage.subscribe((page, before) => {
+    const isReplaced = before.createdAt !== 0 && page.createdAt !== before.createdAt;
+    if (page.sessionId !== before.sessionId || isReplaced) changed();
+  });
+}
+
 type Listener = (notes: readonly Notification[]) => void;
 const listeners = new Set<Listener>();
 
