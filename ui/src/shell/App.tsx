@@ -1,9 +1,9 @@
 import { Suspense, useEffect } from "react";
-import { Redirect, Route, Switch, useParams } from "wouter";
+import { Redirect, useLocation } from "wouter";
 import { Problem } from "../parts/Messages";
 import { follow } from "../state/following";
 import { usePage } from "../state/page";
-import { addressOf } from "./addresses";
+import { addressOf, usePlace } from "./addresses";
 import { Boundary } from "./Boundary";
 import { Frame } from "./Frame";
 import { Refused } from "./Refused";
@@ -12,14 +12,11 @@ import { AgentView, VIEWS } from "./views";
 
 export function App() {
   const isRefused = usePage((page) => page.connection === "refused");
+  const { sessionId } = usePlace();
+  const [location] = useLocation();
   if (isRefused) return <Refused />;
-  return (
-    <Switch>
-      <Route path="/s/:sessionId/*?" component={SessionPages} />
-      <Route path="/sessions" component={SessionsView} />
-      <Route component={Start} />
-    </Switch>
-  );
+  if (sessionId !== null) return <SessionPages sessionId={sessionId} />;
+  return location === "/sessions" ? <SessionsView /> : <Start />;
 }
 
 /** Somebody with one session wants to see it; everybody else has to choose. */
@@ -30,12 +27,12 @@ function Start() {
   return <SessionsView />;
 }
 
-function SessionPages() {
-  const sessionId = decodeURIComponent(useParams<{ sessionId: string }>().sessionId);
+function SessionPages({ sessionId }: { sessionId: string }) {
+  const { view, item } = usePlace();
   useEffect(() => void follow(sessionId), [sessionId]);
   return (
     <Frame>
-      <Boundary>
+      <Boundary place={addressOf(sessionId, view, item ?? "")}>
         <Suspense fallback={<p className="loading">Loading…</p>}>
           <Content sessionId={sessionId} />
         </Suspense>
@@ -52,16 +49,13 @@ function Content({ sessionId }: { sessionId: string }) {
     return <Problem error={problem} onRetry={again} />;
   }
   if (!isLoaded) return <p className="loading">Loading the session…</p>;
-  const base = addressOf(sessionId);
-  return (
-    <Switch>
-      <Route path={`${base}/agents/:agentId`} component={AgentView} />
-      {VIEWS.map(({ path, component }) => (
-        <Route key={path} path={path === "" ? base : `${base}/${path}/:item?`} component={component} />
-      ))}
-      <Route>
-        <Problem error={new Error("There is nothing at this address. Choose a place on the left.")} />
-      </Route>
-    </Switch>
-  );
+  return <Viewed />;
+}
+
+/** The view at the address. */
+function Viewed() {
+  const { view: path, item, isTooLong } = usePlace();
+  const View = path === "agents" ? item && AgentView : VIEWS.find((view) => view.path === path)?.component;
+  if (View && !isTooLong) return <View />;
+  return <Problem error={new Error("There is nothing at this address. Choose a place on the left.")} />;
 }

@@ -1,7 +1,6 @@
 import { useMemo } from "react";
-import { useParams } from "wouter";
 import { Empty, Problem } from "../../parts/Messages";
-import { useSelection } from "../../shell/addresses";
+import { usePlace, useSelection } from "../../shell/addresses";
 import { useAnswer } from "../../state/answers";
 import { usePage, useWorld } from "../../state/page";
 import { Decided } from "./Decided";
@@ -15,7 +14,7 @@ export default function ApprovalsView() {
   const approvals = useWorld((world) => world.approvals);
   const sessionId = usePage((page) => page.sessionId) ?? "";
   const isPast = usePage((page) => page.playhead !== null);
-  const { item: marked } = useParams<{ item?: string }>();
+  const { item: marked } = usePlace();
   const [agentId, setAgentId] = useSelection("agent");
   const asked = useAnswer(
     "approval.list",
