@@ -1,5 +1,5 @@
 import { Suspense, useEffect } from "react";
-import { Redirect, useLocation } from "wouter";
+import { Link, Redirect, useLocation } from "wouter";
 import { Problem } from "../parts/Messages";
 import { follow } from "../state/following";
 import { usePage } from "../state/page";
@@ -43,13 +43,22 @@ function SessionPages({ sessionId }: { sessionId: string }) {
 
 function Content({ sessionId }: { sessionId: string }) {
   const isLoaded = usePage((page) => page.isLoaded && page.sessionId === sessionId);
-  const problem = usePage((page) => (page.connection === "open" ? page.problem : null));
-  if (problem !== null && !isLoaded) {
-    const again = () => void follow(null).then(() => follow(sessionId));
-    return <Problem error={problem} onRetry={again} />;
-  }
+  const ended = usePage((page) => (page.sessionId === sessionId ? page.ended : null));
+  if (ended !== null) return <Ended sessionId={sessionId} error={ended} wasThere={isLoaded} />;
   if (!isLoaded) return <p className="loading">Loading the session…</p>;
   return <Viewed />;
+}
+
+function Ended({ sessionId, error, wasThere }: { sessionId: string; error: Error; wasThere: boolean }) {
+  const told = wasThere ? new Error(`This session has ended: it is not followed any more. ${error.message}`) : error;
+  return (
+    <>
+      <Problem error={told} onRetry={() => void follow(null).then(() => follow(sessionId))} />
+      <p>
+        <Link href="/sessions">See all sessions</Link>
+      </p>
+    </>
+  );
 }
 
 /** The view at the address. */
