@@ -1,14 +1,9 @@
 import { useMemo } from "react";
-import { useParams } from "wouter";
 import { useFirst } from "../../parts/First";
 import { Empty } from "../../parts/Messages";
 import type { PendingApproval } from "../../projection/world";
-import { useSelection } from "../../shell/addresses";
-import { useWorld } from "../../state/page";
-import { Empty, Problem } from "../../parts/Messages";
 import { usePlace, useSelection } from "../../shell/addresses";
-import { useAnswer } from "../../state/answers";
-import { usePage, useWorld } from "../../state/page";
+import { useWorld } from "../../state/page";
 import { Decided } from "./Decided";
 import { Pending } from "./Pending";
 import "./approvals.css";
@@ -19,9 +14,6 @@ const CARDS = 30;
 /** The tool calls that wait for a person, and what was decided on others. */
 export default function ApprovalsView() {
   const approvals = useWorld((world) => world.approvals);
-  const { item: marked } = useParams<{ item?: string }>();
-  const sessionId = usePage((page) => page.sessionId) ?? "";
-  const isPast = usePage((page) => page.playhead !== null);
   const { item: marked } = usePlace();
   const [agentId, setAgentId] = useSelection("agent");
   const agents = useMemo(() => [...new Set([...approvals.values()].map((each) => each.agentId))].sort(), [approvals]);
