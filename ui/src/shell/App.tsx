@@ -1,12 +1,12 @@
 import { Suspense, useEffect } from "react";
 import { Redirect, Route, Switch, useParams } from "wouter";
+import { loadLate } from "../parts/late";
 import { Problem } from "../parts/Messages";
 import { follow } from "../state/following";
 import { usePage } from "../state/page";
 import { addressOf } from "./addresses";
 import { Boundary } from "./Boundary";
 import { Frame } from "./Frame";
-import { loadViews } from "./lateView";
 import { Refused } from "./Refused";
 import { SessionsView } from "./SessionsView";
 import { AgentView, VIEWS } from "./views";
@@ -54,7 +54,7 @@ function useViewsBeforehand(): void {
   const isLoaded = usePage((page) => page.isLoaded);
   useEffect(() => {
     if (!isLoaded) return;
-    const timer = setTimeout(() => void loadViews(), BEFOREHAND_MS);
+    const timer = setTimeout(() => void loadLate(), BEFOREHAND_MS);
     return () => clearTimeout(timer);
   }, [isLoaded]);
 }
