@@ -63,7 +63,8 @@ function changesUsage(note: Notification, agentId: string): boolean {
 
 function LimitTable({ bars }: { bars: readonly LimitBar[] }) {
   return (
-    <div className="table-box">
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls has to be within reach of the keyboard
+    <div className="table-box" tabIndex={0}>
       <table className="table agent-limits">
         <thead>
           <tr>

@@ -1,9 +1,8 @@
 import { useMemo } from "react";
-import { useParams } from "wouter";
 import { useFirst } from "../../parts/First";
 import { Empty } from "../../parts/Messages";
 import type { PendingApproval } from "../../projection/world";
-import { useSelection } from "../../shell/addresses";
+import { usePlace, useSelection } from "../../shell/addresses";
 import { useWorld } from "../../state/page";
 import { Decided } from "./Decided";
 import { Pending } from "./Pending";
@@ -15,7 +14,7 @@ const CARDS = 30;
 /** The tool calls that wait for a person, and what was decided on others. */
 export default function ApprovalsView() {
   const approvals = useWorld((world) => world.approvals);
-  const { item: marked } = useParams<{ item?: string }>();
+  const { item: marked } = usePlace();
   const [agentId, setAgentId] = useSelection("agent");
   const agents = useMemo(() => [...new Set([...approvals.values()].map((each) => each.agentId))].sort(), [approvals]);
   const shown = useMemo(() => waiting(approvals, agentId, marked), [approvals, agentId, marked]);

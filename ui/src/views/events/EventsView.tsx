@@ -1,10 +1,10 @@
-import { useLocation, useParams } from "wouter";
+import { useLocation } from "wouter";
 import type { EventRecord, Notification } from "../../client/client";
 import { AgentLink } from "../../parts/AgentLink";
 import { count } from "../../parts/format";
 import { Empty, Loaded, LookedThrough } from "../../parts/Messages";
 import { At } from "../../parts/Times";
-import { useAddress } from "../../shell/addresses";
+import { useAddress, usePlace } from "../../shell/addresses";
 import { openDialog } from "../../shell/dialogState";
 import { useHorizon } from "../../state/horizon";
 import { useNewest } from "../../state/newest";
@@ -16,7 +16,7 @@ const SHOWN = 200;
 /** The events that were broadcast, and a way to broadcast one. */
 export default function EventsView() {
   const sessionId = usePage((page) => page.sessionId) ?? "";
-  const { item: opened } = useParams<{ item?: string }>();
+  const { item: opened } = usePlace();
   const until = useHorizon();
   const isLive = useIsLive();
   const answer = useNewest("async.listEvents", { sessionId }, { wanted: SHOWN, refreshOn: isBroadcast });
