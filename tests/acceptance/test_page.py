@@ -6,6 +6,7 @@ import gzip
 import re
 import subprocess
 import sys
+import webbrowser
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -101,6 +102,50 @@ def test_the_command_line_tells_the_address_of_the_page(
     url = f"http://127.0.0.1:{server.port}"
     assert main(["page", "--url", url, "--token", ALICE, "--session", "a b"]) == 0
     assert capsys.readouterr().out == f"{url}/s/a%20b?token={ALICE}\n"
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ("ws://h:9", f"http://h:9/?token={ALICE}"),
+        ("wss://h:9/ws", f"https://h:9/?token={ALICE}"),
+        ("http://[::1]:9/?token=another#x", f"http://[::1]:9/?token={ALICE}"),
+    ],
+)
+def test_every_address_of_a_server_is_told_as_one_for_a_browser(
+    given: str, told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["page", "--url", given, "--token", ALICE]) == 0
+    assert capsys.readouterr().out == f"{told}\n"
+
+
+def test_an_address_at_which_no_page_can_be_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["page", "--url", "http://h:9/some/where", "--token", ALICE]) != 0
+    answer = capsys.readouterr()
+    assert answer.out == ""
+    assert "whisperer serve" in answer.err
+
+
+def test_a_browser_is_led_to_the_page_without_showing_the_token_to_others(
+    server: ServerInThread, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    opened: list[str] = []
+
+    def browse(address: str) -> bool:
+        opened.append(address)
+        return True
+
+    monkeypatch.setattr(webbrowser, "open", browse)
+    url = f"http://127.0.0.1:{server.port}"
+    for session in ("a", "b"):
+        assert (
+            main(["page", "--open", "--url", url, "--token", ALICE, "--session", session, "--data", str(tmp_path)]) == 0
+        )
+    assert ALICE not in "".join(opened)
+    door = Path(opened[-1].removeprefix("file://"))
+    assert door.stat().st_mode & 0o777 == 0o600
+    assert f'url={url}/s/b?token={ALICE}"' in door.read_text()
+    assert capsys.readouterr().err == ""
 
 
 def test_without_a_server_the_command_line_says_how_to_start_one(
