@@ -55,6 +55,22 @@ def test_no_other_file_can_be_had(server: ServerInThread) -> None:
         assert fetch(server.port, path, token=ALICE).status == 404
 
 
+@pytest.mark.parametrize("name", ["x" * 5_000, "%00", "a%0Ab"])
+def test_a_name_that_no_file_can_have_is_one_that_is_not_there(server: ServerInThread, name: str) -> None:
+    assert fetch(server.port, f"/assets/{name}", token=ALICE).status == 404
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status"),
+    [("POST", "/", 405), ("DELETE", "/assets/x", 405), ("GET", "/s", 307), ("GET", "/sessions/", 307)],
+)
+def test_every_answer_is_sealed_whoever_gives_it(server: ServerInThread, method: str, path: str, status: int) -> None:
+    answer = fetch(server.port, path, method=method, token=ALICE)
+    assert answer.status == status
+    assert answer.headers["content-security-policy"].startswith("default-src 'none'")
+    assert answer.headers["cache-control"] == "no-store"
+
+
 def test_the_main_chunk_is_small() -> None:
     scripts = re.findall(rb'(?:src|href)="(/[^"]+[.]js)"', document())
     assert scripts
