@@ -75,6 +75,6 @@ describe("a session that is followed", () => {
 
   test("that is not there is a problem that the page tells", async () => {
     await follow("nowhere");
-    expect(usePage.getState()).toMatchObject({ isLoaded: false, problem: { name: "RpcError" } });
+    expect(usePage.getState()).toMatchObject({ isLoaded: false, ended: { name: "RpcError" } });
   });
 });

@@ -1,9 +1,9 @@
 import { Suspense, useEffect } from "react";
-import { Redirect, Route, Switch, useParams } from "wouter";
+import { Link, Redirect, useLocation } from "wouter";
 import { Problem } from "../parts/Messages";
 import { follow } from "../state/following";
 import { usePage } from "../state/page";
-import { addressOf } from "./addresses";
+import { addressOf, usePlace } from "./addresses";
 import { Boundary } from "./Boundary";
 import { Frame } from "./Frame";
 import { loadViews } from "./lateView";
@@ -16,14 +16,11 @@ const BEFOREHAND_MS = 500;
 
 export function App() {
   const isRefused = usePage((page) => page.connection === "refused");
+  const { sessionId } = usePlace();
+  const [location] = useLocation();
   if (isRefused) return <Refused />;
-  return (
-    <Switch>
-      <Route path="/s/:sessionId/*?" component={SessionPages} />
-      <Route path="/sessions" component={SessionsView} />
-      <Route component={Start} />
-    </Switch>
-  );
+  if (sessionId !== null) return <SessionPages sessionId={sessionId} />;
+  return location === "/sessions" ? <SessionsView /> : <Start />;
 }
 
 /** Somebody with one session wants to see it; everybody else has to choose. */
@@ -34,13 +31,13 @@ function Start() {
   return <SessionsView />;
 }
 
-function SessionPages() {
-  const sessionId = decodeURIComponent(useParams<{ sessionId: string }>().sessionId);
+function SessionPages({ sessionId }: { sessionId: string }) {
+  const { view, item } = usePlace();
   useEffect(() => void follow(sessionId), [sessionId]);
   useViewsBeforehand();
   return (
     <Frame>
-      <Boundary>
+      <Boundary place={addressOf(sessionId, view, item ?? "")}>
         <Suspense fallback={<p className="loading">Loading…</p>}>
           <Content sessionId={sessionId} />
         </Suspense>
@@ -61,22 +58,28 @@ function useViewsBeforehand(): void {
 
 function Content({ sessionId }: { sessionId: string }) {
   const isLoaded = usePage((page) => page.isLoaded && page.sessionId === sessionId);
-  const problem = usePage((page) => (page.connection === "open" ? page.problem : null));
-  if (problem !== null && !isLoaded) {
-    const again = () => void follow(null).then(() => follow(sessionId));
-    return <Problem error={problem} onRetry={again} />;
-  }
+  const ended = usePage((page) => (page.sessionId === sessionId ? page.ended : null));
+  if (ended !== null) return <Ended sessionId={sessionId} error={ended} wasThere={isLoaded} />;
   if (!isLoaded) return <p className="loading">Loading the session…</p>;
-  const base = addressOf(sessionId);
+  return <Viewed />;
+}
+
+function Ended({ sessionId, error, wasThere }: { sessionId: string; error: Error; wasThere: boolean }) {
+  const told = wasThere ? new Error(`This session has ended: it is not followed any more. ${error.message}`) : error;
   return (
-    <Switch>
-      <Route path={`${base}/agents/:agentId`} component={AgentView} />
-      {VIEWS.map(({ path, component }) => (
-        <Route key={path} path={path === "" ? base : `${base}/${path}/:item?`} component={component} />
-      ))}
-      <Route>
-        <Problem error={new Error("There is nothing at this address. Choose a place on the left.")} />
-      </Route>
-    </Switch>
+    <>
+      <Problem error={told} onRetry={() => void follow(null).then(() => follow(sessionId))} />
+      <p>
+        <Link href="/sessions">See all sessions</Link>
+      </p>
+    </>
   );
+}
+
+/** The view at the address. */
+function Viewed() {
+  const { view: path, item, isTooLong } = usePlace();
+  const View = path === "agents" ? item && AgentView : VIEWS.find((view) => view.path === path)?.component;
+  if (View && !isTooLong) return <View />;
+  return <Problem error={new Error("There is nothing at this address. Choose a place on the left.")} />;
 }

@@ -12,11 +12,11 @@ const WORDS: Record<ConnectionState, string> = {
 /** Whether what is shown is current. */
 export function ConnectionBadge() {
   const connection = usePage((page) => page.connection);
-  const problem = usePage((page) => page.problem);
-  const isPast = usePage((page) => page.playhead !== null);
+  const problem = usePage((page) => page.problem ?? page.ended);
+  const isOther = usePage((page) => page.playhead !== null || page.ended !== null);
   return (
     <span className="connection" data-connection={connection} role="status" title={problem?.message}>
-      {isPast && connection === "open" ? "connected" : WORDS[connection]}
+      {isOther && connection === "open" ? "connected" : WORDS[connection]}
     </span>
   );
 }

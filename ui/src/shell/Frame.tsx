@@ -1,10 +1,10 @@
 import { type ReactNode, useEffect, useState } from "react";
-import { Link, useLocation } from "wouter";
+import { Link } from "wouter";
 import { count } from "../parts/format";
 import { Icon } from "../parts/Icon";
 import { usePage, useWorld } from "../state/page";
 import { loadSeen, seenOf, unreadIn, useSeen } from "../state/seen";
-import { useAddress } from "./addresses";
+import { useAddress, usePlace } from "./addresses";
 import { ConnectionBadge } from "./ConnectionBadge";
 import { Dialogs } from "./Dialogs";
 import { Notices } from "./Notices";
@@ -78,8 +78,7 @@ function Navigation({ onChoose }: { onChoose: () => void }) {
 
 function Place({ view, onChoose }: { view: View; onChoose: () => void }) {
   const address = useAddress()(view.path);
-  const [location] = useLocation();
-  const isHere = view.path === "" ? location === address : location.startsWith(address);
+  const isHere = usePlace().view === view.path;
   const badge = useBadge(view.path);
   return (
     <Link href={address} className="nav-link" aria-current={isHere ? "page" : undefined} onClick={onChoose}>

@@ -19,6 +19,9 @@ export function SessionPicker() {
           {session.title || session.sessionId}
         </option>
       ))}
+      {sessionId !== null && !sessions?.some((session) => session.sessionId === sessionId) && (
+        <option value={sessionId}>{sessionId}</option>
+      )}
       <option value="">All sessions…</option>
     </select>
   );

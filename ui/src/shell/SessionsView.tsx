@@ -18,7 +18,10 @@ import { Notices } from "./Notices";
 export function SessionsView() {
   const sessions = usePage((page) => page.sessions);
   const [deleted, setDeleted] = useState<SessionSummary | null>(null);
-  useEffect(() => void follow(null), []);
+  useEffect(() => {
+    void follow(null);
+    if (usePage.getState().connection === "open") void refreshSessions(); // otherwise it is read when there is one
+  }, []);
   return (
     <main className="gate">
       <header className="gate-head">

@@ -1,4 +1,5 @@
 import { create } from "zustand";
+import { onAnotherSession } from "../state/page";
 import type { Outcome } from "../steer/bulk";
 import type { Action } from "../steer/lifecycle";
 
@@ -22,3 +23,5 @@ export function openDialog(open: OpenDialog): void {
 export function closeDialog(): void {
   useDialogs.setState({ open: null });
 }
+
+onAnotherSession(closeDialog); // what it asks is about the session before

@@ -1,19 +1,20 @@
 import { useEffect, useRef } from "react";
-import { useLocation, useSearchParams } from "wouter";
+import { usePathname } from "wouter/use-browser-location";
 import { usePage } from "../state/page";
 import { travelTo, useTravel } from "../state/playhead";
+import { useQuery } from "./addresses";
 
 const WRITE_MS = 400;
 /** What the address holds only while the page is in the past. */
-const OF_TRAVEL = ["at", "stepby"];
+const NOT_TRAVELLING = { at: null, stepby: null };
 
 /**
  * Keeps `?at=` in the address and the playhead the same: an address with another number moves the playhead, and while
  * there is one, every address that is gone to gets its number.
  */
 export function useTravelAddress(): void {
-  const [search, setSearch] = useSearchParams();
-  const [path] = useLocation();
+  const [search, change] = useQuery();
+  const path = usePathname();
   const given = search.get("at");
   const isLoaded = usePage((page) => page.isLoaded);
   const isPast = usePage((page) => page.playhead !== null);
@@ -23,8 +24,7 @@ export function useTravelAddress(): void {
   useEffect(() => {
     if (!isLoaded || given === null || given === written.current) return;
     written.current = given;
-    const seq = Number(given);
-    if (Number.isFinite(seq)) void travelTo(seq);
+    if (/^\d+$/.test(given)) void travelTo(Number(given));
   }, [given, isLoaded]);
 
   // biome-ignore lint/correctness/useExhaustiveDependencies: another path has lost what was in the address
@@ -35,15 +35,7 @@ export function useTravelAddress(): void {
     const timer = setTimeout(
       () => {
         written.current = text;
-        setSearch(
-          (before) => {
-            const after = new URLSearchParams(before);
-            if (text === null) for (const name of OF_TRAVEL) after.delete(name);
-            else after.set("at", text);
-            return after;
-          },
-          { replace: true },
-        );
+        change(text === null ? NOT_TRAVELLING : { at: text });
       },
       isPast ? WRITE_MS : 0,
     );

@@ -1,6 +1,6 @@
 import { create } from "zustand";
 import type { MethodName, Params, Result } from "../client/client";
-import { usePage } from "./page";
+import { onAnotherSession, usePage } from "./page";
 import { server } from "./server";
 
 /** Something that the user is told for a while: that a call failed, or what it did. */
@@ -28,6 +28,8 @@ export function dismiss(id: number): void {
   useNotices.setState(({ notices }) => ({ notices: notices.filter((notice) => notice.id !== id) }));
 }
 
+onAnotherSession(() => useNotices.setState({ notices: [] })); // they were about the session before
+
 /**
  * Do something to the session that is shown: the call's `sessionId` is added. The answer is undefined if it failed;
  * then the user is told why, and can try again.
@@ -36,8 +38,15 @@ export async function act<M extends MethodName>(
   method: M,
   params: Omit<Params<M>, "sessionId">,
 ): Promise<Result<M> | undefined> {
-  const { sessionId, playhead } = usePage.getState();
-  if (playhead !== null) {
+  return actIn(usePage.getState().sessionId, method, params);
+}
+
+async function actIn<M extends MethodName>(
+  sessionId: string | null,
+  method: M,
+  params: object,
+): Promise<Result<M> | undefined> {
+  if (usePage.getState().playhead !== null) {
     notify("This is the past: it cannot be changed. Go back to live first.", { isProblem: true });
     return undefined;
   }
@@ -45,7 +54,7 @@ export async function act<M extends MethodName>(
   try {
     return await call.call(server(), method, { sessionId, ...params });
   } catch (error) {
-    notify((error as Error).message, { isProblem: true, retry: () => void act(method, params) });
+    notify((error as Error).message, { isProblem: true, retry: () => void actIn(sessionId, method, params) });
     return undefined;
   }
 }

@@ -44,6 +44,8 @@ export async function follow(sessionId: string | null): Promise<void> {
   if (usePage.getState().sessionId === sessionId) return;
   const { connection, problem, server: info, sessions } = usePage.getState();
   usePage.setState({ ...NOTHING, connection, problem, server: info, sessions, sessionId });
+  const isKnown = sessionId === null || sessions === null || sessions.some((known) => known.sessionId === sessionId);
+  if (!isKnown) void refreshServer(); // it was made after the list was read
   await load();
 }
 
@@ -57,7 +59,7 @@ async function load(): Promise<void> {
     const { createdAt } = await server().call("session.get", { sessionId });
     const live = worldOf(await server().call("session.snapshot", { sessionId }));
     if (mine !== turn) return;
-    usePage.setState({ createdAt, live, streams: new Map(), isLoaded: true, playhead: null });
+    usePage.setState({ createdAt, live, streams: new Map(), isLoaded: true, ended: null, playhead: null });
     const begun = await server().subscribe(
       sessionId,
       { after: live.seq, createdAt, deltas: true, onEnd: (error) => void ended(error, mine) },
@@ -95,7 +97,10 @@ async function ended(error: Error, mine: number): Promise<void> {
   const code = error instanceof RpcError ? error.data.code : null;
   if (code === "closed") setTimeout(() => mine === turn && void load(), AGAIN_MS);
   else if (code === "unknown_session" && (await isThere())) await load();
-  else if (mine === turn) usePage.setState({ problem: error });
+  else if (mine === turn) {
+    usePage.setState({ ended: error });
+    void refreshServer(); // it is not in the list any more
+  }
 }
 
 async function isThere(): Promise<boolean> {
@@ -116,8 +121,13 @@ function take(note: Notification, mine: number): void {
 }
 
 function show(): void {
-  const notes = waiting.splice(0, BATCH);
+  const notes = waiting.splice(0, isWatched() ? BATCH : waiting.length);
   timer = waiting.length > 0 ? setTimeout(show, 0) : undefined;
   usePage.setState(({ live, streams }) => ({ live: reduce(live, notes), streams: written(streams, notes) }));
   tell(notes);
+}
+
+/** Whether somebody may be held up. The timers of a hidden page are slowed down: it takes all that waits. */
+function isWatched(): boolean {
+  return typeof document === "undefined" || !document.hidden;
 }

@@ -24,13 +24,15 @@ export interface Playhead {
 
 export interface Page {
   readonly connection: ConnectionState;
-  /** Why there is no connection, or why the session cannot be followed. */
+  /** Why there is no connection. */
   readonly problem: Error | null;
   readonly server: ServerInfo | null;
   readonly sessions: readonly SessionSummary[] | null;
   readonly sessionId: string | null;
   /** Whether the session's world has been loaded. */
   readonly isLoaded: boolean;
+  /** Why the session cannot be followed, or not any more: it is none, or was deleted. */
+  readonly ended: Error | null;
   /** The session as it is now, and since when its log is kept. */
   readonly live: World;
   readonly createdAt: number;
@@ -47,6 +49,7 @@ export const NOTHING: Page = {
   sessions: null,
   sessionId: null,
   isLoaded: false,
+  ended: null,
   live: EMPTY,
   createdAt: 0,
   streams: new Map(),
@@ -62,15 +65,29 @@ export function useWorld<Part>(part: (world: World) => Part): Part {
 }
 
 /** Whether what is shown is the present, and can be acted on. */
+export function isLive(page: Page): boolean {
+  return page.playhead === null && page.connection === "open" && page.ended === null;
+}
+
 export function useIsLive(): boolean {
-  return usePage((page) => page.playhead === null && page.connection === "open");
+  return usePage(isLive);
 }
 
 /** Why what is shown cannot be acted on. */
 export function whyNotLive(): string {
-  return usePage.getState().playhead === null
+  const { playhead, ended } = usePage.getState();
+  if (ended !== null) return "This session has ended.";
+  return playhead === null
     ? "There is no connection to the server."
     : "This is the past: it cannot be changed. Go back to live first.";
+}
+
+/** Have something done when another session is shown, also one that has taken the id of the one before. */
+export function onAnotherSession(changed: () => void): void {
+  usePage.subscribe((page, before) => {
+    const isReplaced = before.createdAt !== 0 && page.createdAt !== before.createdAt;
+    if (page.sessionId !== before.sessionId || isReplaced) changed();
+  });
 }
 
 type Listener = (notes: readonly Notification[]) => void;

@@ -7,13 +7,14 @@ const SHOWN = 200;
 
 /** How something ended that was done to several agents, when not all of it worked. */
 export function OutcomeDialog({ outcome, onClose }: { outcome: Outcome; onClose: () => void }) {
-  const { action, params, worked, failed, left } = outcome;
+  const { sessionId, action, params, worked, failed, left } = outcome;
   function again() {
     onClose();
     void perform(
       action,
       failed.map(({ agentId }) => agentId),
       params,
+      sessionId,
     );
   }
   return (

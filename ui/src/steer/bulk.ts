@@ -1,5 +1,6 @@
 import { create } from "zustand";
 import type { MethodName } from "../client/client";
+import { count } from "../parts/format";
 import { openDialog } from "../shell/dialogState";
 import { notify } from "../state/actions";
 import { usePage } from "../state/page";
@@ -17,6 +18,7 @@ export interface Failed {
 
 /** How something ended that was done to several agents. */
 export interface Outcome {
+  readonly sessionId: string | null;
   readonly action: Action;
   readonly params: object;
   readonly worked: number;
@@ -48,10 +50,14 @@ export function steer(action: Action, agentIds: readonly string[]): void {
   else void perform(action, agentIds, {});
 }
 
-/** Do it to each of the agents, and tell the user how it ended. */
-export async function perform(action: Action, agentIds: readonly string[], params: object): Promise<void> {
-  const { sessionId, playhead } = usePage.getState();
-  if (playhead !== null) {
+/** Do it to each of the agents of a session, that which is shown if none is given, and tell the user how it ended. */
+export async function perform(
+  action: Action,
+  agentIds: readonly string[],
+  params: object,
+  sessionId = usePage.getState().sessionId,
+): Promise<void> {
+  if (usePage.getState().playhead !== null) {
     notify("This is the past: it cannot be changed. Go back to live first.", { isProblem: true });
     return;
   }
@@ -78,7 +84,7 @@ export async function perform(action: Action, agentIds: readonly string[], param
   }
   await Promise.all(Array.from({ length: Math.min(AT_ONCE, agentIds.length) }, work));
   if (isLong) useBulk.setState({ under: null });
-  report({ action, params, worked: done - failed.length, failed, left: agentIds.length - done }, agentIds);
+  report({ sessionId, action, params, worked: done - failed.length, failed, left: agentIds.length - done }, agentIds);
 }
 
 /** What is sent again under the same key is done once, also if it is not known whether it arrived the first time. */
@@ -88,10 +94,21 @@ function paramsFor(agentId: string, params: { taskKey?: string }): object {
 }
 
 function report(outcome: Outcome, agentIds: readonly string[]): void {
-  const { action, params, failed, left } = outcome;
+  const { sessionId, action, params, failed, left } = outcome;
   const [only] = failed;
-  if (failed.length === 0 && left === 0) notify(`${ACTIONS[action].done} ${agentsInWords(agentIds)}.`);
+  if (usePage.getState().sessionId !== sessionId) reportElsewhere(outcome);
+  else if (failed.length === 0 && left === 0) notify(`${ACTIONS[action].done} ${agentsInWords(agentIds)}.`);
   else if (only && agentIds.length === 1)
-    notify(only.why, { isProblem: true, retry: () => void perform(action, agentIds, params) });
+    notify(only.why, { isProblem: true, retry: () => void perform(action, agentIds, params, sessionId) });
   else openDialog({ kind: "outcome", outcome });
+}
+
+/** The user looks at another session by now: nothing about these agents is to be decided there. */
+function reportElsewhere({ sessionId, action, worked, failed, left }: Outcome): void {
+  const missed = failed.length + left;
+  const ended = missed === 0 ? "" : ` It was not done to ${count(missed)} of them. ${failed[0]?.why ?? ""}`;
+  const agents = worked === 1 ? "agent" : "agents";
+  notify(`In the session ${sessionId}: ${ACTIONS[action].done} ${count(worked)} ${agents}.${ended}`, {
+    isProblem: missed > 0,
+  });
 }

@@ -7,7 +7,7 @@ import { playScene } from "./scene";
 import { describeInBrowser, setStage, testThatAllWentWell } from "./stage";
 
 const AXE = readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
-const ALL: RunOptions = { resultTypes: ["violations"] };
+const ALL: RunOptions = { resultTypes: ["violations"], preload: false, iframes: false };
 const COLOURS: RunOptions = { ...ALL, runOnly: ["color-contrast"] };
 
 describeInBrowser("the manners of the page", () => {

@@ -1,8 +1,14 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { ConnectionLostError, type Notification, type Snapshot, type SubscribeOptions } from "../../src/client/client";
+import {
+  ConnectionLostError,
+  type Notification,
+  RpcError,
+  type Snapshot,
+  type SubscribeOptions,
+} from "../../src/client/client";
 import { follow } from "../../src/state/following";
 import { listen, NOTHING, usePage } from "../../src/state/page";
-import { connectionChanged, replaceServer, type Server } from "../../src/state/server";
+import { connectionChanged, replaceServer, type Server, server } from "../../src/state/server";
 
 const NOTHING_YET: Snapshot = {
   ...{ lastSeq: 0, at: 0, agents: [], tasks: [], waits: [], rooms: [], links: [], inbox: [], locks: [] },
@@ -116,5 +122,51 @@ describe("following a session", () => {
     connectionChanged("open");
     await vi.waitFor(() => expect(feeds).toHaveLength(1));
     expect(usePage.getState()).toMatchObject({ isLoaded: true, problem: null });
+  });
+
+  test("of one that was chosen without a connection begins when there is one", async () => {
+    const feeds = setServer();
+    const whole = server();
+    const none = () => Promise.reject(new ConnectionLostError("There is no connection.", false));
+    replaceServer({ call: none, subscribe: none });
+    connectionChanged("lost");
+    await follow("s");
+    expect(usePage.getState()).toMatchObject({ isLoaded: false, ended: null });
+    replaceServer(whole);
+    connectionChanged("open");
+    await vi.waitFor(() => expect(feeds).toHaveLength(1));
+    expect(usePage.getState()).toMatchObject({ isLoaded: true, sessionId: "s" });
+  });
+
+  test("ends with the session, which is told until another is followed", async () => {
+    const feeds = setServer();
+    await follow("s");
+    const whole = server();
+    const gone = new RpcError(-32004, "There is no session 's'.", { code: "unknown_session" });
+    replaceServer({ ...whole, call: () => Promise.reject(gone) });
+    feeds[0]?.options.onEnd?.(gone);
+    await vi.waitFor(() => expect(usePage.getState().ended).toBe(gone));
+    connectionChanged("open");
+    expect(usePage.getState().ended).toBe(gone);
+    replaceServer(whole);
+    await follow("t");
+    expect(usePage.getState()).toMatchObject({ isLoaded: true, ended: null });
+  });
+
+  test("of one that the list does not have reads the list again", async () => {
+    setServer();
+    usePage.setState({ sessions: [{ sessionId: "old", title: "", owner: "local", createdAt: 1, agents: 0 }] });
+    await follow("s");
+    await vi.waitFor(() => expect(usePage.getState().sessions).toEqual([]));
+  });
+
+  test("takes all that waits at once while nobody looks, since timers are slow then", async () => {
+    const feeds = setServer();
+    await follow("s");
+    const hidden = vi.spyOn(document, "hidden", "get").mockReturnValue(true);
+    for (let seq = 1; seq <= 10_000; seq += 1) feeds[0]?.take(created(seq));
+    vi.advanceTimersToNextTimer();
+    hidden.mockRestore();
+    expect(usePage.getState().live.seq).toBe(10_000);
   });
 });

@@ -1,9 +1,11 @@
 import { screen } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { expect, test } from "vitest";
+import { App } from "../../src/shell/App";
+import { SessionPicker } from "../../src/shell/SessionPicker";
 import { SessionsView } from "../../src/shell/SessionsView";
-import { usePage } from "../../src/state/page";
-import { renderAt, setStage } from "./stage";
+import { isLive, usePage } from "../../src/state/page";
+import { note, renderAt, setStage } from "./stage";
 
 const KEPT = { sessionId: "kept", title: "The kept one", owner: "local", createdAt: 1, agents: 3 };
 const INFO = { version: "1", principal: "local", model: "m", sandbox: "none", maxFrameBytes: 1, startedAt: 1 };
@@ -11,16 +13,17 @@ const INFO = { version: "1", principal: "local", model: "m", sandbox: "none", ma
 test("a session is deleted only after a question that says what is lost", async () => {
   const { calls } = setStage([], {
     "session.delete": () => KEPT,
-    "session.list": () => ({ sessions: [] }),
+    "session.list": () => ({ sessions: deletions().length === 0 ? [KEPT] : [] }),
     "server.info": () => INFO,
   });
+  const deletions = () => calls.filter(({ method }) => method === "session.delete");
   usePage.setState({ sessions: [KEPT], sessionId: null });
   renderAt("/sessions", <SessionsView />);
   await userEvent.click(screen.getByRole("button", { name: "Delete The kept one" }));
   expect(screen.getByText(/Its 3 agents are stopped/)).toBeTruthy();
-  expect(calls).toEqual([]);
+  expect(deletions()).toEqual([]);
   await userEvent.click(screen.getByRole("button", { name: "Delete for good", hidden: true }));
-  expect(calls[0]).toEqual({ method: "session.delete", params: { sessionId: "kept" } });
+  expect(deletions()).toEqual([{ method: "session.delete", params: { sessionId: "kept" } }]);
   expect(await screen.findByText("No sessions yet.")).toBeTruthy();
 });
 
@@ -29,4 +32,30 @@ test("each session leads to its fleet", () => {
   usePage.setState({ sessions: [KEPT], sessionId: null });
   renderAt("/sessions", <SessionsView />);
   expect(screen.getByRole("link", { name: /The kept one/ }).getAttribute("href")).toBe("/s/kept");
+});
+
+test("the list is read again when it is gone to", async () => {
+  const later = { ...KEPT, sessionId: "later", title: "A later one" };
+  setStage([], { "session.list": () => ({ sessions: [KEPT, later] }), "server.info": () => INFO });
+  usePage.setState({ sessions: [KEPT], sessionId: null });
+  renderAt("/sessions", <SessionsView />);
+  expect(await screen.findByText("A later one")).toBeTruthy();
+});
+
+test("the picker shows the session that is followed, also one that is not in its list", () => {
+  setStage([]);
+  usePage.setState({ sessions: [KEPT], sessionId: "unlisted" });
+  renderAt("/s/unlisted", <SessionPicker />);
+  expect((screen.getByRole("combobox", { name: "Session" }) as HTMLSelectElement).value).toBe("unlisted");
+});
+
+test("a session that has ended is not shown as live, and the way to the others is", () => {
+  setStage([note("agent.created", { agentId: "ann", name: "Ann", description: "" })]);
+  usePage.setState({ ended: new Error("There is no session 'default'.") });
+  renderAt("/s/default", <App />);
+  expect(screen.getByRole("alert").textContent).toMatch(/has ended.*There is no session 'default'/);
+  expect(screen.getByRole("link", { name: "See all sessions" }).getAttribute("href")).toBe("/sessions");
+  expect(screen.queryByText("Ann")).toBeNull();
+  expect(screen.queryByText("live")).toBeNull();
+  expect(isLive(usePage.getState())).toBe(false);
 });

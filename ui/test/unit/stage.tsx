@@ -1,8 +1,7 @@
 import { cleanup, render } from "@testing-library/react";
 import type { ReactNode } from "react";
 import { afterEach } from "vitest";
-import { Router } from "wouter";
-import { memoryLocation } from "wouter/memory-location";
+import "wouter/use-browser-location"; // lets the window tell of pushState and replaceState
 import type {
   MethodName,
   Notification,
@@ -16,7 +15,13 @@ import { EMPTY } from "../../src/projection/world";
 import { NOTHING, usePage } from "../../src/state/page";
 import { replaceServer, type Server } from "../../src/state/server";
 
-afterEach(cleanup);
+const WAYS = ["pushState", "replaceState"];
+let leave = () => {};
+
+afterEach(() => {
+  cleanup();
+  leave();
+});
 
 let lastSeq = 0;
 
@@ -56,14 +61,15 @@ export function setStage(notes: readonly Notification[], answers: Answers = {}):
   return { calls };
 }
 
-/** Render at an address of the page. */
+/** Render at an address of the page. `history` grows by what is gone to; what replaces an address takes its place. */
 export function renderAt(address: string, content: ReactNode) {
-  const [path = "", search = ""] = address.split("?");
-  const { hook, searchHook, history } = memoryLocation({ path, searchPath: search, record: true });
-  const shown = render(
-    <Router hook={hook} searchHook={searchHook}>
-      {content}
-    </Router>,
-  );
-  return { ...shown, history };
+  window.history.replaceState(null, "", address);
+  const history = [address];
+  const keep = ({ type }: Event) =>
+    history.splice(history.length - (type === "replaceState" ? 1 : 0), 1, location.pathname + location.search);
+  for (const way of WAYS) addEventListener(way, keep);
+  leave = () => {
+    for (const way of WAYS) removeEventListener(way, keep);
+  };
+  return { ...render(content), history };
 }

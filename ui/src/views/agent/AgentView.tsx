@@ -1,7 +1,7 @@
 import { type ComponentType, useEffect } from "react";
-import { Link, useParams } from "wouter";
+import { Link } from "wouter";
 import { Empty } from "../../parts/Messages";
-import { useAddress, useSelection } from "../../shell/addresses";
+import { useAddress, usePlace, useSelection } from "../../shell/addresses";
 import { useWorld } from "../../state/page";
 import { DefinitionTab } from "./DefinitionTab";
 import { Header } from "./Header";
@@ -26,7 +26,7 @@ const CONTENTS: Record<Tab, ComponentType<{ agentId: string }>> = {
 
 /** The page of one agent. */
 export default function AgentView() {
-  const agentId = decodeURIComponent(useParams<{ agentId: string }>().agentId);
+  const { item: agentId = "" } = usePlace();
   const agent = useWorld((world) => world.agents.get(agentId));
   const [chosen] = useSelection("tab", "tasks");
   const tab: Tab = chosen in TABS ? (chosen as Tab) : "tasks";

@@ -1,10 +1,10 @@
 import { useState } from "react";
-import { Link, useParams } from "wouter";
+import { Link } from "wouter";
 import { Icon } from "../../parts/Icon";
 import { visible } from "../../parts/Markdown";
 import { Empty } from "../../parts/Messages";
 import type { Room } from "../../projection/world";
-import { useAddress } from "../../shell/addresses";
+import { useAddress, usePlace } from "../../shell/addresses";
 import { useIsLive, useWorld, whyNotLive } from "../../state/page";
 import { Composer } from "./Composer";
 import { Members } from "./Members";
@@ -17,8 +17,7 @@ import "./chats.css";
 const NAMED = 6;
 
 export default function ChatsView() {
-  const { item } = useParams<{ item?: string }>();
-  const openId = item === undefined ? undefined : decodeURIComponent(item);
+  const { item: openId } = usePlace();
   const room = useWorld((world) => (openId === undefined ? undefined : world.rooms.get(openId)));
   return (
     <div className="chats" data-open={openId !== undefined}>

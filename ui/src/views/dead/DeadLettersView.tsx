@@ -1,9 +1,8 @@
 import { useMemo, useState } from "react";
-import { useParams } from "wouter";
 import type { Notification } from "../../client/client";
 import { Confirm } from "../../parts/Dialog";
 import { Empty, Loaded } from "../../parts/Messages";
-import { useSelection } from "../../shell/addresses";
+import { usePlace, useSelection } from "../../shell/addresses";
 import { act, notify } from "../../state/actions";
 import { useAnswer } from "../../state/answers";
 import { useIsLive, usePage } from "../../state/page";
@@ -37,7 +36,7 @@ function Letters({ letters }: { letters: readonly Letter[] }) {
   const isLive = useIsLive();
   const [agentId, setAgentId] = useSelection("agent");
   const [query, setQuery] = useSelection("q");
-  const { item } = useParams<{ item?: string }>();
+  const { item } = usePlace();
   const [opened, open] = useSelection("open", item ?? "");
   const [chosenText, setChosen] = useSelection("chosen");
   const [most, setMost] = useState(PAGE);

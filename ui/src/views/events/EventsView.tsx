@@ -1,10 +1,10 @@
-import { useLocation, useParams } from "wouter";
+import { useLocation } from "wouter";
 import type { EventRecord } from "../../client/client";
 import { AgentLink } from "../../parts/AgentLink";
 import { count } from "../../parts/format";
 import { Empty, Loaded } from "../../parts/Messages";
 import { At } from "../../parts/Times";
-import { useAddress } from "../../shell/addresses";
+import { useAddress, usePlace } from "../../shell/addresses";
 import { openDialog } from "../../shell/dialogState";
 import { useAnswer } from "../../state/answers";
 import { useIsLive, usePage, useWorld } from "../../state/page";
@@ -15,7 +15,7 @@ const SHOWN = 200;
 /** The events that were broadcast, and a way to broadcast one. */
 export default function EventsView() {
   const sessionId = usePage((page) => page.sessionId) ?? "";
-  const { item: opened } = useParams<{ item?: string }>();
+  const { item: opened } = usePlace();
   const until = usePage((page) => page.playhead?.world.at ?? Number.POSITIVE_INFINITY);
   const isLive = useIsLive();
   const answer = useAnswer("async.listEvents", { sessionId, limit: SHOWN }, ({ name }) => name === "event.broadcast");

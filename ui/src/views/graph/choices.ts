@@ -1,7 +1,6 @@
 import { useCallback, useMemo } from "react";
-import { useSearchParams } from "wouter";
 import { useShownNow } from "../../parts/Times";
-import { useSelection } from "../../shell/addresses";
+import { useQuery, useSelection } from "../../shell/addresses";
 import { ALL_KINDS, type Filters, type ShownKind, type WhichAgents } from "./scene";
 
 export type Recent = "all" | "hour" | "minutes";
@@ -52,23 +51,11 @@ export interface Picked {
 }
 
 export function usePicked(): [Picked, (picked: Partial<Picked>) => void] {
-  const [search, setSearch] = useSearchParams();
+  const [search, change] = useQuery();
   const [node, edge] = [search.get("node"), search.get("edge")];
   const pick = useCallback(
-    (picked: Partial<Picked>) =>
-      setSearch(
-        (before) => {
-          const after = new URLSearchParams(before);
-          for (const name of ["node", "edge"] as const) {
-            const value = picked[name] ?? null;
-            if (value === null) after.delete(name);
-            else after.set(name, value);
-          }
-          return after;
-        },
-        { replace: true },
-      ),
-    [setSearch],
+    (picked: Partial<Picked>) => change({ node: picked.node ?? null, edge: picked.edge ?? null }),
+    [change],
   );
   return [useMemo(() => ({ node, edge }), [node, edge]), pick];
 }

@@ -1,9 +1,9 @@
 import { useEffect, useMemo, useRef, useState } from "react";
-import { Link, useLocation, useParams } from "wouter";
+import { Link, useLocation } from "wouter";
 import type { MailRecord, Notification } from "../../client/client";
 import { Empty, Problem } from "../../parts/Messages";
 import { useShownNow } from "../../parts/Times";
-import { useAddress, useSelection } from "../../shell/addresses";
+import { useAddress, usePlace, useSelection } from "../../shell/addresses";
 import { type Answered, useAnswer } from "../../state/answers";
 import { useIsLive, usePage, useWorld, whyNotLive } from "../../state/page";
 import { MailList } from "./MailList";
@@ -21,8 +21,7 @@ function isOfUser({ name, params }: Notification): boolean {
 }
 
 export default function InboxView() {
-  const { item } = useParams<{ item?: string }>();
-  const openId = item === undefined ? undefined : decodeURIComponent(item);
+  const { item: openId } = usePlace();
   const sessionId = usePage((page) => page.sessionId) ?? "";
   const [show, setShow] = useSelection("show", "inbox");
   const isArchive = show === "archived";

@@ -1,11 +1,11 @@
 import { useState } from "react";
-import { useParams } from "wouter";
 import { AgentLink } from "../../parts/AgentLink";
 import { Confirm } from "../../parts/Dialog";
 import { count, duration } from "../../parts/format";
 import { Empty } from "../../parts/Messages";
 import { Ago, Until } from "../../parts/Times";
 import type { Schedule } from "../../projection/world";
+import { usePlace } from "../../shell/addresses";
 import { act } from "../../state/actions";
 import { useIsLive, useWorld } from "../../state/page";
 import { NewSchedule } from "./NewSchedule";
@@ -15,7 +15,7 @@ import "./schedules.css";
 export default function SchedulesView() {
   const schedules = useWorld((world) => world.schedules);
   const isLive = useIsLive();
-  const { item: marked } = useParams<{ item?: string }>();
+  const { item: marked } = usePlace();
   const [isMaking, setIsMaking] = useState(false);
   return (
     <>
