@@ -61,28 +61,46 @@ function Row({ schedule, isMarked }: { schedule: Schedule; isMarked: boolean }) 
   const { scheduleId, agentId, prompt, event, paused, nextAt, lastAt, fired } = schedule;
   return (
     <tr data-marked={isMarked} data-paused={paused}>
-      <td>
+      <td data-label="When">
         {whenOf(schedule)} {paused && <span className="tag">paused</span>}
         <div className="quiet mono">{scheduleId}</div>
       </td>
-      <td className="schedules-what">
+      <td className="schedules-what" data-label="What">
         {agentId !== null && <AgentLink agentId={agentId} />}
-        {prompt !== null && <p>{prompt}</p>}
+        {prompt !== null && <Prompt text={prompt} />}
         {event !== null && (
           <p>
             event <code>{event}</code>
           </p>
         )}
       </td>
-      <td>{nextAt === null || paused ? <span className="quiet">not planned</span> : <Until at={nextAt} />}</td>
-      <td>
+      <td data-label="Next">
+        {nextAt === null || paused ? <span className="quiet">not planned</span> : <Until at={nextAt} />}
+      </td>
+      <td data-label="Last">
         <Ago at={lastAt} />
       </td>
-      <td>{count(fired)}</td>
+      <td data-label="Fired">{count(fired)}</td>
       <td>
         <Actions schedule={schedule} />
       </td>
     </tr>
+  );
+}
+
+const SHORT = 140;
+
+/** Two lines of a prompt, and the whole if it is wanted. */
+function Prompt({ text }: { text: string }) {
+  const [isWhole, setIsWhole] = useState(false);
+  if (text.length <= SHORT && text.split("\n").length <= 2) return <p className="schedules-whole">{text}</p>;
+  return (
+    <>
+      <p className={isWhole ? "schedules-whole" : "schedules-prompt"}>{text}</p>
+      <button type="button" className="schedules-more" aria-expanded={isWhole} onClick={() => setIsWhole(!isWhole)}>
+        {isWhole ? "Show less" : "Show all"}
+      </button>
+    </>
   );
 }
 
