@@ -2,6 +2,7 @@ import { useState } from "react";
 import { useLocation } from "wouter";
 import { AgentChoice } from "../../parts/AgentChoice";
 import { Dialog } from "../../parts/Dialog";
+import { useIdOf } from "../../parts/ids";
 import { useAddress } from "../../shell/addresses";
 import { act } from "../../state/actions";
 import { usePage } from "../../state/page";
@@ -73,9 +74,11 @@ export function NewGroup({ onClose }: { onClose: () => void }) {
   const [isBusy, setIsBusy] = useState(false);
   const [, go] = useLocation();
   const to = useAddress();
+  const group = { members: [...chosen], title: title.trim(), hopLimit };
+  const roomId = useIdOf(group);
   const create = async () => {
     setIsBusy(true);
-    const room = await act("room.create", { members: [...chosen], title: title.trim(), hopLimit });
+    const room = await act("room.create", { ...group, roomId });
     if (room !== undefined) await shown(room.roomId);
     setIsBusy(false);
     if (room === undefined) return;

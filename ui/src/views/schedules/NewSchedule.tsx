@@ -2,6 +2,7 @@ import { type FormEvent, useState } from "react";
 import type { MissedRuns } from "../../client/client";
 import { AgentField } from "../../parts/AgentField";
 import { Dialog } from "../../parts/Dialog";
+import { useIdOf } from "../../parts/ids";
 import { act, notify } from "../../state/actions";
 
 const MISSED: Record<MissedRuns, string> = {
@@ -21,14 +22,16 @@ export function NewSchedule({ onClose, agentId = "" }: { onClose: () => void; ag
   const [minutes, setMinutes] = useState("30");
   const [zone, setZone] = useState(OWN_ZONE);
   const [missed, setMissed] = useState<MissedRuns>("once");
+  const schedule = {
+    ...(what === "prompt" ? { agentId: agent, prompt: words } : { event: words }),
+    ...(when === "cron" ? { cron, zone } : { intervalSeconds: Number(minutes) * 60 }),
+    missed,
+  };
+  const scheduleId = useIdOf(schedule);
 
   async function create(submitted: FormEvent) {
     submitted.preventDefault();
-    const made = await act("schedule.create", {
-      ...(what === "prompt" ? { agentId: agent, prompt: words } : { event: words }),
-      ...(when === "cron" ? { cron, zone } : { intervalSeconds: Number(minutes) * 60 }),
-      missed,
-    });
+    const made = await act("schedule.create", { ...schedule, scheduleId });
     if (made === undefined) return;
     notify("The schedule is made.");
     onClose();
