@@ -1,3 +1,4 @@
+import { useMemo } from "react";
 import { useLocation } from "wouter";
 import type { EventRecord } from "../../client/client";
 import { AgentLink } from "../../parts/AgentLink";
@@ -7,7 +8,8 @@ import { At } from "../../parts/Times";
 import { useAddress, usePlace } from "../../shell/addresses";
 import { openDialog } from "../../shell/dialogState";
 import { useAnswer } from "../../state/answers";
-import { useIsLive, usePage, useWorld } from "../../state/page";
+import { useIsLive, usePage } from "../../state/page";
+import { useWorldSlowly } from "../../state/slowly";
 import "./events.css";
 
 const SHOWN = 200;
@@ -38,8 +40,8 @@ export default function EventsView() {
 
 /** Who sleeps until which event. */
 function Waiting() {
-  const agents = useWorld((world) => world.agents);
-  const asleep = [...agents.values()].filter((agent) => agent.wakeEvents.length > 0);
+  const agents = useWorldSlowly((world) => world.agents);
+  const asleep = useMemo(() => [...agents.values()].filter((agent) => agent.wakeEvents.length > 0), [agents]);
   if (asleep.length === 0) return null;
   return (
     <section className="card" aria-label="Who waits for events">
