@@ -7,6 +7,7 @@ const browser = {
   testTimeout: 90_000,
   hookTimeout: 120_000,
   expect: { poll: { timeout: 20_000 } },
+  isolate: false, // each file has a server and a browser of its own; what drives them is loaded once
 };
 
 /** `unit`: nothing but the page's code. `server`: against a real server. `browser`: both, in a real Chromium.

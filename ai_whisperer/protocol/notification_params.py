@@ -207,7 +207,7 @@ class StepFinished(OfStep, frozen=True, kw_only=True):
 
 
 class MailSent(NotificationParams, frozen=True, kw_only=True):
-    """`task_id` is the task that waits for it and has it at once; without one it waits in the mailbox."""
+    """`given_to` is the task that waits for it and has it at once; without one it waits in the mailbox."""
 
     mail_id: str
     thread_id: str
@@ -217,7 +217,7 @@ class MailSent(NotificationParams, frozen=True, kw_only=True):
     subject: str
     priority: Priority
     reply_to: str | None
-    task_id: str | UnsetType = UNSET
+    given_to: str | UnsetType = UNSET
 
 
 class MailChanged(OfAgent, frozen=True, kw_only=True):

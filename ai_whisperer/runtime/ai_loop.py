@@ -133,9 +133,18 @@ class AILoop:
             self.worker.cancel()
 
     def take_up(self) -> None:
-        """Go on after having been held up; nothing happens if the worker still works or the agent may not step."""
+        """Go on after having been held up; nothing happens if the worker still works or the agent may not step.
+
+        Whoever calls this may be another loop, or have more to take up: a fault in here is the end of this task alone.
+        """
         if self.is_ready and not self.running.only_waits() and self.may_have_place(self.take_up):
-            self.begin(self._decide())
+            decision = self._decide()
+            try:
+                self.begin(decision)
+            except Exception as error:  # noqa: BLE001 - as in `_work`
+                self._fail(error)
+                self._clear()
+                self.give_back_place()
 
     def may_have_place(self, go_on: Callable[[], None]) -> bool:
         """Whether the session has a place for the loop to work. If not, `go_on` is called when there is one."""

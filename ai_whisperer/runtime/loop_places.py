@@ -57,7 +57,7 @@ class LoopPlaces:
                 take()
                 taken.set_result(None)
 
-        if self._workspace.closing or self._workspace.on_probation or self.may_begin(taken, agent_id, go_on):
+        if self._workspace.closing or self.may_begin(taken, agent_id, go_on):
             go_on()
         else:
             self._line = {taken: self._line.pop(taken), **self._line}
@@ -83,7 +83,7 @@ class LoopPlaces:
         self._called = False
         workspace = self._workspace
         while self._line and self.used < workspace.limits.whole.max_concurrent_loops:
-            if workspace.closing or workspace.on_probation:
+            if workspace.closing:
                 return
             self._turn_of = next(iter(self._line))
             go_on = self._line.pop(self._turn_of)

@@ -261,4 +261,4 @@ def _sent(mail: MailRecord) -> dict[str, object]:
         "priority": mail.priority,
         "replyTo": mail.reply_to,
     }
-    return params if mail.task_id is None else {**params, "taskId": mail.task_id}
+    return params if mail.task_id is None else {**params, "givenTo": mail.task_id}

@@ -125,17 +125,32 @@ class _Probation:
         self._others = others
 
     def go_on(self) -> None:
-        workspace = self._workspace
         while self._suspects:
-            agent, loop = self._suspects.popleft()
+            agent, loop = self._suspects[0]
             if _can_begin(agent, loop):
-                loop.running.on_settled = self.go_on
-                due_at = workspace.clock.now() + _LONGEST_PROBATION_SECONDS
-                workspace.scheduler.at(due_at, CAUSE, partial(self._lose_patience, loop))
-                _begin_again(workspace, loop)
+                if loop.may_have_place(partial(self._have_turn, loop)):
+                    self._begin(loop)
+                elif self._workspace.on_probation:
+                    self._be_patient_with(loop)
                 return
-        workspace.scheduler.cancel(CAUSE)
+            self._suspects.popleft()
+        self._workspace.scheduler.cancel(CAUSE)
         self._release_others()
+
+    def _have_turn(self, loop: AILoop) -> None:
+        """There is a place for the suspect; those who ran before it may have kept all of them."""
+        if self._suspects and self._suspects[0][1] is loop:
+            self.go_on()
+
+    def _begin(self, loop: AILoop) -> None:
+        self._suspects.popleft()
+        loop.running.on_settled = self.go_on
+        self._be_patient_with(loop)
+        _begin_again(self._workspace, loop)
+
+    def _be_patient_with(self, loop: AILoop) -> None:
+        due_at = self._workspace.clock.now() + _LONGEST_PROBATION_SECONDS
+        self._workspace.scheduler.at(due_at, CAUSE, partial(self._lose_patience, loop))
 
     def _lose_patience(self, loop: AILoop) -> None:
         loop.running.on_settled = None

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from ai_whisperer.coordination import WaitKind
-from ai_whisperer.records import MailRecord, StepRecord, TaskRecord
+from ai_whisperer.records import MailRecord, StepKind, StepRecord, TaskRecord
 from ai_whisperer.status import AgentStatus
 
 if TYPE_CHECKING:
@@ -20,40 +20,52 @@ def status_of(agent: AgentSession) -> AgentStatus:
     record = agent.record
     sleep = record.sleep
     queue_size = agent.queue_size
-    returning = agent.workspace.returning
+    unread_mail = sum(isinstance(item, MailRecord) for item in agent.waiting) if queue_size else 0
+    if agent.workspace.returning:
+        queue_size += sum(task.agent_id == record.id for task in agent.workspace.returning.values())
+    used = agent.used
     return AgentStatus(
         agent_id=record.id,
         state=record.state,
         current_task=loop.task.kind.value if loop else None,
-        queue_size=queue_size + sum(task.agent_id == record.id for task in returning.values()),
+        queue_size=queue_size,
         sleeping_until=sleep.until if sleep else None,
         started=record.started,
         reason=record.reason,
-        unread_mail=sum(isinstance(item, MailRecord) for item in agent.waiting) if queue_size else 0,
+        unread_mail=unread_mail,
         running_tasks=tuple(each.task.id for each in loops),
         progress_percent=loop.task.progress_percent if loop else None,
         progress_note=loop.task.progress_note if loop else "",
-        tasks=agent.used.tasks,
-        usage=agent.used.usage,
+        tasks=used.tasks,
+        usage=used.usage,
         name=record.definition.name or record.id,
         description=record.definition.description,
         wake_events=sleep.wake_events if sleep else (),
-        waiting_for=tuple(_waited_for(agent, loops)),
-        paused_for=tuple(_paused_for(agent, loops)),
+        waiting_for=tuple(_waited_for(agent, loops)) if loops else (),
+        paused_for=tuple(_paused_for(agent, loops)) if loops else (),
         missing_tools=agent.equipment.missing_tools,
         paused_limit=record.paused_limit,
         running_since=loop.task.started_at if loop else None,
         last_step_at=last_step_at(loop.task, loop.running.steps) if loop else None,
-        last_activity_at=max(
-            (agent.active_at, *(last_step_at(each.task, each.running.steps) or 0.0 for each in loops))
-        ),
+        last_activity_at=_last_activity_at(agent, loops) if loops else agent.active_at,
     )
 
 
-def last_step_at(task: TaskRecord, steps: Iterable[StepRecord]) -> float | None:
+def last_step_at(task: TaskRecord, steps: Sequence[StepRecord]) -> float | None:
     """When a step of a running task ended last since the task was begun."""
-    since = task.started_at or 0.0
-    return max((at for step in steps if (at := step.finished_at) is not None and at >= since), default=None)
+    since, last = task.started_at or 0.0, None
+    for step in reversed(steps):
+        at = step.finished_at
+        if at is not None and at >= since:
+            last = at if last is None else max(last, at)
+        if at is not None and step.kind is StepKind.MODEL:
+            break  # all before it had ended when it began
+    return last
+
+
+def _last_activity_at(agent: AgentSession, loops: Iterable[AILoop]) -> float:
+    steps = (last_step_at(loop.task, loop.running.steps) for loop in loops)
+    return max(agent.active_at, *(at or 0.0 for at in steps))
 
 
 def _oldest_first(loops: Iterable[AILoop]) -> Sequence[AILoop]:

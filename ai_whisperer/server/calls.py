@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
@@ -26,6 +27,10 @@ class Peer(Protocol):
     def unsubscribe(self, session: AsyncAgentSessionManager) -> Subscribed: ...
 
     async def ready(self) -> None: ...
+
+    @property
+    def one_by_one(self) -> AbstractAsyncContextManager[None]:
+        """A block that calls of the client pass one after the other."""
 
 
 class ServerFacts(msgspec.Struct, frozen=True, kw_only=True):

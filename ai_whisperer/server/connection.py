@@ -71,6 +71,7 @@ class Connection:
         self._at_work: set[asyncio.Task[None]] = set()
         self._waits: set[asyncio.Task[Any]] = set()
         self._leaving = False
+        self._one_by_one = asyncio.Lock()
         self._room = asyncio.Event()
         self._room.set()
 
@@ -100,6 +101,10 @@ class Connection:
 
     async def ready(self) -> None:
         await self._outbox.ready()
+
+    @property
+    def one_by_one(self) -> asyncio.Lock:
+        return self._one_by_one
 
     async def _begin(self, message: str | bytes) -> None:
         """Begin to answer, and come back when there is room for more."""

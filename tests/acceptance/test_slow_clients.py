@@ -15,9 +15,14 @@ import pytest
 
 from ai_whisperer.models.base import Model
 from ai_whisperer.models.scripted import FunctionModel
+from ai_whisperer.runtime import reader
+from ai_whisperer.runtime.snapshots import snapshot_of
+from ai_whisperer.runtime.workspace import Workspace
 from ai_whisperer.server.calls import ANSWERS, Caller
 from ai_whisperer.server.socket import ClientSocket
 from ai_whisperer.settings import Settings
+from ai_whisperer.snapshot import Snapshot
+from ai_whisperer.store.sqlite import SqliteStore
 from tests.acceptance.raw_socket import CLOSE, PING, frame, request_of
 from tests.acceptance.server_in_thread import LogWitness, ServerInThread, witnessed
 from tests.acceptance.session_talk import last_seq, numbers, read_up_to, say, sockets, work
@@ -153,6 +158,35 @@ def test_who_asks_for_much_and_does_not_read_has_one_answer_waiting(
         assert held.transport.get_write_buffer_size() < 500_000
         assert greedy.until_closed().code == 4008
     assert answered == 1
+
+
+def test_who_asks_for_many_snapshots_of_a_busy_session_and_does_not_read_has_one_waiting(
+    server: ServerInThread, session: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    taken = 0
+    flushed = SqliteStore.flushed
+
+    async def later(store: SqliteStore) -> None:
+        await asyncio.sleep(0.01)
+        await flushed(store)
+
+    def counted(workspace: Workspace) -> Snapshot:
+        nonlocal taken
+        taken += 1
+        return snapshot_of(workspace)
+
+    with server.connect() as giver:
+        config = {"description": "x" * 400_000}
+        giver.call("async.createAgent", sessionId=session, agentId="big", config=config)
+    monkeypatch.setattr(SqliteStore, "flushed", later)
+    monkeypatch.setattr(reader, "snapshot_of", counted)
+    with server.connect(receive_buffer=4096) as greedy:
+        greedy.send(frame(request_of("session.snapshot", {"sessionId": session})) * 100)
+        (held,) = sockets()
+        server.until(lambda: not held.is_open)
+        assert held.transport.get_write_buffer_size() < 500_000
+        assert greedy.until_closed().code == 4008
+    assert taken == 1
 
 
 def test_who_asks_again_and_again_whether_the_server_is_there_must_read_the_answers(server: ServerInThread) -> None:

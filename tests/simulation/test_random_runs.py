@@ -53,6 +53,11 @@ def test_random_runs_keep_every_promise(part: int) -> None:
     assert broken == {}
 
 
+def test_suspects_that_run_one_after_the_other_wait_for_places_like_all_others() -> None:
+    """In this run one is found harmless, and goes on, while all places but its own are taken by others like it."""
+    assert failure_of(777104) is None
+
+
 def test_a_seed_replays_exactly() -> None:
     runs = [Chaos(7) for _ in range(2)]
     for run in runs:

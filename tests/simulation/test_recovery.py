@@ -212,6 +212,42 @@ def test_a_task_that_kills_the_process_three_times_is_set_aside_and_the_others_l
     disk.close()
 
 
+def test_tasks_that_may_have_killed_the_process_run_one_after_the_other_in_the_places_that_there_are() -> None:
+    disk = SimulatedDisk()
+    at_work: list[int] = []
+
+    def say(request: ModelRequest) -> Answer | str:
+        return call("list_agents") if round_of(request) < 3 else "done"
+
+    async def life(number: int) -> None:
+        store = disk.open()
+        manager = opened(store, say, latency_seconds=10)
+        await manager.open()
+        if number == 0:
+            for name in ("ann", "ben"):
+                await manager.create_agent(name)
+                await manager.send_task(name, "go", task_id=name)
+        if number < 2:
+            await asyncio.sleep(5)
+            await manager.set_limits({"max_concurrent_loops": 2 - number})
+            disk.crash()
+            asyncio.get_running_loop().stop()
+            await asyncio.sleep(1)
+        while not manager.get_task("ann").state.ended or not manager.get_task("ben").state.ended:
+            at_work.append(manager._workspace.places.used)
+            await asyncio.sleep(1)
+        assert {manager.get_task(name).state for name in ("ann", "ben")} == {TaskState.COMPLETED}
+        await manager.close()
+        await store.close()
+
+    for number in range(2):
+        with pytest.raises(RuntimeError, match="Event loop stopped before Future completed"):
+            simulate(life(number), seed=number)
+    simulate(life(2), seed=2)
+    assert set(at_work) == {1}
+    disk.close()
+
+
 def test_closing_lets_steps_finish_and_the_tasks_go_on_at_the_next_open_without_counting_as_a_crash() -> None:
     disk = SimulatedDisk()
     asked: list[str] = []

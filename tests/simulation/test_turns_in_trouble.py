@@ -10,6 +10,8 @@ import pytest
 from ai_whisperer import AsyncAgentSessionManager, TaskState, tool
 from ai_whisperer.core.resources import ResourceRequest
 from ai_whisperer.runtime.resources import Resources
+from ai_whisperer.runtime.running_task import RunningTask
+from ai_whisperer.runtime.workspace import Decision
 from tests.simulation.stage import call, play, play_over_crash, results_of, round_of, until
 from tests.simulation.turn_stage import (
     Things,
@@ -213,3 +215,33 @@ def test_a_loop_that_crashes_while_one_of_its_calls_waits_asks_again_when_it_goe
         assert_nothing_is_left(manager)
 
     play(scenario, by_prompt, tools=things.tools, seed=seed)
+
+
+def test_a_loop_that_breaks_when_its_turn_comes_harms_neither_who_had_it_before_nor_who_is_next(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    advance = RunningTask.advance
+
+    def broken(running: RunningTask, decision: Decision) -> Any:
+        if running.task.id == "b" and things.ended:
+            raise RuntimeError("a fault in the loop of b")
+        return advance(running, decision)
+
+    things = Things()
+
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        await manager.create_agent("b", {"supervision": {"max_restarts": 0}})
+        await manager.create_agent("a")
+        await manager.create_agent("c")
+        for name in "abc":
+            await manager.send_task(name, "write x", task_id=name)
+            await asyncio.sleep(0.01)
+        await done(manager, "a", "c")
+        ended = await manager.wait_task("b")
+        assert ended.state is TaskState.DEAD
+        assert_nothing_is_left(manager)
+        assert manager._workspace.places.used == 0
+
+    monkeypatch.setattr(RunningTask, "advance", broken)
+    play(scenario, by_prompt, tools=things.tools)
+    assert "loop b failed" in caplog.text

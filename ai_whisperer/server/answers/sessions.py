@@ -42,7 +42,8 @@ async def get_session(caller: Caller, params: sessions.GetSession) -> SessionSum
 
 @answers(sessions.GET_SNAPSHOT)
 async def get_snapshot(caller: Caller, params: sessions.GetSnapshot) -> Snapshot:
-    return await (await caller.reading(params.session_id)).snapshot()
+    async with caller.peer.one_by_one:  # each is large, and waits for the disk after it was taken
+        return await (await caller.reading(params.session_id)).snapshot()
 
 
 @answers(sessions.DELETE_SESSION)

@@ -2073,7 +2073,7 @@ export interface Notifications {
     subject: string;
     priority: Priority;
     replyTo: string | null;
-    taskId?: string;
+    givenTo?: string;
   };
   /** A mail was delivered, read, replied to, archived or set aside. */
   "mail.state_changed": {

@@ -8,11 +8,11 @@ export const USER = "user";
 /** Mail, waits, rooms, locks, approvals and schedules. */
 export const CHANGES: Changes = {
   "mail.sent": (draft, { at, params }) => {
-    const { mailId, threadId, sender, recipient, subject, priority, taskId } = params;
+    const { mailId, threadId, sender, recipient, subject, priority, givenTo } = params;
     link(draft, sender, recipient, "mail", at);
     if (recipient === USER)
       draft.set("inbox", mailId, { mailId, threadId, sender, subject, priority, isRead: false, at });
-    else if (taskId === undefined) countMail(draft, recipient, 1);
+    else if (givenTo === undefined) countMail(draft, recipient, 1);
   },
   "mail.state_changed": (draft, { params: { agentId, mailId, from, state } }) => {
     if (state === "archived" || state === "dead") draft.delete("inbox", mailId);

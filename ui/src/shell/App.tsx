@@ -1,5 +1,6 @@
 import { Suspense, useEffect } from "react";
 import { Link, Redirect, useLocation } from "wouter";
+import { loadLate } from "../parts/late";
 import { Problem } from "../parts/Messages";
 import { follow } from "../state/following";
 import { usePage } from "../state/page";
@@ -9,6 +10,9 @@ import { Frame } from "./Frame";
 import { Refused } from "./Refused";
 import { SessionsView } from "./SessionsView";
 import { AgentView, VIEWS } from "./views";
+
+/** How long the first view has the line for itself. */
+const BEFOREHAND_MS = 500;
 
 export function App() {
   const isRefused = usePage((page) => page.connection === "refused");
@@ -30,6 +34,7 @@ function Start() {
 function SessionPages({ sessionId }: { sessionId: string }) {
   const { view, item } = usePlace();
   useEffect(() => void follow(sessionId), [sessionId]);
+  useViewsBeforehand();
   return (
     <Frame>
       <Boundary place={addressOf(sessionId, view, item ?? "")}>
@@ -39,6 +44,16 @@ function SessionPages({ sessionId }: { sessionId: string }) {
       </Boundary>
     </Frame>
   );
+}
+
+/** Once the first view is there, the others are fetched, so that they open at once. */
+function useViewsBeforehand(): void {
+  const isLoaded = usePage((page) => page.isLoaded);
+  useEffect(() => {
+    if (!isLoaded) return;
+    const timer = setTimeout(() => void loadLate(), BEFOREHAND_MS);
+    return () => clearTimeout(timer);
+  }, [isLoaded]);
 }
 
 function Content({ sessionId }: { sessionId: string }) {

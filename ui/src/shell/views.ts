@@ -1,5 +1,6 @@
-import { type ComponentType, lazy } from "react";
+import type { ComponentType } from "react";
 import type { IconName } from "../parts/Icon";
+import { late } from "../parts/late";
 
 /** A place of the page. `path` is what follows the session in the address. */
 export interface View {
@@ -12,7 +13,7 @@ export interface View {
   readonly component: ComponentType;
 }
 
-/** All places, in the order of the navigation. Each is loaded when it is first opened. */
+/** All places, in the order of the navigation. Each is loaded when it is first opened, or when there is time. */
 export const VIEWS: readonly View[] = [
   {
     path: "",
@@ -20,7 +21,7 @@ export const VIEWS: readonly View[] = [
     icon: "fleet",
     key: "f",
     group: "team",
-    component: lazy(() => import("../views/fleet/FleetView")),
+    component: late(() => import("../views/fleet/FleetView")),
   },
   {
     path: "chats",
@@ -28,7 +29,7 @@ export const VIEWS: readonly View[] = [
     icon: "chats",
     key: "c",
     group: "team",
-    component: lazy(() => import("../views/chats/ChatsView")),
+    component: late(() => import("../views/chats/ChatsView")),
   },
   {
     path: "inbox",
@@ -36,7 +37,7 @@ export const VIEWS: readonly View[] = [
     icon: "inbox",
     key: "i",
     group: "team",
-    component: lazy(() => import("../views/inbox/InboxView")),
+    component: late(() => import("../views/inbox/InboxView")),
   },
   {
     path: "approvals",
@@ -44,7 +45,7 @@ export const VIEWS: readonly View[] = [
     icon: "approvals",
     key: "a",
     group: "steer",
-    component: lazy(() => import("../views/approvals/ApprovalsView")),
+    component: late(() => import("../views/approvals/ApprovalsView")),
   },
   {
     path: "schedules",
@@ -52,7 +53,7 @@ export const VIEWS: readonly View[] = [
     icon: "schedules",
     key: "s",
     group: "steer",
-    component: lazy(() => import("../views/schedules/SchedulesView")),
+    component: late(() => import("../views/schedules/SchedulesView")),
   },
   {
     path: "events",
@@ -60,7 +61,7 @@ export const VIEWS: readonly View[] = [
     icon: "events",
     key: "e",
     group: "steer",
-    component: lazy(() => import("../views/events/EventsView")),
+    component: late(() => import("../views/events/EventsView")),
   },
   {
     path: "locks",
@@ -68,7 +69,7 @@ export const VIEWS: readonly View[] = [
     icon: "locks",
     key: "k",
     group: "steer",
-    component: lazy(() => import("../views/locks/LocksView")),
+    component: late(() => import("../views/locks/LocksView")),
   },
   {
     path: "dead",
@@ -76,7 +77,7 @@ export const VIEWS: readonly View[] = [
     icon: "dead",
     key: "d",
     group: "steer",
-    component: lazy(() => import("../views/dead/DeadLettersView")),
+    component: late(() => import("../views/dead/DeadLettersView")),
   },
   {
     path: "limits",
@@ -84,7 +85,7 @@ export const VIEWS: readonly View[] = [
     icon: "limits",
     key: "l",
     group: "steer",
-    component: lazy(() => import("../views/limits/LimitsView")),
+    component: late(() => import("../views/limits/LimitsView")),
   },
   {
     path: "tools",
@@ -92,7 +93,7 @@ export const VIEWS: readonly View[] = [
     icon: "tools",
     key: "o",
     group: "steer",
-    component: lazy(() => import("../views/tools/ToolsView")),
+    component: late(() => import("../views/tools/ToolsView")),
   },
   {
     path: "graph",
@@ -100,7 +101,7 @@ export const VIEWS: readonly View[] = [
     icon: "graph",
     key: "g",
     group: "look",
-    component: lazy(() => import("../views/graph/GraphView")),
+    component: late(() => import("../views/graph/GraphView")),
   },
   {
     path: "timeline",
@@ -108,7 +109,7 @@ export const VIEWS: readonly View[] = [
     icon: "timeline",
     key: "t",
     group: "look",
-    component: lazy(() => import("../views/timeline/TimelineView")),
+    component: late(() => import("../views/timeline/TimelineView")),
   },
   {
     path: "log",
@@ -116,9 +117,9 @@ export const VIEWS: readonly View[] = [
     icon: "log",
     key: "h",
     group: "look",
-    component: lazy(() => import("../views/log/LogView")),
+    component: late(() => import("../views/log/LogView")),
   },
 ];
 
 /** The page of one agent has its own place, beside the navigation. */
-export const AgentView = lazy(() => import("../views/agent/AgentView"));
+export const AgentView = late(() => import("../views/agent/AgentView"));

@@ -7,7 +7,7 @@ describeInBrowser("the page of an agent", () => {
   const lifecycle = (name: string) =>
     stage().page.getByRole("group", { name: "Lifecycle" }).getByRole("button", { name, exact: true });
   const isNow = (state: string) => stage().page.locator(`.agent-head .state[data-state="${state}"]`).waitFor();
-  const why = () => stage().page.getByRole("list", { name: "Why" });
+  const why = () => stage().page.getByRole("list", { name: "Reasons" });
   const tab = (name: string) =>
     stage().page.getByRole("navigation", { name: "About this agent" }).getByRole("link", { name }).click();
 

@@ -114,8 +114,10 @@ describeInBrowser("the fleet", () => {
     const waiting = page.getByRole("region", { name: "Who waits for events" });
     await waiting.getByText("data_ready").waitFor();
     await button("Broadcast an event").click();
-    await dialog().getByLabel("Name").fill("data_ready");
-    await dialog().getByLabel(/^Data/).fill('{"rows": 3}');
+    await dialog().getByLabel("Event").fill("data_ready");
+    await dialog()
+      .getByLabel(/as JSON/)
+      .fill('{"rows": 3}');
     await dialog().getByRole("button", { name: "Broadcast" }).click();
     await waiting.waitFor({ state: "detached" });
     const event = page.getByRole("row").filter({ hasText: "data_ready" });

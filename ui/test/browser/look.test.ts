@@ -5,7 +5,8 @@ import { seenTexts, watchTexts } from "./watching";
 describeInBrowser("a switch, looked at", () => {
   const stage = setStage();
   const past = () => stage().page.getByRole("region", { name: "Time travel" });
-  const wait = () => stage().page.getByRole("button", { name: "alice waits for bob" });
+  const line = (label: string) => stage().page.locator(`.react-flow__edge[aria-label^="${label}"]`);
+  const wait = () => line("alice waits for bob");
 
   test("who waits for whom is a line in the graph, as it happens", async () => {
     await stage().cast("alice", "bob");
@@ -51,7 +52,7 @@ describeInBrowser("a switch, looked at", () => {
     await stage().choose("Graph");
     await stage().page.locator(".graph-node", { hasText: "alice" }).waitFor();
     expect(await wait().count()).toBe(0);
-    await stage().page.getByRole("button", { name: "alice to bob: mails, switches" }).focus();
+    await line("alice to bob: mails, switches").focus();
     await stage().page.keyboard.press("Enter");
     const details = stage().page.getByRole("complementary", { name: "Details" });
     await details.getByText("A question").click();

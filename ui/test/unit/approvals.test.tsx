@@ -36,13 +36,14 @@ const requested = () =>
 function stage(record: ApprovalRecord = RECORD) {
   return setStage([note("agent.created", { agentId: "ann", name: "Ann", description: "" }), requested()], {
     "approval.list": () => ({ approvals: [record] }),
+    "approval.get": () => record,
     "approval.approve": () => ({ ...RECORD, state: "approved" }),
     "approval.refuse": () => ({ ...RECORD, state: "refused" }),
   });
 }
 
 const decisions = (calls: { method: string; params: Record<string, unknown> }[]) =>
-  calls.filter(({ method }) => method !== "approval.list");
+  calls.filter(({ method }) => method !== "approval.list" && method !== "approval.get");
 
 test("a call is approved with the digest of what was shown", async () => {
   const { calls } = stage();
@@ -93,6 +94,31 @@ test("in the past nothing can be decided", async () => {
   for (const name of ["Approve", "Refuse"]) {
     expect((screen.getByRole("button", { name }) as HTMLButtonElement).disabled).toBe(true);
   }
+});
+
+test("of many that wait some are shown, the others at a click, and each can be approved", async () => {
+  const ids = Array.from({ length: 650 }, (_, index) => `step${index}`);
+  const { calls } = setStage(
+    ids.map((approvalId) =>
+      note("approval.requested", { agentId: "ann", taskId: "t", approvalId, tool: approvalId, digest: "abc" }),
+    ),
+    {
+      "approval.list": () => ({ approvals: [] }),
+      "approval.get": ({ approvalId }) => ({ ...RECORD, approvalId }),
+      "approval.approve": () => ({ ...RECORD, state: "approved" }),
+    },
+  );
+  renderAt("/s/default/approvals/step620", <ApprovalsView />);
+  expect((await screen.findAllByRole("article"))[0]?.getAttribute("aria-label")).toBe("step620 of ann");
+  cleanup();
+  renderAt("/s/default/approvals", <ApprovalsView />);
+  await screen.findAllByText("notes.txt");
+  expect(screen.getAllByRole("article")).toHaveLength(30);
+  await userEvent.click(screen.getByRole("button", { name: "Show 30 more of 620" }));
+  const last = within(screen.getByRole("article", { name: "step59 of ann" }));
+  await last.findByText("notes.txt");
+  await userEvent.click(last.getByRole("button", { name: "Approve" }));
+  expect(decisions(calls)).toMatchObject([{ method: "approval.approve", params: { approvalId: "step59" } }]);
 });
 
 test("raw arguments are exactly those that the model wrote", async () => {

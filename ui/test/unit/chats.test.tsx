@@ -49,7 +49,12 @@ function happen(...notes: Notification[]): void {
   });
 }
 
-const TASK = { state: "completed", result: { analysis: "hm", commentary: "I look.", final: "Done." }, error: null };
+const TASK = {
+  state: "completed",
+  result: { analysis: "hm", commentary: "I look.", final: "Done." },
+  error: null,
+  finishedAt: 5_000,
+};
 
 function stage(
   kept: Partial<MessageRecord>[] = [],
@@ -164,6 +169,21 @@ describe("a room", () => {
     expect(await screen.findByText("first")).toBeTruthy();
     expect(screen.queryByText("second")).toBeNull();
     expect(screen.getByRole<HTMLButtonElement>("button", { name: "Send" }).title).toContain("This is the past");
+  });
+
+  test("says of the past who did not answer only if it was over then", async () => {
+    stage([{ text: "Well?", asked: { ann: "t9" } }, { text: "Later" }]);
+    const at = (time: number) =>
+      act(() => usePage.setState(({ live }) => ({ playhead: { world: { ...live, at: time }, speed: 0 } })));
+    at(4_000);
+    show();
+    expect(await screen.findByText("Well?")).toBeTruthy();
+    await act(async () => {});
+    expect(screen.queryByText(/did not answer/)).toBeNull();
+    at(5_000);
+    expect(screen.queryByText(/did not answer/)).toBeNull();
+    at(6_000);
+    expect(screen.getByText(/did not answer/)).toBeTruthy();
   });
 
   test("counts as read while its end is in sight", async () => {

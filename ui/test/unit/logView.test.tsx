@@ -101,6 +101,15 @@ test("in the past the log ends at the moment that is shown", async () => {
   expect(screen.queryByText("agent3 was created")).toBeNull();
 });
 
+test("in the past the log is searched from the moment that is shown", async () => {
+  const { stage } = session(5_000);
+  await travelTo(1_500);
+  stage.calls.length = 0;
+  renderAt("/s/default/log?agent=agent1", <LogView />);
+  expect(await screen.findByText("150 found")).toBeTruthy();
+  expect(stage.calls.map(({ params }) => params.after)).not.toContain(3_000);
+});
+
 test("a number that the log does not have is answered in words", async () => {
   session(5);
   renderAt("/s/default/log?entry=900", <LogView />);

@@ -23,7 +23,7 @@ function started(agentId: string, taskId: string): Notification {
   });
 }
 
-function sent(mailId: string, sender: string, recipient: string, more: { taskId?: string } = {}): Notification {
+function sent(mailId: string, sender: string, recipient: string, more: { givenTo?: string } = {}): Notification {
   const words = { threadId: mailId, sequence: 1, subject: "s", priority: "normal", replyTo: null } as const;
   return note("mail.sent", { mailId, sender, recipient, ...words, ...more });
 }
@@ -99,7 +99,7 @@ describe("the reducer", () => {
   });
 
   test("does not count a mail as waiting that a task was waiting for", () => {
-    expect(ann(reduce(EMPTY, [ANN, sent("m1", "ben", "ann", { taskId: "t1" })]))).toMatchObject({ queueSize: 0 });
+    expect(ann(reduce(EMPTY, [ANN, sent("m1", "ben", "ann", { givenTo: "t1" })]))).toMatchObject({ queueSize: 0 });
   });
 
   test("does not count a task twice that goes on after a restart, nor one that is taken up again", () => {

@@ -3,8 +3,8 @@ import type { Notification } from "../../client/client";
 import { count, money, words } from "../../parts/format";
 import { Loaded } from "../../parts/Messages";
 import { useAnswer } from "../../state/answers";
+import { useHorizon } from "../../state/horizon";
 import { usePage, useWorld } from "../../state/page";
-import { useHorizon } from "./horizon";
 import { type LimitBar, limitBars } from "./limitBars";
 import { useLimitsAddress } from "./links";
 import { Figures, UsageFacts } from "./UsageFacts";
@@ -63,7 +63,8 @@ function changesUsage(note: Notification, agentId: string): boolean {
 
 function LimitTable({ bars }: { bars: readonly LimitBar[] }) {
   return (
-    <div className="table-box">
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls has to be within reach of the keyboard
+    <div className="table-box" tabIndex={0}>
       <table className="table agent-limits">
         <thead>
           <tr>

@@ -1,35 +1,24 @@
 import { useMemo } from "react";
-import { Empty, Problem } from "../../parts/Messages";
+import { useFirst } from "../../parts/First";
+import { Empty } from "../../parts/Messages";
+import type { PendingApproval } from "../../projection/world";
 import { usePlace, useSelection } from "../../shell/addresses";
-import { useAnswer } from "../../state/answers";
-import { usePage, useWorld } from "../../state/page";
+import { useWorld } from "../../state/page";
 import { Decided } from "./Decided";
 import { Pending } from "./Pending";
 import "./approvals.css";
 
-const MANY = 500;
+/** Each card has its arguments to load and to draw. */
+const CARDS = 30;
 
 /** The tool calls that wait for a person, and what was decided on others. */
 export default function ApprovalsView() {
   const approvals = useWorld((world) => world.approvals);
-  const sessionId = usePage((page) => page.sessionId) ?? "";
-  const isPast = usePage((page) => page.playhead !== null);
   const { item: marked } = usePlace();
   const [agentId, setAgentId] = useSelection("agent");
-  const asked = useAnswer(
-    "approval.list",
-    { sessionId, limit: MANY, ...(isPast ? { approvalState: null } : {}) },
-    ({ name }) => name.startsWith("approval."),
-  );
-  const records = useMemo(
-    () => new Map(asked.data?.approvals.map((record) => [record.approvalId, record])),
-    [asked.data],
-  );
   const agents = useMemo(() => [...new Set([...approvals.values()].map((each) => each.agentId))].sort(), [approvals]);
-  const shown = useMemo(
-    () => [...approvals.values()].filter((each) => agentId === "" || each.agentId === agentId),
-    [approvals, agentId],
-  );
+  const shown = useMemo(() => waiting(approvals, agentId, marked), [approvals, agentId, marked]);
+  const { first, more } = useFirst(shown, { step: CARDS });
   return (
     <>
       <div className="view-head">
@@ -47,7 +36,6 @@ export default function ApprovalsView() {
           </select>
         )}
       </div>
-      {asked.error !== null && <Problem error={asked.error} onRetry={asked.again} />}
       {shown.length === 0 ? (
         <Empty title="Nothing waits for your decision.">
           A tool that needs a person's yes stops its task here until you approve or refuse that exact call; all else of
@@ -60,19 +48,27 @@ export default function ApprovalsView() {
             go to the others.
           </p>
           <ul className="cards">
-            {shown.map((approval) => (
+            {first.map((approval) => (
               <li key={approval.approvalId}>
-                <Pending
-                  approval={approval}
-                  record={records.get(approval.approvalId)}
-                  isMarked={approval.approvalId === marked}
-                />
+                <Pending approval={approval} isMarked={approval.approvalId === marked} />
               </li>
             ))}
           </ul>
+          {more}
         </>
       )}
       <Decided />
     </>
   );
+}
+
+/** Those of an agent, or of all, the oldest first; the one that the address names before all if it is far down. */
+function waiting(
+  approvals: ReadonlyMap<string, PendingApproval>,
+  agentId: string,
+  marked: string | undefined,
+): readonly PendingApproval[] {
+  const wanted = [...approvals.values()].filter((each) => agentId === "" || each.agentId === agentId);
+  const named = wanted.findIndex((each) => each.approvalId === marked);
+  return named < CARDS ? wanted : [...wanted.splice(named, 1), ...wanted];
 }

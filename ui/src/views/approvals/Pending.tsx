@@ -1,24 +1,26 @@
 import { type KeyboardEvent, useEffect, useRef, useState } from "react";
 import { Link } from "wouter";
-import type { ApprovalRecord } from "../../client/client";
 import { AgentLink } from "../../parts/AgentLink";
+import { Problem } from "../../parts/Messages";
 import { Since } from "../../parts/Times";
 import type { PendingApproval } from "../../projection/world";
 import { useAddress } from "../../shell/addresses";
 import { act, notify } from "../../state/actions";
-import { useIsLive, useWorld } from "../../state/page";
+import { useAnswer } from "../../state/answers";
+import { useIsLive, usePage, useWorld, whyNotLive } from "../../state/page";
 import { Call } from "./Call";
 
 interface PendingProps {
   readonly approval: PendingApproval;
-  /** With the arguments, once they are there: nobody can allow what they have not seen. */
-  readonly record: ApprovalRecord | undefined;
   readonly isMarked: boolean;
 }
 
 /** One call that waits for a decision. While it has the focus, A allows it and R leads to refusing it. */
-export function Pending({ approval, record, isMarked }: PendingProps) {
+export function Pending({ approval, isMarked }: PendingProps) {
   const { approvalId, agentId, taskId, tool, digest, at } = approval;
+  const sessionId = usePage((page) => page.sessionId) ?? "";
+  const asked = useAnswer("approval.get", { sessionId, approvalId });
+  const record = asked.data; // nobody can allow what they have not seen
   const address = useAddress();
   const isLive = useIsLive();
   const summary = useWorld((world) => world.tasks.get(taskId)?.summary);
@@ -72,11 +74,9 @@ export function Pending({ approval, record, isMarked }: PendingProps) {
         <span className="space" />
         <Link href={`${address("agents", agentId)}?task=${encodeURIComponent(taskId)}`}>{summary || "Its task"}</Link>
       </header>
-      {record === undefined ? (
-        <p className="loading">{isLive ? "Loading the arguments…" : "The arguments are shown in the present."}</p>
-      ) : (
-        <Call text={record.arguments} digest={record.digest} />
-      )}
+      {record !== undefined && <Call text={record.arguments} digest={record.digest} />}
+      {asked.isLoading && <p className="loading">Loading the arguments…</p>}
+      {asked.error !== null && <Problem error={asked.error} onRetry={asked.again} />}
       {!isSame && <p role="alert">The call is not the one that was announced: look at it again before you decide.</p>}
       <form
         className="approvals-decision"
@@ -97,7 +97,7 @@ export function Pending({ approval, record, isMarked }: PendingProps) {
           type="button"
           className="primary"
           disabled={!canAllow}
-          title={whyNot(isLive) ?? "Allow this call exactly as it is (A)"}
+          title={isLive ? "Allow this call exactly as it is (A)" : whyNotLive()}
           onClick={() => void decide(true)}
         >
           Approve
@@ -106,17 +106,13 @@ export function Pending({ approval, record, isMarked }: PendingProps) {
           type="submit"
           className="danger"
           disabled={!canDecide}
-          title={whyNot(isLive) ?? "The call does not run, and its model goes on (R)"}
+          title={isLive ? "The call does not run, and its model goes on (R)" : whyNotLive()}
         >
           Refuse
         </button>
       </form>
     </article>
   );
-}
-
-function whyNot(isLive: boolean): string | undefined {
-  return isLive ? undefined : "Only in the present, and while there is a connection, can this be decided.";
 }
 
 function focusNext(card: HTMLElement | null, isDown: boolean): void {

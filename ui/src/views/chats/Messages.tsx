@@ -121,7 +121,7 @@ function useDoing(taskId: string): string {
   });
 }
 
-/** Somebody who was asked and left no message. */
+/** Somebody who was asked and left no message. In the past only if that was certain then. */
 function Silent({ answer: { agentId, taskId }, ending }: { answer: Answer; ending: Ending | undefined }) {
   const sessionId = usePage((page) => page.sessionId) ?? "";
   const name = useName(agentId);
@@ -138,7 +138,10 @@ function Silent({ answer: { agentId, taskId }, ending }: { answer: Answer; endin
       isWanted = false;
     };
   }, [sessionId, taskId, ending]);
+  const past = usePage((page) => page.playhead?.world.at);
   const shown = ending ?? found;
+  // Then it may have been about to be asked, or to answer. What ended at that very moment is told after it.
+  if (past !== undefined && (shown === null || shown.at >= past)) return null;
   const page = `${to("agents", agentId)}?task=${encodeURIComponent(taskId)}`;
   if (shown?.kind === "passed")
     return (

@@ -1,7 +1,10 @@
 import type { Failure, MessageRecord, Notification } from "../../client/client";
 
 /** How a member that was asked ended without a message. */
-export type Ending = { readonly kind: "passed" } | { readonly kind: "failed"; readonly error: Failure };
+export type Ending = { readonly at: number } & (
+  | { readonly kind: "passed" }
+  | { readonly kind: "failed"; readonly error: Failure }
+);
 
 /** What is known of a room's transcript: messages by number, and what happened beside them. */
 export interface Known {
@@ -88,10 +91,10 @@ function heardOne(known: Known, note: Notification): Known {
       return message ? read(known, [{ ...message, asked: { ...message.asked, [agentId]: taskId } }]) : known;
     }
     case "room.passed":
-      return { ...known, endings: new Map(known.endings).set(note.params.taskId, { kind: "passed" }) };
+      return { ...known, endings: new Map(known.endings).set(note.params.taskId, { kind: "passed", at: note.at }) };
     case "room.unanswered": {
       const { taskId, error } = note.params;
-      return { ...known, endings: new Map(known.endings).set(taskId, { kind: "failed", error }) };
+      return { ...known, endings: new Map(known.endings).set(taskId, { kind: "failed", error, at: note.at }) };
     }
     case "room.absent": {
       const { number, agentId, reason } = note.params;

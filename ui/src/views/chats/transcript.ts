@@ -97,26 +97,32 @@ export async function channelsOf(sessionId: string, taskId: string): Promise<Cha
 }
 
 const MOST_ENDINGS = 5_000;
-const endings = new Map<string, Promise<Ending>>();
+const endings = new Map<string, Promise<Ending | null>>();
 
-/** How a task of a member ended that left no message. It is asked for once, since rows come and go as one scrolls. */
-export function endingOf(sessionId: string, taskId: string): Promise<Ending> {
+/**
+ * How a task of a member ended that left no message; null if it has not ended. It is asked for once, since rows come
+ * and go as one scrolls.
+ */
+export function endingOf(sessionId: string, taskId: string): Promise<Ending | null> {
   const key = JSON.stringify([sessionId, taskId]);
   const known = endings.get(key);
   if (known !== undefined) return known;
   if (endings.size >= MOST_ENDINGS) endings.clear();
   const asked = askForEnding(sessionId, taskId);
   endings.set(key, asked);
-  asked.catch(() => endings.delete(key));
+  const forget = () => endings.delete(key);
+  asked.then((ending) => ending ?? forget(), forget);
   return asked;
 }
 
-async function askForEnding(sessionId: string, taskId: string): Promise<Ending> {
+async function askForEnding(sessionId: string, taskId: string): Promise<Ending | null> {
   const task = (await parts(sessionId, taskId)).at(-1);
-  if (task?.state === "completed" && isPass(task.result?.final ?? "")) return { kind: "passed" };
+  if (task === undefined || task.finishedAt === null) return null;
+  const at = task.finishedAt;
+  if (task.state === "completed" && isPass(task.result?.final ?? "")) return { kind: "passed", at };
   const message =
-    task?.state === "completed" ? "It left the room before it answered." : "The task ended without an answer.";
-  return { kind: "failed", error: task?.error ?? { code: "unanswered", message } };
+    task.state === "completed" ? "It left the room before it answered." : "The task ended without an answer.";
+  return { kind: "failed", error: task.error ?? { code: "unanswered", message }, at };
 }
 
 function isPass(text: string): boolean {

@@ -11,7 +11,7 @@ import { Entry } from "./Entry";
 import { Filters } from "./Filters";
 import { HEIGHT, LogHead, LogRow } from "./LogRow";
 import "./log.css";
-import { useSearch } from "./search";
+import { useSearch } from "../../history/useSearch";
 import { useLogKeys } from "./useLogKeys";
 
 /** Browsers draw nothing that is further down than this many rows. */
