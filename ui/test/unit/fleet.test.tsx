@@ -156,6 +156,15 @@ test("in the past nothing can be ticked for an action, and no agent made", async
   );
 });
 
+test("what is ticked stays ticked while the connection is away for a moment", async () => {
+  setStage([...made("alice"), ...made("bob")]);
+  renderAt("/s/default", view);
+  await userEvent.click(screen.getByLabelText("Choose alice"));
+  settle(() => usePage.setState({ connection: "lost" }));
+  settle(() => usePage.setState({ connection: "open" }));
+  expect((screen.getByLabelText("Choose alice") as HTMLInputElement).checked).toBe(true);
+});
+
 test("the keyboard moves through the rows, ticks and opens", async () => {
   setStage([...made("alice"), ...made("bob")]);
   const { history } = renderAt("/s/default", view);
