@@ -59,3 +59,12 @@ test("the times of a schedule are told in words", () => {
   expect(whenOf({ cron: null, intervalSeconds: 90, zone: "UTC" })).toBe("every 1 min 30 s");
   expect(whenOf({ cron: "0 9 * * *", intervalSeconds: null, zone: "Europe/Vienna" })).toBe("0 9 * * * (Europe/Vienna)");
 });
+
+test("a long prompt takes two lines until all of it is wanted", async () => {
+  setStage([note("schedule.created", { ...MADE, prompt: "Look. ".repeat(50) })]);
+  renderAt("/s/default/schedules", <SchedulesView />);
+  const more = screen.getByRole("button", { name: "Show all" });
+  expect(more.getAttribute("aria-expanded")).toBe("false");
+  await userEvent.click(more);
+  expect(screen.getByRole("button", { name: "Show less" }).getAttribute("aria-expanded")).toBe("true");
+});
