@@ -1,5 +1,6 @@
 import type { ReactNode } from "react";
 import type { Answered } from "../state/answers";
+import { count } from "./format";
 
 /** Where there is nothing yet: what would be here, and how it comes about. */
 export function Empty({ title, children }: { title: string; children?: ReactNode }) {
@@ -34,4 +35,10 @@ export function Loaded<Value>({ answer, children }: { answer: Answered<Value>; c
       Loading…
     </p>
   );
+}
+
+/** That not all could be looked through for an earlier time. */
+export function LookedThrough({ most }: { most: number | null }) {
+  if (most === null) return null;
+  return <p className="quiet">Only the newest {count(most)} were looked through for this time. The log has all.</p>;
 }

@@ -1,14 +1,15 @@
 import { describe, expect, test } from "vitest";
 import type { MailRecord, StepRecord, TaskRecord } from "../../src/client/client";
+import { mailAsOf, stepAsOf, taskAsOf } from "../../src/history/asOf";
 import { reduce } from "../../src/projection/reduce";
 import { EMPTY, type World } from "../../src/projection/world";
-import { mailAsOf, stepAsOf, taskAsOf } from "../../src/views/agent/asOf";
+import { changesTask, changesTasks } from "../../src/state/changes";
 import { ofThread } from "../../src/views/agent/Conversation";
 import { prettyJson } from "../../src/views/agent/Folded";
 import { limitBars } from "../../src/views/agent/limitBars";
 import { entryKey, isShown, longer } from "../../src/views/agent/logTail";
 import { NO_TASK, taskParams } from "../../src/views/agent/taskForm";
-import { changesTask, changesTasks, taskRows, titleOf } from "../../src/views/agent/taskRows";
+import { taskRows, titleOf } from "../../src/views/agent/taskRows";
 import { branches, changesTree } from "../../src/views/agent/tree";
 import { whys } from "../../src/views/agent/why";
 import { aMail, aStep, aTask } from "./records";
@@ -54,7 +55,9 @@ describe("what was asked of the server, as it was at an earlier time", () => {
     const mail: MailRecord = aMail("m", { createdAt: 10, readAt: 20, state: "replied", taskId: "t" });
     expect(mailAsOf(mail, 9)).toBeNull();
     expect(mailAsOf(mail, 15)).toMatchObject({ state: "queued", taskId: null });
-    expect(mailAsOf(mail, 25)).toBe(mail);
+    expect(mailAsOf(mail, LIVE)).toBe(mail);
+    expect(mailAsOf({ ...mail, state: "archived" }, 25)).toMatchObject({ state: "read", taskId: mail.taskId });
+    expect(mailAsOf({ ...mail, state: "dead", readAt: null }, 25)).toMatchObject({ state: "queued" });
   });
 });
 

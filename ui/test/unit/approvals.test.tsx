@@ -1,7 +1,6 @@
 import { act, cleanup, screen, within } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { afterEach, expect, test } from "vitest";
-import { Route } from "wouter";
 import type { ApprovalRecord } from "../../src/client/client";
 import { usePage } from "../../src/state/page";
 import ApprovalsView from "../../src/views/approvals/ApprovalsView";
@@ -109,7 +108,7 @@ test("of many that wait some are shown, the others at a click, and each can be a
       "approval.approve": () => ({ ...RECORD, state: "approved" }),
     },
   );
-  renderAt("/s/default/approvals/step620", <Route path="/s/default/approvals/:item" component={ApprovalsView} />);
+  renderAt("/s/default/approvals/step620", <ApprovalsView />);
   expect((await screen.findAllByRole("article"))[0]?.getAttribute("aria-label")).toBe("step620 of ann");
   cleanup();
   renderAt("/s/default/approvals", <ApprovalsView />);

@@ -27,6 +27,27 @@ test("in the past only the events of that time are shown", async () => {
   expect(screen.queryByText("late")).toBeNull();
 });
 
+test("in the past earlier events are looked for behind all that came later", async () => {
+  const sent = Array.from({ length: 1_000 }, (_, index) => ({
+    ...{ ...SENT, eventId: `e${index}`, name: index === 990 ? "early" : "other", createdAt: 9_000 - index },
+  }));
+  const { calls } = setStage([], { "async.listEvents": ({ limit }) => ({ events: sent.slice(0, limit) }) });
+  usePage.setState(({ live }) => ({ playhead: { world: { ...live, at: 8_010 }, speed: 0 } }));
+  renderAt("/s/default/events", <EventsView />);
+  expect(await screen.findByText("early")).toBeTruthy();
+  expect(calls.map(({ params }) => params.limit)).toEqual([200, 800, 3_200]);
+});
+
+test("the page says so when not all events could be looked through", async () => {
+  const sent = Array.from({ length: 10_000 }, (_, index) => ({
+    ...{ ...SENT, eventId: `e${index}`, name: "other", createdAt: 9_000 },
+  }));
+  setStage([], { "async.listEvents": ({ limit }) => ({ events: sent.slice(0, limit) }) });
+  usePage.setState(({ live }) => ({ playhead: { world: { ...live, at: 8_010 }, speed: 0 } }));
+  renderAt("/s/default/events", <EventsView />);
+  expect(await screen.findByText(/Only the newest 10K were looked through/)).toBeTruthy();
+});
+
 test("data that is not JSON is not sent, and the page says what is wrong", async () => {
   const { calls } = stage();
   renderAt("/s/default/events", <BroadcastDialog onClose={() => {}} />);

@@ -1,8 +1,9 @@
-import { cleanup, fireEvent, screen, waitFor } from "@testing-library/react";
+import { act, cleanup, fireEvent, screen, waitFor } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { afterEach, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
 import { Route } from "wouter";
 import type { MailRecord, MailState, Params } from "../../src/client/client";
+import { tell, usePage } from "../../src/state/page";
 import InboxView from "../../src/views/inbox/InboxView";
 import { conversation, neighbour } from "../../src/views/inbox/mails";
 import { note, renderAt, setStage } from "./stage";
@@ -139,6 +140,30 @@ describe("the inbox", () => {
     await user.click(screen.getByRole("button", { name: "Send", hidden: true }));
     const sent = { to: "ann", subject: "Hello", body: "Please look.", priority: "high" };
     await waitFor(() => expect(calls.at(-1)).toMatchObject({ method: "mail.send", params: sent }));
+  });
+
+  test("shows no mail of the future, and in the archive only what was archived then", async () => {
+    stage();
+    const { live } = usePage.getState();
+    const inbox = new Map([...live.inbox, ["m2", { mailId: "m2" } as never]]);
+    usePage.setState({ playhead: { world: { ...live, inbox, at: 1_002 }, speed: 0 } });
+    show("/s/default/inbox/m3?show=archived");
+    expect(await screen.findByText("There was no such mail yet")).toBeTruthy();
+    expect(screen.getByText("Nothing is archived")).toBeTruthy();
+  });
+
+  test("looks once for a mail that is not among the newest", async () => {
+    const many = Array.from({ length: 300 }, (_, index) => mail(`x${index}`));
+    const { calls } = setStage([], { "mail.list": ({ limit }) => ({ mails: many.slice(0, limit) }) });
+    show("/s/default/inbox/gone");
+    expect(await screen.findByText("There is no such mail")).toBeTruthy();
+    const sent = { mailId: "y", threadId: "y", sender: "ann", sequence: 1, recipient: "user", subject: "" };
+    act(() => tell([note("mail.sent", { ...sent, priority: "normal", replyTo: null })]));
+    await waitFor(() => expect(calls).toHaveLength(3));
+    expect(calls.map(({ params }) => params.limit)).toEqual([200, 10_000, 200]);
+    cleanup();
+    show("/s/default/inbox/x299");
+    expect((await screen.findAllByText("About x299")).length).toBeGreaterThan(0);
   });
 
   test("says so when a mail is not there", async () => {

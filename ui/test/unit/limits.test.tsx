@@ -5,7 +5,7 @@ import type { LimitState, Notification, ServerInfo, Usage, UsageReport } from ".
 import { tell, usePage } from "../../src/state/page";
 import LimitsView from "../../src/views/limits/LimitsView";
 import { grouped, limitText, readLimit, shareOf } from "../../src/views/limits/names";
-import { lookBack, merged, shownOf } from "../../src/views/limits/reached";
+import { shownOf } from "../../src/views/limits/reached";
 import { rowOfPast, summed, usageRows } from "../../src/views/limits/usage";
 import { note, renderAt, setStage } from "./stage";
 
@@ -55,22 +55,9 @@ function reached(agentId: string, limit = "max_queue_length") {
   return note("limit.reached", { ...params, action: "refused" }) as Extract<Notification, { name: "limit.reached" }>;
 }
 
-test("the log is looked through backwards until its beginning", async () => {
-  const found = { ...reached("alice"), seq: 120 };
-  const { calls } = setStage([], {
-    "events.list": ({ after = 0 }) => ({ notifications: after <= 119 ? [found] : [], lastSeq: 3000 }),
-  });
-  expect(await lookBack("default", 3000)).toEqual({ notes: [found], from: 0 });
-  expect(calls.map(({ params }) => [params.after, params.limit])).toEqual([
-    [1000, 2000],
-    [0, 1000],
-  ]);
-});
-
-test("what was reached is shown once, the newest first, up to the time that is shown", () => {
-  const [one, two] = [reached("alice"), reached("bob")];
-  const both = merged([two], [one, two]);
-  expect(both).toEqual([one, two]);
+test("what was reached is shown with the newest first, up to the time that is shown", () => {
+  const both = [reached("alice"), reached("bob")] as const;
+  const [one, two] = both;
   expect(shownOf(both, two.seq, "")).toEqual([two, one]);
   expect(shownOf(both, one.seq, "")).toEqual([one]);
   expect(shownOf(both, two.seq, "alice")).toEqual([one]);
@@ -178,4 +165,27 @@ test("a limit that is reached shows itself at once, with its numbers", async () 
   });
   const list = screen.getByRole("region", { name: "Reached lately" });
   expect(within(list).getByText(/11 of 10, refused/)).toBeTruthy();
+});
+
+test("in the past the log is searched from there, and what is used now is not told", async () => {
+  const entry = (seq: number) =>
+    seq === 1_500 ? { ...reached("alice"), seq } : { ...note("agent.redefined", { agentId: "alice" }), seq };
+  const { calls } = setStage(ALICE, {
+    "limits.get": () => REPORT,
+    "usage.get": () => USED,
+    "events.list": ({ after = 0, limit = 1_000 }) => ({
+      notifications: Array.from({ length: limit }, (_, index) => entry(after + index + 1)),
+      lastSeq: 90_000,
+    }),
+  });
+  usePage.setState(({ live }) => ({
+    live: { ...live, seq: 90_000 },
+    playhead: { world: { ...live, seq: 1_600 }, speed: 0 },
+  }));
+  renderAt("/s/default/limits", <LimitsView />);
+  expect(await screen.findByText(/11 of 10, refused/)).toBeTruthy();
+  const read = calls.filter(({ method }) => method === "events.list").map(({ params }) => Number(params.after));
+  expect(Math.max(...read)).toBe(1_000);
+  expect(await screen.findByRole("columnheader", { name: "Value" })).toBeTruthy();
+  expect(screen.queryByRole("columnheader", { name: "Used" })).toBeNull();
 });

@@ -1,18 +1,19 @@
 import { useMemo, useState } from "react";
 import { Link } from "wouter";
-import type { StepRecord, TaskRecord } from "../../client/client";
+import type { Notification, StepRecord, TaskRecord } from "../../client/client";
+import { allAsOf, stepAsOf, taskAsOf } from "../../history/asOf";
 import { words } from "../../parts/format";
 import { LongText } from "../../parts/LongText";
 import { Loaded } from "../../parts/Messages";
 import { At } from "../../parts/Times";
 import { useAnswer } from "../../state/answers";
+import { changesTask, changesTasks } from "../../state/changes";
+import { useHorizon } from "../../state/horizon";
+import { useNewest } from "../../state/newest";
 import { usePage } from "../../state/page";
-import { allAsOf, stepAsOf, taskAsOf } from "./asOf";
 import { Folded, prettyJson } from "./Folded";
-import { useHorizon } from "./horizon";
 import { TaskLink, useAgentAddress } from "./links";
 import { StreamText } from "./StreamText";
-import { changesTask, changesTasks } from "./taskRows";
 
 const TASKS = 200;
 const SHOWN = 8;
@@ -22,12 +23,13 @@ export function Conversation({ agentId, threadId }: { agentId: string; threadId:
   const [limit, setLimit] = useState(TASKS);
   const [most, setMost] = useState(SHOWN);
   const sessionId = usePage((page) => page.sessionId) ?? "";
-  const answer = useAnswer("task.list", { sessionId, agentId, limit }, (note) => changesTasks(note, agentId));
+  const refreshOn = (note: Notification) => changesTasks(note, agentId);
+  const answer = useNewest("task.list", { sessionId, agentId }, { wanted: limit, refreshOn });
   const at = useHorizon();
   const link = useAgentAddress();
   const all = answer.data?.tasks;
   const tasks = useMemo(() => ofThread(all ?? [], threadId, at), [all, threadId, at]);
-  const mayHaveMore = all !== undefined && all.length >= limit;
+  const mayHaveMore = answer.hasOlder;
   function showEarlier() {
     setMost(most * 2);
     if (mayHaveMore && tasks.length <= most * 2) setLimit(limit * 4);

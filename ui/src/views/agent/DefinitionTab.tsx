@@ -5,8 +5,8 @@ import { LongText } from "../../parts/LongText";
 import { Loaded } from "../../parts/Messages";
 import { At } from "../../parts/Times";
 import { useAnswer } from "../../state/answers";
+import { useHorizon } from "../../state/horizon";
 import { usePage } from "../../state/page";
-import { useHorizon } from "./horizon";
 import { Fact } from "./TaskDetails";
 
 /** What the agent is, apart from what it is doing: its prompt, its tools, what it may touch. */

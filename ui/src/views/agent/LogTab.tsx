@@ -5,7 +5,7 @@ import { LongText } from "../../parts/LongText";
 import { Empty, Problem } from "../../parts/Messages";
 import { VirtualRows } from "../../parts/VirtualRows";
 import { useSelection } from "../../shell/addresses";
-import { useHorizon } from "./horizon";
+import { useHorizon } from "../../state/horizon";
 import { entryKey, isShown, LEVELS, type LogEntry, useLogTail } from "./logTail";
 
 const PAGE = 500;

@@ -1,14 +1,14 @@
 import { useMemo, useRef, useState } from "react";
 import type { MailList, MailRecord, MailState, Notification } from "../../client/client";
+import { allAsOf, mailAsOf } from "../../history/asOf";
 import { AgentLink } from "../../parts/AgentLink";
 import { Markdown } from "../../parts/Markdown";
-import { Empty, Loaded } from "../../parts/Messages";
+import { Empty, Loaded, LookedThrough } from "../../parts/Messages";
 import { Ago, At } from "../../parts/Times";
 import { useSelection } from "../../shell/addresses";
-import { type Answered, useAnswer } from "../../state/answers";
+import { useHorizon } from "../../state/horizon";
+import { type Newest, useNewest } from "../../state/newest";
 import { usePage } from "../../state/page";
-import { allAsOf, mailAsOf } from "./asOf";
-import { useHorizon } from "./horizon";
 import { CauseLink, MailLink, TaskLink, ThreadLink } from "./links";
 import { Fact } from "./TaskDetails";
 
@@ -20,11 +20,13 @@ type Box = "in" | "out";
 export function MailTab({ agentId }: { agentId: string }) {
   const [limit, setLimit] = useState(PAGE);
   const [box, setBox] = useSelection("box", "in");
-  const [state, setState] = useSelection("state");
+  const [chosen, setState] = useSelection("state");
   const [opened, open] = useSelection("mail");
   const isSent = box === "out";
   const answer = useBox(agentId, isSent ? "out" : "in", limit);
   const at = useHorizon();
+  const isPast = at !== Number.POSITIVE_INFINITY;
+  const state = isPast ? "" : chosen; // when a mail was answered or archived is not kept
   const all = answer.data?.mails;
   const mails = useMemo(() => allAsOf(all ?? [], at, mailAsOf), [all, at]);
   const shown = mails.filter((mail) => state === "" || mail.state === state);
@@ -39,22 +41,26 @@ export function MailTab({ agentId }: { agentId: string }) {
             <option value="out">sent</option>
           </select>
         </label>
-        <label className="agent-filter">
-          State{" "}
-          <select value={state} onChange={(event) => setState(event.target.value)}>
-            <option value="">all</option>
-            {STATES.map((each) => (
-              <option key={each}>{each}</option>
-            ))}
-          </select>
-        </label>
+        {!isPast && (
+          <label className="agent-filter">
+            State{" "}
+            <select value={state} onChange={(event) => setState(event.target.value)}>
+              <option value="">all</option>
+              {STATES.map((each) => (
+                <option key={each}>{each}</option>
+              ))}
+            </select>
+          </label>
+        )}
       </div>
       {isMissing && (
         <p className="quiet">The mail {opened} is not among these: it may be older, or in the other box.</p>
       )}
       <Loaded answer={answer}>
         {() =>
-          shown.length === 0 ? (
+          shown.length === 0 && answer.isLoading ? (
+            <p className="loading">Loading…</p>
+          ) : shown.length === 0 ? (
             <NoMail isFiltered={mails.length > 0} isSent={isSent} />
           ) : (
             <ul className="agent-list">
@@ -63,6 +69,7 @@ export function MailTab({ agentId }: { agentId: string }) {
                   key={mail.mailId}
                   mail={mail}
                   whom={isSent ? `to ${mail.recipient}` : mail.sender}
+                  state={isPast ? (mail.readAt === null ? "unread" : "read") : mail.state}
                   isOpen={mail.mailId === opened}
                   onToggle={() => open(mail.mailId === opened ? "" : mail.mailId)}
                 />
@@ -71,7 +78,8 @@ export function MailTab({ agentId }: { agentId: string }) {
           )
         }
       </Loaded>
-      {all !== undefined && all.length >= limit && (
+      <LookedThrough most={answer.lookedThrough} />
+      {answer.hasOlder && (
         <button type="button" className="agent-older" onClick={() => setLimit(limit * 2)}>
           Show older mails
         </button>
@@ -92,13 +100,13 @@ function NoMail({ isFiltered, isSent }: { isFiltered: boolean; isSent: boolean }
 }
 
 /** One of the two boxes of an agent, asked anew when there is another mail in it or one comes into another state. */
-function useBox(agentId: string, box: Box, limit: number): Answered<MailList> {
+function useBox(agentId: string, box: Box, limit: number): Newest<MailList> {
   const sessionId = usePage((page) => page.sessionId) ?? "";
-  const params = { sessionId, owner: agentId, limit };
+  const params = { sessionId, owner: agentId };
   const known = useRef<readonly MailRecord[]>([]);
-  const changes = (note: Notification) => changesMail(note, agentId, known.current);
-  const received = useAnswer("mail.list", box === "in" ? params : null, changes);
-  const sent = useAnswer("mail.listSent", box === "out" ? params : null, changes);
+  const bounds = { wanted: limit, refreshOn: (note: Notification) => changesMail(note, agentId, known.current) };
+  const received = useNewest("mail.list", box === "in" ? params : null, bounds);
+  const sent = useNewest("mail.listSent", box === "out" ? params : null, bounds);
   const answer = box === "in" ? received : sent;
   known.current = answer.data?.mails ?? [];
   return answer;
@@ -114,16 +122,17 @@ export function changesMail(note: Notification, agentId: string, known: readonly
 interface MailItemProps {
   mail: MailRecord;
   whom: string;
+  state: string;
   isOpen: boolean;
   onToggle: () => void;
 }
 
-function MailItem({ mail, whom, isOpen, onToggle }: MailItemProps) {
+function MailItem({ mail, whom, state, isOpen, onToggle }: MailItemProps) {
   return (
     <li className="agent-item" data-open={isOpen}>
       <button type="button" className="agent-row" aria-expanded={isOpen} onClick={onToggle}>
-        <span className="tag" data-mail={mail.state}>
-          {mail.state}
+        <span className="tag" data-mail={state}>
+          {state}
         </span>
         <span className="agent-row-title ellipsis" dir="auto">
           <span className="quiet">{whom}: </span>

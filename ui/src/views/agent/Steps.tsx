@@ -1,17 +1,17 @@
 import { useMemo, useState } from "react";
 import type { StepRecord } from "../../client/client";
+import { allAsOf, stepAsOf } from "../../history/asOf";
 import { bytes, count, duration, money, words } from "../../parts/format";
 import { Icon } from "../../parts/Icon";
 import { LongText } from "../../parts/LongText";
 import { Loaded } from "../../parts/Messages";
 import { Since, Until } from "../../parts/Times";
 import { useAnswer } from "../../state/answers";
+import { changesTask } from "../../state/changes";
+import { useHorizon } from "../../state/horizon";
 import { usePage } from "../../state/page";
-import { allAsOf, stepAsOf } from "./asOf";
 import { Folded, prettyJson } from "./Folded";
-import { useHorizon } from "./horizon";
 import { StreamText } from "./StreamText";
-import { changesTask } from "./taskRows";
 
 const SHOWN = 40;
 

@@ -1,5 +1,6 @@
 import { type ReactNode, useMemo, useRef, useState } from "react";
 import type { Notification, TaskRecord } from "../../client/client";
+import { allAsOf, taskAsOf } from "../../history/asOf";
 import { Confirm } from "../../parts/Dialog";
 import { count, duration, money, words } from "../../parts/format";
 import { NOT_LIVE } from "../../parts/Lifecycle";
@@ -8,10 +9,9 @@ import { Markdown } from "../../parts/Markdown";
 import { At, Until } from "../../parts/Times";
 import { act, notify } from "../../state/actions";
 import { useAnswer } from "../../state/answers";
+import { useHorizon } from "../../state/horizon";
 import { useIsLive, usePage } from "../../state/page";
-import { allAsOf, taskAsOf } from "./asOf";
 import { Folded } from "./Folded";
-import { useHorizon } from "./horizon";
 import { CauseLink, MailLink, TaskLink, ThreadLink } from "./links";
 import { Steps } from "./Steps";
 import { TaskTree } from "./TaskTree";

@@ -1,16 +1,18 @@
 import { memo, useMemo, useState } from "react";
-import type { TaskState } from "../../client/client";
+import type { Notification, TaskState } from "../../client/client";
 import { duration, words } from "../../parts/format";
-import { Empty, Problem } from "../../parts/Messages";
+import { Empty, LookedThrough, Problem } from "../../parts/Messages";
 import { Progress } from "../../parts/Progress";
 import { StateBadge } from "../../parts/StateBadge";
 import { Ago, Since } from "../../parts/Times";
 import { useSelection } from "../../shell/addresses";
 import { useAnswer } from "../../state/answers";
+import { changesTask, changesTasks } from "../../state/changes";
+import { useHorizon } from "../../state/horizon";
+import { useNewest } from "../../state/newest";
 import { usePage, useWorld } from "../../state/page";
-import { useHorizon } from "./horizon";
 import { TaskDetails } from "./TaskDetails";
-import { changesTask, changesTasks, type TaskRow, taskRows } from "./taskRows";
+import { type TaskRow, taskRows } from "./taskRows";
 
 const STATES: readonly TaskState[] = ["queued", "running", "completed", "continued", "failed", "cancelled", "dead"];
 const PAGE = 50;
@@ -21,7 +23,8 @@ export function TasksTab({ agentId }: { agentId: string }) {
   const [state, setState] = useSelection("state");
   const [opened, open] = useSelection("task");
   const sessionId = usePage((page) => page.sessionId) ?? "";
-  const tasks = useAnswer("task.list", { sessionId, agentId, limit }, (note) => changesTasks(note, agentId));
+  const refreshOn = (note: Notification) => changesTasks(note, agentId);
+  const tasks = useNewest("task.list", { sessionId, agentId }, { wanted: limit, refreshOn });
   const openTasks = useWorld((world) => world.tasks);
   const at = useHorizon();
   const records = tasks.data?.tasks;
@@ -45,12 +48,12 @@ export function TasksTab({ agentId }: { agentId: string }) {
       </div>
       {!isListed && records !== undefined && <Unlisted taskId={opened} agentId={agentId} onClose={() => open("")} />}
       {tasks.error !== null && <Problem error={tasks.error} onRetry={tasks.again} />}
-      {records === undefined && tasks.isLoading && (
+      {rows.length === 0 && tasks.isLoading && (
         <p className="loading" role="status">
           Loading…
         </p>
       )}
-      {records !== undefined && rows.length === 0 && <NoTasks state={state} />}
+      {records !== undefined && !tasks.isLoading && rows.length === 0 && <NoTasks state={state} />}
       <ul className="agent-list">
         {rows.map((row) => (
           <TaskItem
@@ -61,7 +64,8 @@ export function TasksTab({ agentId }: { agentId: string }) {
           />
         ))}
       </ul>
-      {records !== undefined && records.length >= limit && (
+      <LookedThrough most={tasks.lookedThrough} />
+      {tasks.hasOlder && (
         <button type="button" className="agent-older" onClick={() => setLimit(limit * 2)}>
           Show older tasks
         </button>

@@ -4,10 +4,10 @@ import { Empty, Loaded } from "../../parts/Messages";
 import { Ago } from "../../parts/Times";
 import { useSelection } from "../../shell/addresses";
 import { useAnswer } from "../../state/answers";
+import { changesTasks } from "../../state/changes";
+import { useHorizon } from "../../state/horizon";
 import { usePage } from "../../state/page";
 import { Conversation } from "./Conversation";
-import { useHorizon } from "./horizon";
-import { changesTasks } from "./taskRows";
 
 /** The conversations of the agent: tasks of one thread share their history. */
 export function ThreadsTab({ agentId }: { agentId: string }) {
@@ -41,10 +41,14 @@ export function ThreadsTab({ agentId }: { agentId: string }) {
                   >
                     <span className="agent-row-title ellipsis mono">{threadId}</span>
                     <span className="agent-row-facts quiet">
-                      <span>
-                        {count(tasks)} {tasks === 1 ? "task" : "tasks"}
-                      </span>
-                      <Ago at={Math.min(lastAt, at)} />
+                      {lastAt <= at && (
+                        <>
+                          <span>
+                            {count(tasks)} {tasks === 1 ? "task" : "tasks"}
+                          </span>
+                          <Ago at={lastAt} />
+                        </>
+                      )}
                     </span>
                   </button>
                   {threadId === opened && <Conversation agentId={agentId} threadId={threadId} />}

@@ -1,6 +1,6 @@
-import type { Notification, Priority, TaskKind, TaskRecord, TaskState } from "../../client/client";
+import type { Priority, TaskKind, TaskRecord, TaskState } from "../../client/client";
+import { allAsOf, taskAsOf } from "../../history/asOf";
 import type { Task } from "../../projection/world";
-import { allAsOf, taskAsOf } from "./asOf";
 
 /** A task as it is listed: from the server's record, from what the log told since, or from both. */
 export interface TaskRow {
@@ -80,19 +80,4 @@ export function titleOf(kind: TaskKind, prompt: string): string {
   const [first = "", second] = lines;
   const line = kind === "delegated_task" && second !== undefined ? second : first;
   return line.trim().slice(0, TITLE_CHARACTERS);
-}
-
-const STAYING = new Set(["async.task.delta", "async.task.progress"]);
-
-/** Whether the notification says that there is another task of the agent, or that one is in another state. */
-export function changesTasks(note: Notification, agentId: string): boolean {
-  if (!note.name.startsWith("async.task.") || STAYING.has(note.name)) return false;
-  return (note.params as { agentId: string }).agentId === agentId;
-}
-
-/** Whether it says something new of this task or of its steps. */
-export function changesTask(note: Notification, taskId: string): boolean {
-  if (note.name === "async.task.delta" || note.name === "step.output") return false;
-  if (!note.name.startsWith("async.task.") && !note.name.startsWith("step.")) return false;
-  return (note.params as { taskId: string }).taskId === taskId;
 }

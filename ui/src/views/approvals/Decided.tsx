@@ -3,10 +3,11 @@ import { Link } from "wouter";
 import type { ApprovalRecord, ApprovalState } from "../../client/client";
 import { AgentLink } from "../../parts/AgentLink";
 import { Icon, type IconName } from "../../parts/Icon";
-import { Empty, Loaded } from "../../parts/Messages";
+import { Empty, Loaded, LookedThrough } from "../../parts/Messages";
 import { Ago } from "../../parts/Times";
 import { useAddress, useSelection } from "../../shell/addresses";
-import { useAnswer } from "../../state/answers";
+import { useHorizon } from "../../state/horizon";
+import { useNewest } from "../../state/newest";
 import { usePage } from "../../state/page";
 import { Call } from "./Call";
 import { decidedBy } from "./decided";
@@ -23,11 +24,13 @@ const SIGNS: Record<ApprovalState, { icon: IconName; look: string }> = {
 /** What was decided before, and by whom. */
 export function Decided() {
   const sessionId = usePage((page) => page.sessionId) ?? "";
-  const at = usePage((page) => page.playhead?.world.at) ?? Number.POSITIVE_INFINITY;
+  const at = useHorizon();
   const [state, setState] = useSelection("state");
   const [limit, setLimit] = useState(PAGE);
-  const answer = useAnswer("approval.list", { sessionId, approvalState: null, limit }, ({ name }) =>
-    name.startsWith("approval."),
+  const answer = useNewest(
+    "approval.list",
+    { sessionId, approvalState: null },
+    { wanted: limit, refreshOn: ({ name }) => name.startsWith("approval.") },
   );
   const records = answer.data?.approvals;
   const rows = useMemo(() => decidedBy(records ?? [], at, state), [records, at, state]);
@@ -45,15 +48,16 @@ export function Decided() {
         </select>
       </div>
       <Loaded answer={answer}>
-        {(data) => (
+        {() => (
           <>
-            {rows.length === 0 && <Empty title="Nothing was decided yet." />}
+            {rows.length === 0 && !answer.isLoading && <Empty title="Nothing was decided yet." />}
             <ul className="approvals-list">
               {rows.map((record) => (
                 <Row key={record.approvalId} record={record} />
               ))}
             </ul>
-            {data.approvals.length >= limit && (
+            <LookedThrough most={answer.lookedThrough} />
+            {answer.hasOlder && (
               <button type="button" onClick={() => setLimit(limit + PAGE)}>
                 Show earlier ones
               </button>

@@ -1,13 +1,16 @@
+import { useMemo } from "react";
 import { useLocation } from "wouter";
-import type { EventRecord } from "../../client/client";
+import type { EventRecord, Notification } from "../../client/client";
 import { AgentLink } from "../../parts/AgentLink";
 import { count } from "../../parts/format";
-import { Empty, Loaded } from "../../parts/Messages";
+import { Empty, Loaded, LookedThrough } from "../../parts/Messages";
 import { At } from "../../parts/Times";
 import { useAddress, usePlace } from "../../shell/addresses";
 import { openDialog } from "../../shell/dialogState";
-import { useAnswer } from "../../state/answers";
-import { useIsLive, usePage, useWorld } from "../../state/page";
+import { useHorizon } from "../../state/horizon";
+import { useNewest } from "../../state/newest";
+import { useIsLive, usePage } from "../../state/page";
+import { useWorldSlowly } from "../../state/slowly";
 import "./events.css";
 
 const SHOWN = 200;
@@ -16,9 +19,9 @@ const SHOWN = 200;
 export default function EventsView() {
   const sessionId = usePage((page) => page.sessionId) ?? "";
   const { item: opened } = usePlace();
-  const until = usePage((page) => page.playhead?.world.at ?? Number.POSITIVE_INFINITY);
+  const until = useHorizon();
   const isLive = useIsLive();
-  const answer = useAnswer("async.listEvents", { sessionId, limit: SHOWN }, ({ name }) => name === "event.broadcast");
+  const answer = useNewest("async.listEvents", { sessionId }, { wanted: SHOWN, refreshOn: isBroadcast });
   return (
     <>
       <div className="view-head">
@@ -30,16 +33,26 @@ export default function EventsView() {
       </div>
       <Waiting />
       <Loaded answer={answer}>
-        {({ events }) => <Events events={events.filter((event) => event.createdAt <= until)} opened={opened} />}
+        {({ events }) => <Events events={then(events, until)} isLoading={answer.isLoading} opened={opened} />}
       </Loaded>
+      <LookedThrough most={answer.lookedThrough} />
     </>
   );
 }
 
+function isBroadcast({ name }: Notification): boolean {
+  return name === "event.broadcast";
+}
+
+/** Those that had been broadcast by then. */
+function then(events: readonly EventRecord[], until: number): EventRecord[] {
+  return events.filter((event) => event.createdAt <= until).slice(0, SHOWN);
+}
+
 /** Who sleeps until which event. */
 function Waiting() {
-  const agents = useWorld((world) => world.agents);
-  const asleep = [...agents.values()].filter((agent) => agent.wakeEvents.length > 0);
+  const agents = useWorldSlowly((world) => world.agents);
+  const asleep = useMemo(() => [...agents.values()].filter((agent) => agent.wakeEvents.length > 0), [agents]);
   if (asleep.length === 0) return null;
   return (
     <section className="card" aria-label="Who waits for events">
@@ -58,9 +71,17 @@ function Waiting() {
   );
 }
 
-function Events({ events, opened }: { events: EventRecord[]; opened: string | undefined }) {
+interface EventsProps {
+  events: EventRecord[];
+  /** Whether earlier ones are still looked for. */
+  isLoading: boolean;
+  opened: string | undefined;
+}
+
+function Events({ events, isLoading, opened }: EventsProps) {
   const address = useAddress();
   const [, go] = useLocation();
+  if (events.length === 0 && isLoading) return <p className="loading">Loading…</p>;
   if (events.length === 0) {
     return (
       <Empty title="No events yet.">

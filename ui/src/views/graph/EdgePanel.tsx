@@ -1,14 +1,17 @@
 import { useMemo } from "react";
 import { Link } from "wouter";
 import type { Notification } from "../../client/client";
+import { useFirst } from "../../parts/First";
 import { words } from "../../parts/format";
 import { Icon } from "../../parts/Icon";
 import { LongText } from "../../parts/LongText";
-import { Empty, Loaded } from "../../parts/Messages";
+import { Empty, Loaded, LookedThrough } from "../../parts/Messages";
 import { Ago, At, Since } from "../../parts/Times";
 import { USER } from "../../projection/coordination";
 import { useAddress } from "../../shell/addresses";
-import { useAnswer } from "../../state/answers";
+import { changesTasks } from "../../state/changes";
+import { useHorizon } from "../../state/horizon";
+import { useNewest } from "../../state/newest";
 import { usePage, useWorld } from "../../state/page";
 import type { Picked } from "./choices";
 import { type Passed, passed } from "./exchange";
@@ -79,7 +82,7 @@ function Waits({ from, to }: { from: string; to: string }) {
 
 function Exchange({ from, to }: { from: string; to: string }) {
   const sessionId = usePage((page) => page.sessionId) ?? "";
-  const until = usePage((page) => page.playhead?.world.at) ?? Number.POSITIVE_INFINITY;
+  const until = useHorizon();
   const world = usePacedWorld();
   const kinds = useMemo(() => {
     const both = bundled(world.links.values()).find((bundle) => bundle.from === from && bundle.to === to);
@@ -88,19 +91,20 @@ function Exchange({ from, to }: { from: string; to: string }) {
   const concerns = (note: Notification) =>
     (note.name === "mail.sent" && [from, to].includes(note.params.recipient)) ||
     (note.name === "mail.state_changed" && [from, to].includes(note.params.agentId));
-  const mails = useAnswer("mail.list", { sessionId, owner: to, limit: MANY }, concerns);
-  const replies = useAnswer("mail.list", { sessionId, owner: from, limit: MANY }, concerns);
+  const bounds = { wanted: MANY, refreshOn: concerns };
+  const mails = useNewest("mail.list", { sessionId, owner: to }, bounds);
+  const replies = useNewest("mail.list", { sessionId, owner: from }, bounds);
   const wantsTasks = kinds.has("delegation") && to !== USER;
-  const tasks = useAnswer(
-    "task.list",
-    wantsTasks ? { sessionId, agentId: to, limit: MANY } : null,
-    (note) => note.name.startsWith("async.task.") && (note.params as { agentId?: string }).agentId === to,
-  );
-  const events = useAnswer(
-    "async.listEvents",
-    kinds.has("event") ? { sessionId, limit: MANY } : null,
-    (note) => note.name === "event.broadcast",
-  );
+  const tasks = useNewest("task.list", wantsTasks ? { sessionId, agentId: to } : null, {
+    wanted: MANY,
+    refreshOn: (note) => changesTasks(note, to),
+  });
+  const events = useNewest("async.listEvents", kinds.has("event") ? { sessionId } : null, {
+    wanted: MANY,
+    refreshOn: (note) => note.name === "event.broadcast",
+  });
+  const most = Math.max(0, ...[mails, replies, tasks, events].map(({ lookedThrough }) => lookedThrough ?? 0));
+  const isLooking = [mails, tasks, events].some(({ isLoading }) => isLoading);
   const entries = useMemo(
     () =>
       passed({
@@ -114,24 +118,31 @@ function Exchange({ from, to }: { from: string; to: string }) {
       }),
     [from, to, until, mails.data, replies.data, tasks.data, events.data],
   );
+  const { first, more } = useFirst(entries);
   return (
     <Loaded answer={mails}>
       {() =>
-        entries.length === 0 ? (
+        entries.length === 0 && isLooking ? (
+          <p className="loading">Loading…</p>
+        ) : entries.length === 0 ? (
           <Empty title="Nothing to show">
             What one mails, asks or hands over to the other is listed here, with the answer.
           </Empty>
         ) : (
-          <ul className="graph-passed">
-            {entries.map((entry) => (
-              <Entry
-                key={`${entry.kind} ${entry.id}`}
-                entry={entry}
-                to={to}
-                isPast={until < Number.POSITIVE_INFINITY}
-              />
-            ))}
-          </ul>
+          <>
+            <ul className="graph-passed">
+              {first.map((entry) => (
+                <Entry
+                  key={`${entry.kind} ${entry.id}`}
+                  entry={entry}
+                  to={to}
+                  isPast={until < Number.POSITIVE_INFINITY}
+                />
+              ))}
+            </ul>
+            {more}
+            <LookedThrough most={most === 0 ? null : most} />
+          </>
         )
       }
     </Loaded>

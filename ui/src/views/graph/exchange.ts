@@ -1,4 +1,5 @@
 import type { EventRecord, MailRecord, TaskRecord } from "../../client/client";
+import { allAsOf, mailAsOf, taskAsOf } from "../../history/asOf";
 import type { LinkKind } from "../../projection/world";
 
 /** One thing that went from one to another. */
@@ -35,8 +36,12 @@ export function passed({ from, to, mails, replies, tasks, events, until }: Sourc
     if (mail.replyTo !== null && mail.createdAt <= until) replyOf.set(mail.replyTo, mail);
   }
   const all = [
-    ...mails.filter((mail) => mail.sender === from).map((mail) => ofMail(mail, replyOf.get(mail.mailId) ?? null)),
-    ...tasks.filter((task) => isDelegated(task, from)).map((task) => ofTask(task, until)),
+    ...allAsOf(mails, until, mailAsOf)
+      .filter((mail) => mail.sender === from)
+      .map((mail) => ofMail(mail, replyOf.get(mail.mailId) ?? null)),
+    ...allAsOf(tasks, until, taskAsOf)
+      .filter((task) => isDelegated(task, from))
+      .map(ofTask),
     ...events.filter((event) => event.sender === from && to !== from).map(ofEvent),
   ];
   return all.filter(({ at }) => at <= until).sort((a, b) => b.at - a.at);
@@ -52,9 +57,8 @@ function isDelegated(task: TaskRecord, from: string): boolean {
   return task.kind === "delegated_task" && task.origin?.reportTo?.agentId === from;
 }
 
-function ofTask({ taskId, createdAt, prompt, state, result, error, finishedAt }: TaskRecord, until: number): Passed {
-  const isOver = finishedAt !== null && finishedAt <= until;
-  const reply = isOver ? (result?.final ?? error?.message ?? null) : null;
+function ofTask({ taskId, createdAt, prompt, state, result, error }: TaskRecord): Passed {
+  const reply = result?.final ?? error?.message ?? null;
   const [title = ""] = prompt.split("\n", 1);
   return { id: taskId, kind: "delegation", at: createdAt, title, text: prompt, state, reply, taskId };
 }

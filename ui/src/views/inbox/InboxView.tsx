@@ -1,10 +1,12 @@
 import { useEffect, useMemo, useRef, useState } from "react";
 import { Link, useLocation } from "wouter";
 import type { MailRecord, Notification } from "../../client/client";
+import { mailAsOf } from "../../history/asOf";
 import { Empty, Problem } from "../../parts/Messages";
-import { useShownNow } from "../../parts/Times";
 import { useAddress, usePlace, useSelection } from "../../shell/addresses";
 import { type Answered, useAnswer } from "../../state/answers";
+import { useHorizon } from "../../state/horizon";
+import { MOST_LOOKED } from "../../state/newest";
 import { useIsLive, usePage, useWorld, whyNotLive } from "../../state/page";
 import { MailList } from "./MailList";
 import { archivedLines, inboxLines, type Line, neighbour, USER } from "./mails";
@@ -13,7 +15,6 @@ import { OpenMail } from "./OpenMail";
 import "./inbox.css";
 
 const FIRST = 200;
-const MOST = 1_000_000;
 
 function isOfUser({ name, params }: Notification): boolean {
   if (name === "mail.sent") return params.recipient === USER;
@@ -32,11 +33,8 @@ export default function InboxView() {
   const mails = last.current; // those that are there stay while more are on their way
   const lines = useLines(isArchive, mails);
   useStepping(lines, openId, isArchive);
-  const opened = useMemo(() => mails?.find(({ mailId }) => mailId === openId), [mails, openId]);
   const hasMore = answer.data !== undefined && answer.data.mails.length >= limit;
-  useEffect(() => {
-    if (openId !== undefined && opened === undefined && hasMore && limit < MOST) setLimit(limit * 4);
-  }, [openId, opened, hasMore, limit]);
+  const { mail: opened, ...looking } = useMail(openId, mails, hasMore);
   return (
     <div className="inbox" data-open={openId !== undefined}>
       <h1 className="visually-hidden">Inbox</h1>
@@ -53,20 +51,39 @@ export default function InboxView() {
         {opened ? (
           <OpenMail key={opened.mailId} mail={opened} mails={mails ?? []} />
         ) : (
-          <NotOpen openId={openId} answer={answer} isComplete={answer.data !== undefined && !hasMore} />
+          <NotOpen openId={openId} answer={answer.error ? answer : looking.answer} isOver={looking.isOver} />
         )}
       </section>
     </div>
   );
 }
 
+/**
+ * The mail that the address names, as it was at the time that is shown. If it is not among the newest, the older ones
+ * are looked through for it, once.
+ */
+function useMail(openId: string | undefined, newest: readonly MailRecord[] | undefined, hasMore: boolean) {
+  const sessionId = usePage((page) => page.sessionId) ?? "";
+  const at = useHorizon();
+  const listed = useMemo(() => newest?.find(({ mailId }) => mailId === openId), [newest, openId]);
+  const [older, setOlder] = useState<{ openId: string; mail: MailRecord | undefined } | null>(null);
+  const isAsked = older?.openId === openId;
+  const isWanted = openId !== undefined && newest !== undefined && listed === undefined && hasMore && !isAsked;
+  const answer = useAnswer("mail.list", isWanted ? { sessionId, owner: USER, limit: MOST_LOOKED } : null);
+  if (isWanted && answer.data !== undefined) {
+    setOlder({ openId, mail: answer.data.mails.find(({ mailId }) => mailId === openId) });
+  }
+  const found = listed ?? (isAsked ? older?.mail : undefined);
+  const mail = useMemo(() => (found === undefined ? undefined : (mailAsOf(found, at) ?? undefined)), [found, at]);
+  return { mail, answer, isOver: newest !== undefined && !isWanted };
+}
+
 function useLines(isArchive: boolean, mails: readonly MailRecord[] | undefined): readonly Line[] {
   const inbox = useWorld((world) => world.inbox);
-  const now = useShownNow();
-  const shownNow = isArchive ? now : 0; // the inbox is the world's: it does not change with the clock
+  const until = useHorizon();
   return useMemo(
-    () => (isArchive ? archivedLines(mails ?? [], shownNow) : inboxLines(inbox)),
-    [isArchive, mails, inbox, shownNow],
+    () => (isArchive ? archivedLines(mails ?? [], inbox, until) : inboxLines(inbox)),
+    [isArchive, mails, inbox, until],
   );
 }
 
@@ -99,12 +116,13 @@ function ListHead({ show, onShow }: { show: string; onShow: (show: string) => vo
 interface NotOpenProps {
   openId: string | undefined;
   answer: Answered<unknown>;
-  /** Whether all mails are there to look for it. */
-  isComplete: boolean;
+  /** Whether it was looked for wherever it can be. */
+  isOver: boolean;
 }
 
-function NotOpen({ openId, answer, isComplete }: NotOpenProps) {
+function NotOpen({ openId, answer, isOver }: NotOpenProps) {
   const to = useAddress();
+  const isPast = usePage((page) => page.playhead !== null);
   if (openId === undefined) {
     return (
       <Empty title="Choose a mail">
@@ -113,9 +131,9 @@ function NotOpen({ openId, answer, isComplete }: NotOpenProps) {
     );
   }
   if (answer.error) return <Problem error={answer.error} onRetry={answer.again} />;
-  if (!isComplete) return <p className="loading">Loading…</p>;
+  if (!isOver) return <p className="loading">Loading…</p>;
   return (
-    <Empty title="There is no such mail">
+    <Empty title={isPast ? "There was no such mail yet" : "There is no such mail"}>
       <Link href={to("inbox")}>See all mails</Link>
     </Empty>
   );

@@ -11,10 +11,14 @@ export function inboxLines(inbox: ReadonlyMap<string, InboxMail>): Line[] {
   return [...inbox.values()].reverse().sort((one, other) => other.at - one.at);
 }
 
-/** The archived mails that there were at that time, the newest first. */
-export function archivedLines(mails: readonly MailRecord[], now: number): Line[] {
+/** The archived mails that there were at that time, the newest first: those of then that are not in its inbox. */
+export function archivedLines(
+  mails: readonly MailRecord[],
+  inbox: ReadonlyMap<string, InboxMail>,
+  until: number,
+): Line[] {
   return mails
-    .filter(({ state, createdAt }) => state === "archived" && createdAt <= now)
+    .filter(({ mailId, state, createdAt }) => state === "archived" && createdAt <= until && !inbox.has(mailId))
     .map(({ mailId, threadId, sender, subject, priority, createdAt }) => {
       return { mailId, threadId, sender, subject, priority, isRead: true, at: createdAt };
     });

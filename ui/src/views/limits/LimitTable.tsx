@@ -1,5 +1,5 @@
 import type { LimitScope, LimitState } from "../../client/client";
-import { useIsLive } from "../../state/page";
+import { useIsLive, usePage, whyNotLive } from "../../state/page";
 import { aboutLimit, amount, grouped, limitText, shareOf } from "./names";
 
 interface LimitTableProps {
@@ -10,6 +10,7 @@ interface LimitTableProps {
 
 /** All limits with what holds, where that is stated, how much is used, and how often it was reached. */
 export function LimitTable({ limits, scope, onChange }: LimitTableProps) {
+  const isPast = usePage((page) => page.playhead !== null); // then what is used now says nothing
   return (
     <div className="table-box limits-box">
       <table className="table limits-table">
@@ -20,10 +21,14 @@ export function LimitTable({ limits, scope, onChange }: LimitTableProps) {
             <th scope="col" className="limits-wide">
               Stated by
             </th>
-            <th scope="col">Used</th>
-            <th scope="col" className="limits-wide" title="Since the session was opened">
-              Reached
-            </th>
+            {!isPast && (
+              <>
+                <th scope="col">Used</th>
+                <th scope="col" className="limits-wide" title="Since the session was opened">
+                  Reached
+                </th>
+              </>
+            )}
             <th scope="col">
               <span className="visually-hidden">Change</span>
             </th>
@@ -32,12 +37,12 @@ export function LimitTable({ limits, scope, onChange }: LimitTableProps) {
         {grouped(limits).map(([group, members]) => (
           <tbody key={group}>
             <tr>
-              <th scope="rowgroup" colSpan={6} className="limits-group">
+              <th scope="rowgroup" colSpan={isPast ? 4 : 6} className="limits-group">
                 {group}
               </th>
             </tr>
             {members.map((limit) => (
-              <Row key={limit.name} limit={limit} isOwn={limit.source === scope} onChange={onChange} />
+              <Row key={limit.name} limit={limit} isOwn={limit.source === scope} isPast={isPast} onChange={onChange} />
             ))}
           </tbody>
         ))}
@@ -49,10 +54,11 @@ export function LimitTable({ limits, scope, onChange }: LimitTableProps) {
 interface RowProps {
   limit: LimitState;
   isOwn: boolean;
+  isPast: boolean;
   onChange: (limit: LimitState) => void;
 }
 
-function Row({ limit, isOwn, onChange }: RowProps) {
+function Row({ limit, isOwn, isPast, onChange }: RowProps) {
   const { name, value, source, reached } = limit;
   const { title, outcome } = aboutLimit(name);
   const isLive = useIsLive();
@@ -63,18 +69,22 @@ function Row({ limit, isOwn, onChange }: RowProps) {
       </th>
       <td className="limits-value">{limitText(name, value)}</td>
       <td className={isOwn ? "limits-wide" : "limits-wide quiet"}>{source}</td>
-      <td>
-        <Used limit={limit} />
-      </td>
-      <td className={reached > 0 ? "limits-wide limits-reached" : "limits-wide quiet"}>
-        {reached > 0 ? `${reached} ×` : "–"}
-      </td>
+      {!isPast && (
+        <>
+          <td>
+            <Used limit={limit} />
+          </td>
+          <td className={reached > 0 ? "limits-wide limits-reached" : "limits-wide quiet"}>
+            {reached > 0 ? `${reached} ×` : "–"}
+          </td>
+        </>
+      )}
       <td>
         <button
           type="button"
           disabled={!isLive}
           aria-label={`Change ${title}`}
-          title={isLive ? outcome : "Go back to live to change limits."}
+          title={isLive ? outcome : whyNotLive()}
           onClick={() => onChange(limit)}
         >
           Change

@@ -1,14 +1,16 @@
-import { useCallback, useEffect, useState } from "react";
+import { useMemo } from "react";
 import type { LimitAction } from "../../client/client";
+import { type Rest, useSearch } from "../../history/useSearch";
 import { AgentLink } from "../../parts/AgentLink";
 import { duration } from "../../parts/format";
 import { Empty, Problem } from "../../parts/Messages";
 import { Ago } from "../../parts/Times";
-import { listen, usePage, useWorld } from "../../state/page";
+import { useWorld } from "../../state/page";
 import { aboutLimit, amount } from "./names";
-import { type Found, type LimitReached, lastSeq, lookBack, merged, reachedIn, shownOf } from "./reached";
+import { isReached, type LimitReached, shownOf } from "./reached";
 
 const SHOWN = 50;
+const REST: Rest = { found: 30, looked: 10_000 };
 
 const ACTIONS: Readonly<Record<LimitAction, string>> = {
   refused: "refused",
@@ -20,15 +22,15 @@ const ACTIONS: Readonly<Record<LimitAction, string>> = {
 
 /** When limits were reached lately, with the numbers. */
 export function Reached({ agentId }: { agentId: string }) {
-  const { found, error, further } = useReached();
+  const { notes, searchedTo, isBusy, problem, goOn } = useSearch(isReached, REST);
   const seq = useWorld((world) => world.seq);
-  const shown = found === null ? [] : shownOf(found.notes, seq, agentId);
+  const shown = useMemo(() => shownOf(notes, seq, agentId), [notes, seq, agentId]);
   return (
     <section className="limits-part" aria-label="Reached lately">
       <h2>Reached lately</h2>
-      {error && <Problem error={error} onRetry={further} />}
-      {found === null && !error && <p className="loading">Loading…</p>}
-      {found !== null && shown.length === 0 && (
+      {problem && <Problem error={problem} onRetry={goOn} />}
+      {isBusy && shown.length === 0 && <p className="loading">Loading…</p>}
+      {!isBusy && !problem && shown.length === 0 && (
         <Empty title="No limit was reached.">
           When a queue is full, a budget is spent or a task takes too long, it is told here: what was wanted, what there
           may be, and what became of it.
@@ -39,8 +41,8 @@ export function Reached({ agentId }: { agentId: string }) {
           <Line key={note.seq} note={note} />
         ))}
       </ul>
-      {found !== null && found.from > 0 && (
-        <button type="button" onClick={further}>
+      {!isBusy && searchedTo > 0 && (
+        <button type="button" onClick={goOn}>
           Look further back in the log
         </button>
       )}
@@ -68,31 +70,4 @@ function Line({ note: { at, params } }: { note: LimitReached }) {
       </span>
     </li>
   );
-}
-
-function useReached() {
-  const sessionId = usePage((page) => page.sessionId) ?? "";
-  const [found, setFound] = useState<Found | null>(null);
-  const [error, setError] = useState<Error | null>(null);
-  const look = useCallback(
-    (before: number) => {
-      setError(null);
-      return lookBack(sessionId, before).then(
-        ({ notes, from }) => setFound((known) => ({ notes: merged(known?.notes ?? [], notes), from })),
-        (problem) => setError(problem as Error),
-      );
-    },
-    [sessionId],
-  );
-  useEffect(() => {
-    setFound(null);
-    void look(lastSeq());
-    return listen((notes) => {
-      const news = reachedIn(notes);
-      if (news.length > 0)
-        setFound((known) => ({ notes: merged(known?.notes ?? [], news), from: known?.from ?? lastSeq() }));
-    });
-  }, [look]);
-  const further = useCallback(() => void look(found?.from ?? lastSeq()), [look, found]);
-  return { found, error, further };
 }

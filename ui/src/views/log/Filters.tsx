@@ -1,9 +1,9 @@
 import { useEffect, useMemo, useState } from "react";
+import type { Search } from "../../history/useSearch";
 import { count } from "../../parts/format";
 import { Problem } from "../../parts/Messages";
 import { useSelection } from "../../shell/addresses";
 import { usePage, useWorld } from "../../state/page";
-import type { Search } from "./search";
 
 const NAMES: readonly [string, string][] = [
   ["agent.", "Agents"],

@@ -1,4 +1,4 @@
-import type { MailRecord, StepRecord, TaskRecord } from "../../client/client";
+import type { MailRecord, StepRecord, TaskRecord } from "../client/client";
 
 /**
  * What was asked of the server is told as it is now. These give it as it was at an earlier time, as far as its times
@@ -27,9 +27,11 @@ export function stepAsOf(step: StepRecord, at: number): StepRecord | null {
   return { ...step, state: "started", finishedAt: null, answer: null, result: null, error: null, retryAt: null };
 }
 
+/** When it was answered, archived or given up is not kept: of the past it is read or not. */
 export function mailAsOf(mail: MailRecord, at: number): MailRecord | null {
   if (mail.createdAt > at) return null;
-  if (mail.readAt === null || mail.readAt <= at) return mail;
+  if (at === Number.POSITIVE_INFINITY) return mail;
+  if (mail.readAt !== null && mail.readAt <= at) return { ...mail, state: "read" };
   return { ...mail, state: "queued", readAt: null, taskId: null };
 }
 

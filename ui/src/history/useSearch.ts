@@ -1,18 +1,25 @@
 import { useCallback, useEffect, useReducer, useRef, useState } from "react";
-import type { Notification } from "../../client/client";
-import { currentHistory } from "../../history/history";
-import { type Matches, searchBack } from "../../history/search";
-import { listen, usePage } from "../../state/page";
+import type { Notification } from "../client/client";
+import { listen, usePage } from "../state/page";
+import { currentHistory } from "./history";
+import { PAGE, pageOf } from "./pages";
+import { type Matches, searchBack } from "./search";
 
-/** A search rests when it has found so many: nobody reads more before asking for more. */
-const ENOUGH = 500;
+export interface Rest {
+  /** A search rests when it has found so many: nobody reads more before asking for more. */
+  readonly found: number;
+  /** It rests as well when it has looked through so many. */
+  readonly looked: number;
+}
+
+const ENOUGH: Rest = { found: 500, looked: Number.POSITIVE_INFINITY };
 /** More than this many are not kept; the oldest are let go. */
 const MOST_FOUND = 20_000;
 
 export interface Search {
   /** What was found, in order. */
   readonly notes: readonly Notification[];
-  /** The log was searched from its end down to here. */
+  /** The log was searched down to here, from its end or from the moment that is shown. */
   readonly searchedTo: number;
   readonly isBusy: boolean;
   readonly problem: Error | null;
@@ -34,13 +41,18 @@ function changed(found: Found, change: Change): Found {
   return { notes: [...change.notes, ...found.notes], searchedTo: change.searchedTo };
 }
 
-/** What passes a filter: searched backwards through the log, and added to as more happens. */
-export function useSearch(matches: Matches | null): Search {
+/**
+ * What passes a filter: searched backwards through the log from what is shown, and added to as more happens. It may
+ * have some that come after a moment of the past that is shown.
+ */
+export function useSearch(matches: Matches | null, rest: Rest = ENOUGH): Search {
   const [found, change] = useReducer(changed, { notes: [], searchedTo: 0 });
   const [isBusy, setIsBusy] = useState(false);
   const [problem, setProblem] = useState<Error | null>(null);
   const running = useRef<AbortController | null>(null);
   const sessionId = usePage((page) => page.sessionId);
+  const until = usePage(({ playhead }) => (playhead === null ? null : endOfPage(playhead.world.seq)));
+  const { found: enough, looked: most } = rest;
 
   const stop = useCallback(() => {
     running.current?.abort();
@@ -61,36 +73,42 @@ export function useSearch(matches: Matches | null): Search {
           if (own.signal.aborted) return;
           change({ kind: "older", ...older });
           sum += older.notes.length;
-          if (sum >= ENOUGH) break;
+          if (sum >= enough || from - older.searchedTo >= most) break;
         }
       } catch (error) {
         if (!own.signal.aborted) setProblem(error as Error);
       }
       if (running.current === own) stop();
     },
-    [stop],
+    [stop, enough, most],
   );
 
   // biome-ignore lint/correctness/useExhaustiveDependencies: another session has another log
   useEffect(() => {
     if (matches === null) return;
-    const from = usePage.getState().live.seq;
+    const last = usePage.getState().live.seq;
+    const from = until === null ? last : Math.min(until, last);
     change({ kind: "begin", from });
     if (from > 0) void run(matches, from);
-    let last = from;
+    let heard = last;
     const leave = listen((notes) => {
-      const fresh = notes.filter((note) => note.seq > last && matches(note));
-      last = Math.max(last, notes.at(-1)?.seq ?? 0);
+      const fresh = notes.filter((note) => note.seq > heard && note.seq <= (until ?? note.seq) && matches(note));
+      heard = Math.max(heard, notes.at(-1)?.seq ?? 0);
       if (fresh.length > 0) change({ kind: "newer", notes: fresh });
     });
     return () => {
       leave();
       stop();
     };
-  }, [matches, run, stop, sessionId]);
+  }, [matches, run, stop, sessionId, until]);
 
   const goOn = useCallback(() => {
     if (matches !== null && found.searchedTo > 0) void run(matches, found.searchedTo);
   }, [matches, run, found.searchedTo]);
   return { ...found, isBusy, problem, stop, goOn };
+}
+
+/** Pages are searched whole: as long as one stays in a page, it is not searched anew. */
+function endOfPage(seq: number): number {
+  return (pageOf(Math.max(seq, 1)) + 1) * PAGE;
 }

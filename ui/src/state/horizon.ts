@@ -1,4 +1,4 @@
-import { usePage } from "../../state/page";
+import { usePage } from "./page";
 
 /** The time up to which things are shown: that of the playhead, or no end while the page is live. */
 export function useHorizon(): number {
