@@ -1,5 +1,5 @@
 import { useVirtualizer } from "@tanstack/react-virtual";
-import { type ReactNode, useEffect, useRef } from "react";
+import { type ReactNode, type UIEvent, useEffect, useRef } from "react";
 
 interface VirtualRowsProps {
   count: number;
@@ -9,8 +9,12 @@ interface VirtualRowsProps {
   label: string;
   /** Stays above the rows. */
   head?: ReactNode;
+  /** How many rows that is; one unless it is said. */
+  headRows?: number;
   /** Keep the last row in sight as rows are added. */
   follow?: boolean;
+  /** Told that the user has scrolled away from the last row. */
+  onLeaveEnd?: () => void;
   /** A row that has to be in sight. */
   shown?: number;
   /** Told which rows are in sight. */
@@ -23,6 +27,8 @@ interface VirtualRowsProps {
 export function VirtualRows(props: VirtualRowsProps) {
   const { count, rowHeight, row, label, head, follow = false, shown, onRange, role = "table", className = "" } = props;
   const box = useRef<HTMLDivElement>(null);
+  const { headRows = head ? 1 : 0 } = props;
+  const leaving = useLeaving(rowHeight, props.onLeaveEnd);
   const rows = useVirtualizer({
     count,
     getScrollElement: () => box.current,
@@ -46,8 +52,9 @@ export function VirtualRows(props: VirtualRowsProps) {
       className={`rows ${className}`}
       role={role}
       aria-label={label}
-      aria-rowcount={role === "table" ? count : undefined}
+      aria-rowcount={role === "table" ? count + headRows : undefined}
       tabIndex={0}
+      onScroll={leaving}
     >
       {head}
       <div
@@ -68,4 +75,15 @@ export function VirtualRows(props: VirtualRowsProps) {
       </div>
     </div>
   );
+}
+
+/** Whatever follows the end only moves to it: whoever moves up from it has scrolled. */
+function useLeaving(rowHeight: number, onLeaveEnd: (() => void) | undefined) {
+  const lastTop = useRef(0);
+  if (onLeaveEnd === undefined) return undefined;
+  return ({ currentTarget: { scrollTop, scrollHeight, clientHeight } }: UIEvent) => {
+    const isUp = scrollTop < lastTop.current;
+    lastTop.current = scrollTop;
+    if (isUp && scrollHeight - scrollTop - clientHeight > rowHeight / 2) onLeaveEnd();
+  };
 }

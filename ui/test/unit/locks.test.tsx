@@ -1,38 +1,33 @@
-import { screen } from "@testing-library/react";
+import { screen, within } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { expect, test } from "vitest";
-import type { Wait } from "../../src/projection/world";
-import LocksView, { inLine } from "../../src/views/locks/LocksView";
+import LocksView from "../../src/views/locks/LocksView";
 import { note, renderAt, setStage } from "./stage";
 
 const HELD = { name: "db", agentId: "a", taskId: "t", holder: "a", token: 7, expiresAt: 9_000 };
-const NOBODY = { "lock.list": () => ({ locks: [] }), "resource.list": () => ({ resources: [] }) };
+const NOBODY = { "resource.list": () => ({ resources: [] }) };
 
-function wait(waiter: string, since: number): Wait {
-  return {
-    kind: "lock",
-    agentId: waiter,
-    taskId: waiter,
-    waiter,
-    target: "db",
-    targets: ["db"],
-    holders: ["a"],
-    since,
-    deadlineAt: null,
-  };
-}
+const waiting = (waitId: string, waiter: string) =>
+  note("lock.waiting", {
+    ...{ name: "db", agentId: null, taskId: null, stepId: null, waitId, waiter },
+    ...{ holder: "a", ttlSeconds: 1, deadlineAt: 9_000 },
+  } as never);
 
-test("those who wait stand in the order that the server tells, and the others behind them", () => {
-  const waits = new Map([wait("late", 3), wait("first", 2), wait("unknown", 1)].map((each) => [each.waiter, each]));
-  const told = [{ ...HELD, sessionId: "s", acquiredAt: 1, waiting: ["first", "late"].map(waiterOf) }];
-  expect(inLine("db", waits, told).map(({ waiter }) => waiter)).toEqual(["first", "late", "unknown"]);
-  expect(inLine("db", waits, undefined).map(({ waiter }) => waiter)).toEqual(["unknown", "first", "late"]);
-  expect(inLine("other", waits, told)).toEqual([]);
+test("those who wait stand in the order in which they get it, one who waits twice as well", () => {
+  setStage([note("lock.acquired", HELD), waiting("1", "zed"), waiting("2", "ann"), waiting("3", "zed")], NOBODY);
+  renderAt("/s/default/locks", <LocksView />);
+  const line = within(screen.getByRole("list", { name: "Who waits for db" })).getAllByRole("listitem");
+  expect(line.map(({ textContent }) => textContent?.split(" ")[0])).toEqual(["zed", "ann", "zed"]);
 });
 
-function waiterOf(waiter: string) {
-  return { waiter, agentId: waiter, taskId: waiter, ttlSeconds: 1, deadlineAt: 9, createdAt: 1 };
-}
+test("the lock that the address names is marked, however many there are", () => {
+  const held = Array.from({ length: 120 }, (_, index) => note("lock.acquired", { ...HELD, name: `l ${index}` }));
+  setStage(held, NOBODY);
+  renderAt("/s/default/locks/l%20110", <LocksView />);
+  const marked = screen.getAllByRole("article").filter((card) => card.dataset.marked === "true");
+  expect(marked.map((card) => card.getAttribute("aria-label"))).toEqual(["The lock l 110"]);
+  expect(screen.getByRole("button", { name: "Show 9 more of 9" })).toBeTruthy();
+});
 
 test("a lock is broken only after a question, with the reason", async () => {
   const { calls } = setStage([note("lock.acquired", HELD)], {

@@ -93,6 +93,29 @@ test("what happens is added to what was found", async () => {
   expect(await screen.findByText("latecomer was created")).toBeTruthy();
 });
 
+test("whoever drags the scrollbar up from the end is not pulled back", async () => {
+  session(500);
+  const { history } = renderAt("/s/default/log", <LogView />);
+  const table = await screen.findByRole("table", { name: "Log" });
+  Object.defineProperty(table, "scrollHeight", { value: 15_000 });
+  const scrollTo = (top: number) => {
+    Object.defineProperty(table, "scrollTop", { value: top, configurable: true, writable: true });
+    fireEvent.scroll(table);
+  };
+  scrollTo(14_400);
+  expect(screen.getByText("Following")).toBeTruthy();
+  scrollTo(9_000);
+  expect(history?.at(-1)).toContain("follow=no");
+});
+
+test("rows are numbered as the table counts them", async () => {
+  session(5);
+  renderAt("/s/default/log?name=mail.", <LogView />);
+  const row = (await screen.findByText("agent1 mailed user: It is done")).closest("[role=row]");
+  expect(row?.getAttribute("aria-rowindex")).toBe("2");
+  expect(screen.getByRole("table", { name: "Log" }).getAttribute("aria-rowcount")).toBe("2");
+});
+
 test("in the past the log ends at the moment that is shown", async () => {
   session(5);
   renderAt("/s/default/log", <LogView />);

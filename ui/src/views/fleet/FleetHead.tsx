@@ -16,7 +16,7 @@ export function FleetHead({ sort, onSort, ticked, count, onTickAll }: FleetHeadP
     // biome-ignore-start lint/a11y/useSemanticElements: rows in sight only cannot be those of a table element
     // biome-ignore-start lint/a11y/useFocusableInteractive: what is in the cells has the focus
     <div role="rowgroup" className="fleet-head">
-      <div role="row" className="fleet-row">
+      <div role="row" aria-rowindex={1} className="fleet-row">
         <Cell name="tick" role="columnheader">
           <label>
             <input

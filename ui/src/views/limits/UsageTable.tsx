@@ -47,10 +47,11 @@ export function UsageTable({ agentId, onAgent }: UsageTableProps) {
           label="Usage by agent"
           className="limits-usage"
           head={<Head by={by} onBy={setBy} total={total} />}
+          headRows={2}
           row={(index) => {
             const row = shown[index] as UsageRow;
             return (
-              <Row row={row} isChosen={row.agentId === agentId} isOdd={index % 2 === 1}>
+              <Row row={row} place={index + 3} isChosen={row.agentId === agentId} isOdd={index % 2 === 1}>
                 <button type="button" className="ellipsis" onClick={() => onAgent(row.agentId)} title="Its limits">
                   {row.agentId}
                 </button>
@@ -88,7 +89,7 @@ function Head({ by, onBy, total }: HeadProps) {
     // biome-ignore-start lint/a11y/useSemanticElements: rows in sight only cannot be those of a table element
     // biome-ignore-start lint/a11y/useFocusableInteractive: the buttons in the cells have the focus
     <div role="rowgroup" className="limits-head">
-      <div role="row" className="limits-row">
+      <div role="row" aria-rowindex={1} className="limits-row">
         <span role="columnheader" {...(by === "agentId" ? { "aria-sort": "ascending" } : {})}>
           <button type="button" onClick={() => onBy("agentId")}>
             Agent
@@ -103,7 +104,7 @@ function Head({ by, onBy, total }: HeadProps) {
           </span>
         ))}
       </div>
-      <Row row={total} isChosen={false} isOdd={false}>
+      <Row row={total} place={2} isChosen={false} isOdd={false}>
         <b>All together</b>
       </Row>
     </div>
@@ -114,16 +115,18 @@ function Head({ by, onBy, total }: HeadProps) {
 
 interface RowProps {
   row: UsageRow;
+  /** Its number in the whole table, the head counted. */
+  place: number;
   isChosen: boolean;
   isOdd: boolean;
   children: React.ReactNode;
 }
 
-function Row({ row, isChosen, isOdd, children }: RowProps) {
+function Row({ row, place, isChosen, isOdd, children }: RowProps) {
   return (
     // biome-ignore-start lint/a11y/useSemanticElements: rows in sight only cannot be those of a table element
     // biome-ignore-start lint/a11y/useFocusableInteractive: the button in it has the focus
-    <div role="row" className="limits-row" data-chosen={isChosen} data-odd={isOdd}>
+    <div role="row" aria-rowindex={place} className="limits-row" data-chosen={isChosen} data-odd={isOdd}>
       <span role="rowheader">{children}</span>
       {USAGE_COLUMNS.map(({ key, text }) => {
         const value = row[key];

@@ -1,13 +1,13 @@
-import { useState } from "react";
-import type { LockSummary } from "../../client/client";
+import { useEffect, useMemo, useRef, useState } from "react";
 import { AgentLink } from "../../parts/AgentLink";
 import { Confirm } from "../../parts/Dialog";
-import { Empty, Loaded } from "../../parts/Messages";
+import { useFirst } from "../../parts/First";
+import { Empty } from "../../parts/Messages";
 import { Since, Until } from "../../parts/Times";
 import type { HeldLock, Wait } from "../../projection/world";
+import { usePlace } from "../../shell/addresses";
 import { act } from "../../state/actions";
-import { useAnswer } from "../../state/answers";
-import { useIsLive, usePage, useWorld } from "../../state/page";
+import { useIsLive, usePage, useWorld, whyNotLive } from "../../state/page";
 import { NewLock } from "./NewLock";
 import { Resources } from "./Resources";
 import "./locks.css";
@@ -15,17 +15,25 @@ import "./locks.css";
 /** What is held, by whom, and who waits for it. */
 export default function LocksView() {
   const locks = useWorld((world) => world.locks);
-  const waits = useWorld((world) => world.waits);
+  const { item: marked } = usePlace();
   const sessionId = usePage((page) => page.sessionId) ?? "";
   const isLive = useIsLive();
   const [isTaking, setIsTaking] = useState(false);
-  const lines = useAnswer("lock.list", isLive ? { sessionId } : null, ({ name }) => name.startsWith("lock."));
+  const all = useMemo(() => [...locks.values()], [locks]);
+  const including = useMemo(() => all.findIndex(({ name }) => name === marked), [all, marked]);
+  const { first, more } = useFirst(all, { including });
   return (
     <>
       <div className="view-head">
         <h1>Locks</h1>
         <span className="space" />
-        <button type="button" className="primary" disabled={!isLive} onClick={() => setIsTaking(true)}>
+        <button
+          type="button"
+          className="primary"
+          disabled={!isLive}
+          title={isLive ? undefined : whyNotLive()}
+          onClick={() => setIsTaking(true)}
+        >
           Take a lock
         </button>
       </div>
@@ -35,44 +43,40 @@ export default function LocksView() {
           the button above or <code>whisperer lock acquire NAME</code>. A lock that is not renewed runs out by itself.
         </Empty>
       ) : (
-        <ul className="cards">
-          {[...locks.values()].map((lock) => (
-            <li key={lock.name}>
-              <Lock lock={lock} waiting={inLine(lock.name, waits, lines.data?.locks)} />
-            </li>
-          ))}
-        </ul>
+        <>
+          <ul className="cards">
+            {first.map((lock) => (
+              <li key={lock.name}>
+                <Lock lock={lock} isMarked={lock.name === marked} />
+              </li>
+            ))}
+          </ul>
+          {more}
+        </>
       )}
       <h2>Resources that tools touch now</h2>
-      {isLive ? (
-        <Loaded answer={lines}>{() => <Resources sessionId={sessionId} />}</Loaded>
-      ) : (
-        <Empty title="What tools touched then is not kept." />
-      )}
+      {isLive ? <Resources sessionId={sessionId} /> : <Empty title="What tools touched then is not kept." />}
       {isTaking && <NewLock onClose={() => setIsTaking(false)} />}
     </>
   );
 }
 
-/** Who waits for a lock, in the order in which they get it, as far as the server has told. */
-export function inLine(name: string, waits: ReadonlyMap<string, Wait>, told: LockSummary[] | undefined): Wait[] {
-  const waiting = [...waits.values()].filter((wait) => wait.kind === "lock" && wait.target === name);
-  const order = told?.find((lock) => lock.name === name)?.waiting.map(({ waiter }) => waiter) ?? [];
-  const place = (wait: Wait) => (order.includes(wait.waiter) ? order.indexOf(wait.waiter) : order.length);
-  return waiting.sort((one, other) => place(one) - place(other) || one.since - other.since);
-}
-
-function Lock({ lock, waiting }: { lock: HeldLock; waiting: Wait[] }) {
+function Lock({ lock, isMarked }: { lock: HeldLock; isMarked: boolean }) {
   const isLive = useIsLive();
   const [isAsking, setIsAsking] = useState(false);
+  const card = useRef<HTMLElement>(null);
+  useEffect(() => {
+    if (isMarked) card.current?.scrollIntoView({ block: "nearest" });
+  }, [isMarked]);
+  const off = { disabled: !isLive, title: isLive ? undefined : whyNotLive() };
   return (
-    <article className="card">
+    <article ref={card} className="card" data-marked={isMarked} aria-label={`The lock ${lock.name}`}>
       <header className="locks-head">
-        <h3 className="mono">{lock.name}</h3>
+        <h2 className="mono">{lock.name}</h2>
         <span className="tag">token {lock.token}</span>
         <span className="space" />
         {lock.agentId === null && <OwnLock lock={lock} />}
-        <button type="button" disabled={!isLive} onClick={() => setIsAsking(true)}>
+        <button type="button" {...off} onClick={() => setIsAsking(true)}>
           Break
         </button>
       </header>
@@ -80,20 +84,7 @@ function Lock({ lock, waiting }: { lock: HeldLock; waiting: Wait[] }) {
         held by <AgentLink agentId={lock.holder} /> for <Since at={lock.acquiredAt} />, runs out{" "}
         <Until at={lock.expiresAt} />
       </p>
-      {waiting.length > 0 && (
-        <ol className="locks-line" aria-label={`Who waits for ${lock.name}`}>
-          {waiting.map((wait) => (
-            <li key={`${wait.waiter} ${wait.taskId}`}>
-              <AgentLink agentId={wait.waiter} /> waits for <Since at={wait.since} />
-              {wait.deadlineAt !== null && (
-                <>
-                  , gives up <Until at={wait.deadlineAt} />
-                </>
-              )}
-            </li>
-          ))}
-        </ol>
-      )}
+      <Line name={lock.name} />
       {isAsking && (
         <Confirm
           title={`Break the lock ${lock.name}?`}
@@ -109,16 +100,51 @@ function Lock({ lock, waiting }: { lock: HeldLock; waiting: Wait[] }) {
   );
 }
 
+/** Who waits for a lock, in the order in which they get it. */
+function Line({ name }: { name: string }) {
+  const queue = useWorld((world) => world.lockQueues.get(name)) ?? NOBODY;
+  const waits = useWorld((world) => world.waits);
+  const { first, more } = useFirst(queue);
+  if (queue.length === 0) return null;
+  return (
+    <>
+      <ol className="locks-line" aria-label={`Who waits for ${name}`}>
+        {first.map((key) => {
+          const wait = waits.get(key);
+          return wait && <Waiting key={key} wait={wait} />;
+        })}
+      </ol>
+      {more}
+    </>
+  );
+}
+
+const NOBODY: readonly string[] = [];
+
+function Waiting({ wait: { waiter, since, deadlineAt } }: { wait: Wait }) {
+  return (
+    <li>
+      <AgentLink agentId={waiter} /> waits for <Since at={since} />
+      {deadlineAt !== null && (
+        <>
+          , gives up <Until at={deadlineAt} />
+        </>
+      )}
+    </li>
+  );
+}
+
 /** What a person or a program holds can be kept for longer, or given back in order. */
 function OwnLock({ lock: { name, token, acquiredAt, expiresAt } }: { lock: HeldLock }) {
   const isLive = useIsLive();
+  const off = { disabled: !isLive, title: isLive ? undefined : whyNotLive() };
   const ttlSeconds = Math.max(60, Math.round(expiresAt - acquiredAt));
   return (
     <>
-      <button type="button" disabled={!isLive} onClick={() => void act("lock.renew", { name, token, ttlSeconds })}>
+      <button type="button" {...off} onClick={() => void act("lock.renew", { name, token, ttlSeconds })}>
         Renew
       </button>
-      <button type="button" disabled={!isLive} onClick={() => void act("lock.release", { name, token })}>
+      <button type="button" {...off} onClick={() => void act("lock.release", { name, token })}>
         Release
       </button>
     </>

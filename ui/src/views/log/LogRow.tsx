@@ -9,7 +9,7 @@ export const HEIGHT = 30;
 
 export function LogHead() {
   return (
-    <div className="log-row log-head" role="row">
+    <div className="log-row log-head" role="row" aria-rowindex={1}>
       <span role="columnheader">No.</span>
       <span role="columnheader">Time</span>
       <span role="columnheader">Agent</span>
@@ -22,6 +22,7 @@ export function LogHead() {
 }
 
 interface LogRowProps {
+  index: number;
   seq: number;
   /** Undefined while it is on its way. */
   note: Notification | undefined;
@@ -31,7 +32,7 @@ interface LogRowProps {
 }
 
 export const LogRow = memo(
-  function LogRow({ seq, note, isOpen, nameOf, onChoose }: LogRowProps) {
+  function LogRow({ index, seq, note, isOpen, nameOf, onChoose }: LogRowProps) {
     const agent = note === undefined ? null : agentOf(note);
     return (
       // biome-ignore lint/a11y/useKeyWithClickEvents: the table's arrow keys go from row to row, and its button is a button
@@ -39,7 +40,7 @@ export const LogRow = memo(
         className="log-row"
         role="row"
         tabIndex={-1}
-        aria-rowindex={seq}
+        aria-rowindex={index + 2}
         aria-selected={isOpen}
         onClick={() => onChoose(seq)}
       >
@@ -61,5 +62,9 @@ export const LogRow = memo(
       </div>
     );
   },
-  (before, after) => before.seq === after.seq && before.note === after.note && before.isOpen === after.isOpen,
+  (before, after) =>
+    before.index === after.index &&
+    before.seq === after.seq &&
+    before.note === after.note &&
+    before.isOpen === after.isOpen,
 );

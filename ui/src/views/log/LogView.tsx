@@ -56,6 +56,7 @@ export default function LogView() {
   );
 
   const isFollowing = follow === "yes" && open === null;
+  const onLeaveEnd = () => setFollow("no");
   const keys = useLogKeys({
     rows,
     index: openIndex,
@@ -104,8 +105,8 @@ export default function LogView() {
         <div
           className="log-list"
           onKeyDown={keys}
-          onWheel={({ deltaY }) => deltaY < 0 && isFollowing && setFollow("no")}
-          onTouchMove={() => isFollowing && setFollow("no")}
+          onWheel={({ deltaY }) => deltaY < 0 && isFollowing && onLeaveEnd()}
+          onTouchMove={() => isFollowing && onLeaveEnd()}
         >
           {rows === 0 ? (
             <Empty title={search.isBusy ? "Searching…" : "Nothing of that kind."}>
@@ -119,10 +120,12 @@ export default function LogView() {
               className="log-rows"
               head={<LogHead />}
               follow={isFollowing}
+              {...(isFollowing ? { onLeaveEnd } : {})}
               {...(shown === undefined ? {} : { shown })}
               onRange={onRange}
               row={(index) => (
                 <LogRow
+                  index={index}
                   seq={seqOf(index)}
                   note={found === null ? pages.note(skipped + index + 1) : found[index]}
                   isOpen={seqOf(index) === open}
