@@ -1,5 +1,6 @@
 import { Suspense, useEffect } from "react";
 import { Link, Redirect, useLocation } from "wouter";
+import { RpcError } from "../client/client";
 import { loadLate } from "../parts/late";
 import { Problem } from "../parts/Messages";
 import { follow } from "../state/following";
@@ -65,7 +66,8 @@ function Content({ sessionId }: { sessionId: string }) {
 }
 
 function Ended({ sessionId, error, wasThere }: { sessionId: string; error: Error; wasThere: boolean }) {
-  const told = wasThere ? new Error(`This session has ended: it is not followed any more. ${error.message}`) : error;
+  const isDeleted = wasThere && error instanceof RpcError && error.data.code === "unknown_session";
+  const told = isDeleted ? new Error("This session was deleted. Nothing of it is left on the server.") : error;
   return (
     <>
       <Problem error={told} onRetry={() => void follow(null).then(() => follow(sessionId))} />
