@@ -1,6 +1,6 @@
 import { create } from "zustand";
 import type { MethodName, Params, Result } from "../client/client";
-import { onAnotherSession, usePage } from "./page";
+import { onAnotherSession, usePage, whyNotLive } from "./page";
 import { server } from "./server";
 
 /** Something that the user is told for a while: that a call failed, or what it did. */
@@ -47,7 +47,7 @@ async function actIn<M extends MethodName>(
   params: object,
 ): Promise<Result<M> | undefined> {
   if (usePage.getState().playhead !== null) {
-    notify("This is the past: it cannot be changed. Go back to live first.", { isProblem: true });
+    notify(whyNotLive(), { isProblem: true });
     return undefined;
   }
   const call = server().call as (method: M, params: object) => Promise<Result<M>>;

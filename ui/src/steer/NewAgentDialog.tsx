@@ -3,7 +3,7 @@ import { Dialog } from "../parts/Dialog";
 import { Loaded } from "../parts/Messages";
 import { notify } from "../state/actions";
 import { useAnswer } from "../state/answers";
-import { useIsLive, usePage, useWorld } from "../state/page";
+import { useIsLive, usePage, useWorld, whyNotLive } from "../state/page";
 import { server } from "../state/server";
 import { EMPTY_FORM, freeId, idProblem, ownConfig } from "./definition";
 import { OwnDefinition } from "./OwnDefinition";
@@ -88,7 +88,7 @@ export function NewAgentDialog({ template: first = "", onClose }: { template?: s
             type="submit"
             className="primary"
             disabled={isBusy || !isLive}
-            title={isLive ? undefined : "Go back to live to make agents."}
+            title={isLive ? undefined : whyNotLive()}
           >
             Create
           </button>

@@ -1,6 +1,7 @@
 import { type FormEvent, type ReactNode, useState } from "react";
 import type { Priority } from "../client/client";
 import { Confirm, Dialog } from "../parts/Dialog";
+import { newId } from "../parts/ids";
 import { perform } from "./bulk";
 import { ACTIONS, type Action, verbOf } from "./lifecycle";
 import { type SleepForm, sleepParams } from "./sleep";
@@ -128,7 +129,7 @@ function TaskDialog({ agentIds, onClose }: SteerProps) {
     if (prompt.trim() === "") setProblem("Say what is to be done.");
     else {
       onClose();
-      void perform("task", agentIds, { prompt, priority, taskKey: newKey() });
+      void perform("task", agentIds, { prompt, priority, taskKey: newId() });
     }
   }
   return (
@@ -155,12 +156,6 @@ function TaskDialog({ agentIds, onClose }: SteerProps) {
       </label>
     </Asking>
   );
-}
-
-/** Nobody else makes the same one. */
-function newKey(): string {
-  const chance = crypto.getRandomValues(new Uint32Array(2));
-  return `page-${Date.now().toString(36)}-${[...chance].map((part) => part.toString(36)).join("")}`;
 }
 
 interface AskingProps {

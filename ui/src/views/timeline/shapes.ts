@@ -1,4 +1,5 @@
 import type { Agent } from "../../projection/world";
+import { nameIn } from "../../state/names";
 import type { Arrow, Bar, BarKind, Chart } from "./chart";
 import { fitting, type Range } from "./range";
 
@@ -49,7 +50,7 @@ export function lanesOf(
   const lanes: Lane[] = [];
   let top = 0;
   for (const [agentId, bars] of byAgent) {
-    const name = agents.get(agentId)?.name ?? agentId;
+    const name = nameIn(agents, agentId);
     if (wanted !== "" && !name.toLowerCase().includes(wanted) && !agentId.toLowerCase().includes(wanted)) continue;
     if (bars.length === 0 && !withQuiet) continue;
     bars.sort((one, other) => one.start - other.start);
