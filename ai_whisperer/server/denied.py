@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Mapping
 from html import escape
 
 from starlette.requests import HTTPConnection
@@ -29,13 +28,13 @@ _PAGE = """<!doctype html>
 _WRONG_TOKEN = 401
 
 
-def denied(request: HTTPConnection, denial: Denial, *, headers: Mapping[str, str]) -> Response:
+def denied(request: HTTPConnection, denial: Denial) -> Response:
     """The answer to a request that is not let in."""
     if "text/html" not in request.headers.get("accept", ""):
-        return PlainTextResponse(f"{denial.message}\n", status_code=denial.status, headers=dict(headers))
+        return PlainTextResponse(f"{denial.message}\n", status_code=denial.status)
     entry = _ENTRY if denial.status == _WRONG_TOKEN else ""
     page = _PAGE.format(style=_STYLE, message=escape(denial.message), entry=entry)
-    return HTMLResponse(page, status_code=denial.status, headers={**headers, "Content-Security-Policy": _policy()})
+    return HTMLResponse(page, status_code=denial.status, headers={"Content-Security-Policy": _policy()})
 
 
 def _policy() -> str:

@@ -35,10 +35,15 @@ def document() -> bytes:
 
 
 def asset(path: str) -> Asset | None:
-    """The file at `/icon.svg` or `/assets/NAME`; None if there is none."""
+    """The file at `/icon.svg` or `/assets/NAME`; None if there is none.
+
+    It is looked for among those that are there: what a client calls a file never becomes part of a path.
+    """
     *folders, name = path.removeprefix("/").split("/")
-    found = _folder().joinpath(*folders, name)
-    if name in ("", ".", "..") or not found.is_file():
+    folder = _folder().joinpath(*folders)
+    there = folder.iterdir() if folders in ([], ["assets"]) and folder.is_dir() else ()
+    found = next((file for file in there if file.name == name and file.is_file()), None)
+    if found is None:
         return None
     media_type = mimetypes.guess_type(name)[0] or "application/octet-stream"
     return Asset(content=found.read_bytes(), media_type=media_type, cache=_FOR_EVER if folders else _NOT_AT_ALL)

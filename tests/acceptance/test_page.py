@@ -6,6 +6,7 @@ import gzip
 import re
 import subprocess
 import sys
+import webbrowser
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -52,6 +53,22 @@ def test_everything_that_the_page_names_is_there_and_of_the_right_kind(server: S
 def test_no_other_file_can_be_had(server: ServerInThread) -> None:
     for path in ("/assets/", "/assets/..", "/assets/../index.html", "/assets/%2e%2e/index.html", "/index.html"):
         assert fetch(server.port, path, token=ALICE).status == 404
+
+
+@pytest.mark.parametrize("name", ["x" * 5_000, "%00", "a%0Ab"])
+def test_a_name_that_no_file_can_have_is_one_that_is_not_there(server: ServerInThread, name: str) -> None:
+    assert fetch(server.port, f"/assets/{name}", token=ALICE).status == 404
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status"),
+    [("POST", "/", 405), ("DELETE", "/assets/x", 405), ("GET", "/s", 307), ("GET", "/sessions/", 307)],
+)
+def test_every_answer_is_sealed_whoever_gives_it(server: ServerInThread, method: str, path: str, status: int) -> None:
+    answer = fetch(server.port, path, method=method, token=ALICE)
+    assert answer.status == status
+    assert answer.headers["content-security-policy"].startswith("default-src 'none'")
+    assert answer.headers["cache-control"] == "no-store"
 
 
 def test_the_main_chunk_is_small() -> None:
@@ -101,6 +118,50 @@ def test_the_command_line_tells_the_address_of_the_page(
     url = f"http://127.0.0.1:{server.port}"
     assert main(["page", "--url", url, "--token", ALICE, "--session", "a b"]) == 0
     assert capsys.readouterr().out == f"{url}/s/a%20b?token={ALICE}\n"
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ("ws://h:9", f"http://h:9/?token={ALICE}"),
+        ("wss://h:9/ws", f"https://h:9/?token={ALICE}"),
+        ("http://[::1]:9/?token=another#x", f"http://[::1]:9/?token={ALICE}"),
+    ],
+)
+def test_every_address_of_a_server_is_told_as_one_for_a_browser(
+    given: str, told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["page", "--url", given, "--token", ALICE]) == 0
+    assert capsys.readouterr().out == f"{told}\n"
+
+
+def test_an_address_at_which_no_page_can_be_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["page", "--url", "http://h:9/some/where", "--token", ALICE]) != 0
+    answer = capsys.readouterr()
+    assert answer.out == ""
+    assert "whisperer serve" in answer.err
+
+
+def test_a_browser_is_led_to_the_page_without_showing_the_token_to_others(
+    server: ServerInThread, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    opened: list[str] = []
+
+    def browse(address: str) -> bool:
+        opened.append(address)
+        return True
+
+    monkeypatch.setattr(webbrowser, "open", browse)
+    url = f"http://127.0.0.1:{server.port}"
+    for session in ("a", "b"):
+        assert (
+            main(["page", "--open", "--url", url, "--token", ALICE, "--session", session, "--data", str(tmp_path)]) == 0
+        )
+    assert ALICE not in "".join(opened)
+    door = Path(opened[-1].removeprefix("file://"))
+    assert door.stat().st_mode & 0o777 == 0o600
+    assert f'url={url}/s/b?token={ALICE}"' in door.read_text()
+    assert capsys.readouterr().err == ""
 
 
 def test_without_a_server_the_command_line_says_how_to_start_one(

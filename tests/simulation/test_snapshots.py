@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 from ai_whisperer import AsyncAgentSessionManager
 from ai_whisperer.conversation import Answer
 from ai_whisperer.models.base import ModelRequest
+from ai_whisperer.records import TaskRecord
 from ai_whisperer.snapshot import LinkKind
 from ai_whisperer.testing.disk import SimulatedDisk
 from ai_whisperer.testing.simulation import simulate
@@ -93,3 +95,29 @@ def test_a_session_that_is_opened_again_says_so_first() -> None:
         ]
 
     play_over_crash(before, after, crash_after_seconds=1.0)
+
+
+class _Asked(dict[str, TaskRecord]):
+    """Tasks that count how often all of them were looked at."""
+
+    times = 0
+
+    def values(self) -> Any:
+        self.times += 1
+        return super().values()
+
+
+def test_tasks_on_their_way_back_into_a_queue_are_counted_there_and_looked_for_once_for_all_agents() -> None:
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        for name in ("ann", "ben", "cid"):
+            await manager.create_agent(name, auto_start=False)
+        task = manager.get_task(await manager.send_task("ben", "work"))
+        asked = _Asked({task.id: task})
+        manager._workspace.returning = asked
+        listed = manager.list_agents()
+        assert [status.queue_size for status in listed] == [0, 2, 0]
+        assert asked.times == 1
+        assert listed == [manager.get_agent_status(name) for name in ("ann", "ben", "cid")]
+        asked.clear()
+
+    play(scenario)

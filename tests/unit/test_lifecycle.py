@@ -98,6 +98,13 @@ def test_a_paused_sleeper_sleeps_on_after_resume() -> None:
     assert apply(paused, Action.RESUME).state is AgentState.SLEEPING
 
 
+def test_a_paused_sleeper_sleeps_on_for_the_reason_that_it_had() -> None:
+    asleep = apply(agent(AgentState.IDLE), Action.SLEEP, plan=PLAN, reason="until I am needed")
+    paused = apply(asleep, Action.PAUSE, reason="hold on")
+    assert paused.reason == "hold on"
+    assert apply(paused, Action.RESUME).reason == "until I am needed"
+
+
 def test_waking_a_paused_sleeper_leaves_it_paused_without_a_sleep() -> None:
     paused = apply(agent(AgentState.SLEEPING, sleep=PLAN), Action.PAUSE)
     woken = apply(paused, Action.WAKE)

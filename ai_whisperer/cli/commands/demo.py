@@ -77,7 +77,11 @@ async def _play(call: Call, server: ServerProcess, folder: Path, *, leaving: Lea
     else:
         call.output.text(summary(outcome))
     if call.output.is_terminal and not headless:
-        call.output.text(f"\nThe agents are still there: {server.address.page}\nCtrl-C ends the demo.")
+        call.output.text(
+            f"\nThe agents are still there: {server.address.page}\n"
+            "See there what they did: Timeline shows all of it, the clock in the top bar plays it again.\n"
+            "Ctrl-C ends the demo."
+        )
         ended = await first_of(leaving.asked(), server.failure())
         if isinstance(ended, BaseException):
             raise ended

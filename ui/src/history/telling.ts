@@ -58,7 +58,7 @@ const OF_TALK = {
     `${name(sender)} broadcast the event ${event}: ${count(woken)} woken, ${count(notified)} told`,
   "event.not_taken": ({ agentId, event }, name) => `${name(agentId)} did not get the event ${event}: its queue is full`,
   "room.created": ({ title, members }, name) =>
-    `The room "${title}" was opened with ${listed(members.map((member) => name(member)))}`,
+    `${title === "" ? "A chat" : `The room "${title}"`} was opened with ${listed(members.map((member) => name(member)))}`,
   "room.member_added": ({ agentId, roomId }, name) => `${name(agentId)} joined the room ${roomId}`,
   "room.member_removed": ({ agentId, roomId }, name) => `${name(agentId)} left the room ${roomId}`,
   "room.message": ({ sender, text }, name) => `${name(sender)} said${after(text)}`,

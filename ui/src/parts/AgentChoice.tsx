@@ -1,6 +1,6 @@
 import { useMemo, useState } from "react";
 import type { Agent } from "../projection/world";
-import { useWorld } from "../state/page";
+import { useWorldSlowly } from "../state/slowly";
 import "./agent-choice.css";
 
 const SHOWN = 50;
@@ -18,7 +18,7 @@ const NOBODY: readonly string[] = [];
 
 /** Agents to choose from, found by a part of their name. */
 export function AgentChoice({ label, chosen, without = NOBODY, isMany = false, onChange }: AgentChoiceProps) {
-  const agents = useWorld((world) => world.agents);
+  const agents = useWorldSlowly((world) => world.agents);
   const [query, setQuery] = useState("");
   const found = useMemo(() => fitting(agents, query, without), [agents, query, without]);
   const toggle = (agentId: string) => {

@@ -1,5 +1,5 @@
-import { useId } from "react";
-import { useWorld } from "../state/page";
+import { useId, useMemo } from "react";
+import { useWorldSlowly } from "../state/slowly";
 
 interface AgentFieldProps {
   label: string;
@@ -13,8 +13,11 @@ const OFFERED = 200;
 /** A field for the id of an agent, which offers those that there are. */
 export function AgentField({ label, value, onChange, required = false }: AgentFieldProps) {
   const list = useId();
-  const agents = useWorld((world) => world.agents);
-  const fitting = [...agents.values()].filter(({ agentId, name }) => `${agentId} ${name}`.includes(value));
+  const agents = useWorldSlowly((world) => world.agents);
+  const fitting = useMemo(
+    () => [...agents.values()].filter(({ agentId, name }) => `${agentId} ${name}`.includes(value)).slice(0, OFFERED),
+    [agents, value],
+  );
   return (
     <label className="field">
       {label}
@@ -26,7 +29,7 @@ export function AgentField({ label, value, onChange, required = false }: AgentFi
         onChange={(event) => onChange(event.target.value)}
       />
       <datalist id={list}>
-        {fitting.slice(0, OFFERED).map(({ agentId, name }) => (
+        {fitting.map(({ agentId, name }) => (
           <option key={agentId} value={agentId}>
             {name}
           </option>

@@ -14,6 +14,7 @@ interface DialogProps {
 export function Dialog({ title, onClose, children, wide = false }: DialogProps) {
   const element = useRef<HTMLDialogElement>(null);
   const titleId = useId();
+  const isPressedBeside = useRef(false); // a text that is marked from the inside out does not close it
   useLayoutEffect(() => {
     const dialog = element.current;
     if (dialog && !dialog.open) {
@@ -32,7 +33,10 @@ export function Dialog({ title, onClose, children, wide = false }: DialogProps) 
         event.preventDefault();
         onClose();
       }}
-      onClick={(event) => event.target === element.current && onClose()}
+      onPointerDown={(event) => {
+        isPressedBeside.current = event.target === element.current;
+      }}
+      onClick={(event) => event.target === element.current && isPressedBeside.current && onClose()}
     >
       <div className="dialog-body">
         <header className="dialog-head">

@@ -1,13 +1,13 @@
-import { Component, lazy, type ReactNode, Suspense, useMemo, useState } from "react";
+import { Component, type ReactNode, Suspense, useMemo, useState } from "react";
 import { bytes } from "./format";
+import { late } from "./late";
 import { pieces, rendered } from "./markdown/limits";
 import { visible } from "./markdown/visible";
 import "./markdown/markdown.css";
 
 export { visible } from "./markdown/visible";
 
-const load = () => import("./markdown/Rendered");
-const Rendered = lazy(load);
+const Rendered = late(() => import("./markdown/Rendered"));
 
 interface MarkdownProps {
   text: string;

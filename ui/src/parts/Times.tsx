@@ -35,7 +35,8 @@ export function Until({ at }: { at: number }) {
 /** For how long something has been so. */
 export function Since({ at }: { at: number }) {
   const now = useShownNow();
-  return <time title={clockTime(at)}>{duration(Math.max(0, Math.floor(now - at)))}</time>;
+  const seconds = Math.floor(now - at);
+  return <time title={clockTime(at)}>{seconds < 1 ? "0 s" : duration(seconds)}</time>;
 }
 
 /** The time of day. */

@@ -1,12 +1,12 @@
 import { Suspense, useEffect } from "react";
 import { Link, Redirect, useLocation } from "wouter";
+import { loadLate } from "../parts/late";
 import { Problem } from "../parts/Messages";
 import { follow } from "../state/following";
 import { usePage } from "../state/page";
 import { addressOf, usePlace } from "./addresses";
 import { Boundary } from "./Boundary";
 import { Frame } from "./Frame";
-import { loadViews } from "./lateView";
 import { Refused } from "./Refused";
 import { SessionsView } from "./SessionsView";
 import { AgentView, VIEWS } from "./views";
@@ -51,7 +51,7 @@ function useViewsBeforehand(): void {
   const isLoaded = usePage((page) => page.isLoaded);
   useEffect(() => {
     if (!isLoaded) return;
-    const timer = setTimeout(() => void loadViews(), BEFOREHAND_MS);
+    const timer = setTimeout(() => void loadLate(), BEFOREHAND_MS);
     return () => clearTimeout(timer);
   }, [isLoaded]);
 }

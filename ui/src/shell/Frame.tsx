@@ -1,9 +1,10 @@
-import { type ReactNode, useEffect, useState } from "react";
+import { type ReactNode, useEffect, useMemo, useState } from "react";
 import { Link } from "wouter";
 import { count } from "../parts/format";
 import { Icon } from "../parts/Icon";
+import type { World } from "../projection/world";
 import { usePage, useWorld } from "../state/page";
-import { loadSeen, seenOf, unreadIn, useSeen } from "../state/seen";
+import { loadSeen, seenKey, seenOf, unreadIn, useSeen } from "../state/seen";
 import { useAddress, usePlace } from "./addresses";
 import { ConnectionBadge } from "./ConnectionBadge";
 import { Dialogs } from "./Dialogs";
@@ -55,8 +56,8 @@ export function Frame({ children }: { children: ReactNode }) {
 }
 
 function Navigation({ onChoose }: { onChoose: () => void }) {
-  const sessionId = usePage((page) => page.sessionId);
-  useEffect(() => loadSeen(sessionId ?? ""), [sessionId]);
+  const session = usePage(seenKey);
+  useEffect(() => loadSeen(session), [session]);
   const groups = Object.keys(GROUPS) as View["group"][];
   return (
     <nav className="nav" aria-label="Places">
@@ -91,13 +92,22 @@ function Place({ view, onChoose }: { view: View; onChoose: () => void }) {
 
 /** How much there waits for the user. */
 function useBadge(path: string): number {
-  const sessionId = usePage((page) => page.sessionId) ?? "";
-  const seen = useSeen((store) => seenOf(store.seen, sessionId));
-  return useWorld((world) => {
-    if (path === "chats") return unreadIn(world.rooms, seen);
+  const waiting = useWorld((world) => {
     if (path === "approvals") return world.approvals.size;
     if (path === "dead") return Math.max(world.deadTasks, world.deadMails); // a task and its mail are one letter
-    if (path === "inbox") return [...world.inbox.values()].filter((mail) => !mail.isRead).length;
     return 0;
   });
+  const rooms = useWorld((world) => (path === "chats" ? world.rooms : null));
+  const inbox = useWorld((world) => (path === "inbox" ? world.inbox : null));
+  const session = usePage(seenKey);
+  const seen = useSeen((store) => seenOf(store.seen, session));
+  const unread = useMemo(() => (rooms === null ? 0 : unreadIn(rooms, seen)), [rooms, seen]);
+  const unreadMail = useMemo(() => (inbox === null ? 0 : unreadMails(inbox)), [inbox]);
+  return waiting + unread + unreadMail;
+}
+
+function unreadMails(inbox: World["inbox"]): number {
+  let total = 0;
+  for (const mail of inbox.values()) if (!mail.isRead) total += 1;
+  return total;
 }

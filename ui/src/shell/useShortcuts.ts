@@ -1,5 +1,7 @@
 import { useEffect } from "react";
 import { useLocation } from "wouter";
+import { notify } from "../state/actions";
+import { isLive, usePage, whyNotLive } from "../state/page";
 import { useAddress } from "./addresses";
 import { closeDialog, openDialog, useDialogs } from "./dialogState";
 import { type Command, pressed } from "./shortcuts";
@@ -42,5 +44,6 @@ function isTyping(target: EventTarget | null): boolean {
 function run(command: Exclude<Command, { kind: "go" }>): void {
   if (command.kind === "filter") document.querySelector<HTMLElement>("#content [data-filter]")?.focus();
   else if (command.kind === "palette" && useDialogs.getState().open?.kind === "palette") closeDialog();
+  else if (command.kind === "new-agent" && !isLive(usePage.getState())) notify(whyNotLive(), { isProblem: true });
   else openDialog({ kind: command.kind });
 }

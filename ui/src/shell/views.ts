@@ -1,6 +1,6 @@
 import type { ComponentType } from "react";
 import type { IconName } from "../parts/Icon";
-import { lateView } from "./lateView";
+import { late } from "../parts/late";
 
 /** A place of the page. `path` is what follows the session in the address. */
 export interface View {
@@ -21,7 +21,7 @@ export const VIEWS: readonly View[] = [
     icon: "fleet",
     key: "f",
     group: "team",
-    component: lateView(() => import("../views/fleet/FleetView")),
+    component: late(() => import("../views/fleet/FleetView")),
   },
   {
     path: "chats",
@@ -29,7 +29,7 @@ export const VIEWS: readonly View[] = [
     icon: "chats",
     key: "c",
     group: "team",
-    component: lateView(() => import("../views/chats/ChatsView")),
+    component: late(() => import("../views/chats/ChatsView")),
   },
   {
     path: "inbox",
@@ -37,7 +37,7 @@ export const VIEWS: readonly View[] = [
     icon: "inbox",
     key: "i",
     group: "team",
-    component: lateView(() => import("../views/inbox/InboxView")),
+    component: late(() => import("../views/inbox/InboxView")),
   },
   {
     path: "approvals",
@@ -45,7 +45,7 @@ export const VIEWS: readonly View[] = [
     icon: "approvals",
     key: "a",
     group: "steer",
-    component: lateView(() => import("../views/approvals/ApprovalsView")),
+    component: late(() => import("../views/approvals/ApprovalsView")),
   },
   {
     path: "schedules",
@@ -53,7 +53,7 @@ export const VIEWS: readonly View[] = [
     icon: "schedules",
     key: "s",
     group: "steer",
-    component: lateView(() => import("../views/schedules/SchedulesView")),
+    component: late(() => import("../views/schedules/SchedulesView")),
   },
   {
     path: "events",
@@ -61,7 +61,7 @@ export const VIEWS: readonly View[] = [
     icon: "events",
     key: "e",
     group: "steer",
-    component: lateView(() => import("../views/events/EventsView")),
+    component: late(() => import("../views/events/EventsView")),
   },
   {
     path: "locks",
@@ -69,7 +69,7 @@ export const VIEWS: readonly View[] = [
     icon: "locks",
     key: "k",
     group: "steer",
-    component: lateView(() => import("../views/locks/LocksView")),
+    component: late(() => import("../views/locks/LocksView")),
   },
   {
     path: "dead",
@@ -77,7 +77,7 @@ export const VIEWS: readonly View[] = [
     icon: "dead",
     key: "d",
     group: "steer",
-    component: lateView(() => import("../views/dead/DeadLettersView")),
+    component: late(() => import("../views/dead/DeadLettersView")),
   },
   {
     path: "limits",
@@ -85,7 +85,7 @@ export const VIEWS: readonly View[] = [
     icon: "limits",
     key: "l",
     group: "steer",
-    component: lateView(() => import("../views/limits/LimitsView")),
+    component: late(() => import("../views/limits/LimitsView")),
   },
   {
     path: "tools",
@@ -93,7 +93,7 @@ export const VIEWS: readonly View[] = [
     icon: "tools",
     key: "o",
     group: "steer",
-    component: lateView(() => import("../views/tools/ToolsView")),
+    component: late(() => import("../views/tools/ToolsView")),
   },
   {
     path: "graph",
@@ -101,7 +101,7 @@ export const VIEWS: readonly View[] = [
     icon: "graph",
     key: "g",
     group: "look",
-    component: lateView(() => import("../views/graph/GraphView")),
+    component: late(() => import("../views/graph/GraphView")),
   },
   {
     path: "timeline",
@@ -109,7 +109,7 @@ export const VIEWS: readonly View[] = [
     icon: "timeline",
     key: "t",
     group: "look",
-    component: lateView(() => import("../views/timeline/TimelineView")),
+    component: late(() => import("../views/timeline/TimelineView")),
   },
   {
     path: "log",
@@ -117,9 +117,9 @@ export const VIEWS: readonly View[] = [
     icon: "log",
     key: "h",
     group: "look",
-    component: lateView(() => import("../views/log/LogView")),
+    component: late(() => import("../views/log/LogView")),
   },
 ];
 
 /** The page of one agent has its own place, beside the navigation. */
-export const AgentView = lateView(() => import("../views/agent/AgentView"));
+export const AgentView = late(() => import("../views/agent/AgentView"));

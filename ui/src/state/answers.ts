@@ -27,25 +27,28 @@ export function useAnswer<M extends MethodName>(
     key,
     error: null,
   });
-  const [turn, setTurn] = useState(0);
   const isOpen = usePage((page) => page.connection === "open");
   const matches = useRef(refreshOn);
   matches.current = refreshOn;
-  const again = useCallback(() => setTurn((count) => count + 1), []);
+  const ask = useRef(() => {});
+  const again = useCallback(() => ask.current(), []);
 
-  // biome-ignore lint/correctness/useExhaustiveDependencies: a new turn asks again
   useEffect(() => {
     if (key === null || !isOpen) return;
-    let isWanted = true;
     const call = server().call as (method: M, params: Params<M>) => Promise<Result<M>>;
-    call.call(server(), method, JSON.parse(key)[1]).then(
-      (data) => isWanted && setAnswer({ key, data, error: null }),
-      (error) => isWanted && setAnswer((before) => (before.key === key ? { ...before, error } : { key, error })),
+    const { again: next, leave } = oneAtATime(() =>
+      call.call(server(), method, JSON.parse(key)[1]).then(
+        (data) => () => setAnswer({ key, data, error: null }),
+        (error) => () => setAnswer((before) => (before.key === key ? { ...before, error } : { key, error })),
+      ),
     );
+    ask.current = next;
+    next();
     return () => {
-      isWanted = false;
+      leave();
+      ask.current = () => {};
     };
-  }, [method, key, isOpen, turn]);
+  }, [method, key, isOpen]);
 
   useEffect(() => {
     let timer: ReturnType<typeof setTimeout> | undefined;
@@ -66,4 +69,31 @@ export function useAnswer<M extends MethodName>(
   const data = answer.key === key ? answer.data : undefined;
   const error = answer.key === key ? answer.error : null;
   return { data, error, isLoading: key !== null && data === undefined && error === null, again };
+}
+
+/**
+ * Asks again whenever it is told to, but not before the last answer is there: while things change faster than answers
+ * come, each answer is still shown. What an answer leads to is done unless it was left by then.
+ */
+function oneAtATime(asked: () => Promise<() => void>): { again: () => void; leave: () => void } {
+  let isLeft = false;
+  let isUnderWay = false;
+  let isDue = false;
+  async function again(): Promise<void> {
+    isDue = true;
+    if (isUnderWay) return;
+    isUnderWay = true;
+    while (isDue && !isLeft) {
+      isDue = false;
+      const show = await asked();
+      if (!isLeft) show();
+    }
+    isUnderWay = false;
+  }
+  return {
+    again: () => void again(),
+    leave: () => {
+      isLeft = true;
+    },
+  };
 }

@@ -1,33 +1,39 @@
 import { create } from "zustand";
 import type { Room } from "../projection/world";
+import type { Page } from "./page";
 
-/** The number of the last message that was seen in this browser, by session and room. */
+/** The number of the last message that was seen in this browser, by session (`seenKey`) and room. */
 type Seen = Readonly<Record<string, Readonly<Record<string, number>>>>;
 
 const PREFIX = "whisperer.seen.";
+
+/** What a session is known by here: another may get its id when it is deleted, and nothing of that one was seen. */
+export function seenKey({ sessionId, createdAt }: Pick<Page, "sessionId" | "createdAt">): string {
+  return `${createdAt}.${sessionId}`;
+}
 
 export const useSeen = create<{ seen: Seen }>()(() => ({ seen: {} }));
 
 const NOTHING: Readonly<Record<string, number>> = {};
 
 /** What was seen of a session, read from the browser's store when it is first needed. */
-export function seenOf(seen: Seen, sessionId: string): Readonly<Record<string, number>> {
-  return seen[sessionId] ?? NOTHING;
+export function seenOf(seen: Seen, session: string): Readonly<Record<string, number>> {
+  return seen[session] ?? NOTHING;
 }
 
-export function loadSeen(sessionId: string): void {
-  put(sessionId, localStorage.getItem(PREFIX + sessionId));
+export function loadSeen(session: string): void {
+  put(session, localStorage.getItem(PREFIX + session));
 }
 
 /** Everything up to this message was in sight. */
-export function markSeen(sessionId: string, roomId: string, number: number): void {
-  loadSeen(sessionId); // another tab may have seen more of other rooms
-  const before = seenOf(useSeen.getState().seen, sessionId);
+export function markSeen(session: string, roomId: string, number: number): void {
+  loadSeen(session); // another tab may have seen more of other rooms
+  const before = seenOf(useSeen.getState().seen, session);
   if (before[roomId] === number) return;
   const text = JSON.stringify({ ...before, [roomId]: number });
-  put(sessionId, text);
+  put(session, text);
   try {
-    localStorage.setItem(PREFIX + sessionId, text);
+    localStorage.setItem(PREFIX + session, text);
   } catch {
     // The browser's store is full or shut: what was seen is known until the page is left.
   }
@@ -43,11 +49,11 @@ export function unreadIn(rooms: ReadonlyMap<string, Room>, seen: Readonly<Record
   return total;
 }
 
-function put(sessionId: string, text: string | null): void {
+function put(session: string, text: string | null): void {
   const read = parsed(text);
   if (read === null) return;
   useSeen.setState(({ seen }) =>
-    JSON.stringify(seen[sessionId]) === JSON.stringify(read) ? { seen } : { seen: { ...seen, [sessionId]: read } },
+    JSON.stringify(seen[session]) === JSON.stringify(read) ? { seen } : { seen: { ...seen, [session]: read } },
   );
 }
 

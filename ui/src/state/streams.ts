@@ -5,6 +5,7 @@ const KEPT_OUTPUT = 20_000;
 const ENDINGS = new Set([
   "step.finished",
   "step.retried",
+  "step.interrupted",
   "async.task.completed",
   "async.task.continuation",
   "async.task.error",
@@ -21,6 +22,8 @@ export function written(before: Streams, notes: readonly Notification[]): Stream
     if (note.name === "async.task.delta" || note.name === "step.output") {
       streams ??= new Map(before);
       streams.set(note.params.taskId, longer(streams.get(note.params.taskId), note));
+    } else if (note.name === "session.opened") {
+      if ((streams ?? before).size > 0) streams = new Map(); // whatever wrote was cut off
     } else if (ENDINGS.has(note.name)) {
       const { taskId } = note.params as { taskId: string };
       if ((streams ?? before).has(taskId)) {

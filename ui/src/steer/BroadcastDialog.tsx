@@ -1,35 +1,27 @@
 import { useState } from "react";
+import { Asking } from "../parts/Asking";
+import { count } from "../parts/format";
 import { newId } from "../parts/ids";
-import { notify } from "../state/actions";
-import { usePage } from "../state/page";
-import { server } from "../state/server";
-import { Asking } from "./SteerDialog";
+import { attempt, notify } from "../state/actions";
 
 /**
  * Broadcasts an event: whoever sleeps for it wakes, whoever subscribes to it gets a task. Tried again after a lost
  * connection, it happens once.
  */
 export function BroadcastDialog({ onClose }: { onClose: () => void }) {
-  const sessionId = usePage((page) => page.sessionId);
   const [event, setEvent] = useState("");
   const [text, setText] = useState("");
-  const [problem, setProblem] = useState("");
   const [eventId] = useState(newId);
   async function submit() {
     const read = readData(text);
-    if (event.trim() === "") return setProblem("Give the event a name, such as data_ready.");
-    if (typeof read === "string") return setProblem(read);
-    try {
-      const params = { sessionId: sessionId ?? "", event: event.trim(), eventId, ...read };
-      const { woken, notified } = await server().call("async.broadcastEvent", params);
-      notify(`The event ${event.trim()} woke ${woken} and gave a task to ${notified}.`);
-      onClose();
-    } catch (error) {
-      setProblem((error as Error).message);
-    }
+    if (event.trim() === "") return "Give the event a name, such as data_ready.";
+    if (typeof read === "string") return read;
+    const { woken, notified } = await attempt("async.broadcastEvent", { event: event.trim(), eventId, ...read });
+    notify(broadcastInWords(event.trim(), woken, notified));
+    return undefined;
   }
   return (
-    <Asking title="Broadcast an event" action="Broadcast" problem={problem} onSubmit={submit} onClose={onClose}>
+    <Asking title="Broadcast an event" action="Broadcast" onSubmit={submit} onClose={onClose}>
       <p className="quiet">It wakes agents that sleep until it, and becomes a task for those that subscribe to it.</p>
       <label className="field">
         Event
@@ -41,6 +33,19 @@ export function BroadcastDialog({ onClose }: { onClose: () => void }) {
       </label>
     </Asking>
   );
+}
+
+/** What an event did. */
+export function broadcastInWords(event: string, woken: number, notified: number): string {
+  if (woken === 0 && notified === 0)
+    return `The event ${event} was broadcast. Nobody slept until it or subscribes to it.`;
+  const woke = woken === 0 ? "woke nobody" : `woke ${agents(woken)}`;
+  const gave = notified === 0 ? "gave nobody a task" : `gave ${agents(notified)} a task`;
+  return `The event ${event} ${woke} and ${gave}.`;
+}
+
+function agents(number: number): string {
+  return `${count(number)} ${number === 1 ? "agent" : "agents"}`;
 }
 
 function readData(text: string): { data?: unknown } | string {

@@ -1,8 +1,9 @@
-import { type FormEvent, type ReactNode, useState } from "react";
+import { useState } from "react";
 import type { Priority } from "../client/client";
-import { Confirm, Dialog } from "../parts/Dialog";
+import { Asking } from "../parts/Asking";
+import { Confirm } from "../parts/Dialog";
 import { newId } from "../parts/ids";
-import { perform } from "./bulk";
+import { perform, performAsked } from "./bulk";
 import { ACTIONS, type Action, verbOf } from "./lifecycle";
 import { type SleepForm, sleepParams } from "./sleep";
 import { agentsInWords, firstOf } from "./text";
@@ -39,24 +40,13 @@ function StopDialog({ agentIds, onClose }: SteerProps) {
 function SleepDialog({ agentIds, onClose }: SteerProps) {
   const [form, setForm] = useState<SleepForm>({ amount: "10", unit: "minutes", until: "", events: "" });
   const [reason, setReason] = useState("");
-  const [problem, setProblem] = useState("");
-  function submit() {
+  async function submit() {
     const params = sleepParams(form, Date.now() / 1000);
-    if (typeof params === "string") setProblem(params);
-    else {
-      onClose();
-      void perform("sleep", agentIds, { ...params, reason });
-    }
+    return typeof params === "string" ? params : performAsked("sleep", agentIds, { ...params, reason });
   }
   const change = (fields: Partial<SleepForm>) => setForm({ ...form, ...fields });
   return (
-    <Asking
-      title={`Let ${agentsInWords(agentIds)} sleep`}
-      action="Sleep"
-      problem={problem}
-      onSubmit={submit}
-      onClose={onClose}
-    >
+    <Asking title={`Let ${agentsInWords(agentIds)} sleep`} action="Sleep" onSubmit={submit} onClose={onClose}>
       <Whom agentIds={agentIds} />
       <p className="quiet">Whichever comes first ends the sleep. Urgent mail ends it too.</p>
       <div className="line">
@@ -93,10 +83,7 @@ function SleepDialog({ agentIds, onClose }: SteerProps) {
 
 function PauseDialog({ action, agentIds, onClose }: SteerProps & { action: "pause" | "interrupt" }) {
   const [reason, setReason] = useState("");
-  function submit() {
-    onClose();
-    void perform(action, agentIds, { reason });
-  }
+  const submit = () => performAsked(action, agentIds, { reason });
   const word = verbOf(action);
   return (
     <Asking title={`${word} ${agentsInWords(agentIds)}`} action={word} onSubmit={submit} onClose={onClose}>
@@ -109,10 +96,7 @@ function PauseDialog({ action, agentIds, onClose }: SteerProps & { action: "paus
 
 function WakeDialog({ agentIds, onClose }: SteerProps) {
   const [reason, setReason] = useState("");
-  function submit() {
-    onClose();
-    void perform("wake", agentIds, { reason });
-  }
+  const submit = () => performAsked("wake", agentIds, { reason });
   return (
     <Asking title={`Wake ${agentsInWords(agentIds)}`} action="Wake" onSubmit={submit} onClose={onClose}>
       <Whom agentIds={agentIds} />
@@ -124,26 +108,24 @@ function WakeDialog({ agentIds, onClose }: SteerProps) {
 function TaskDialog({ agentIds, onClose }: SteerProps) {
   const [prompt, setPrompt] = useState("");
   const [priority, setPriority] = useState<Priority>("normal");
-  const [problem, setProblem] = useState("");
-  function submit() {
-    if (prompt.trim() === "") setProblem("Say what is to be done.");
-    else {
-      onClose();
-      void perform("task", agentIds, { prompt, priority, taskKey: newId() });
-    }
+  const [taskKey, setTaskKey] = useState(newId); // tried again after a lost connection, it is sent once
+  async function submit() {
+    if (prompt.trim() === "") return "Say what is to be done.";
+    return performAsked("task", agentIds, { prompt, priority, taskKey });
   }
   return (
-    <Asking
-      title={`Send a task to ${agentsInWords(agentIds)}`}
-      action="Send"
-      problem={problem}
-      onSubmit={submit}
-      onClose={onClose}
-    >
+    <Asking title={`Send a task to ${agentsInWords(agentIds)}`} action="Send" onSubmit={submit} onClose={onClose}>
       <Whom agentIds={agentIds} />
       <label className="field">
         What is to be done
-        <textarea rows={5} value={prompt} onChange={({ target }) => setPrompt(target.value)} />
+        <textarea
+          rows={5}
+          value={prompt}
+          onChange={({ target }) => {
+            setPrompt(target.value);
+            setTaskKey(newId()); // another text is another task
+          }}
+        />
       </label>
       <label className="field">
         Priority
@@ -155,41 +137,6 @@ function TaskDialog({ agentIds, onClose }: SteerProps) {
         </select>
       </label>
     </Asking>
-  );
-}
-
-interface AskingProps {
-  title: string;
-  action: string;
-  problem?: string;
-  onSubmit: () => void;
-  onClose: () => void;
-  children: ReactNode;
-}
-
-/** A form over the page, with the word of its button and what is wrong with what was filled in. */
-export function Asking({ title, action, problem = "", onSubmit, onClose, children }: AskingProps) {
-  function submit(event: FormEvent) {
-    event.preventDefault();
-    onSubmit();
-  }
-  return (
-    <Dialog title={title} onClose={onClose}>
-      <form method="dialog" noValidate onSubmit={submit}>
-        {children}
-        <p className="steer-problem" role="alert">
-          {problem}
-        </p>
-        <div className="dialog-actions">
-          <button type="button" onClick={onClose}>
-            Cancel
-          </button>
-          <button type="submit" className="primary">
-            {action}
-          </button>
-        </div>
-      </form>
-    </Dialog>
   );
 }
 

@@ -2,7 +2,7 @@ import { create } from "zustand";
 import type { MethodName } from "../client/client";
 import { count } from "../parts/format";
 import { openDialog } from "../shell/dialogState";
-import { notify } from "../state/actions";
+import { attempt, mayPass, notify } from "../state/actions";
 import { usePage, whyNotLive } from "../state/page";
 import { server } from "../state/server";
 import { ACTIONS, type Action, asks } from "./lifecycle";
@@ -14,6 +14,8 @@ const AT_ONCE = 16;
 export interface Failed {
   readonly agentId: string;
   readonly why: string;
+  /** Whether the same may work later. */
+  readonly mayPass: boolean;
 }
 
 /** How something ended that was done to several agents. */
@@ -76,7 +78,7 @@ export async function perform(
       try {
         await call.call(server(), method, { sessionId, agentId, ...paramsFor(agentId, params) });
       } catch (error) {
-        failed.push({ agentId, why: (error as Error).message });
+        failed.push({ agentId, why: (error as Error).message, mayPass: mayPass(error) });
       }
       done += 1;
       if (isLong && done % AT_ONCE === 0) useBulk.setState({ under: { text, done, total: agentIds.length } });
@@ -85,6 +87,21 @@ export async function perform(
   await Promise.all(Array.from({ length: Math.min(AT_ONCE, agentIds.length) }, work));
   if (isLong) useBulk.setState({ under: null });
   report({ sessionId, action, params, worked: done - failed.length, failed, left: agentIds.length - done }, agentIds);
+}
+
+/**
+ * Do what a dialog asked for. With a single agent it is done while the dialog waits, and fails with why it was not
+ * done; with several it goes on when the dialog is closed, and how it ended is told then.
+ */
+export async function performAsked(action: Action, agentIds: readonly string[], params: object): Promise<undefined> {
+  const [agentId] = agentIds;
+  if (agentId === undefined || agentIds.length > 1) {
+    setTimeout(() => void perform(action, agentIds, params)); // what it opens is not closed with the dialog
+    return;
+  }
+  const call = attempt as (method: MethodName, params: object) => Promise<unknown>;
+  await call(ACTIONS[action].method, { agentId, ...paramsFor(agentId, params) });
+  notify(`${ACTIONS[action].done} ${agentsInWords(agentIds)}.`);
 }
 
 /** What is sent again under the same key is done once, also if it is not known whether it arrived the first time. */
@@ -98,9 +115,10 @@ function report(outcome: Outcome, agentIds: readonly string[]): void {
   const [only] = failed;
   if (usePage.getState().sessionId !== sessionId) reportElsewhere(outcome);
   else if (failed.length === 0 && left === 0) notify(`${ACTIONS[action].done} ${agentsInWords(agentIds)}.`);
-  else if (only && agentIds.length === 1)
-    notify(only.why, { isProblem: true, retry: () => void perform(action, agentIds, params, sessionId) });
-  else openDialog({ kind: "outcome", outcome });
+  else if (only && agentIds.length === 1) {
+    const retry = only.mayPass ? () => void perform(action, agentIds, params, sessionId) : null;
+    notify(only.why, { isProblem: true, retry });
+  } else openDialog({ kind: "outcome", outcome });
 }
 
 /** The user looks at another session by now: nothing about these agents is to be decided there. */

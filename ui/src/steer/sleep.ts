@@ -1,8 +1,9 @@
+import { LONGEST, readTime, type TimeUnit } from "../parts/numbers";
 import { commaList } from "./text";
 
 export interface SleepForm {
   readonly amount: string;
-  readonly unit: "seconds" | "minutes" | "hours" | "days";
+  readonly unit: TimeUnit;
   /** As a field for date and time writes it, in the time zone of the browser. */
   readonly until: string;
   /** Names of events, with commas between them. */
@@ -15,20 +16,19 @@ export interface SleepParams {
   wakeEvents?: string[];
 }
 
-const SECONDS: Record<SleepForm["unit"], number> = { seconds: 1, minutes: 60, hours: 3600, days: 86_400 };
-
 /** How long to sleep and what for, or a sentence that says what is wrong with the form. */
 export function sleepParams(form: SleepForm, now: number): SleepParams | string {
   const params: SleepParams = {};
   if (form.amount.trim() !== "") {
-    const amount = Number(form.amount);
-    if (!(amount > 0) || !Number.isFinite(amount)) return "How long it sleeps must be a number above 0.";
-    params.durationSeconds = amount * SECONDS[form.unit];
+    const seconds = readTime(form.amount, { what: "How long it sleeps", unit: form.unit });
+    if (typeof seconds === "string") return seconds;
+    params.durationSeconds = seconds;
   }
   if (form.until !== "") {
     const until = new Date(form.until).getTime() / 1000;
     if (Number.isNaN(until)) return "Until when it sleeps must be a date with a time.";
     if (until <= now) return "Until when it sleeps must be a time to come.";
+    if (until - now > LONGEST.seconds) return `Until when it sleeps must be a time within ${LONGEST.words}.`;
     params.until = until;
   }
   const wakeEvents = commaList(form.events);

@@ -68,6 +68,18 @@ describeInBrowser("the manners of the page", () => {
     await stage().page.setViewportSize({ width: 1280, height: 800 });
   });
 
+  test("no table is cut off on a screen", async () => {
+    const cut: string[] = [];
+    for (const [address, heading] of places) {
+      await visit(address, heading);
+      const boxes = await stage()
+        .page.locator(".table-box")
+        .evaluateAll((all) => all.map((box) => box.scrollWidth - box.clientWidth));
+      if (boxes.some((more) => more > 0)) cut.push(`${address}: ${boxes}`);
+    }
+    expect(cut).toEqual([]);
+  });
+
   test("the dialogs are accessible, and Escape closes them", async () => {
     const { page } = stage();
     await stage().turnTo();

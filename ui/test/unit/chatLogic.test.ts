@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import type { MessageRecord } from "../../src/client/client";
-import { loadSeen, markSeen, seenOf, unreadIn, unreadOf, useSeen } from "../../src/state/seen";
+import { loadSeen, markSeen, seenKey, seenOf, unreadIn, unreadOf, useSeen } from "../../src/state/seen";
 import { candidates, completed, mentionAt } from "../../src/views/chats/completion";
 import { draftOf, keepDraft } from "../../src/views/chats/drafts";
 import {
@@ -242,6 +242,14 @@ describe("what was seen", () => {
     const newValue = JSON.stringify({ a: 7 });
     dispatchEvent(new StorageEvent("storage", { key: "whisperer.seen.default", newValue }));
     expect(seenOf(useSeen.getState().seen, "default")).toEqual({ a: 7 });
+  });
+
+  test("was not seen of another session that has got the same id", () => {
+    const [first, second] = [1, 2].map((createdAt) => seenKey({ sessionId: "default", createdAt }));
+    markSeen(first as string, "a", 3);
+    loadSeen(second as string);
+    expect(seenOf(useSeen.getState().seen, second as string)).toEqual({});
+    expect(seenOf(useSeen.getState().seen, seenKey({ sessionId: "default", createdAt: 1 }))).toEqual({ a: 3 });
   });
 
   test("that cannot be read counts for nothing", () => {

@@ -5,7 +5,7 @@ import { Route } from "wouter";
 import type { MessageRecord, Notification, Params, RoomRecord, TaskRecord } from "../../src/client/client";
 import { reduce } from "../../src/projection/reduce";
 import { tell, usePage } from "../../src/state/page";
-import { useSeen } from "../../src/state/seen";
+import { seenKey, useSeen } from "../../src/state/seen";
 import { written } from "../../src/state/streams";
 import ChatsView from "../../src/views/chats/ChatsView";
 import { note, renderAt, setStage } from "./stage";
@@ -190,9 +190,9 @@ describe("a room", () => {
     stage([{ text: "first" }]);
     show();
     await screen.findByText("first");
-    expect(useSeen.getState().seen.default).toEqual({ team: 1 });
+    expect(useSeen.getState().seen[seenKey(usePage.getState())]).toEqual({ team: 1 });
     happen(said(2, "ann", "second"));
-    expect(useSeen.getState().seen.default).toEqual({ team: 2 });
+    expect(useSeen.getState().seen[seenKey(usePage.getState())]).toEqual({ team: 2 });
   });
 
   test("that is not there says so", () => {
@@ -309,7 +309,7 @@ describe("the list of chats", () => {
     for (const box of screen.getAllByRole("checkbox", { hidden: true })) await user.click(box);
     await user.click(screen.getByRole("button", { name: "Create the group", hidden: true }));
     await waitFor(() => expect(history?.at(-1)).toBe("/s/default/chats/new"));
-    const asked = { members: ["ann", "bob"], title: "Both", hopLimit: 4 };
+    const asked = { members: ["ann", "bob"], title: "Both", hopLimit: 4, roomId: expect.stringMatching(/./) };
     expect(calls.find(({ method }) => method === "room.create")?.params).toMatchObject(asked);
   });
 

@@ -129,7 +129,7 @@ test("a task that is sent again after a lost connection is still given once", as
   await userEvent.type(await screen.findByLabelText("What is to be done"), "Hello");
   await userEvent.click(screen.getByRole("button", { name: "Send", hidden: true }));
   isLost = false;
-  await settle(async () => useNotices.getState().notices.at(-1)?.retry?.());
+  await userEvent.click(screen.getByRole("button", { name: "Send", hidden: true }));
   const [first, second] = calls.map(({ params }) => params);
   expect(first).toMatchObject({ agentId: "alice", prompt: "Hello", priority: "normal" });
   expect(first?.taskId).toMatch(/^[0-9a-f]{32}\.alice$/);
@@ -154,6 +154,15 @@ test("in the past nothing can be ticked for an action, and no agent made", async
   expect(items.filter((item) => !(item as HTMLButtonElement).disabled).map((item) => item.textContent?.trim())).toEqual(
     ["Open"],
   );
+});
+
+test("what is ticked stays ticked while the connection is away for a moment", async () => {
+  setStage([...made("alice"), ...made("bob")]);
+  renderAt("/s/default", view);
+  await userEvent.click(screen.getByLabelText("Choose alice"));
+  settle(() => usePage.setState({ connection: "lost" }));
+  settle(() => usePage.setState({ connection: "open" }));
+  expect((screen.getByLabelText("Choose alice") as HTMLInputElement).checked).toBe(true);
 });
 
 test("the keyboard moves through the rows, ticks and opens", async () => {

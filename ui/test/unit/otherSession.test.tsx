@@ -1,6 +1,7 @@
 import { screen, act as settled } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { afterEach, describe, expect, test } from "vitest";
+import { ConnectionLostError } from "../../src/client/errors";
 import { Dialogs } from "../../src/shell/Dialogs";
 import { closeDialog, useDialogs } from "../../src/shell/dialogState";
 import { Notices } from "../../src/shell/Notices";
@@ -15,7 +16,7 @@ afterEach(() => {
 });
 
 function failing(): never {
-  throw new Error("It did not work.");
+  throw new ConnectionLostError("It did not work.", true);
 }
 
 /** The user goes to another session, or its place is taken by another one. */

@@ -59,6 +59,14 @@ test("an address with a number opens the page at that moment", async () => {
   expect(await screen.findByText("5 agents")).toBeTruthy();
 });
 
+test.each(["", "soon", "-1"])("an address that has '%s' for a number opens the page as it is now", async (given) => {
+  twenty();
+  renderAt(`/s/default?at=${given}`, page);
+  await act(async () => {});
+  expect(screen.getByText("20 agents")).toBeTruthy();
+  expect(usePage.getState().playhead).toBeNull();
+});
+
 test("the address has the moment, and loses it when the page is live again", async () => {
   twenty();
   const { history } = renderAt("/s/default", page);

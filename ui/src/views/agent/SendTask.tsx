@@ -1,12 +1,12 @@
 import { useId, useState } from "react";
 import { useLocation } from "wouter";
 import type { Priority } from "../../client/client";
+import { Asking } from "../../parts/Asking";
 import { newId } from "../../parts/ids";
 import type { Agent } from "../../projection/world";
-import { act, notify } from "../../state/actions";
+import { attempt, notify } from "../../state/actions";
 import { useAnswer } from "../../state/answers";
 import { usePage } from "../../state/page";
-import { Asking } from "../../steer/SteerDialog";
 import { useAgentAddress } from "./links";
 import { NO_TASK, type TaskForm, taskParams } from "./taskForm";
 
@@ -15,8 +15,7 @@ const PRIORITIES: readonly Priority[] = ["urgent", "high", "normal", "low"];
 /** Gives the agent something to do, and leads to the task. */
 export function SendTask({ agent, onClose }: { agent: Agent; onClose: () => void }) {
   const [form, setForm] = useState<TaskForm>(NO_TASK);
-  const [wrong, setWrong] = useState("");
-  const [taskId] = useState(newId); // tried again after a lost connection, it is given once
+  const [taskId, setTaskId] = useState(newId); // tried again after a lost connection, it is given once
   const sessionId = usePage((page) => page.sessionId) ?? "";
   const threads = useAnswer("task.threads", { sessionId, agentId: agent.agentId });
   const threadsId = useId();
@@ -24,40 +23,33 @@ export function SendTask({ agent, onClose }: { agent: Agent; onClose: () => void
   const at = useAgentAddress();
   const change = (fields: Partial<TaskForm>) => {
     setForm({ ...form, ...fields });
-    setWrong("");
+    setTaskId(newId()); // another text is another task
   };
   async function send() {
     const params = taskParams(form);
-    if (typeof params === "string") return setWrong(params);
-    const task = await act("async.sendTask", { agentId: agent.agentId, taskId, ...params });
-    if (task === undefined) return;
-    onClose();
+    if (typeof params === "string") return params;
+    const task = await attempt("async.sendTask", { agentId: agent.agentId, taskId, ...params });
     notify(
       agent.state === "active" || agent.state === "idle"
         ? "The task was sent."
         : `The task was sent. It waits: the agent is ${agent.state}.`,
     );
     go(at(agent.agentId, { task: task.taskId }));
+    return undefined;
   }
-  const number = (label: string, name: "timeoutSeconds" | "maxTokens" | "maxCostUsd") => (
+  const number = (label: string, name: "timeoutSeconds" | "maxTokens" | "maxCostUsd", example: string) => (
     <label className="field">
       {label}
       <input
         inputMode="decimal"
-        placeholder="no limit"
+        placeholder={`no limit, or such as ${example}`}
         value={form[name]}
         onChange={(event) => change({ [name]: event.target.value })}
       />
     </label>
   );
   return (
-    <Asking
-      title={`A task for ${agent.name || agent.agentId}`}
-      action="Send"
-      problem={wrong}
-      onSubmit={() => void send()}
-      onClose={onClose}
-    >
+    <Asking title={`A task for ${agent.name || agent.agentId}`} action="Send" onSubmit={send} onClose={onClose}>
       <label className="field">
         What it is to do
         <textarea rows={6} value={form.prompt} onChange={(event) => change({ prompt: event.target.value })} />
@@ -85,9 +77,9 @@ export function SendTask({ agent, onClose }: { agent: Agent; onClose: () => void
             ))}
           </datalist>
         </label>
-        {number("Seconds it may take", "timeoutSeconds")}
-        {number("Tokens it may use", "maxTokens")}
-        {number("Dollars it may cost", "maxCostUsd")}
+        {number("Seconds it may take", "timeoutSeconds", "600")}
+        {number("Tokens it may use", "maxTokens", "50000")}
+        {number("Dollars it may cost", "maxCostUsd", "0.50")}
       </div>
       <p className="quiet">Time and budget hold for the task together with everything that it causes.</p>
     </Asking>

@@ -1,4 +1,5 @@
 import type { Params, Priority } from "../../client/client";
+import { readNumber, readTime } from "../../parts/numbers";
 
 /** A task as it is typed in. */
 export interface TaskForm {
@@ -24,13 +25,14 @@ export type TaskParams = Omit<Params<"async.sendTask">, "sessionId" | "agentId">
 /** What is sent of the form, or a sentence that says what is wrong with it. */
 export function taskParams(form: TaskForm): TaskParams | string {
   if (form.prompt.trim() === "") return "Say what it is to do.";
-  const timeoutSeconds = amount(form.timeoutSeconds);
-  if (timeoutSeconds === undefined) return "The time has to be a number of seconds above 0.";
+  const timeoutSeconds =
+    form.timeoutSeconds.trim() === "" ? null : readTime(form.timeoutSeconds, { what: "The time", unit: "seconds" });
+  if (typeof timeoutSeconds === "string") return timeoutSeconds;
   const maxTokens = amount(form.maxTokens);
   if (maxTokens === undefined || (maxTokens !== null && !Number.isInteger(maxTokens)))
-    return "The tokens have to be a whole number above 0.";
+    return "The tokens must be a whole number above 0, such as 50000.";
   const maxCostUsd = amount(form.maxCostUsd);
-  if (maxCostUsd === undefined) return "The money has to be a number of dollars above 0.";
+  if (maxCostUsd === undefined) return "The cost must be a number of dollars above 0, such as 0.50.";
   const threadId = form.threadId.trim();
   return {
     prompt: form.prompt,
@@ -44,6 +46,6 @@ export function taskParams(form: TaskForm): TaskParams | string {
 /** Null if nothing was typed, undefined if it is no number above 0. */
 function amount(typed: string): number | null | undefined {
   if (typed.trim() === "") return null;
-  const value = Number(typed);
+  const value = readNumber(typed);
   return Number.isFinite(value) && value > 0 ? value : undefined;
 }

@@ -1,9 +1,11 @@
 import { useState } from "react";
 import { useLocation } from "wouter";
 import { AgentChoice } from "../../parts/AgentChoice";
-import { Dialog } from "../../parts/Dialog";
+import { Asking } from "../../parts/Asking";
+import { useIdOf } from "../../parts/ids";
+import { readNumber } from "../../parts/numbers";
 import { useAddress } from "../../shell/addresses";
-import { act } from "../../state/actions";
+import { attempt } from "../../state/actions";
 import { usePage } from "../../state/page";
 
 const HOP_LIMIT = 4;
@@ -28,93 +30,57 @@ function shown(roomId: string): Promise<void> {
   });
 }
 
-export function NewChat({ onClose }: { onClose: () => void }) {
-  const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
-  const [agentId] = chosen;
-  const [isBusy, setIsBusy] = useState(false);
+/** Make a room and go to it, as soon as the page knows it. */
+function useOpening(): (made: Promise<{ roomId: string }>) => Promise<undefined> {
   const [, go] = useLocation();
   const to = useAddress();
-  const open = async () => {
-    if (agentId === undefined) return;
-    setIsBusy(true);
-    const room = await act("room.openChat", { agentId });
-    if (room !== undefined) await shown(room.roomId);
-    setIsBusy(false);
-    if (room === undefined) return;
-    onClose();
-    go(to("chats", room.roomId));
+  return async (made) => {
+    const { roomId } = await made;
+    await shown(roomId);
+    go(to("chats", roomId));
+  };
+}
+
+export function NewChat({ onClose }: { onClose: () => void }) {
+  const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
+  const open = useOpening();
+  const submit = async () => {
+    const [agentId] = chosen;
+    return agentId === undefined ? "Choose an agent first." : open(attempt("room.openChat", { agentId }));
   };
   return (
-    <Dialog title="Chat with an agent" onClose={onClose}>
-      <form
-        onSubmit={(event) => {
-          event.preventDefault();
-          void open();
-        }}
-      >
-        <AgentChoice label="Agent" chosen={chosen} onChange={setChosen} />
-        <div className="dialog-actions">
-          <button type="button" onClick={onClose}>
-            Cancel
-          </button>
-          <button type="submit" className="primary" disabled={agentId === undefined || isBusy}>
-            Open the chat
-          </button>
-        </div>
-      </form>
-    </Dialog>
+    <Asking title="Chat with an agent" action="Open the chat" onSubmit={submit} onClose={onClose}>
+      <AgentChoice label="Agent" chosen={chosen} onChange={setChosen} />
+    </Asking>
   );
 }
 
 export function NewGroup({ onClose }: { onClose: () => void }) {
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
   const [title, setTitle] = useState("");
-  const [hopLimit, setHopLimit] = useState(HOP_LIMIT);
-  const [isBusy, setIsBusy] = useState(false);
-  const [, go] = useLocation();
-  const to = useAddress();
-  const create = async () => {
-    setIsBusy(true);
-    const room = await act("room.create", { members: [...chosen], title: title.trim(), hopLimit });
-    if (room !== undefined) await shown(room.roomId);
-    setIsBusy(false);
-    if (room === undefined) return;
-    onClose();
-    go(to("chats", room.roomId));
+  const [hops, setHops] = useState(String(HOP_LIMIT));
+  const group = { members: [...chosen], title: title.trim() };
+  const roomId = useIdOf({ ...group, hops });
+  const open = useOpening();
+  const submit = async () => {
+    const hopLimit = readNumber(hops);
+    if (chosen.size === 0) return "Choose who is in the group: one agent at least.";
+    if (!Number.isInteger(hopLimit) || hopLimit < 0 || hopLimit > MOST_HOPS)
+      return `How many answers follow each other must be a whole number from 0 to ${MOST_HOPS}.`;
+    return open(attempt("room.create", { ...group, roomId, hopLimit }));
   };
   return (
-    <Dialog title="New group" onClose={onClose}>
-      <form
-        onSubmit={(event) => {
-          event.preventDefault();
-          void create();
-        }}
-      >
-        <label className="field">
-          Title
-          <input value={title} maxLength={200} onChange={(event) => setTitle(event.target.value)} />
-        </label>
-        <AgentChoice label="Members" chosen={chosen} onChange={setChosen} isMany />
-        <label className="field">
-          Answers of agents in a row that may ask further members
-          <input
-            type="number"
-            min={0}
-            max={MOST_HOPS}
-            required
-            value={Number.isNaN(hopLimit) ? "" : hopLimit}
-            onChange={(event) => setHopLimit(event.target.valueAsNumber)}
-          />
-        </label>
-        <div className="dialog-actions">
-          <button type="button" onClick={onClose}>
-            Cancel
-          </button>
-          <button type="submit" className="primary" disabled={chosen.size === 0 || isBusy}>
-            Create the group
-          </button>
-        </div>
-      </form>
-    </Dialog>
+    <Asking title="New group" action="Create the group" onSubmit={submit} onClose={onClose}>
+      <label className="field">
+        Title
+        <input value={title} maxLength={200} onChange={(event) => setTitle(event.target.value)} />
+      </label>
+      <AgentChoice label="Members" chosen={chosen} onChange={setChosen} isMany />
+      <label className="field">
+        How often in a row agents may ask each other before you write again
+        <input inputMode="numeric" value={hops} onChange={(event) => setHops(event.target.value)} />
+      </label>
+      <p className="quiet">An answer that mentions @others asks them in turn. With 0 only you can ask.</p>
+    </Asking>
   );
 }

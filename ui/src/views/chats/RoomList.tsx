@@ -9,7 +9,7 @@ import { VirtualRows } from "../../parts/VirtualRows";
 import type { Room } from "../../projection/world";
 import { useAddress, useSelection } from "../../shell/addresses";
 import { usePage, useWorld } from "../../state/page";
-import { seenOf, unreadOf, useSeen } from "../../state/seen";
+import { seenKey, seenOf, unreadOf, useSeen } from "../../state/seen";
 import { titleOf, useTitle } from "./names";
 
 const ROW_HEIGHT = 58;
@@ -17,15 +17,9 @@ const ROW_HEIGHT = 58;
 /** All rooms, the one with the newest message first. */
 export function RoomList({ openId }: { openId: string | undefined }) {
   const rooms = useWorld((world) => world.rooms);
-  const agents = useWorld((world) => (rooms.size > 0 ? world.agents : null));
   const [query, setQuery] = useSelection("find");
-  const shown = useMemo(() => {
-    const wanted = query.trim().toLowerCase();
-    const nameOf = (id: string) => agents?.get(id)?.name || id;
-    return [...rooms.values()]
-      .filter((room) => wanted === "" || titleOf(room, nameOf).toLowerCase().includes(wanted))
-      .sort((one, other) => other.lastAt - one.lastAt || one.roomId.localeCompare(other.roomId));
-  }, [rooms, agents, query]);
+  const inOrder = useMemo(() => newestFirst(rooms), [rooms]);
+  const shown = useFound(inOrder, query.trim().toLowerCase());
   if (rooms.size === 0) {
     return (
       <Empty title="No chats yet">
@@ -57,11 +51,25 @@ export function RoomList({ openId }: { openId: string | undefined }) {
   );
 }
 
+function newestFirst(rooms: ReadonlyMap<string, Room>): readonly Room[] {
+  return [...rooms.values()].sort((one, other) => other.lastAt - one.lastAt || one.roomId.localeCompare(other.roomId));
+}
+
+/** Those whose title has the words in it. The agents, whose names may be the title, matter only when there are some. */
+function useFound(rooms: readonly Room[], wanted: string): readonly Room[] {
+  const agents = useWorld((world) => (wanted === "" ? null : world.agents));
+  return useMemo(() => {
+    if (agents === null) return rooms;
+    const nameOf = (id: string) => agents.get(id)?.name || id;
+    return rooms.filter((room) => titleOf(room, nameOf).toLowerCase().includes(wanted));
+  }, [rooms, agents, wanted]);
+}
+
 const RoomLink = memo(function RoomLink({ room, isOpen }: { room: Room; isOpen: boolean }) {
   const to = useAddress();
   const title = useTitle(room);
-  const sessionId = usePage((page) => page.sessionId) ?? "";
-  const unread = useSeen(({ seen }) => unreadOf(room, seenOf(seen, sessionId)));
+  const session = usePage(seenKey);
+  const unread = useSeen(({ seen }) => unreadOf(room, seenOf(seen, session)));
   return (
     // biome-ignore lint/a11y/useSemanticElements: the virtual list is made of plain places
     <div role="listitem" className="chat-list-item">

@@ -5,7 +5,7 @@ import { Icon } from "../../parts/Icon";
 import { Empty, Problem } from "../../parts/Messages";
 import type { Room } from "../../projection/world";
 import { usePage } from "../../state/page";
-import { markSeen } from "../../state/seen";
+import { markSeen, seenKey } from "../../state/seen";
 import { TranscriptRow } from "./Messages";
 import { useMentionable } from "./names";
 import { rowsOf } from "./rows";
@@ -114,14 +114,14 @@ export function Transcript({ room, sent }: TranscriptProps) {
 /** Remembers what was in sight. How many messages came since the end was. */
 function useSeenUpTo(room: Room, isAtEnd: boolean): number {
   const { roomId, lastNumber } = room;
-  const sessionId = usePage((page) => page.sessionId);
+  const session = usePage(seenKey);
   const isPast = usePage((page) => page.playhead !== null);
   const isVisible = useIsVisible();
   const [upTo, setUpTo] = useState(lastNumber);
   if (isAtEnd && upTo !== lastNumber) setUpTo(lastNumber);
   useEffect(() => {
-    if (isAtEnd && isVisible && !isPast && sessionId !== null) markSeen(sessionId, roomId, lastNumber);
-  }, [isAtEnd, isVisible, isPast, sessionId, roomId, lastNumber]);
+    if (isAtEnd && isVisible && !isPast) markSeen(session, roomId, lastNumber);
+  }, [isAtEnd, isVisible, isPast, session, roomId, lastNumber]);
   return Math.max(0, lastNumber - upTo);
 }
 

@@ -134,7 +134,7 @@ function Nothing({ isFiltered }: { isFiltered: boolean }) {
     <Empty title="No dead letters.">
       A task that fails for good, or breaks its agent again and again, is set aside here together with the mail that it
       was for: nothing is lost, and nothing is tried for ever. When you have mended the cause, retry it from here or
-      with <code>whisperer retry TASK</code>.
+      with <code>whisperer tasks retry TASK</code>.
     </Empty>
   );
 }

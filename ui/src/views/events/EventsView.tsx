@@ -1,3 +1,4 @@
+import { useMemo } from "react";
 import { useLocation } from "wouter";
 import type { EventRecord, Notification } from "../../client/client";
 import { AgentLink } from "../../parts/AgentLink";
@@ -8,7 +9,8 @@ import { useAddress, usePlace } from "../../shell/addresses";
 import { openDialog } from "../../shell/dialogState";
 import { useHorizon } from "../../state/horizon";
 import { useNewest } from "../../state/newest";
-import { useIsLive, usePage, useWorld } from "../../state/page";
+import { useIsLive, usePage } from "../../state/page";
+import { useWorldSlowly } from "../../state/slowly";
 import "./events.css";
 
 const SHOWN = 200;
@@ -49,8 +51,8 @@ function then(events: readonly EventRecord[], until: number): EventRecord[] {
 
 /** Who sleeps until which event. */
 function Waiting() {
-  const agents = useWorld((world) => world.agents);
-  const asleep = [...agents.values()].filter((agent) => agent.wakeEvents.length > 0);
+  const agents = useWorldSlowly((world) => world.agents);
+  const asleep = useMemo(() => [...agents.values()].filter((agent) => agent.wakeEvents.length > 0), [agents]);
   if (asleep.length === 0) return null;
   return (
     <section className="card" aria-label="Who waits for events">

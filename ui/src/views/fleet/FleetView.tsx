@@ -2,7 +2,7 @@ import { useEffect, useMemo, useState } from "react";
 import { Icon } from "../../parts/Icon";
 import { useSelection } from "../../shell/addresses";
 import { openDialog } from "../../shell/dialogState";
-import { useIsLive, whyNotLive } from "../../state/page";
+import { useIsLive, usePage, whyNotLive } from "../../state/page";
 import { useWorldSlowly } from "../../state/slowly";
 import { BulkBar } from "./BulkBar";
 import { FilterBar } from "./FilterBar";
@@ -30,9 +30,10 @@ export default function FleetView() {
   const found = useMemo(() => filtered(agents, query), [agents, query]);
   const order = useMemo(() => ordered(found, { states, sort }, { tasks, waits }), [found, states, sort, tasks, waits]);
   const chosen = useMemo(() => tickedIds(ticks, order, agents), [ticks, order, agents]);
+  const isPast = usePage((page) => page.playhead !== null);
   useEffect(() => {
-    if (!isLive) setTicks(NO_TICKS);
-  }, [isLive]);
+    if (isPast) setTicks(NO_TICKS);
+  }, [isPast]);
 
   return (
     <>

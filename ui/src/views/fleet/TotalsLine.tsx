@@ -14,7 +14,7 @@ export function TotalsLine({ agents, shown }: { agents: ReadonlyMap<string, Agen
         <b>{count(shown.length)}</b> {isAll ? noun : `of ${count(agents.size)} ${noun}`}
       </span>
       <span>
-        <b>{count(sum.running)}</b> {sum.running === 1 ? "task runs" : "tasks run"}
+        <b>{count(sum.running)}</b> running
       </span>
       <span>
         <b>{count(sum.queued)}</b> queued

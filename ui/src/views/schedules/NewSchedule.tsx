@@ -1,8 +1,10 @@
-import { type FormEvent, useState } from "react";
+import { useState } from "react";
 import type { MissedRuns } from "../../client/client";
 import { AgentField } from "../../parts/AgentField";
-import { Dialog } from "../../parts/Dialog";
-import { act, notify } from "../../state/actions";
+import { Asking } from "../../parts/Asking";
+import { useIdOf } from "../../parts/ids";
+import { readTime } from "../../parts/numbers";
+import { attempt, notify } from "../../state/actions";
 
 const MISSED: Record<MissedRuns, string> = {
   skip: "are passed over",
@@ -21,84 +23,81 @@ export function NewSchedule({ onClose, agentId = "" }: { onClose: () => void; ag
   const [minutes, setMinutes] = useState("30");
   const [zone, setZone] = useState(OWN_ZONE);
   const [missed, setMissed] = useState<MissedRuns>("once");
+  const scheduleId = useIdOf({ what, when, agent, words, cron, minutes, zone, missed });
 
-  async function create(submitted: FormEvent) {
-    submitted.preventDefault();
-    const made = await act("schedule.create", {
-      ...(what === "prompt" ? { agentId: agent, prompt: words } : { event: words }),
-      ...(when === "cron" ? { cron, zone } : { intervalSeconds: Number(minutes) * 60 }),
-      missed,
-    });
-    if (made === undefined) return;
+  async function create() {
+    if (what === "prompt" && agent.trim() === "") return "Say which agent is given the prompt.";
+    if (words.trim() === "") return what === "prompt" ? "Say what the agent is to do." : "Give the event a name.";
+    const times = when === "cron" ? { cron, zone } : interval(minutes);
+    if (typeof times === "string") return times;
+    const subject = what === "prompt" ? { agentId: agent.trim(), prompt: words } : { event: words.trim() };
+    await attempt("schedule.create", { ...subject, ...times, missed, scheduleId });
     notify("The schedule is made.");
-    onClose();
+    return undefined;
   }
 
   return (
-    <Dialog title="New schedule" onClose={onClose}>
-      <form onSubmit={(event) => void create(event)}>
+    <Asking title="New schedule" action="Create" onSubmit={create} onClose={onClose}>
+      <label className="field">
+        What happens
+        <select value={what} onChange={({ target }) => setWhat(target.value === "event" ? "event" : "prompt")}>
+          <option value="prompt">an agent is given a prompt</option>
+          <option value="event">an event is broadcast</option>
+        </select>
+      </label>
+      {what === "prompt" && <AgentField label="Agent" value={agent} onChange={setAgent} />}
+      {what === "prompt" ? (
         <label className="field">
-          What happens
-          <select value={what} onChange={({ target }) => setWhat(target.value === "event" ? "event" : "prompt")}>
-            <option value="prompt">an agent is given a prompt</option>
-            <option value="event">an event is broadcast</option>
-          </select>
+          Prompt
+          <textarea rows={3} value={words} onChange={({ target }) => setWords(target.value)} />
         </label>
-        {what === "prompt" && <AgentField label="Agent" value={agent} onChange={setAgent} required />}
+      ) : (
         <label className="field">
-          {what === "prompt" ? "Prompt" : "Name of the event"}
-          <input value={words} required onChange={({ target }) => setWords(target.value)} />
+          Name of the event
+          <input value={words} onChange={({ target }) => setWords(target.value)} />
         </label>
-        <label className="field">
-          When
-          <select value={when} onChange={({ target }) => setWhen(target.value === "cron" ? "cron" : "interval")}>
-            <option value="cron">by a cron line</option>
-            <option value="interval">every so many minutes</option>
-          </select>
-        </label>
-        {when === "cron" ? (
-          <>
-            <label className="field">
-              Cron: minute, hour, day, month, day of the week
-              <input className="mono" value={cron} required onChange={({ target }) => setCron(target.value)} />
-            </label>
-            <label className="field">
-              Time zone
-              <input value={zone} required onChange={({ target }) => setZone(target.value)} />
-            </label>
-          </>
-        ) : (
+      )}
+      <label className="field">
+        When
+        <select value={when} onChange={({ target }) => setWhen(target.value === "cron" ? "cron" : "interval")}>
+          <option value="cron">by a cron line</option>
+          <option value="interval">every so many minutes</option>
+        </select>
+      </label>
+      {when === "cron" ? (
+        <>
           <label className="field">
-            Minutes
-            <input
-              type="number"
-              min="0.1"
-              step="any"
-              value={minutes}
-              required
-              onChange={({ target }) => setMinutes(target.value)}
-            />
+            Cron: minute, hour, day, month, day of the week
+            <input className="mono" value={cron} onChange={({ target }) => setCron(target.value)} />
           </label>
-        )}
+          <label className="field">
+            Time zone
+            <input value={zone} onChange={({ target }) => setZone(target.value)} />
+          </label>
+        </>
+      ) : (
         <label className="field">
-          Due times that passed while nothing could fire
-          <select value={missed} onChange={({ target }) => setMissed(target.value as MissedRuns)}>
-            {Object.entries(MISSED).map(([policy, told]) => (
-              <option key={policy} value={policy}>
-                {told}
-              </option>
-            ))}
-          </select>
+          Minutes
+          <input inputMode="decimal" value={minutes} onChange={({ target }) => setMinutes(target.value)} />
         </label>
-        <div className="dialog-actions">
-          <button type="button" onClick={onClose}>
-            Cancel
-          </button>
-          <button type="submit" className="primary">
-            Create
-          </button>
-        </div>
-      </form>
-    </Dialog>
+      )}
+      <label className="field">
+        Due times that passed while nothing could fire
+        <select value={missed} onChange={({ target }) => setMissed(target.value as MissedRuns)}>
+          {Object.entries(MISSED).map(([policy, told]) => (
+            <option key={policy} value={policy}>
+              {told}
+            </option>
+          ))}
+        </select>
+      </label>
+    </Asking>
   );
+}
+
+/** Every so many minutes, or a sentence that says what is wrong with them. */
+function interval(minutes: string): { intervalSeconds: number } | string {
+  const least = { seconds: 1, words: "a second" };
+  const seconds = readTime(minutes, { what: "The time between two", unit: "minutes", least });
+  return typeof seconds === "string" ? seconds : { intervalSeconds: seconds };
 }

@@ -2,7 +2,7 @@ import { cleanup, render, screen } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { Suspense, useState } from "react";
 import { afterEach, expect, test } from "vitest";
-import { lateView, loadViews } from "../../src/shell/lateView";
+import { late, loadLate } from "../../src/parts/late";
 
 afterEach(cleanup);
 
@@ -22,20 +22,20 @@ const shown = (View: React.ComponentType) => (
 );
 
 test("a view whose code is there already is drawn at once", async () => {
-  const View = lateView(async () => ({ default: Counter }));
-  await loadViews();
+  const View = late(async () => ({ default: Counter }));
+  await loadLate();
   render(shown(View));
   expect(screen.getByText("0 clicks")).toBeDefined();
 });
 
 test("a view whose code is not there yet is drawn when it is", async () => {
-  render(shown(lateView(async () => ({ default: Counter }))));
+  render(shown(late(async () => ({ default: Counter }))));
   expect(screen.getByText("Loading…")).toBeDefined();
   expect(await screen.findByText("0 clicks")).toBeDefined();
 });
 
 test("a view does not begin anew when it is drawn again", async () => {
-  const View = lateView(async () => ({ default: Counter }));
+  const View = late(async () => ({ default: Counter }));
   const { rerender } = render(shown(View));
   await userEvent.click(await screen.findByText("0 clicks"));
   rerender(shown(View));
@@ -43,9 +43,9 @@ test("a view does not begin anew when it is drawn again", async () => {
 });
 
 test("one view that cannot be loaded does not keep the others from it", async () => {
-  lateView(() => Promise.reject(new Error("The server is away.")));
-  const View = lateView(async () => ({ default: Counter }));
-  await loadViews();
+  late(() => Promise.reject<{ default: typeof Counter }>(new Error("The server is away.")));
+  const View = late(async () => ({ default: Counter }));
+  await loadLate();
   render(shown(View));
   expect(screen.getByText("0 clicks")).toBeDefined();
 });

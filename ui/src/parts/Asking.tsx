@@ -1,0 +1,87 @@
+import { type FormEvent, type ReactNode, useEffect, useRef, useState } from "react";
+import { notify } from "../state/actions";
+import { useIsLive, whyNotLive } from "../state/page";
+import { Dialog } from "./Dialog";
+
+/** A sentence that says what is wrong with what was filled in; nothing if it is done. */
+export type Wrong = string | undefined;
+
+/** Which button was pressed: the value of another than the one that Asking has, or nothing. */
+export interface Submitted {
+  readonly submitter: string;
+}
+
+interface AskingProps {
+  title: string;
+  /** The word on the button that does it. */
+  action: string;
+  /** Does it. It fails, or answers with a sentence, if it could not be done: then everything that was typed stays. */
+  onSubmit: (submitted: Submitted) => Wrong | Promise<Wrong>;
+  onClose: () => void;
+  children: ReactNode;
+  wide?: boolean;
+}
+
+/** A form over the page. It closes when what it asks for is done; why it could not be done is told in it. */
+export function Asking({ title, action, onSubmit, onClose, children, wide = false }: AskingProps) {
+  const isLive = useIsLive();
+  const { problem, isBusy, submit, forget } = useSubmitting(onSubmit, onClose);
+  return (
+    <Dialog title={title} onClose={onClose} wide={wide}>
+      <form method="dialog" noValidate onSubmit={submit} onChange={forget}>
+        {children}
+        <p className="asking-problem" role="alert">
+          {problem}
+        </p>
+        <div className="dialog-actions">
+          <button type="button" onClick={onClose}>
+            Cancel
+          </button>
+          <button
+            type="submit"
+            className="primary"
+            disabled={!isLive}
+            aria-disabled={isBusy}
+            title={isLive ? undefined : whyNotLive()}
+          >
+            {action}
+          </button>
+        </div>
+      </form>
+    </Dialog>
+  );
+}
+
+function useSubmitting(onSubmit: AskingProps["onSubmit"], onClose: () => void) {
+  const [problem, setProblem] = useState("");
+  const [isBusy, setIsBusy] = useState(false);
+  const isThere = useRef(false);
+  useEffect(() => {
+    isThere.current = true;
+    return () => {
+      isThere.current = false;
+    };
+  }, []);
+  async function submit(event: FormEvent<HTMLFormElement>) {
+    event.preventDefault();
+    const { submitter } = event.nativeEvent as SubmitEvent;
+    if (isBusy) return;
+    setProblem("");
+    setIsBusy(true);
+    const wrong = await sentenceOf(() => onSubmit({ submitter: (submitter as HTMLButtonElement | null)?.value ?? "" }));
+    if (isThere.current) {
+      setIsBusy(false);
+      if (wrong === "") onClose();
+      else setProblem(wrong);
+    } else if (wrong !== "") notify(wrong, { isProblem: true }); // it was closed before it was known
+  }
+  return { problem, isBusy, submit, forget: () => setProblem("") };
+}
+
+async function sentenceOf(onSubmit: () => Wrong | Promise<Wrong>): Promise<string> {
+  try {
+    return (await onSubmit()) ?? "";
+  } catch (error) {
+    return (error as Error).message;
+  }
+}
