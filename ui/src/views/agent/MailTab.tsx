@@ -117,7 +117,7 @@ function useBox(agentId: string, box: Box, limit: number): Newest<MailList> {
 }
 
 /** Whether there is another mail from or to the agent, or one of these has come into another state. */
-export function changesMail(note: Notification, agentId: string, known: readonly MailRecord[]): boolean {
+function changesMail(note: Notification, agentId: string, known: readonly MailRecord[]): boolean {
   if (note.name === "mail.sent") return note.params.recipient === agentId || note.params.sender === agentId;
   if (note.name !== "mail.state_changed") return false;
   return known.some(({ mailId }) => mailId === note.params.mailId);

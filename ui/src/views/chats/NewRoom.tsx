@@ -59,15 +59,14 @@ export function NewGroup({ onClose }: { onClose: () => void }) {
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
   const [title, setTitle] = useState("");
   const [hops, setHops] = useState(String(HOP_LIMIT));
-  const group = { members: [...chosen], title: title.trim() };
-  const roomId = useIdOf({ ...group, hops });
+  const roomId = useIdOf({ members: [...chosen], title, hops });
   const open = useOpening();
   const submit = async () => {
     const hopLimit = readNumber(hops);
     if (chosen.size === 0) return "Choose who is in the group: one agent at least.";
     if (!Number.isInteger(hopLimit) || hopLimit < 0 || hopLimit > MOST_HOPS)
       return `How many answers follow each other must be a whole number from 0 to ${MOST_HOPS}.`;
-    return open(attempt("room.create", { ...group, roomId, hopLimit }));
+    return open(attempt("room.create", { members: [...chosen], title: title.trim(), hopLimit, roomId }));
   };
   return (
     <Asking title="New group" action="Create the group" onSubmit={submit} onClose={onClose}>

@@ -23,6 +23,7 @@ export function NewSchedule({ onClose, agentId = "" }: { onClose: () => void; ag
   const [minutes, setMinutes] = useState("30");
   const [zone, setZone] = useState(OWN_ZONE);
   const [missed, setMissed] = useState<MissedRuns>("once");
+
   const scheduleId = useIdOf({ what, when, agent, words, cron, minutes, zone, missed });
 
   async function create() {

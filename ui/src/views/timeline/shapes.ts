@@ -4,7 +4,7 @@ import type { Arrow, Bar, BarKind, Chart } from "./chart";
 import { fitting, type Range } from "./range";
 
 export const ROW = 28;
-export const LANE_ROOM = 8;
+const LANE_ROOM = 8;
 const STEPS_TOP = 14;
 const STEPS_HEIGHT = 9;
 /** What is drawn over what. */
