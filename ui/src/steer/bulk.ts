@@ -5,7 +5,7 @@ import { openDialog } from "../shell/dialogState";
 import { attempt, mayPass, notify } from "../state/actions";
 import { usePage, whyNotLive } from "../state/page";
 import { server } from "../state/server";
-import { ACTIONS, type Action, asks } from "./lifecycle";
+import { ACTIONS, type Action, asks, toldOf } from "./lifecycle";
 import { agentsInWords } from "./text";
 
 /** How many calls are under way at once: enough to be quick, few enough for the page to stay live. */
@@ -65,7 +65,7 @@ export async function perform(
   }
   const { method, doing } = ACTIONS[action];
   isCancelled = false;
-  const text = `${doing} ${agentsInWords(agentIds)}`;
+  const text = toldOf(doing, agentsInWords(agentIds));
   const isLong = agentIds.length > AT_ONCE;
   if (isLong) useBulk.setState({ under: { text, done: 0, total: agentIds.length } });
   const call = server().call as (method: MethodName, params: object) => Promise<unknown>;
@@ -101,7 +101,7 @@ export async function performAsked(action: Action, agentIds: readonly string[], 
   }
   const call = attempt as (method: MethodName, params: object) => Promise<unknown>;
   await call(ACTIONS[action].method, { agentId, ...paramsFor(agentId, params) });
-  notify(`${ACTIONS[action].done} ${agentsInWords(agentIds)}.`);
+  notify(`${toldOf(ACTIONS[action].done, agentsInWords(agentIds))}.`);
 }
 
 /** What is sent again under the same key is done once, also if it is not known whether it arrived the first time. */
@@ -114,7 +114,7 @@ function report(outcome: Outcome, agentIds: readonly string[]): void {
   const { sessionId, action, params, failed, left } = outcome;
   const [only] = failed;
   if (usePage.getState().sessionId !== sessionId) reportElsewhere(outcome);
-  else if (failed.length === 0 && left === 0) notify(`${ACTIONS[action].done} ${agentsInWords(agentIds)}.`);
+  else if (failed.length === 0 && left === 0) notify(`${toldOf(ACTIONS[action].done, agentsInWords(agentIds))}.`);
   else if (only && agentIds.length === 1) {
     const retry = only.mayPass ? () => void perform(action, agentIds, params, sessionId) : null;
     notify(only.why, { isProblem: true, retry });
@@ -126,7 +126,7 @@ function reportElsewhere({ sessionId, action, worked, failed, left }: Outcome): 
   const missed = failed.length + left;
   const ended = missed === 0 ? "" : ` It was not done to ${count(missed)} of them. ${failed[0]?.why ?? ""}`;
   const agents = worked === 1 ? "agent" : "agents";
-  notify(`In the session ${sessionId}: ${ACTIONS[action].done} ${count(worked)} ${agents}.${ended}`, {
+  notify(`In the session ${sessionId}: ${toldOf(ACTIONS[action].done, `${count(worked)} ${agents}`)}.${ended}`, {
     isProblem: missed > 0,
   });
 }

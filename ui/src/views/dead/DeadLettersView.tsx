@@ -59,7 +59,7 @@ function Letters({ letters }: { letters: readonly Letter[] }) {
       <div className="view-head">
         <h1>Dead letters</h1>
         <span className="quiet" role="status">
-          {letters.length === 0 ? "none" : `${letters.length} wait for you`}
+          {letters.length === 0 ? "none" : `${letters.length} ${letters.length === 1 ? "waits" : "wait"} for you`}
         </span>
         <span className="space" />
         {letters.length > 0 && (
@@ -134,7 +134,8 @@ function Nothing({ isFiltered }: { isFiltered: boolean }) {
     <Empty title="No dead letters.">
       A task that fails for good, or breaks its agent again and again, is set aside here together with the mail that it
       was for: nothing is lost, and nothing is tried for ever. When you have mended the cause, retry it from here or
-      with <code>whisperer tasks retry TASK</code>.
+      with <code>whisperer tasks retry TASK</code>. It leaves this list when it is taken up again; one that you leave
+      alone does no harm.
     </Empty>
   );
 }

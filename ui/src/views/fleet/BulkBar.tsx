@@ -43,6 +43,9 @@ export function BulkBar({ chosen, shown, agents, onClear }: BulkBarProps) {
       <span className="fleet-chosen">
         <b>{count(chosen.length)}</b> chosen{hidden > 0 && `, ${count(hidden)} not shown`}
       </span>
+      <button type="button" onClick={onClear}>
+        Choose none
+      </button>
       {ACTION_NAMES.map((action) => (
         <button
           type="button"
@@ -54,9 +57,6 @@ export function BulkBar({ chosen, shown, agents, onClear }: BulkBarProps) {
           <Icon name={ACTIONS[action].icon} size={14} /> {ACTIONS[action].label}
         </button>
       ))}
-      <button type="button" onClick={onClear}>
-        Choose none
-      </button>
     </section>
   );
 }

@@ -71,27 +71,79 @@ function Row({ schedule, isMarked }: { schedule: Schedule; isMarked: boolean }) 
   const { scheduleId, agentId, prompt, event, paused, nextAt, lastAt, fired } = schedule;
   return (
     <tr data-marked={isMarked} data-paused={paused}>
-      <td>
+      <td data-label="When">
         {whenOf(schedule)} {paused && <span className="tag">paused</span>}
         <div className="quiet mono">{scheduleId}</div>
       </td>
-      <td className="schedules-what">
+      <td className="schedules-what" data-label="What">
         {agentId !== null && <AgentLink agentId={agentId} />}
-        {prompt !== null && <p>{prompt}</p>}
+        {prompt !== null && <Prompt text={prompt} />}
         {event !== null && (
           <p>
             event <code>{event}</code>
           </p>
         )}
       </td>
-      <td>{nextAt === null || paused ? <span className="quiet">not planned</span> : <Until at={nextAt} />}</td>
-      <td>
+      <td data-label="Next">
+        {nextAt === null || paused ? <span className="quiet">not planned</span> : <Until at={nextAt} />}
+      </td>
+      <td data-label="Last">
         <Ago at={lastAt} />
       </td>
-      <td>{count(fired)}</td>
+      <td data-label="Fired">{count(fired)}</td>
       <td>
         <ScheduleActions schedule={schedule} />
       </td>
     </tr>
   );
+}
+
+const SHORT = 140;
+
+/** Two lines of a prompt, and the whole if it is wanted. */
+function Prompt({ text }: { text: string }) {
+  const [isWhole, setIsWhole] = useState(false);
+  if (text.length <= SHORT && text.split("\n").length <= 2) return <p className="schedules-whole">{text}</p>;
+  return (
+    <>
+      <p className={isWhole ? "schedules-whole" : "schedules-prompt"}>{text}</p>
+      <button type="button" className="schedules-more" aria-expanded={isWhole} onClick={() => setIsWhole(!isWhole)}>
+        {isWhole ? "Show less" : "Show all"}
+      </button>
+    </>
+  );
+}
+
+function Actions({ schedule: { scheduleId, paused } }: { schedule: Schedule }) {
+  const isLive = useIsLive();
+  const [isAsking, setIsAsking] = useState(false);
+  return (
+    <div className="line">
+      <button
+        type="button"
+        disabled={!isLive}
+        onClick={() => void act(paused ? "schedule.resume" : "schedule.pause", { scheduleId })}
+      >
+        {paused ? "Resume" : "Pause"}
+      </button>
+      <button type="button" disabled={!isLive} onClick={() => setIsAsking(true)}>
+        Delete
+      </button>
+      {isAsking && (
+        <Confirm
+          title="Delete this schedule?"
+          action="Delete"
+          onConfirm={() => void act("schedule.delete", { scheduleId })}
+          onClose={() => setIsAsking(false)}
+        >
+          It fires no more. What it has fired already goes on.
+        </Confirm>
+      )}
+    </div>
+  );
+}
+
+/** The times of a schedule in words. */
+export function whenOf({ cron, intervalSeconds, zone }: Pick<Schedule, "cron" | "intervalSeconds" | "zone">): string {
+  return cron === null ? `every ${duration(intervalSeconds ?? 0)}` : `${cron} (${zone})`;
 }
