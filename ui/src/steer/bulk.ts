@@ -95,8 +95,9 @@ export async function perform(
  */
 export async function performAsked(action: Action, agentIds: readonly string[], params: object): Promise<undefined> {
   const [agentId] = agentIds;
+  const { sessionId } = usePage.getState();
   if (agentId === undefined || agentIds.length > 1) {
-    setTimeout(() => void perform(action, agentIds, params)); // what it opens is not closed with the dialog
+    setTimeout(() => void perform(action, agentIds, params, sessionId)); // what it opens is not closed with the dialog
     return;
   }
   const call = attempt as (method: MethodName, params: object) => Promise<unknown>;
