@@ -3,7 +3,7 @@ import type { MethodName } from "../client/client";
 import { count } from "../parts/format";
 import { openDialog } from "../shell/dialogState";
 import { attempt, mayPass, notify } from "../state/actions";
-import { usePage } from "../state/page";
+import { usePage, whyNotLive } from "../state/page";
 import { server } from "../state/server";
 import { ACTIONS, type Action, asks, toldOf } from "./lifecycle";
 import { agentsInWords } from "./text";
@@ -60,7 +60,7 @@ export async function perform(
   sessionId = usePage.getState().sessionId,
 ): Promise<void> {
   if (usePage.getState().playhead !== null) {
-    notify("This is the past: it cannot be changed. Go back to live first.", { isProblem: true });
+    notify(whyNotLive(), { isProblem: true });
     return;
   }
   const { method, doing } = ACTIONS[action];
@@ -95,8 +95,9 @@ export async function perform(
  */
 export async function performAsked(action: Action, agentIds: readonly string[], params: object): Promise<undefined> {
   const [agentId] = agentIds;
+  const { sessionId } = usePage.getState();
   if (agentId === undefined || agentIds.length > 1) {
-    setTimeout(() => void perform(action, agentIds, params)); // what it opens is not closed with the dialog
+    setTimeout(() => void perform(action, agentIds, params, sessionId)); // what it opens is not closed with the dialog
     return;
   }
   const call = attempt as (method: MethodName, params: object) => Promise<unknown>;

@@ -132,7 +132,7 @@ test("a task that is sent again after a lost connection is still given once", as
   await userEvent.click(screen.getByRole("button", { name: "Send", hidden: true }));
   const [first, second] = calls.map(({ params }) => params);
   expect(first).toMatchObject({ agentId: "alice", prompt: "Hello", priority: "normal" });
-  expect(first?.taskId).toMatch(/^page-.+\.alice$/);
+  expect(first?.taskId).toMatch(/^[0-9a-f]{32}\.alice$/);
   expect(second).toEqual(first);
 });
 

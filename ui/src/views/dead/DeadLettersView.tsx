@@ -5,6 +5,7 @@ import { Empty, Loaded } from "../../parts/Messages";
 import { usePlace, useSelection } from "../../shell/addresses";
 import { act, notify } from "../../state/actions";
 import { useAnswer } from "../../state/answers";
+import { useHorizon } from "../../state/horizon";
 import { useIsLive, usePage } from "../../state/page";
 import { LetterCard } from "./LetterCard";
 import { canRetry, type Letter, lettersOf, matching } from "./letters";
@@ -15,7 +16,7 @@ const PAGE = 100;
 /** The tasks and mails that could not be done and wait for a person. */
 export default function DeadLettersView() {
   const sessionId = usePage((page) => page.sessionId) ?? "";
-  const until = usePage((page) => page.playhead?.world.at) ?? Number.POSITIVE_INFINITY;
+  const until = useHorizon();
   const answer = useAnswer("task.deadLetters", { sessionId }, changesLetters);
   return (
     <>

@@ -7,6 +7,7 @@ import { At, useShownNow } from "../../parts/Times";
 import { useAddress } from "../../shell/addresses";
 import { act, notify } from "../../state/actions";
 import { useAnswer } from "../../state/answers";
+import { useName } from "../../state/names";
 import { useIsLive, usePage, useWorld, whyNotLive } from "../../state/page";
 import { PriorityTag } from "./MailList";
 import { conversation, USER } from "./mails";
@@ -114,7 +115,7 @@ function ThreadMail({ mail, isChosen }: { mail: MailRecord; isChosen: boolean })
 }
 
 function Correspondent({ id }: { id: string }) {
-  const name = useWorld((world) => world.agents.get(id)?.name || id);
+  const name = useName(id);
   const to = useAddress();
   if (id === USER) return <strong>you</strong>;
   return (

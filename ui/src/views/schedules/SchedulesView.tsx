@@ -1,14 +1,14 @@
-import { useState } from "react";
+import { useMemo, useState } from "react";
 import { AgentLink } from "../../parts/AgentLink";
-import { Confirm } from "../../parts/Dialog";
-import { count, duration } from "../../parts/format";
+import { useFirst } from "../../parts/First";
+import { count } from "../../parts/format";
 import { Empty } from "../../parts/Messages";
 import { Ago, Until } from "../../parts/Times";
 import type { Schedule } from "../../projection/world";
 import { usePlace } from "../../shell/addresses";
-import { act } from "../../state/actions";
-import { useIsLive, useWorld } from "../../state/page";
+import { useIsLive, useWorld, whyNotLive } from "../../state/page";
 import { NewSchedule } from "./NewSchedule";
+import { ScheduleActions, whenOf } from "./schedule";
 import "./schedules.css";
 
 /** What is to be done at which times, and what was. */
@@ -17,12 +17,21 @@ export default function SchedulesView() {
   const isLive = useIsLive();
   const { item: marked } = usePlace();
   const [isMaking, setIsMaking] = useState(false);
+  const all = useMemo(() => [...schedules.values()], [schedules]);
+  const including = useMemo(() => all.findIndex(({ scheduleId }) => scheduleId === marked), [all, marked]);
+  const { first, more } = useFirst(all, { including });
   return (
     <>
       <div className="view-head">
         <h1>Schedules</h1>
         <span className="space" />
-        <button type="button" className="primary" disabled={!isLive} onClick={() => setIsMaking(true)}>
+        <button
+          type="button"
+          className="primary"
+          disabled={!isLive}
+          title={isLive ? undefined : whyNotLive()}
+          onClick={() => setIsMaking(true)}
+        >
           New schedule
         </button>
       </div>
@@ -45,11 +54,12 @@ export default function SchedulesView() {
               </tr>
             </thead>
             <tbody>
-              {[...schedules.values()].map((schedule) => (
+              {first.map((schedule) => (
                 <Row key={schedule.scheduleId} schedule={schedule} isMarked={schedule.scheduleId === marked} />
               ))}
             </tbody>
           </table>
+          {more}
         </div>
       )}
       {isMaking && <NewSchedule onClose={() => setIsMaking(false)} />}
@@ -82,7 +92,7 @@ function Row({ schedule, isMarked }: { schedule: Schedule; isMarked: boolean }) 
       </td>
       <td data-label="Fired">{count(fired)}</td>
       <td>
-        <Actions schedule={schedule} />
+        <ScheduleActions schedule={schedule} />
       </td>
     </tr>
   );
@@ -102,38 +112,4 @@ function Prompt({ text }: { text: string }) {
       </button>
     </>
   );
-}
-
-function Actions({ schedule: { scheduleId, paused } }: { schedule: Schedule }) {
-  const isLive = useIsLive();
-  const [isAsking, setIsAsking] = useState(false);
-  return (
-    <div className="line">
-      <button
-        type="button"
-        disabled={!isLive}
-        onClick={() => void act(paused ? "schedule.resume" : "schedule.pause", { scheduleId })}
-      >
-        {paused ? "Resume" : "Pause"}
-      </button>
-      <button type="button" disabled={!isLive} onClick={() => setIsAsking(true)}>
-        Delete
-      </button>
-      {isAsking && (
-        <Confirm
-          title="Delete this schedule?"
-          action="Delete"
-          onConfirm={() => void act("schedule.delete", { scheduleId })}
-          onClose={() => setIsAsking(false)}
-        >
-          It fires no more. What it has fired already goes on.
-        </Confirm>
-      )}
-    </div>
-  );
-}
-
-/** The times of a schedule in words. */
-export function whenOf({ cron, intervalSeconds, zone }: Pick<Schedule, "cron" | "intervalSeconds" | "zone">): string {
-  return cron === null ? `every ${duration(intervalSeconds ?? 0)}` : `${cron} (${zone})`;
 }
