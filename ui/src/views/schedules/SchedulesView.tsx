@@ -113,37 +113,3 @@ function Prompt({ text }: { text: string }) {
     </>
   );
 }
-
-function Actions({ schedule: { scheduleId, paused } }: { schedule: Schedule }) {
-  const isLive = useIsLive();
-  const [isAsking, setIsAsking] = useState(false);
-  return (
-    <div className="line">
-      <button
-        type="button"
-        disabled={!isLive}
-        onClick={() => void act(paused ? "schedule.resume" : "schedule.pause", { scheduleId })}
-      >
-        {paused ? "Resume" : "Pause"}
-      </button>
-      <button type="button" disabled={!isLive} onClick={() => setIsAsking(true)}>
-        Delete
-      </button>
-      {isAsking && (
-        <Confirm
-          title="Delete this schedule?"
-          action="Delete"
-          onConfirm={() => void act("schedule.delete", { scheduleId })}
-          onClose={() => setIsAsking(false)}
-        >
-          It fires no more. What it has fired already goes on.
-        </Confirm>
-      )}
-    </div>
-  );
-}
-
-/** The times of a schedule in words. */
-export function whenOf({ cron, intervalSeconds, zone }: Pick<Schedule, "cron" | "intervalSeconds" | "zone">): string {
-  return cron === null ? `every ${duration(intervalSeconds ?? 0)}` : `${cron} (${zone})`;
-}
