@@ -1,9 +1,8 @@
 import { useState } from "react";
 import { useLocation } from "wouter";
 import { AgentChoice } from "../../parts/AgentChoice";
-import { Dialog } from "../../parts/Dialog";
-import { useIdOf } from "../../parts/ids";
 import { Asking } from "../../parts/Asking";
+import { useIdOf } from "../../parts/ids";
 import { readNumber } from "../../parts/numbers";
 import { useAddress } from "../../shell/addresses";
 import { attempt } from "../../state/actions";
@@ -59,28 +58,15 @@ export function NewChat({ onClose }: { onClose: () => void }) {
 export function NewGroup({ onClose }: { onClose: () => void }) {
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
   const [title, setTitle] = useState("");
-  const [hopLimit, setHopLimit] = useState(HOP_LIMIT);
-  const [isBusy, setIsBusy] = useState(false);
-  const [, go] = useLocation();
-  const to = useAddress();
-  const group = { members: [...chosen], title: title.trim(), hopLimit };
-  const roomId = useIdOf(group);
-  const create = async () => {
-    setIsBusy(true);
-    const room = await act("room.create", { ...group, roomId });
-    if (room !== undefined) await shown(room.roomId);
-    setIsBusy(false);
-    if (room === undefined) return;
-    onClose();
-    go(to("chats", room.roomId));
   const [hops, setHops] = useState(String(HOP_LIMIT));
+  const roomId = useIdOf({ members: [...chosen], title, hops });
   const open = useOpening();
   const submit = async () => {
     const hopLimit = readNumber(hops);
     if (chosen.size === 0) return "Choose who is in the group: one agent at least.";
     if (!Number.isInteger(hopLimit) || hopLimit < 0 || hopLimit > MOST_HOPS)
       return `How many answers follow each other must be a whole number from 0 to ${MOST_HOPS}.`;
-    return open(attempt("room.create", { members: [...chosen], title: title.trim(), hopLimit }));
+    return open(attempt("room.create", { members: [...chosen], title: title.trim(), hopLimit, roomId }));
   };
   return (
     <Asking title="New group" action="Create the group" onSubmit={submit} onClose={onClose}>

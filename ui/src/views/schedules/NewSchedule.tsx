@@ -1,10 +1,8 @@
 import { useState } from "react";
 import type { MissedRuns } from "../../client/client";
 import { AgentField } from "../../parts/AgentField";
-import { Dialog } from "../../parts/Dialog";
-import { useIdOf } from "../../parts/ids";
-import { act, notify } from "../../state/actions";
 import { Asking } from "../../parts/Asking";
+import { useIdOf } from "../../parts/ids";
 import { readTime } from "../../parts/numbers";
 import { attempt, notify } from "../../state/actions";
 
@@ -25,24 +23,16 @@ export function NewSchedule({ onClose, agentId = "" }: { onClose: () => void; ag
   const [minutes, setMinutes] = useState("30");
   const [zone, setZone] = useState(OWN_ZONE);
   const [missed, setMissed] = useState<MissedRuns>("once");
-  const schedule = {
-    ...(what === "prompt" ? { agentId: agent, prompt: words } : { event: words }),
-    ...(when === "cron" ? { cron, zone } : { intervalSeconds: Number(minutes) * 60 }),
-    missed,
-  };
-  const scheduleId = useIdOf(schedule);
 
-  async function create(submitted: FormEvent) {
-    submitted.preventDefault();
-    const made = await act("schedule.create", { ...schedule, scheduleId });
-    if (made === undefined) return;
+  const scheduleId = useIdOf({ what, when, agent, words, cron, minutes, zone, missed });
+
   async function create() {
     if (what === "prompt" && agent.trim() === "") return "Say which agent is given the prompt.";
     if (words.trim() === "") return what === "prompt" ? "Say what the agent is to do." : "Give the event a name.";
     const times = when === "cron" ? { cron, zone } : interval(minutes);
     if (typeof times === "string") return times;
     const subject = what === "prompt" ? { agentId: agent.trim(), prompt: words } : { event: words.trim() };
-    await attempt("schedule.create", { ...subject, ...times, missed });
+    await attempt("schedule.create", { ...subject, ...times, missed, scheduleId });
     notify("The schedule is made.");
     return undefined;
   }
