@@ -84,8 +84,8 @@ $(UI_INSTALLED): ui/package.json ui/package-lock.json $(INSTALLED)
 	$(NPM) ci --loglevel=error
 	touch $@
 
-# Only what is needed to build the page is installed, unless more is there already.
+# Only what is needed to build the page is installed, unless more is there already and not older than the lock file.
 $(PAGE): $(UI_SOURCES) | $(RUNTIME)
 	@$(NODE_READY)
-	test -d ui/node_modules/vite || $(NPM) ci --omit=dev --loglevel=error
+	test ui/node_modules/.package-lock.json -nt ui/package-lock.json || $(NPM) ci --omit=dev --loglevel=error
 	$(NPM) run --silent build

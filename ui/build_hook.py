@@ -15,7 +15,6 @@ from typing import Any
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 _SKIP = "WHISPERER_PAGE"
-_LEAST_NODE = (20, 19)
 _FAILED = (
     "The page could not be built with npm; what it said is above. Build again when npm can reach its registry, or "
     f"install without the page: {_SKIP}=skip pip install ."
@@ -36,19 +35,35 @@ class PageBuildHook(BuildHookInterface[Any]):
             return
         source = Path(self.root) / "ui"
         for arguments in (["ci", "--omit=dev", "--loglevel=error"], ["run", "--silent", "build"]):
-            npm = shutil.which("npm") or "npm"
-            if subprocess.run([npm, *arguments], cwd=source, check=False).returncode != 0:  # noqa: S603
-                raise RuntimeError(_FAILED)
+            _run([shutil.which("npm") or "npm", *arguments], source)
 
     def _is_wanted(self) -> bool:
         is_built = (Path(self.root) / "ai_whisperer" / "web" / "index.html").exists()
         return not is_built and os.environ.get(_SKIP) != "skip"
 
 
+def _run(command: list[str], folder: Path) -> None:
+    try:
+        subprocess.run(command, cwd=folder, check=True)  # noqa: S603
+    except (OSError, subprocess.CalledProcessError) as error:
+        raise RuntimeError(_FAILED) from error
+
+
 def _has_node() -> bool:
     node = shutil.which("node")
     if node is None or shutil.which("npm") is None:
         return False
-    told = subprocess.run([node, "--version"], capture_output=True, text=True, check=False).stdout  # noqa: S603
-    parts = told.strip().removeprefix("v").split(".")[:2]
-    return all(part.isdigit() for part in parts) and tuple(map(int, parts)) >= _LEAST_NODE
+    try:
+        told = subprocess.run([node, "--version"], capture_output=True, text=True, check=False).stdout  # noqa: S603
+    except OSError:
+        return False
+    return is_new_enough(told)
+
+
+def is_new_enough(version: str) -> bool:
+    """Whether the page can be built with that version of Node: the rule of `engines` in ui/package.json."""
+    parts = version.strip().removeprefix("v").split(".")[:2]
+    if len(parts) < 2 or not all(part.isdigit() for part in parts):
+        return False
+    major, minor = map(int, parts)
+    return (major == 20 and minor >= 19) or (major, minor) >= (22, 12)

@@ -141,8 +141,8 @@ class Tool:
 
     @property
     def takes_context(self) -> bool:
-        """Whether the function looks at the `ToolContext` of its call."""
-        return self.parameters.context is not None
+        """Whether the function, or a `call` of a tool's own, looks at the `ToolContext` of its call."""
+        return type(self).call is not Tool.call or self.parameters.context is not None
 
     def may_repeat(self, arguments: str) -> bool:
         """Whether a call with these arguments does no harm if it is done twice; not if that cannot be told."""

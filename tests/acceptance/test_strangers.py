@@ -42,7 +42,8 @@ HERS = "session-of-alice"
 Headers = Mapping[str, str | None]
 
 
-def script_of_the_page() -> str:
+@pytest.fixture(scope="module")
+def script() -> str:
     """The address of its main script, which changes with its content."""
     found = re.search(rb'src="(/assets/[^"]+[.]js)"', document())
     assert found is not None, "The page is not built: run `make page`."
@@ -50,13 +51,11 @@ def script_of_the_page() -> str:
 
 
 ROUTES = {"/", "/sessions", "/s/{rest:path}", "/icon.svg", "/assets/{name}", "/healthz", "/metrics", "/ws"}
-SCRIPT = script_of_the_page()
 PAGES = (
     "/",
     "/sessions",
     "/s/x/agents/y",
     "/icon.svg",
-    SCRIPT,
     "/metrics",
     "/ws",
     "/healthz",
@@ -173,9 +172,9 @@ def test_the_matrix_has_every_route_and_every_method(server: ServerInThread) -> 
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.usefixtures("nothing_changes")
-def test_no_page_is_shown_to_a_stranger(server: ServerInThread, way: str) -> None:
+def test_no_page_is_shown_to_a_stranger(server: ServerInThread, script: str, way: str) -> None:
     headers, status = strangers(server.port)[way]
-    for page in PAGES:
+    for page in (*PAGES, script):
         response = fetch(server.port, page, headers=headers)
         if page == "/healthz" and status == 401:
             assert response.status == 200, "health is for everybody who uses the right address"
@@ -310,7 +309,7 @@ def test_a_session_of_the_same_name_knows_nothing_of_the_one_before(server: Serv
             assert not folder.exists()
 
 
-def test_the_cookie_of_the_page_opens_the_page_and_its_own_websocket(server: ServerInThread) -> None:
+def test_the_cookie_of_the_page_opens_the_page_and_its_own_websocket(server: ServerInThread, script: str) -> None:
     own = f"http://127.0.0.1:{server.port}"
     for token in (ALICE, ODD):
         opened = fetch(server.port, f"/?token={quote(token, safe='')}")
@@ -319,7 +318,7 @@ def test_the_cookie_of_the_page_opens_the_page_and_its_own_websocket(server: Ser
         assert cookie.startswith(f"whisperer-{server.port}=")
         assert {each.lower() for each in attributes} == {"httponly", "path=/", "samesite=strict"}
         assert fetch(server.port, "/", headers={"Cookie": cookie}).status == 200
-        assert fetch(server.port, SCRIPT, headers={"Cookie": cookie}).status == 200
+        assert fetch(server.port, script, headers={"Cookie": cookie}).status == 200
         with RawSocket(server.port, headers={"Cookie": cookie, "Origin": own}) as page:
             assert page.call("server.info")["principal"] == {ALICE: "alice", ODD: "odd"}[token]
         for headers, status in (
@@ -337,14 +336,14 @@ def test_a_cookie_is_made_only_of_the_token_that_opened_the_page(server: ServerI
     assert fetch(server.port, f"/?token={WRONG}", headers={"Cookie": f"whisperer-{server.port}={ALICE}"}).status == 401
 
 
-def test_pages_are_sealed_against_others(server: ServerInThread) -> None:
-    for page in ("/", SCRIPT, "/metrics", "/healthz", "/nothing"):
+def test_pages_are_sealed_against_others(server: ServerInThread, script: str) -> None:
+    for page in ("/", script, "/metrics", "/healthz", "/nothing"):
         headers = fetch(server.port, page, token=ALICE).headers
         assert "default-src 'none'" in headers["content-security-policy"]
         assert "frame-ancestors 'none'" in headers["content-security-policy"]
         assert headers["x-content-type-options"] == "nosniff"
         assert headers["referrer-policy"] == "no-referrer"
-        assert headers["cache-control"] == ("private, max-age=31536000, immutable" if page == SCRIPT else "no-store")
+        assert headers["cache-control"] == ("private, max-age=31536000, immutable" if page == script else "no-store")
 
 
 def test_a_header_about_proxies_changes_nothing(server: ServerInThread) -> None:

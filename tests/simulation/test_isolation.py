@@ -6,8 +6,9 @@ import asyncio
 from contextvars import ContextVar
 
 from ai_whisperer import AsyncAgentSessionManager, ToolContext, tool
-from ai_whisperer.conversation import Answer, AnswerTurn, ToolTurn, UserTurn
+from ai_whisperer.conversation import Answer, AnswerTurn, ToolResult, ToolTurn, UserTurn
 from ai_whisperer.models.base import ModelRequest
+from ai_whisperer.tools.function import Tool
 from tests.simulation.stage import call, play, prompt_of, results_of, round_of, until
 
 _note: ContextVar[str] = ContextVar("note", default="nothing")
@@ -134,3 +135,26 @@ def test_loops_of_one_agent_meet_through_the_mail_of_another() -> None:
         assert "the word is salt" in ended.result.final
 
     play(scenario, say, tools=[nap])
+
+
+class Curious(Tool):
+    """A tool with a call of its own."""
+
+    async def call(self, arguments: str, context: ToolContext) -> ToolResult:
+        assert arguments == "{}"
+        return ToolResult(content=f"The agent has a workplace: {context.workplace is not None}.")
+
+
+def test_a_tool_with_a_call_of_its_own_is_given_the_whole_context() -> None:
+    def look() -> str:
+        """Look around."""
+        raise AssertionError("It is called another way.")
+
+    def say(request: ModelRequest) -> Answer | str:
+        return "; ".join(results_of(request)) if round_of(request) else call("look")
+
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        await manager.create_agent("a")
+        assert await manager.run_task("a", "go") == "The agent has a workplace: True."
+
+    play(scenario, say, tools=[Curious(look)])

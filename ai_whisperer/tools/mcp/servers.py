@@ -143,10 +143,6 @@ class McpTool(Tool):
         self._server = server
         self._spec = spec
 
-    @property
-    def takes_context(self) -> bool:
-        return True
-
     async def call(self, arguments: str, context: ToolContext) -> ToolResult:
         """Call the tool at its server, which is started if it does not run; raises a `ToolError`."""
         return await self._call(_object_of(arguments), context)

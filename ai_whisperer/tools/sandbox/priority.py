@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 _NICENESS = 10
+_HAS_LEFT = (errno.ENOENT, errno.ESRCH)
+_PROC = Path("/proc")
 _PR_CAPBSET_DROP = 24
 _CAP_SYS_NICE = 23
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -24,11 +26,15 @@ def step_back(session: Sequence[int]) -> bool:
     for pid in session:
         with contextlib.suppress(OSError):
             os.setpriority(os.PRIO_PROCESS, pid, max(_NICENESS, os.getpriority(os.PRIO_PROCESS, pid)))
-    try:
-        Path(f"/proc/{session[0]}/autogroup").write_text(str(_NICENESS))
-    except OSError as error:
-        return error.errno != errno.EAGAIN
-    return True
+    for pid in session:
+        try:
+            (_PROC / str(pid) / "autogroup").write_text(str(_NICENESS))
+        except OSError as error:
+            if error.errno in _HAS_LEFT:
+                continue  # any other of them speaks for the session as well
+            return error.errno != errno.EAGAIN
+        return True
+    return not (_PROC / "sys/kernel/sched_autogroup_enabled").exists()
 
 
 def give_up_urgency() -> None:

@@ -1,13 +1,11 @@
 import type { Agent } from "../projection/world";
 import { openDialog } from "../shell/dialogState";
-import { useIsLive } from "../state/page";
+import { useIsLive, whyNotLive } from "../state/page";
 import { steer } from "../steer/bulk";
 import { ACTIONS, type Action, refusal, verbOf } from "../steer/lifecycle";
 import { Icon } from "./Icon";
 
 const SHOWN: readonly Action[] = ["start", "pause", "interrupt", "resume", "sleep", "wake", "stop"];
-
-export const NOT_LIVE = "This is the past, or there is no connection: nothing can be changed now.";
 
 /** A button for everything that becomes of an agent. Those that its state does not allow are off and say why. */
 export function Lifecycle({ agent }: { agent: Agent }) {
@@ -16,7 +14,7 @@ export function Lifecycle({ agent }: { agent: Agent }) {
     <fieldset className="lifecycle" aria-label="Lifecycle">
       {SHOWN.map((action) => {
         const { hint, icon } = ACTIONS[action];
-        const why = isLive ? refusal(agent, action) : NOT_LIVE;
+        const why = isLive ? refusal(agent, action) : whyNotLive();
         return (
           <button
             key={action}

@@ -1,5 +1,7 @@
 import { Suspense, useEffect } from "react";
 import { Link, Redirect, useLocation } from "wouter";
+import { RpcError } from "../client/client";
+import { RpcError } from "../client/errors";
 import { loadLate } from "../parts/late";
 import { Problem } from "../parts/Messages";
 import { follow } from "../state/following";
@@ -65,7 +67,11 @@ function Content({ sessionId }: { sessionId: string }) {
 }
 
 function Ended({ sessionId, error, wasThere }: { sessionId: string; error: Error; wasThere: boolean }) {
-  const told = wasThere ? new Error(`This session has ended: it is not followed any more. ${error.message}`) : error;
+  const isDeleted = wasThere && error instanceof RpcError && error.data.code === "unknown_session";
+  const told = isDeleted ? new Error("This session was deleted. Nothing of it is left on the server.") : error;
+  const isUnknown = error instanceof RpcError && error.data.code === "unknown_session";
+  const why = isUnknown ? `There is no session ${sessionId}. It may have been deleted.` : error.message;
+  const told = new Error(wasThere ? `This session has ended: it is not followed any more. ${why}` : why);
   return (
     <>
       <Problem error={told} onRetry={() => void follow(null).then(() => follow(sessionId))} />

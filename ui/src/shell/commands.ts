@@ -93,7 +93,7 @@ export function findEntries(query: string, sources: Sources): Entry[] {
 }
 
 /** 0 if a word is missing; else the more, the nearer to the beginning of a word each stands. */
-export function scoreOf(words: readonly string[], text: string): number {
+function scoreOf(words: readonly string[], text: string): number {
   let score = 1;
   for (const word of words) {
     const at = text.indexOf(word);

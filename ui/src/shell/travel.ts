@@ -25,7 +25,8 @@ export function useTravelAddress(): void {
     if (!isLoaded || given === null || given === written.current) return;
     written.current = given;
     if (/^\d+$/.test(given)) void travelTo(Number(given));
-  }, [given, isLoaded]);
+    else change(NOT_TRAVELLING); // it names no moment
+  }, [given, isLoaded, change]);
 
   // biome-ignore lint/correctness/useExhaustiveDependencies: another path has lost what was in the address
   useEffect(() => {

@@ -40,10 +40,12 @@ export function forgetProblems(): void {
   useNotices.setState(({ notices }) => ({ notices: notices.filter(({ isProblem }) => !isProblem) }));
 }
 
+const PASSING: ReadonlySet<unknown> = new Set(["too_many_requests", "queue_full", "store_full", "store_failed"]);
+
 /** Whether the same may work later: the server could not be reached, or had too much to do. */
 export function mayPass(error: unknown): boolean {
   if (error instanceof ConnectionLostError) return true;
-  return error instanceof RpcError && "retryAfterSeconds" in error.data;
+  return error instanceof RpcError && PASSING.has(error.data.code);
 }
 
 onAnotherSession(() => useNotices.setState({ notices: [] })); // they were about the session before

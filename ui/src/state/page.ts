@@ -59,9 +59,14 @@ export const NOTHING: Page = {
 /** All that the page knows. Only the modules of `state/` write to it. */
 export const usePage = create<Page>()(() => NOTHING);
 
+/** The world that is shown: the present one or, with a playhead, an earlier one. */
+export function shownWorld(page: Page = usePage.getState()): World {
+  return page.playhead?.world ?? page.live;
+}
+
 /** A part of the world that is shown: of the present one or, with a playhead, of an earlier one. */
 export function useWorld<Part>(part: (world: World) => Part): Part {
-  return usePage((page) => part(page.playhead?.world ?? page.live));
+  return usePage((page) => part(shownWorld(page)));
 }
 
 /** Whether what is shown is the present, and can be acted on. */

@@ -1,7 +1,7 @@
 import { Dialog } from "../parts/Dialog";
 import { count } from "../parts/format";
 import { type Outcome, perform } from "./bulk";
-import { ACTIONS, verbOf } from "./lifecycle";
+import { ACTIONS, toldOf, verbOf } from "./lifecycle";
 
 const SHOWN = 200;
 
@@ -20,7 +20,7 @@ export function OutcomeDialog({ outcome, onClose }: { outcome: Outcome; onClose:
   return (
     <Dialog title={verbOf(action)} onClose={onClose} wide>
       <p>
-        {ACTIONS[action].done} {count(worked)} {worked === 1 ? "agent" : "agents"}.
+        {toldOf(ACTIONS[action].done, `${count(worked)} ${worked === 1 ? "agent" : "agents"}`)}.
         {failed.length > 0 && ` With ${count(failed.length)} it did not work:`}
         {left > 0 && ` ${count(left)} were left as they were, since you ended it.`}
       </p>

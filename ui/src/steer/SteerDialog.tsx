@@ -2,6 +2,7 @@ import { useState } from "react";
 import type { Priority } from "../client/client";
 import { Asking } from "../parts/Asking";
 import { Confirm } from "../parts/Dialog";
+import { newId } from "../parts/ids";
 import { perform, performAsked } from "./bulk";
 import { ACTIONS, type Action, verbOf } from "./lifecycle";
 import { type SleepForm, sleepParams } from "./sleep";
@@ -107,7 +108,7 @@ function WakeDialog({ agentIds, onClose }: SteerProps) {
 function TaskDialog({ agentIds, onClose }: SteerProps) {
   const [prompt, setPrompt] = useState("");
   const [priority, setPriority] = useState<Priority>("normal");
-  const [taskKey, setTaskKey] = useState(newKey); // tried again after a lost connection, it is sent once
+  const [taskKey, setTaskKey] = useState(newId); // tried again after a lost connection, it is sent once
   async function submit() {
     if (prompt.trim() === "") return "Say what is to be done.";
     return performAsked("task", agentIds, { prompt, priority, taskKey });
@@ -122,7 +123,7 @@ function TaskDialog({ agentIds, onClose }: SteerProps) {
           value={prompt}
           onChange={({ target }) => {
             setPrompt(target.value);
-            setTaskKey(newKey()); // another text is another task
+            setTaskKey(newId()); // another text is another task
           }}
         />
       </label>
@@ -137,12 +138,6 @@ function TaskDialog({ agentIds, onClose }: SteerProps) {
       </label>
     </Asking>
   );
-}
-
-/** Nobody else makes the same one. */
-function newKey(): string {
-  const chance = crypto.getRandomValues(new Uint32Array(2));
-  return `page-${Date.now().toString(36)}-${[...chance].map((part) => part.toString(36)).join("")}`;
 }
 
 function Whom({ agentIds }: { agentIds: readonly string[] }) {

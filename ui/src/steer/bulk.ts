@@ -3,9 +3,9 @@ import type { MethodName } from "../client/client";
 import { count } from "../parts/format";
 import { openDialog } from "../shell/dialogState";
 import { attempt, mayPass, notify } from "../state/actions";
-import { usePage } from "../state/page";
+import { usePage, whyNotLive } from "../state/page";
 import { server } from "../state/server";
-import { ACTIONS, type Action, asks } from "./lifecycle";
+import { ACTIONS, type Action, asks, toldOf } from "./lifecycle";
 import { agentsInWords } from "./text";
 
 /** How many calls are under way at once: enough to be quick, few enough for the page to stay live. */
@@ -60,12 +60,12 @@ export async function perform(
   sessionId = usePage.getState().sessionId,
 ): Promise<void> {
   if (usePage.getState().playhead !== null) {
-    notify("This is the past: it cannot be changed. Go back to live first.", { isProblem: true });
+    notify(whyNotLive(), { isProblem: true });
     return;
   }
   const { method, doing } = ACTIONS[action];
   isCancelled = false;
-  const text = `${doing} ${agentsInWords(agentIds)}`;
+  const text = toldOf(doing, agentsInWords(agentIds));
   const isLong = agentIds.length > AT_ONCE;
   if (isLong) useBulk.setState({ under: { text, done: 0, total: agentIds.length } });
   const call = server().call as (method: MethodName, params: object) => Promise<unknown>;
@@ -95,13 +95,14 @@ export async function perform(
  */
 export async function performAsked(action: Action, agentIds: readonly string[], params: object): Promise<undefined> {
   const [agentId] = agentIds;
+  const { sessionId } = usePage.getState();
   if (agentId === undefined || agentIds.length > 1) {
-    setTimeout(() => void perform(action, agentIds, params)); // what it opens is not closed with the dialog
+    setTimeout(() => void perform(action, agentIds, params, sessionId)); // what it opens is not closed with the dialog
     return;
   }
   const call = attempt as (method: MethodName, params: object) => Promise<unknown>;
   await call(ACTIONS[action].method, { agentId, ...paramsFor(agentId, params) });
-  notify(`${ACTIONS[action].done} ${agentsInWords(agentIds)}.`);
+  notify(`${toldOf(ACTIONS[action].done, agentsInWords(agentIds))}.`);
 }
 
 /** What is sent again under the same key is done once, also if it is not known whether it arrived the first time. */
@@ -114,7 +115,7 @@ function report(outcome: Outcome, agentIds: readonly string[]): void {
   const { sessionId, action, params, failed, left } = outcome;
   const [only] = failed;
   if (usePage.getState().sessionId !== sessionId) reportElsewhere(outcome);
-  else if (failed.length === 0 && left === 0) notify(`${ACTIONS[action].done} ${agentsInWords(agentIds)}.`);
+  else if (failed.length === 0 && left === 0) notify(`${toldOf(ACTIONS[action].done, agentsInWords(agentIds))}.`);
   else if (only && agentIds.length === 1) {
     const retry = only.mayPass ? () => void perform(action, agentIds, params, sessionId) : null;
     notify(only.why, { isProblem: true, retry });
@@ -126,7 +127,7 @@ function reportElsewhere({ sessionId, action, worked, failed, left }: Outcome): 
   const missed = failed.length + left;
   const ended = missed === 0 ? "" : ` It was not done to ${count(missed)} of them. ${failed[0]?.why ?? ""}`;
   const agents = worked === 1 ? "agent" : "agents";
-  notify(`In the session ${sessionId}: ${ACTIONS[action].done} ${count(worked)} ${agents}.${ended}`, {
+  notify(`In the session ${sessionId}: ${toldOf(ACTIONS[action].done, `${count(worked)} ${agents}`)}.${ended}`, {
     isProblem: missed > 0,
   });
 }

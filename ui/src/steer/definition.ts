@@ -34,9 +34,14 @@ export function idProblem(id: string, taken: ReadonlyMap<string, unknown>): stri
   return "";
 }
 
-/** An id that is free: the name as it is, or with the first number behind it that makes it so. */
+/**
+ * An id that is free, of a name without what ids do not have, with the first number behind it that makes it so. It is
+ * empty if nothing is left of the name.
+ */
 export function freeId(name: string, taken: ReadonlyMap<string, unknown>): string {
-  const base = name.replace(/[^A-Za-z0-9_.-]+/g, "_").replace(/^[^A-Za-z0-9]+/, "");
+  const plain = name.normalize("NFKD").replace(/\p{M}/gu, ""); // é is e with a mark
+  const trimmed = plain.replace(/^[^A-Za-z0-9]+|[^A-Za-z0-9_.-]+$/g, "");
+  const base = trimmed.replace(/[^A-Za-z0-9_.-]+/g, "_").slice(0, 90);
   if (!taken.has(base)) return base;
   let number = 2;
   while (taken.has(`${base}-${number}`)) number += 1;

@@ -10,7 +10,7 @@ export interface ActionWords {
   /** On buttons; with dots if something is asked first. */
   readonly label: string;
   readonly icon: IconName;
-  /** "Pausing 3 agents". */
+  /** "Pausing 3 agents"; who it is stands at the dots, or else at the end. */
   readonly doing: string;
   /** "Paused 3 agents." */
   readonly done: string;
@@ -55,8 +55,8 @@ export const ACTIONS: Readonly<Record<Action, ActionWords>> = {
     method: "async.sleepAgent",
     label: "Sleep…",
     icon: "sleep",
-    doing: "Putting to sleep",
-    done: "Put to sleep",
+    doing: "Putting … to sleep",
+    done: "Put … to sleep",
     hint: "It takes no work for a time, until a time, or until an event.",
   },
   wake: {
@@ -135,4 +135,9 @@ function notAtWork({ state, started }: Steered): string | null {
 /** The word on its button without the dots. */
 export function verbOf(action: Action): string {
   return ACTIONS[action].label.replace("…", "");
+}
+
+/** "Paused 3 agents", "Put alice to sleep". */
+export function toldOf(words: string, whom: string): string {
+  return words.includes("…") ? words.replace("…", () => whom) : `${words} ${whom}`;
 }

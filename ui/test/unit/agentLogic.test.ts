@@ -159,7 +159,7 @@ describe("a task that is typed in", () => {
       timeoutSeconds: null,
       budget: null,
     });
-    expect(taskParams({ ...form, threadId: " talk ", timeoutSeconds: "90", maxCostUsd: "0.5" })).toMatchObject({
+    expect(taskParams({ ...form, threadId: " talk ", timeoutSeconds: "90", maxCostUsd: "0,5" })).toMatchObject({
       threadId: "talk",
       timeoutSeconds: 90,
       budget: { maxTokens: null, maxCostUsd: 0.5 },
@@ -169,6 +169,7 @@ describe("a task that is typed in", () => {
   test.each([
     [{ prompt: " " }, /what it is to do/],
     [{ timeoutSeconds: "soon" }, /number of seconds/],
+    [{ timeoutSeconds: "1e99" }, /at most 100 years/],
     [{ maxTokens: "1.5" }, /whole number/],
     [{ maxCostUsd: "-1" }, /number of dollars/],
   ])("with %o is refused with a sentence", (wrong, sentence) => {

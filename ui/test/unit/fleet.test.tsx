@@ -132,7 +132,7 @@ test("a task that is sent again after a lost connection is still given once", as
   await userEvent.click(screen.getByRole("button", { name: "Send", hidden: true }));
   const [first, second] = calls.map(({ params }) => params);
   expect(first).toMatchObject({ agentId: "alice", prompt: "Hello", priority: "normal" });
-  expect(first?.taskId).toMatch(/^page-.+\.alice$/);
+  expect(first?.taskId).toMatch(/^[0-9a-f]{32}\.alice$/);
   expect(second).toEqual(first);
 });
 
@@ -216,6 +216,8 @@ test("an id is checked before the server is asked", () => {
   expect(idProblem("a b", taken)).toContain("letters");
   expect(idProblem("bob-1", taken)).toBe("");
   expect(freeId("Alice the First", new Map())).toBe("Alice_the_First");
+  expect(freeId("ünï 🎈 <b>", new Map())).toBe("uni_b");
+  expect(freeId("🎈 日本", new Map())).toBe("");
 });
 
 test("a definition has only what was filled in, and names tools only if they are chosen", () => {

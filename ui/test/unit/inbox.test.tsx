@@ -84,6 +84,21 @@ describe("the inbox", () => {
     expect(marks.map(({ params }) => params)).toEqual([{ sessionId: "default", mailId: "m1", state: "read" }]);
   });
 
+  test("marks all mails of a thread as read that are shown with the one that is opened", async () => {
+    const together = MAILS.map((each) => ({ ...each, threadId: "t" }));
+    const { calls } = setStage(
+      together.map(({ mailId, threadId, sender, sequence, recipient, subject, priority, replyTo }) =>
+        note("mail.sent", { mailId, threadId, sender, sequence, recipient, subject, priority, replyTo }),
+      ),
+      { "mail.list": () => ({ mails: together }), "mail.mark": () => MAILS[0] as MailRecord },
+    );
+    show("/s/default/inbox/m1");
+    await waitFor(() => {
+      const marks = calls.filter(({ method }) => method === "mail.mark");
+      expect(marks.map(({ params }) => params.mailId).sort()).toEqual(["m1", "m2", "m3"]);
+    });
+  });
+
   test("steps through the mails with j and k, but not while one writes", async () => {
     stage();
     const { history } = show();

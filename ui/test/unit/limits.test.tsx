@@ -34,8 +34,8 @@ describe("a limit", () => {
     expect(readLimit("max_cost_usd", "0.5")).toBe(0.5);
     expect(readLimit("max_task_seconds", "0")).toContain("more than 0");
     expect(readLimit("max_tokens", "0")).toBe(0);
-    expect(readLimit("max_tokens", "")).toContain("must be a number");
-    expect(readLimit("max_tokens", "many")).toContain("must be a number");
+    expect(readLimit("max_tokens", "")).toContain("a whole number of tokens");
+    expect(readLimit("max_tokens", "many")).toContain("a whole number of tokens");
   });
 
   test("is used by a share that is never more than all of it", () => {

@@ -66,8 +66,8 @@ test("three are shown at most, and the same one once", () => {
 
 test.each([
   [new ConnectionLostError("The connection was lost.", false), true],
-  [new RpcError(-32_000, "Too many requests.", { retryAfterSeconds: 1 }), true],
-  [new RpcError(-32_602, "The thread is too long."), false],
+  [new RpcError(-32_000, "Too many requests.", { code: "too_many_requests" }), true],
+  [new RpcError(-32_602, "The thread is too long.", { code: "invalid_input" }), false],
 ])("to try again is offered only for what may pass: %s", async (error, isOffered) => {
   setStage([], {
     "task.retry": () => {

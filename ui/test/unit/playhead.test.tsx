@@ -53,6 +53,13 @@ test("the whole page shows the moment that was travelled to, and the present aga
   expect(screen.queryByRole("slider")).toBeNull();
 });
 
+test("an address that names no moment is shown live, and keeps nothing of it", async () => {
+  twenty();
+  renderAt("/s/default?at=abc&tab=log", page);
+  await waitFor(() => expect(location.search).toBe("?tab=log"));
+  expect(usePage.getState().playhead).toBeNull();
+});
+
 test("an address with a number opens the page at that moment", async () => {
   twenty();
   renderAt("/s/default?at=5", page);

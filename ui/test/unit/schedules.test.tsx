@@ -1,7 +1,9 @@
 import { screen } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { expect, test } from "vitest";
-import SchedulesView, { whenOf } from "../../src/views/schedules/SchedulesView";
+import { usePage } from "../../src/state/page";
+import SchedulesView from "../../src/views/schedules/SchedulesView";
+import { whenOf } from "../../src/views/schedules/schedule";
 import { note, renderAt, setStage } from "./stage";
 
 const MADE = {
@@ -58,4 +60,23 @@ test("without schedules the page says how one is made", () => {
 test("the times of a schedule are told in words", () => {
   expect(whenOf({ cron: null, intervalSeconds: 90, zone: "UTC" })).toBe("every 1 min 30 s");
   expect(whenOf({ cron: "0 9 * * *", intervalSeconds: null, zone: "Europe/Vienna" })).toBe("0 9 * * * (Europe/Vienna)");
+});
+
+test("of many schedules some are shown, and the one that the address names", () => {
+  const many = Array.from({ length: 80 }, (_, index) =>
+    note("schedule.created", { ...MADE, scheduleId: `many${index}` }),
+  );
+  setStage(many);
+  renderAt("/s/default/schedules/many70", <SchedulesView />);
+  expect(screen.getAllByRole("row")).toHaveLength(72);
+  expect(screen.getByText("many70").closest("tr")?.dataset.marked).toBe("true");
+});
+
+test("without a connection the buttons say so, and do not speak of the past", () => {
+  setStage([note("schedule.created", MADE)]);
+  usePage.setState({ connection: "lost" });
+  renderAt("/s/default/schedules", <SchedulesView />);
+  for (const name of ["New schedule", "Pause", "Delete"]) {
+    expect(screen.getByRole<HTMLButtonElement>("button", { name }).title).toBe("There is no connection to the server.");
+  }
 });

@@ -1,6 +1,7 @@
 import { screen } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { expect, test } from "vitest";
+import { RpcError } from "../../src/client/client";
 import { App } from "../../src/shell/App";
 import { SessionPicker } from "../../src/shell/SessionPicker";
 import { SessionsView } from "../../src/shell/SessionsView";
@@ -49,11 +50,11 @@ test("the picker shows the session that is followed, also one that is not in its
   expect((screen.getByRole("combobox", { name: "Session" }) as HTMLSelectElement).value).toBe("unlisted");
 });
 
-test("a session that has ended is not shown as live, and the way to the others is", () => {
+test("a session that was deleted is not shown as live, and the way to the others is", () => {
   setStage([note("agent.created", { agentId: "ann", name: "Ann", description: "" })]);
-  usePage.setState({ ended: new Error("There is no session 'default'.") });
+  usePage.setState({ ended: new RpcError(-32004, "There is no session.", { code: "unknown_session" }) });
   renderAt("/s/default", <App />);
-  expect(screen.getByRole("alert").textContent).toMatch(/has ended.*There is no session 'default'/);
+  expect(screen.getByRole("alert").textContent).toMatch(/This session was deleted/);
   expect(screen.getByRole("link", { name: "See all sessions" }).getAttribute("href")).toBe("/sessions");
   expect(screen.queryByText("Ann")).toBeNull();
   expect(screen.queryByText("live")).toBeNull();

@@ -1,5 +1,6 @@
 import type { ReactNode } from "react";
 import type { AgentDefinition, AgentDetails } from "../../client/client";
+import { Fact } from "../../parts/Fact";
 import { words } from "../../parts/format";
 import { LongText } from "../../parts/LongText";
 import { Loaded } from "../../parts/Messages";
@@ -7,7 +8,6 @@ import { At } from "../../parts/Times";
 import { useAnswer } from "../../state/answers";
 import { useHorizon } from "../../state/horizon";
 import { usePage } from "../../state/page";
-import { Fact } from "./TaskDetails";
 
 /** What the agent is, apart from what it is doing: its prompt, its tools, what it may touch. */
 export function DefinitionTab({ agentId }: { agentId: string }) {

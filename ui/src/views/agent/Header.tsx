@@ -3,14 +3,14 @@ import { Link, useLocation } from "wouter";
 import { AgentLink } from "../../parts/AgentLink";
 import { count, money, words } from "../../parts/format";
 import { Icon } from "../../parts/Icon";
-import { Lifecycle, NOT_LIVE } from "../../parts/Lifecycle";
+import { Lifecycle } from "../../parts/Lifecycle";
 import { Progress } from "../../parts/Progress";
 import { StateBadge } from "../../parts/StateBadge";
 import { Ago, Since, Until } from "../../parts/Times";
 import type { Agent } from "../../projection/world";
 import { useAddress } from "../../shell/addresses";
 import { act } from "../../state/actions";
-import { useIsLive, useWorld } from "../../state/page";
+import { useIsLive, useWorld, whyNotLive } from "../../state/page";
 import { TaskLink, useLimitsAddress } from "./links";
 import { SendTask } from "./SendTask";
 import { type Why, whys } from "./why";
@@ -195,7 +195,7 @@ function Talk({ agent }: { agent: Agent }) {
           <Icon name="chats" size={14} /> Chat
         </Link>
       ) : (
-        <button type="button" disabled={!isLive} title={isLive ? "Talk with it" : NOT_LIVE} onClick={openChat}>
+        <button type="button" disabled={!isLive} title={isLive ? "Talk with it" : whyNotLive()} onClick={openChat}>
           <Icon name="chats" size={14} /> Chat
         </button>
       )}
@@ -203,7 +203,7 @@ function Talk({ agent }: { agent: Agent }) {
         type="button"
         className="primary"
         disabled={!isLive}
-        title={isLive ? "Give it something to do" : NOT_LIVE}
+        title={isLive ? "Give it something to do" : whyNotLive()}
         onClick={() => setIsSending(true)}
       >
         <Icon name="send" size={14} /> Send a task

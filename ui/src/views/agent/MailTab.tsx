@@ -2,6 +2,8 @@ import { useMemo, useRef, useState } from "react";
 import type { MailList, MailRecord, MailState, Notification } from "../../client/client";
 import { allAsOf, mailAsOf } from "../../history/asOf";
 import { AgentLink } from "../../parts/AgentLink";
+import { Fact } from "../../parts/Fact";
+import { useFirst } from "../../parts/First";
 import { Markdown } from "../../parts/Markdown";
 import { Empty, Loaded, LookedThrough } from "../../parts/Messages";
 import { Ago, At } from "../../parts/Times";
@@ -10,7 +12,6 @@ import { useHorizon } from "../../state/horizon";
 import { type Newest, useNewest } from "../../state/newest";
 import { usePage } from "../../state/page";
 import { CauseLink, MailLink, TaskLink, ThreadLink } from "./links";
-import { Fact } from "./TaskDetails";
 
 const PAGE = 100;
 
@@ -30,6 +31,8 @@ export function MailTab({ agentId }: { agentId: string }) {
   const all = answer.data?.mails;
   const mails = useMemo(() => allAsOf(all ?? [], at, mailAsOf), [all, at]);
   const shown = mails.filter((mail) => state === "" || mail.state === state);
+  const including = shown.findIndex(({ mailId }) => mailId === opened);
+  const { first, more } = useFirst(shown, { step: PAGE * 2, including });
   const isMissing = opened !== "" && all !== undefined && !mails.some(({ mailId }) => mailId === opened);
   return (
     <>
@@ -64,7 +67,7 @@ export function MailTab({ agentId }: { agentId: string }) {
             <NoMail isFiltered={mails.length > 0} isSent={isSent} />
           ) : (
             <ul className="agent-list">
-              {shown.map((mail) => (
+              {first.map((mail) => (
                 <MailItem
                   key={mail.mailId}
                   mail={mail}
@@ -78,6 +81,7 @@ export function MailTab({ agentId }: { agentId: string }) {
           )
         }
       </Loaded>
+      {more}
       <LookedThrough most={answer.lookedThrough} />
       {answer.hasOlder && (
         <button type="button" className="agent-older" onClick={() => setLimit(limit * 2)}>
@@ -113,7 +117,7 @@ function useBox(agentId: string, box: Box, limit: number): Newest<MailList> {
 }
 
 /** Whether there is another mail from or to the agent, or one of these has come into another state. */
-export function changesMail(note: Notification, agentId: string, known: readonly MailRecord[]): boolean {
+function changesMail(note: Notification, agentId: string, known: readonly MailRecord[]): boolean {
   if (note.name === "mail.sent") return note.params.recipient === agentId || note.params.sender === agentId;
   if (note.name !== "mail.state_changed") return false;
   return known.some(({ mailId }) => mailId === note.params.mailId);

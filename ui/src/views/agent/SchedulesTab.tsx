@@ -1,16 +1,15 @@
 import { useMemo, useState } from "react";
 import type { MissedRuns } from "../../client/client";
-import { Confirm } from "../../parts/Dialog";
-import { count, duration } from "../../parts/format";
-import { NOT_LIVE } from "../../parts/Lifecycle";
+import { useFirst } from "../../parts/First";
+import { count } from "../../parts/format";
 import { LongText } from "../../parts/LongText";
 import { Empty } from "../../parts/Messages";
 import { Ago, Until } from "../../parts/Times";
 import type { Schedule } from "../../projection/world";
-import { act } from "../../state/actions";
 import { useAnswer } from "../../state/answers";
-import { useIsLive, usePage, useWorld } from "../../state/page";
+import { useIsLive, usePage, useWorld, whyNotLive } from "../../state/page";
 import { NewSchedule } from "../schedules/NewSchedule";
+import { ScheduleActions, whenOf } from "../schedules/schedule";
 
 /** What the agent is given by the clock. */
 export function SchedulesTab({ agentId }: { agentId: string }) {
@@ -24,13 +23,14 @@ export function SchedulesTab({ agentId }: { agentId: string }) {
     () => new Map(records?.schedules.map(({ scheduleId, definition }) => [scheduleId, definition.missed])),
     [records],
   );
+  const { first, more } = useFirst(schedules);
   return (
     <>
       <div className="view-head">
         <button
           type="button"
           disabled={!isLive}
-          title={isLive ? undefined : NOT_LIVE}
+          title={isLive ? undefined : whyNotLive()}
           onClick={() => setIsMaking(true)}
         >
           New schedule
@@ -42,10 +42,11 @@ export function SchedulesTab({ agentId }: { agentId: string }) {
         </Empty>
       )}
       <ul className="agent-list">
-        {schedules.map((schedule) => (
+        {first.map((schedule) => (
           <ScheduleItem key={schedule.scheduleId} schedule={schedule} missed={missed.get(schedule.scheduleId)} />
         ))}
       </ul>
+      {more}
       {isMaking && <NewSchedule agentId={agentId} onClose={() => setIsMaking(false)} />}
     </>
   );
@@ -57,10 +58,7 @@ interface ScheduleItemProps {
 }
 
 function ScheduleItem({ schedule, missed }: ScheduleItemProps) {
-  const [isAsking, setIsAsking] = useState(false);
-  const isLive = useIsLive();
   const { scheduleId, paused, nextAt, lastAt, fired } = schedule;
-  const off = { disabled: !isLive, title: isLive ? undefined : NOT_LIVE };
   return (
     <li className="agent-item agent-schedule">
       <div className="agent-step-head">
@@ -80,16 +78,7 @@ function ScheduleItem({ schedule, missed }: ScheduleItemProps) {
           <code>{scheduleId}</code>
         </span>
         <span className="space" />
-        <button
-          type="button"
-          {...off}
-          onClick={() => void act(paused ? "schedule.resume" : "schedule.pause", { scheduleId })}
-        >
-          {paused ? "Resume" : "Pause"}
-        </button>
-        <button type="button" className="danger" {...off} onClick={() => setIsAsking(true)}>
-          Delete
-        </button>
+        <ScheduleActions schedule={schedule} />
       </div>
       {schedule.prompt !== null && <LongText text={schedule.prompt} />}
       {schedule.event !== null && (
@@ -97,21 +86,6 @@ function ScheduleItem({ schedule, missed }: ScheduleItemProps) {
           broadcasts <code className="tag">{schedule.event}</code>
         </p>
       )}
-      {isAsking && (
-        <Confirm
-          title="Delete this schedule?"
-          action="Delete"
-          onConfirm={() => void act("schedule.delete", { scheduleId })}
-          onClose={() => setIsAsking(false)}
-        >
-          {whenOf(schedule)}. Tasks that it has given already stay.
-        </Confirm>
-      )}
     </li>
   );
-}
-
-export function whenOf({ cron, intervalSeconds, zone }: Pick<Schedule, "cron" | "intervalSeconds" | "zone">): string {
-  if (cron !== null) return `${cron} (${zone})`;
-  return intervalSeconds === null ? "" : `every ${duration(intervalSeconds)}`;
 }

@@ -2,15 +2,15 @@ import { type ReactNode, useMemo, useRef, useState } from "react";
 import type { Notification, TaskRecord } from "../../client/client";
 import { allAsOf, taskAsOf } from "../../history/asOf";
 import { Confirm } from "../../parts/Dialog";
+import { Fact } from "../../parts/Fact";
 import { count, duration, money, words } from "../../parts/format";
-import { NOT_LIVE } from "../../parts/Lifecycle";
 import { LongText } from "../../parts/LongText";
 import { Markdown } from "../../parts/Markdown";
 import { At, Until } from "../../parts/Times";
 import { act, notify } from "../../state/actions";
 import { useAnswer } from "../../state/answers";
 import { useHorizon } from "../../state/horizon";
-import { useIsLive, usePage } from "../../state/page";
+import { useIsLive, usePage, whyNotLive } from "../../state/page";
 import { Folded } from "./Folded";
 import { CauseLink, MailLink, TaskLink, ThreadLink } from "./links";
 import { Steps } from "./Steps";
@@ -145,15 +145,6 @@ function Facts({ task, tree }: { task: TaskRecord; tree: readonly TaskRecord[] }
   );
 }
 
-export function Fact({ name, children }: { name: string; children: ReactNode }) {
-  return (
-    <div>
-      <dt>{name}</dt>
-      <dd>{children}</dd>
-    </div>
-  );
-}
-
 function Result({ task }: { task: TaskRecord }) {
   if (task.error !== null)
     return (
@@ -188,7 +179,7 @@ function Actions({ task, tree }: { task: TaskRecord; tree: readonly TaskRecord[]
     } else await act("task.cancel", params);
   }
   if (!canCancel && !canCancelTree && !canRetry(task)) return null;
-  const off = { disabled: !isLive, title: isLive ? undefined : NOT_LIVE };
+  const off = { disabled: !isLive, title: isLive ? undefined : whyNotLive() };
   return (
     <div className="agent-actions">
       {canRetry(task) && (

@@ -1,5 +1,6 @@
 import { memo, useMemo, useState } from "react";
 import type { Notification, TaskState } from "../../client/client";
+import { useFirst } from "../../parts/First";
 import { duration, words } from "../../parts/format";
 import { Empty, LookedThrough, Problem } from "../../parts/Messages";
 import { Progress } from "../../parts/Progress";
@@ -32,7 +33,9 @@ export function TasksTab({ agentId }: { agentId: string }) {
     () => taskRows(records ?? [], openTasks, { agentId, state, at, limit }),
     [records, openTasks, agentId, state, at, limit],
   );
-  const isListed = opened === "" || rows.some(({ taskId }) => taskId === opened);
+  const including = opened === "" ? -1 : rows.findIndex(({ taskId }) => taskId === opened);
+  const { first, more } = useFirst(rows, { step: PAGE * 4, including });
+  const isListed = opened === "" || including !== -1;
   return (
     <>
       <div className="view-head">
@@ -55,7 +58,7 @@ export function TasksTab({ agentId }: { agentId: string }) {
       )}
       {records !== undefined && !tasks.isLoading && rows.length === 0 && <NoTasks state={state} />}
       <ul className="agent-list">
-        {rows.map((row) => (
+        {first.map((row) => (
           <TaskItem
             key={row.taskId}
             row={row}
@@ -64,6 +67,7 @@ export function TasksTab({ agentId }: { agentId: string }) {
           />
         ))}
       </ul>
+      {more}
       <LookedThrough most={tasks.lookedThrough} />
       {tasks.hasOlder && (
         <button type="button" className="agent-older" onClick={() => setLimit(limit * 2)}>

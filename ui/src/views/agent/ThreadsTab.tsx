@@ -1,4 +1,5 @@
 import { useMemo } from "react";
+import { useFirst } from "../../parts/First";
 import { bytes, count } from "../../parts/format";
 import { Empty, Loaded } from "../../parts/Messages";
 import { Ago } from "../../parts/Times";
@@ -20,6 +21,8 @@ export function ThreadsTab({ agentId }: { agentId: string }) {
     () => (all ?? []).filter(({ firstAt }) => firstAt <= at).sort((one, other) => other.lastAt - one.lastAt),
     [all, at],
   );
+  const including = threads.findIndex(({ threadId }) => threadId === opened);
+  const { first, more } = useFirst(threads, { step: 100, including });
   return (
     <>
       {at === Number.POSITIVE_INFINITY && <ContextSize agentId={agentId} />}
@@ -31,7 +34,7 @@ export function ThreadsTab({ agentId }: { agentId: string }) {
             </Empty>
           ) : (
             <ul className="agent-list">
-              {threads.map(({ threadId, tasks, lastAt }) => (
+              {first.map(({ threadId, tasks, lastAt }) => (
                 <li key={threadId} className="agent-item" data-open={threadId === opened}>
                   <button
                     type="button"
@@ -58,6 +61,7 @@ export function ThreadsTab({ agentId }: { agentId: string }) {
           )
         }
       </Loaded>
+      {more}
     </>
   );
 }

@@ -2,7 +2,7 @@ import type { LimitState } from "../../client/client";
 import { bytes, count, duration, money } from "../../parts/format";
 
 /** A quantity of a limit in the unit that its name tells. */
-export function limitAmount(name: string, value: number): string {
+function limitAmount(name: string, value: number): string {
   if (name.endsWith("_bytes")) return bytes(value);
   if (name.endsWith("_seconds")) return duration(value);
   return name.includes("_usd") ? money(value) : count(value);

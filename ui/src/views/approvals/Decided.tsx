@@ -4,11 +4,13 @@ import type { ApprovalRecord, ApprovalState } from "../../client/client";
 import { AgentLink } from "../../parts/AgentLink";
 import { Icon, type IconName } from "../../parts/Icon";
 import { Empty, Loaded, LookedThrough } from "../../parts/Messages";
+import { visible } from "../../parts/markdown/visible";
 import { Ago } from "../../parts/Times";
 import { useAddress, useSelection } from "../../shell/addresses";
 import { useHorizon } from "../../state/horizon";
 import { useNewest } from "../../state/newest";
-import { usePage } from "../../state/page";
+import { usePage, useWorld } from "../../state/page";
+import { lineOf } from "./arguments";
 import { Call } from "./Call";
 import { decidedBy } from "./decided";
 
@@ -72,6 +74,8 @@ export function Decided() {
 function Row({ record }: { record: ApprovalRecord }) {
   const address = useAddress();
   const [isOpen, setIsOpen] = useState(false);
+  const agent = useWorld((world) => world.agents.get(record.agentId)?.name || record.agentId);
+  const line = useMemo(() => lineOf(record.arguments), [record.arguments]);
   const { icon, look } = SIGNS[record.state];
   return (
     <li className="card">
@@ -80,13 +84,14 @@ function Row({ record }: { record: ApprovalRecord }) {
           <span className="approvals-sign" data-look={look}>
             <Icon name={icon} size={13} /> {record.state}
           </span>
+          <strong className="ellipsis">{agent}</strong>
           <span className="mono">{record.tool}</span>
-          <span className="ellipsis">{record.reason}</span>
-          <span className="space" />
+          <span className="approvals-line quiet mono ellipsis">{visible(line)}</span>
           <span className="quiet">
             {record.decidedBy !== null && `by ${record.decidedBy} `}
             <Ago at={record.decidedAt ?? record.requestedAt} />
           </span>
+          {record.reason !== "" && <span className="approvals-reason">{visible(record.reason)}</span>}
         </summary>
         {isOpen && (
           <>

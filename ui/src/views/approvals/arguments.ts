@@ -4,6 +4,16 @@ export interface Shown {
   readonly value: string;
 }
 
+const LINE = 160;
+
+/** The arguments in one line, of long ones the beginning. */
+export function lineOf(text: string): string {
+  const line = argumentsOf(text.length > 100_000 ? "" : text)
+    ?.map(({ name, value }) => `${name}: ${value.slice(0, LINE)}`)
+    .join(", ");
+  return (line ?? text.slice(0, LINE)).replace(/\s+/g, " ").slice(0, LINE);
+}
+
 /** The arguments one by one, texts as texts, or null if they cannot be told apart: then only the raw ones are true. */
 export function argumentsOf(text: string): Shown[] | null {
   let parsed: unknown;

@@ -86,15 +86,16 @@ function RoomHead({ room, title }: { room: Room; title: string }) {
   const [isOpen, setIsOpen] = useState(false);
   const to = useAddress();
   const more = room.members.length - NAMED;
+  const isNamed = room.kind !== "direct" && room.title !== ""; // otherwise it is called as its members are
   return (
     <header className="chat-head">
       <Link href={to("chats")} className="chat-back icon-button" aria-label="All chats">
         <Icon name="back" />
       </Link>
-      <h2 className="ellipsis">
+      <h2 className={isNamed ? "ellipsis" : "visually-hidden"}>
         <bdi>{visible(title)}</bdi>
       </h2>
-      <span className="chat-members ellipsis">
+      <span className="chat-members ellipsis" data-alone={!isNamed}>
         {room.members.slice(0, NAMED).map((agentId) => (
           <Sender key={agentId} sender={agentId} />
         ))}

@@ -2,6 +2,7 @@ import { type KeyboardEvent, useId, useLayoutEffect, useMemo, useRef, useState }
 import { Icon } from "../../parts/Icon";
 import { newId } from "../../parts/ids";
 import type { Room } from "../../projection/world";
+import { nameIn } from "../../state/names";
 import { useIsLive, usePage, useWorld, whyNotLive } from "../../state/page";
 import { server } from "../../state/server";
 import { type Candidate, candidates, completed, mentionAt } from "./completion";
@@ -148,7 +149,7 @@ function useChoice(room: Room, text: string, write: (text: string, caret: number
   const query = mention !== null && mention.start !== closedAt ? mention.query : null;
   const offered = useMemo(() => {
     if (query === null) return NO_CANDIDATES;
-    const members = room.members.map((id) => ({ id, name: names.get(id)?.name ?? id }));
+    const members = room.members.map((id) => ({ id, name: nameIn(names, id) }));
     return candidates(query, members);
   }, [query, room.members, names]);
   const shown = Math.min(active, Math.max(0, offered.length - 1));

@@ -3,8 +3,9 @@ import { AgentChoice } from "../../parts/AgentChoice";
 import { Confirm, Dialog } from "../../parts/Dialog";
 import type { Room } from "../../projection/world";
 import { act } from "../../state/actions";
+import { useName } from "../../state/names";
 import { useIsLive, whyNotLive } from "../../state/page";
-import { Sender, useName } from "./names";
+import { Sender } from "./names";
 
 /** Who is in a group; others can be let in, and members taken out. */
 export function Members({ room, onClose }: { room: Room; onClose: () => void }) {

@@ -5,7 +5,7 @@ export interface Candidate {
   readonly name: string;
 }
 
-export const EVERYONE: Candidate = { id: "all", name: "everyone in this room" };
+const EVERYONE: Candidate = { id: "all", name: "everyone in this room" };
 
 export interface Mention {
   /** Where its `@` is. */

@@ -3,14 +3,10 @@ import { Link } from "wouter";
 import { visible } from "../../parts/Markdown";
 import type { Room } from "../../projection/world";
 import { useAddress } from "../../shell/addresses";
+import { nameIn, useName } from "../../state/names";
 import { useWorld } from "../../state/page";
 
 export const USER = "user";
-
-/** What an agent is called; its id, if nothing else is known of it. */
-export function useName(agentId: string): string {
-  return useWorld((world) => world.agents.get(agentId)?.name || agentId);
-}
 
 /** What a room is called: its title or, without one, its members. */
 export function titleOf(room: Room, nameOf: (agentId: string) => string): string {
@@ -19,12 +15,12 @@ export function titleOf(room: Room, nameOf: (agentId: string) => string): string
 }
 
 export function useTitle(room: Room): string {
-  return useWorld((world) => titleOf(room, (id) => world.agents.get(id)?.name || id));
+  return useWorld((world) => titleOf(room, (id) => nameIn(world.agents, id)));
 }
 
 /** All names by which the members of a room can be mentioned, those that mean everyone included. */
 export function useMentionable(room: Room): readonly string[] {
-  const names = useWorld((world) => room.members.map((id) => world.agents.get(id)?.name ?? id).join("\n"));
+  const names = useWorld((world) => room.members.map((id) => nameIn(world.agents, id)).join("\n"));
   return useMemo(() => [...new Set([...room.members, ...names.split("\n"), "all", "everyone"])], [room.members, names]);
 }
 

@@ -5,6 +5,7 @@ import { Empty, Loaded } from "../../parts/Messages";
 import { usePlace, useSelection } from "../../shell/addresses";
 import { act, notify } from "../../state/actions";
 import { useAnswer } from "../../state/answers";
+import { useHorizon } from "../../state/horizon";
 import { useIsLive, usePage } from "../../state/page";
 import { LetterCard } from "./LetterCard";
 import { canRetry, type Letter, lettersOf, matching } from "./letters";
@@ -15,7 +16,7 @@ const PAGE = 100;
 /** The tasks and mails that could not be done and wait for a person. */
 export default function DeadLettersView() {
   const sessionId = usePage((page) => page.sessionId) ?? "";
-  const until = usePage((page) => page.playhead?.world.at) ?? Number.POSITIVE_INFINITY;
+  const until = useHorizon();
   const answer = useAnswer("task.deadLetters", { sessionId }, changesLetters);
   return (
     <>
@@ -58,7 +59,7 @@ function Letters({ letters }: { letters: readonly Letter[] }) {
       <div className="view-head">
         <h1>Dead letters</h1>
         <span className="quiet" role="status">
-          {letters.length === 0 ? "none" : `${letters.length} wait for you`}
+          {letters.length === 0 ? "none" : `${letters.length} ${letters.length === 1 ? "waits" : "wait"} for you`}
         </span>
         <span className="space" />
         {letters.length > 0 && (
@@ -133,7 +134,8 @@ function Nothing({ isFiltered }: { isFiltered: boolean }) {
     <Empty title="No dead letters.">
       A task that fails for good, or breaks its agent again and again, is set aside here together with the mail that it
       was for: nothing is lost, and nothing is tried for ever. When you have mended the cause, retry it from here or
-      with <code>whisperer tasks retry TASK</code>.
+      with <code>whisperer tasks retry TASK</code>. It leaves this list when it is taken up again; one that you leave
+      alone does no harm.
     </Empty>
   );
 }

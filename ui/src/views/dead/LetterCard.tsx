@@ -11,7 +11,7 @@ import { Ago } from "../../parts/Times";
 import { useAddress } from "../../shell/addresses";
 import { act, notify } from "../../state/actions";
 import { useAnswer } from "../../state/answers";
-import { useIsLive, usePage } from "../../state/page";
+import { useIsLive, usePage, whyNotLive } from "../../state/page";
 import { canRetry, type Letter } from "./letters";
 
 interface LetterCardProps {
@@ -49,7 +49,7 @@ export function LetterCard(props: LetterCardProps) {
         <button
           type="button"
           disabled={!isAble}
-          title={isLive ? "Goes on at the step where it ended; nothing that was finished is repeated" : NOT_LIVE}
+          title={isLive ? "Goes on at the step where it ended; nothing that was finished is repeated" : whyNotLive()}
           onClick={onRetry}
         >
           Retry
@@ -70,8 +70,6 @@ export function LetterCard(props: LetterCardProps) {
     </article>
   );
 }
-
-const NOT_LIVE = "Only in the present, and while there is a connection, can this be done.";
 
 /** How often it was begun. A task that showed itself harmless is counted anew: that says nothing. */
 function attempts({ attempts: count, restarts, kind }: Pick<TaskRecord, "attempts" | "restarts" | "kind">): string {

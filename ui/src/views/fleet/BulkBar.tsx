@@ -1,7 +1,7 @@
 import { count } from "../../parts/format";
 import { Icon } from "../../parts/Icon";
 import type { Agent } from "../../projection/world";
-import { useIsLive } from "../../state/page";
+import { useIsLive, whyNotLive } from "../../state/page";
 import { cancelBulk, steer, useBulk } from "../../steer/bulk";
 import { ACTION_NAMES, ACTIONS, type Action, fits } from "../../steer/lifecycle";
 
@@ -19,7 +19,7 @@ export function BulkBar({ chosen, shown, agents, onClear }: BulkBarProps) {
   const visible = new Set(shown);
   const hidden = chosen.filter((id) => !visible.has(id)).length;
   function why(action: Action): string {
-    if (!isLive) return "Go back to live to act.";
+    if (!isLive) return whyNotLive();
     const fitting = chosen.filter((id) => fits(agents.get(id) as Agent, action)).length;
     if (fitting === 0) return `${ACTIONS[action].hint} None of these is in a state for it.`;
     return fitting === chosen.length ? ACTIONS[action].hint : `${ACTIONS[action].hint} It fits ${fitting} of these.`;
@@ -43,6 +43,9 @@ export function BulkBar({ chosen, shown, agents, onClear }: BulkBarProps) {
       <span className="fleet-chosen">
         <b>{count(chosen.length)}</b> chosen{hidden > 0 && `, ${count(hidden)} not shown`}
       </span>
+      <button type="button" onClick={onClear}>
+        Choose none
+      </button>
       {ACTION_NAMES.map((action) => (
         <button
           type="button"
@@ -54,9 +57,6 @@ export function BulkBar({ chosen, shown, agents, onClear }: BulkBarProps) {
           <Icon name={ACTIONS[action].icon} size={14} /> {ACTIONS[action].label}
         </button>
       ))}
-      <button type="button" onClick={onClear}>
-        Choose none
-      </button>
     </section>
   );
 }

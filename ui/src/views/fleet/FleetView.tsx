@@ -2,7 +2,7 @@ import { useEffect, useMemo, useState } from "react";
 import { Icon } from "../../parts/Icon";
 import { useSelection } from "../../shell/addresses";
 import { openDialog } from "../../shell/dialogState";
-import { useIsLive, usePage } from "../../state/page";
+import { useIsLive, usePage, whyNotLive } from "../../state/page";
 import { useWorldSlowly } from "../../state/slowly";
 import { BulkBar } from "./BulkBar";
 import { FilterBar } from "./FilterBar";
@@ -44,7 +44,7 @@ export default function FleetView() {
           type="button"
           className="primary fleet-new"
           disabled={!isLive}
-          title={isLive ? "New agent (n)" : "Go back to live to make agents."}
+          title={isLive ? "New agent (n)" : whyNotLive()}
           onClick={() => openDialog({ kind: "new-agent" })}
         >
           <Icon name="plus" size={15} /> New agent

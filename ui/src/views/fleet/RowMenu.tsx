@@ -2,7 +2,7 @@ import { type KeyboardEvent, useEffect, useRef } from "react";
 import { useLocation } from "wouter";
 import { Icon } from "../../parts/Icon";
 import { useAddress } from "../../shell/addresses";
-import { useIsLive, useWorld } from "../../state/page";
+import { useIsLive, useWorld, whyNotLive } from "../../state/page";
 import { steer } from "../../steer/bulk";
 import { ACTION_NAMES, ACTIONS, fits } from "../../steer/lifecycle";
 
@@ -65,7 +65,7 @@ export function RowMenu({ agentId, x, y, onClose }: RowMenuPlace & { onClose: ()
             role="menuitem"
             key={action}
             disabled={!isPossible}
-            title={isLive ? ACTIONS[action].hint : "Go back to live to act."}
+            title={isLive ? ACTIONS[action].hint : whyNotLive()}
             onClick={() => {
               onClose();
               steer(action, [agentId]);

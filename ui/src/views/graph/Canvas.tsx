@@ -3,6 +3,7 @@ import {
   Background,
   Controls,
   type EdgeChange,
+  type FitViewOptions,
   MiniMap,
   type MiniMapNodeProps,
   type NodeChange,
@@ -20,7 +21,9 @@ import type { Scene } from "./scene";
 
 const NODE_TYPES = { agent: AgentNode, user: UserNode };
 const EDGE_TYPES = { link: LinkLine, wait: WaitArrow };
-const FIT = { padding: 0.12, maxZoom: 1.1 };
+/** Beside the overview, which would cover what is below it; on a phone so large that it can be read. */
+const FIT_WIDE = { padding: { top: "24px", right: "190px", bottom: "24px", left: "64px" }, maxZoom: 1.1 } as const;
+const FIT_NARROW = { padding: 0.06, minZoom: 0.5, maxZoom: 1.1 } as const;
 const MINI = { width: 150, height: 96 };
 const WORDS = {
   "node.a11yDescription.default": "Press Enter to see what it does. Then the arrow keys move it.",
@@ -41,6 +44,7 @@ interface CanvasProps {
 
 /** The graph itself. Its nodes and lines look at the world on their own. */
 export const Canvas = memo(function Canvas({ scene, positions, picked, onPick, onMove, turn, isWide }: CanvasProps) {
+  const fit: FitViewOptions = isWide ? FIT_WIDE : FIT_NARROW;
   const lastNodes = useRef<readonly GraphNode[]>([]);
   const lastEdges = useRef<readonly AnyEdge[]>([]);
   const nodes = useMemo(() => {
@@ -90,27 +94,27 @@ export const Canvas = memo(function Canvas({ scene, positions, picked, onPick, o
       minZoom={0.04}
       maxZoom={2}
       fitView
-      fitViewOptions={FIT}
+      fitViewOptions={fit}
       ariaLabelConfig={WORDS}
     >
       <Background gap={24} />
-      <Controls showInteractive={false} fitViewOptions={FIT} />
+      <Controls showInteractive={false} fitViewOptions={fit} />
       {isWide && <MiniMap style={MINI} nodeComponent={MiniNode} pannable zoomable ariaLabel="Overview" />}
-      <Fitting turn={turn} />
+      <Fitting turn={turn} fit={fit} />
     </ReactFlow>
   );
 });
 
 /** Show the whole after it was laid out anew. */
-function Fitting({ turn }: { turn: number }) {
+function Fitting({ turn, fit }: { turn: number; fit: FitViewOptions }) {
   const { fitView } = useReactFlow();
   const last = useRef(turn);
   useEffect(() => {
     if (last.current === turn) return;
     last.current = turn;
-    const frame = requestAnimationFrame(() => void fitView(FIT));
+    const frame = requestAnimationFrame(() => void fitView(fit));
     return () => cancelAnimationFrame(frame);
-  }, [turn, fitView]);
+  }, [turn, fit, fitView]);
   return null;
 }
 

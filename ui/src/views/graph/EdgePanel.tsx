@@ -13,12 +13,12 @@ import { changesTasks } from "../../state/changes";
 import { useHorizon } from "../../state/horizon";
 import { useNewest } from "../../state/newest";
 import { usePage, useWorld } from "../../state/page";
+import { useWorldSlowly } from "../../state/slowly";
 import type { Picked } from "./choices";
 import { type Passed, passed } from "./exchange";
 import { counted, KIND_ICONS, KIND_WORDS } from "./kinds";
 import { useName } from "./names";
 import { bundled, countsOf, KINDS, pairOf } from "./scene";
-import { usePacedWorld } from "./useScene";
 import { waitLines, whatFor } from "./waits";
 
 const MANY = 200;
@@ -60,7 +60,7 @@ export function EdgePanel({ pair, onPick }: EdgePanelProps) {
 }
 
 function Waits({ from, to }: { from: string; to: string }) {
-  const world = usePacedWorld();
+  const world = useWorldSlowly((world) => world);
   const lines = useMemo(() => waitLines(world), [world]);
   const waits = lines.find((line) => line.from === from && line.to === to)?.waits ?? [];
   if (waits.length === 0) return null;
@@ -83,7 +83,7 @@ function Waits({ from, to }: { from: string; to: string }) {
 function Exchange({ from, to }: { from: string; to: string }) {
   const sessionId = usePage((page) => page.sessionId) ?? "";
   const until = useHorizon();
-  const world = usePacedWorld();
+  const world = useWorldSlowly((world) => world);
   const kinds = useMemo(() => {
     const both = bundled(world.links.values()).find((bundle) => bundle.from === from && bundle.to === to);
     return new Set(both?.kinds);

@@ -1,13 +1,13 @@
-import { useMemo, useState } from "react";
-import { count } from "../../parts/format";
+import { useMemo } from "react";
+import { useFirst } from "../../parts/First";
 import { Empty } from "../../parts/Messages";
 import { Ago, Since } from "../../parts/Times";
 import type { Link } from "../../projection/world";
+import { useWorldSlowly } from "../../state/slowly";
 import type { Picked } from "./choices";
 import { counted } from "./kinds";
 import { useName } from "./names";
 import { pairOf, type Scene, type ShownKind } from "./scene";
-import { usePacedWorld } from "./useScene";
 import { whatFor } from "./waits";
 
 interface LinkTableProps {
@@ -15,14 +15,14 @@ interface LinkTableProps {
   readonly onPick: (picked: Partial<Picked>) => void;
 }
 
-const MANY = 300;
+const MANY = 100;
 
 /** The graph in words: one row for each wait and for each kind of link between two. */
 export function LinkTable({ scene, onPick }: LinkTableProps) {
   const name = useName();
-  const [most, setMost] = useState(MANY);
-  const { links } = usePacedWorld();
+  const links = useWorldSlowly((world) => world.links);
   const rows = useMemo(() => rowsOf(scene, links.values()), [scene, links]);
+  const { first, more } = useFirst(rows, { step: MANY });
   if (rows.length === 0) {
     return <Empty title="No links">Mails, switches, delegations and events between agents are listed here.</Empty>;
   }
@@ -39,7 +39,7 @@ export function LinkTable({ scene, onPick }: LinkTableProps) {
           </tr>
         </thead>
         <tbody>
-          {rows.slice(0, most).map((row) => (
+          {first.map((row) => (
             <tr key={`${pairOf(row)} ${row.isWait ? row.at : row.kind}`}>
               <td>{name(row.from)}</td>
               <td>{name(row.to)}</td>
@@ -56,11 +56,7 @@ export function LinkTable({ scene, onPick }: LinkTableProps) {
           ))}
         </tbody>
       </table>
-      {rows.length > most && (
-        <button type="button" onClick={() => setMost(most + MANY)}>
-          Show more of {count(rows.length)}
-        </button>
-      )}
+      {more}
     </div>
   );
 }

@@ -10,12 +10,12 @@ import { USER } from "../../projection/coordination";
 import type { Agent } from "../../projection/world";
 import { useAddress } from "../../shell/addresses";
 import { act } from "../../state/actions";
-import { useIsLive, useWorld } from "../../state/page";
+import { useIsLive, useWorld, whyNotLive } from "../../state/page";
+import { useWorldSlowly } from "../../state/slowly";
 import type { Picked } from "./choices";
 import { counted } from "./kinds";
 import { useName } from "./names";
 import { pairOf } from "./scene";
-import { usePacedWorld } from "./useScene";
 import { waitChains, waitLines } from "./waits";
 
 interface NodePanelProps {
@@ -79,12 +79,7 @@ function AgentLinks({ agent }: { agent: Agent }) {
       <Link href={address("agents", agent.agentId)}>Its page</Link>
       {room !== null && <Link href={address("chats", room)}>Chat with it</Link>}
       {room === null && (
-        <button
-          type="button"
-          disabled={!isLive}
-          title={isLive ? undefined : "Only in the present can a chat be begun."}
-          onClick={open}
-        >
+        <button type="button" disabled={!isLive} title={isLive ? undefined : whyNotLive()} onClick={open}>
           Begin a chat
         </button>
       )}
@@ -162,7 +157,7 @@ function Work({ agent }: { agent: Agent }) {
 
 function Chains({ id, onPick }: NodePanelProps) {
   const name = useName();
-  const world = usePacedWorld();
+  const world = useWorldSlowly((world) => world);
   const { agents, waits, locks } = world;
   const chains = useMemo(
     () => waitChains(waitLines({ agents, waits, locks })).filter((chain) => chain.includes(id)),
@@ -203,7 +198,7 @@ export function Chain({ chain, name, onPick }: ChainProps) {
 
 function Neighbours({ id, onPick }: NodePanelProps) {
   const name = useName();
-  const world = usePacedWorld();
+  const world = useWorldSlowly((world) => world);
   const links = useMemo(
     () =>
       [...world.links.values()]

@@ -1,6 +1,7 @@
 import { useCallback } from "react";
 import { USER } from "../../projection/coordination";
-import { usePage, useWorld } from "../../state/page";
+import { nameIn } from "../../state/names";
+import { shownWorld, useWorld } from "../../state/page";
 
 /** What people call an agent, or the user. Asked anew whenever there are other agents. */
 export function useName(): (id: string) => string {
@@ -9,8 +10,7 @@ export function useName(): (id: string) => string {
   return useCallback(
     (id: string) => {
       if (id === USER) return "You";
-      const { playhead, live } = usePage.getState();
-      return (playhead?.world ?? live).agents.get(id)?.name || id;
+      return nameIn(shownWorld().agents, id);
     },
     [known],
   );

@@ -5,7 +5,7 @@ import { Empty } from "../../parts/Messages";
 import { Ago } from "../../parts/Times";
 import { VirtualRows } from "../../parts/VirtualRows";
 import { useAddress } from "../../shell/addresses";
-import { useWorld } from "../../state/page";
+import { useName } from "../../state/names";
 import type { Line } from "./mails";
 
 const ROW_HEIGHT = 60;
@@ -51,7 +51,7 @@ interface MailLinkProps {
 const MailLink = memo(function MailLink({ line, isOpen, isArchive }: MailLinkProps) {
   const { mailId, sender, subject, priority, isRead, at } = line;
   const to = useAddress();
-  const name = useWorld((world) => world.agents.get(sender)?.name || sender);
+  const name = useName(sender);
   return (
     // biome-ignore lint/a11y/useSemanticElements: the virtual list is made of plain places
     <div role="listitem" className="inbox-item">

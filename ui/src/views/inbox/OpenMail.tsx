@@ -7,12 +7,13 @@ import { At, useShownNow } from "../../parts/Times";
 import { useAddress } from "../../shell/addresses";
 import { act, notify } from "../../state/actions";
 import { useAnswer } from "../../state/answers";
+import { useName } from "../../state/names";
 import { useIsLive, usePage, useWorld, whyNotLive } from "../../state/page";
 import { PriorityTag } from "./MailList";
 import { conversation, USER } from "./mails";
 import { ReplyForm } from "./ReplyForm";
 
-/** A mail with the conversation that it belongs to. It counts as read from here on. */
+/** A mail with the conversation that it belongs to. All that is shown of it counts as read from here on. */
 export function OpenMail({ mail, mails }: { mail: MailRecord; mails: readonly MailRecord[] }) {
   const sessionId = usePage((page) => page.sessionId) ?? "";
   const correspondent = mail.sender === USER ? mail.recipient : mail.sender;
@@ -23,7 +24,7 @@ export function OpenMail({ mail, mails }: { mail: MailRecord; mails: readonly Ma
   );
   const now = useShownNow();
   const thread = conversation(mail.threadId, now, mails, sent.data?.mails ?? [], [mail]);
-  useMarkedRead(mail.mailId);
+  useMarkedRead(thread);
   return (
     <>
       <MailHead mail={mail} />
@@ -37,15 +38,23 @@ export function OpenMail({ mail, mails }: { mail: MailRecord; mails: readonly Ma
   );
 }
 
-function useMarkedRead(mailId: string): void {
+function useMarkedRead(mails: readonly MailRecord[]): void {
   const isLive = useIsLive();
-  const isUnread = useWorld((world) => world.inbox.get(mailId)?.isRead === false);
-  const marked = useRef("");
+  const unread = useWorld((world) =>
+    mails
+      .filter(({ mailId }) => world.inbox.get(mailId)?.isRead === false)
+      .map(({ mailId }) => mailId)
+      .join("\n"),
+  );
+  const marked = useRef(new Set<string>());
   useEffect(() => {
-    if (!isLive || !isUnread || marked.current === mailId) return;
-    marked.current = mailId;
-    void act("mail.mark", { mailId, state: "read" });
-  }, [isLive, isUnread, mailId]);
+    if (!isLive || unread === "") return;
+    for (const mailId of unread.split("\n")) {
+      if (marked.current.has(mailId)) continue;
+      marked.current.add(mailId);
+      void act("mail.mark", { mailId, state: "read" });
+    }
+  }, [isLive, unread]);
 }
 
 function MailHead({ mail }: { mail: MailRecord }) {
@@ -106,7 +115,7 @@ function ThreadMail({ mail, isChosen }: { mail: MailRecord; isChosen: boolean })
 }
 
 function Correspondent({ id }: { id: string }) {
-  const name = useWorld((world) => world.agents.get(id)?.name || id);
+  const name = useName(id);
   const to = useAddress();
   if (id === USER) return <strong>you</strong>;
   return (

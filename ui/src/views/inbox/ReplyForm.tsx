@@ -1,12 +1,13 @@
 import { useState } from "react";
 import type { MailRecord } from "../../client/client";
-import { useIsLive, usePage, useWorld, whyNotLive } from "../../state/page";
+import { useName } from "../../state/names";
+import { useIsLive, usePage, whyNotLive } from "../../state/page";
 import { server } from "../../state/server";
 
 /** An answer to a mail. If it cannot be sent, the text stays. */
 export function ReplyForm({ mail }: { mail: MailRecord }) {
   const sessionId = usePage((page) => page.sessionId) ?? "";
-  const name = useWorld((world) => world.agents.get(mail.sender)?.name || mail.sender);
+  const name = useName(mail.sender);
   const isLive = useIsLive();
   const [body, setBody] = useState("");
   const [isSending, setIsSending] = useState(false);

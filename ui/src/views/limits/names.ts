@@ -100,13 +100,21 @@ const MOST = 1e15;
 const MOST_SECONDS = 1e9;
 const WHOLE: ReadonlySet<Unit> = new Set(["number", "tokens", "bytes"]);
 
+const NUMBERS: Readonly<Record<Unit, string>> = {
+  number: "a whole number, such as 10",
+  tokens: "a whole number of tokens, such as 100000",
+  money: "a number of US dollars, such as 2.50",
+  seconds: "a number of seconds, such as 600",
+  bytes: "a whole number of bytes, such as 65536",
+};
+
 /** The number that was typed, or a sentence that says what is wrong with it. */
 export function readLimit(name: string, text: string): number | string {
   const { title } = aboutLimit(name);
+  const unit = unitOf(name);
   const plain = text.replaceAll(/[\s,_]/g, "");
   const value = Number(plain);
-  if (plain === "" || Number.isNaN(value)) return `${title} must be a number, such as 1000.`;
-  const unit = unitOf(name);
+  if (plain === "" || Number.isNaN(value)) return `${title} must be ${NUMBERS[unit]}.`;
   if (unit === "seconds")
     return value > 0 && value < MOST_SECONDS ? value : `${title} must be more than 0 and below 1,000,000,000 seconds.`;
   if (WHOLE.has(unit) && !Number.isInteger(value)) return `${title} must be a whole number.`;

@@ -59,7 +59,7 @@ function Told({ note, nameOf }: { note: Notification; nameOf: NameOf }) {
       <p className="log-entry-told" dir="auto">
         {telling(note, nameOf)}.
       </p>
-      <dl className="log-facts">
+      <dl className="facts">
         <dt>Name</dt>
         <dd className="mono">{note.name}</dd>
         <dt>Time</dt>

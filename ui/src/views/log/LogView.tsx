@@ -6,6 +6,7 @@ import { count } from "../../parts/format";
 import { Empty } from "../../parts/Messages";
 import { VirtualRows } from "../../parts/VirtualRows";
 import { useSelection } from "../../shell/addresses";
+import { nameIn } from "../../state/names";
 import { usePage, useWorld } from "../../state/page";
 import { Entry } from "./Entry";
 import { Filters } from "./Filters";
@@ -30,7 +31,7 @@ export default function LogView() {
   const matches = useMemo(() => matcher({ agent, name, text }), [agent, name, text]);
   const search = useSearch(matches);
   const pages = usePages();
-  const nameOf = useCallback((agentId: string) => agents.get(agentId)?.name ?? agentId, [agents]);
+  const nameOf = useCallback((agentId: string) => nameIn(agents, agentId), [agents]);
 
   const found = useMemo(
     () => (matches === null ? null : search.notes.filter((note) => note.seq <= lastSeq)),

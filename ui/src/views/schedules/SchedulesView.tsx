@@ -1,14 +1,14 @@
-import { useState } from "react";
+import { useMemo, useState } from "react";
 import { AgentLink } from "../../parts/AgentLink";
-import { Confirm } from "../../parts/Dialog";
-import { count, duration } from "../../parts/format";
+import { useFirst } from "../../parts/First";
+import { count } from "../../parts/format";
 import { Empty } from "../../parts/Messages";
 import { Ago, Until } from "../../parts/Times";
 import type { Schedule } from "../../projection/world";
 import { usePlace } from "../../shell/addresses";
-import { act } from "../../state/actions";
-import { useIsLive, useWorld } from "../../state/page";
+import { useIsLive, useWorld, whyNotLive } from "../../state/page";
 import { NewSchedule } from "./NewSchedule";
+import { ScheduleActions, whenOf } from "./schedule";
 import "./schedules.css";
 
 /** What is to be done at which times, and what was. */
@@ -17,12 +17,21 @@ export default function SchedulesView() {
   const isLive = useIsLive();
   const { item: marked } = usePlace();
   const [isMaking, setIsMaking] = useState(false);
+  const all = useMemo(() => [...schedules.values()], [schedules]);
+  const including = useMemo(() => all.findIndex(({ scheduleId }) => scheduleId === marked), [all, marked]);
+  const { first, more } = useFirst(all, { including });
   return (
     <>
       <div className="view-head">
         <h1>Schedules</h1>
         <span className="space" />
-        <button type="button" className="primary" disabled={!isLive} onClick={() => setIsMaking(true)}>
+        <button
+          type="button"
+          className="primary"
+          disabled={!isLive}
+          title={isLive ? undefined : whyNotLive()}
+          onClick={() => setIsMaking(true)}
+        >
           New schedule
         </button>
       </div>
@@ -45,11 +54,12 @@ export default function SchedulesView() {
               </tr>
             </thead>
             <tbody>
-              {[...schedules.values()].map((schedule) => (
+              {first.map((schedule) => (
                 <Row key={schedule.scheduleId} schedule={schedule} isMarked={schedule.scheduleId === marked} />
               ))}
             </tbody>
           </table>
+          {more}
         </div>
       )}
       {isMaking && <NewSchedule onClose={() => setIsMaking(false)} />}
@@ -61,28 +71,46 @@ function Row({ schedule, isMarked }: { schedule: Schedule; isMarked: boolean }) 
   const { scheduleId, agentId, prompt, event, paused, nextAt, lastAt, fired } = schedule;
   return (
     <tr data-marked={isMarked} data-paused={paused}>
-      <td>
+      <td data-label="When">
         {whenOf(schedule)} {paused && <span className="tag">paused</span>}
         <div className="quiet mono">{scheduleId}</div>
       </td>
-      <td className="schedules-what">
+      <td className="schedules-what" data-label="What">
         {agentId !== null && <AgentLink agentId={agentId} />}
-        {prompt !== null && <p>{prompt}</p>}
+        {prompt !== null && <Prompt text={prompt} />}
         {event !== null && (
           <p>
             event <code>{event}</code>
           </p>
         )}
       </td>
-      <td>{nextAt === null || paused ? <span className="quiet">not planned</span> : <Until at={nextAt} />}</td>
-      <td>
+      <td data-label="Next">
+        {nextAt === null || paused ? <span className="quiet">not planned</span> : <Until at={nextAt} />}
+      </td>
+      <td data-label="Last">
         <Ago at={lastAt} />
       </td>
-      <td>{count(fired)}</td>
+      <td data-label="Fired">{count(fired)}</td>
       <td>
-        <Actions schedule={schedule} />
+        <ScheduleActions schedule={schedule} />
       </td>
     </tr>
+  );
+}
+
+const SHORT = 140;
+
+/** Two lines of a prompt, and the whole if it is wanted. */
+function Prompt({ text }: { text: string }) {
+  const [isWhole, setIsWhole] = useState(false);
+  if (text.length <= SHORT && text.split("\n").length <= 2) return <p className="schedules-whole">{text}</p>;
+  return (
+    <>
+      <p className={isWhole ? "schedules-whole" : "schedules-prompt"}>{text}</p>
+      <button type="button" className="schedules-more" aria-expanded={isWhole} onClick={() => setIsWhole(!isWhole)}>
+        {isWhole ? "Show less" : "Show all"}
+      </button>
+    </>
   );
 }
 

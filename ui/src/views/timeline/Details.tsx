@@ -31,7 +31,7 @@ export function Details({ chart, bar, nameOf, onChoose }: DetailsProps) {
       <p className="timeline-details-label" dir="auto">
         {bar.label}
       </p>
-      <dl className="timeline-facts">
+      <dl className="facts">
         <dt>Agent</dt>
         <dd>
           <Link href={to("agents", bar.agentId)}>{nameOf(bar.agentId)}</Link>

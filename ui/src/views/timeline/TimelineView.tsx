@@ -2,6 +2,7 @@ import { useCallback, useEffect, useMemo, useRef } from "react";
 import { Empty, Problem } from "../../parts/Messages";
 import type { World } from "../../projection/world";
 import { useSelection } from "../../shell/addresses";
+import { nameIn } from "../../state/names";
 import { usePage } from "../../state/page";
 import { Canvas } from "./Canvas";
 import type { Chart } from "./chart";
@@ -49,7 +50,7 @@ function Timeline() {
   }, [isRead, chart, suggest]);
   const fit = useFit(chart, isRead, show);
   const bar = chart.bars.get(chosen);
-  const nameOf = useCallback((agentId: string) => agents.get(agentId)?.name ?? agentId, [agents]);
+  const nameOf = useCallback((agentId: string) => nameIn(agents, agentId), [agents]);
   return (
     <>
       <header className="view-head">

@@ -1,9 +1,10 @@
 import type { Agent } from "../../projection/world";
+import { nameIn } from "../../state/names";
 import type { Arrow, Bar, BarKind, Chart } from "./chart";
 import { fitting, type Range } from "./range";
 
 export const ROW = 28;
-export const LANE_ROOM = 8;
+const LANE_ROOM = 8;
 const STEPS_TOP = 14;
 const STEPS_HEIGHT = 9;
 /** What is drawn over what. */
@@ -49,7 +50,7 @@ export function lanesOf(
   const lanes: Lane[] = [];
   let top = 0;
   for (const [agentId, bars] of byAgent) {
-    const name = agents.get(agentId)?.name ?? agentId;
+    const name = nameIn(agents, agentId);
     if (wanted !== "" && !name.toLowerCase().includes(wanted) && !agentId.toLowerCase().includes(wanted)) continue;
     if (bars.length === 0 && !withQuiet) continue;
     bars.sort((one, other) => one.start - other.start);

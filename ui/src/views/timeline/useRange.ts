@@ -5,8 +5,8 @@ import { fitting, type Range, read, spanOf, written } from "./range";
 
 const TICK_MS = 250;
 const WRITE_MS = 300;
-/** A session in which nothing happened for so long is shown as a whole. */
-const ASLEEP_SECONDS = 600;
+/** A session in which nothing happened for so long is shown as a whole, as far as it worked. */
+const ASLEEP_SECONDS = 60;
 const FIRST_SPAN = 300;
 /** How much of the range is kept free for what comes. */
 const AHEAD = 0.03;

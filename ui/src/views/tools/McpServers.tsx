@@ -5,7 +5,7 @@ import { Empty, Loaded } from "../../parts/Messages";
 import { Until } from "../../parts/Times";
 import { act } from "../../state/actions";
 import { useAnswer } from "../../state/answers";
-import { useIsLive, usePage } from "../../state/page";
+import { useIsLive, usePage, whyNotLive } from "../../state/page";
 
 /** Which of the page's colours stands for each state. */
 const COLOURS: Readonly<Record<McpState, "active" | "idle" | "paused" | "stopped">> = {
@@ -68,7 +68,7 @@ function Card({ server, onStarted }: { server: McpServerStatus; onStarted: () =>
         <button
           type="button"
           disabled={!isLive || isBusy || state === "ready" || state === "starting"}
-          title={isLive ? "Otherwise it is started when an agent needs it." : "Go back to live to start servers."}
+          title={isLive ? "Otherwise it is started when an agent needs it." : whyNotLive()}
           onClick={start}
         >
           {isBusy ? "Starting…" : "Start"}

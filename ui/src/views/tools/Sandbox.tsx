@@ -1,3 +1,4 @@
+import { Fact } from "../../parts/Fact";
 import { bytes } from "../../parts/format";
 import { Ago } from "../../parts/Times";
 import { usePage } from "../../state/page";
@@ -34,14 +35,5 @@ export function Sandbox() {
         </Fact>
       </dl>
     </section>
-  );
-}
-
-function Fact({ name, children }: { name: string; children: React.ReactNode }) {
-  return (
-    <div>
-      <dt>{name}</dt>
-      <dd>{children}</dd>
-    </div>
   );
 }

@@ -4,7 +4,7 @@ import { Empty, Loaded } from "../../parts/Messages";
 import { useSelection } from "../../shell/addresses";
 import { openDialog } from "../../shell/dialogState";
 import { useAnswer } from "../../state/answers";
-import { useIsLive } from "../../state/page";
+import { useIsLive, whyNotLive } from "../../state/page";
 import { fieldsOf } from "./describe";
 
 /** The templates that agents can be made of, and the definition of the one that is chosen. */
@@ -74,7 +74,7 @@ function Definition({ name, onBack }: { name: string; onBack: () => void }) {
           type="button"
           className="primary"
           disabled={!isLive}
-          title={isLive ? undefined : "Go back to live to make agents."}
+          title={isLive ? undefined : whyNotLive()}
           onClick={() => openDialog({ kind: "new-agent", template: name })}
         >
           New agent of it

@@ -1,0 +1,43 @@
+import { useState } from "react";
+import { Confirm } from "../../parts/Dialog";
+import { duration } from "../../parts/format";
+import type { Schedule } from "../../projection/world";
+import { act } from "../../state/actions";
+import { useIsLive, whyNotLive } from "../../state/page";
+
+/** The times of a schedule in words. */
+export function whenOf({ cron, intervalSeconds, zone }: Pick<Schedule, "cron" | "intervalSeconds" | "zone">): string {
+  return cron === null ? `every ${duration(intervalSeconds ?? 0)}` : `${cron} (${zone})`;
+}
+
+/** What can be done with a schedule. */
+export function ScheduleActions({ schedule }: { schedule: Schedule }) {
+  const { scheduleId, paused } = schedule;
+  const isLive = useIsLive();
+  const [isAsking, setIsAsking] = useState(false);
+  const off = { disabled: !isLive, title: isLive ? undefined : whyNotLive() };
+  return (
+    <div className="line">
+      <button
+        type="button"
+        {...off}
+        onClick={() => void act(paused ? "schedule.resume" : "schedule.pause", { scheduleId })}
+      >
+        {paused ? "Resume" : "Pause"}
+      </button>
+      <button type="button" className="danger" {...off} onClick={() => setIsAsking(true)}>
+        Delete
+      </button>
+      {isAsking && (
+        <Confirm
+          title="Delete this schedule?"
+          action="Delete"
+          onConfirm={() => void act("schedule.delete", { scheduleId })}
+          onClose={() => setIsAsking(false)}
+        >
+          {whenOf(schedule)}. It fires no more; what it has fired already goes on.
+        </Confirm>
+      )}
+    </div>
+  );
+}
