@@ -54,7 +54,7 @@ describeInBrowser("steering", () => {
     await dialog().getByRole("combobox", { name: "Agent", exact: true }).fill("alice");
     await dialog().getByRole("textbox", { name: "Prompt" }).fill("Look at the sea");
     await dialog().getByRole("combobox", { name: /^When/ }).selectOption({ label: "every so many minutes" });
-    await dialog().getByRole("spinbutton", { name: "Minutes" }).fill("90");
+    await dialog().getByRole("textbox", { name: "Minutes" }).fill("90");
     await dialog().getByRole("button", { name: "Create" }).click();
     const row = page.getByRole("row").filter({ hasText: "Look at the sea" });
     await row.waitFor();

@@ -254,8 +254,8 @@ test("lines of both directions do not lie on each other", () => {
     { x: 0, y: 0 },
     { x: 600, y: 0 },
   ];
-  expect(curve(one, other, 18).middle.y).toBeLessThan(0);
-  expect(curve(other, one, 18).middle.y).toBeGreaterThan(0);
+  expect(curve(one, other, 18).label.y).toBeLessThan(0);
+  expect(curve(other, one, 18).label.y).toBeGreaterThan(0);
 });
 
 test("an awaited mail is told as a switch with its reply, and nothing from after the moment that is shown", () => {

@@ -2,9 +2,11 @@ import { act, fireEvent, screen, waitFor } from "@testing-library/react";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import type { Notification } from "../../src/client/client";
 import { reduce } from "../../src/projection/reduce";
+import { EMPTY } from "../../src/projection/world";
 import { tell, usePage } from "../../src/state/page";
 import { backToLive, travelTo } from "../../src/state/playhead";
 import TimelineView from "../../src/views/timeline/TimelineView";
+import { lastWork } from "../../src/views/timeline/useRange";
 import { note, renderAt, setStage } from "./stage";
 
 const TASK = { threadId: "t", attempt: 1 } as const;
@@ -114,4 +116,19 @@ test("before anything happened the timeline says what will be in it", () => {
   setStage([]);
   renderAt("/s/default/timeline", <TimelineView />);
   expect(screen.getByText("Nothing has happened yet.")).toBeTruthy();
+});
+
+test("an agent worked for the last time when it did something, or works now; that a session is opened is no work", () => {
+  const made = note("agent.created", { agentId: "bob", name: "Bob", description: "" });
+  const idle = reduce(EMPTY, [{ ...made, seq: 1, at: 100 }]);
+  expect(lastWork({ ...idle, seq: 2, at: 900 })).toBe(100);
+  const started = note("async.task.started", {
+    ...TASK,
+    agentId: "bob",
+    taskId: "b",
+    kind: "user_prompt",
+    mailId: null,
+  });
+  const atWork = reduce(idle, [{ ...started, seq: 2, at: 200 }]);
+  expect(lastWork({ ...atWork, seq: 3, at: 900 })).toBe(900);
 });

@@ -4,6 +4,7 @@ import { Confirm, Dialog } from "../../parts/Dialog";
 import type { Room } from "../../projection/world";
 import { act } from "../../state/actions";
 import { useName } from "../../state/names";
+import { act, attempt } from "../../state/actions";
 import { useIsLive, whyNotLive } from "../../state/page";
 import { Sender } from "./names";
 
@@ -39,10 +40,21 @@ export function Members({ room, onClose }: { room: Room; onClose: () => void }) 
 
 function Addition({ room }: { room: Room }) {
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
+  const [problem, setProblem] = useState("");
   const isLive = useIsLive();
   const add = async () => {
-    for (const agentId of chosen) await act("room.addMember", { roomId: room.roomId, agentId });
-    setChosen(new Set());
+    if (chosen.size === 0) return setProblem("Choose who is let in.");
+    setProblem("");
+    const left = new Set(chosen);
+    try {
+      for (const agentId of chosen) {
+        await attempt("room.addMember", { roomId: room.roomId, agentId });
+        left.delete(agentId);
+      }
+    } catch (error) {
+      setProblem((error as Error).message);
+    }
+    setChosen(left);
   };
   return (
     <form
@@ -52,8 +64,11 @@ function Addition({ room }: { room: Room }) {
       }}
     >
       <AgentChoice label="Let in" chosen={chosen} without={room.members} onChange={setChosen} isMany />
+      <p className="asking-problem" role="alert">
+        {problem}
+      </p>
       <div className="dialog-actions">
-        <button type="submit" disabled={!isLive || chosen.size === 0} title={isLive ? undefined : whyNotLive()}>
+        <button type="submit" disabled={!isLive} title={isLive ? undefined : whyNotLive()}>
           Add to the group
         </button>
       </div>

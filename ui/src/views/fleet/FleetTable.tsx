@@ -11,7 +11,7 @@ import type { WaitsByAgent } from "./standing";
 import { allTicked, type Ticks, ticked } from "./ticks";
 
 const ROW = 50;
-const CARD = 94;
+const CARD = 88;
 const PAGE = 10;
 
 interface FleetTableProps {

@@ -41,7 +41,7 @@ export const LinkLine = memo(function LinkLine(props: EdgeProps<LinkEdge>) {
         </g>
       ))}
       <path className="graph-touch" d={outer.drawn.path} />
-      {!isFar && <Counts at={outer.drawn.middle} bundle={bundle} />}
+      {!isFar && <Counts at={outer.drawn.label} bundle={bundle} />}
     </>
   );
 });
@@ -79,13 +79,13 @@ export const WaitArrow = memo(function WaitArrow(props: EdgeProps<WaitEdge>) {
   const { data, sourceX, sourceY, targetX, targetY } = props;
   const isFar = useIsFar();
   const line = data?.line as WaitLine;
-  const { path, head, middle } = curve({ x: sourceX, y: sourceY }, { x: targetX, y: targetY }, WAIT_BEND);
+  const { path, head, label } = curve({ x: sourceX, y: sourceY }, { x: targetX, y: targetY }, WAIT_BEND);
   return (
     <g data-kind="wait">
       <path className="graph-line" d={path} />
       <path className="graph-head" d={head} />
       <path className="graph-touch" d={path} />
-      {!isFar && <WaitLabel at={middle} line={line} />}
+      {!isFar && <WaitLabel at={label} line={line} />}
     </g>
   );
 });

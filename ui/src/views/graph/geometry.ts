@@ -4,7 +4,7 @@ import { NODE, type Point } from "./layout";
 export interface Drawn {
   readonly path: string;
   /** Where its label is. */
-  readonly middle: Point;
+  readonly label: Point;
   /** The three corners of the arrow head, as an SVG path. */
   readonly head: string;
 }
@@ -23,11 +23,22 @@ export function curve(from: Point, to: Point, bend: number): Drawn {
   const start = borderTowards(from, control);
   const end = borderTowards(to, control);
   const path = `M${at(start)}Q${at(control)} ${at(end)}`;
-  return { path, middle: onCurve(start, control, end), head: arrow(control, end) };
+  return { path, label: onCurve(start, control, end), head: arrow(control, end) };
 }
 
+const LONG = 2 * NODE.width;
+
+/**
+ * Where the label of a line is. Nearer to its start than to its end, since in the middle those of both directions and
+ * of neighbours would meet; but in the middle of one that is so long that it passes other nodes.
+ */
 function onCurve(start: Point, control: Point, end: Point): Point {
-  return { x: (start.x + 2 * control.x + end.x) / 4, y: (start.y + 2 * control.y + end.y) / 4 };
+  const part = Math.hypot(end.x - start.x, end.y - start.y) > LONG ? 0.5 : 0.36;
+  const [one, two, three] = [(1 - part) ** 2, 2 * part * (1 - part), part ** 2];
+  return {
+    x: one * start.x + two * control.x + three * end.x,
+    y: one * start.y + two * control.y + three * end.y,
+  };
 }
 
 /** Where the way from the middle of a node to a point leaves the node. */

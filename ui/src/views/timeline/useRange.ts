@@ -1,4 +1,5 @@
 import { useCallback, useEffect, useMemo, useRef, useState } from "react";
+import type { World } from "../../projection/world";
 import { useSelection } from "../../shell/addresses";
 import { usePage } from "../../state/page";
 import { fitting, type Range, read, spanOf, written } from "./range";
@@ -40,9 +41,19 @@ export function whole(): Range {
   return fitting(createdAt > 0 ? createdAt : live.at - FIRST_SPAN, live.at);
 }
 
+/** When an agent did something for the last time; that the session was opened again is no work. */
+export function lastWork({ agents, at }: World): number {
+  let last = 0;
+  for (const { lastActivityAt, runningTasks } of agents.values()) {
+    if (runningTasks.length > 0) return at;
+    last = Math.max(last, lastActivityAt);
+  }
+  return last > 0 ? last : at;
+}
+
 function first(): Chosen {
   const { live, createdAt } = usePage.getState();
-  if (now() - live.at > ASLEEP_SECONDS) return whole();
+  if (now() - lastWork(live) > ASLEEP_SECONDS) return whole();
   return createdAt > 0 ? Math.min(Math.max(now() - createdAt, 10), FIRST_SPAN) : FIRST_SPAN;
 }
 
