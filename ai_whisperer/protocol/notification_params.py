@@ -12,7 +12,6 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from ai_whisperer.conversation import ChannelResponse
-from ai_whisperer.coordination import RoomKind
 from ai_whisperer.definition import MissedRuns
 from ai_whisperer.protocol.control_notifications import (
     ApprovalDecided,
@@ -32,6 +31,15 @@ from ai_whisperer.protocol.control_notifications import (
     ResourceWaiting,
 )
 from ai_whisperer.protocol.notification_base import NotificationParams, OfAgent, OfStep, OfTask
+from ai_whisperer.protocol.room_notifications import (
+    RoomAbsent,
+    RoomAnswer,
+    RoomCreated,
+    RoomHopLimit,
+    RoomMember,
+    RoomMessage,
+    RoomUnanswered,
+)
 from ai_whisperer.records import AgentState, Failure, MailState, Priority, StepKind, StepState, TaskKind, TaskState
 
 
@@ -275,49 +283,6 @@ class ScheduleMissed(OfSchedule, frozen=True, kw_only=True):
     policy: MissedRuns
     reason: str
     next_at: float | None
-
-
-class RoomCreated(NotificationParams, frozen=True, kw_only=True):
-    room_id: str
-    kind: RoomKind
-    title: str
-    members: list[str]
-    hop_limit: int
-
-
-class RoomMember(OfAgent, frozen=True, kw_only=True):
-    room_id: str
-
-
-class RoomMessage(NotificationParams, frozen=True, kw_only=True):
-    room_id: str
-    number: int
-    message_id: str
-    sender: str
-    text: str
-    mentions: list[str]
-    hops: int
-    task_id: str | None
-
-
-class RoomAnswer(OfTask, frozen=True, kw_only=True):
-    room_id: str
-    number: int
-
-
-class RoomUnanswered(RoomAnswer, frozen=True, kw_only=True):
-    error: Failure
-
-
-class RoomAbsent(RoomMember, frozen=True, kw_only=True):
-    number: int
-    reason: str
-
-
-class RoomHopLimit(RoomMember, frozen=True, kw_only=True):
-    number: int
-    mentions: list[str]
-    hop_limit: int
 
 
 class OfSwitch(OfStep, frozen=True, kw_only=True):

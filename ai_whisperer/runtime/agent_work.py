@@ -14,9 +14,7 @@ from ai_whisperer.core.budgets import on_default_budget
 from ai_whisperer.core.lifecycle import Action
 from ai_whisperer.core.queueing import Work, WorkQueue
 from ai_whisperer.core.tasks import task_for_mail
-from ai_whisperer.definition import EffectiveLimits
 from ai_whisperer.errors import StateError, WhispererError
-from ai_whisperer.models.base import Model
 from ai_whisperer.records import (
     AgentRecord,
     AgentState,
@@ -27,8 +25,8 @@ from ai_whisperer.records import (
     TaskRecord,
     TaskState,
 )
+from ai_whisperer.runtime.agent_means import AgentMeans
 from ai_whisperer.runtime.ai_loop import AILoop, loop_that_calls
-from ai_whisperer.runtime.equipment import Equipment
 from ai_whisperer.runtime.notices import change_of, queued_of
 from ai_whisperer.runtime.pressure import queue_full
 from ai_whisperer.runtime.running_task import RunningTask
@@ -36,8 +34,6 @@ from ai_whisperer.runtime.workspace import Decision, Workspace
 from ai_whisperer.snapshot import LinkKind
 from ai_whisperer.store.base import AgentUsage
 from ai_whisperer.tools.function import Tool
-from ai_whisperer.tools.registry import ToolRegistry
-from ai_whisperer.tools.workplace import Workplace
 
 _ANNOUNCED = {
     Action.START: "agent.started",
@@ -47,7 +43,7 @@ _ANNOUNCED = {
 }
 
 
-class AgentWork:
+class AgentWork(AgentMeans):
     """An agent in memory: a few kilobytes, and no asyncio task unless a loop runs.
 
     What somebody waits for is queued apart from the rest: it is begun at once, beside the other loops, and asleep too.
@@ -57,65 +53,21 @@ class AgentWork:
         "_calls",
         "_dispatching",
         "_halting",
-        "_limits",
         "_used",
-        "_workplace",
         "active_at",
-        "equipment",
         "loops",
         "queue",
-        "record",
-        "workspace",
     )
 
     def __init__(self, workspace: Workspace, record: AgentRecord, own_tools: Iterable[Tool] = ()) -> None:
-        self.workspace = workspace
-        self.record = record
+        super().__init__(workspace, record, own_tools)
         self.queue = WorkQueue()
         self.loops: dict[str, AILoop] = {}
         self._used = AgentUsage()
         self.active_at = record.created_at
-        self.equipment = Equipment(workspace, own_tools)
         self._calls: WorkQueue | None = None
-        self._limits: EffectiveLimits | None = None
-        self._workplace: Workplace | None = None
         self._halting = False
         self._dispatching = False
-
-    @property
-    def agent_id(self) -> str:
-        return self.record.id
-
-    @property
-    def state(self) -> AgentState:
-        return self.record.state
-
-    @property
-    def limits(self) -> EffectiveLimits:
-        """The limits that hold for the agent."""
-        if self._limits is None:
-            self._limits = self.workspace.limits.for_agent(self.record.definition.limits)
-        return self._limits
-
-    def forget_limits(self) -> None:
-        """They have changed, or what they follow from has."""
-        self._limits = None
-        self._workplace = None
-
-    @property
-    def workplace(self) -> Workplace:
-        """What of the machine the agent's tools may use."""
-        if self._workplace is None:
-            self._workplace = self.workspace.workplaces.of(self.agent_id, self.record.definition, self.limits)
-        return self._workplace
-
-    @property
-    def registry(self) -> ToolRegistry:
-        return self.equipment.registry(self.record)
-
-    @property
-    def model(self) -> Model:
-        return self.equipment.model(self.record)
 
     @property
     def may_step(self) -> bool:

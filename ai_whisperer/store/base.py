@@ -151,9 +151,6 @@ class Unit:
         """What the session states; under `SERVER` what the server does."""
         self.writes.append((queries.PUT_LIMITS, coordination_rows.limits_row(session_id, limits)))
 
-    def tell(self, session_id: str, name: str, *, cause: str, at: float, params: dict[str, Any]) -> None:
-        self.notes.append((session_id, name, cause, at, params))
-
 
 class SessionSnapshot(Record, frozen=True, kw_only=True):
     """What is needed to take a session up where it was: its agents and all that is not finished.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ai_whisperer.definition import AgentDefinition
 from ai_whisperer.records import AgentRecord, AgentState, MailRecord, SleepPlan, TaskKind, TaskRecord
 from ai_whisperer.store.base import Unit
@@ -51,10 +53,15 @@ def mail(mail_id: str = "m1", *, sequence: int = 1, arrival: int = 1) -> MailRec
     )
 
 
+def tell(unit: Unit, session_id: str, name: str, *, params: dict[str, Any]) -> None:
+    """Let a notification be written with the unit."""
+    unit.notes.append((session_id, name, "test", 1.0, params))
+
+
 def unit_with(*tasks: TaskRecord, note: str = "") -> Unit:
     made = Unit()
     for each in tasks:
         made.insert_task(each)
     if note:
-        made.tell("s", note, cause="test", at=1.0, params={"n": note})
+        tell(made, "s", note, params={"n": note})
     return made

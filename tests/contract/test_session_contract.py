@@ -41,7 +41,7 @@ from ai_whisperer.store.base import Store, Unit
 from ai_whisperer.store.group_commit import InlineCommitter
 from ai_whisperer.store.sqlite import DATABASE_NAME, SLICE_ROWS, SqliteStore
 from tests.contract.conftest import Run
-from tests.contract.records import agent, mail, task, unit_with
+from tests.contract.records import agent, mail, task, tell, unit_with
 
 TIMER = TimerRecord(session_id="s", id="wake:alice", agent_id="alice", kind=TimerKind.WAKE, due_at=9.0)
 LOCK = LockRecord(
@@ -99,7 +99,7 @@ def a_row_in_every_table(session_id: str) -> Unit:
     unit.insert_message(MessageRecord(session_id=session_id, id="m", room_id="r", number=1, sender="user", text="Hi"))
     unit.put_limits(session_id, SessionLimits(max_tokens=1))
     unit.put_link(session_id, Link(kind=LinkKind.MAIL, sender="user", recipient="alice", count=1, last_at=1.0))
-    unit.tell(session_id, "told", cause="test", at=1.0, params={})
+    tell(unit, session_id, "told", params={})
     return unit
 
 
@@ -172,7 +172,7 @@ def test_sessions_that_were_made_without_a_server_are_found(run: Run) -> None:
             unit.insert_agent(agent("alice", session_id=session_id))
             unit.insert_agent(agent("bert", session_id=session_id))
         for session_id in ("told", "told", "listed", "agents-2"):
-            unit.tell(session_id, "x", cause="test", at=1.0, params={})
+            tell(unit, session_id, "x", params={})
         await store.submit(unit)
         assert store.unlisted_sessions() == ["agents-1", "agents-2", "told"]
 
@@ -212,7 +212,7 @@ def test_a_session_that_does_nothing_by_itself_is_left_alone(run: Run) -> None:
         closed = (state for state in MailState if state not in (MailState.QUEUED, MailState.DELIVERED))
         for number, mail_state in enumerate(closed):
             unit.insert_mail(replace(mail(f"m{number}", sequence=number), state=mail_state))
-        unit.tell("s", "told", cause="test", at=1.0, params={})
+        tell(unit, "s", "told", params={})
         await store.submit(unit)
         assert store.sessions_with_work() == []
         assert store.load("s").mails == ()
@@ -286,7 +286,7 @@ def long_session(tasks: int) -> Unit:
     unit = unit_with(*(task(f"t{number}") for number in range(tasks)))
     unit.put_session(session())
     for number in range(tasks):
-        unit.tell("s", "told", cause="test", at=1.0, params={"n": number})
+        tell(unit, "s", "told", params={"n": number})
     return unit
 
 
@@ -297,7 +297,7 @@ def test_a_long_session_is_gone_at_once_and_its_rows_go_in_slices_between_which_
         left: list[int] = []
         for number in range(50):
             unit = Unit()
-            unit.tell("other", f"n{number}", cause="test", at=1.0, params={})
+            tell(unit, "other", f"n{number}", params={})
             await store.submit(unit)
             assert store.session("s") is None
             left.append(len(store.notifications("s", after=0, limit=10_000)))

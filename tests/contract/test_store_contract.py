@@ -26,7 +26,7 @@ from ai_whisperer.records import (
 from ai_whisperer.store.base import Store, Unit
 from ai_whisperer.store.sqlite import SqliteStore
 from tests.contract.conftest import Run
-from tests.contract.records import agent, mail, task, unit_with
+from tests.contract.records import agent, mail, task, tell, unit_with
 
 
 def test_what_was_written_is_read_back_the_same(run: Run) -> None:
@@ -203,7 +203,7 @@ def test_notifications_are_read_up_to_a_size_but_one_at_least(run: Run) -> None:
     async def scenario(store: Store) -> None:
         unit = Unit()
         for number in range(9):
-            unit.tell("s", "x", cause="test", at=1.0, params={"text": "é" * (1_000 if number < 6 else 10_000)})
+            tell(unit, "s", "x", params={"text": "é" * (1_000 if number < 6 else 10_000)})
         await store.submit(unit)
 
         def read(after: int, limit: int = 9) -> list[int]:
@@ -220,7 +220,7 @@ def test_each_session_has_its_own_numbers_and_sees_nothing_of_others(run: Run) -
         unit.insert_agent(agent())
         unit.insert_agent(agent(session_id="other"))
         for session in ("s", "other", "s"):
-            unit.tell(session, "x", cause="test", at=1.0, params={})
+            tell(unit, session, "x", params={})
         await store.submit(unit)
         assert [note.seq for note in store.notifications("s", after=0, limit=9)] == [1, 2]
         assert [note.seq for note in store.notifications("other", after=0, limit=9)] == [1]

@@ -10,7 +10,7 @@ import pytest
 from ai_whisperer.protocol.notification_params import PARAMS
 from ai_whisperer.protocol.wire import wire_type
 from ai_whisperer.runtime.bus import NotificationBus
-from ai_whisperer.store.base import Unit
+from ai_whisperer.runtime.workspace import Decision
 
 _TYPES = {name: wire_type(kind) for name, kind in PARAMS.items()}
 _KEYS = {name: {field.encode_name for field in msgspec.structs.fields(kind)} for name, kind in _TYPES.items()}
@@ -32,17 +32,17 @@ def complaint_about(name: str, params: dict[str, Any]) -> str | None:
 @pytest.fixture(autouse=True)
 def _as_the_protocol_says(monkeypatch: pytest.MonkeyPatch) -> Any:
     complaints: set[str | None] = set()
-    tell, publish_delta = Unit.tell, NotificationBus.publish_delta
+    tell, publish_delta = Decision.tell, NotificationBus.publish_delta
 
-    def checked_tell(self: Unit, session_id: str, name: str, **rest: Any) -> None:
-        complaints.add(complaint_about(name, rest["params"]))
-        tell(self, session_id, name, **rest)
+    def checked_tell(self: Decision, name: str, params: dict[str, Any]) -> None:
+        complaints.add(complaint_about(name, params))
+        tell(self, name, params)
 
     def checked_delta(self: NotificationBus, name: str, **rest: Any) -> None:
         complaints.add(complaint_about(name, rest["params"]))
         publish_delta(self, name, **rest)
 
-    monkeypatch.setattr(Unit, "tell", checked_tell)
+    monkeypatch.setattr(Decision, "tell", checked_tell)
     monkeypatch.setattr(NotificationBus, "publish_delta", checked_delta)
     yield
     assert complaints <= {None}, "\n".join(str(each) for each in complaints if each)

@@ -2,8 +2,9 @@ import { useState } from "react";
 import { AgentChoice } from "../../parts/AgentChoice";
 import { Confirm, Dialog } from "../../parts/Dialog";
 import type { Room } from "../../projection/world";
-import { act, attempt } from "../../state/actions";
+import { act } from "../../state/actions";
 import { useName } from "../../state/names";
+import { act, attempt } from "../../state/actions";
 import { useIsLive, whyNotLive } from "../../state/page";
 import { Sender } from "./names";
 
