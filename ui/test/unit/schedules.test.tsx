@@ -79,6 +79,8 @@ test("without a connection the buttons say so, and do not speak of the past", ()
   for (const name of ["New schedule", "Pause", "Delete"]) {
     expect(screen.getByRole<HTMLButtonElement>("button", { name }).title).toBe("There is no connection to the server.");
   }
+});
+
 test("a long prompt takes two lines until all of it is wanted", async () => {
   setStage([note("schedule.created", { ...MADE, prompt: "Look. ".repeat(50) })]);
   renderAt("/s/default/schedules", <SchedulesView />);

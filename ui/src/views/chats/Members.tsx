@@ -2,9 +2,8 @@ import { useState } from "react";
 import { AgentChoice } from "../../parts/AgentChoice";
 import { Confirm, Dialog } from "../../parts/Dialog";
 import type { Room } from "../../projection/world";
-import { act } from "../../state/actions";
-import { useName } from "../../state/names";
 import { act, attempt } from "../../state/actions";
+import { useName } from "../../state/names";
 import { useIsLive, whyNotLive } from "../../state/page";
 import { Sender } from "./names";
 
