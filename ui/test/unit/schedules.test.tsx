@@ -62,15 +62,6 @@ test("the times of a schedule are told in words", () => {
   expect(whenOf({ cron: "0 9 * * *", intervalSeconds: null, zone: "Europe/Vienna" })).toBe("0 9 * * * (Europe/Vienna)");
 });
 
-test("a long prompt takes two lines until all of it is wanted", async () => {
-  setStage([note("schedule.created", { ...MADE, prompt: "Look. ".repeat(50) })]);
-  renderAt("/s/default/schedules", <SchedulesView />);
-  const more = screen.getByRole("button", { name: "Show all" });
-  expect(more.getAttribute("aria-expanded")).toBe("false");
-  await userEvent.click(more);
-  expect(screen.getByRole("button", { name: "Show less" }).getAttribute("aria-expanded")).toBe("true");
-});
-
 test("of many schedules some are shown, and the one that the address names", () => {
   const many = Array.from({ length: 80 }, (_, index) =>
     note("schedule.created", { ...MADE, scheduleId: `many${index}` }),
@@ -88,4 +79,13 @@ test("without a connection the buttons say so, and do not speak of the past", ()
   for (const name of ["New schedule", "Pause", "Delete"]) {
     expect(screen.getByRole<HTMLButtonElement>("button", { name }).title).toBe("There is no connection to the server.");
   }
+});
+
+test("a long prompt takes two lines until all of it is wanted", async () => {
+  setStage([note("schedule.created", { ...MADE, prompt: "Look. ".repeat(50) })]);
+  renderAt("/s/default/schedules", <SchedulesView />);
+  const more = screen.getByRole("button", { name: "Show all" });
+  expect(more.getAttribute("aria-expanded")).toBe("false");
+  await userEvent.click(more);
+  expect(screen.getByRole("button", { name: "Show less" }).getAttribute("aria-expanded")).toBe("true");
 });
