@@ -1,7 +1,7 @@
-import { writeFile } from "node:fs/promises";
+import { rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { expect, test } from "vitest";
+import { afterAll, expect, test } from "vitest";
 import { describeInBrowser, setStage } from "./stage";
 import { lastSeqOf, worldOf } from "./watching";
 
@@ -15,6 +15,7 @@ const play = (rule: object) => writeFile(RULES, JSON.stringify({ rules: [{ promp
 describeInBrowser("a power cut of the server", async () => {
   await play(HALF);
   const stage = setStage({ rules: RULES });
+  afterAll(() => rm(RULES));
   const badge = (text: string) => stage().page.locator(".connection").getByText(text).waitFor();
   const messages = () => stage().page.getByRole("log", { name: "Messages" });
 
