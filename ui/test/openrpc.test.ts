@@ -79,6 +79,7 @@ function* calls(): Generator<[MethodName, object?]> {
   yield ["task.deadLetters", { sessionId }];
   yield ["mail.send", { sessionId, to: agentId, subject: "Hello", body: "How are you?" }];
   yield ["mail.list", { sessionId, owner: agentId }];
+  yield ["mail.listSent", { sessionId, owner: "user" }];
   yield ["room.create", { sessionId, members: [agentId], roomId }];
   yield ["async.createAgent", { sessionId, agentId: "coder" }];
   yield ["room.addMember", { sessionId, roomId, agentId: "coder" }];
@@ -118,6 +119,7 @@ function* calls(): Generator<[MethodName, object?]> {
   yield ["tool.list"];
   yield ["usage.get", { sessionId }];
   yield ["events.list", { sessionId }];
+  yield ["session.snapshot", { sessionId }];
   yield ["events.unsubscribe", { sessionId }];
   yield ["template.list"];
   yield ["template.get", { name: agentId }];
