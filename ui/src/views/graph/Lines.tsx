@@ -19,6 +19,7 @@ export type WaitEdge = Edge<{ line: WaitLine }, "wait">;
 const BEND = 26;
 const LANE = 5;
 const WAIT_BEND = 62;
+const WAIT_HEAD = 20;
 
 /** Everything that went from one to another: a lane for each kind, and how often. From far away one line is enough. */
 export const LinkLine = memo(function LinkLine(props: EdgeProps<LinkEdge>) {
@@ -79,7 +80,7 @@ export const WaitArrow = memo(function WaitArrow(props: EdgeProps<WaitEdge>) {
   const { data, sourceX, sourceY, targetX, targetY } = props;
   const isFar = useIsFar();
   const line = data?.line as WaitLine;
-  const { path, head, label } = curve({ x: sourceX, y: sourceY }, { x: targetX, y: targetY }, WAIT_BEND);
+  const { path, head, label } = curve({ x: sourceX, y: sourceY }, { x: targetX, y: targetY }, WAIT_BEND, WAIT_HEAD);
   return (
     <g data-kind="wait">
       <path className="graph-line" d={path} />

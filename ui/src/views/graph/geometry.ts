@@ -13,17 +13,19 @@ const HEAD = 9;
 
 /**
  * A curve between the borders of the nodes around two middles. It bends to its left by `bend`, so that lines of both
- * directions, and lines of several kinds, lie side by side.
+ * directions, and lines of several kinds, lie side by side. It ends where its head, so long, begins.
  */
-export function curve(from: Point, to: Point, bend: number): Drawn {
+export function curve(from: Point, to: Point, bend: number, headLength = HEAD): Drawn {
   const length = Math.hypot(to.x - from.x, to.y - from.y) || 1;
   const across = { x: (to.y - from.y) / length, y: -(to.x - from.x) / length };
   const centre = { x: (from.x + to.x) / 2, y: (from.y + to.y) / 2 };
   const control = { x: centre.x + across.x * bend * 2, y: centre.y + across.y * bend * 2 };
   const start = borderTowards(from, control);
   const end = borderTowards(to, control);
-  const path = `M${at(start)}Q${at(control)} ${at(end)}`;
-  return { path, label: onCurve(start, control, end), head: arrow(control, end) };
+  const along = direction(control, end);
+  const foot = { x: end.x - along.x * headLength, y: end.y - along.y * headLength };
+  const path = `M${at(start)}Q${at(control)} ${at(foot)}`;
+  return { path, label: onCurve(start, control, end), head: arrow(foot, end) };
 }
 
 const LONG = 2 * NODE.width;
@@ -49,11 +51,13 @@ function borderTowards(middle: Point, point: Point): Point {
   return scale >= 1 ? middle : { x: middle.x + dx * scale, y: middle.y + dy * scale };
 }
 
-function arrow(control: Point, end: Point): string {
-  const length = Math.hypot(end.x - control.x, end.y - control.y) || 1;
-  const along = { x: (end.x - control.x) / length, y: (end.y - control.y) / length };
-  const foot = { x: end.x - along.x * HEAD, y: end.y - along.y * HEAD };
-  const wing = { x: (-along.y * HEAD) / 2, y: (along.x * HEAD) / 2 };
+function direction(from: Point, to: Point): Point {
+  const length = Math.hypot(to.x - from.x, to.y - from.y) || 1;
+  return { x: (to.x - from.x) / length, y: (to.y - from.y) / length };
+}
+
+function arrow(foot: Point, end: Point): string {
+  const wing = { x: (foot.y - end.y) / 2, y: (end.x - foot.x) / 2 };
   return `M${at(end)}L${at({ x: foot.x + wing.x, y: foot.y + wing.y })}L${at({ x: foot.x - wing.x, y: foot.y - wing.y })}Z`;
 }
 
