@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import collections
 import re
+import sys
 import threading
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -48,6 +49,7 @@ def figures(samples: Samples) -> list[Figure]:
         Figure(f"{agents} agents, {FILES} files: lost updates", "updates", of("lost"), target=Target(0), typical=max),
         Figure("torn or shrunk files seen by a reader", "readings", of("torn"), target=Target(0), typical=max),
         Figure("turns of those who came later", "turns", of("overtaken"), target=Target(0), typical=max),
+        Figure("could not be made, and that was told", "calls", of("failed"), target=Target(0), typical=max),
         Figure("refused by version and done again", "calls", of("refused"), typical=max),
         Figure("longest wait", "s", of("longest_wait")),
         Figure("longest line that a call waited in", "calls", of("longest_line"), typical=max),
@@ -80,9 +82,13 @@ async def ours_files(folder: Path, *, agents: int, files: int, tools: Iterable[A
         assert all(task.state is TaskState.COMPLETED for task in ended)
         turns = turns_of(_notes_of(manager), _touched(manager, ended))
     changes = 2 * agents + len(range(0, agents, 10))
+    missing = missing_from(shared, agents=agents, files=files)
+    for each in (*missing, *script.failed):
+        print(f"W8: {each}", file=sys.stderr)
     return {
         "agents": agents,
-        "lost": len(missing_from(shared, agents=agents, files=files)),
+        "lost": len(missing),
+        "failed": len(script.failed),
         "torn": len(reader.torn),
         "readings": reader.readings,
         "refused": script.refused,
@@ -96,17 +102,24 @@ async def ours_files(folder: Path, *, agents: int, files: int, tools: Iterable[A
 
 
 class Script:
-    """What the models say. `refused` counts the writes that were refused because somebody else had been there."""
+    """What the models say.
+
+    `refused` counts the writes that were refused because somebody else had been there, `failed` those that could not be
+    made for any other reason: what they were to write is not lost, for their models were told so.
+    """
 
     def __init__(self, files: int) -> None:
         self._files = files
         self.refused = 0
+        self.failed: list[str] = []
 
     def say(self, request: ModelRequest) -> Answer | str:
         agent = int(request.agent_id)
         done = sum(isinstance(turn, AnswerTurn) for turn in request.turns)
         last = request.turns[-1]
         said = last.content if isinstance(last, ToolTurn) else ""
+        if done in (1, 2) and "Wrote" not in said:
+            self.failed.append(f"{agent}: {said}")
         if done == 0:
             old, new = f"slot {agent} ", f"filled {agent} "
             return self._call(request, "edit_file", agent, old=old, new=new)

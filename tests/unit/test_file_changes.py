@@ -259,6 +259,26 @@ def test_a_draft_whose_writer_lives_is_not_removed(desk: Desk) -> None:
     assert (desk.own / "f").read_text() == "new"
 
 
+def test_a_draft_that_is_removed_before_it_is_locked_is_made_again(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Somebody sweeps the folder in the instant between the making of a draft and its lock."""
+    (desk.own / "f").write_text("old ")
+    lock = drafts.fcntl.flock
+    removed: list[Path] = []
+
+    def flock(descriptor: int, operation: int) -> None:
+        if not removed:
+            for path in desk.own.glob(f"{drafts.DRAFT_PREFIX}*"):
+                removed.append(path)
+                path.unlink()
+        lock(descriptor, operation)
+
+    monkeypatch.setattr(drafts.fcntl, "flock", flock)
+    desk.use("write_file", path="f", content="new", mode="append")
+    assert len(removed) == 1
+    assert (desk.own / "f").read_text() == "old new"
+    assert desk.drafts() == []
+
+
 def test_swapping_a_folder_for_a_link_lets_no_tool_out(desk: Desk) -> None:
     """While a thread swaps `shared/d` for a link to a folder outside, the tools read and write in it."""
     (desk.shared / "d").mkdir()

@@ -173,7 +173,9 @@ class Target:
             except OSError:
                 return descriptor, name  # a file system without locks: drafts that are left behind stay
             else:
-                return descriptor, name
+                if os.fstat(descriptor).st_nlink:
+                    return descriptor, name
+                os.close(descriptor)  # it was removed before it could be locked
 
     def _sweep(self) -> None:
         """Remove the drafts of writers that have died, once for each directory."""
