@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import errno
+import fcntl
 import os
 import signal
 import stat
@@ -19,6 +20,7 @@ import pytest
 
 from ai_whisperer.errors import LockNotHeldError
 from ai_whisperer.tools.files import drafts
+from ai_whisperer.tools.files.searcher import DRAFT_PREFIX
 from ai_whisperer.tools.machine import MACHINE_TOOLS
 from tests.unit.file_stage import CANARY, Desk
 
@@ -225,6 +227,7 @@ def test_a_process_that_is_killed_before_the_rename_leaves_the_old_file_and_a_dr
 import os, signal
 from pathlib import Path
 from ai_whisperer.tools.files import drafts
+from ai_whisperer.tools.files.searcher import DRAFT_PREFIX
 from tests.unit.file_stage import Desk
 drafts.os.rename = lambda *_, **__: os.kill(os.getpid(), signal.SIGKILL)
 Desk(Path({str(desk.root)!r})).use("write_file", path="f", content="new")
@@ -262,17 +265,17 @@ def test_a_draft_whose_writer_lives_is_not_removed(desk: Desk) -> None:
 def test_a_draft_that_is_removed_before_it_is_locked_is_made_again(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     """Somebody sweeps the folder in the instant between the making of a draft and its lock."""
     (desk.own / "f").write_text("old ")
-    lock = drafts.fcntl.flock
+    lock = fcntl.flock
     removed: list[Path] = []
 
     def flock(descriptor: int, operation: int) -> None:
         if not removed:
-            for path in desk.own.glob(f"{drafts.DRAFT_PREFIX}*"):
+            for path in desk.own.glob(f"{DRAFT_PREFIX}*"):
                 removed.append(path)
                 path.unlink()
         lock(descriptor, operation)
 
-    monkeypatch.setattr(drafts.fcntl, "flock", flock)
+    monkeypatch.setattr(fcntl, "flock", flock)
     desk.use("write_file", path="f", content="new", mode="append")
     assert len(removed) == 1
     assert (desk.own / "f").read_text() == "old new"
