@@ -15,6 +15,7 @@ from ai_whisperer.cli.racing import first_of
 from ai_whisperer.client import Client
 from ai_whisperer.coordination import LockRecord
 from ai_whisperer.errors import LockNotHeldError
+from ai_whisperer.tools.process_groups import group_has_ended
 
 _RENEWALS_IN_A_LEASE = 3
 _SECONDS_TO_END = 5.0
@@ -67,3 +68,4 @@ async def _end(process: Process) -> None:
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     await process.wait()
+    await group_has_ended(process.pid)  # or another would get the lock while something goes on

@@ -174,7 +174,7 @@ def test_the_command_holds_a_lock_while_another_command_runs(whisperer: Whispere
 def is_running(pid: int) -> bool:
     """Whether the process is there and has not ended; one that has ended may still wait to be seen off."""
     try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
     except OSError:
         return False
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from ai_whisperer.errors import McpError
 from ai_whisperer.mcp_config import McpServerConfig
 from ai_whisperer.secrets import redacted
+from ai_whisperer.tools.process_groups import group_has_ended
 
 _INHERITED = ("HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER")
 _GRACE_SECONDS = 1.0
@@ -86,7 +87,7 @@ class ServerProcess:
             _kill(family)
             self._listening.cancel()
         await self._exits_within(_GRACE_SECONDS)
-        await self._group_is_gone()
+        await group_has_ended(self.pid)
         transport = getattr(self._process, "_transport", None)
         if transport is not None:
             transport.close()  # a child that left the group may hold the pipes: nobody reads them any more
@@ -113,13 +114,6 @@ class ServerProcess:
     def _signal(self, number: signal.Signals) -> None:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, number)
-
-    async def _group_is_gone(self) -> None:
-        """Return when the group has no living process. One that the kernel cannot end is not waited for any longer."""
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(_GRACE_SECONDS):
-                while await asyncio.to_thread(_is_alive, self._process.pid):  # noqa: ASYNC110 - there is no event
-                    await asyncio.sleep(_LOOK_SECONDS)
 
 
 async def start_process(name: str, config: McpServerConfig, env: Mapping[str, str]) -> ServerProcess:
@@ -181,25 +175,3 @@ def _kill(family: Mapping[int, str]) -> None:
         if _started(pid) == started:  # or the number is another's by now
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, signal.SIGKILL)
-
-
-def _is_alive(group: int) -> bool:
-    """Whether the process group has a member that is no zombie."""
-    try:
-        os.killpg(group, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    stats = Path("/proc").glob("[0-9]*/stat")
-    if not Path("/proc/self/stat").exists():
-        return True
-    return any(_is_member(each, group) for each in stats)
-
-
-def _is_member(stat: Path, group: int) -> bool:
-    try:
-        state, _, member_of, *_ = stat.read_text(errors="replace").rpartition(")")[2].split()
-    except (OSError, ValueError):
-        return False
-    return int(member_of) == group and state not in "ZX"
