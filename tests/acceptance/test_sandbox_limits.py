@@ -15,6 +15,7 @@ import pytest
 from ai_whisperer.errors import SandboxError
 from ai_whisperer.tools.sandbox.base import Ending, Outcome
 from ai_whisperer.tools.sandbox.launcher import Launcher
+from ai_whisperer.tools.sandbox.rlimits import threads_in_use
 from tests.acceptance.sandbox_stage import LEVELS, Stage, a_name, need, processes_of, staged, until
 
 DETACHED = {
@@ -114,6 +115,32 @@ def test_a_fork_bomb_is_contained(stage: Stage) -> None:
     bomb = "import os, time\nfor _ in range(300):\n    if os.fork() == 0: time.sleep(60)\ntime.sleep(60)"
     outcome = stage.python(bomb, name, processes=16, wall_seconds=60)
     assert outcome.ending is Ending.TOO_MANY_PROCESSES or b"BlockingIOError" in outcome.output
+    assert processes_of(name) == []
+
+
+BOMB = """
+import os, pathlib, sys, time
+end = time.monotonic() + 10
+while time.monotonic() < end:
+    if int(pathlib.Path("/proc/loadavg").read_text().split()[3].partition("/")[2]) > int(sys.argv[1]):
+        pathlib.Path("went off").touch()  # it gets no further: this machine is needed
+        break
+    try:
+        if os.fork() == 0 and sys.argv[2] == "sessions":
+            os.setsid()
+    except OSError:
+        time.sleep(0.01)
+time.sleep(60)
+"""
+
+
+@pytest.mark.parametrize("kind", ["one session", "sessions"])
+def test_a_fork_bomb_that_doubles_for_ever_is_contained(stage: Stage, kind: str) -> None:
+    """Sessions of their own: the kernel may share out processors among these first, so that many starve all others."""
+    name = a_name()
+    outcome = stage.python(BOMB, str(threads_in_use() + 2_500), kind, name, processes=16, wall_seconds=1.5)
+    assert outcome.ending in (Ending.TOO_MANY_PROCESSES, Ending.TIMED_OUT)
+    assert not (stage.own / "went off").exists()
     assert processes_of(name) == []
 
 
