@@ -48,8 +48,12 @@ def test_binary_output_is_kept_as_it_is(stage: Stage) -> None:
 
 
 def test_a_job_that_takes_too_long_is_ended(stage: Stage) -> None:
-    outcome = stage.sh("echo begun; sleep 60", wall_seconds=0.3)
-    assert (outcome.ending, outcome.output) == (Ending.TIMED_OUT, b"begun\n")
+    for seconds in (0.3, 3.0, 30.0):  # a busy machine may not even have begun it when its time is up
+        outcome = stage.sh("echo begun; sleep 60", wall_seconds=seconds)
+        assert outcome.ending is Ending.TIMED_OUT
+        if outcome.output:
+            break
+    assert outcome.output == b"begun\n"
 
 
 def test_a_job_cannot_go_before_others_even_as_root(stage: Stage) -> None:
@@ -173,7 +177,7 @@ def test_output_is_shown_while_the_job_runs(stage: Stage) -> None:
                 shown.set()
 
         running = asyncio.ensure_future(stage.sandbox.run(stage.job("/bin/sh", "-c", "echo first; sleep 60"), see))
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             await shown.wait()
         was_running = not running.done()
         running.cancel()
