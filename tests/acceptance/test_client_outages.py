@@ -66,12 +66,13 @@ def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
     [
         (lambda client: client.send_task("alice", "go"), "async.task.queued"),
         (lambda client: client.send_mail("alice", "s", "b"), "mail.sent"),
+        (lambda client: client.reply_mail("report.2~mail", "b"), "mail.sent"),
         (lambda client: client.broadcast_event("e", {"x": 1}), "event.broadcast"),
         (lambda client: client.create_room(["alice"]), "room.created"),
         (lambda client: client.post_message("room", "hello"), "room.message"),
         (lambda client: client.create_schedule(interval_seconds=1e6, event="e"), "schedule.created"),
     ],
-    ids=["task", "mail", "event", "room", "message", "schedule"],
+    ids=["task", "mail", "reply", "event", "room", "message", "schedule"],
 )
 def test_a_request_whose_answer_was_lost_is_repeated_and_takes_effect_once(
     stage: Stage, call: Callable[[Client], Awaitable[object]], told: str, request: pytest.FixtureRequest
@@ -79,6 +80,8 @@ def test_a_request_whose_answer_was_lost_is_repeated_and_takes_effect_once(
     async def main() -> None:
         async with stage.wired(request.node.callspec.id) as (client, wire):
             await client.create_agent("alice", auto_start=False)
+            await client.create_agent("bob")
+            await client.run_task("bob", "write to me", task_id="report")
             await client.create_room(["alice"], room_id="room")
             before = len(await client.notifications())
             wire.cut_before_the_next_answer()
