@@ -211,14 +211,16 @@ class SessionWork(SessionReader):
         """
         return await self._intake.event(event, data, event_id=event_id)
 
-    async def reply_mail(self, mail_id: str, body: str, *, priority: Priority | str = Priority.NORMAL) -> MailRecord:
-        """Answer a mail in the user's inbox."""
-        post = self._workspace.post
-        decision = self._workspace.decide(by_caller())
-        original = post.received_by(USER, mail_id)
-        reply = post.reply(decision, original, body=body, priority=priority_of(priority))
-        await decision.commit()
-        return reply
+    async def reply_mail(
+        self,
+        mail_id: str,
+        body: str,
+        *,
+        priority: Priority | str = Priority.NORMAL,
+        reply_id: str | None = None,
+    ) -> MailRecord:
+        """Answer a mail in the user's inbox. Under the same `reply_id` it is sent once, however often it is called."""
+        return await self._intake.reply(mail_id, body, priority=priority_of(priority), reply_id=reply_id)
 
     async def mark_mail(self, mail_id: str, state: MailState | str) -> MailRecord:
         """Mark a mail in the user's inbox as read or archived."""

@@ -117,6 +117,9 @@ def test_mail_is_read_and_answered(whisperer: Whisperer, agent: str) -> None:
     read = whisperer.ok("mail", "read", mail["mailId"])
     assert read.endswith("\n\nAll is \\x1b[31mwell\\x1b[0m.\n")
     assert whisperer.json("mail", "read", mail["mailId"])["state"] == "read"
+    told = f"Mail thanks-1 was sent to {agent}.\n"
+    assert whisperer.ok("mail", "reply", mail["mailId"], "Thanks", "--id", "thanks-1") == told
+    assert whisperer.ok("mail", "reply", mail["mailId"], "Thanks", "--id", "thanks-1") == told
     assert f"was sent to {agent}." in whisperer.ok("mail", "reply", mail["mailId"], "Thanks")
     assert f"was sent to {agent}." in whisperer.ok("mail", "send", agent, "Hello", "How are you?")
     assert {each["subject"] for each in whisperer.json("mail", "--agent", agent)} >= {"Hello"}

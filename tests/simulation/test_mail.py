@@ -243,6 +243,34 @@ def test_the_user_reads_answers_and_archives_the_own_inbox() -> None:
     play(scenario, say)
 
 
+def test_the_same_answer_given_twice_under_one_id_is_sent_once() -> None:
+    def say(request: ModelRequest) -> Answer | str:
+        if "report" in prompt_of(request) and round_of(request) == 0:
+            return call("send_mail", to_agent="user", subject="Report", body="All well.")
+        return "ok"
+
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        await manager.create_agent("bob")
+        await manager.run_task("bob", "report")
+        (mail,) = manager.mailbox()
+        first, second = await asyncio.gather(
+            manager.reply_mail(mail.id, "Thanks", reply_id="my-id"),
+            manager.reply_mail(mail.id, "Thanks", reply_id="my-id"),
+        )
+        await manager.mark_mail(mail.id, "archived")
+        third = await manager.reply_mail(mail.id, "Thanks", reply_id="my-id")
+        assert {first.id, second.id, third.id} == {"my-id"}
+        assert [each.id for each in manager.mailbox("bob")] == ["my-id"]
+        for mail_id, body in ((mail.id, "No thanks"), ("another", "Thanks")):
+            with pytest.raises(DuplicateIdError, match="used for something else"):
+                await manager.reply_mail(mail_id, body, reply_id="my-id")
+        await manager.send_mail("bob", "Re: Report", "Thanks", mail_id="no-reply")
+        with pytest.raises(DuplicateIdError, match="used for something else"):
+            await manager.reply_mail(mail.id, "Thanks", reply_id="no-reply")
+
+    play(scenario, say)
+
+
 def test_the_user_may_answer_a_mail_without_having_marked_it_as_read_but_not_an_archived_one() -> None:
     def say(request: ModelRequest) -> Answer | str:
         if "report" in prompt_of(request) and round_of(request) < 2:

@@ -1328,7 +1328,10 @@ export interface Methods {
     };
     result: MailRecord;
   };
-  /** Answer a mail in the user's inbox. */
+  /**
+   * Answer a mail in the user's inbox. When this is answered the reply is on disk. A caller that gives a `replyId`, the
+   * id of the mail that is sent, may call again with the same content: the reply is sent once.
+   */
   "mail.reply": {
     params: {
       /** The id of the session. */
@@ -1339,6 +1342,8 @@ export interface Methods {
       body: string;
       /** What is taken first. */
       priority?: Priority;
+      /** The id of the mail that is sent as the reply. */
+      replyId?: string | null;
     };
     result: MailRecord;
   };
