@@ -45,7 +45,7 @@ class Stage:
         wire = Wire(self.listening, self.server.address)
         token = self.server.address.token
         client = Client(wire.url, token, session_id=session_id, **options)
-        async with asyncio.timeout(30), await wire.serve(), client:
+        async with asyncio.timeout(90), await wire.serve(), client:
             await client.create_session(session_id)
             yield client, wire
 
@@ -314,7 +314,7 @@ class Process:
 
     def end(self, number: signal.Signals) -> None:
         self.process.send_signal(number)
-        self.process.communicate(timeout=20)
+        self.process.communicate(timeout=60)
 
 
 def test_a_killed_server_costs_a_client_nothing(tmp_path: Path) -> None:
@@ -324,7 +324,7 @@ def test_a_killed_server_costs_a_client_nothing(tmp_path: Path) -> None:
         server = await asyncio.to_thread(Process, tmp_path, "0")
         port = server.page.rpartition("/?")[0].rpartition(":")[2]
         try:
-            async with asyncio.timeout(60), Client(server.page) as client:
+            async with asyncio.timeout(90), Client(server.page) as client:
                 await client.create_agent("alice", {"limits": {"max_concurrent_tasks": 4}})
                 events = client.events(after=0)
                 following = asyncio.ensure_future(follow(events))

@@ -239,7 +239,7 @@ def test_a_script_leaves_in_peace(project: Path, waits: bool) -> None:  # noqa: 
     assert script.stdout.readline() == ("waiting\n" if waits else "leaving\n")
     if waits:
         script.send_signal(signal.SIGINT)
-    _, complaint = script.communicate(timeout=20)
+    _, complaint = script.communicate(timeout=60)
     assert script.returncode == (-signal.SIGINT if waits else 0)
     if waits:
         assert (complaint.count("Traceback"), complaint.splitlines()[-1]) == (1, "KeyboardInterrupt")
@@ -290,7 +290,7 @@ def test_a_forked_process_connects_for_itself_and_leaves_the_other_alone(project
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=60,
         check=False,
     )
     assert (outcome.stdout.splitlines(), outcome.stderr) == (["StateError", "['ada']", "[scripted "], "")
@@ -320,5 +320,5 @@ def test_scripts_that_begin_together_share_a_server_and_a_session(
         for _ in range(3)
     ]
     first_lines = [script.stdout.readline() for script in scripts if script.stdout is not None]
-    complaints = [script.communicate("\n", timeout=30)[1] for script in scripts]
+    complaints = [script.communicate("\n", timeout=60)[1] for script in scripts]
     assert (first_lines, complaints) == (["ada\n"] * 3, [""] * 3)

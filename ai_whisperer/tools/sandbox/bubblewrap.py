@@ -9,10 +9,12 @@ from collections.abc import Callable, Iterable, Iterator
 from ai_whisperer.errors import SandboxError
 from ai_whisperer.tools.sandbox import seccomp, system
 from ai_whisperer.tools.sandbox.base import Job
+from ai_whisperer.tools.sandbox.cgroups import group_for
 from ai_whisperer.tools.sandbox.held import Held, PlainProcess, existing, limit_this_process
 from ai_whisperer.tools.sandbox.rlimits import limit_processes
 
 _SHARED_MEMORY_BYTES = 64 << 20
+_OWN_PROCESSES = 2
 
 
 class BubblewrapLevel:
@@ -34,7 +36,10 @@ class BubblewrapLevel:
         calls = seccomp.descriptor()
         filtered = [] if calls is None else ["--seccomp", str(calls)]
         told = [program, *filtered, *arguments(job), "--", *job.argv]
-        return PlainProcess(told, cwd="/", env={}, first=first, inherited=() if calls is None else (calls,))
+        group = group_for(job, extra=_OWN_PROCESSES)
+        return PlainProcess(
+            told, cwd="/", env={}, first=first, group=group, inherited=() if calls is None else (calls,)
+        )
 
     def warm_up(self, job: Job) -> None:
         shutil.which("bwrap", path=system.PATH)

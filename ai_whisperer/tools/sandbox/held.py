@@ -12,6 +12,7 @@ import msgspec
 
 from ai_whisperer.errors import SandboxError
 from ai_whisperer.tools.sandbox.base import Ending, Job
+from ai_whisperer.tools.sandbox.cgroups import JobGroup
 from ai_whisperer.tools.sandbox.family import cpu_of_ended, largest_of_ended
 
 HIDING_ADVICE = (
@@ -56,12 +57,21 @@ class Held(Protocol):
         """How many of the processes, from the first on, hold the job and are none of its own."""
         ...
 
+    @property
+    def are_processes_held(self) -> bool:
+        """Whether something but watching keeps the job to its number of processes."""
+        ...
+
     def ended(self) -> int:
         """A descriptor from which there is something to read once it has ended."""
         ...
 
     def status(self) -> Status:
         """How it ended; it has to have ended."""
+        ...
+
+    def clear_up(self) -> None:
+        """Give back what was made for it; all its processes have ended."""
         ...
 
 
@@ -114,19 +124,28 @@ class PlainProcess:
         cwd: str,
         env: Mapping[str, str],
         first: Callable[[], None],
+        group: JobGroup | None,
         inherited: Sequence[int] = (),
     ) -> None:
         """Start it; `first` is called in the new process before the program begins, which inherits the descriptors."""
+        self._group = group
+
+        def begin() -> None:
+            if group is not None:
+                group.enter()
+            first()
+
         try:
             self._process = subprocess.Popen(  # noqa: S603 - to run what others wrote is what a sandbox is for
                 argv,
                 cwd=cwd,
                 env=env,
-                preexec_fn=first,  # noqa: PLW1509 - a keeper has no threads here
+                preexec_fn=begin,  # noqa: PLW1509 - a keeper has no threads here
                 start_new_session=True,
                 pass_fds=inherited,
             )
         except (OSError, ValueError, subprocess.SubprocessError) as error:
+            self.clear_up()
             raise SandboxError(f"{argv[0]} could not be started: {error}.") from error
 
     holders = 0
@@ -144,6 +163,10 @@ class PlainProcess:
     def cpu_seconds(self) -> float:
         return cpu_of_ended()
 
+    @property
+    def are_processes_held(self) -> bool:
+        return self._group is not None or os.geteuid() != 0
+
     def ended(self) -> int:
         return os.pidfd_open(self.pid)
 
@@ -152,6 +175,10 @@ class PlainProcess:
         if code < 0:
             return Status(ending=Ending.SIGNALLED, number=-code)
         return Status(ending=Ending.EXITED, number=code)
+
+    def clear_up(self) -> None:
+        if self._group is not None:
+            self._group.remove()
 
 
 def existing(paths: Sequence[str]) -> list[str]:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from ai_whisperer.tools.sandbox import priority
 from ai_whisperer.tools.sandbox.base import Job
+from ai_whisperer.tools.sandbox.cgroups import group_for
 from ai_whisperer.tools.sandbox.family import die_with_parent
 from ai_whisperer.tools.sandbox.held import Held, PlainProcess, check_nothing_hidden, limit_this_process
 
@@ -23,14 +24,14 @@ class RlimitsLevel:
             limit_this_process(job)
             limit_processes(job)
 
-        return PlainProcess(job.argv, cwd=job.cwd, env=job.env, first=first)
+        return PlainProcess(job.argv, cwd=job.cwd, env=job.env, first=first, group=group_for(job, extra=0))
 
     def warm_up(self, job: Job) -> None:
         """Nothing is prepared for it."""
 
 
 def limit_processes(job: Job) -> None:
-    """Let the user of this process have as many threads more as the job may. The kernel does not hold root to it."""
+    """Let the user of this process have as many threads more as the job may. Only a group holds root to it."""
     _, hard = resource.getrlimit(resource.RLIMIT_NPROC)
     wanted = threads_in_use() + job.threads
     value = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)

@@ -84,6 +84,13 @@ describe("the inbox", () => {
     expect(marks.map(({ params }) => params)).toEqual([{ sessionId: "default", mailId: "m1", state: "read" }]);
   });
 
+  test("shows what was just sent, also if the clock of this computer is behind that of the server", async () => {
+    stage();
+    vi.spyOn(Date, "now").mockReturnValue(900_000);
+    show("/s/default/inbox/m1");
+    expect(await screen.findByText("My answer")).toBeTruthy();
+  });
+
   test("marks all mails of a thread as read that are shown with the one that is opened", async () => {
     const together = MAILS.map((each) => ({ ...each, threadId: "t" }));
     const { calls } = setStage(

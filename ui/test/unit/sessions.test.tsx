@@ -1,4 +1,4 @@
-import { screen } from "@testing-library/react";
+import { screen, act as settled } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { expect, test } from "vitest";
 import { RpcError } from "../../src/client/client";
@@ -26,6 +26,24 @@ test("a session is deleted only after a question that says what is lost", async 
   await userEvent.click(screen.getByRole("button", { name: "Delete for good", hidden: true }));
   expect(deletions()).toEqual([{ method: "session.delete", params: { sessionId: "kept" } }]);
   expect(await screen.findByText("No sessions yet.")).toBeTruthy();
+});
+
+test("a session is made once, however often the button is pressed", async () => {
+  let made = (_: object) => {};
+  const { calls } = setStage([], {
+    "session.create": () =>
+      new Promise((resolve) => {
+        made = resolve;
+      }) as never,
+    "session.list": () => ({ sessions: [KEPT] }),
+    "server.info": () => INFO,
+  });
+  usePage.setState({ sessions: [KEPT], sessionId: null });
+  const { history } = renderAt("/sessions", <SessionsView />);
+  await userEvent.dblClick(screen.getByRole("button", { name: "Create" }));
+  await settled(async () => made({ ...KEPT, sessionId: "made" }));
+  expect(history.at(-1)).toBe("/s/made");
+  expect(calls.filter(({ method }) => method === "session.create")).toHaveLength(1);
 });
 
 test("each session leads to its fleet", () => {

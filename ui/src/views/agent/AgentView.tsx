@@ -37,7 +37,7 @@ export default function AgentView() {
   if (agent === undefined) return <Nobody agentId={agentId} />;
   return (
     <div className="agent-view">
-      <Header agent={agent} />
+      <Header key={agentId} agent={agent} />
       <TabLinks agentId={agentId} chosen={tab} />
       <section aria-label={TABS[tab]} className="agent-tab">
         <Content key={agentId} agentId={agentId} />

@@ -1,5 +1,5 @@
 import { useMemo } from "react";
-import { Link, useLocation } from "wouter";
+import { Link } from "wouter";
 import { count, money, words } from "../../parts/format";
 import { Icon } from "../../parts/Icon";
 import { Empty } from "../../parts/Messages";
@@ -9,7 +9,7 @@ import { Ago, Since, Until } from "../../parts/Times";
 import { USER } from "../../projection/coordination";
 import type { Agent } from "../../projection/world";
 import { useAddress } from "../../shell/addresses";
-import { act } from "../../state/actions";
+import { useChat } from "../../shell/chatting";
 import { useIsLive, useWorld, whyNotLive } from "../../state/page";
 import { useWorldSlowly } from "../../state/slowly";
 import type { Picked } from "./choices";
@@ -63,23 +63,13 @@ function UserPanel({ onPick }: Pick<NodePanelProps, "onPick">) {
 function AgentLinks({ agent }: { agent: Agent }) {
   const address = useAddress();
   const isLive = useIsLive();
-  const [, go] = useLocation();
-  const room = useWorld((world) => {
-    for (const each of world.rooms.values()) {
-      if (each.kind === "direct" && each.members.includes(agent.agentId)) return each.roomId;
-    }
-    return null;
-  });
-  const open = async () => {
-    const made = await act("room.openChat", { agentId: agent.agentId });
-    if (made) go(address("chats", made.roomId));
-  };
+  const { roomId, begin } = useChat(agent.agentId);
   return (
     <div className="graph-links">
       <Link href={address("agents", agent.agentId)}>Its page</Link>
-      {room !== null && <Link href={address("chats", room)}>Chat with it</Link>}
-      {room === null && (
-        <button type="button" disabled={!isLive} title={isLive ? undefined : whyNotLive()} onClick={open}>
+      {roomId !== null && <Link href={address("chats", roomId)}>Chat with it</Link>}
+      {roomId === null && (
+        <button type="button" disabled={!isLive} title={isLive ? undefined : whyNotLive()} onClick={begin}>
           Begin a chat
         </button>
       )}

@@ -2,7 +2,7 @@ import { useState } from "react";
 import type { Priority } from "../../client/client";
 import { AgentChoice } from "../../parts/AgentChoice";
 import { Asking } from "../../parts/Asking";
-import { newId } from "../../parts/ids";
+import { useIdOf } from "../../parts/ids";
 import { attempt, notify } from "../../state/actions";
 
 const PRIORITIES: readonly Priority[] = ["urgent", "high", "normal", "low"];
@@ -11,11 +11,8 @@ const PRIORITIES: readonly Priority[] = ["urgent", "high", "normal", "low"];
 export function NewMail({ onClose }: { onClose: () => void }) {
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
   const [mail, setMail] = useState({ subject: "", body: "", priority: "normal" as Priority });
-  const [mailId, setMailId] = useState(newId);
-  const change = (fields: Partial<typeof mail>) => {
-    setMail({ ...mail, ...fields });
-    setMailId(newId()); // another text is another mail
-  };
+  const mailId = useIdOf({ to: [...chosen], ...mail });
+  const change = (fields: Partial<typeof mail>) => setMail({ ...mail, ...fields });
   const send = async () => {
     const [to] = chosen;
     if (to === undefined) return "Choose whom the mail is for.";
@@ -27,14 +24,7 @@ export function NewMail({ onClose }: { onClose: () => void }) {
   };
   return (
     <Asking title="New mail" action="Send" onSubmit={send} onClose={onClose}>
-      <AgentChoice
-        label="To"
-        chosen={chosen}
-        onChange={(agents) => {
-          setChosen(agents);
-          setMailId(newId());
-        }}
-      />
+      <AgentChoice label="To" chosen={chosen} onChange={setChosen} />
       <label className="field">
         Subject
         <input value={mail.subject} onChange={(event) => change({ subject: event.target.value })} />
