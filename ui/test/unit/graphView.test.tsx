@@ -1,4 +1,4 @@
-import { act, cleanup, screen, within } from "@testing-library/react";
+import { act, cleanup, screen, waitFor, within } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { reduce } from "../../src/projection/reduce";
@@ -106,4 +106,23 @@ test("the agents are drawn, and one can be opened with the keyboard", async () =
   act(() => node.focus());
   await userEvent.keyboard("{Enter}");
   expect(history?.at(-1)).toContain("node=ann");
+});
+
+test("of many agents all are seen at once, with their lines as one drawing until one of them is picked", async () => {
+  vi.spyOn(HTMLElement.prototype, "offsetWidth", "get").mockReturnValue(800);
+  vi.spyOn(HTMLElement.prototype, "offsetHeight", "get").mockReturnValue(600);
+  vi.stubGlobal("matchMedia", () => ({ matches: false, addEventListener: () => {}, removeEventListener: () => {} }));
+  const ids = Array.from({ length: 364 }, (_, number) => `agent${number}`);
+  const agents = ids.map(created);
+  const toParents = ids.slice(1).map((id, index) => mail(id, `agent${Math.floor(index / 3)}`));
+  setStage([...agents, ...toParents]); // a tree: nobody is in the upper left corner
+  const { container } = renderAt("/s/default/graph", <GraphView />);
+  await waitFor(() => expect(container.querySelectorAll(".react-flow__node")).toHaveLength(365));
+  expect(container.querySelectorAll(".react-flow__edge")).toHaveLength(0);
+  const drawn = () => container.querySelector(".graph-many .graph-line")?.getAttribute("d")?.match(/M/g)?.length;
+  expect(drawn()).toBe(363);
+  act(() => container.querySelector<HTMLElement>('[data-id="agent1"]')?.focus());
+  await userEvent.keyboard("{Enter}");
+  await waitFor(() => expect(container.querySelectorAll(".react-flow__edge")).toHaveLength(4));
+  expect(drawn()).toBe(359);
 });
