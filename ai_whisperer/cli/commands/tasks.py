@@ -29,7 +29,8 @@ async def list_tasks(call: Call, *, agent: AgentOption = None, limit: LimitOptio
     """Show the tasks, the newest first."""
     async with call.server() as client:
         tasks = await client.list_tasks(agent, limit=limit)
-    call.output.table(tasks, TASKS, empty='There are no tasks. Send one: whisperer tasks send AGENT "what to do"')
+    empty = 'There are no tasks. Send one: whisperer tasks send AGENT "what to do"'
+    call.output.table(tasks, TASKS, empty=empty, limit=limit)
 
 
 async def send(
