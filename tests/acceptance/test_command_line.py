@@ -69,6 +69,10 @@ def test_an_agent_is_made_of_a_template(whisperer: Whisperer) -> None:
     created = whisperer.json("agents", "create", "coder1", "--template", "coder", "--no-start")
     assert (created["agentId"], created["started"]) == ("coder1", False)
     assert "You are a coder" in whisperer.ok("templates", "show", "coder")
+    assert whisperer.ok("start", "coder1", "--template", "monitor") == "coder1 is idle.\n"
+    assert whisperer.json("agents", "show", "coder1")["definition"]["prompt"].startswith("You are the monitor")
+    assert whisperer("start", "codr1").code == 1
+    assert whisperer.ok("start", "coder2", "-t", "coder") == "coder2 is idle.\n"
 
 
 def test_a_task_is_sent_awaited_and_shown_with_its_steps(whisperer: Whisperer, agent: str) -> None:

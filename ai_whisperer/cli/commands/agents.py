@@ -19,6 +19,11 @@ ConfigOption = Annotated[
     str | None, typer.Option("--config", "-c", metavar="JSON", help="Fields of its definition, as a template has them.")
 ]
 
+TemplateOption = Annotated[
+    str | None,
+    typer.Option("--template", "-t", metavar="NAME", help="Make it of this template.", autocompletion=template_names),
+]
+
 
 def register(app: typer.Typer) -> None:
     below = group(app, "agents", help="Show the agents; create one.")(list_agents)
@@ -39,12 +44,7 @@ async def create(
     call: Call,
     agent: Annotated[str, typer.Argument(metavar="NAME", help="The id that it gets.")],
     *,
-    template: Annotated[
-        str | None,
-        typer.Option(
-            "--template", "-t", metavar="NAME", help="Make it of this template.", autocompletion=template_names
-        ),
-    ] = None,
+    template: TemplateOption = None,
     config: ConfigOption = None,
     auto_start: Annotated[bool, typer.Option("--start/--no-start", help="Let it take work at once.")] = True,
 ) -> None:
@@ -96,11 +96,15 @@ def _tools(granted: tuple[str, ...] | None) -> str:
     return ", ".join(granted) or "none"
 
 
-async def start(call: Call, agent: AgentName, *, config: ConfigOption = None) -> None:
-    """Let an agent take work; one that does not exist yet is created. A given config replaces its definition."""
+async def start(call: Call, agent: AgentName, *, template: TemplateOption = None, config: ConfigOption = None) -> None:
+    """Let an agent take work.
+
+    With --template or --config an agent that does not exist yet is created, and one that is stopped gets a new
+    definition: a template that was changed is applied so.
+    """
     definition = object_of(config, option="--config")
     async with call.server() as client:
-        _tell(call, await client.start_agent(agent, definition))
+        _tell(call, await client.start_agent(agent, definition, template=template))
 
 
 async def pause(
