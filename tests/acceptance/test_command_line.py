@@ -168,9 +168,34 @@ def test_an_agent_sleeps_until_it_is_woken(whisperer: Whisperer, agent: str) -> 
     )
     assert whisperer.ok("wake", agent, "--reason", "breakfast") == f"{agent} is active.\n"
     whisperer.ok("sleep", agent, "--until", "2040-01-01T00:00:00Z")
+    whisperer.ok("sleep", agent, "--event", "dawn")
+    told = whisperer.ok("events", "send", "dawn")
+    assert told == "dawn was broadcast: 1 woken and 0 more told, each with a task.\n"
     broadcast = whisperer.json("events", "send", "mail_received", "--payload", '{"rows": [1]}')
     assert (broadcast["name"], broadcast["data"]) == ("mail_received", {"rows": [1]})
     assert "mail_received" in whisperer.ok("events")
+
+
+def test_an_agent_at_work_is_told_to_sleep_afterwards(whisperer: Whisperer, agent: str) -> None:
+    with whisperer.watching() as seen:
+        whisperer.ok("tasks", "send", agent, "Work eternally", "--id", f"{agent}-work")
+        while json.loads(seen.line_with("async.task.started"))["params"]["agentId"] != agent:
+            pass
+    told = whisperer.ok("sleep", agent, "--for", "60")
+    assert told == f"{agent} is active. It sleeps as soon as its work has ended.\n"
+    whisperer.ok("stop", agent)
+
+
+def test_an_agent_that_a_limit_holds_is_resumed_with_a_word_about_it(whisperer: Whisperer) -> None:
+    whisperer.ok("agents", "create", "thrifty", "--config", '{"limits": {"max_tokens_per_agent": 1}}')
+    with whisperer.watching() as seen:
+        whisperer.ok("tasks", "send", "thrifty", "two steps")
+        while json.loads(seen.line_with("agent.paused"))["params"]["agentId"] != "thrifty":
+            pass
+    told = whisperer.ok("resume", "thrifty")
+    assert "It has reached max_tokens_per_agent and pauses again" in told
+    assert told.endswith("whisperer limits set --agent thrifty max_tokens_per_agent=NUMBER\n")
+    whisperer.ok("stop", "thrifty")
 
 
 def test_schedules_are_made_paused_resumed_and_removed(whisperer: Whisperer, agent: str) -> None:

@@ -9,7 +9,7 @@ import typer
 from ai_whisperer.cli.arguments import ReasonOption, object_of
 from ai_whisperer.cli.calling import Call, command, group
 from ai_whisperer.cli.connecting import AgentName, template_names
-from ai_whisperer.cli.fleet import FLEET, cost, progress, tokens, waiting
+from ai_whisperer.cli.fleet import FLEET, cost, larger_limit, progress, tokens, waiting
 from ai_whisperer.cli.output import moment
 from ai_whisperer.status import AgentStatus
 
@@ -125,7 +125,13 @@ async def pause(
 async def resume(call: Call, agent: AgentName) -> None:
     """Let a paused agent go on where it was."""
     async with call.server() as client:
-        _tell(call, await client.resume_agent(agent))
+        limit = (await client.get_agent_status(agent)).paused_limit
+        status = await client.resume_agent(agent)
+    if limit is None:
+        _tell(call, status)
+    else:
+        command = larger_limit(status.agent_id, limit)
+        _tell(call, status, more=f"It has reached {limit} and pauses again at its next step. Let it go on: {command}")
 
 
 async def stop(call: Call, agent: AgentName, *, reason: ReasonOption = "") -> None:
@@ -152,7 +158,7 @@ async def sleep(
         status = await client.sleep_agent(
             agent, duration_seconds=seconds, until=until, wake_events=tuple(events or ()), reason=reason
         )
-    _tell(call, status)
+    _tell(call, status, more="It sleeps as soon as its work has ended." if status.running_tasks else "")
 
 
 async def wake(
@@ -168,6 +174,7 @@ async def wake(
         _tell(call, await client.wake_agent(agent, reason=reason))
 
 
-def _tell(call: Call, status: AgentStatus) -> None:
-    more = waiting(status)
-    call.output.told(status, f"{status.agent_id} is {status.state}{f' ({more})' if more else ''}.")
+def _tell(call: Call, status: AgentStatus, *, more: str = "") -> None:
+    awaited = waiting(status)
+    sentence = f"{status.agent_id} is {status.state}{f' ({awaited})' if awaited else ''}."
+    call.output.told(status, f"{sentence} {more}".rstrip())
