@@ -12,7 +12,7 @@ import sys
 from collections.abc import Awaitable, Callable, Iterable
 
 from ai_whisperer import AsyncAgentSessionManager
-from ai_whisperer.conversation import Answer, ToolCall, Usage, UserTurn
+from ai_whisperer.conversation import Answer, ToolCall, Usage
 from ai_whisperer.models.base import ModelRequest
 from ai_whisperer.models.scripted import FunctionModel
 from tests.simulation.stage import prompt_of, round_of
@@ -51,7 +51,9 @@ async def long(manager: AsyncAgentSessionManager) -> None:
 
     async def write(number: int) -> None:
         await manager.send_mail("absent", f"Letter {number}", f"The tide is *out* at quay {number}.")
-        await manager.wait_task(await manager.send_task(f"agent-{number % WORKERS}", "mail user", thread_id=f"m{number}"))
+        await manager.wait_task(
+            await manager.send_task(f"agent-{number % WORKERS}", "mail user", thread_id=f"m{number}")
+        )
         await manager.wait_task(await manager.send_task("diarist", f"look at day {number}", thread_id=f"day-{number}"))
 
     await _all(map(work, range(TASKS)))
@@ -101,7 +103,9 @@ def answer(request: ModelRequest) -> Answer | str:
     prompt = prompt_of(request)
     if round_of(request) == 0 and prompt.startswith("mail "):
         whom = prompt.removeprefix("mail ")
-        return _call(request, "send_mail", f'{{"to_agent":"{whom}","subject":"News of the quay","body":"All is **well**."}}')
+        return _call(
+            request, "send_mail", f'{{"to_agent":"{whom}","subject":"News of the quay","body":"All is **well**."}}'
+        )
     if round_of(request) == 0 and prompt.startswith("look "):
         return _call(request, "report_progress", '{"percent":50,"note":"On the quay"}')
     return Answer(text="Seen: *all is well*.", usage=Usage(input_tokens=30, output_tokens=7, cost_usd=0.0001))
