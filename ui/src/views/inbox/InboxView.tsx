@@ -5,6 +5,7 @@ import { mailAsOf } from "../../history/asOf";
 import { useActing } from "../../parts/acting";
 import { Empty, Problem } from "../../parts/Messages";
 import { useAddress, usePlace, useSelection } from "../../shell/addresses";
+import { areKeysTaken } from "../../shell/dialogState";
 import { type Answered, useAnswer } from "../../state/answers";
 import { useHorizon } from "../../state/horizon";
 import { MOST_LOOKED } from "../../state/newest";
@@ -144,8 +145,9 @@ function useStepping(lines: readonly Line[], openId: string | undefined, isArchi
   const prefixAt = useRef(Number.NEGATIVE_INFINITY);
   useEffect(() => {
     const step = (event: KeyboardEvent) => {
-      const isWriting = event.target instanceof Element && event.target.closest("input,textarea,select,dialog");
-      if (isWriting || event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
+      const isWriting = event.target instanceof Element && event.target.closest("input,textarea,select");
+      if (isWriting || areKeysTaken() || event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented)
+        return;
       const isPrefixed = event.timeStamp - prefixAt.current < PREFIX_MS;
       prefixAt.current = event.key === "g" ? event.timeStamp : Number.NEGATIVE_INFINITY;
       if (isPrefixed || (event.key !== "j" && event.key !== "k")) return;
