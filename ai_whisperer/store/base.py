@@ -95,6 +95,9 @@ class Unit:
     def update_task(self, task: TaskRecord) -> None:
         self.writes.append((queries.UPDATE_TASK, rows.task_changes(task)))
 
+    def update_dismissal(self, task: TaskRecord) -> None:
+        self.writes.append((queries.UPDATE_DISMISSAL, rows.dismissal(task)))
+
     def put_step(self, step: StepRecord) -> None:
         self.writes.append((queries.PUT_STEP, rows.step_row(step)))
 

@@ -98,6 +98,10 @@ def test_a_task_that_fails_is_an_error_and_waits_among_the_dead(whisperer: Whisp
     assert failed.error["code"] == "task_ended"
     assert "failing-1" in failed.error["message"]
     assert "failing-1" in whisperer.ok("tasks", "dead")
+    assert whisperer.ok("tasks", "dismiss", "failing-1") == f"Task failing-1 of {agent} was dismissed.\n"
+    assert "failing-1" not in [each["taskId"] for each in whisperer.json("tasks", "dead")["tasks"]]
+    assert "dismissed" in whisperer.ok("tasks", "show", "failing-1")
+    assert "was dismissed already" in whisperer("tasks", "dismiss", "failing-1").err
     assert whisperer.json("tasks", "retry", "failing-1")["state"] == "queued"
 
 

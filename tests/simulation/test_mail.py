@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+from msgspec.structs import replace
 
 from ai_whisperer import AgentState, AsyncAgentSessionManager, TaskState
 from ai_whisperer.conversation import Answer, ToolTurn, UserTurn
@@ -20,6 +21,7 @@ from ai_whisperer.errors import (
 )
 from ai_whisperer.models.base import ModelRequest
 from ai_whisperer.records import MailState, Priority
+from ai_whisperer.status import DeadLetters
 from tests.simulation.stage import call, calls, names_of, play, prompt_of, results_of, round_of, until
 
 
@@ -335,6 +337,27 @@ def test_mail_whose_task_fails_is_a_dead_letter_that_can_be_retried() -> None:
         assert (await manager.wait_task(dead.task_id)).state is TaskState.COMPLETED
         assert manager.mailbox("bob")[0].state is MailState.READ
         assert manager.dead_letters().mails == []
+
+    play(scenario, say)
+
+
+def test_mail_whose_dead_task_is_dismissed_is_archived() -> None:
+    def say(request: ModelRequest) -> str:
+        raise ModelRefusedError("no key")
+
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        await manager.create_agent("bob")
+        mail = await manager.send_mail("bob", "s", "b")
+        await until(lambda: bool(manager.dead_letters().mails))
+        (dead,) = manager.dead_letters().tasks
+        await manager.dismiss_task(dead)
+        assert manager.dead_letters() == DeadLetters(tasks=[], mails=[])
+        assert (await manager.snapshot()).dead_mails == 0
+        assert manager.mailbox("bob")[0] == replace(mail, state=MailState.ARCHIVED, task_id=dead.id)
+        await manager.retry_task(dead)
+        await manager.wait_task(dead)
+        assert [task.id for task in manager.dead_letters().tasks] == [dead.id]
+        assert (await manager.snapshot()).dead_mails == 1
 
     play(scenario, say)
 
