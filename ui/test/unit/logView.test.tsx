@@ -127,10 +127,10 @@ test("in the past the log ends at the moment that is shown", async () => {
 test("in the past an entry that came later is not told", async () => {
   session(50);
   renderAt("/s/default/log?entry=40", <LogView />);
-  const entry = screen.getByRole("complementary", { name: "Entry 40" });
-  await within(entry).findByText(/"agent10"/);
+  await within(screen.getByRole("complementary", { name: "Entry 40" })).findByText(/"agent10"/);
   await act(() => travelTo(20));
-  expect(entry.textContent).toBe("Entry 40There was no such entry yet at the time that is shown.");
+  const told = screen.getByRole("complementary", { name: "Entry 40" }).textContent;
+  expect(told).toBe("Entry 40There was no such entry yet at the time that is shown.");
 });
 
 test("an entry that the address leads back to is brought in sight", async () => {
