@@ -7,6 +7,7 @@ import { agentOf, type NameOf, telling } from "../../history/telling";
 import { Icon } from "../../parts/Icon";
 import { Problem } from "../../parts/Messages";
 import { At } from "../../parts/Times";
+import { USER } from "../../projection/coordination";
 import { useAddress } from "../../shell/addresses";
 import { travelTo } from "../../state/playhead";
 
@@ -75,7 +76,7 @@ function Told({ note, nameOf }: { note: Notification; nameOf: NameOf }) {
         <dd>
           <At at={note.at} />
         </dd>
-        {agent !== null && agent !== "user" && (
+        {agent !== null && agent !== USER && (
           <>
             <dt>Agent</dt>
             <dd>
