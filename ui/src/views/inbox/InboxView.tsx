@@ -15,6 +15,7 @@ import { MailList } from "./MailList";
 import { archivedLines, inboxLines, type Line, neighbour } from "./mails";
 import { NewMail } from "./NewMail";
 import { OpenMail } from "./OpenMail";
+import "../../parts/panes.css";
 import "./inbox.css";
 
 const FIRST = 200;
@@ -39,9 +40,9 @@ export default function InboxView() {
   const hasMore = answer.data !== undefined && answer.data.mails.length >= limit;
   const { mail: opened, ...looking } = useMail(openId, mails, hasMore);
   return (
-    <div className="inbox" data-open={openId !== undefined}>
+    <div className="panes inbox" data-open={openId !== undefined}>
       <h1 className="visually-hidden">Inbox</h1>
-      <section className="inbox-list" aria-label="Mails">
+      <section className="panes-list" aria-label="Mails">
         <ListHead show={show} onShow={setShow} />
         <MailList lines={lines} openId={openId} isArchive={isArchive} />
         {isArchive && hasMore && (
@@ -50,7 +51,7 @@ export default function InboxView() {
           </button>
         )}
       </section>
-      <section className="inbox-open" aria-label="Mail" data-empty={opened === undefined}>
+      <section className="panes-open" aria-label="Mail" data-empty={opened === undefined}>
         {opened ? (
           <OpenMail key={opened.mailId} mail={opened} mails={mails ?? []} />
         ) : (
@@ -94,8 +95,8 @@ function ListHead({ show, onShow }: { show: string; onShow: (show: string) => vo
   const [isWriting, setIsWriting] = useState(false);
   const acting = useActing();
   return (
-    <div className="inbox-list-head">
-      <span className="inbox-list-title" aria-hidden="true">
+    <div className="panes-list-head">
+      <span className="panes-title" aria-hidden="true">
         Inbox
       </span>
       <span className="space" />

@@ -74,8 +74,8 @@ function MailHead({ mail }: { mail: MailRecord }) {
     lead(to("inbox"));
   };
   return (
-    <header className="inbox-head">
-      <Link href={to("inbox")} className="inbox-back icon-button" aria-label="All mails">
+    <header className="panes-head inbox-head">
+      <Link href={to("inbox")} className="panes-back icon-button" aria-label="All mails">
         <Icon name="back" />
       </Link>
       <h2>
