@@ -10,6 +10,7 @@ import { At } from "../../parts/Times";
 import { USER } from "../../projection/coordination";
 import { useAddress } from "../../shell/addresses";
 import { travelTo } from "../../state/playhead";
+import "../../parts/aside.css";
 
 const MOST_SHOWN = 50_000;
 
@@ -36,8 +37,8 @@ export function Entry({ seq, lastSeq, nameOf, onClose }: EntryProps) {
     pages.page(pageOf(seq)).catch((error) => setProblem(error as Error));
   }, [pages, seq, isInLog, isThere, turn]);
   return (
-    <aside className="log-entry" aria-label={`Entry ${seq}`}>
-      <header className="log-entry-head">
+    <aside className="aside" aria-label={`Entry ${seq}`}>
+      <header className="aside-head">
         <h2>Entry {Number.isFinite(seq) ? seq : "?"}</h2>
         <button type="button" className="icon-button" aria-label="Close the entry" onClick={onClose}>
           <Icon name="close" />
@@ -66,7 +67,7 @@ function Told({ note, nameOf }: { note: Notification; nameOf: NameOf }) {
   const shown = isWhole ? text : text.slice(0, MOST_SHOWN);
   return (
     <>
-      <p className="log-entry-told" dir="auto">
+      <p className="aside-told" dir="auto">
         {telling(note, nameOf)}.
       </p>
       <dl className="facts">
