@@ -43,7 +43,9 @@ def test_a_missing_key_does_not_make_a_name_wrong(monkeypatch: pytest.MonkeyPatc
     assert PydanticAIModel("openrouter:some-model").prefix == "openrouter"
 
 
-@pytest.mark.parametrize("name", ["", ":", "gpt-5", "openai-chat", "openai-chat:", ":gpt-5", "scripted:", "nobody:x"])
+@pytest.mark.parametrize(
+    "name", ["", ":", "gpt-5", "openai-chat", "openai-chat:", ":gpt-5", "scripted:", "nobody:x", "openai-chat: "]
+)
 def test_any_other_name_is_refused_with_the_forms_that_there_are(name: str) -> None:
     with pytest.raises(ModelNameError, match="PREFIX:NAME") as caught:
         resolve(name)
