@@ -98,7 +98,7 @@ def run(*snippets: str) -> dict[str, Any]:
 
 def test_the_workflows_of_the_guide_run_as_printed() -> None:
     names = run(PARALLEL_ANALYSIS, MONITORING, DECOMPOSITION, MIGRATION)
-    states = scripting.wait_until_done(timeout_seconds=20)
+    states = scripting.wait_until_done(timeout_seconds=60)
     assert {name: status.state for name, status in states.items()} == {
         **dict.fromkeys(["analyzer", "writer", "reviewer", "planner", "alice", "patricia"], AgentState.IDLE),
         "monitor": AgentState.SLEEPING,
@@ -116,7 +116,7 @@ def test_the_workflows_of_the_guide_run_as_printed() -> None:
 
 def test_a_script_may_run_again_and_finds_its_agents_there(project: Path) -> None:
     run(PARALLEL_ANALYSIS, MONITORING)
-    scripting.wait_until_done(timeout_seconds=20)
+    scripting.wait_until_done(timeout_seconds=60)
     scripting.disconnect()
     assert find_address(project / ".whisperer") is None
     names = run(PARALLEL_ANALYSIS, MONITORING)
@@ -271,7 +271,7 @@ held = scripting.connect()
 scripting.create_agent("ada", {"description": "first"})
 child = os.fork()
 if child == 0:
-    signal.alarm(20)
+    signal.alarm(60)
     try:
         held.list_agents()
     except Exception as error:

@@ -13,10 +13,10 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
 
-from ai_whisperer.tools.sandbox.base import Job
-
 _PROC = Path("/proc")
+_NOWHERE = Path(os.devnull)
 _PREFIX = "whisperer"
+_MEMBERS = "cgroup.procs"
 _PROCESSES, _PROCESSOR = "pids", "cpu"
 _SHARE = {"cpu.shares": "110", "cpu.weight": "11"}
 """What ten steps of niceness make of the share that others have, in the words of both versions."""
@@ -24,41 +24,67 @@ _numbers = itertools.count(1)
 
 
 class JobGroup:
-    """The control groups of one job, one for each hierarchy."""
+    """The control groups of the one job that this process keeps, one for each hierarchy; maybe there are none.
 
-    def __init__(self, folders: list[Path]) -> None:
-        self._folders = folders
+    To move a process takes the kernel long. So this one goes in while no job waits, what it starts is in it from the
+    beginning, and it goes out again when the job is known to be none of the short ones.
+    """
+
+    def __init__(self) -> None:
+        self._parents: Mapping[str, Path] = {}
+        self._name = ""
+        self._is_in = False
+        self.holds = False
+        """Whether the kernel keeps what this process starts to the number that it was told."""
 
     def enter(self) -> None:
-        """Put this process into it, with all that it starts; raises `OSError` if that cannot be done."""
-        for folder in self._folders:
-            (folder / "cgroup.procs").write_text("0")
+        """Make them, where they are needed and can be had, and put this process in; the second time nothing happens."""
+        if self._name:
+            return
+        self._parents = _parents() if _PROCESSES in _parents() else {}
+        self._name = f"{_PREFIX}-{os.getpid()}-{next(_numbers)}"
+        self._is_in = True
+        try:
+            for folder in self._folders():
+                folder.mkdir()
+                (folder / _MEMBERS).write_text("0")
+        except OSError:
+            self.remove()
+
+    def hold(self, threads: int) -> None:
+        """Let them have so many threads, beside this process."""
+        if self._parents:
+            with contextlib.suppress(OSError):
+                (self._parents[_PROCESSES] / self._name / "pids.max").write_text(str(threads + 1))
+                self.holds = True
+
+    def step_back(self) -> None:
+        """Go out, and let those that are in come after others, all together."""
+        if not self._is_in:
+            return
+        self._is_in = False
+        for parent in self._each_parent():
+            with contextlib.suppress(OSError):
+                (parent / _MEMBERS).write_text("0")
+        for name, share in _SHARE.items():
+            file = self._parents.get(_PROCESSOR, _NOWHERE) / self._name / name
+            with contextlib.suppress(OSError):
+                if file.exists():
+                    file.write_text(share)
 
     def remove(self) -> None:
-        """Give it back; all its processes have ended."""
-        for folder in self._folders:
+        """Give them back; all processes but this one have ended."""
+        self.step_back()
+        for folder in self._folders():
             with contextlib.suppress(OSError):  # then the next server removes it
                 folder.rmdir()
+        self._parents = {}
 
+    def _each_parent(self) -> list[Path]:
+        return list(dict.fromkeys(self._parents.values()))
 
-def group_for(job: Job, *, extra: int) -> JobGroup | None:
-    """A group for the threads of the job and `extra` ones, or None where it is not needed or cannot be had."""
-    parents = _parents()
-    if _PROCESSES not in parents:
-        return None
-    name = f"{_PREFIX}-{os.getpid()}-{next(_numbers)}"
-    made: list[Path] = []
-    try:
-        for folder in dict.fromkeys(parent / name for parent in parents.values()):
-            folder.mkdir()
-            made.append(folder)
-        (parents[_PROCESSES] / name / "pids.max").write_text(str(job.threads + extra))
-    except OSError:
-        JobGroup(made).remove()
-        return None
-    if _PROCESSOR in parents:
-        _take_less(parents[_PROCESSOR] / name)
-    return JobGroup(made)
+    def _folders(self) -> list[Path]:
+        return [parent / self._name for parent in self._each_parent()]
 
 
 def are_processes_held() -> bool:
@@ -70,16 +96,9 @@ def remove_left_over() -> None:
     """Remove the groups of those that were killed before they could; no process is in them any more."""
     for parent in set(_parents().values()):
         for folder in parent.glob(f"{_PREFIX}-*-*"):
-            maker = folder.name.split("-")[1]
-            if not (_PROC / maker).exists():
-                JobGroup([folder]).remove()
-
-
-def _take_less(folder: Path) -> None:
-    for name, share in _SHARE.items():
-        with contextlib.suppress(OSError):
-            if (folder / name).exists():
-                (folder / name).write_text(share)
+            if not (_PROC / folder.name.split("-")[1]).exists():
+                with contextlib.suppress(OSError):
+                    folder.rmdir()
 
 
 @cache
@@ -115,7 +134,7 @@ def _can_have_others(controller: str, folder: Path) -> bool:
         return False
     shared_out = folder / "cgroup.subtree_control"
     if not shared_out.exists():
-        return (folder / "cgroup.procs").exists()
+        return (folder / _MEMBERS).exists()
     with contextlib.suppress(OSError):
         if controller not in shared_out.read_text().split():
             shared_out.write_text(f"+{controller}")  # only a group without processes takes it, or the uppermost

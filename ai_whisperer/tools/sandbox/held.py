@@ -70,8 +70,8 @@ class Held(Protocol):
         """How it ended; it has to have ended."""
         ...
 
-    def clear_up(self) -> None:
-        """Give back what was made for it; all its processes have ended."""
+    def step_back(self) -> None:
+        """Let all of it come after others, if it can be had; its sessions are let each by itself."""
         ...
 
 
@@ -84,6 +84,10 @@ class Level(Protocol):
 
     def warm_up(self, job: Job) -> None:
         """Do what of `start` can be done without starting anything, so that it is quick when it counts."""
+        ...
+
+    def clear_up(self) -> None:
+        """Give back what was made for the job; all its processes have ended."""
         ...
 
 
@@ -124,28 +128,21 @@ class PlainProcess:
         cwd: str,
         env: Mapping[str, str],
         first: Callable[[], None],
-        group: JobGroup | None,
+        group: JobGroup,
         inherited: Sequence[int] = (),
     ) -> None:
-        """Start it; `first` is called in the new process before the program begins, which inherits the descriptors."""
+        """Start it in the group; `first` is called in it before the program begins, which inherits the descriptors."""
         self._group = group
-
-        def begin() -> None:
-            if group is not None:
-                group.enter()
-            first()
-
         try:
             self._process = subprocess.Popen(  # noqa: S603 - to run what others wrote is what a sandbox is for
                 argv,
                 cwd=cwd,
                 env=env,
-                preexec_fn=begin,  # noqa: PLW1509 - a keeper has no threads here
+                preexec_fn=first,  # noqa: PLW1509 - a keeper has no threads here
                 start_new_session=True,
                 pass_fds=inherited,
             )
         except (OSError, ValueError, subprocess.SubprocessError) as error:
-            self.clear_up()
             raise SandboxError(f"{argv[0]} could not be started: {error}.") from error
 
     holders = 0
@@ -165,7 +162,7 @@ class PlainProcess:
 
     @property
     def are_processes_held(self) -> bool:
-        return self._group is not None or os.geteuid() != 0
+        return self._group.holds or os.geteuid() != 0
 
     def ended(self) -> int:
         return os.pidfd_open(self.pid)
@@ -176,9 +173,8 @@ class PlainProcess:
             return Status(ending=Ending.SIGNALLED, number=-code)
         return Status(ending=Ending.EXITED, number=code)
 
-    def clear_up(self) -> None:
-        if self._group is not None:
-            self._group.remove()
+    def step_back(self) -> None:
+        self._group.step_back()
 
 
 def existing(paths: Sequence[str]) -> list[str]:

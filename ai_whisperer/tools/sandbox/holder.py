@@ -103,8 +103,8 @@ class Holder:
         self.all_gone = report.all_gone
         return Status(ending=report.ending, number=report.number)
 
-    def clear_up(self) -> None:
-        """Nothing was made for the job alone."""
+    def step_back(self) -> None:
+        """There is nothing but its sessions."""
 
     def _report(self) -> _Report | None:
         try:

@@ -44,6 +44,14 @@ def keep(connection: socket.socket, level: str = "") -> None:
     """Take one order from the socket and carry it out to its end; it is for the level, if that is known."""
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     try:
+        _keep(connection, level)
+    finally:
+        for each in LEVELS.values():
+            each.clear_up()
+
+
+def _keep(connection: socket.socket, level: str) -> None:
+    try:
         family.adopt_orphans()
         _warm_up(level)
         order = read_order(connection)
@@ -97,7 +105,6 @@ def _carried_out(order: Order, connection: socket.socket) -> Outcome:
     status = None if ending else held.status()
     if not held.all_gone:
         family.end_all()
-    held.clear_up()
     watch.read_rest()
     return Outcome(
         ending=ending or (status.ending if status else Ending.EXITED),
@@ -215,6 +222,7 @@ class _Watch:
         seen = family.taken(self._job.memory_bytes, self._most, besides=besides)
         self.peak_bytes = max(self.peak_bytes, seen.memory_bytes)
         self.cpu_seconds = max(self.cpu_seconds, seen.cpu_seconds)
+        self._held.step_back()
         self._step_back(seen.sessions)
         if seen.processes > self._most or seen.threads > self._job.threads + _EXTRA_PROCESSES:
             return Ending.TOO_MANY_PROCESSES

@@ -65,6 +65,16 @@ describe("the page", () => {
     hush.mockRestore();
   });
 
+  test("names the window after what it shows", () => {
+    setStage([note("agent.created", { agentId: "ann", name: "Ann", description: "" })]);
+    const { unmount } = renderAt("/s/default/agents/ann", <App />);
+    expect(document.title).toBe("Ann – AI Whisperer");
+    settled(() => history.pushState(null, "", "/s/default/locks"));
+    expect(document.title).toBe("Locks – AI Whisperer");
+    unmount();
+    expect(document.title).toBe("AI Whisperer");
+  });
+
   test("says so where there is nothing", async () => {
     setStage([]);
     renderAt("/s/default/locks/a/b", <App />);

@@ -78,7 +78,10 @@ function stage(
     "task.get": () => TASK as TaskRecord,
     "room.openChat": () => opened("chat~bob"),
     "room.create": () => opened("new"),
-    "room.removeMember": () => ({}) as never,
+    "room.removeMember": ({ agentId }) => {
+      if (agentId === "bob") throw new Error("bob has left already.");
+      return {} as never;
+    },
   });
 }
 
@@ -322,5 +325,16 @@ describe("the list of chats", () => {
     expect(calls.some(({ method }) => method === "room.removeMember")).toBe(false);
     await user.click(screen.getByRole("button", { name: "Remove", hidden: true }));
     expect(calls.at(-1)).toMatchObject({ method: "room.removeMember", params: { roomId: "team", agentId: "ann" } });
+  });
+
+  test("says in the question why a member was not taken out: what is behind it cannot be reached", async () => {
+    stage();
+    show();
+    await userEvent.click(screen.getByRole("button", { name: "Members" }));
+    await userEvent.click(screen.getByRole("button", { name: "Remove bob", hidden: true }));
+    await userEvent.click(screen.getByRole("button", { name: "Remove", hidden: true }));
+    const question = screen.getByRole("dialog", { hidden: true });
+    expect(within(question).getByRole("heading", { name: /^Remove .*\?$/, hidden: true })).toBeTruthy();
+    expect(await within(question).findByText("bob has left already.")).toBeTruthy();
   });
 });

@@ -1,11 +1,12 @@
 import { useState } from "react";
 import { Link } from "wouter";
+import { useActing } from "../../parts/acting";
 import { Icon } from "../../parts/Icon";
 import { visible } from "../../parts/Markdown";
 import { Empty } from "../../parts/Messages";
 import type { Room } from "../../projection/world";
 import { useAddress, usePlace } from "../../shell/addresses";
-import { useIsLive, useWorld, whyNotLive } from "../../state/page";
+import { useWorld } from "../../state/page";
 import { Composer } from "./Composer";
 import { Members } from "./Members";
 import { NewChat, NewGroup } from "./NewRoom";
@@ -33,18 +34,17 @@ export default function ChatsView() {
 
 function ListHead() {
   const [opened, setOpened] = useState<"chat" | "group" | null>(null);
-  const isLive = useIsLive();
-  const title = isLive ? undefined : whyNotLive();
+  const acting = useActing();
   return (
     <div className="chat-list-head">
       <span className="chat-list-title" aria-hidden="true">
         Chats
       </span>
       <span className="space" />
-      <button type="button" disabled={!isLive} title={title} onClick={() => setOpened("chat")}>
+      <button type="button" {...acting} onClick={() => setOpened("chat")}>
         New chat
       </button>
-      <button type="button" disabled={!isLive} title={title} onClick={() => setOpened("group")}>
+      <button type="button" {...acting} onClick={() => setOpened("group")}>
         New group
       </button>
       {opened === "chat" && <NewChat onClose={() => setOpened(null)} />}

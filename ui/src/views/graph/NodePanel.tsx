@@ -1,5 +1,6 @@
 import { useMemo } from "react";
 import { Link } from "wouter";
+import { useActing } from "../../parts/acting";
 import { count, money, words } from "../../parts/format";
 import { Icon } from "../../parts/Icon";
 import { Empty } from "../../parts/Messages";
@@ -10,7 +11,7 @@ import { USER } from "../../projection/coordination";
 import type { Agent } from "../../projection/world";
 import { useAddress } from "../../shell/addresses";
 import { useChat } from "../../shell/chatting";
-import { useIsLive, useWorld, whyNotLive } from "../../state/page";
+import { useWorld } from "../../state/page";
 import { useWorldSlowly } from "../../state/slowly";
 import type { Picked } from "./choices";
 import { counted } from "./kinds";
@@ -62,14 +63,14 @@ function UserPanel({ onPick }: Pick<NodePanelProps, "onPick">) {
 
 function AgentLinks({ agent }: { agent: Agent }) {
   const address = useAddress();
-  const isLive = useIsLive();
+  const acting = useActing();
   const { roomId, begin } = useChat(agent.agentId);
   return (
     <div className="graph-links">
       <Link href={address("agents", agent.agentId)}>Its page</Link>
       {roomId !== null && <Link href={address("chats", roomId)}>Chat with it</Link>}
       {roomId === null && (
-        <button type="button" disabled={!isLive} title={isLive ? undefined : whyNotLive()} onClick={begin}>
+        <button type="button" {...acting} onClick={begin}>
           Begin a chat
         </button>
       )}

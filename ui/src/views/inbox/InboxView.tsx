@@ -2,12 +2,13 @@ import { useEffect, useMemo, useRef, useState } from "react";
 import { Link, useLocation } from "wouter";
 import type { MailRecord, Notification } from "../../client/client";
 import { mailAsOf } from "../../history/asOf";
+import { useActing } from "../../parts/acting";
 import { Empty, Problem } from "../../parts/Messages";
 import { useAddress, usePlace, useSelection } from "../../shell/addresses";
 import { type Answered, useAnswer } from "../../state/answers";
 import { useHorizon } from "../../state/horizon";
 import { MOST_LOOKED } from "../../state/newest";
-import { useIsLive, usePage, useWorld, whyNotLive } from "../../state/page";
+import { useIsPast, usePage, useWorld } from "../../state/page";
 import { MailList } from "./MailList";
 import { archivedLines, inboxLines, type Line, neighbour, USER } from "./mails";
 import { NewMail } from "./NewMail";
@@ -89,7 +90,7 @@ function useLines(isArchive: boolean, mails: readonly MailRecord[] | undefined):
 
 function ListHead({ show, onShow }: { show: string; onShow: (show: string) => void }) {
   const [isWriting, setIsWriting] = useState(false);
-  const isLive = useIsLive();
+  const acting = useActing();
   return (
     <div className="inbox-list-head">
       <span className="inbox-list-title" aria-hidden="true">
@@ -100,12 +101,7 @@ function ListHead({ show, onShow }: { show: string; onShow: (show: string) => vo
         <option value="inbox">Inbox</option>
         <option value="archived">Archived</option>
       </select>
-      <button
-        type="button"
-        disabled={!isLive}
-        title={isLive ? undefined : whyNotLive()}
-        onClick={() => setIsWriting(true)}
-      >
+      <button type="button" {...acting} onClick={() => setIsWriting(true)}>
         New mail
       </button>
       {isWriting && <NewMail onClose={() => setIsWriting(false)} />}
@@ -122,7 +118,7 @@ interface NotOpenProps {
 
 function NotOpen({ openId, answer, isOver }: NotOpenProps) {
   const to = useAddress();
-  const isPast = usePage((page) => page.playhead !== null);
+  const isPast = useIsPast();
   if (openId === undefined) {
     return (
       <Empty title="Choose a mail">

@@ -7,7 +7,7 @@ import { Empty } from "../../parts/Messages";
 import { VirtualRows } from "../../parts/VirtualRows";
 import { useSelection } from "../../shell/addresses";
 import { nameIn } from "../../state/names";
-import { usePage, useWorld } from "../../state/page";
+import { useIsPast, usePage, useWorld } from "../../state/page";
 import { Entry } from "./Entry";
 import { Filters } from "./Filters";
 import { HEIGHT, LogHead, LogRow } from "./LogRow";
@@ -21,7 +21,7 @@ const MOST_ROWS = 500_000;
 /** All that happened, one row each, in words. */
 export default function LogView() {
   const lastSeq = useWorld((world) => world.seq);
-  const isPast = usePage((page) => page.playhead !== null);
+  const isPast = useIsPast();
   const agents = useWorld((world) => world.agents);
   const [agent] = useSelection("agent");
   const [name] = useSelection("name");
