@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Callable
 from importlib import import_module
 from pathlib import Path
 
-from ai_whisperer.errors import ModelNameError
+from ai_whisperer.errors import DefinitionError, ModelNameError
 from ai_whisperer.models.base import Model, ModelFactory, ModelRequest, StreamEvent
 
 NameCheck = Callable[[str], None]
@@ -93,7 +93,12 @@ def resolve(name: str) -> Model:
         from ai_whisperer.models.scripted import ScriptedModel
 
         path = DEMO_RULES if name == SCRIPTED_DEMO else Path(rest)
-        return ScriptedModel.from_file(path) if rest else ScriptedModel()
+        try:
+            return ScriptedModel.from_file(path) if rest else ScriptedModel()
+        except DefinitionError as error:
+            raise ModelNameError(
+                f"The model {name!r} cannot be used: {error.message.rstrip('.')}. Correct the file."
+            ) from error
     return ProviderModel(name)
 
 
