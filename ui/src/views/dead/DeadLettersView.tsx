@@ -73,6 +73,7 @@ function Letters({ letters }: { letters: readonly Letter[] }) {
           <>
             <input
               type="search"
+              className="dead-find"
               aria-label="Find"
               placeholder="Find"
               value={query}
