@@ -72,6 +72,7 @@ function Letters({ letters }: { letters: readonly Letter[] }) {
           <>
             <input
               type="search"
+              className="dead-find"
               aria-label="Find"
               placeholder="Find"
               value={query}
