@@ -94,9 +94,9 @@ def check_no_strangers(room: RoomRecord, mentions: Mentions, *, agents: Sequence
     if not mentions.strangers or room.kind is RoomKind.DIRECT:
         return
     names = " and ".join(f"'@{name}'" for name in mentions.strangers[:3])
-    hint = f"Let {agents[0]} in with add_member first" if agents else "Correct the name"
+    hint = f"Let {agents[0]} in first" if agents else "Correct the name"
     raise UnknownMemberError(
-        f"Nobody in room '{room.id}' is called {names}; nothing was posted. {members_of(room)} {hint}, or write "
+        f"Nobody in the {_titled(room)} is called {names}; nothing was posted. {members_of(room)} {hint}, or write "
         "\\@ for an @ that addresses nobody."
     )
 
@@ -111,7 +111,7 @@ def check_presence(room: RoomRecord, mentions: Mentions, *, absent: Sequence[str
         )
     if len(absent) == len(room.members):
         raise StateError(
-            f"Nobody in room '{room.id}' can answer, for all are stopped: {', '.join(absent)}; nothing was posted. "
+            f"Nobody in the {_titled(room)} can answer, for all are stopped: {', '.join(absent)}; nothing was posted. "
             "Start one of them first."
         )
 
