@@ -8,6 +8,7 @@ import { loadSeen, seenKey, seenOf, unreadIn, useSeen } from "../state/seen";
 import { useAddress, usePlace } from "./addresses";
 import { ConnectionBadge } from "./ConnectionBadge";
 import { Dialogs } from "./Dialogs";
+import { ModelBadge } from "./ModelBadge";
 import { Notices } from "./Notices";
 import { PaletteButton } from "./PaletteButton";
 import { Past, TravelButton } from "./Past";
@@ -48,6 +49,7 @@ export function Frame({ children }: { children: ReactNode }) {
           <Icon name="menu" />
         </button>
         <SessionPicker />
+        <ModelBadge />
         <span className="space" />
         <PaletteButton />
         <ConnectionBadge />

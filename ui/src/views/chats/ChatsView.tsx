@@ -74,17 +74,21 @@ function NoRoom({ openId }: { openId: string | undefined }) {
 function OpenRoom({ room }: { room: Room }) {
   const title = useTitle(room);
   const [sent, setSent] = useState(0);
+  const [isOpen, setIsOpen] = useState(false);
+  const onMembers = () => setIsOpen(true);
   return (
     <section className="panes-open" aria-label={title}>
       <RoomHead room={room} title={title} />
+    <section className="chat-room" aria-label={title}>
+      <RoomHead room={room} title={title} onMembers={onMembers} />
       <Transcript room={room} sent={sent} />
-      <Composer room={room} onSent={() => setSent(sent + 1)} />
+      <Composer room={room} onSent={() => setSent(sent + 1)} onMembers={onMembers} />
+      {isOpen && <Members room={room} onClose={() => setIsOpen(false)} />}
     </section>
   );
 }
 
-function RoomHead({ room, title }: { room: Room; title: string }) {
-  const [isOpen, setIsOpen] = useState(false);
+function RoomHead({ room, title, onMembers }: { room: Room; title: string; onMembers: () => void }) {
   const to = useAddress();
   const more = room.members.length - NAMED;
   const isNamed = room.kind !== "direct" && room.title !== ""; // otherwise it is called as its members are
@@ -103,11 +107,10 @@ function RoomHead({ room, title }: { room: Room; title: string }) {
         {more > 0 && <span className="quiet">and {more} more</span>}
       </span>
       {room.kind === "group" && (
-        <button type="button" onClick={() => setIsOpen(true)}>
+        <button type="button" onClick={onMembers}>
           Members
         </button>
       )}
-      {isOpen && <Members room={room} onClose={() => setIsOpen(false)} />}
     </header>
   );
 }
