@@ -97,9 +97,6 @@ def check_no_strangers(room: RoomRecord, mentions: Mentions, *, agents: Sequence
     hint = f"Let {agents[0]} into the room first" if agents else "Correct the name"
     raise UnknownMemberError(
         f"Nobody in {_as_known(room)} is called {names}; nothing was posted. {members_of(room)} {hint}, or write "
-    hint = f"Let {agents[0]} in first" if agents else "Correct the name"
-    raise UnknownMemberError(
-        f"Nobody in the {_titled(room)} is called {names}; nothing was posted. {members_of(room)} {hint}, or write "
         "\\@ for an @ that addresses nobody."
     )
 
@@ -115,7 +112,6 @@ def check_presence(room: RoomRecord, mentions: Mentions, *, absent: Sequence[str
     if len(absent) == len(room.members):
         raise StateError(
             f"Nobody in {_as_known(room)} can answer, for all are stopped: {', '.join(absent)}; nothing was posted. "
-            f"Nobody in the {_titled(room)} can answer, for all are stopped: {', '.join(absent)}; nothing was posted. "
             "Start one of them first."
         )
 

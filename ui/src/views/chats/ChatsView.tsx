@@ -78,8 +78,6 @@ function OpenRoom({ room }: { room: Room }) {
   const onMembers = () => setIsOpen(true);
   return (
     <section className="panes-open" aria-label={title}>
-      <RoomHead room={room} title={title} />
-    <section className="chat-room" aria-label={title}>
       <RoomHead room={room} title={title} onMembers={onMembers} />
       <Transcript room={room} sent={sent} />
       <Composer room={room} onSent={() => setSent(sent + 1)} onMembers={onMembers} />
