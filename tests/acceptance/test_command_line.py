@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from ai_whisperer.cli.output import Output
 from tests.acceptance.command_stage import PATIENCE_SECONDS, WHISPERER, Whisperer, complete, running, serving
 
 _numbers = itertools.count(1)
@@ -212,6 +213,51 @@ def test_a_group_is_opened_and_talked_with(whisperer: Whisperer, agent: str, mon
     assert whisperer.ok("rooms", "remove", "hall", "guest") == f"In room hall are now: {agent}.\n"
 
 
+class Typed(io.StringIO):
+    """What a person types at a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_line_that_is_refused_does_not_end_a_chat_in_a_terminal(
+    whisperer: Whisperer, agent: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whisperer.ok("agents", "create", "other")
+    monkeypatch.setattr(Output, "is_terminal", True)
+    monkeypatch.setattr(sys, "stdin", Typed(f"@nobody hi\n@{agent} greet the room\n"))
+    said = whisperer("chat", agent, "other")
+    assert (said.code, said.out) == (0, f"> > {agent}: Hello from the room\n> \n")
+    assert "nobody" in said.err
+    monkeypatch.undo()
+    monkeypatch.setattr(sys, "stdin", io.StringIO("@nobody hi\n"))
+    assert whisperer("chat", agent, "other").code == 1
+
+
+def test_several_agents_are_talked_with_in_the_newest_group_of_them(
+    whisperer: Whisperer, agent: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def rooms() -> list[str]:
+        return [each["roomId"] for each in whisperer.json("rooms") if agent in each["members"]]
+
+    def chat(*arguments: str) -> str:
+        monkeypatch.setattr(sys, "stdin", io.StringIO("greet the room\n"))
+        ran = whisperer("chat", *arguments)
+        assert (ran.code, ran.out.count("Hello from the room")) == (0, 2), ran
+        return ran.err
+
+    whisperer.ok("agents", "create", "partner", "--config", '{"aliases": ["pard"]}')
+    whisperer.ok("agents", "create", "third")
+    whisperer.ok("rooms", "create", agent, "partner", "third")
+    assert chat(agent, "partner") == ""
+    (_, first) = rooms()
+    assert chat("pard", agent) == f"Going on in room {first}; --new opens another.\n"
+    assert chat(agent, "partner", "--new") == ""
+    (_, _, second) = rooms()
+    assert second in chat(agent, "partner")
+    assert "several agents" in whisperer("chat", agent, "--new").err
+
+
 def test_watch_shows_the_fleet_once(whisperer: Whisperer, agent: str) -> None:
     whisperer.ok("tasks", "send", agent, "take the printer", "--id", "printing")
     with running("--data", str(whisperer.data), "watch", "--after", "0", folder=whisperer.data) as watching:
@@ -313,7 +359,9 @@ def test_names_of_other_things_are_completed(whisperer: Whisperer, line: str, wo
         (["agents", "show", "nobody"], 1, "unknown_agent", "nobody"),
         (["tasks", "send", "nobody", "x"], 1, "unknown_agent", "nobody"),
         (["tasks", "show", "nix"], 1, "unknown_task", "nix"),
-        (["mail", "read", "nix"], 1, "unknown_mail", "nix"),
+        (["mail", "read", "nix"], 1, "unknown_mail", "Use an id that the mailbox shows."),
+        (["approvals", "show", "nix"], 1, "unknown_approval", "Use an id that the list of approvals shows."),
+        (["agents", "--session", "nix"], 1, "unknown_session", "whisperer sessions create"),
         (["agents", "--token", "wrong"], 1, "unauthorized", "token"),
         (["agents", "--url", "http://127.0.0.1:1"], 1, "connection_lost", "whisperer serve"),
         (["agents", "--url", "nonsense"], 1, "invalid_settings", "an address such as"),

@@ -20,9 +20,11 @@ export class TestServer {
     private readonly rules: readonly string[],
   ) {}
 
-  /** `rules` is the file with what its scripted model says. */
-  static async start(...rules: [] | [rules: string]): Promise<TestServer> {
-    const server = new TestServer(await mkdtemp(join(tmpdir(), "whisperer-")), new URL("http://127.0.0.1:0"), rules);
+  /** `rules` is the file with what its scripted model says; `fill` puts into its folder what is there already. */
+  static async start(rules?: string, fill?: (data: string) => Promise<unknown>): Promise<TestServer> {
+    const data = await mkdtemp(join(tmpdir(), "whisperer-"));
+    await fill?.(data);
+    const server = new TestServer(data, new URL("http://127.0.0.1:0"), rules === undefined ? [] : [rules]);
     await server.start();
     return server;
   }

@@ -33,7 +33,7 @@ export function VirtualRows(props: VirtualRowsProps) {
     count,
     getScrollElement: () => box.current,
     estimateSize: () => rowHeight,
-    overscan: 12,
+    overscan: 6,
     initialRect: { width: 800, height: 600 },
   });
   const items = rows.getVirtualItems();

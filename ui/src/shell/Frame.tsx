@@ -23,6 +23,16 @@ const GROUPS: Record<View["group"], string> = { team: "Team", steer: "Steer", lo
 export function Frame({ children }: { children: ReactNode }) {
   const [isOpen, setIsOpen] = useState(false);
   useShortcuts();
+  useEffect(() => {
+    if (!isOpen) return;
+    function close(event: KeyboardEvent) {
+      if (event.key !== "Escape") return;
+      event.preventDefault(); // it is not meant for what else Escape ends
+      setIsOpen(false);
+    }
+    addEventListener("keydown", close, { capture: true });
+    return () => removeEventListener("keydown", close, { capture: true });
+  }, [isOpen]);
   return (
     <div className="frame" data-menu={isOpen ? "open" : "closed"}>
       <a className="skip" href="#content">

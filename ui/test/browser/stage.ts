@@ -43,6 +43,8 @@ export function testThatAllWentWell(stage: () => Stage): void {
 interface StageOptions extends BrowserContextOptions {
   /** The file with what the model says. */
   rules?: string;
+  /** Puts into the server's folder what is there already. */
+  fill?: (data: string) => Promise<unknown>;
 }
 
 /** A real server with a scripted model, a real browser, and what the browser complained about. */
@@ -60,8 +62,8 @@ export class Stage {
     readonly page: Page,
   ) {}
 
-  static async open({ rules = RULES, ...options }: StageOptions = {}): Promise<Stage> {
-    const server = await TestServer.start(rules);
+  static async open({ rules = RULES, fill, ...options }: StageOptions = {}): Promise<Stage> {
+    const server = await TestServer.start(rules, fill);
     const client = new Client({ url: server.url, token: server.token, WebSocket: WebSocket as never });
     const browser = await startChromium(CHROMIUM as string);
     const viewport = { width: 1280, height: 800 };

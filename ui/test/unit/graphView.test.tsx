@@ -1,4 +1,4 @@
-import { act, cleanup, screen, within } from "@testing-library/react";
+import { act, cleanup, screen, waitFor, within } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { reduce } from "../../src/projection/reduce";
@@ -19,6 +19,8 @@ const mail = (sender: string, recipient: string) =>
     replyTo: null,
   });
 const created = (agentId: string) => note("agent.created", { agentId, name: agentId, description: "" });
+
+const PATIENT = { timeout: 10_000 };
 
 beforeEach(() => {
   vi.stubGlobal("matchMedia", () => ({ matches: true, addEventListener: () => {}, removeEventListener: () => {} }));
@@ -107,3 +109,22 @@ test("the agents are drawn, and one can be opened with the keyboard", async () =
   await userEvent.keyboard("{Enter}");
   expect(history?.at(-1)).toContain("node=ann");
 });
+
+test("of many agents all are seen at once, with their lines as one drawing until one of them is picked", async () => {
+  vi.spyOn(HTMLElement.prototype, "offsetWidth", "get").mockReturnValue(800);
+  vi.spyOn(HTMLElement.prototype, "offsetHeight", "get").mockReturnValue(600);
+  vi.stubGlobal("matchMedia", () => ({ matches: false, addEventListener: () => {}, removeEventListener: () => {} }));
+  const ids = Array.from({ length: 202 }, (_, number) => `agent${number}`);
+  const agents = ids.map(created);
+  const toParents = ids.slice(1).map((id, index) => mail(id, `agent${Math.floor(index / 3)}`));
+  setStage([...agents, ...toParents]); // a tree: nobody is in the upper left corner
+  const { container } = renderAt("/s/default/graph", <GraphView />);
+  await waitFor(() => expect(container.querySelectorAll(".react-flow__node")).toHaveLength(203), PATIENT);
+  expect(container.querySelectorAll(".react-flow__edge")).toHaveLength(0);
+  const drawn = () => container.querySelector(".graph-many .graph-line")?.getAttribute("d")?.match(/M/g)?.length;
+  expect(drawn()).toBe(201);
+  act(() => container.querySelector<HTMLElement>('[data-id="agent1"]')?.focus());
+  await userEvent.keyboard("{Enter}");
+  await waitFor(() => expect(container.querySelectorAll(".react-flow__edge")).toHaveLength(4), PATIENT);
+  expect(drawn()).toBe(197);
+}, 30_000);

@@ -1,4 +1,4 @@
-import { Handle, type NodeProps, Position, useStore } from "@xyflow/react";
+import { type NodeProps, useStore } from "@xyflow/react";
 import { memo } from "react";
 import { count, words } from "../../parts/format";
 import { Icon } from "../../parts/Icon";
@@ -14,14 +14,12 @@ export function useIsFar(): boolean {
   return useStore((flow) => flow.transform[2] < FAR);
 }
 
-/** Where lines begin and end; it is measured, not seen. */
+/**
+ * Where lines begin and end; it is measured, not seen. The flow finds it by its classes. Its own components for this
+ * would be two to a node, each of which looks at every change of the view.
+ */
 function Middle() {
-  return (
-    <>
-      <Handle type="source" position={Position.Top} isConnectable={false} className="graph-middle" />
-      <Handle type="target" position={Position.Top} isConnectable={false} className="graph-middle" />
-    </>
-  );
+  return <i className="source target graph-middle" data-handlepos="top" />;
 }
 
 /** An agent in the graph. It looks at its own agent only, so that the graph is not drawn anew when that changes. */

@@ -3,27 +3,37 @@ import {
   Background,
   Controls,
   type EdgeChange,
-  type FitViewOptions,
   MiniMap,
   type MiniMapNodeProps,
   type NodeChange,
   ReactFlow,
-  useReactFlow,
+  ReactFlowProvider,
 } from "@xyflow/react";
-import { type KeyboardEvent, memo, useEffect, useMemo, useRef } from "react";
+import { type KeyboardEvent, memo, useMemo, useRef } from "react";
+import { useGrowing } from "../../state/growing";
 import { useWorld } from "../../state/page";
-import { AgentNode, UserNode } from "./AgentNode";
+import { AgentNode, UserNode, useIsFar } from "./AgentNode";
 import type { Picked } from "./choices";
+import { type Fit, Fitting } from "./Fitting";
 import { type AnyEdge, flowEdges, flowNodes, type GraphNode, pairOfEdge } from "./flow";
 import { LinkLine, WaitArrow } from "./Lines";
 import type { Point, Positions } from "./layout";
-import type { Scene } from "./scene";
+import { ManyLines } from "./ManyLines";
+import { pairOf, type Scene } from "./scene";
 
 const NODE_TYPES = { agent: AgentNode, user: UserNode };
 const EDGE_TYPES = { link: LinkLine, wait: WaitArrow };
+/** From far away so many lines at most are lines of their own. */
+const FEW_LINES = 150;
+const NODES_A_FRAME = 120;
+const FARTHEST = 0.04;
 /** Beside the overview, which would cover what is below it; on a phone so large that it can be read. */
-const FIT_WIDE = { padding: { top: "24px", right: "190px", bottom: "24px", left: "64px" }, maxZoom: 1.1 } as const;
-const FIT_NARROW = { padding: 0.06, minZoom: 0.5, maxZoom: 1.1 } as const;
+const FIT_WIDE: Fit = {
+  padding: { top: "24px", right: "190px", bottom: "24px", left: "64px" },
+  minZoom: FARTHEST,
+  maxZoom: 1.1,
+};
+const FIT_NARROW: Fit = { padding: 0.06, minZoom: 0.5, maxZoom: 1.1 };
 const MINI = { width: 150, height: 96 };
 const WORDS = {
   "node.a11yDescription.default": "Press Enter to see what it does. Then the arrow keys move it.",
@@ -43,18 +53,29 @@ interface CanvasProps {
 }
 
 /** The graph itself. Its nodes and lines look at the world on their own. */
-export const Canvas = memo(function Canvas({ scene, positions, picked, onPick, onMove, turn, isWide }: CanvasProps) {
-  const fit: FitViewOptions = isWide ? FIT_WIDE : FIT_NARROW;
+export const Canvas = memo(function Canvas(props: CanvasProps) {
+  return (
+    <ReactFlowProvider>
+      <Flow {...props} />
+    </ReactFlowProvider>
+  );
+});
+
+function Flow({ scene, positions, picked, onPick, onMove, turn, isWide }: CanvasProps) {
+  const fit = isWide ? FIT_WIDE : FIT_NARROW;
+  const isFar = useIsFar();
+  const { apart, together } = useMemo(() => parted(scene, isFar, picked), [scene, isFar, picked]);
   const lastNodes = useRef<readonly GraphNode[]>([]);
   const lastEdges = useRef<readonly AnyEdge[]>([]);
+  const ids = useGrowing(scene.nodes, NODES_A_FRAME);
   const nodes = useMemo(() => {
-    lastNodes.current = flowNodes(scene, { positions, picked, last: lastNodes.current });
+    lastNodes.current = flowNodes({ nodes: ids }, { positions, picked, last: lastNodes.current });
     return lastNodes.current as GraphNode[];
-  }, [scene, positions, picked]);
+  }, [ids, positions, picked]);
   const edges = useMemo(() => {
-    lastEdges.current = flowEdges(scene, { picked, last: lastEdges.current });
+    lastEdges.current = flowEdges(apart, { picked, last: lastEdges.current });
     return lastEdges.current as AnyEdge[];
-  }, [scene, picked]);
+  }, [apart, picked]);
 
   const onNodesChange = (changes: NodeChange<GraphNode>[]) => {
     const moved = new Map<string, Point>();
@@ -91,32 +112,29 @@ export const Canvas = memo(function Canvas({ scene, positions, picked, onPick, o
       selectionKeyCode={null}
       multiSelectionKeyCode={null}
       deleteKeyCode={null}
-      minZoom={0.04}
+      minZoom={FARTHEST}
       maxZoom={2}
-      fitView
-      fitViewOptions={fit}
       ariaLabelConfig={WORDS}
     >
       <Background gap={24} />
       <Controls showInteractive={false} fitViewOptions={fit} />
       {isWide && <MiniMap style={MINI} nodeComponent={MiniNode} pannable zoomable ariaLabel="Overview" />}
-      <Fitting turn={turn} fit={fit} />
+      {together.length > 0 && <ManyLines bundles={together} positions={positions} />}
+      <Fitting turn={turn} fit={fit} nodes={scene.nodes} positions={positions} />
     </ReactFlow>
   );
-});
-
-/** Show the whole after it was laid out anew. */
-function Fitting({ turn, fit }: { turn: number; fit: FitViewOptions }) {
-  const { fitView } = useReactFlow();
-  const last = useRef(turn);
-  useEffect(() => {
-    if (last.current === turn) return;
-    last.current = turn;
-    const frame = requestAnimationFrame(() => void fitView(fit));
-    return () => cancelAnimationFrame(frame);
-  }, [turn, fit, fitView]);
-  return null;
 }
+
+/** Which lines are lines of their own, and which are drawn together: from far away, where there are many, most are. */
+function parted(scene: Scene, isFar: boolean, picked: Picked): { apart: Scene; together: Scene["bundles"] } {
+  if (!isFar || scene.bundles.length <= FEW_LINES) return { apart: scene, together: NONE };
+  const isNear = (bundle: Scene["bundles"][number]) =>
+    picked.node === bundle.from || picked.node === bundle.to || picked.edge === pairOf(bundle);
+  const apart = { ...scene, bundles: scene.bundles.filter(isNear) };
+  return { apart, together: scene.bundles.filter((bundle) => !isNear(bundle)) };
+}
+
+const NONE: Scene["bundles"] = [];
 
 const MiniNode = memo(function MiniNode({ id, x, y, width, height }: MiniMapNodeProps) {
   const state = useWorld((world) => world.agents.get(id)?.state ?? "user");

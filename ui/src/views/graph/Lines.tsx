@@ -16,7 +16,7 @@ import type { WaitLine } from "./waits";
 export type LinkEdge = Edge<{ bundle: Bundle }, "link">;
 export type WaitEdge = Edge<{ line: WaitLine }, "wait">;
 
-const BEND = 26;
+export const BEND = 26;
 const LANE = 5;
 const WAIT_BEND = 62;
 const WAIT_HEAD = 20;

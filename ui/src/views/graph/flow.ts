@@ -25,7 +25,7 @@ interface NodeState {
   readonly last: readonly GraphNode[];
 }
 
-export function flowNodes(scene: Scene, { positions, picked, last }: NodeState): readonly GraphNode[] {
+export function flowNodes(scene: Pick<Scene, "nodes">, { positions, picked, last }: NodeState): readonly GraphNode[] {
   const known = new Map(last.map((node) => [node.id, node]));
   const nodes: GraphNode[] = [];
   for (const id of scene.nodes) {

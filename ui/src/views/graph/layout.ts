@@ -195,7 +195,8 @@ function besides(positions: Positions): Point {
   return { x: left - NODE.width - GAP.x, y: Math.round(top + (height - NODE.height) / 2) };
 }
 
-function extent(points: Iterable<Point>): { left: number; top: number; width: number; height: number } {
+/** What nodes at these points take up together. */
+export function extent(points: Iterable<Point>): { left: number; top: number; width: number; height: number } {
   const all = [...points];
   const [left, top] = [Math.min(...all.map(({ x }) => x)), Math.min(...all.map(({ y }) => y))];
   const width = Math.max(...all.map(({ x }) => x)) - left + NODE.width;
