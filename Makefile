@@ -24,7 +24,10 @@ demo: $(RUNTIME) $(PAGE)
 	$(if $(strip $(PROVIDERS)),WHISPERER_PAGE=skip $(PIP) $(addprefix --editable ,$(PROVIDERS)))
 	$(BIN)/whisperer demo
 
-test: lint types ui browser
+# What is checked is checked side by side; what runs servers and browsers has the machine for itself.
+test: $(INSTALLED) $(UI_INSTALLED) $(PAGE)
+	$(MAKE) --no-print-directory --jobs 2 lint types ui
+	$(MAKE) --no-print-directory browser
 	$(BIN)/pytest --numprocesses 2 --dist loadfile
 
 lint: $(INSTALLED)

@@ -79,7 +79,7 @@ class TaskState(StrEnum):
 
     @property
     def is_dead_letter(self) -> bool:
-        """Whether it could not be done, and waits for a person."""
+        """Whether it could not be done: it waits for a person to retry or dismiss it."""
         return self in (TaskState.FAILED, TaskState.DEAD)
 
 
@@ -191,7 +191,8 @@ class TaskRecord(Record, frozen=True, kw_only=True):
 
     `arrival` is the place in the session's order of arrivals. `attempts` counts the starts, and is written before the
     run, so that a task that kills the process cannot do so for ever; a task that shows itself harmless is counted anew.
-    `restarts` counts the times its loop crashed; it does not begin again before `not_before`.
+    `restarts` counts the times its loop crashed; it does not begin again before `not_before`. `dismissed_at` is when a
+    person took it off the dead letters.
     """
 
     session_id: str
@@ -219,6 +220,12 @@ class TaskRecord(Record, frozen=True, kw_only=True):
     origin: Origin | None = None
     not_before: float | None = None
     restarts: int = 0
+    dismissed_at: float | None = None
+
+    @property
+    def is_dead_letter(self) -> bool:
+        """Whether it could not be done and waits for a person, who has not dismissed it."""
+        return self.state.is_dead_letter and self.dismissed_at is None
 
     @property
     def root_id(self) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 import os
 from collections.abc import Mapping
@@ -11,6 +10,8 @@ from typing import Any
 
 import msgspec
 from msgspec import inspect
+
+from ai_whisperer.near_names import nearest
 
 
 def kind_of(declared: inspect.Type) -> inspect.Type:
@@ -87,20 +88,20 @@ def expected(kind: inspect.Type) -> str:
     return "text that is not empty"
 
 
-def reason_in_table(value: Any, kind: inspect.Type) -> str | None:
-    """Which name in a table is wrong, if that is why it does not fit."""
+def reason_in_table(value: Any, kind: inspect.Type) -> tuple[str, str] | None:
+    """Which name in a table is wrong, and why, if that is why it does not fit."""
     if not isinstance(value, Mapping):
         return None
     if isinstance(kind, inspect.StructType):
         known = [field.encode_name for field in kind.fields]
         for name in value:
             if name not in known:
-                near = difflib.get_close_matches(str(name), known, n=1)
-                hint = f" Did you mean {near[0]}?" if near else ""
-                return f"there is no {name!r}.{hint} There are: {', '.join(known)}."
+                near = nearest(str(name), known)
+                hint = f" Did you mean {near}?" if near else ""
+                return str(name), f"there is no {name!r}.{hint} There are: {', '.join(known)}."
     of_folders = isinstance(kind, inspect.DictType) and isinstance(kind_of(kind.value_type), inspect.CustomType)
     if of_folders and "shared" in value:
-        return "every session has a folder 'shared' already. Give this one another name."
+        return "shared", "every session has a folder 'shared' already. Give this one another name."
     return None
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import difflib
 import re
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
 
@@ -330,9 +330,15 @@ def _line(text: str, key: str) -> str:
     return "" if number is None else f", line {number}"
 
 
-def _line_of_server(text: str, server: str, key: str) -> str:
-    """Where a field of an MCP server stands, or its table if it has no such field."""
-    header = re.compile(rf"""\s*\[\s*["']?mcp["']?\s*\.\s*["']?{re.escape(server)}["']?\s*[].]""")
+def _place_in_table(given: _Given, table: Sequence[str], key: str) -> str:
+    line = _line_in_table(given.text, table, key)
+    return f"{given.source}{line}" if line else given.place
+
+
+def _line_in_table(text: str, table: Sequence[str], key: str) -> str:
+    """Where a key of a table stands, or the table if it has no such key."""
+    path = r"\s*\.".join(rf"""\s*["']?{re.escape(name)}["']?""" for name in table)
+    header = re.compile(rf"\s*\[{path}\s*[].]")
     wanted = re.compile(rf"""\s*["']?{re.escape(key)}["']?\s*[.=]|\s*\[.*\.\s*["']?{re.escape(key)}["']?\s*\]""")
     found: int | None = None
     for number, line in enumerate(text.splitlines(), 1):
@@ -354,13 +360,13 @@ def _value(field: Field, given: _Given) -> Any:
             return mcp_servers_from(given.read(given.value, field.kind), folder=given.folder)
         return checked(given.read(given.value, field.kind), field.declared, folder=given.folder)
     except McpConfigError as error:
-        line = _line_of_server(given.text, error.server, error.field)
-        place = f"{given.source}{line}" if line else given.place
+        place = _place_in_table(given, ("mcp", error.server), error.field)
         raise SettingsError(f"The setting mcp is wrong ({place}): {error.message}") from None
     except ValueError:
         reason = reason_in_table(given.value, field.kind)
         if reason is not None:
-            raise SettingsError(f"The setting {field.name} is wrong ({given.place}): {reason}") from None
+            place = _place_in_table(given, (field.name,), reason[0])
+            raise SettingsError(f"The setting {field.name} is wrong ({place}): {reason[1]}") from None
         written = "The value" if field.secret else _excerpt(given.value)
         # Not chained: the complaint of the parser quotes the value, which may be a secret.
         raise SettingsError(

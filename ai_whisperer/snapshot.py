@@ -151,7 +151,7 @@ class Snapshot(Record, frozen=True, kw_only=True):
     """A session right after the notification `last_seq`, which was at `at`: subscribe after it to go on from here.
 
     `waits` are in the order in which they began. `dead_tasks` and `dead_mails` count what waits for a person, failed
-    tasks among them.
+    tasks among them, dismissed ones not.
     """
 
     last_seq: int

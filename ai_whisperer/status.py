@@ -131,7 +131,7 @@ class ThreadSummary(Record, frozen=True, kw_only=True):
 
 
 class DeadLetters(msgspec.Struct, frozen=True, kw_only=True):
-    """What could not be done and waits for a person: `retry_task` takes it up again."""
+    """What could not be done and waits for a person: `retry_task` takes it up again, `dismiss_task` off the list."""
 
     tasks: list[TaskRecord]
     mails: list[MailRecord]

@@ -30,13 +30,24 @@ HEARTBEAT_SECONDS = 0.005
 PRINTED_BYTES = 10 << 30
 IDLE_SECONDS = 2.0
 
+_BOMB = """
+import os
+while True:
+    try:
+        if os.fork() == 0: {each}
+    except OSError: pass
+"""
 _WILD = {
-    "a fork bomb": "import os, time\nfor _ in range(500):\n    if os.fork() == 0: time.sleep(60)\ntime.sleep(60)",
+    "a fork bomb": _BOMB.replace("{each}", "pass"),
+    "a fork bomb of sessions": _BOMB.replace("{each}", "os.setsid()"),
     "a memory bomb": "import os\nfor _ in range(3): os.fork()\nkept = []\nwhile True: kept.append(b'x' * (8 << 20))",
     "an endless loop": "while True: pass",
     "much output": "import os\nfor _ in range({printed} >> 20): os.write(1, b'x' * (1 << 20))",
     "a background child": "import os, time\nif os.fork() == 0:\n    os.setsid()\n    time.sleep(60)",
 }
+_ENDLESS = ("a fork bomb", "a fork bomb of sessions", "an endless loop")
+_ENDLESS_SECONDS = 2.0
+_MOST_SECONDS = 20.0
 
 
 def probes(*, quick: bool) -> list[Probe]:
@@ -109,7 +120,8 @@ async def wild(folder: Path, *, printed: int) -> Sample:
     await sandbox.choose()
     sample: dict[str, float] = {"nothing": await _gap_while(asyncio.sleep(IDLE_SECONDS))}
     for name, code in _WILD.items():
-        job = _job(folder, system.interpreter(), "-c", code.replace("{printed}", str(printed)))
+        seconds = _ENDLESS_SECONDS if name in _ENDLESS else _MOST_SECONDS
+        job = _job(folder, system.interpreter(), "-c", code.replace("{printed}", str(printed)), seconds=seconds)
         sample[name] = await _gap_while(sandbox.run(job))
     await sandbox.close()
     return sample
@@ -133,7 +145,7 @@ async def _longest_gap() -> float:
         return longest * 1000
 
 
-def _job(folder: Path, *argv: str) -> Job:
+def _job(folder: Path, *argv: str, seconds: float = _MOST_SECONDS) -> Job:
     own = folder / "own"
     own.mkdir(exist_ok=True)
     return Job(
@@ -143,7 +155,7 @@ def _job(folder: Path, *argv: str) -> Job:
         readable=system.interpreter_folders(),
         writable=(str(own),),
         cpu_seconds=60,
-        wall_seconds=20 if argv[-1] != _WILD["an endless loop"] else 2,
+        wall_seconds=seconds,
         flood_bytes=2 * PRINTED_BYTES,
     )
 

@@ -111,6 +111,7 @@ _TELLERS: dict[str, Callable[[_Params], tuple[str, str] | None]] = {
     "async.task.completed": _of_agent("finishes its task"),
     "async.task.error": _of_agent("fails: {error}"),
     "async.task.cancelled": _of_agent("leaves its task, which was cancelled{why}"),
+    "async.task.dismissed": _of_agent("need not do its task {taskId}, which was dismissed"),
     "async.task.restarting": _of_agent("begins its task again: {error}"),
     "event.broadcast": lambda params: (params["sender"], f"broadcasts {params['event']}"),
     "lock.broken": _lock_broken,

@@ -63,10 +63,11 @@ class Client(
     certificate to trust, for a server whose own signs itself.
 
     A request whose answer was lost is repeated if that cannot do harm: one that only reads, and one that carries the id
-    of what it makes (`send_task`, `run_task`, `send_mail`, `broadcast_event`, `create_room`, `post_message`,
-    `create_schedule`), which the server takes once under that id. The client gives these an id if the caller did not.
-    `renew_lock` may happen twice. All others, such as `pause_agent` or `reply_mail`, raise `ConnectionLostError`, whose
-    `was_sent` says whether they may have taken effect. `random` and `ids` are where chance and these ids come from.
+    of what it makes (`send_task`, `run_task`, `send_mail`, `reply_mail`, `broadcast_event`, `create_room`,
+    `post_message`, `create_schedule`), which the server takes once under that id. The client gives these an id if the
+    caller did not. `renew_lock` may happen twice. All others, such as `pause_agent` or `mark_mail`, raise
+    `ConnectionLostError`, whose `was_sent` says whether they may have taken effect. `random` and `ids` are where chance
+    and these ids come from.
     """
 
     def __init__(

@@ -44,11 +44,24 @@ class ClientMail(ClientBase):
         )
         return await self._ask(mail.SEND_MAIL, params)
 
-    async def reply_mail(self, mail_id: str, body: str, *, priority: Priority | str = Priority.NORMAL) -> MailRecord:
-        """Answer a mail in the user's inbox."""
+    async def reply_mail(
+        self,
+        mail_id: str,
+        body: str,
+        *,
+        priority: Priority | str = Priority.NORMAL,
+        reply_id: str | None = None,
+    ) -> MailRecord:
+        """Answer a mail in the user's inbox. Under the same `reply_id` it is sent once, however often it is called."""
         check_text("mail body", body, max_bytes=ANY_SIZE)
-        params = mail.ReplyMail(session_id=self._session_id, mail_id=mail_id, body=body, priority=priority_of(priority))
-        return await self._do(mail.REPLY_MAIL, params)
+        params = mail.ReplyMail(
+            session_id=self._session_id,
+            mail_id=mail_id,
+            body=body,
+            priority=priority_of(priority),
+            reply_id=self._new_id() if reply_id is None else checked_id(reply_id),
+        )
+        return await self._ask(mail.REPLY_MAIL, params)
 
     async def mark_mail(self, mail_id: str, state: MailState | str) -> MailRecord:
         """Mark a mail in the user's inbox as read or archived."""

@@ -112,6 +112,14 @@ class ClientTasks(ClientBase):
         params = tasks.RetryTask(session_id=self._session_id, task_id=self._task_id(task))
         return await self._do(tasks.RETRY_TASK, params)
 
+    async def dismiss_task(self, task: TaskRef) -> TaskRecord:
+        """Take a failed or dead task off the dead letters; the mail that it was for is archived.
+
+        Everything about it is kept, and it can still be retried. Raises `StateError` if it is no dead letter.
+        """
+        params = tasks.DismissTask(session_id=self._session_id, task_id=self._task_id(task))
+        return await self._do(tasks.DISMISS_TASK, params)
+
     async def get_task(self, task: TaskRef) -> TaskRecord:
         """The task as it is now; raises `UnknownTaskError`."""
         params = tasks.GetTask(session_id=self._session_id, task_id=self._task_id(task))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Callable, Iterable
 from enum import Enum
@@ -10,6 +9,8 @@ from functools import cache
 from typing import Any, NoReturn, get_args, get_origin
 
 import msgspec
+
+from ai_whisperer.near_names import nearest
 
 Place = tuple[str | int, ...]
 """Where a value is: `("limits", "max_steps_per_task")`, `("schedule", 0, "cron")`."""
@@ -35,8 +36,8 @@ def check_fields(values: Any, kind: type[msgspec.Struct], *, place: Place = (), 
 def unknown_field(place: Place, known: Iterable[str]) -> str:
     """The complaint about a field that nobody knows, with the nearest one that there is."""
     names = list(known)
-    near = difflib.get_close_matches(str(place[-1]), names, n=1)
-    hint = f" Did you mean `{near[0]}`?" if near else ""
+    near = nearest(str(place[-1]), names)
+    hint = f" Did you mean `{near}`?" if near else ""
     return f"unknown field `{dotted(place)}`.{hint} Known fields: {', '.join(names)}."
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from difflib import get_close_matches
 from typing import Any, TypeVar
 
 import msgspec
@@ -11,6 +10,7 @@ from msgspec.structs import asdict, replace
 
 from ai_whisperer.definition import EffectiveLimits, EffectiveSessionLimits, Limits
 from ai_whisperer.errors import DefinitionError
+from ai_whisperer.near_names import nearest
 from ai_whisperer.status import LimitSource
 
 DEFAULTS = EffectiveLimits()
@@ -115,8 +115,8 @@ def _named(value: object) -> str:
 def _unknown(name: object, kind: type[Limits]) -> str:
     if name in SESSION_LIMITS:
         return f"limits.{name} is a limit of a whole session, not of an agent. Set it for the session or the server."
-    near = get_close_matches(str(name), kind.__struct_fields__, n=1)
-    hint = f" Did you mean {near[0]}?" if near else ""
+    near = nearest(str(name), kind.__struct_fields__)
+    hint = f" Did you mean {near}?" if near else ""
     return f"There is no limit {name!r}.{hint} Limits are: {', '.join(kind.__struct_fields__)}."
 
 

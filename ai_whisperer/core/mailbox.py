@@ -20,11 +20,12 @@ _MOVES: Mapping[MailState, frozenset[MailState]] = {
     MailState.READ: frozenset({MailState.REPLIED, MailState.ARCHIVED, MailState.DEAD}),
     MailState.REPLIED: frozenset({MailState.ARCHIVED, MailState.REPLIED}),
     MailState.ARCHIVED: frozenset({MailState.DELIVERED}),
-    MailState.DEAD: frozenset({MailState.QUEUED, MailState.DELIVERED}),
+    MailState.DEAD: frozenset({MailState.QUEUED, MailState.DELIVERED, MailState.ARCHIVED}),
 }
 """`delivered`: handed to a task. `read`: a model was shown it. `dead`: its task could not be done.
 
-A mail that was archived or is dead is delivered once more if its task is taken up again.
+A mail that was archived or is dead is delivered once more if its task is taken up again. A dead one is archived when a
+person dismisses its task.
 """
 
 MAX_SUBJECT_CHARACTERS = 500

@@ -86,7 +86,7 @@ def check_hop_limit(hop_limit: int) -> None:
 def check_group(room: RoomRecord) -> None:
     """Raise `StateError` if the members of the room cannot be changed."""
     if room.kind is RoomKind.DIRECT:
-        raise StateError(f"'{room.id}' is a 1-1 chat, whose members stay. Open a group with create_room.")
+        raise StateError(f"'{room.id}' is a 1-1 chat, whose members stay. Open a group instead.")
 
 
 def check_no_strangers(room: RoomRecord, mentions: Mentions, *, agents: Sequence[str]) -> None:
@@ -94,9 +94,9 @@ def check_no_strangers(room: RoomRecord, mentions: Mentions, *, agents: Sequence
     if not mentions.strangers or room.kind is RoomKind.DIRECT:
         return
     names = " and ".join(f"'@{name}'" for name in mentions.strangers[:3])
-    hint = f"Let {agents[0]} in with add_member first" if agents else "Correct the name"
+    hint = f"Let {agents[0]} into the room first" if agents else "Correct the name"
     raise UnknownMemberError(
-        f"Nobody in room '{room.id}' is called {names}; nothing was posted. {members_of(room)} {hint}, or write "
+        f"Nobody in {_as_known(room)} is called {names}; nothing was posted. {members_of(room)} {hint}, or write "
         "\\@ for an @ that addresses nobody."
     )
 
@@ -111,9 +111,14 @@ def check_presence(room: RoomRecord, mentions: Mentions, *, absent: Sequence[str
         )
     if len(absent) == len(room.members):
         raise StateError(
-            f"Nobody in room '{room.id}' can answer, for all are stopped: {', '.join(absent)}; nothing was posted. "
+            f"Nobody in {_as_known(room)} can answer, for all are stopped: {', '.join(absent)}; nothing was posted. "
             "Start one of them first."
         )
+
+
+def _as_known(room: RoomRecord) -> str:
+    """The room in words that people know it by: an id that was made up says nothing to them."""
+    return f"room '{room.title}'" if room.title else "this room"
 
 
 def members_of(room: RoomRecord) -> str:

@@ -31,11 +31,16 @@ class SendMail(InSession, frozen=True, kw_only=True):
 
 
 class ReplyMail(InSession, frozen=True, kw_only=True):
-    """Answer a mail in the user's inbox."""
+    """Answer a mail in the user's inbox. When this is answered the reply is on disk.
+
+    A caller that gives a `replyId`, the id of the mail that is sent, may call again with the same content: the reply is
+    sent once.
+    """
 
     mail_id: str
     body: str
     priority: Priority = Priority.NORMAL
+    reply_id: str | None = None
 
 
 class ListMail(InSession, frozen=True, kw_only=True):

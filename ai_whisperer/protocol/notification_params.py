@@ -85,13 +85,17 @@ class AgentFailing(OfTask, frozen=True, kw_only=True):
 
 
 class TaskBefore(msgspec.Struct, frozen=True, kw_only=True):
-    """How a task that is taken up again was before. `started_at` is None if it had never begun."""
+    """How a task that is taken up again was before. `started_at` is None if it had never begun.
+
+    `dismissed` is there if it was no dead letter any more.
+    """
 
     state: TaskState
     created_at: float
     started_at: float | None
     progress_percent: float | None
     progress_note: str
+    dismissed: bool | UnsetType = UNSET
 
 
 class TaskQueued(OfTask, frozen=True, kw_only=True):
@@ -142,6 +146,10 @@ class TaskFailed(OfTask, frozen=True, kw_only=True):
 
 class TaskCancelled(OfTask, frozen=True, kw_only=True):
     reason: str
+
+
+class TaskDismissed(OfTask, frozen=True, kw_only=True):
+    pass
 
 
 class TaskRestarting(OfTask, frozen=True, kw_only=True):
@@ -318,6 +326,7 @@ PARAMS: Mapping[str, type[msgspec.Struct]] = {
     "async.task.continuation": TaskContinued,
     "async.task.error": TaskFailed,
     "async.task.cancelled": TaskCancelled,
+    "async.task.dismissed": TaskDismissed,
     "async.task.restarting": TaskRestarting,
     "async.task.delta": TaskDelta,
     "step.output": StepOutput,

@@ -27,6 +27,7 @@ NOTIFICATIONS = {
     "async.task.continuation": "A task asked for more and goes on in another.",
     "async.task.error": "A task failed.",
     "async.task.cancelled": "A task was cancelled.",
+    "async.task.dismissed": "A person took a task off the dead letters.",
     "async.task.restarting": "The loop of a task crashed and begins again later.",
     "async.task.delta": "A piece of an answer as it is streamed; not numbered, not kept.",
     "step.output": "A piece of what a tool writes while it runs; not numbered, not kept.",

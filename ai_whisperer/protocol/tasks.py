@@ -71,6 +71,13 @@ class RetryTask(OfTask, frozen=True, kw_only=True):
     """Take a failed, cancelled or dead task up again at the step where it ended; no finished step is repeated."""
 
 
+class DismissTask(OfTask, frozen=True, kw_only=True):
+    """Take a failed or dead task off the dead letters; the mail that it was for is archived.
+
+    Everything about it is kept, and it can still be retried.
+    """
+
+
 class GetTree(OfTask, frozen=True, kw_only=True):
     """All tasks of the tree that the task belongs to, the oldest first; `parentId` says what caused what."""
 
@@ -93,6 +100,7 @@ WAIT_TASK = Method("task.wait", WaitTask, TaskRecord)
 CANCEL_TASK = Method("task.cancel", CancelTask, TaskRecord)
 CANCEL_TREE = Method("task.cancelTree", CancelTree, TaskList)
 RETRY_TASK = Method("task.retry", RetryTask, TaskRecord)
+DISMISS_TASK = Method("task.dismiss", DismissTask, TaskRecord)
 GET_TREE = Method("task.tree", GetTree, TaskList)
 LIST_STEPS = Method("task.steps", ListSteps, StepList)
 LIST_THREADS = Method("task.threads", ListThreads, ThreadList)
@@ -105,6 +113,7 @@ METHODS: tuple[Method[Any, Any], ...] = (
     CANCEL_TASK,
     CANCEL_TREE,
     RETRY_TASK,
+    DISMISS_TASK,
     GET_TREE,
     LIST_STEPS,
     LIST_THREADS,

@@ -32,6 +32,7 @@ MEANINGS = {
     "priority": "What is taken first.",
     "prompt": "What the agent is asked to do.",
     "reason": "Why, in words for people and agents.",
+    "replyId": "The id of the mail that is sent as the reply.",
     "roomId": "The id of the room.",
     "scope": "Whom the limits are for: `agent`, `session` or `server`.",
     "scheduleId": "The id of the schedule.",

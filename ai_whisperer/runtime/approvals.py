@@ -88,8 +88,8 @@ class Approvals:
             if found is not None:
                 return found
         raise UnknownApprovalError(
-            f"There is no approval {approval_id!r} in session '{self._workspace.session_id}'. list_approvals has those "
-            "that wait."
+            f"There is no approval {approval_id!r} in session '{self._workspace.session_id}'. Use an id that the list "
+            "of approvals shows."
         )
 
     def approve(

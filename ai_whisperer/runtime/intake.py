@@ -16,7 +16,7 @@ from ai_whisperer.errors import DuplicateIdError, InvalidInputError
 from ai_whisperer.records import USER, Budget, MailRecord, Origin, Priority, TaskKind, TaskRecord
 from ai_whisperer.runtime.agent_session import AgentSession
 from ai_whisperer.runtime.callers import by_caller
-from ai_whisperer.runtime.workspace import Workspace
+from ai_whisperer.runtime.workspace import Decision, Workspace
 
 _Accepted = TypeVar("_Accepted", TaskRecord, MailRecord, EventRecord)
 
@@ -101,14 +101,11 @@ class Intake:
         mail_id: str | None,
     ) -> MailRecord:
         self._workspace.check_event_loop()
-        if mail_id is not None:
-            known = self._mails.get(checked_id(mail_id)) or self._workspace.store.mail(
-                self._workspace.session_id, mail_id
-            )
-            if known is not None:
-                recipient = self._workspace.book.resolve_recipient(to)
-                before = (known.sender, known.recipient, known.subject, known.body)
-                return await self._again(known, before, (USER, recipient, subject, body))
+        known = self._known_mail(mail_id)
+        if known is not None:
+            recipient = self._workspace.book.resolve_recipient(to)
+            before = (known.sender, known.recipient, known.subject, known.body)
+            return await self._again(known, before, (USER, recipient, subject, body))
         decision = self._workspace.decide(by_caller())
         mail = self._workspace.post.send(
             decision,
@@ -120,9 +117,29 @@ class Intake:
             thread_id=None if thread_id is None else checked_id(thread_id),
             mail_id=mail_id,
         )
-        if mail_id is not None:
-            self._mails[mail_id] = mail
-            decision.when_durable(lambda: self._mails.pop(mail_id, None))
+        return await self._sent(decision, mail, mail_id)
+
+    async def reply(self, mail_id: str, body: str, *, priority: Priority, reply_id: str | None) -> MailRecord:
+        self._workspace.check_event_loop()
+        post = self._workspace.post
+        known = self._known_mail(reply_id)
+        if known is not None:
+            before = (known.sender, known.reply_to or "", known.body)
+            return await self._again(known, before, (USER, mail_id, body))
+        decision = self._workspace.decide(by_caller())
+        original = post.received_by(USER, mail_id)
+        mail = post.reply(decision, original, body=body, priority=priority, mail_id=reply_id)
+        return await self._sent(decision, mail, reply_id)
+
+    def _known_mail(self, given_id: str | None) -> MailRecord | None:
+        if given_id is None:
+            return None
+        return self._mails.get(checked_id(given_id)) or self._workspace.store.mail(self._workspace.session_id, given_id)
+
+    async def _sent(self, decision: Decision, mail: MailRecord, given_id: str | None) -> MailRecord:
+        if given_id is not None:
+            self._mails[given_id] = mail
+            decision.when_durable(lambda: self._mails.pop(given_id, None))
         await decision.commit()
         return mail
 

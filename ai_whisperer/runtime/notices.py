@@ -44,13 +44,14 @@ def queued_of(task: TaskRecord, *, by: str | None = None) -> dict[str, Any]:
 
 def before_of(task: TaskRecord) -> dict[str, Any]:
     """How an ended task is before it is taken up again."""
-    return {
+    params: dict[str, Any] = {
         "state": task.state,
         "createdAt": task.created_at,
         "startedAt": task.started_at,
         "progressPercent": task.progress_percent,
         "progressNote": task.progress_note,
     }
+    return params if task.dismissed_at is None else {**params, "dismissed": True}
 
 
 def started_of(task: TaskRecord, step: StepRecord) -> dict[str, Any]:

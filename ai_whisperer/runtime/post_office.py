@@ -200,9 +200,7 @@ class PostOffice:
         """The mail in this mailbox; raises `UnknownMailError` for another's mail as for none."""
         known = self.find(mail_id)
         if known is None or known.recipient != recipient:
-            raise UnknownMailError(
-                f"'{recipient}' has received no mail '{mail_id}'. Use an id that check_mail or the mailbox shows."
-            )
+            raise UnknownMailError(f"'{recipient}' has received no mail '{mail_id}'. Use an id that the mailbox shows.")
         return known
 
     def move(self, decision: Decision, mail: MailRecord, state: MailState, *, task_id: str | None = None) -> MailRecord:

@@ -193,7 +193,7 @@ def _set_aside(workspace: Workspace, loop: AILoop) -> None:
     decision = workspace.decide(CAUSE)
     error = CrashLimitError(
         f"The process died each of the {loop.task.attempts} times this task ran, so it was set aside. "
-        "Mend the cause, then take it up again with retry_task."
+        "Mend the cause, then retry the task."
     )
     loop.running.give_up(decision, error)
     decision.submit()

@@ -1,4 +1,4 @@
-"""Ended tasks that are taken up again."""
+"""Ended tasks that are taken up again, or dismissed."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from ai_whisperer.records import StepKind, StepState, TaskRecord, TaskState
+from ai_whisperer.records import MailState, StepKind, StepState, TaskRecord, TaskState
 from ai_whisperer.runtime.notices import before_of, queued_of
 from ai_whisperer.runtime.workspace import Decision, Workspace
 
@@ -22,15 +22,36 @@ def requeue(workspace: Workspace, decision: Decision, task: TaskRecord) -> TaskR
         if step.kind is StepKind.MODEL and step.state is StepState.FAILED:
             decision.unit.put_step(replace(step, state=StepState.STARTED, failures=0, error=None, finished_at=None))
     queued = replace(
-        task, state=TaskState.QUEUED, attempts=0, restarts=0, not_before=None, error=None, finished_at=None
+        task,
+        state=TaskState.QUEUED,
+        attempts=0,
+        restarts=0,
+        not_before=None,
+        error=None,
+        finished_at=None,
+        dismissed_at=None,
     )
     decision.unit.update_task(queued)
-    workspace.tallies.dead_tasks -= task.state.is_dead_letter
+    if task.dismissed_at is not None:
+        decision.unit.update_dismissal(queued)
+    workspace.tallies.dead_tasks -= task.is_dead_letter
     if task.finished_at is not None:
         decision.unit.agent_was_active(task)  # the task itself does not tell any more when it ended
     decision.tell("async.task.queued", {**queued_of(queued), "again": before_of(task)})
     workspace.rooms.task_taken_up(decision, queued)
     return queued
+
+
+def dismiss(workspace: Workspace, decision: Decision, task: TaskRecord) -> TaskRecord:
+    """Take a dead letter off the list, and with it the mail that it was for."""
+    dismissed = replace(task, dismissed_at=decision.at)
+    decision.unit.update_dismissal(dismissed)
+    workspace.tallies.dead_tasks -= task.is_dead_letter
+    decision.tell("async.task.dismissed", {"agentId": task.agent_id, "taskId": task.id})
+    mail = None if task.mail_id is None else workspace.post.find(task.mail_id)
+    if mail is not None and mail.state is MailState.DEAD and mail.task_id == task.id:
+        workspace.post.move(decision, mail, MailState.ARCHIVED)
+    return dismissed
 
 
 def queue_when_durable(agent: AgentWork, task: TaskRecord, durable: asyncio.Future[None]) -> None:

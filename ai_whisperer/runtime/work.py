@@ -19,14 +19,14 @@ from ai_whisperer.runtime.callers import by_caller
 from ai_whisperer.runtime.deadlines import overdue
 from ai_whisperer.runtime.intake import Intake
 from ai_whisperer.runtime.reader import AgentRef, SessionReader
-from ai_whisperer.runtime.requeueing import queue_when_durable, requeue
+from ai_whisperer.runtime.requeueing import dismiss, queue_when_durable, requeue
 
 
 class SessionWork(SessionReader):
     """The half of the session manager that gives work and takes it back."""
 
     def __init__(self) -> None:
-        self._retrying: set[str] = set()
+        self._settling: set[str] = set()  # ended tasks that were retried or dismissed, which is not yet on disk
 
     @property
     @abstractmethod
@@ -90,9 +90,7 @@ class SessionWork(SessionReader):
 
     async def cancel_task(self, task: str | TaskRecord, *, reason: str = "cancelled by the user") -> TaskRecord:
         """End a task. When this returns, what it ran is gone. Raises `StateError` if it has ended already."""
-        known = self.get_task(task)
-        while known.state is TaskState.CONTINUED:
-            known = self.get_task(continuation_id(known))
+        known = self._last_part(task)
         if known.state.ended:
             raise StateError(
                 f"Task {known.id} is {known.state} already. Only a queued or running task can be cancelled."
@@ -153,24 +151,55 @@ class SessionWork(SessionReader):
 
     async def retry_task(self, task: str | TaskRecord) -> TaskRecord:
         """Take a failed, cancelled or dead task up again at the step where it ended; no finished step is repeated."""
-        known = self.get_task(task)
-        while known.state is TaskState.CONTINUED:
-            known = self.get_task(continuation_id(known))
+        known = self._last_part(task)
         if known.state not in (TaskState.FAILED, TaskState.CANCELLED, TaskState.DEAD):
             raise StateError(f"Task {known.id} is {known.state}. Only a failed, cancelled or dead task can be retried.")
         agent = self._find_agent(known.agent_id)
-        if known.id in self._retrying:
-            raise StateError(f"Task {known.id} is being retried already.")
+        self._check_not_settling(known)
         self._check_terms(known)
         agent.check_room()
         decision = self._workspace.decide(by_caller())
         queued = requeue(self._workspace, decision, known)
         durable = decision.submit()
-        self._retrying.add(known.id)
-        durable.add_done_callback(lambda _: self._retrying.discard(known.id))
+        self._settle(known, durable)
         queue_when_durable(agent, queued, durable)
         await asyncio.shield(durable)
         return queued
+
+    async def dismiss_task(self, task: str | TaskRecord) -> TaskRecord:
+        """Take a failed or dead task off the dead letters; the mail that it was for is archived.
+
+        Everything about it is kept, and it can still be retried. Raises `StateError` if it is no dead letter.
+        """
+        known = self._last_part(task)
+        if known.dismissed_at is not None:
+            raise StateError(f"Task {known.id} was dismissed already.")
+        if not known.is_dead_letter:
+            raise StateError(
+                f"Task {known.id} is {known.state}. Only a dead letter, a failed or dead task, can be dismissed."
+            )
+        self._check_not_settling(known)
+        decision = self._workspace.decide(by_caller())
+        dismissed = dismiss(self._workspace, decision, known)
+        durable = decision.submit()
+        self._settle(known, durable)
+        await asyncio.shield(durable)
+        return dismissed
+
+    def _last_part(self, task: str | TaskRecord) -> TaskRecord:
+        """The task, or the last of those that continued it."""
+        known = self.get_task(task)
+        while known.state is TaskState.CONTINUED:
+            known = self.get_task(continuation_id(known))
+        return known
+
+    def _settle(self, task: TaskRecord, durable: asyncio.Future[None]) -> None:
+        self._settling.add(task.id)
+        durable.add_done_callback(lambda _: self._settling.discard(task.id))
+
+    def _check_not_settling(self, task: TaskRecord) -> None:
+        if task.id in self._settling:
+            raise StateError(f"Task {task.id} is being retried or dismissed already.")
 
     def _check_terms(self, task: TaskRecord) -> None:
         """Raise `StateError` if the task has neither time nor budget left, so that it could only fail again."""
@@ -211,14 +240,16 @@ class SessionWork(SessionReader):
         """
         return await self._intake.event(event, data, event_id=event_id)
 
-    async def reply_mail(self, mail_id: str, body: str, *, priority: Priority | str = Priority.NORMAL) -> MailRecord:
-        """Answer a mail in the user's inbox."""
-        post = self._workspace.post
-        decision = self._workspace.decide(by_caller())
-        original = post.received_by(USER, mail_id)
-        reply = post.reply(decision, original, body=body, priority=priority_of(priority))
-        await decision.commit()
-        return reply
+    async def reply_mail(
+        self,
+        mail_id: str,
+        body: str,
+        *,
+        priority: Priority | str = Priority.NORMAL,
+        reply_id: str | None = None,
+    ) -> MailRecord:
+        """Answer a mail in the user's inbox. Under the same `reply_id` it is sent once, however often it is called."""
+        return await self._intake.reply(mail_id, body, priority=priority_of(priority), reply_id=reply_id)
 
     async def mark_mail(self, mail_id: str, state: MailState | str) -> MailRecord:
         """Mark a mail in the user's inbox as read or archived."""

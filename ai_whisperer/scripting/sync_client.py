@@ -193,6 +193,7 @@ class SyncClient:
     resume_agent = _sync(Client.resume_agent)
     resume_schedule = _sync(Client.resume_schedule)
     retry_task = _sync(Client.retry_task)
+    dismiss_task = _sync(Client.dismiss_task)
     room_messages = _sync(Client.room_messages)
     send_mail = _sync(Client.send_mail)
     server_info = _sync(Client.server_info)

@@ -284,7 +284,8 @@ class SessionHost:
         names = ", ".join(f"'{each.id}'" for each in some[:_NAMED_IN_ERRORS]) or "none"
         more = " and more" if len(some) > _NAMED_IN_ERRORS else ""
         return UnknownSessionError(
-            f"There is no session {session_id[:200]!r}. Sessions: {names}{more}. Make one with session.create."
+            f"There is no session {session_id[:200]!r}. Sessions: {names}{more}. Make one first "
+            "(session.create, whisperer sessions create)."
         )
 
 

@@ -95,6 +95,9 @@ class Unit:
     def update_task(self, task: TaskRecord) -> None:
         self.writes.append((queries.UPDATE_TASK, rows.task_changes(task)))
 
+    def update_dismissal(self, task: TaskRecord) -> None:
+        self.writes.append((queries.UPDATE_DISMISSAL, rows.dismissal(task)))
+
     def put_step(self, step: StepRecord) -> None:
         self.writes.append((queries.PUT_STEP, rows.step_row(step)))
 
@@ -273,6 +276,10 @@ class Store(Protocol):
 
     def tasks_of_tree(self, session_id: str, root_id: str) -> list[TaskRecord]:
         """The task at the root and all that it caused, the oldest first."""
+        ...
+
+    def size_of_tree(self, session_id: str, root_id: str) -> int:
+        """How many tasks there are: the one at the root and all that it caused."""
         ...
 
     def failures_since(self, session_id: str, since: float) -> list[tuple[str, str, float]]:

@@ -71,11 +71,12 @@ UPDATE_AGENT: Final = """
 UPDATE agent SET state=?, started=?, sleep=?, reason=?, started_at=?, paused_limit=? WHERE session_id=? AND id=?"""
 UPDATE_DEFINITION: Final = "UPDATE agent SET definition=?, own_tools=? WHERE session_id=? AND id=?"
 
-INSERT_TASK: Final = "INSERT INTO task VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
+INSERT_TASK: Final = "INSERT INTO task VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,NULL)"
 UPDATE_TASK: Final = """
 UPDATE task SET state=?, attempts=?, progress_percent=?, progress_note=?, result=?, error=?, usage=?, started_at=?,
   finished_at=?, not_before=?, restarts=?
 WHERE session_id=? AND id=?"""
+UPDATE_DISMISSAL: Final = "UPDATE task SET dismissed_at=? WHERE session_id=? AND id=?"
 
 PUT_STEP: Final = "INSERT OR REPLACE INTO step VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
 
@@ -152,9 +153,11 @@ TASK: Final = "SELECT * FROM task WHERE session_id=? AND id=?"
 OPEN_TASKS: Final = """
 SELECT * FROM task INDEXED BY task_open WHERE session_id=? AND state IN ('queued', 'running') ORDER BY arrival"""
 DEAD_TASKS: Final = """
-SELECT * FROM task INDEXED BY task_dead WHERE session_id=? AND state IN ('dead', 'failed') ORDER BY arrival"""
+SELECT * FROM task INDEXED BY task_dead_letter
+WHERE session_id=? AND state IN ('dead', 'failed') AND dismissed_at IS NULL ORDER BY arrival"""
 DEAD_TASK_COUNT: Final = """
-SELECT count(*) FROM task INDEXED BY task_dead WHERE session_id=? AND state IN ('dead', 'failed')"""
+SELECT count(*) FROM task INDEXED BY task_dead_letter
+WHERE session_id=? AND state IN ('dead', 'failed') AND dismissed_at IS NULL"""
 TASKS: Final = "SELECT * FROM task WHERE session_id=? ORDER BY rowid DESC LIMIT ?"
 TASKS_OF_AGENT: Final = """
 SELECT * FROM task WHERE session_id=? AND agent_id=? ORDER BY arrival DESC, created_at DESC LIMIT ?"""
@@ -163,6 +166,8 @@ SELECT * FROM task WHERE session_id=?1 AND id=?2
 UNION ALL
 SELECT * FROM task INDEXED BY task_by_root WHERE session_id=?1 AND root_id=?2 AND id<>?2
 ORDER BY created_at, arrival, continuation"""
+SIZE_OF_TREE: Final = """
+SELECT 1 + count(*) FROM task INDEXED BY task_by_root WHERE session_id=?1 AND root_id=?2 AND id<>?2"""
 FAILURES_SINCE: Final = """
 SELECT agent_id, error->>'code', finished_at FROM task INDEXED BY task_dead
 WHERE session_id=? AND state IN ('dead', 'failed') AND finished_at>? ORDER BY finished_at"""

@@ -164,6 +164,10 @@ def task_changes(task: TaskRecord) -> Row:
     )
 
 
+def dismissal(task: TaskRecord) -> Row:
+    return (task.dismissed_at, task.session_id, task.id)
+
+
 def task_from(row: Row) -> TaskRecord:
     return TaskRecord(
         id=row[0],
@@ -191,6 +195,7 @@ def task_from(row: Row) -> TaskRecord:
         origin=_origin(row[23]) if row[23] else None,
         not_before=row[24],
         restarts=row[25],
+        dismissed_at=row[26],
     )
 
 

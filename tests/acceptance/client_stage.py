@@ -68,7 +68,7 @@ class StagedServer:
 
     def metrics(self) -> str:
         """What the server counts."""
-        connection = HTTPConnection(self.address.url.removeprefix("http://"), timeout=10)
+        connection = HTTPConnection(self.address.url.removeprefix("http://"), timeout=60)
         connection.request("GET", "/metrics", headers={"Authorization": f"Bearer {self.address.token}"})
         with closing(connection):
             return connection.getresponse().read().decode()
@@ -77,7 +77,7 @@ class StagedServer:
         """Run the scenario with a client, in a session of its own."""
 
         async def main() -> None:
-            async with asyncio.timeout(30), Client(self.address.page, session_id=session_id, **options) as client:
+            async with asyncio.timeout(90), Client(self.address.page, session_id=session_id, **options) as client:
                 await client.create_session(session_id)
                 await scenario(client)
 

@@ -19,10 +19,10 @@ import pytest
 
 from ai_whisperer.cli.main import main
 
-PATIENCE_SECONDS = 20.0
+PATIENCE_SECONDS = 60.0
 """So long a test waits for something that comes at once unless something is wrong."""
 
-LONG_SECONDS = 60.0
+LONG_SECONDS = 100.0
 """So long it waits for a command that has much to do."""
 
 WHISPERER = (sys.executable, "-W", "error", "-m", "ai_whisperer")

@@ -82,7 +82,7 @@ class Stage:
 
     async def until(self, holds: Callable[[], object]) -> None:
         """Wait until it holds: something outside this process has to happen first."""
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             while not holds():  # noqa: ASYNC110
                 await asyncio.sleep(0.01)
 

@@ -83,7 +83,7 @@ class RawSocket:
         token: str | None = None,
         headers: Mapping[str, str | None] | None = None,
         path: str = "/ws",
-        timeout: float = 20.0,
+        timeout: float = 60.0,
         receive_buffer: int | None = None,
         tls: ssl.SSLContext | None = None,
     ) -> None:
@@ -222,7 +222,7 @@ class RawSocket:
 def connected(
     port: int,
     *,
-    timeout: float = 20.0,
+    timeout: float = 60.0,
     receive_buffer: int | None = None,
     tls: ssl.SSLContext | None = None,
 ) -> socket.socket:
@@ -245,7 +245,7 @@ def http_head(method: str, path: str, headers: Mapping[str, str | None]) -> byte
     return "\r\n".join([*lines, "", ""]).encode("latin-1")
 
 
-def exchange(port: int, raw: bytes, *, timeout: float = 20.0) -> bytes:
+def exchange(port: int, raw: bytes, *, timeout: float = 60.0) -> bytes:
     """All that the server says to these bytes until it closes the connection."""
     with connected(port, timeout=timeout) as plain:
         plain.sendall(raw)

@@ -96,7 +96,7 @@ def processes_of(name: str) -> list[int]:
     return found
 
 
-def until(condition: Callable[[], bool], *, seconds: float = 20.0) -> bool:
+def until(condition: Callable[[], bool], *, seconds: float = 60.0) -> bool:
     """Wait in this thread for what another process does; whether it did."""
     deadline = time.monotonic() + seconds
     while not condition():

@@ -39,12 +39,12 @@ class ServerInThread:
 
     def __enter__(self) -> ServerInThread:
         self._thread.start()
-        self.running = self._up.result(timeout=30)
+        self.running = self._up.result(timeout=90)
         return self
 
     def __exit__(self, *_: object) -> None:
         self.loop.call_soon_threadsafe(self._leave.set)
-        self._thread.join(timeout=30)
+        self._thread.join(timeout=90)
         assert not self._thread.is_alive(), "the server does not end"
 
     @property
@@ -65,13 +65,13 @@ class ServerInThread:
 
     def do(self, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
         """Run something on the server's event loop."""
-        return asyncio.run_coroutine_threadsafe(work(), self.loop).result(timeout=30)
+        return asyncio.run_coroutine_threadsafe(work(), self.loop).result(timeout=90)
 
     def until(self, condition: Callable[[], bool]) -> None:
         """Wait until something holds that is asked on the server's event loop."""
 
         async def held() -> None:
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(60):
                 while not condition():  # noqa: ASYNC110 - nobody tells when it does
                     await asyncio.sleep(0.002)
 

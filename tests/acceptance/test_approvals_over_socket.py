@@ -98,7 +98,7 @@ async def asked(client: Client, task_id: str) -> ApprovalRecord:
 
 def played(shop: Shop, scenario: Any) -> None:
     async def main() -> None:
-        async with asyncio.timeout(30), shop.client() as client:
+        async with asyncio.timeout(90), shop.client() as client:
             await scenario(client)
 
     asyncio.run(main())
@@ -156,7 +156,7 @@ def test_what_waits_outlives_a_killed_server_and_runs_once(
 ) -> None:
     played(shop, lambda client: asked(client, "t3"))
     server.signal(signal.SIGKILL)
-    server.process.wait(timeout=10)
+    server.process.wait(timeout=60)
     with serving(shop.data, answers=RULES):
         whisperer = Whisperer(shop.data, capsys)
         assert "t3.2" in whisperer.ok("approvals")

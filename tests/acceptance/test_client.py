@@ -73,6 +73,8 @@ async def use_tasks(client: Client) -> None:
     assert "t" in [thread.id for thread in await client.list_threads("alice")]
     failed = await client.wait_task(await client.send_task("alice", "fail"))
     assert failed.state is TaskState.FAILED
+    assert (await client.dismiss_task(failed)).dismissed_at is not None
+    assert failed.id not in [each.id for each in (await client.dead_letters()).tasks]
     assert (await client.retry_task(failed)).state is TaskState.QUEUED
     waiting = [await client.send_task("bob", "wait") for _ in range(2)]
     assert (await client.wait_task(waiting[0], timeout_seconds=0.01)).state is TaskState.QUEUED

@@ -45,7 +45,7 @@ class Stage:
         wire = Wire(self.listening, self.server.address)
         token = self.server.address.token
         client = Client(wire.url, token, session_id=session_id, **options)
-        async with asyncio.timeout(30), await wire.serve(), client:
+        async with asyncio.timeout(90), await wire.serve(), client:
             await client.create_session(session_id)
             yield client, wire
 
@@ -66,12 +66,13 @@ def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
     [
         (lambda client: client.send_task("alice", "go"), "async.task.queued"),
         (lambda client: client.send_mail("alice", "s", "b"), "mail.sent"),
+        (lambda client: client.reply_mail("report.2~mail", "b"), "mail.sent"),
         (lambda client: client.broadcast_event("e", {"x": 1}), "event.broadcast"),
         (lambda client: client.create_room(["alice"]), "room.created"),
         (lambda client: client.post_message("room", "hello"), "room.message"),
         (lambda client: client.create_schedule(interval_seconds=1e6, event="e"), "schedule.created"),
     ],
-    ids=["task", "mail", "event", "room", "message", "schedule"],
+    ids=["task", "mail", "reply", "event", "room", "message", "schedule"],
 )
 def test_a_request_whose_answer_was_lost_is_repeated_and_takes_effect_once(
     stage: Stage, call: Callable[[Client], Awaitable[object]], told: str, request: pytest.FixtureRequest
@@ -79,6 +80,8 @@ def test_a_request_whose_answer_was_lost_is_repeated_and_takes_effect_once(
     async def main() -> None:
         async with stage.wired(request.node.callspec.id) as (client, wire):
             await client.create_agent("alice", auto_start=False)
+            await client.create_agent("bob")
+            await client.run_task("bob", "write to me", task_id="report")
             await client.create_room(["alice"], room_id="room")
             before = len(await client.notifications())
             wire.cut_before_the_next_answer()
@@ -311,7 +314,7 @@ class Process:
 
     def end(self, number: signal.Signals) -> None:
         self.process.send_signal(number)
-        self.process.communicate(timeout=20)
+        self.process.communicate(timeout=60)
 
 
 def test_a_killed_server_costs_a_client_nothing(tmp_path: Path) -> None:
@@ -321,7 +324,7 @@ def test_a_killed_server_costs_a_client_nothing(tmp_path: Path) -> None:
         server = await asyncio.to_thread(Process, tmp_path, "0")
         port = server.page.rpartition("/?")[0].rpartition(":")[2]
         try:
-            async with asyncio.timeout(60), Client(server.page) as client:
+            async with asyncio.timeout(90), Client(server.page) as client:
                 await client.create_agent("alice", {"limits": {"max_concurrent_tasks": 4}})
                 events = client.events(after=0)
                 following = asyncio.ensure_future(follow(events))

@@ -33,7 +33,7 @@ class Stranger:
 
     @asynccontextmanager
     async def serving(self) -> AsyncIterator[Stranger]:
-        async with asyncio.timeout(10), serve(self._talk, "127.0.0.1", 0, process_request=self._greet) as server:
+        async with asyncio.timeout(60), serve(self._talk, "127.0.0.1", 0, process_request=self._greet) as server:
             self.url = f"http://127.0.0.1:{next(iter(server.sockets)).getsockname()[1]}/"
             yield self
 

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from ai_whisperer.cli.output import Output
 from tests.acceptance.command_stage import PATIENCE_SECONDS, WHISPERER, Whisperer, complete, running, serving
 
 _numbers = itertools.count(1)
@@ -98,6 +99,10 @@ def test_a_task_that_fails_is_an_error_and_waits_among_the_dead(whisperer: Whisp
     assert failed.error["code"] == "task_ended"
     assert "failing-1" in failed.error["message"]
     assert "failing-1" in whisperer.ok("tasks", "dead")
+    assert whisperer.ok("tasks", "dismiss", "failing-1") == f"Task failing-1 of {agent} was dismissed.\n"
+    assert "failing-1" not in [each["taskId"] for each in whisperer.json("tasks", "dead")["tasks"]]
+    assert "dismissed" in whisperer.ok("tasks", "show", "failing-1")
+    assert "was dismissed already" in whisperer("tasks", "dismiss", "failing-1").err
     assert whisperer.json("tasks", "retry", "failing-1")["state"] == "queued"
 
 
@@ -117,6 +122,9 @@ def test_mail_is_read_and_answered(whisperer: Whisperer, agent: str) -> None:
     read = whisperer.ok("mail", "read", mail["mailId"])
     assert read.endswith("\n\nAll is \\x1b[31mwell\\x1b[0m.\n")
     assert whisperer.json("mail", "read", mail["mailId"])["state"] == "read"
+    told = f"Mail thanks-1 was sent to {agent}.\n"
+    assert whisperer.ok("mail", "reply", mail["mailId"], "Thanks", "--id", "thanks-1") == told
+    assert whisperer.ok("mail", "reply", mail["mailId"], "Thanks", "--id", "thanks-1") == told
     assert f"was sent to {agent}." in whisperer.ok("mail", "reply", mail["mailId"], "Thanks")
     assert f"was sent to {agent}." in whisperer.ok("mail", "send", agent, "Hello", "How are you?")
     assert {each["subject"] for each in whisperer.json("mail", "--agent", agent)} >= {"Hello"}
@@ -203,6 +211,51 @@ def test_a_group_is_opened_and_talked_with(whisperer: Whisperer, agent: str, mon
         assert (refused.code, "Name either the agents to talk with, or" in refused.err) == (2, True)
     assert [each["number"] for each in whisperer.json("rooms", "show", "hall", "-n", "1")] == [4]
     assert whisperer.ok("rooms", "remove", "hall", "guest") == f"In room hall are now: {agent}.\n"
+
+
+class Typed(io.StringIO):
+    """What a person types at a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_line_that_is_refused_does_not_end_a_chat_in_a_terminal(
+    whisperer: Whisperer, agent: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whisperer.ok("agents", "create", "other")
+    monkeypatch.setattr(Output, "is_terminal", True)
+    monkeypatch.setattr(sys, "stdin", Typed(f"@nobody hi\n@{agent} greet the room\n"))
+    said = whisperer("chat", agent, "other")
+    assert (said.code, said.out) == (0, f"> > {agent}: Hello from the room\n> \n")
+    assert "nobody" in said.err
+    monkeypatch.undo()
+    monkeypatch.setattr(sys, "stdin", io.StringIO("@nobody hi\n"))
+    assert whisperer("chat", agent, "other").code == 1
+
+
+def test_several_agents_are_talked_with_in_the_newest_group_of_them(
+    whisperer: Whisperer, agent: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def rooms() -> list[str]:
+        return [each["roomId"] for each in whisperer.json("rooms") if agent in each["members"]]
+
+    def chat(*arguments: str) -> str:
+        monkeypatch.setattr(sys, "stdin", io.StringIO("greet the room\n"))
+        ran = whisperer("chat", *arguments)
+        assert (ran.code, ran.out.count("Hello from the room")) == (0, 2), ran
+        return ran.err
+
+    whisperer.ok("agents", "create", "partner", "--config", '{"aliases": ["pard"]}')
+    whisperer.ok("agents", "create", "third")
+    whisperer.ok("rooms", "create", agent, "partner", "third")
+    assert chat(agent, "partner") == ""
+    (_, first) = rooms()
+    assert chat("pard", agent) == f"Going on in room {first}; --new opens another.\n"
+    assert chat(agent, "partner", "--new") == ""
+    (_, _, second) = rooms()
+    assert second in chat(agent, "partner")
+    assert "several agents" in whisperer("chat", agent, "--new").err
 
 
 def test_watch_shows_the_fleet_once(whisperer: Whisperer, agent: str) -> None:
@@ -306,7 +359,9 @@ def test_names_of_other_things_are_completed(whisperer: Whisperer, line: str, wo
         (["agents", "show", "nobody"], 1, "unknown_agent", "nobody"),
         (["tasks", "send", "nobody", "x"], 1, "unknown_agent", "nobody"),
         (["tasks", "show", "nix"], 1, "unknown_task", "nix"),
-        (["mail", "read", "nix"], 1, "unknown_mail", "nix"),
+        (["mail", "read", "nix"], 1, "unknown_mail", "Use an id that the mailbox shows."),
+        (["approvals", "show", "nix"], 1, "unknown_approval", "Use an id that the list of approvals shows."),
+        (["agents", "--session", "nix"], 1, "unknown_session", "whisperer sessions create"),
         (["agents", "--token", "wrong"], 1, "unauthorized", "token"),
         (["agents", "--url", "http://127.0.0.1:1"], 1, "connection_lost", "whisperer serve"),
         (["agents", "--url", "nonsense"], 1, "invalid_settings", "an address such as"),

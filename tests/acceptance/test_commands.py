@@ -258,7 +258,7 @@ def test_when_an_agent_is_stopped_the_processes_of_its_command_are_gone(tmp_path
         await manager.create_agent("ada", {"tools": ["run_command"]})
         subscription = manager.subscribe(deltas=True)
         await manager.send_task("ada", "go")
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(60):
             async for note in subscription:
                 if note.name == "step.output":
                     break

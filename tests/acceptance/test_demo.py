@@ -21,6 +21,7 @@ from ai_whisperer.cli.main import main
 from ai_whisperer.server.address import ADDRESS_FILE
 from ai_whisperer.testing.model_server import ModelServer
 from tests.acceptance.command_stage import LONG_SECONDS, WHISPERER, Process, run, running
+from tests.acceptance.mcp_stage import is_alive
 
 
 @pytest.fixture(scope="module")
@@ -98,14 +99,6 @@ def server_of(folder: Path) -> int:
     return int(json.loads((folder / ADDRESS_FILE).read_bytes())["pid"])
 
 
-def has_ended(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return True
-    return Path(f"/proc/{pid}/stat").exists() and Path(f"/proc/{pid}/stat").read_text().split()[2] == "Z"
-
-
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_demo_that_is_interrupted_takes_its_server_with_it(
     playing: Process, tmp_path: Path, number: signal.Signals
@@ -113,7 +106,7 @@ def test_a_demo_that_is_interrupted_takes_its_server_with_it(
     server = server_of(tmp_path)
     playing.signal(number)
     assert playing.ended().code == 128 + number
-    assert has_ended(server)
+    assert not is_alive(server)
     assert not (tmp_path / ADDRESS_FILE).exists()
 
 
@@ -122,7 +115,7 @@ def test_the_server_of_a_demo_that_is_killed_leaves_by_itself(playing: Process, 
     playing.signal(signal.SIGKILL)
     playing.ended()
     deadline = time.monotonic() + LONG_SECONDS
-    while not has_ended(server):
+    while is_alive(server):
         assert time.monotonic() < deadline
         time.sleep(0.05)
 
@@ -138,7 +131,7 @@ def test_whoever_asks_twice_has_the_demo_leave_at_once_and_nothing_stays(tmp_pat
         demo.error_with("Once more leaves at once.")
         demo.signal(signal.SIGINT)
         assert demo.ended().code == 130
-    assert has_ended(server)
+    assert not is_alive(server)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -182,6 +175,12 @@ def test_a_port_that_is_taken_keeps_its_code() -> None:
         port = str(taken.getsockname()[1])
         ended = run("demo", "--json", "--port", port, "--model", "scripted")
     assert (ended.code, ended.error["code"]) == (1, "port")
+
+
+def test_the_port_that_the_help_tells_is_the_one_that_is_taken() -> None:
+    told = " ".join(run("demo", "--help").out.split())
+    assert "a free one if unset" in told
+    assert "8642" not in told
 
 
 def test_the_port_of_a_server_is_not_the_demos(tmp_path: Path) -> None:

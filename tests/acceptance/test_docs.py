@@ -86,7 +86,7 @@ class Story:
             capture_output=True,
             text=True,
             check=False,
-            timeout=60,
+            timeout=100,
             stdin=subprocess.DEVNULL,
         )
         assert ran.returncode == 0, f"{ran.stdout}\n{ran.stderr}"
@@ -111,7 +111,7 @@ class Story:
         if "method" in value:
             with connect(self.address, proxy=None) as socket:
                 socket.send(text)
-                while (answer := msgspec.json.decode(socket.recv(timeout=30))).get("id") != value["id"]:
+                while (answer := msgspec.json.decode(socket.recv(timeout=60))).get("id") != value["id"]:
                     pass
             assert "result" in answer, answer
 
@@ -120,7 +120,7 @@ class Story:
         codes = []
         for process in self.background:
             process.terminate()
-            codes.append(process.wait(timeout=30))
+            codes.append(process.wait(timeout=60))
             if process.stdout is not None:
                 process.stdout.close()
         return codes

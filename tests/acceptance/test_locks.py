@@ -183,7 +183,7 @@ def test_a_command_that_lost_its_lock_is_ended_with_all_that_it_started(whispere
     lose = f"{sys.executable} -m ai_whisperer lock break tape >/dev/null"
     child = tmp_path / "child"
     script = f"sleep 60 & echo $! > {child}; {lose}; wait"
-    ran = whisperer("lock", "acquire", "tape", "--ttl", "1", "--", "sh", "-c", script)
+    ran = whisperer("lock", "acquire", "tape", "--ttl", "3", "--", "sh", "-c", script)
     assert (ran.code, "user broke the lease of user" in ran.err) == (1, True)
     assert not is_running(int(child.read_text())), "what the command had started goes on"
 
@@ -215,7 +215,7 @@ def test_leases_go_on_over_kill_9_and_those_whose_time_is_over_end(tmp_path: Pat
     assert died.returncode == -signal.SIGKILL
 
     async def main() -> None:
-        async with asyncio.timeout(30), AsyncAgentSessionManager(tmp_path, templates=()) as manager:
+        async with asyncio.timeout(60), AsyncAgentSessionManager(tmp_path, templates=()) as manager:
             async for note in manager.subscribe(after=0):
                 if note.name == "lock.expired":
                     break

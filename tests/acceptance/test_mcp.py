@@ -91,7 +91,7 @@ def test_a_server_that_is_killed_in_a_call_is_reported_and_started_again() -> No
             stage.calls = [_LONG, ("mcp__all__echo", {"message": "back"})]
             task = await stage.manager.send_task("worker", "work")
             await stage.until(lambda: any(note.params.get("kind") == "tool" for note in stage.notes))
-            os.killpg(_child_of(os.getpid(), "server-everything"), signal.SIGKILL)
+            os.killpg(_child_of(os.getpid(), "index.js\0stdio"), signal.SIGKILL)
             done = await stage.manager.wait_task(task)
         assert done.result is not None
         killed, echoed = done.result.final.splitlines()
@@ -109,7 +109,7 @@ def test_closing_the_session_ends_the_processes() -> None:
     async def scenario() -> None:
         async with staged({"all": everything()}, "mcp__all") as stage:
             await stage.run()
-            pid = _child_of(os.getpid(), "server-everything")
+            pid = _child_of(os.getpid(), "index.js\0stdio")
             assert is_alive(pid)
         assert not is_alive(pid)
 
@@ -195,7 +195,7 @@ def test_a_call_that_was_under_way_when_the_runtime_was_killed(
     async def scenario() -> None:
         runtime = await asyncio.create_subprocess_exec(*program, cwd=Path(__file__).parents[2])
         server = odd("plain", str(witness), idempotent=idempotent)
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             while not heard_calls():  # noqa: ASYNC110
                 await asyncio.sleep(0.01)
         runtime.kill()

@@ -41,6 +41,7 @@ from tests.acceptance.provider_stage import (
     model_at,
     with_server,
 )
+from tests.acceptance.sandbox_stage import until
 
 pytestmark = pytest.mark.usefixtures("provider_environment")
 
@@ -223,7 +224,7 @@ def test_a_stream_that_ends_in_good_order_but_without_a_reason_is_cut_off(reply:
 def test_cancelling_the_reader_of_a_stalled_stream_closes_the_connection(sent: int) -> None:
     async def body(model: PydanticAIModel, server: ModelServer) -> None:
         reading = asyncio.create_task(collect(model.stream(ask())))
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             await server.stalled.wait()
             reading.cancel()
             with pytest.raises(asyncio.CancelledError):
@@ -238,7 +239,7 @@ def test_leaving_a_stream_early_closes_the_connection_and_the_model_goes_on() ->
         return replace(HELLO, stall_after_events=4) if number == 1 else HELLO
 
     async def body(model: PydanticAIModel, server: ModelServer) -> None:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             async with aclosing(model.stream(ask())) as events:
                 async for _ in events:
                     break
@@ -285,6 +286,7 @@ def test_the_server_runs_as_a_process_and_logs_what_arrived_and_what_was_answere
             ready, url = server.stdout.readline().split()
             assert ready == "ready"
             asyncio.run(_ask_thrice(url))
+            until(lambda: len(log.read_text().splitlines()) == 5)  # it is logged after the client has it
         finally:
             server.terminate()
     lines = [json.loads(line) for line in log.read_text().splitlines()]

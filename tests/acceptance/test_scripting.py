@@ -98,7 +98,7 @@ def run(*snippets: str) -> dict[str, Any]:
 
 def test_the_workflows_of_the_guide_run_as_printed() -> None:
     names = run(PARALLEL_ANALYSIS, MONITORING, DECOMPOSITION, MIGRATION)
-    states = scripting.wait_until_done(timeout_seconds=20)
+    states = scripting.wait_until_done(timeout_seconds=60)
     assert {name: status.state for name, status in states.items()} == {
         **dict.fromkeys(["analyzer", "writer", "reviewer", "planner", "alice", "patricia"], AgentState.IDLE),
         "monitor": AgentState.SLEEPING,
@@ -116,7 +116,7 @@ def test_the_workflows_of_the_guide_run_as_printed() -> None:
 
 def test_a_script_may_run_again_and_finds_its_agents_there(project: Path) -> None:
     run(PARALLEL_ANALYSIS, MONITORING)
-    scripting.wait_until_done(timeout_seconds=20)
+    scripting.wait_until_done(timeout_seconds=60)
     scripting.disconnect()
     assert find_address(project / ".whisperer") is None
     names = run(PARALLEL_ANALYSIS, MONITORING)
@@ -239,7 +239,7 @@ def test_a_script_leaves_in_peace(project: Path, waits: bool) -> None:  # noqa: 
     assert script.stdout.readline() == ("waiting\n" if waits else "leaving\n")
     if waits:
         script.send_signal(signal.SIGINT)
-    _, complaint = script.communicate(timeout=20)
+    _, complaint = script.communicate(timeout=60)
     assert script.returncode == (-signal.SIGINT if waits else 0)
     if waits:
         assert (complaint.count("Traceback"), complaint.splitlines()[-1]) == (1, "KeyboardInterrupt")
@@ -271,7 +271,7 @@ held = scripting.connect()
 scripting.create_agent("ada", {"description": "first"})
 child = os.fork()
 if child == 0:
-    signal.alarm(20)
+    signal.alarm(60)
     try:
         held.list_agents()
     except Exception as error:
@@ -290,7 +290,7 @@ def test_a_forked_process_connects_for_itself_and_leaves_the_other_alone(project
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=60,
         check=False,
     )
     assert (outcome.stdout.splitlines(), outcome.stderr) == (["StateError", "['ada']", "[scripted "], "")
@@ -320,5 +320,5 @@ def test_scripts_that_begin_together_share_a_server_and_a_session(
         for _ in range(3)
     ]
     first_lines = [script.stdout.readline() for script in scripts if script.stdout is not None]
-    complaints = [script.communicate("\n", timeout=30)[1] for script in scripts]
+    complaints = [script.communicate("\n", timeout=60)[1] for script in scripts]
     assert (first_lines, complaints) == (["ada\n"] * 3, [""] * 3)

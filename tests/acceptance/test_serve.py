@@ -9,6 +9,7 @@ import signal
 import socket
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -23,19 +24,21 @@ def whisperer(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Whisperer:
     return Whisperer(tmp_path, capsys)
 
 
-def start_task(whisperer: Whisperer, prompt: str) -> None:
-    """Give a new agent a task, and return as soon as its first step is under way."""
+@contextmanager
+def task_under_way(whisperer: Whisperer, prompt: str) -> Iterator[None]:
+    """A new agent with a task whose first step has just begun."""
     with whisperer.watching() as watching:
         whisperer.ok("agents", "create", "ann")
         watching.line_with("agent.created")
         whisperer.ok("tasks", "send", "ann", prompt, "--id", "long")
         watching.line_with('"taskId": "long", "stepId"')
+        yield
 
 
 def test_a_signal_lets_the_step_under_way_finish_and_the_task_goes_on_at_the_next_start(whisperer: Whisperer) -> None:
     with serving(whisperer.data) as server:
-        start_task(whisperer, "two steps")
-        server.signal(signal.SIGTERM)
+        with task_under_way(whisperer, "two steps"):
+            server.signal(signal.SIGTERM)
         ended = server.ended()
         assert (ended.code, ended.out) == (0, "")
         assert f"The data is in {whisperer.data}." in ended.err
@@ -71,8 +74,8 @@ def test_a_server_whose_terminal_is_closed_leaves_in_peace(whisperer: Whisperer)
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_second_signal_leaves_at_once(whisperer: Whisperer, number: signal.Signals) -> None:
     with serving(whisperer.data, "--shutdown-grace-seconds", "3600") as server:
-        start_task(whisperer, "Work eternally")
-        server.signal(number)
+        with task_under_way(whisperer, "Work eternally"):
+            server.signal(number)
         server.error_with("Once more leaves at once.")
         server.signal(number)
         assert server.ended().code == 128 + number

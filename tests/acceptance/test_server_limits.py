@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import socket
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -191,6 +193,7 @@ def test_subscriptions_of_a_connection_are_limited(server: ServerInThread) -> No
 
 
 def test_one_client_too_many_is_told_so_before_it_is_let_in(server: ServerInThread) -> None:
+    server.until(lambda: len(sockets()) == 1)
     clients = [server.connect() for _ in range(CONNECTIONS - 1)]
     with pytest.raises(RefusedError, match="6 clients, which is the limit") as refused:
         server.connect()
@@ -281,14 +284,22 @@ def test_an_address_that_is_too_long_is_refused(server: ServerInThread) -> None:
 def test_half_requests_hold_nobody_up_and_do_not_stay_for_ever(
     server: ServerInThread, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(http, "_SECONDS", 0.3)
     head = f"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\n"
     halves = [b"", b"G", head.encode(), f"{head}X: ".encode()]
-    sockets = [connected(server.port) for _ in range(40)]
-    for number, plain in enumerate(sockets):
-        plain.sendall(halves[number % 4])
+
+    def begun() -> list[socket.socket]:
+        plain = [connected(server.port) for _ in range(40)]
+        for number, each in enumerate(plain):
+            with suppress(ConnectionError):  # its time may be up already
+                each.sendall(halves[number % 4])
+        return plain
+
+    waiting = begun()
     assert fetch(server.port, "/healthz").status == 200
-    for plain in sockets:
+    for plain in waiting:
+        plain.close()
+    monkeypatch.setattr(http, "_SECONDS", 0.3)
+    for plain in begun():
         while True:
             try:
                 if not plain.recv(1 << 16):

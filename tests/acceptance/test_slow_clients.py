@@ -55,6 +55,7 @@ def server(tmp_path_factory: pytest.TempPathFactory, witness: LogWitness) -> Ite
     settings = Settings(data=tmp_path_factory.mktemp("data"), port=0, slow_client_seconds=PATIENCE_SECONDS)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(ClientSocket, "connection_made", narrow(ClientSocket.connection_made))
+        patch.setattr(ClientSocket._part, "__defaults__", (60.0,))  # on a busy machine a test may come late to read
         with ServerInThread(settings, model_factory=model_of) as server:
             yield server
 
@@ -72,6 +73,24 @@ def session(server: ServerInThread) -> str:
         session_id = str(client.call("session.create")["sessionId"])
         client.call("async.createAgent", sessionId=session_id, agentId="worker")
     return session_id
+
+
+def only_socket(server: ServerInThread) -> ClientSocket:
+    """The WebSocket that the server has when it has noticed that those of others were closed."""
+    server.until(lambda: len(sockets()) == 1)
+    (held,) = sockets()
+    return held
+
+
+@pytest.fixture
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The server waits for ever for clients that do not read."""
+    drained = ClientSocket.drained
+
+    async def wait(socket: ClientSocket, *, patience_seconds: float) -> None:
+        await drained(socket, patience_seconds=1000 * patience_seconds)
+
+    monkeypatch.setattr(ClientSocket, "drained", wait)
 
 
 def test_a_client_that_never_reads_is_closed_with_its_cursor_and_harms_nobody(
@@ -152,8 +171,8 @@ def test_who_asks_for_much_and_does_not_read_has_one_answer_waiting(
     with server.connect() as giver:
         work(giver, session, "400000 bytes")
     with server.connect(receive_buffer=4096) as greedy:
+        held = only_socket(server)
         greedy.send(frame(request_of("events.list", {"sessionId": session})) * 100)
-        (held,) = sockets()
         server.until(lambda: not held.is_open)
         assert held.transport.get_write_buffer_size() < 500_000
         assert greedy.until_closed().code == 4008
@@ -181,17 +200,18 @@ def test_who_asks_for_many_snapshots_of_a_busy_session_and_does_not_read_has_one
     monkeypatch.setattr(SqliteStore, "flushed", later)
     monkeypatch.setattr(reader, "snapshot_of", counted)
     with server.connect(receive_buffer=4096) as greedy:
+        held = only_socket(server)
         greedy.send(frame(request_of("session.snapshot", {"sessionId": session})) * 100)
-        (held,) = sockets()
         server.until(lambda: not held.is_open)
         assert held.transport.get_write_buffer_size() < 500_000
         assert greedy.until_closed().code == 4008
     assert taken == 1
 
 
+@pytest.mark.usefixtures("patient")
 def test_who_asks_again_and_again_whether_the_server_is_there_must_read_the_answers(server: ServerInThread) -> None:
     with server.connect(receive_buffer=4096) as client:
-        (held,) = sockets()
+        held = only_socket(server)
         for _ in range(100):
             client.send(frame(b"x" * 125, PING) * 500)
         server.until(lambda: not held.is_drained)
@@ -201,13 +221,14 @@ def test_who_asks_again_and_again_whether_the_server_is_there_must_read_the_answ
 
 def test_a_client_that_does_not_answer_pings_is_dropped(server: ServerInThread) -> None:
     with server.connect() as client:
-        (held,) = sockets()
+        held = only_socket(server)
         server.loop.call_soon_threadsafe(held.send_keepalive_ping)
         assert client.read_frame()[0] == PING
         server.loop.call_soon_threadsafe(held.keepalive_timeout)
         assert client.until_closed().code == 1011
 
 
+@pytest.mark.usefixtures("patient")
 def test_a_client_that_has_yet_to_read_what_came_before_the_ping_is_not(server: ServerInThread, session: str) -> None:
     with server.connect(receive_buffer=4096) as client, server.connect() as giver:
         work(giver, session, "400000 bytes")

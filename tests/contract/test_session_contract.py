@@ -246,8 +246,9 @@ def test_the_sessions_are_found_without_reading_their_histories() -> None:
         (queries.TASKS_OF_AGENT, ("s", "alice", 9), {"task_by_agent"}),
         (queries.TASKS_OF_THREAD, ("s", "alice", "t"), {"task_by_thread"}),
         (queries.TASKS_OF_TREE, ("s", "t"), {"sqlite_autoindex_task_1", "task_by_root"}),
+        (queries.SIZE_OF_TREE, ("s", "t"), {"task_by_root"}),
         (queries.OPEN_TASKS, ("s",), {"task_open"}),
-        (queries.DEAD_TASKS, ("s",), {"task_dead"}),
+        (queries.DEAD_TASKS, ("s",), {"task_dead_letter"}),
         (queries.FAILURES_SINCE, ("s", 1.0), {"task_dead"}),
         (queries.OPEN_MAIL, ("s",), {"mail_open", "task_open", "sqlite_autoindex_mail_1"}),
         (queries.DEAD_MAIL, ("s",), {"mail_dead"}),
@@ -414,6 +415,7 @@ def test_the_agents_of_a_session_are_counted(run: Run) -> None:
 INSERTED_THEN = {
     queries.PUT_LOCK: "INSERT INTO lock VALUES (?,?,?,?,?,?,?)",
     queries.INSERT_AGENT: "INSERT INTO agent VALUES (?,?,?,?,?,?,?,?,?,?)",
+    queries.INSERT_TASK: "INSERT INTO task VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
     queries.PUT_STEP: "INSERT INTO step VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
 }
 """What has more columns now than in the second version; what is new stands at the end."""

@@ -27,7 +27,7 @@ _ENVIRONMENT = {
     **{name: value for name, value in os.environ.items() if not name.lower().endswith("_proxy")},
     "PYTHONPATH": str(Path(__file__).parents[2]),
 }
-_LONGEST_START_SECONDS = 60.0
+_LONGEST_START_SECONDS = 120.0
 _AT_ONCE = 3
 _MOST_FINDINGS = 200
 _MOST_FINDINGS_TOLD = 20

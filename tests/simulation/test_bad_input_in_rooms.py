@@ -50,9 +50,9 @@ from tests.simulation.stage import Deed, deferred, play
         (lambda m: m.post_message("group", "x" * 262_145), TooLargeError, "at most 262,144"),
         (lambda m: m.post_message("group", "x" * 101), TooLargeError, "101 bytes, at most 100"),
         (lambda m: m.post_message("group", "@alice @zed"), UnknownMemberError, "'@zed'.*Members: alice.*Correct"),
-        (lambda m: m.post_message("group", "@eve hi"), UnknownMemberError, "Let eve in with add_member.*write .@ for"),
+        (lambda m: m.post_message("group", "@eve hi"), UnknownMemberError, "Let eve into the room.*write .@ for"),
         (lambda m: m.post_message("group", "@alice @stopped"), StateError, "cannot answer: stopped; nothing"),
-        (lambda m: m.post_message("frozen", "hi"), StateError, "all are stopped: stopped"),
+        (lambda m: m.post_message("frozen", "hi"), StateError, "room 'The cold room'.*all are stopped: stopped"),
         (lambda m: m.post_message("frozen", "@all hi"), StateError, "all are stopped: stopped"),
         (lambda m: m.post_message("group", "@full hi"), QueueFullError, "Try again later"),
         (lambda m: m.post_message("group", "hi"), QueueFullError, "queue of 'full' is full"),
@@ -61,7 +61,7 @@ from tests.simulation.stage import Deed, deferred, play
         (lambda m: m.post_message("group", "hi", message_id="a~b"), InvalidInputError, "without '~'"),
         (lambda m: m.add_member("group", "nobody"), UnknownAgentError, "no agent 'nobody'"),
         (lambda m: m.add_member("group", "ALICE"), StateError, "'alice' is a member of room 'group' already"),
-        (lambda m: m.add_member("chat~alice", "eve"), StateError, "1-1 chat.*create_room"),
+        (lambda m: m.add_member("chat~alice", "eve"), StateError, "1-1 chat.*Open a group"),
         (lambda m: m.add_member("nowhere", "eve"), UnknownRoomError, "no room 'nowhere'"),
         (lambda m: m.remove_member("group", "eve"), UnknownMemberError, "'eve' is not a member.*Members: alice"),
         (lambda m: m.remove_member("frozen", "stopped"), StateError, "last member.*Add another"),
@@ -79,7 +79,7 @@ def test_bad_input_is_refused_with_what_to_do_and_nothing_is_changed(
         await manager.send_task("full", "waits")
         await manager.stop_agent("stopped")
         await manager.create_room(["alice", "full", "stopped"], room_id="group")
-        await manager.create_room(["stopped"], room_id="frozen")
+        await manager.create_room(["stopped"], room_id="frozen", title="The cold room")
         await manager.post_message(await manager.open_chat("alice"), "first", message_id="taken")
         notes, rooms = manager.notifications(), manager.list_rooms()
         with pytest.raises(error, match=message) as caught:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+from msgspec.structs import replace
 
 from ai_whisperer import AgentState, AsyncAgentSessionManager, TaskState
 from ai_whisperer.conversation import Answer, ToolTurn, UserTurn
@@ -20,6 +21,7 @@ from ai_whisperer.errors import (
 )
 from ai_whisperer.models.base import ModelRequest
 from ai_whisperer.records import MailState, Priority
+from ai_whisperer.status import DeadLetters
 from tests.simulation.stage import call, calls, names_of, play, prompt_of, results_of, round_of, until
 
 
@@ -243,6 +245,34 @@ def test_the_user_reads_answers_and_archives_the_own_inbox() -> None:
     play(scenario, say)
 
 
+def test_the_same_answer_given_twice_under_one_id_is_sent_once() -> None:
+    def say(request: ModelRequest) -> Answer | str:
+        if "report" in prompt_of(request) and round_of(request) == 0:
+            return call("send_mail", to_agent="user", subject="Report", body="All well.")
+        return "ok"
+
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        await manager.create_agent("bob")
+        await manager.run_task("bob", "report")
+        (mail,) = manager.mailbox()
+        first, second = await asyncio.gather(
+            manager.reply_mail(mail.id, "Thanks", reply_id="my-id"),
+            manager.reply_mail(mail.id, "Thanks", reply_id="my-id"),
+        )
+        await manager.mark_mail(mail.id, "archived")
+        third = await manager.reply_mail(mail.id, "Thanks", reply_id="my-id")
+        assert {first.id, second.id, third.id} == {"my-id"}
+        assert [each.id for each in manager.mailbox("bob")] == ["my-id"]
+        for mail_id, body in ((mail.id, "No thanks"), ("another", "Thanks")):
+            with pytest.raises(DuplicateIdError, match="used for something else"):
+                await manager.reply_mail(mail_id, body, reply_id="my-id")
+        await manager.send_mail("bob", "Re: Report", "Thanks", mail_id="no-reply")
+        with pytest.raises(DuplicateIdError, match="used for something else"):
+            await manager.reply_mail(mail.id, "Thanks", reply_id="no-reply")
+
+    play(scenario, say)
+
+
 def test_the_user_may_answer_a_mail_without_having_marked_it_as_read_but_not_an_archived_one() -> None:
     def say(request: ModelRequest) -> Answer | str:
         if "report" in prompt_of(request) and round_of(request) < 2:
@@ -307,6 +337,27 @@ def test_mail_whose_task_fails_is_a_dead_letter_that_can_be_retried() -> None:
         assert (await manager.wait_task(dead.task_id)).state is TaskState.COMPLETED
         assert manager.mailbox("bob")[0].state is MailState.READ
         assert manager.dead_letters().mails == []
+
+    play(scenario, say)
+
+
+def test_mail_whose_dead_task_is_dismissed_is_archived() -> None:
+    def say(request: ModelRequest) -> str:
+        raise ModelRefusedError("no key")
+
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        await manager.create_agent("bob")
+        mail = await manager.send_mail("bob", "s", "b")
+        await until(lambda: bool(manager.dead_letters().mails))
+        (dead,) = manager.dead_letters().tasks
+        await manager.dismiss_task(dead)
+        assert manager.dead_letters() == DeadLetters(tasks=[], mails=[])
+        assert (await manager.snapshot()).dead_mails == 0
+        assert manager.mailbox("bob")[0] == replace(mail, state=MailState.ARCHIVED, task_id=dead.id)
+        await manager.retry_task(dead)
+        await manager.wait_task(dead)
+        assert [task.id for task in manager.dead_letters().tasks] == [dead.id]
+        assert (await manager.snapshot()).dead_mails == 1
 
     play(scenario, say)
 

@@ -6,12 +6,13 @@ import asyncio
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from ai_whisperer import AgentState, AsyncAgentSessionManager, TaskState, tool
 from ai_whisperer.conversation import Answer
 from ai_whisperer.errors import ModelRefusedError, StateError
 from ai_whisperer.models.base import ModelRequest
-from ai_whisperer.records import StepRecord
+from ai_whisperer.records import StepRecord, TaskRecord
 from ai_whisperer.runtime import ai_loop
 from ai_whisperer.runtime.tool_step import run_tool
 from tests.simulation.stage import call, play, play_over_crash, prompt_of, round_of, until
@@ -62,6 +63,59 @@ def test_a_loop_that_crashes_too_often_is_set_aside_and_can_be_retried(faults: d
         assert [task.id for task in manager.dead_letters().tasks] == [ended.id]
         await manager.retry_task(ended.id)
         assert (await manager.wait_task(ended.id)).state is TaskState.COMPLETED
+
+    play(scenario)
+
+
+def test_a_dead_letter_that_is_dismissed_is_kept_but_not_listed_and_can_still_be_retried(
+    faults: dict[str, int],
+) -> None:
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        await manager.create_agent("a")
+        faults["a"] = 4
+        dead = await manager.wait_task(await manager.send_task("a", "go"))
+        dismissed = await manager.dismiss_task(dead)
+        assert dismissed.dismissed_at is not None
+        assert manager.get_task(dead.id) == dismissed == replace(dead, dismissed_at=dismissed.dismissed_at)
+        assert manager.dead_letters().tasks == []
+        assert (await manager.snapshot()).dead_tasks == 0
+        with pytest.raises(StateError, match="was dismissed already"):
+            await manager.dismiss_task(dead)
+        assert (await manager.retry_task(dead.id)).dismissed_at is None
+        assert (await manager.wait_task(dead.id)).state is TaskState.COMPLETED
+        assert (await manager.snapshot()).dead_tasks == 0
+        (told,) = [note for note in manager.notifications() if note.name == "async.task.dismissed"]
+        assert told.params == {"agentId": "a", "taskId": dead.id}
+
+    play(scenario)
+
+
+def test_a_task_is_either_retried_or_dismissed_if_both_are_asked_at_once(faults: dict[str, int]) -> None:
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        await manager.create_agent("a")
+        for first, second in (
+            (manager.dismiss_task, manager.retry_task),
+            (manager.retry_task, manager.dismiss_task),
+            (manager.dismiss_task, manager.dismiss_task),
+        ):
+            faults["a"] = 4
+            dead = await manager.wait_task(await manager.send_task("a", "go"))
+            outcomes = await asyncio.gather(first(dead), second(dead), return_exceptions=True)
+            assert {type(outcome) for outcome in outcomes} == {TaskRecord, StateError}
+            assert (await manager.snapshot()).dead_tasks == 0
+
+    play(scenario)
+
+
+def test_what_is_no_dead_letter_cannot_be_dismissed() -> None:
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        await manager.create_agent("a")
+        done = await manager.wait_task(await manager.send_task("a", "go"))
+        await manager.pause_agent("a")
+        cancelled = await manager.cancel_task(await manager.send_task("a", "go"))
+        for task in (done, cancelled, await manager.send_task("a", "go")):
+            with pytest.raises(StateError, match="Only a dead letter"):
+                await manager.dismiss_task(task)
 
     play(scenario)
 

@@ -55,12 +55,12 @@ class FetchServer:
         ready = threading.Event()
         thread = threading.Thread(target=asyncio.run, args=(self._serve(ready),), daemon=True)
         thread.start()
-        ready.wait(10)
+        ready.wait(60)
         try:
             yield self
         finally:
             self._stop()
-            thread.join(10)
+            thread.join(60)
 
     async def _serve(self, ready: threading.Event) -> None:
         stop, loop = asyncio.Event(), asyncio.get_running_loop()

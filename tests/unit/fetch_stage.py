@@ -77,7 +77,7 @@ class Names:
     def fetch(self, url: str, *network: str, method: str = "GET", **fields: Any) -> ToolResult:
         fields = {"headers": None, "body": None, "max_bytes": MEBIBYTE} | fields
         coroutine = Fetcher(resolve=self.resolve, connect=self.connect).fetch(
-            request_for(url, method, **fields), grants_of(network), timeout_seconds=10, progress=lambda _: None
+            request_for(url, method, **fields), grants_of(network), timeout_seconds=60, progress=lambda _: None
         )
         return result_of(asyncio.run(coroutine), start=0, max_characters=1000)
 

@@ -82,7 +82,7 @@ def talk(play: Any, *, state: AgentState = AgentState.IDLE, kind: RoomKind = Roo
         saying = asyncio.create_task(conversation.say("hello"))
         await asyncio.sleep(0)
         play(notes, room)
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(60):
             await saying
         following.cancel()
         await asyncio.gather(following, return_exceptions=True)

@@ -229,7 +229,7 @@ def over_tls(certificate: Path, host: str) -> tuple[ToolResult | str, list[str]]
             grants = grants_of([f"{host}:{port}"])
             try:
                 got = await Fetcher(resolve=loopback).fetch(
-                    request, grants, timeout_seconds=10, progress=lambda _: None
+                    request, grants, timeout_seconds=60, progress=lambda _: None
                 )
             except ToolError as error:
                 return error.message

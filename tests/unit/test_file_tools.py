@@ -298,25 +298,25 @@ def test_an_expression_that_would_never_end_is_ended_and_holds_nobody_up(tmp_pat
     (desk.own / "f").write_text("a" * 60 + "\n")
 
     async def both() -> tuple[str, int]:
-        ticks = 0
+        turns = 0
 
-        async def tick() -> None:
-            nonlocal ticks
+        async def turn() -> None:
+            nonlocal turns
             while True:
-                await asyncio.sleep(0.01)
-                ticks += 1
+                await asyncio.sleep(0)
+                turns += 1
 
-        ticking = asyncio.create_task(tick())
+        turning = asyncio.create_task(turn())
         try:
-            return await desk.call("search_files", pattern="(a+)+$b"), ticks
+            return await desk.call("search_files", pattern="(a+)+$b"), turns
         except ToolError as error:
-            return error.message, ticks
+            return error.message, turns
         finally:
-            ticking.cancel()
+            turning.cancel()
 
-    told, ticks = asyncio.run(both())
+    told, turns = asyncio.run(both())
     assert "may take 0.5 seconds" in told
-    assert ticks > 5
+    assert turns > 200
 
 
 def test_a_search_that_is_cancelled_leaves_no_process(desk: Desk) -> None:

@@ -21,6 +21,7 @@ WORDS = {
     "errors",
     "mcp_config",
     "mcp_status",
+    "near_names",
     "records",
     "secrets",
     "setting_values",

@@ -12,7 +12,7 @@ from ai_whisperer.cli.typed_lines import typed_lines
 
 
 async def collected(stream: TextIO) -> list[str]:
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(60):
         return [line async for line in typed_lines(stream)]
 
 

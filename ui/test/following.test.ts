@@ -25,7 +25,7 @@ afterAll(async () => {
 });
 
 function eventually(check: () => void | Promise<void>): Promise<void> {
-  return vi.waitFor(check, { timeout: 20_000, interval: 20 });
+  return vi.waitFor(check, { timeout: 60_000, interval: 20 });
 }
 
 /** What is shown comes to be what a page would show that is opened now. */

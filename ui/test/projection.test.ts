@@ -106,6 +106,7 @@ describe("a world that is kept up to date by the log", () => {
       ...["approval.withdrawn", "lock.broken", "lock.expired", "lock.wait_ended", "resource.granted", "switch.ended"],
       ...[
         "async.task.continuation",
+        "async.task.dismissed",
         "async.task.progress",
         "async.task.restarting",
         "step.interrupted",

@@ -2,7 +2,8 @@
 
 Prints one line of JSON for each seed: its notifications as clients get them, and snapshots as the server answers them,
 taken at random moments of all lives and at the end. Besides what the random runs of the simulation do, people talk in
-rooms, make schedules, queue for locks, redefine agents and mark mail here, and agents have tools that may be missing.
+rooms, make schedules, queue for locks, redefine agents, mark mail and dismiss dead letters here, and agents have tools
+that may be missing.
 """
 
 from __future__ import annotations
@@ -68,6 +69,8 @@ class Filmed(Chaos):
                 self._change_schedule,
                 self._queue_for_lock,
                 self._mark,
+                self._dismiss,
+                self._retry_dismissed,
                 self._redefine,
                 self._change_room,
                 self._hand_in,
@@ -114,6 +117,15 @@ class Filmed(Chaos):
     async def _mark(self, manager: AsyncAgentSessionManager, _: str) -> None:
         for mail in manager.mailbox(limit=3):
             await manager.mark_mail(mail.id, self._random.choice(("read", "archived")))
+
+    async def _dismiss(self, manager: AsyncAgentSessionManager, _: str) -> None:
+        for task in manager.dead_letters().tasks[:3]:
+            await manager.dismiss_task(task.id)
+
+    async def _retry_dismissed(self, manager: AsyncAgentSessionManager, _: str) -> None:
+        for task in manager.list_tasks():
+            if task.dismissed_at is not None:
+                await manager.retry_task(task.id)
 
     async def _limit_tokens(self, manager: AsyncAgentSessionManager, agent: str) -> None:
         await manager.set_limits({"max_tokens_per_agent": self._random.choice((1, 40, None, None))}, agent=agent)

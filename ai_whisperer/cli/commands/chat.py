@@ -13,11 +13,14 @@ from ai_whisperer.cli.calling import Call, command, group
 from ai_whisperer.cli.connecting import FOLLOWING_SECONDS, AgentName, agent_names
 from ai_whisperer.cli.fleet import hindrance
 from ai_whisperer.cli.output import Column, Output, moment
-from ai_whisperer.coordination import RoomRecord
+from ai_whisperer.coordination import RoomKind, RoomRecord
+from ai_whisperer.errors import ConflictError, InvalidInputError, NotFoundError, TooManyRequestsError
 
 if TYPE_CHECKING:
     from ai_whisperer.cli.conversation import Conversation
     from ai_whisperer.client import Client
+
+_REFUSED = (InvalidInputError, NotFoundError, ConflictError, TooManyRequestsError)
 
 RoomId = Annotated[str, typer.Argument(metavar="ROOM", help="The id of the room.")]
 Agents = Annotated[
@@ -41,9 +44,11 @@ async def chat(
     ] = None,
     *,
     room: Annotated[str | None, typer.Option("--room", metavar="ROOM", help="Go on in this room.")] = None,
+    new: Annotated[bool, typer.Option("--new", help="Open another group, also where there is one of them.")] = False,
 ) -> None:
     """Talk with an agent, or with several in a group; Ctrl-D ends it.
 
+    Several agents are talked with in the newest group that they alone are in; where there is none, one is opened.
     Answers come as they are written. Lines can also be piped in: each is sent when the one before was answered. In a
     group `@name` asks one member, without it all may answer or pass.
     """
@@ -52,14 +57,18 @@ async def chat(
 
     if bool(agents) == (room is not None):
         raise typer.BadParameter("Name either the agents to talk with, or with --room the room to go on in.")
+    if new and len(agents or ()) < 2:
+        raise typer.BadParameter("--new is for a group: name several agents. With one agent you have one chat.")
     async with call.server(patience_seconds=FOLLOWING_SECONDS) as client:
-        record = await _room(client, agents or (), room)
+        record = await _room(client, agents or (), room) if not new else await client.create_room(agents or ())
+        if room is None and record.last_number and record.kind is RoomKind.GROUP:
+            call.output.note(f"Going on in room {_named(record)}; --new opens another.")
         for member in record.members:
             waits = hindrance(await client.get_agent_status(member))
             if waits is not None:
                 call.output.note(waits)
         if call.output.is_terminal:
-            call.output.note(f"You talk with {', '.join(record.members)}. Ctrl-D ends it.")
+            call.output.note(f"You talk with {', '.join(record.members)} in room {record.id}. Ctrl-D ends it.")
         async with client.events(deltas=not call.output.as_json) as notes:
             conversation = Conversation(client, record, call.output)
             await first_of(conversation.follow(notes), _talk(conversation, call.output))
@@ -68,16 +77,33 @@ async def chat(
 async def _room(client: Client, agents: Sequence[str], room: str | None) -> RoomRecord:
     if room is not None:
         return await client.get_room(room)
-    return await (client.open_chat(agents[0]) if len(agents) == 1 else client.create_room(agents))
+    if len(agents) == 1:
+        return await client.open_chat(agents[0])
+    members = {(await client.get_agent_status(agent)).agent_id for agent in agents}
+    groups = [
+        each for each in await client.list_rooms() if each.kind is RoomKind.GROUP and set(each.members) == members
+    ]
+    return groups[-1] if groups else await client.create_room(agents)
+
+
+def _named(room: RoomRecord) -> str:
+    return f"{room.id} ({room.title})" if room.title else room.id
 
 
 async def _talk(conversation: Conversation, output: Output) -> None:
-    asks = output.is_terminal and sys.stdin.isatty() and not output.as_json
-    async for line in _prompted(output) if asks else _lines():
+    """Say the lines that come. A person is told of one that is refused and asked for the next; for programs it ends."""
+    if not (output.is_terminal and sys.stdin.isatty()) or output.as_json:
+        async for line in _lines():
+            if line.strip():
+                await conversation.say(line)
+        return
+    async for line in _prompted(output):
         if line.strip():
-            await conversation.say(line)
-    if asks:
-        output.text("")
+            try:
+                await conversation.say(line)
+            except _REFUSED as error:
+                output.note(error.message)
+    output.text("")
 
 
 async def _prompted(output: Output) -> AsyncIterator[str]:

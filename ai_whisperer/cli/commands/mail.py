@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from ai_whisperer.client import Client
 
 MailId = Annotated[str, typer.Argument(metavar="MAIL", help="The id of a mail in the inbox.")]
+SentOnceId = Annotated[str | None, typer.Option("--id", metavar="ID", help="Under the same id it is sent once.")]
 Body = Annotated[str, text_argument("BODY", "The text")]
 
 _SEARCHED = (50, 10_000)
@@ -56,9 +57,7 @@ async def send(
     thread: Annotated[
         str | None, typer.Option("--thread", metavar="NAME", help="Mails of one thread share their history.")
     ] = None,
-    mail_id: Annotated[
-        str | None, typer.Option("--id", metavar="ID", help="Under the same id it is sent once.")
-    ] = None,
+    mail_id: SentOnceId = None,
 ) -> None:
     """Write to an agent."""
     async with call.server() as client:
@@ -66,10 +65,17 @@ async def send(
     call.output.told(mail, f"Mail {mail.id} was sent to {mail.recipient}.")
 
 
-async def reply(call: Call, mail: MailId, body: Body, *, priority: PriorityOption = Priority.NORMAL) -> None:
+async def reply(
+    call: Call,
+    mail: MailId,
+    body: Body,
+    *,
+    priority: PriorityOption = Priority.NORMAL,
+    reply_id: SentOnceId = None,
+) -> None:
     """Answer a mail in the inbox."""
     async with call.server() as client:
-        answer = await client.reply_mail(mail, body, priority=priority)
+        answer = await client.reply_mail(mail, body, priority=priority, reply_id=reply_id)
     call.output.told(answer, f"Mail {answer.id} was sent to {answer.recipient}.")
 
 

@@ -20,7 +20,7 @@ TaskId = Annotated[str, typer.Argument(metavar="TASK", help="The id of the task.
 
 def register(app: typer.Typer) -> None:
     below = group(app, "tasks", help="Show the tasks; send, cancel or retry one.")(list_tasks)
-    for function in (send, show, wait, tree, cancel, retry, dead):
+    for function in (send, show, wait, tree, cancel, retry, dead, dismiss):
         command(below)(function)
 
 
@@ -101,6 +101,7 @@ async def show(call: Call, task: TaskId) -> None:
             ("created", moment(record.created_at)),
             ("started", moment(record.started_at)),
             ("finished", moment(record.finished_at)),
+            *([] if record.dismissed_at is None else [("dismissed", moment(record.dismissed_at))]),
             ("tokens", tokens(record.usage)),
             ("cost", cost(record.usage)),
             ("error", "" if record.error is None else f"{record.error.code}: {record.error.message}"),
@@ -154,6 +155,13 @@ async def dead(call: Call) -> None:
     call.output.table(letters.tasks, TASKS, empty="No task was set aside.")
     for mail in letters.mails:
         call.output.text(f"mail {mail.id} from {mail.sender} to {mail.recipient}: {mail.subject}")
+
+
+async def dismiss(call: Call, task: TaskId) -> None:
+    """Take a failed or dead task off the dead letters. It is kept, and can still be retried."""
+    async with call.server() as client:
+        record = await client.dismiss_task(task)
+    call.output.told(record, f"Task {record.id} of {record.agent_id} was dismissed.")
 
 
 def _show_answer(call: Call, task: TaskRecord) -> None:

@@ -24,7 +24,7 @@ async def send_mail(caller: Caller, params: mail.SendMail) -> MailRecord:
 @answers(mail.REPLY_MAIL)
 async def reply_mail(caller: Caller, params: mail.ReplyMail) -> MailRecord:
     session = await caller.session(params.session_id)
-    return await session.reply_mail(params.mail_id, params.body, priority=params.priority)
+    return await session.reply_mail(params.mail_id, params.body, priority=params.priority, reply_id=params.reply_id)
 
 
 @reads(mail.LIST_MAIL)

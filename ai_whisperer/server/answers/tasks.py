@@ -53,6 +53,11 @@ async def retry_task(caller: Caller, params: tasks.RetryTask) -> TaskRecord:
     return await (await caller.session(params.session_id)).retry_task(params.task_id)
 
 
+@answers(tasks.DISMISS_TASK)
+async def dismiss_task(caller: Caller, params: tasks.DismissTask) -> TaskRecord:
+    return await (await caller.session(params.session_id)).dismiss_task(params.task_id)
+
+
 @reads(tasks.GET_TREE)
 def get_tree(session: AsyncAgentSessionManager, params: tasks.GetTree) -> tasks.TaskList:
     return tasks.TaskList(session.get_task_tree(params.task_id))

@@ -15,14 +15,13 @@ from pathlib import Path
 from ai_whisperer.errors import McpError
 from ai_whisperer.mcp_config import McpServerConfig
 from ai_whisperer.secrets import redacted
-from ai_whisperer.tools.process_groups import group_has_ended
+from ai_whisperer.tools.process_groups import family_has_ended, group_has_ended, time_of_start
 
 _INHERITED = ("HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER")
 _GRACE_SECONDS = 1.0
 _LOOK_SECONDS = 0.01
 _STDERR_BYTES = 4_000
 _READ_BYTES = 64 << 10
-_STARTED = 19
 _MOST_LOOKED_FOR = 10_000
 _MOST_AT_ONCE = 200
 
@@ -88,6 +87,7 @@ class ServerProcess:
             self._listening.cancel()
         await self._exits_within(_GRACE_SECONDS)
         await group_has_ended(self.pid)
+        await family_has_ended(family)
         transport = getattr(self._process, "_transport", None)
         if transport is not None:
             transport.close()  # a child that left the group may hold the pipes: nobody reads them any more
@@ -148,7 +148,7 @@ def _descendants(pid: int, most: int) -> dict[int, str]:
     unseen = [pid]
     while unseen and len(found) < most:
         for child in _children(unseen.pop()):
-            started = _started(child)
+            started = time_of_start(child)
             if started and child not in found:
                 found[child] = started
                 unseen.append(child)
@@ -163,15 +163,8 @@ def _children(pid: int) -> list[int]:
     return [int(each) for children in lists for each in children.split()]
 
 
-def _started(pid: int) -> str:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()[_STARTED]
-    except (OSError, IndexError):
-        return ""
-
-
 def _kill(family: Mapping[int, str]) -> None:
     for pid, started in family.items():
-        if _started(pid) == started:  # or the number is another's by now
+        if time_of_start(pid) == started:  # or the number is another's by now
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, signal.SIGKILL)

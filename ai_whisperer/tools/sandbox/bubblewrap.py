@@ -9,10 +9,12 @@ from collections.abc import Callable, Iterable, Iterator
 from ai_whisperer.errors import SandboxError
 from ai_whisperer.tools.sandbox import seccomp, system
 from ai_whisperer.tools.sandbox.base import Job
+from ai_whisperer.tools.sandbox.cgroups import JobGroup
 from ai_whisperer.tools.sandbox.held import Held, PlainProcess, existing, limit_this_process
 from ai_whisperer.tools.sandbox.rlimits import limit_processes
 
 _SHARED_MEMORY_BYTES = 64 << 20
+_OWN_PROCESSES = 2
 
 
 class BubblewrapLevel:
@@ -20,6 +22,9 @@ class BubblewrapLevel:
 
     A job never has network: it could only be opened as a whole, with this machine and its own networks in it.
     """
+
+    def __init__(self) -> None:
+        self._group = JobGroup()
 
     def start(self, job: Job) -> Held:
         program = shutil.which("bwrap", path=system.PATH)
@@ -34,11 +39,19 @@ class BubblewrapLevel:
         calls = seccomp.descriptor()
         filtered = [] if calls is None else ["--seccomp", str(calls)]
         told = [program, *filtered, *arguments(job), "--", *job.argv]
-        return PlainProcess(told, cwd="/", env={}, first=first, inherited=() if calls is None else (calls,))
+        self._group.enter()
+        self._group.hold(job.threads + _OWN_PROCESSES)
+        return PlainProcess(
+            told, cwd="/", env={}, first=first, group=self._group, inherited=() if calls is None else (calls,)
+        )
 
     def warm_up(self, job: Job) -> None:
         shutil.which("bwrap", path=system.PATH)
         arguments(job)
+        self._group.enter()
+
+    def clear_up(self) -> None:
+        self._group.remove()
 
 
 def arguments(job: Job) -> list[str]:

@@ -52,10 +52,10 @@ def die_with_parent() -> None:
     _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
 
 
-def descendants(most: int = 1 << 30, *, of: int = 0) -> list[int]:
+def descendants(most: int) -> list[int]:
     """The processes below this one, each before those that it started; not many more than `most` are looked for."""
     found: list[int] = []
-    unseen = [of or os.getpid()]
+    unseen = [os.getpid()]
     while unseen and len(found) <= most:
         below = children(unseen.pop())
         found += below
@@ -143,9 +143,7 @@ def end_all() -> None:
     pause = 0.0005
     give_up = time.monotonic() + _END_SECONDS
     while not _none_left():
-        for pid in (*children(os.getpid()), *descendants()):  # the children first: with an init all below it die
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
+        kill_with_all_below(children(os.getpid()))
         if time.monotonic() > give_up:
             raise SandboxError(
                 f"Processes of the program did not end within {_END_SECONDS:g} s after they were killed, or could not "
@@ -153,6 +151,25 @@ def end_all() -> None:
             )
         time.sleep(pause)
         pause = min(pause * 2, 0.02)
+
+
+def kill_with_all_below(first: Sequence[int]) -> None:
+    """Kill these first of all, and then what is below them, each before those that it started.
+
+    What is killed starts no other, and with an init all in its namespace die: so there is no look at anything before.
+    """
+    for pid in first:
+        _kill(pid)
+    unseen = list(first)
+    while unseen:
+        for pid in children(unseen.pop()):
+            _kill(pid)
+            unseen.append(pid)
+
+
+def _kill(pid: int) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGKILL)
 
 
 def end_namespace() -> bool:

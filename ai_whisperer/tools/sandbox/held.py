@@ -12,6 +12,7 @@ import msgspec
 
 from ai_whisperer.errors import SandboxError
 from ai_whisperer.tools.sandbox.base import Ending, Job
+from ai_whisperer.tools.sandbox.cgroups import JobGroup
 from ai_whisperer.tools.sandbox.family import cpu_of_ended, largest_of_ended
 
 HIDING_ADVICE = (
@@ -56,12 +57,21 @@ class Held(Protocol):
         """How many of the processes, from the first on, hold the job and are none of its own."""
         ...
 
+    @property
+    def are_processes_held(self) -> bool:
+        """Whether something but watching keeps the job to its number of processes."""
+        ...
+
     def ended(self) -> int:
         """A descriptor from which there is something to read once it has ended."""
         ...
 
     def status(self) -> Status:
         """How it ended; it has to have ended."""
+        ...
+
+    def step_back(self) -> None:
+        """Let all of it come after others, if it can be had; its sessions are let each by itself."""
         ...
 
 
@@ -74,6 +84,10 @@ class Level(Protocol):
 
     def warm_up(self, job: Job) -> None:
         """Do what of `start` can be done without starting anything, so that it is quick when it counts."""
+        ...
+
+    def clear_up(self) -> None:
+        """Give back what was made for the job; all its processes have ended."""
         ...
 
 
@@ -114,9 +128,11 @@ class PlainProcess:
         cwd: str,
         env: Mapping[str, str],
         first: Callable[[], None],
+        group: JobGroup,
         inherited: Sequence[int] = (),
     ) -> None:
-        """Start it; `first` is called in the new process before the program begins, which inherits the descriptors."""
+        """Start it in the group; `first` is called in it before the program begins, which inherits the descriptors."""
+        self._group = group
         try:
             self._process = subprocess.Popen(  # noqa: S603 - to run what others wrote is what a sandbox is for
                 argv,
@@ -144,6 +160,10 @@ class PlainProcess:
     def cpu_seconds(self) -> float:
         return cpu_of_ended()
 
+    @property
+    def are_processes_held(self) -> bool:
+        return self._group.holds or os.geteuid() != 0
+
     def ended(self) -> int:
         return os.pidfd_open(self.pid)
 
@@ -152,6 +172,9 @@ class PlainProcess:
         if code < 0:
             return Status(ending=Ending.SIGNALLED, number=-code)
         return Status(ending=Ending.EXITED, number=code)
+
+    def step_back(self) -> None:
+        self._group.step_back()
 
 
 def existing(paths: Sequence[str]) -> list[str]:

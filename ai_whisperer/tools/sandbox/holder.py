@@ -65,6 +65,7 @@ class Holder:
     """A process that waits for a job, in a world of processes of its own where that can be had."""
 
     holders = 1
+    are_processes_held = True
 
     def __init__(self, library: Library) -> None:
         self.largest_bytes = 0
@@ -101,6 +102,9 @@ class Holder:
         self.cpu_seconds = report.cpu_seconds
         self.all_gone = report.all_gone
         return Status(ending=report.ending, number=report.number)
+
+    def step_back(self) -> None:
+        """There is nothing but its sessions."""
 
     def _report(self) -> _Report | None:
         try:

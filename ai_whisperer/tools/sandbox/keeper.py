@@ -44,6 +44,14 @@ def keep(connection: socket.socket, level: str = "") -> None:
     """Take one order from the socket and carry it out to its end; it is for the level, if that is known."""
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     try:
+        _keep(connection, level)
+    finally:
+        for each in LEVELS.values():
+            each.clear_up()
+
+
+def _keep(connection: socket.socket, level: str) -> None:
+    try:
         family.adopt_orphans()
         _warm_up(level)
         order = read_order(connection)
@@ -90,6 +98,8 @@ def _carried_out(order: Order, connection: socket.socket) -> Outcome:
     output = _stand_in(order.job)
     held = _level(order.level).start(order.job)
     let_go_of_streams()
+    if not held.are_processes_held:
+        priority.go_first()  # or they could keep this process from its work by their number
     watch = _Watch(order.job, held, connection=connection, output=output)
     ending = watch.until_end()
     status = None if ending else held.status()
@@ -212,6 +222,7 @@ class _Watch:
         seen = family.taken(self._job.memory_bytes, self._most, besides=besides)
         self.peak_bytes = max(self.peak_bytes, seen.memory_bytes)
         self.cpu_seconds = max(self.cpu_seconds, seen.cpu_seconds)
+        self._held.step_back()
         self._step_back(seen.sessions)
         if seen.processes > self._most or seen.threads > self._job.threads + _EXTRA_PROCESSES:
             return Ending.TOO_MANY_PROCESSES

@@ -10,6 +10,7 @@ import secrets
 import shutil
 import socket
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
@@ -17,6 +18,7 @@ import msgspec
 from ai_whisperer.errors import SandboxError
 from ai_whisperer.tools.sandbox import system
 from ai_whisperer.tools.sandbox.base import Job, Outcome, Sandbox
+from ai_whisperer.tools.sandbox.cgroups import are_processes_held
 
 RLIMITS = "rlimits"
 STRONG = ("sandlock", "bubblewrap")
@@ -24,6 +26,8 @@ STRONG = ("sandlock", "bubblewrap")
 HIDING = ("bubblewrap",)
 """Those that can keep a program from a part of a folder that it may see. Landlock cannot, and what sandlock has beside
 it (`fs_denied`) lets folders be made in that part, and does not know it any more when a folder above is renamed."""
+_COUNTING = ("sandlock",)
+"""Those that count the processes of a job themselves, root's too."""
 ALL = (*STRONG, RLIMITS)
 
 _SECONDS = 10.0
@@ -83,13 +87,18 @@ def judged(level: str, outcome: Outcome) -> Probe:
     except ValueError:
         told = outcome.output.decode(errors="replace").strip()[-300:] or f"it ended with {outcome.status}"
         return Probe(level=level, holds=False, reason=f"A program could not be run in it: {told}")
+    weak = [] if level in _COUNTING or are_processes_held() else ["start more processes than it may, until it is ended"]
     if level == RLIMITS:
-        return Probe(level=level, holds=True)
+        return Probe(level=level, holds=True, weakness=_told(weak))
     broken = [what for what, done in could.items() if done and what not in _BEARABLE]
     if broken:
         return Probe(level=level, holds=False, reason=f"A program in it could {', '.join(broken)}.")
-    weak = [what for what in _BEARABLE if could.get(what)]
-    return Probe(level=level, holds=True, weakness=f"a program in it can {', '.join(weak)}" if weak else "")
+    weak += [what for what in _BEARABLE if could.get(what)]
+    return Probe(level=level, holds=True, weakness=_told(weak))
+
+
+def _told(weak: Sequence[str]) -> str:
+    return f"a program in it can {', '.join(weak)}" if weak else ""
 
 
 def _prepared() -> Path:

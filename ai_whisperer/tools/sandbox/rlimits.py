@@ -7,12 +7,16 @@ from pathlib import Path
 
 from ai_whisperer.tools.sandbox import priority
 from ai_whisperer.tools.sandbox.base import Job
+from ai_whisperer.tools.sandbox.cgroups import JobGroup
 from ai_whisperer.tools.sandbox.family import die_with_parent
 from ai_whisperer.tools.sandbox.held import Held, PlainProcess, check_nothing_hidden, limit_this_process
 
 
 class RlimitsLevel:
     """Holds memory, CPU seconds, size of files and number of processes."""
+
+    def __init__(self) -> None:
+        self._group = JobGroup()
 
     def start(self, job: Job) -> Held:
         check_nothing_hidden(job, "rlimits")
@@ -23,14 +27,19 @@ class RlimitsLevel:
             limit_this_process(job)
             limit_processes(job)
 
-        return PlainProcess(job.argv, cwd=job.cwd, env=job.env, first=first)
+        self._group.enter()
+        self._group.hold(job.threads)
+        return PlainProcess(job.argv, cwd=job.cwd, env=job.env, first=first, group=self._group)
 
-    def warm_up(self, job: Job) -> None:
-        """Nothing is prepared for it."""
+    def warm_up(self, job: Job) -> None:  # noqa: ARG002 - its group is the same for all jobs
+        self._group.enter()
+
+    def clear_up(self) -> None:
+        self._group.remove()
 
 
 def limit_processes(job: Job) -> None:
-    """Let the user of this process have as many threads more as the job may. The kernel does not hold root to it."""
+    """Let the user of this process have as many threads more as the job may. Only a group holds root to it."""
     _, hard = resource.getrlimit(resource.RLIMIT_NPROC)
     wanted = threads_in_use() + job.threads
     value = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)

@@ -59,6 +59,9 @@ class SandlockLevel:
     def warm_up(self, job: Job) -> None:  # noqa: ARG002 - its holder is the same for all jobs
         self._waiting = Holder(_Sandlock())
 
+    def clear_up(self) -> None:
+        """Nothing was made beside its processes."""
+
 
 class _Sandlock:
     """What the holder does."""

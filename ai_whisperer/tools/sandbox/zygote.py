@@ -14,7 +14,7 @@ import socket
 from collections.abc import Sequence
 
 from ai_whisperer.errors import SandboxError
-from ai_whisperer.tools.sandbox import family, keeper
+from ai_whisperer.tools.sandbox import cgroups, family, keeper
 from ai_whisperer.tools.sandbox.wire import LEVEL_BYTES
 
 
@@ -24,6 +24,7 @@ def main(descriptor: int) -> None:
         import sandlock  # noqa: F401 - loaded once, for all keepers
     with contextlib.suppress(SandboxError):  # each keeper says so again, to who can hear it
         family.adopt_orphans()
+    cgroups.remove_left_over()
     woken, wake = socket.socketpair()
     wake.setblocking(False)  # noqa: FBT003 - the socket's own words
     signal.set_wakeup_fd(wake.fileno(), warn_on_full_buffer=False)
@@ -50,11 +51,7 @@ def _clear_up(keepers: set[int]) -> None:
     with contextlib.suppress(ChildProcessError):
         while (ended := os.waitpid(-1, os.WNOHANG)[0]) != 0:
             keepers.discard(ended)
-    for pid in family.children(os.getpid()):
-        if pid not in keepers:
-            for each in (*family.descendants(of=pid), pid):
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(each, signal.SIGKILL)
+    family.kill_with_all_below([pid for pid in family.children(os.getpid()) if pid not in keepers])
 
 
 def _fork_keeper(own: Sequence[socket.socket], descriptor: int, level: str) -> int:

@@ -128,7 +128,7 @@ export interface ChannelResponse {
   final: string;
 }
 
-/** What could not be done and waits for a person: `retry_task` takes it up again. */
+/** What could not be done and waits for a person: `retry_task` takes it up again, `dismiss_task` off the list. */
 export interface DeadLetters {
   tasks: TaskRecord[];
   mails: MailRecord[];
@@ -295,6 +295,7 @@ export interface Limits {
   max_result_bytes?: number | null;
   max_switch_depth?: number | null;
   switch_timeout_seconds?: number | null;
+  max_tasks_per_tree?: number | null;
   max_tokens_per_tree?: number | null;
   max_cost_usd_per_tree?: number | null;
   max_tokens_per_agent?: number | null;
@@ -713,7 +714,7 @@ export interface SessionSummary {
 /**
  * A session right after the notification `lastSeq`, which was at `at`: subscribe after it to go on from here. `waits`
  * are in the order in which they began. `deadTasks` and `deadMails` count what waits for a person, failed tasks among
- * them.
+ * them, dismissed ones not.
  */
 export interface Snapshot {
   lastSeq: number;
@@ -807,13 +808,17 @@ export interface Supervision {
   window_seconds?: number;
 }
 
-/** How a task that is taken up again was before. `startedAt` is None if it had never begun. */
+/**
+ * How a task that is taken up again was before. `startedAt` is None if it had never begun. `dismissed` is there if it
+ * was no dead letter any more.
+ */
 export interface TaskBefore {
   state: TaskState;
   createdAt: number;
   startedAt: number | null;
   progressPercent: number | null;
   progressNote: string;
+  dismissed?: boolean;
 }
 
 /** What a task may use together with everything that it causes. */
@@ -842,7 +847,8 @@ export interface TaskList {
  * One unit of work. A task that opens a thread lends it its id: `threadId == taskId`. `arrival` is the place in the
  * session's order of arrivals. `attempts` counts the starts, and is written before the run, so that a task that kills
  * the process cannot do so for ever; a task that shows itself harmless is counted anew. `restarts` counts the times its
- * loop crashed; it does not begin again before `notBefore`.
+ * loop crashed; it does not begin again before `notBefore`. `dismissedAt` is when a person took it off the dead
+ * letters.
  */
 export interface TaskRecord {
   sessionId: string;
@@ -870,6 +876,7 @@ export interface TaskRecord {
   origin: Origin | null;
   notBefore: number | null;
   restarts: number;
+  dismissedAt: number | null;
 }
 
 /** `continued`: the answer asked for more, and another task goes on with it. `dead`: set aside for a person. */
@@ -1267,6 +1274,19 @@ export interface Methods {
     };
     result: TaskRecord;
   };
+  /**
+   * Take a failed or dead task off the dead letters; the mail that it was for is archived. Everything about it is kept,
+   * and it can still be retried.
+   */
+  "task.dismiss": {
+    params: {
+      /** The id of the session. */
+      sessionId: string;
+      /** The id of the task. */
+      taskId: string;
+    };
+    result: TaskRecord;
+  };
   /** All tasks of the tree that the task belongs to, the oldest first; `parentId` says what caused what. */
   "task.tree": {
     params: {
@@ -1328,7 +1348,10 @@ export interface Methods {
     };
     result: MailRecord;
   };
-  /** Answer a mail in the user's inbox. */
+  /**
+   * Answer a mail in the user's inbox. When this is answered the reply is on disk. A caller that gives a `replyId`, the
+   * id of the mail that is sent, may call again with the same content: the reply is sent once.
+   */
   "mail.reply": {
     params: {
       /** The id of the session. */
@@ -1339,6 +1362,8 @@ export interface Methods {
       body: string;
       /** What is taken first. */
       priority?: Priority;
+      /** The id of the mail that is sent as the reply. */
+      replyId?: string | null;
     };
     result: MailRecord;
   };
@@ -1995,6 +2020,11 @@ export interface Notifications {
     agentId: string;
     taskId: string;
     reason: string;
+  };
+  /** A person took a task off the dead letters. */
+  "async.task.dismissed": {
+    agentId: string;
+    taskId: string;
   };
   /** The loop of a task crashed and begins again later. */
   "async.task.restarting": {

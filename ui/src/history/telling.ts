@@ -38,6 +38,7 @@ const OF_TASKS = {
   "async.task.error": ({ agentId, state, error }, name) =>
     `A task of ${name(agentId)} ${state === "dead" ? "was set aside" : "failed"}${after(error?.message)}`,
   "async.task.cancelled": ({ agentId, reason }, name) => `A task of ${name(agentId)} was cancelled${after(reason)}`,
+  "async.task.dismissed": ({ agentId }, name) => `A task of ${name(agentId)} was taken off the dead letters`,
   "async.task.restarting": ({ agentId, notBefore, error }, name) =>
     `A task of ${name(agentId)} crashed and begins again at ${clockTime(notBefore)}${after(error?.message)}`,
   "async.task.delta": ({ agentId, channel, text }, name) => `${name(agentId)} writes (${channel})${after(text)}`,

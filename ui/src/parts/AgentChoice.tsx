@@ -1,5 +1,5 @@
 import { useMemo, useState } from "react";
-import type { Agent } from "../projection/world";
+import { agentsLike } from "../state/names";
 import { useWorldSlowly } from "../state/slowly";
 import "./agent-choice.css";
 
@@ -20,7 +20,10 @@ const NOBODY: readonly string[] = [];
 export function AgentChoice({ label, chosen, without = NOBODY, isMany = false, onChange }: AgentChoiceProps) {
   const agents = useWorldSlowly((world) => world.agents);
   const [query, setQuery] = useState("");
-  const found = useMemo(() => fitting(agents, query, without), [agents, query, without]);
+  const found = useMemo(() => {
+    const left = new Set(without);
+    return agentsLike(agents, query).filter(({ agentId }) => !left.has(agentId));
+  }, [agents, query, without]);
   const toggle = (agentId: string) => {
     const changed = new Set(isMany ? chosen : []);
     if (chosen.has(agentId)) changed.delete(agentId);
@@ -59,14 +62,5 @@ export function AgentChoice({ label, chosen, without = NOBODY, isMany = false, o
         {found.length > SHOWN && `${found.length - SHOWN} more: write a part of the name.`}
       </p>
     </fieldset>
-  );
-}
-
-function fitting(agents: ReadonlyMap<string, Agent>, query: string, without: readonly string[]): Agent[] {
-  const wanted = query.trim().toLowerCase();
-  const left = new Set(without);
-  return [...agents.values()].filter(
-    ({ agentId, name }) =>
-      !left.has(agentId) && (agentId.toLowerCase().includes(wanted) || name.toLowerCase().includes(wanted)),
   );
 }

@@ -1,4 +1,5 @@
 import { useId, useMemo } from "react";
+import { agentsLike } from "../state/names";
 import { useWorldSlowly } from "../state/slowly";
 
 interface AgentFieldProps {
@@ -14,10 +15,7 @@ const OFFERED = 200;
 export function AgentField({ label, value, onChange, required = false }: AgentFieldProps) {
   const list = useId();
   const agents = useWorldSlowly((world) => world.agents);
-  const fitting = useMemo(
-    () => [...agents.values()].filter(({ agentId, name }) => `${agentId} ${name}`.includes(value)).slice(0, OFFERED),
-    [agents, value],
-  );
+  const fitting = useMemo(() => agentsLike(agents, value).slice(0, OFFERED), [agents, value]);
   return (
     <label className="field">
       {label}

@@ -38,6 +38,9 @@ export const TASKS: Changes = {
     end(draft, note);
   },
   "async.task.cancelled": end,
+  "async.task.dismissed": (draft) => {
+    draft.deadTasks -= 1;
+  },
   "step.started": (draft, { at, params: { taskId, stepId, kind, tool, startedAt } }) => {
     if (draft.get("waits", stepId)?.kind === "resource") endWait(draft, stepId); // it has its turn, or needs none
     const task = draft.get("tasks", taskId);
@@ -52,12 +55,12 @@ export const TASKS: Changes = {
 
 function queued(draft: Draft, { at, params }: NotificationOf<"async.task.queued">): void {
   const { agentId, taskId, threadId, kind, priority, summary, mailId = null, by, again } = params;
-  const { state, createdAt = at, ...before } = again ?? {};
+  const { state, createdAt = at, dismissed = false, ...before } = again ?? {};
   draft.set("tasks", taskId, {
     ...{ ...NEW_TASK, taskId, agentId, threadId, kind, priority, summary, mailId },
     ...{ ...before, queuedAt: createdAt },
   });
-  if (state === "failed" || state === "dead") draft.deadTasks -= 1;
+  if (!dismissed && (state === "failed" || state === "dead")) draft.deadTasks -= 1;
   const agent = draft.get("agents", agentId);
   if (agent) draft.change("agents", agentId, { queueSize: agent.queueSize + 1 });
   if (by !== undefined) link(draft, by, agentId, kind === "delegated_task" ? "delegation" : "event", at);

@@ -4,14 +4,16 @@ import { RpcError } from "../client/client";
 import { loadLate } from "../parts/late";
 import { Problem } from "../parts/Messages";
 import { follow } from "../state/following";
-import { usePage } from "../state/page";
-import { addressOf, usePlace } from "./addresses";
+import { nameIn } from "../state/names";
+import { usePage, useWorld } from "../state/page";
+import { addressOf, type Place, usePlace } from "./addresses";
 import { Boundary } from "./Boundary";
 import { Frame } from "./Frame";
 import { Refused } from "./Refused";
 import { SessionsView } from "./SessionsView";
 import { AgentView, VIEWS } from "./views";
 
+const NAME = "AI Whisperer";
 /** How long the first view has the line for itself. */
 const BEFOREHAND_MS = 500;
 
@@ -33,7 +35,9 @@ function Start() {
 }
 
 function SessionPages({ sessionId }: { sessionId: string }) {
-  const { view, item } = usePlace();
+  const place = usePlace();
+  const { view, item } = place;
+  useWindowTitle(place);
   useEffect(() => void follow(sessionId), [sessionId]);
   useViewsBeforehand();
   return (
@@ -45,6 +49,18 @@ function SessionPages({ sessionId }: { sessionId: string }) {
       </Boundary>
     </Frame>
   );
+}
+
+/** The window is called after what is shown in it. */
+function useWindowTitle({ view, item }: Place): void {
+  const agent = useWorld(({ agents }) => (view === "agents" && item !== undefined ? nameIn(agents, item) : undefined));
+  const place = agent ?? VIEWS.find(({ path }) => path === view)?.title;
+  useEffect(() => {
+    document.title = place === undefined ? NAME : `${place} – ${NAME}`;
+    return () => {
+      document.title = NAME;
+    };
+  }, [place]);
 }
 
 /** Once the first view is there, the others are fetched, so that they open at once. */

@@ -1,6 +1,6 @@
 import { lazy, Suspense } from "react";
 import { Icon } from "../parts/Icon";
-import { usePage } from "../state/page";
+import { useIsPast, usePage } from "../state/page";
 import { backToLive, travelTo } from "../state/playhead";
 import { useTravelAddress } from "./travel";
 import "./past.css";
@@ -9,7 +9,7 @@ const PastBar = lazy(() => import("./PastBar"));
 
 /** The way into the past. */
 export function TravelButton() {
-  const isPast = usePage((page) => page.playhead !== null);
+  const isPast = useIsPast();
   const canTravel = usePage((page) => page.isLoaded && page.live.seq > 0);
   const label = isPast ? "Back to live" : "Travel in time";
   return (
@@ -30,7 +30,7 @@ export function TravelButton() {
 /** The bar over the page while it shows the past. */
 export function Past() {
   useTravelAddress();
-  const isPast = usePage((page) => page.playhead !== null);
+  const isPast = useIsPast();
   if (!isPast) return null;
   return (
     <section className="past" aria-label="Time travel">

@@ -1,5 +1,5 @@
 import { type FormEvent, useEffect, useState } from "react";
-import { Link, useLocation } from "wouter";
+import { Link } from "wouter";
 import type { SessionSummary } from "../client/client";
 import { Confirm } from "../parts/Dialog";
 import { count } from "../parts/format";
@@ -10,8 +10,9 @@ import { notify } from "../state/actions";
 import { follow, refreshSessions } from "../state/following";
 import { usePage } from "../state/page";
 import { server } from "../state/server";
-import { addressOf } from "./addresses";
+import { addressOf, useLeading } from "./addresses";
 import { ConnectionBadge } from "./ConnectionBadge";
+import { ModelBadge } from "./ModelBadge";
 import { Notices } from "./Notices";
 
 /** The sessions of the user, and a way to make one. */
@@ -26,6 +27,7 @@ export function SessionsView() {
     <main className="gate">
       <header className="gate-head">
         <h1>AI Whisperer</h1>
+        <ModelBadge />
         <ConnectionBadge />
       </header>
       <h2>Sessions</h2>
@@ -83,15 +85,20 @@ async function remove(sessionId: string): Promise<void> {
 
 function NewSession() {
   const [title, setTitle] = useState("");
-  const [, go] = useLocation();
+  const [isBusy, setIsBusy] = useState(false);
+  const lead = useLeading();
   async function create(event: FormEvent) {
     event.preventDefault();
+    if (isBusy) return;
+    setIsBusy(true);
     try {
       const { sessionId } = await server().call("session.create", { title });
       await refreshSessions();
-      go(addressOf(sessionId));
+      lead(addressOf(sessionId));
     } catch (error) {
       notify((error as Error).message, { isProblem: true });
+    } finally {
+      setIsBusy(false);
     }
   }
   return (
@@ -100,7 +107,7 @@ function NewSession() {
         New session
         <input value={title} placeholder="What it is about" onChange={(event) => setTitle(event.target.value)} />
       </label>
-      <button type="submit" className="primary">
+      <button type="submit" className="primary" aria-disabled={isBusy}>
         Create
       </button>
     </form>

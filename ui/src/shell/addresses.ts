@@ -1,4 +1,4 @@
-import { useCallback, useMemo } from "react";
+import { useCallback, useEffect, useMemo, useRef } from "react";
 import { navigate, usePathname, useSearch } from "wouter/use-browser-location";
 import { usePage } from "../state/page";
 
@@ -44,6 +44,20 @@ export function usePlace(): Place {
   return useMemo(() => placeOf(pathname), [pathname]);
 }
 
+/** Leads to an address that is known only after a while; but nobody who has gone elsewhere by then. */
+export function useLeading(): (address: string) => void {
+  const isHere = useRef(false);
+  useEffect(() => {
+    isHere.current = true;
+    return () => {
+      isHere.current = false;
+    };
+  }, []);
+  return useCallback((address) => {
+    if (isHere.current) navigate(address);
+  }, []);
+}
+
 /**
  * What the address holds behind its `?`, and a way to change some of it: null takes a name away. It is the address as
  * it is by then that is changed, so that several changes of one moment add up.
@@ -76,13 +90,20 @@ export function useSelection(name: string, fallback = ""): [string, (value: stri
   return [search.get(name) ?? fallback, choose];
 }
 
-/** `.` and `..` would be taken as ways up, however they are written: a `~`, which no id begins with, is put before. */
+/** As `useSelection`, for several things by their ids: a comma in an id is not one between two. */
+export function useSelectedIds(name: string): [ReadonlySet<string>, (ids: Iterable<string>) => void] {
+  const [text, setText] = useSelection(name);
+  const ids = useMemo(() => new Set(text.split(",").filter(Boolean).map(decoded)), [text]);
+  return [ids, useCallback((chosen) => setText([...chosen].map(encoded).join(",")), [setText])];
+}
+
+/** `.` and `..` would be taken as ways up, however they are written: a `~` is put before, one more if there are some. */
 function encoded(part: string): string {
-  return /^\.\.?$/.test(part) ? `~${part}` : encodeURIComponent(part);
+  return /^~*\.\.?$/.test(part) ? `~${part}` : encodeURIComponent(part);
 }
 
 function decoded(part: string): string {
-  if (/^~\.\.?$/.test(part)) return part.slice(1);
+  if (/^~+\.\.?$/.test(part)) return part.slice(1);
   try {
     return decodeURIComponent(part);
   } catch {

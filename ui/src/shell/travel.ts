@@ -1,6 +1,6 @@
 import { useEffect, useRef } from "react";
 import { usePathname } from "wouter/use-browser-location";
-import { usePage } from "../state/page";
+import { useIsPast, usePage } from "../state/page";
 import { travelTo, useTravel } from "../state/playhead";
 import { useQuery } from "./addresses";
 
@@ -17,7 +17,7 @@ export function useTravelAddress(): void {
   const path = usePathname();
   const given = search.get("at");
   const isLoaded = usePage((page) => page.isLoaded);
-  const isPast = usePage((page) => page.playhead !== null);
+  const isPast = useIsPast();
   const wanted = useTravel((travel) => travel.wanted);
   const written = useRef<string | null>(null);
 

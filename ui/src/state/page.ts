@@ -78,6 +78,11 @@ export function useIsLive(): boolean {
   return usePage(isLive);
 }
 
+/** Whether an earlier time is shown. */
+export function useIsPast(): boolean {
+  return usePage((page) => page.playhead !== null);
+}
+
 /** Why what is shown cannot be acted on. */
 export function whyNotLive(): string {
   const { playhead, ended } = usePage.getState();

@@ -1,17 +1,14 @@
 import { useState } from "react";
 import { Asking } from "../parts/Asking";
 import { count } from "../parts/format";
-import { newId } from "../parts/ids";
+import { useIdOf } from "../parts/ids";
 import { attempt, notify } from "../state/actions";
 
-/**
- * Broadcasts an event: whoever sleeps for it wakes, whoever subscribes to it gets a task. Tried again after a lost
- * connection, it happens once.
- */
+/** Broadcasts an event: whoever sleeps for it wakes, whoever subscribes to it gets a task. */
 export function BroadcastDialog({ onClose }: { onClose: () => void }) {
   const [event, setEvent] = useState("");
   const [text, setText] = useState("");
-  const [eventId] = useState(newId);
+  const eventId = useIdOf({ event, text });
   async function submit() {
     const read = readData(text);
     if (event.trim() === "") return "Give the event a name, such as data_ready.";

@@ -2,7 +2,8 @@ import { useState } from "react";
 import type { Priority } from "../client/client";
 import { Asking } from "../parts/Asking";
 import { Confirm } from "../parts/Dialog";
-import { newId } from "../parts/ids";
+import { useIdOf } from "../parts/ids";
+import { PriorityField } from "../parts/PriorityField";
 import { perform, performAsked } from "./bulk";
 import { ACTIONS, type Action, verbOf } from "./lifecycle";
 import { type SleepForm, sleepParams } from "./sleep";
@@ -108,7 +109,7 @@ function WakeDialog({ agentIds, onClose }: SteerProps) {
 function TaskDialog({ agentIds, onClose }: SteerProps) {
   const [prompt, setPrompt] = useState("");
   const [priority, setPriority] = useState<Priority>("normal");
-  const [taskKey, setTaskKey] = useState(newId); // tried again after a lost connection, it is sent once
+  const taskKey = useIdOf({ prompt, priority });
   async function submit() {
     if (prompt.trim() === "") return "Say what is to be done.";
     return performAsked("task", agentIds, { prompt, priority, taskKey });
@@ -118,24 +119,9 @@ function TaskDialog({ agentIds, onClose }: SteerProps) {
       <Whom agentIds={agentIds} />
       <label className="field">
         What is to be done
-        <textarea
-          rows={5}
-          value={prompt}
-          onChange={({ target }) => {
-            setPrompt(target.value);
-            setTaskKey(newId()); // another text is another task
-          }}
-        />
+        <textarea rows={5} value={prompt} onChange={({ target }) => setPrompt(target.value)} />
       </label>
-      <label className="field">
-        Priority
-        <select value={priority} onChange={({ target }) => setPriority(target.value as Priority)}>
-          <option>urgent</option>
-          <option>high</option>
-          <option>normal</option>
-          <option>low</option>
-        </select>
-      </label>
+      <PriorityField value={priority} onChange={setPriority} />
     </Asking>
   );
 }

@@ -68,7 +68,7 @@ export class Stage {
     const browser = await startChromium(CHROMIUM as string);
     const viewport = { width: 1280, height: 800 };
     const context = await browser.newContext({ viewport, reducedMotion: "reduce", ...options });
-    context.setDefaultTimeout(20_000);
+    context.setDefaultTimeout(60_000);
     const page = await context.newPage();
     const stage = new Stage(server, client, browser, context, page);
     stage.watch(page);

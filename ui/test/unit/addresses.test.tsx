@@ -1,13 +1,30 @@
-import { render, screen } from "@testing-library/react";
+import { fireEvent, render, screen, act as settled } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { describe, expect, test, vi } from "vitest";
 import { App } from "../../src/shell/App";
-import { addressOf, partsOf, placeOf, useSelection } from "../../src/shell/addresses";
+import { addressOf, partsOf, placeOf, useLeading, useSelection } from "../../src/shell/addresses";
 import { Boundary } from "../../src/shell/Boundary";
 import { usePage } from "../../src/state/page";
 import { note, renderAt, setStage } from "./stage";
 
-const ODD = ["100%", "50%25", "%41", "a b", "é", "a*b", "(x", "a/b", "a?b#c", "a:b", "a+b", ":x", ".", ".."];
+const ODD = [
+  "100%",
+  "50%25",
+  "%41",
+  "a b",
+  "é",
+  "a*b",
+  "(x",
+  "a/b",
+  "a?b#c",
+  "a:b",
+  "a+b",
+  ":x",
+  ".",
+  "..",
+  "~",
+  "~..",
+];
 
 describe("an address", () => {
   test.each(ODD)("leads back to the ids that it was made of, also to %s", (id) => {
@@ -48,10 +65,56 @@ describe("the page", () => {
     hush.mockRestore();
   });
 
+  test("has its places in a menu on a phone, which Escape closes", () => {
+    setStage([]);
+    renderAt("/s/default/locks", <App />);
+    const button = screen.getByRole("button", { name: "Places" });
+    fireEvent.click(button);
+    expect(button.getAttribute("aria-expanded")).toBe("true");
+    fireEvent.keyDown(document.body, { key: "Escape" });
+    expect(button.getAttribute("aria-expanded")).toBe("false");
+  });
+
+  test("names the window after what it shows", () => {
+    setStage([note("agent.created", { agentId: "ann", name: "Ann", description: "" })]);
+    const { unmount } = renderAt("/s/default/agents/ann", <App />);
+    expect(document.title).toBe("Ann – AI Whisperer");
+    settled(() => history.pushState(null, "", "/s/default/locks"));
+    expect(document.title).toBe("Locks – AI Whisperer");
+    unmount();
+    expect(document.title).toBe("AI Whisperer");
+  });
+
   test("says so where there is nothing", async () => {
     setStage([]);
     renderAt("/s/default/locks/a/b", <App />);
     expect(await screen.findByText(/nothing at this address/)).toBeTruthy();
+  });
+});
+
+function Making({ made }: { made: Promise<string> }) {
+  const lead = useLeading();
+  return (
+    <button type="button" onClick={() => void made.then(lead)}>
+      Make
+    </button>
+  );
+}
+
+describe("what is made on the server", () => {
+  test.each([
+    ["leads to it whoever waits for it", true, ["/s/default/log", "/s/default/chats/new"]],
+    ["leads nobody away who has gone elsewhere meanwhile", false, ["/s/default/log"]],
+  ] as const)("%s", async (_, isThere, places) => {
+    let done = (_: string) => {};
+    const made = new Promise<string>((resolve) => {
+      done = resolve;
+    });
+    const { history, unmount } = renderAt("/s/default/log", <Making made={made} />);
+    await userEvent.click(screen.getByRole("button", { name: "Make" }));
+    if (!isThere) unmount();
+    await settled(async () => done("/s/default/chats/new"));
+    expect(history).toEqual(places);
   });
 });
 

@@ -2,7 +2,8 @@ import { cleanup, screen, act as settle, within } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { afterEach, describe, expect, test } from "vitest";
 import { Route } from "wouter";
-import type { Notification } from "../../src/client/client";
+import type { Notification, ServerInfo } from "../../src/client/client";
+import { reduce } from "../../src/projection/reduce";
 import { tell, usePage } from "../../src/state/page";
 import AgentView from "../../src/views/agent/AgentView";
 import { aMail, aStep, aTask, NOTHING_USED } from "./records";
@@ -71,10 +72,24 @@ describe("the head of the page", () => {
 
   test("chat leads to the room of the two", async () => {
     const user = userEvent.setup();
-    const { history } = show("", { "room.openChat": () => ({ roomId: "r1" }) as never });
+    const room = { roomId: "r1", title: "", kind: "direct" as const, members: ["alice"], hopLimit: 0 };
+    const opened = () => {
+      usePage.setState(({ live }) => ({ live: reduce(live, [note("room.created", room)]) }));
+      return room as never;
+    };
+    const { history } = show("", { "room.openChat": opened });
     await user.click(screen.getByRole("button", { name: "Chat" }));
     expect(history?.at(-1)).toBe("/s/default/chats/r1");
   });
+});
+
+test("what is written for one agent is not sent to the next that is shown", async () => {
+  show("");
+  await userEvent.click(screen.getByRole("button", { name: "Send a task" }));
+  await userEvent.type(screen.getByLabelText("What it is to do"), "Count these.");
+  settle(() => window.history.pushState(null, "", "/s/default/agents/bob"));
+  expect(screen.getByRole("heading", { level: 1 }).textContent).toBe("Bob");
+  expect(screen.queryByLabelText("What it is to do")).toBeNull();
 });
 
 describe("tasks", () => {
@@ -228,6 +243,18 @@ describe("the other tabs", () => {
     tell([note("agent.paused", { agentId: "alice", reason: "" })]);
     expect(await screen.findByText("2 entries")).toBeTruthy();
     expect(calls.at(-1)?.params).toMatchObject({ agentId: "alice", after: 70 });
+  });
+
+  test.each([
+    ["inherit", "scripted:demo (that of the server)"],
+    ["openai:gpt-5", "openai:gpt-5"],
+  ])("of the model %s the definition tells %s", async (model, told) => {
+    show("?tab=definition", {
+      "agent.get": () =>
+        ({ agentId: "alice", definition: { model }, ownTools: [], createdAt: 1, startedAt: null }) as never,
+    });
+    usePage.setState({ server: { model: "scripted:demo" } as ServerInfo });
+    expect((await screen.findByText("Model")).nextElementSibling?.textContent).toBe(told);
   });
 
   test("the definition shows what the agent may touch", async () => {

@@ -2,7 +2,14 @@ import { act, cleanup, screen, waitFor, within } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { afterEach, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
 import { Route } from "wouter";
-import type { MessageRecord, Notification, Params, RoomRecord, TaskRecord } from "../../src/client/client";
+import {
+  type MessageRecord,
+  type Notification,
+  type Params,
+  type RoomRecord,
+  RpcError,
+  type TaskRecord,
+} from "../../src/client/client";
 import { reduce } from "../../src/projection/reduce";
 import { tell, usePage } from "../../src/state/page";
 import { seenKey, useSeen } from "../../src/state/seen";
@@ -78,7 +85,10 @@ function stage(
     "task.get": () => TASK as TaskRecord,
     "room.openChat": () => opened("chat~bob"),
     "room.create": () => opened("new"),
-    "room.removeMember": () => ({}) as never,
+    "room.removeMember": ({ agentId }) => {
+      if (agentId === "bob") throw new Error("bob has left already.");
+      return {} as never;
+    },
   });
 }
 
@@ -233,6 +243,19 @@ describe("the composer", () => {
     expect(ids[0]).toBe(ids[1]);
   });
 
+  test("leads to the members when somebody is meant who is not in the room", async () => {
+    const user = userEvent.setup();
+    stage([], () => {
+      throw new RpcError(-32001, "Nobody in the room \"Team\" is called '@carol'.", { code: "unknown_member" });
+    });
+    show();
+    await user.type(field(), "@carol hello{Enter}");
+    const told = within(await screen.findByRole("alert"));
+    await user.click(told.getByRole("button", { name: "Members" }));
+    expect(screen.getByText("Add to the group")).toBeTruthy();
+    expect(field().value).toBe("@carol hello");
+  });
+
   test("gives another text another id", async () => {
     const user = userEvent.setup();
     const { calls } = stage([], () => {
@@ -322,5 +345,16 @@ describe("the list of chats", () => {
     expect(calls.some(({ method }) => method === "room.removeMember")).toBe(false);
     await user.click(screen.getByRole("button", { name: "Remove", hidden: true }));
     expect(calls.at(-1)).toMatchObject({ method: "room.removeMember", params: { roomId: "team", agentId: "ann" } });
+  });
+
+  test("says in the question why a member was not taken out: what is behind it cannot be reached", async () => {
+    stage();
+    show();
+    await userEvent.click(screen.getByRole("button", { name: "Members" }));
+    await userEvent.click(screen.getByRole("button", { name: "Remove bob", hidden: true }));
+    await userEvent.click(screen.getByRole("button", { name: "Remove", hidden: true }));
+    const question = screen.getByRole("dialog", { hidden: true });
+    expect(within(question).getByRole("heading", { name: /^Remove .*\?$/, hidden: true })).toBeTruthy();
+    expect(await within(question).findByText("bob has left already.")).toBeTruthy();
   });
 });

@@ -37,6 +37,7 @@ const mail = (mailId: string, taskId: string | null): MailRecord =>
 function stage(tasks: TaskRecord[], mails: MailRecord[] = []) {
   return setStage([note("agent.created", { agentId: "ann", name: "Ann", description: "" })], {
     "task.deadLetters": () => ({ tasks, mails }),
+    "task.dismiss": ({ taskId }) => task(taskId, 0),
     "task.retry": ({ taskId }) => task(taskId, 0),
     "task.tree": () => ({ tasks: [tasks[0] as TaskRecord, task("child", 0, { parentId: "one", state: "running" })] }),
     "task.cancelTree": () => ({ tasks: [task("child", 0)] }),
@@ -61,16 +62,31 @@ test("why it failed is a sentence, and it can be taken up again", async () => {
 });
 
 test("several are taken up again after they were chosen, all after a question", async () => {
-  const { calls } = stage([task("one", 10), task("two", 20), task("three", 30)]);
+  const { calls } = stage([task("one", 10), task("two", 20), task("three, 100%", 30)]);
   renderAt("/s/default/dead", <DeadLettersView />);
   await userEvent.click(await screen.findByLabelText("Choose Do one"));
-  await userEvent.click(screen.getByLabelText("Choose Do three"));
+  await userEvent.click(screen.getByLabelText("Choose Do three, 100%"));
   await userEvent.click(screen.getByRole("button", { name: "Retry chosen (2)" }));
-  await waitFor(() => expect(done(calls, "task.retry")).toMatchObject([{ taskId: "three" }, { taskId: "one" }]));
+  await waitFor(() => expect(done(calls, "task.retry")).toMatchObject([{ taskId: "three, 100%" }, { taskId: "one" }]));
   await userEvent.click(await screen.findByRole("button", { name: "Retry all (3)" }));
   expect(done(calls, "task.retry")).toHaveLength(2);
   await userEvent.click(within(screen.getByRole("dialog")).getByRole("button", { name: "Retry all" }));
   await waitFor(() => expect(done(calls, "task.retry")).toHaveLength(5));
+});
+
+test("what need not be done any more is dismissed after a question, one or those that were chosen", async () => {
+  const { calls } = stage([task("one", 10), task("two", 20), task("three, 100%", 30)]);
+  renderAt("/s/default/dead", <DeadLettersView />);
+  const card = within(await screen.findByRole("article", { name: "Do two" }));
+  await userEvent.click(card.getByRole("button", { name: "Dismiss" }));
+  expect(done(calls, "task.dismiss")).toEqual([]);
+  await userEvent.click(within(screen.getByRole("dialog")).getByRole("button", { name: "Dismiss" }));
+  await waitFor(() => expect(done(calls, "task.dismiss")).toEqual([{ sessionId: "default", taskId: "two" }]));
+  await userEvent.click(await screen.findByLabelText("Choose Do one"));
+  await userEvent.click(screen.getByLabelText("Choose Do three, 100%"));
+  await userEvent.click(screen.getByRole("button", { name: "Dismiss chosen (2)" }));
+  await userEvent.click(within(screen.getByRole("dialog")).getByRole("button", { name: "Dismiss" }));
+  await waitFor(() => expect(done(calls, "task.dismiss")).toHaveLength(3));
 });
 
 test("what a task caused and still runs is cancelled after a question", async () => {
@@ -87,6 +103,7 @@ test("in the past nothing can be taken up, and what failed later is not there", 
   usePage.setState(({ live }) => ({ playhead: { world: live, speed: 0 } }));
   renderAt("/s/default/dead", <DeadLettersView />);
   expect(((await screen.findByRole("button", { name: "Retry" })) as HTMLButtonElement).disabled).toBe(true);
+  expect((screen.getByRole("button", { name: "Dismiss" }) as HTMLButtonElement).disabled).toBe(true);
   expect(screen.queryByText("late was refused by the model.")).toBeNull();
 });
 

@@ -58,7 +58,7 @@ test("data that is not JSON is not sent, and the page says what is wrong", async
   expect(calls).toEqual([]);
 });
 
-test("an event that is sent again after a failure has the same id", async () => {
+test("an event that is sent again after a failure has the same id, and another event another", async () => {
   const { calls } = setStage([], {
     "async.broadcastEvent": () => {
       throw new Error("The connection was lost.");
@@ -70,6 +70,10 @@ test("an event that is sent again after a failure has the same id", async () => 
   await userEvent.click(send);
   await screen.findByText("The connection was lost.");
   await userEvent.click(send);
-  expect(new Set(calls.map(({ params }) => params.eventId)).size).toBe(1);
-  expect(calls).toHaveLength(2);
+  await userEvent.type(screen.getByLabelText("Event"), "s");
+  await userEvent.click(send);
+  const [first, again, other] = calls.map(({ params }) => params.eventId);
+  expect(again).toBe(first);
+  expect(other).toMatch(/./);
+  expect(other).not.toBe(first);
 });

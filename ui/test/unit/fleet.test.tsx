@@ -43,7 +43,11 @@ test("a session without agents says what one is and how it is made", async () =>
   setStage([]);
   renderAt("/s/default", view);
   expect(screen.getByText("No agents yet.")).toBeTruthy();
-  expect(screen.getByRole("button", { name: "Make the first agent" })).toBeTruthy();
+  const make = screen.getByRole("button", { name: "Make the first agent" }) as HTMLButtonElement;
+  expect(make.disabled).toBe(false);
+  settle(() => usePage.setState({ connection: "lost" }));
+  expect(screen.getByText("No agents yet.")).toBeTruthy();
+  expect(make.disabled).toBe(true);
 });
 
 test("filter, state and order are read from the address and written into it", async () => {

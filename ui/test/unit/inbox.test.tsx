@@ -64,7 +64,7 @@ describe("the inbox", () => {
     show();
     expect(subjects()).toEqual(["About m3", "About m1"]);
     const [first] = screen.getAllByRole("link");
-    expect(first?.className).toContain("inbox-unread");
+    expect(first?.className).toContain("panes-unread");
     expect(first?.textContent).toContain("urgent");
   });
 
@@ -82,6 +82,13 @@ describe("the inbox", () => {
     expect(screen.queryByText("m3")).toBeNull();
     const marks = calls.filter(({ method }) => method === "mail.mark");
     expect(marks.map(({ params }) => params)).toEqual([{ sessionId: "default", mailId: "m1", state: "read" }]);
+  });
+
+  test("shows what was just sent, also if the clock of this computer is behind that of the server", async () => {
+    stage();
+    vi.spyOn(Date, "now").mockReturnValue(900_000);
+    show("/s/default/inbox/m1");
+    expect(await screen.findByText("My answer")).toBeTruthy();
   });
 
   test("marks all mails of a thread as read that are shown with the one that is opened", async () => {
@@ -121,7 +128,7 @@ describe("the inbox", () => {
     expect(calls.some(({ params }) => params.mailId === "m1" && params.state === "archived")).toBe(true);
   });
 
-  test("answers a mail, and keeps the answer that could not be sent", async () => {
+  test("answers a mail, and keeps the answer that could not be sent, under the same id until it is", async () => {
     const user = userEvent.setup();
     let fails = true;
     const { calls } = stage(() => {
@@ -137,10 +144,16 @@ describe("the inbox", () => {
     fails = false;
     await user.click(screen.getByRole("button", { name: "Try again" }));
     await waitFor(() => expect(field.value).toBe(""));
-    expect(calls.findLast(({ method }) => method === "mail.reply")?.params).toMatchObject({
-      mailId: "m1",
-      body: "Thanks",
-    });
+    const replies = () => calls.filter(({ method }) => method === "mail.reply").map(({ params }) => params);
+    expect(replies()).toMatchObject([
+      { mailId: "m1", body: "Thanks" },
+      { mailId: "m1", body: "Thanks" },
+    ]);
+    expect(replies()[1]).toEqual(replies()[0]);
+    await user.type(field, "Thanks");
+    await user.click(screen.getByRole("button", { name: "Reply" }));
+    await waitFor(() => expect(replies()).toHaveLength(3));
+    expect(replies()[2]?.replyId).not.toBe(replies()[0]?.replyId);
   });
 
   test("writes a mail with a priority", async () => {

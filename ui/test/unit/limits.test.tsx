@@ -130,7 +130,7 @@ test("a limit is changed after its number was checked, and the server's refusal 
 test("only what is stated here can be taken back", async () => {
   const { calls } = stage();
   renderAt("/s/default/limits", <LimitsView />);
-  await userEvent.click(await screen.findByRole("button", { name: "Change Tokens of the session" }));
+  await userEvent.click(await screen.findByRole("button", { name: "Change Tokens in all" }));
   expect(screen.queryByRole("button", { name: "Take it back", hidden: true })).toBeNull();
   await userEvent.click(screen.getByRole("button", { name: "Cancel", hidden: true }));
   await userEvent.click(screen.getByRole("button", { name: "Change Queue" }));

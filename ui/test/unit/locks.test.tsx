@@ -1,6 +1,7 @@
-import { screen, within } from "@testing-library/react";
+import { screen, act as settled, within } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { expect, test } from "vitest";
+import { usePage } from "../../src/state/page";
 import LocksView from "../../src/views/locks/LocksView";
 import { note, renderAt, setStage } from "./stage";
 
@@ -27,6 +28,17 @@ test("the lock that the address names is marked, however many there are", () => 
   const marked = screen.getAllByRole("article").filter((card) => card.dataset.marked === "true");
   expect(marked.map((card) => card.getAttribute("aria-label"))).toEqual(["The lock l 110"]);
   expect(screen.getByRole("button", { name: "Show 9 more of 9" })).toBeTruthy();
+});
+
+test("what tools touch is kept in sight while the connection is away, and not told of the past", async () => {
+  setStage([note("lock.acquired", HELD)], NOBODY);
+  renderAt("/s/default/locks", <LocksView />);
+  await screen.findByText("Nothing at the moment.");
+  settled(() => usePage.setState({ connection: "lost" }));
+  expect(screen.getByText("Nothing at the moment.")).toBeTruthy();
+  expect(screen.getByRole("button", { name: "Take a lock" }).title).toBe("There is no connection to the server.");
+  settled(() => usePage.setState(({ live }) => ({ playhead: { world: live, speed: 0 } })));
+  expect(screen.getByText("What tools touched then is not kept.")).toBeTruthy();
 });
 
 test("a lock is broken only after a question, with the reason", async () => {

@@ -43,6 +43,7 @@ export function aTask(taskId: string, fields: Partial<TaskRecord> = {}): TaskRec
     origin: null,
     notBefore: null,
     restarts: 0,
+    dismissedAt: null,
     ...fields,
   };
 }

@@ -2,6 +2,7 @@ import { screen } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { expect, test } from "vitest";
 import { usePage } from "../../src/state/page";
+import { NewSchedule } from "../../src/views/schedules/NewSchedule";
 import SchedulesView from "../../src/views/schedules/SchedulesView";
 import { whenOf } from "../../src/views/schedules/schedule";
 import { note, renderAt, setStage } from "./stage";
@@ -26,6 +27,13 @@ test("a schedule that fired tells when it fires next and how often it has", () =
   ]);
   renderAt("/s/default/schedules", <SchedulesView />);
   expect(screen.getByRole("row", { name: /Look after the others.*1/ })).toBeTruthy();
+});
+
+test("an agent is offered however its name is written", async () => {
+  setStage([note("agent.created", { agentId: "debbie", name: "Debbie", description: "" })]);
+  renderAt("/s/default/schedules", <NewSchedule onClose={() => {}} />);
+  await userEvent.type(screen.getByRole("combobox", { name: "Agent", hidden: true }), "DEB");
+  expect(document.querySelector("datalist option")?.textContent).toBe("Debbie");
 });
 
 test("a schedule is paused at once and deleted only after a question", async () => {

@@ -1,8 +1,9 @@
-import { screen } from "@testing-library/react";
+import { screen, act as settled } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { expect, test } from "vitest";
 import { RpcError } from "../../src/client/client";
 import { App } from "../../src/shell/App";
+import { Frame } from "../../src/shell/Frame";
 import { SessionPicker } from "../../src/shell/SessionPicker";
 import { SessionsView } from "../../src/shell/SessionsView";
 import { isLive, usePage } from "../../src/state/page";
@@ -26,6 +27,24 @@ test("a session is deleted only after a question that says what is lost", async 
   await userEvent.click(screen.getByRole("button", { name: "Delete for good", hidden: true }));
   expect(deletions()).toEqual([{ method: "session.delete", params: { sessionId: "kept" } }]);
   expect(await screen.findByText("No sessions yet.")).toBeTruthy();
+});
+
+test("a session is made once, however often the button is pressed", async () => {
+  let made = (_: object) => {};
+  const { calls } = setStage([], {
+    "session.create": () =>
+      new Promise((resolve) => {
+        made = resolve;
+      }) as never,
+    "session.list": () => ({ sessions: [KEPT] }),
+    "server.info": () => INFO,
+  });
+  usePage.setState({ sessions: [KEPT], sessionId: null });
+  const { history } = renderAt("/sessions", <SessionsView />);
+  await userEvent.dblClick(screen.getByRole("button", { name: "Create" }));
+  await settled(async () => made({ ...KEPT, sessionId: "made" }));
+  expect(history.at(-1)).toBe("/s/made");
+  expect(calls.filter(({ method }) => method === "session.create")).toHaveLength(1);
 });
 
 test("each session leads to its fleet", () => {
@@ -59,4 +78,16 @@ test("a session that was deleted is not shown as live, and the way to the others
   expect(screen.queryByText("Ann")).toBeNull();
   expect(screen.queryByText("live")).toBeNull();
   expect(isLive(usePage.getState())).toBe(false);
+});
+
+test("that no AI answers is told of the scripted model only", () => {
+  setStage([]);
+  renderAt("/s/default", <Frame>.</Frame>);
+  const told = (model: string) => {
+    settled(() => usePage.setState({ server: { ...INFO, model } }));
+    return screen.queryByText(/scripted model/)?.textContent;
+  };
+  expect(told("scripted")).toBe("scripted model: no AI answers here");
+  expect(told("scripted:rules.yaml")).toBe("scripted model: no AI answers here");
+  expect(told("openai:gpt-5")).toBeUndefined();
 });

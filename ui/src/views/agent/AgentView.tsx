@@ -1,4 +1,4 @@
-import { type ComponentType, useEffect } from "react";
+import type { ComponentType } from "react";
 import { Link } from "wouter";
 import { Empty } from "../../parts/Messages";
 import { useAddress, usePlace, useSelection } from "../../shell/addresses";
@@ -31,13 +31,10 @@ export default function AgentView() {
   const [chosen] = useSelection("tab", "tasks");
   const tab: Tab = chosen in TABS ? (chosen as Tab) : "tasks";
   const Content = CONTENTS[tab];
-  useEffect(() => {
-    document.title = `${agent?.name || agentId} – AI Whisperer`;
-  }, [agent?.name, agentId]);
   if (agent === undefined) return <Nobody agentId={agentId} />;
   return (
     <div className="agent-view">
-      <Header agent={agent} />
+      <Header key={agentId} agent={agent} />
       <TabLinks agentId={agentId} chosen={tab} />
       <section aria-label={TABS[tab]} className="agent-tab">
         <Content key={agentId} agentId={agentId} />

@@ -1,5 +1,5 @@
 import { useMemo, useState } from "react";
-import { Link, useLocation } from "wouter";
+import { Link } from "wouter";
 import { AgentLink } from "../../parts/AgentLink";
 import { count, money, words } from "../../parts/format";
 import { Icon } from "../../parts/Icon";
@@ -9,7 +9,7 @@ import { StateBadge } from "../../parts/StateBadge";
 import { Ago, Since, Until } from "../../parts/Times";
 import type { Agent } from "../../projection/world";
 import { useAddress } from "../../shell/addresses";
-import { act } from "../../state/actions";
+import { useChat } from "../../shell/chatting";
 import { useIsLive, useWorld, whyNotLive } from "../../state/page";
 import { TaskLink, useLimitsAddress } from "./links";
 import { SendTask } from "./SendTask";
@@ -137,7 +137,7 @@ function WaitFor({ why }: { why: Extract<Why, { wait: unknown }> }) {
           for <Since at={why.wait.since} />
           {why.wait.deadlineAt !== null && (
             <>
-              , until <Until at={why.wait.deadlineAt} /> at most
+              , gives up <Until at={why.wait.deadlineAt} />
             </>
           )}
         </>
@@ -178,24 +178,15 @@ function Talk({ agent }: { agent: Agent }) {
   const [isSending, setIsSending] = useState(false);
   const isLive = useIsLive();
   const to = useAddress();
-  const [, go] = useLocation();
-  const rooms = useWorld((world) => world.rooms);
-  const room = useMemo(
-    () => [...rooms.values()].find(({ kind, members }) => kind === "direct" && members.includes(agent.agentId)),
-    [rooms, agent.agentId],
-  );
-  async function openChat() {
-    const opened = await act("room.openChat", { agentId: agent.agentId });
-    if (opened) go(to("chats", opened.roomId));
-  }
+  const { roomId, begin } = useChat(agent.agentId);
   return (
     <>
-      {room ? (
-        <Link href={to("chats", room.roomId)} className="agent-chat">
+      {roomId !== null ? (
+        <Link href={to("chats", roomId)} className="agent-chat">
           <Icon name="chats" size={14} /> Chat
         </Link>
       ) : (
-        <button type="button" disabled={!isLive} title={isLive ? "Talk with it" : whyNotLive()} onClick={openChat}>
+        <button type="button" disabled={!isLive} title={isLive ? "Talk with it" : whyNotLive()} onClick={begin}>
           <Icon name="chats" size={14} /> Chat
         </button>
       )}

@@ -1,5 +1,6 @@
 import { useMemo, useState } from "react";
 import type { MissedRuns } from "../../client/client";
+import { useActing } from "../../parts/acting";
 import { useFirst } from "../../parts/First";
 import { count } from "../../parts/format";
 import { LongText } from "../../parts/LongText";
@@ -7,14 +8,14 @@ import { Empty } from "../../parts/Messages";
 import { Ago, Until } from "../../parts/Times";
 import type { Schedule } from "../../projection/world";
 import { useAnswer } from "../../state/answers";
-import { useIsLive, usePage, useWorld, whyNotLive } from "../../state/page";
+import { usePage, useWorld } from "../../state/page";
 import { NewSchedule } from "../schedules/NewSchedule";
 import { ScheduleActions, whenOf } from "../schedules/schedule";
 
 /** What the agent is given by the clock. */
 export function SchedulesTab({ agentId }: { agentId: string }) {
   const [isMaking, setIsMaking] = useState(false);
-  const isLive = useIsLive();
+  const acting = useActing();
   const all = useWorld((world) => world.schedules);
   const schedules = useMemo(() => [...all.values()].filter((each) => each.agentId === agentId), [all, agentId]);
   const sessionId = usePage((page) => page.sessionId) ?? "";
@@ -27,12 +28,7 @@ export function SchedulesTab({ agentId }: { agentId: string }) {
   return (
     <>
       <div className="view-head">
-        <button
-          type="button"
-          disabled={!isLive}
-          title={isLive ? undefined : whyNotLive()}
-          onClick={() => setIsMaking(true)}
-        >
+        <button type="button" {...acting} onClick={() => setIsMaking(true)}>
           New schedule
         </button>
       </div>

@@ -1,30 +1,25 @@
 import { useId, useState } from "react";
-import { useLocation } from "wouter";
-import type { Priority } from "../../client/client";
 import { Asking } from "../../parts/Asking";
-import { newId } from "../../parts/ids";
+import { useIdOf } from "../../parts/ids";
+import { PriorityField } from "../../parts/PriorityField";
 import type { Agent } from "../../projection/world";
+import { useLeading } from "../../shell/addresses";
 import { attempt, notify } from "../../state/actions";
 import { useAnswer } from "../../state/answers";
 import { usePage } from "../../state/page";
 import { useAgentAddress } from "./links";
 import { NO_TASK, type TaskForm, taskParams } from "./taskForm";
 
-const PRIORITIES: readonly Priority[] = ["urgent", "high", "normal", "low"];
-
 /** Gives the agent something to do, and leads to the task. */
 export function SendTask({ agent, onClose }: { agent: Agent; onClose: () => void }) {
   const [form, setForm] = useState<TaskForm>(NO_TASK);
-  const [taskId, setTaskId] = useState(newId); // tried again after a lost connection, it is given once
+  const taskId = useIdOf(form);
   const sessionId = usePage((page) => page.sessionId) ?? "";
   const threads = useAnswer("task.threads", { sessionId, agentId: agent.agentId });
   const threadsId = useId();
-  const [, go] = useLocation();
+  const lead = useLeading();
   const at = useAgentAddress();
-  const change = (fields: Partial<TaskForm>) => {
-    setForm({ ...form, ...fields });
-    setTaskId(newId()); // another text is another task
-  };
+  const change = (fields: Partial<TaskForm>) => setForm({ ...form, ...fields });
   async function send() {
     const params = taskParams(form);
     if (typeof params === "string") return params;
@@ -34,7 +29,7 @@ export function SendTask({ agent, onClose }: { agent: Agent; onClose: () => void
         ? "The task was sent."
         : `The task was sent. It waits: the agent is ${agent.state}.`,
     );
-    go(at(agent.agentId, { task: task.taskId }));
+    lead(at(agent.agentId, { task: task.taskId }));
     return undefined;
   }
   const number = (label: string, name: "timeoutSeconds" | "maxTokens" | "maxCostUsd", example: string) => (
@@ -55,14 +50,7 @@ export function SendTask({ agent, onClose }: { agent: Agent; onClose: () => void
         <textarea rows={6} value={form.prompt} onChange={(event) => change({ prompt: event.target.value })} />
       </label>
       <div className="agent-fields">
-        <label className="field">
-          Priority
-          <select value={form.priority} onChange={(event) => change({ priority: event.target.value as Priority })}>
-            {PRIORITIES.map((priority) => (
-              <option key={priority}>{priority}</option>
-            ))}
-          </select>
-        </label>
+        <PriorityField value={form.priority} onChange={(priority) => change({ priority })} />
         <label className="field">
           Thread
           <input

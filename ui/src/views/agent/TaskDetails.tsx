@@ -1,6 +1,7 @@
 import { type ReactNode, useMemo, useRef, useState } from "react";
 import type { Notification, TaskRecord } from "../../client/client";
 import { allAsOf, taskAsOf } from "../../history/asOf";
+import { useActing } from "../../parts/acting";
 import { Confirm } from "../../parts/Dialog";
 import { Fact } from "../../parts/Fact";
 import { count, duration, money, words } from "../../parts/format";
@@ -10,7 +11,7 @@ import { At, Until } from "../../parts/Times";
 import { act, notify } from "../../state/actions";
 import { useAnswer } from "../../state/answers";
 import { useHorizon } from "../../state/horizon";
-import { useIsLive, usePage, whyNotLive } from "../../state/page";
+import { usePage } from "../../state/page";
 import { Folded } from "./Folded";
 import { CauseLink, MailLink, TaskLink, ThreadLink } from "./links";
 import { Steps } from "./Steps";
@@ -167,8 +168,8 @@ function Result({ task }: { task: TaskRecord }) {
 }
 
 function Actions({ task, tree }: { task: TaskRecord; tree: readonly TaskRecord[] }) {
+  const acting = useActing();
   const [asking, setAsking] = useState<"task.cancel" | "task.cancelTree" | null>(null);
-  const isLive = useIsLive();
   const canCancel = isOpen(task);
   const canCancelTree = tree.length > 1 && tree.some(isOpen);
   async function cancel(reason: string) {
@@ -179,21 +180,20 @@ function Actions({ task, tree }: { task: TaskRecord; tree: readonly TaskRecord[]
     } else await act("task.cancel", params);
   }
   if (!canCancel && !canCancelTree && !canRetry(task)) return null;
-  const off = { disabled: !isLive, title: isLive ? undefined : whyNotLive() };
   return (
     <div className="agent-actions">
       {canRetry(task) && (
-        <button type="button" {...off} onClick={() => void act("task.retry", { taskId: task.taskId })}>
+        <button type="button" {...acting} onClick={() => void act("task.retry", { taskId: task.taskId })}>
           Retry
         </button>
       )}
       {canCancel && (
-        <button type="button" className="danger" {...off} onClick={() => setAsking("task.cancel")}>
+        <button type="button" className="danger" {...acting} onClick={() => setAsking("task.cancel")}>
           Cancel
         </button>
       )}
       {canCancelTree && (
-        <button type="button" className="danger" {...off} onClick={() => setAsking("task.cancelTree")}>
+        <button type="button" className="danger" {...acting} onClick={() => setAsking("task.cancelTree")}>
           Cancel the whole tree
         </button>
       )}

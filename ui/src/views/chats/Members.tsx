@@ -1,8 +1,9 @@
 import { useState } from "react";
 import { AgentChoice } from "../../parts/AgentChoice";
-import { Confirm, Dialog } from "../../parts/Dialog";
+import { Asking } from "../../parts/Asking";
+import { Dialog } from "../../parts/Dialog";
 import type { Room } from "../../projection/world";
-import { act, attempt } from "../../state/actions";
+import { attempt } from "../../state/actions";
 import { useName } from "../../state/names";
 import { useIsLive, whyNotLive } from "../../state/page";
 import { Sender } from "./names";
@@ -77,14 +78,10 @@ function Addition({ room }: { room: Room }) {
 
 function Removal({ room, agentId, onClose }: { room: Room; agentId: string; onClose: () => void }) {
   const name = useName(agentId);
+  const remove = async () => void (await attempt("room.removeMember", { roomId: room.roomId, agentId }));
   return (
-    <Confirm
-      title={`Remove ${name}?`}
-      action="Remove"
-      onClose={onClose}
-      onConfirm={() => void act("room.removeMember", { roomId: room.roomId, agentId })}
-    >
-      What it is about to answer is not posted any more. You can let it in again.
-    </Confirm>
+    <Asking title={`Remove ${name}?`} action="Remove" onSubmit={remove} onClose={onClose}>
+      <p>What it is about to answer is not posted any more. You can let it in again.</p>
+    </Asking>
   );
 }

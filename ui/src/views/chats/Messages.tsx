@@ -3,11 +3,12 @@ import { Link } from "wouter";
 import type { MessageRecord } from "../../client/client";
 import { Markdown } from "../../parts/Markdown";
 import { At } from "../../parts/Times";
+import { USER } from "../../projection/coordination";
 import { useAddress } from "../../shell/addresses";
 import { useName } from "../../state/names";
-import { type Stream, usePage, useWorld } from "../../state/page";
+import { type Stream, useIsPast, usePage, useWorld } from "../../state/page";
 import { type Ending, type Known, notAsked } from "./known";
-import { colourOf, Sender, USER } from "./names";
+import { colourOf, Sender } from "./names";
 import type { Answer, Row } from "./rows";
 import { Thoughts } from "./Thoughts";
 import { endingOf, streamOf } from "./transcript";
@@ -105,7 +106,7 @@ const NOTHING_WRITTEN: Stream = {
 
 /** What is being written in a task. It stays in sight between its step's end and its message. */
 function useLastStream(taskId: string, isSaid: boolean): Stream | undefined {
-  const isPast = usePage((page) => page.playhead !== null);
+  const isPast = useIsPast();
   const stream = usePage((page) => (isSaid || isPast ? undefined : streamOf(page.streams, taskId)));
   const last = useRef(stream);
   if (stream !== undefined) last.current = stream;

@@ -1,45 +1,13 @@
 import { useState } from "react";
-import { useLocation } from "wouter";
 import { AgentChoice } from "../../parts/AgentChoice";
 import { Asking } from "../../parts/Asking";
 import { useIdOf } from "../../parts/ids";
 import { readNumber } from "../../parts/numbers";
-import { useAddress } from "../../shell/addresses";
+import { useOpening } from "../../shell/chatting";
 import { attempt } from "../../state/actions";
-import { usePage } from "../../state/page";
 
 const HOP_LIMIT = 4;
 const MOST_HOPS = 100;
-
-const PATIENCE_MS = 2_000;
-
-/** Wait until the page has heard of a room that was just made: before that it would say that there is none. */
-function shown(roomId: string): Promise<void> {
-  return new Promise((resolve) => {
-    const timer = setTimeout(done, PATIENCE_MS);
-    const leave = usePage.subscribe(look);
-    function done() {
-      clearTimeout(timer);
-      leave();
-      resolve();
-    }
-    function look() {
-      if (usePage.getState().live.rooms.has(roomId)) done();
-    }
-    look();
-  });
-}
-
-/** Make a room and go to it, as soon as the page knows it. */
-function useOpening(): (made: Promise<{ roomId: string }>) => Promise<undefined> {
-  const [, go] = useLocation();
-  const to = useAddress();
-  return async (made) => {
-    const { roomId } = await made;
-    await shown(roomId);
-    go(to("chats", roomId));
-  };
-}
 
 export function NewChat({ onClose }: { onClose: () => void }) {
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());

@@ -4,7 +4,7 @@ import { count } from "../../parts/format";
 import { Icon } from "../../parts/Icon";
 import { Empty, Problem } from "../../parts/Messages";
 import type { Room } from "../../projection/world";
-import { usePage } from "../../state/page";
+import { useIsPast, usePage } from "../../state/page";
 import { markSeen, seenKey } from "../../state/seen";
 import { TranscriptRow } from "./Messages";
 import { useMentionable } from "./names";
@@ -115,7 +115,7 @@ export function Transcript({ room, sent }: TranscriptProps) {
 function useSeenUpTo(room: Room, isAtEnd: boolean): number {
   const { roomId, lastNumber } = room;
   const session = usePage(seenKey);
-  const isPast = usePage((page) => page.playhead !== null);
+  const isPast = useIsPast();
   const isVisible = useIsVisible();
   const [upTo, setUpTo] = useState(lastNumber);
   if (isAtEnd && upTo !== lastNumber) setUpTo(lastNumber);

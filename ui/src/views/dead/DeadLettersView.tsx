@@ -2,7 +2,7 @@ import { useMemo, useState } from "react";
 import type { Notification } from "../../client/client";
 import { Confirm } from "../../parts/Dialog";
 import { Empty, Loaded } from "../../parts/Messages";
-import { usePlace, useSelection } from "../../shell/addresses";
+import { usePlace, useSelectedIds, useSelection } from "../../shell/addresses";
 import { act, notify } from "../../state/actions";
 import { useAnswer } from "../../state/answers";
 import { useHorizon } from "../../state/horizon";
@@ -12,6 +12,12 @@ import { canRetry, type Letter, lettersOf, matching } from "./letters";
 import "./dead.css";
 
 const PAGE = 100;
+const CHANGING: ReadonlySet<string> = new Set([
+  "async.task.error",
+  "async.task.dismissed",
+  "async.task.queued",
+  "async.task.started",
+]);
 
 /** The tasks and mails that could not be done and wait for a person. */
 export default function DeadLettersView() {
@@ -21,7 +27,7 @@ export default function DeadLettersView() {
   return (
     <>
       {until < Number.POSITIVE_INFINITY && (
-        <p className="quiet">What was taken up again since then is not listed any more.</p>
+        <p className="quiet">What was taken up again or dismissed since then is not listed any more.</p>
       )}
       <Loaded answer={answer}>{(dead) => <Letters letters={lettersOf(dead, until)} />}</Loaded>
     </>
@@ -30,7 +36,7 @@ export default function DeadLettersView() {
 
 function changesLetters(note: Notification): boolean {
   if (note.name === "mail.state_changed") return note.params.state === "dead" || note.params.state === "delivered";
-  return note.name === "async.task.error" || note.name === "async.task.queued" || note.name === "async.task.started";
+  return CHANGING.has(note.name);
 }
 
 function Letters({ letters }: { letters: readonly Letter[] }) {
@@ -39,19 +45,19 @@ function Letters({ letters }: { letters: readonly Letter[] }) {
   const [query, setQuery] = useSelection("q");
   const { item } = usePlace();
   const [opened, open] = useSelection("open", item ?? "");
-  const [chosenText, setChosen] = useSelection("chosen");
+  const [chosenIds, setChosen] = useSelectedIds("chosen");
   const [most, setMost] = useState(PAGE);
   const [asking, setAsking] = useState<readonly Letter[] | null>(null);
-  const { busy, retry } = useRetrying();
+  const [dismissing, setDismissing] = useState<readonly Letter[] | null>(null);
+  const { busy, retry, dismiss } = useSettling();
   const agents = useMemo(() => [...new Set(letters.map((letter) => letter.agentId))].sort(), [letters]);
   const shown = matching(letters, agentId, query);
-  const chosenIds = new Set(chosenText.split(",").filter(Boolean));
   const chosen = shown.filter((letter) => chosenIds.has(letter.id) && canRetry(letter));
   const able = shown.filter(canRetry);
   const choose = (id: string) => {
     const after = new Set(chosen.map((letter) => letter.id));
     if (!after.delete(id)) after.add(id);
-    setChosen([...after].join(","));
+    setChosen(after);
   };
   const canAct = isLive && busy.size === 0;
   return (
@@ -66,6 +72,7 @@ function Letters({ letters }: { letters: readonly Letter[] }) {
           <>
             <input
               type="search"
+              className="dead-find"
               aria-label="Find"
               placeholder="Find"
               value={query}
@@ -81,11 +88,14 @@ function Letters({ letters }: { letters: readonly Letter[] }) {
               type="button"
               disabled={!canAct || chosen.length === 0}
               onClick={() => {
-                setChosen("");
+                setChosen([]);
                 void retry(chosen);
               }}
             >
               Retry chosen ({chosen.length})
+            </button>
+            <button type="button" disabled={!canAct || chosen.length === 0} onClick={() => setDismissing(chosen)}>
+              Dismiss chosen ({chosen.length})
             </button>
             <button type="button" disabled={!canAct || able.length === 0} onClick={() => setAsking(able)}>
               Retry all ({able.length})
@@ -105,6 +115,7 @@ function Letters({ letters }: { letters: readonly Letter[] }) {
               onOpen={(isOpen) => (isOpen ? open(letter.id) : opened === letter.id && open(""))}
               onChoose={() => choose(letter.id)}
               onRetry={() => void retry([letter])}
+              onDismiss={() => setDismissing([letter])}
             />
           </li>
         ))}
@@ -113,6 +124,20 @@ function Letters({ letters }: { letters: readonly Letter[] }) {
         <button type="button" onClick={() => setMost(most + PAGE)}>
           Show more of {shown.length}
         </button>
+      )}
+      {dismissing !== null && (
+        <Confirm
+          title={dismissing.length === 1 ? "Dismiss this task?" : `Dismiss ${dismissing.length} tasks?`}
+          action="Dismiss"
+          onConfirm={() => {
+            setChosen([]);
+            void dismiss(dismissing);
+          }}
+          onClose={() => setDismissing(null)}
+        >
+          What is dismissed leaves this list, and its mail is archived. Nothing is deleted: it stays among the tasks of
+          its agent, and can be retried there.
+        </Confirm>
       )}
       {asking !== null && (
         <Confirm
@@ -134,23 +159,28 @@ function Nothing({ isFiltered }: { isFiltered: boolean }) {
     <Empty title="No dead letters.">
       A task that fails for good, or breaks its agent again and again, is set aside here together with the mail that it
       was for: nothing is lost, and nothing is tried for ever. When you have mended the cause, retry it from here or
-      with <code>whisperer tasks retry TASK</code>. It leaves this list when it is taken up again; one that you leave
-      alone does no harm.
+      with <code>whisperer tasks retry TASK</code>. What need not be done any more can be dismissed, here or with{" "}
+      <code>whisperer tasks dismiss TASK</code>; one that you leave alone does no harm.
     </Empty>
   );
 }
 
-/** Taking letters up again, one after the other. */
-function useRetrying() {
+/** Taking letters up again or off the list, one after the other. */
+function useSettling() {
   const [busy, setBusy] = useState<ReadonlySet<string>>(new Set());
-  const retry = async (letters: readonly Letter[]) => {
+  const settle = async (method: "task.retry" | "task.dismiss", letters: readonly Letter[]) => {
     setBusy(new Set(letters.map(({ id }) => id)));
     let count = 0;
     for (const { id } of letters) {
-      if (await act("task.retry", { taskId: id })) count += 1;
+      if (await act(method, { taskId: id })) count += 1;
     }
     setBusy(new Set());
-    if (count > 0) notify(count === 1 ? "One task was taken up again." : `${count} tasks were taken up again.`);
+    const done = method === "task.retry" ? "taken up again" : "dismissed";
+    if (count > 0) notify(count === 1 ? `One task was ${done}.` : `${count} tasks were ${done}.`);
   };
-  return { busy, retry };
+  return {
+    busy,
+    retry: (letters: readonly Letter[]) => settle("task.retry", letters),
+    dismiss: (letters: readonly Letter[]) => settle("task.dismiss", letters),
+  };
 }

@@ -22,11 +22,12 @@ interface LetterCardProps {
   readonly onOpen: (isOpen: boolean) => void;
   readonly onChoose: () => void;
   readonly onRetry: () => void;
+  readonly onDismiss: () => void;
 }
 
 /** One thing that could not be done, why, and what can be done about it. */
 export function LetterCard(props: LetterCardProps) {
-  const { letter, isOpen, isChosen, isBusy, onOpen, onChoose, onRetry } = props;
+  const { letter, isOpen, isChosen, isBusy, onOpen, onChoose, onRetry, onDismiss } = props;
   const isLive = useIsLive();
   const isAble = isLive && canRetry(letter) && !isBusy;
   return (
@@ -53,6 +54,14 @@ export function LetterCard(props: LetterCardProps) {
           onClick={onRetry}
         >
           Retry
+        </button>
+        <button
+          type="button"
+          disabled={!isAble}
+          title={isLive ? "Takes it off this list; nothing is deleted" : whyNotLive()}
+          onClick={onDismiss}
+        >
+          Dismiss
         </button>
       </header>
       <p className="dead-why">{letter.why}</p>

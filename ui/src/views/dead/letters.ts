@@ -51,7 +51,7 @@ function firstLine(text: string): string {
   return text.trim().split("\n", 1)[0] ?? "";
 }
 
-/** Whether it can be taken up again: a mail without a task cannot. */
+/** Whether it can be taken up again or dismissed: a mail without a task cannot. */
 export function canRetry({ task, mail }: Letter): boolean {
   return task !== null || (mail !== null && mail.taskId !== null);
 }

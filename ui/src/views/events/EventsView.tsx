@@ -5,11 +5,12 @@ import { AgentLink } from "../../parts/AgentLink";
 import { count } from "../../parts/format";
 import { Empty, Loaded, LookedThrough } from "../../parts/Messages";
 import { At } from "../../parts/Times";
+import { ViewHead } from "../../parts/ViewHead";
 import { useAddress, usePlace } from "../../shell/addresses";
 import { openDialog } from "../../shell/dialogState";
 import { useHorizon } from "../../state/horizon";
 import { useNewest } from "../../state/newest";
-import { useIsLive, usePage } from "../../state/page";
+import { usePage } from "../../state/page";
 import { useWorldSlowly } from "../../state/slowly";
 import "./events.css";
 
@@ -20,17 +21,10 @@ export default function EventsView() {
   const sessionId = usePage((page) => page.sessionId) ?? "";
   const { item: opened } = usePlace();
   const until = useHorizon();
-  const isLive = useIsLive();
   const answer = useNewest("async.listEvents", { sessionId }, { wanted: SHOWN, refreshOn: isBroadcast });
   return (
     <>
-      <div className="view-head">
-        <h1>Events</h1>
-        <span className="space" />
-        <button type="button" className="primary" disabled={!isLive} onClick={() => openDialog({ kind: "broadcast" })}>
-          Broadcast an event
-        </button>
-      </div>
+      <ViewHead title="Events" action="Broadcast an event" onAct={() => openDialog({ kind: "broadcast" })} />
       <Waiting />
       <Loaded answer={answer}>
         {({ events }) => <Events events={then(events, until)} isLoading={answer.isLoading} opened={opened} />}

@@ -1,8 +1,9 @@
 import { useEffect, useMemo, useState } from "react";
+import { useActing } from "../../parts/acting";
 import { Icon } from "../../parts/Icon";
 import { useSelection } from "../../shell/addresses";
 import { openDialog } from "../../shell/dialogState";
-import { useIsLive, usePage, whyNotLive } from "../../state/page";
+import { useIsPast } from "../../state/page";
 import { useWorldSlowly } from "../../state/slowly";
 import { BulkBar } from "./BulkBar";
 import { FilterBar } from "./FilterBar";
@@ -19,7 +20,7 @@ export default function FleetView() {
   const agents = useWorldSlowly((world) => world.agents);
   const tasks = useWorldSlowly((world) => world.tasks);
   const allWaits = useWorldSlowly((world) => world.waits);
-  const isLive = useIsLive();
+  const acting = useActing("New agent (n)");
   const [query, setQuery] = useSelection("q");
   const [stateText, setStateText] = useSelection("state");
   const [sortWritten, setSort] = useSelection("sort", FIRST_SORT);
@@ -30,7 +31,7 @@ export default function FleetView() {
   const found = useMemo(() => filtered(agents, query), [agents, query]);
   const order = useMemo(() => ordered(found, { states, sort }, { tasks, waits }), [found, states, sort, tasks, waits]);
   const chosen = useMemo(() => tickedIds(ticks, order, agents), [ticks, order, agents]);
-  const isPast = usePage((page) => page.playhead !== null);
+  const isPast = useIsPast();
   useEffect(() => {
     if (isPast) setTicks(NO_TICKS);
   }, [isPast]);
@@ -43,8 +44,7 @@ export default function FleetView() {
         <button
           type="button"
           className="primary fleet-new"
-          disabled={!isLive}
-          title={isLive ? "New agent (n)" : whyNotLive()}
+          {...acting}
           onClick={() => openDialog({ kind: "new-agent" })}
         >
           <Icon name="plus" size={15} /> New agent

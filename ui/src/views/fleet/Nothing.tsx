@@ -1,19 +1,21 @@
+import { useActing } from "../../parts/acting";
 import { Empty } from "../../parts/Messages";
 import { openDialog } from "../../shell/dialogState";
-import { useIsLive } from "../../state/page";
+import { useIsPast } from "../../state/page";
 
 /** Before there is an agent: what one is, and how it comes about. */
 export function NoAgents() {
-  const isLive = useIsLive();
+  const isPast = useIsPast();
+  const acting = useActing();
   return (
-    <Empty title={isLive ? "No agents yet." : "There were no agents at this time."}>
+    <Empty title={isPast ? "There were no agents at this time." : "No agents yet."}>
       <p>
         An agent has a model, a prompt and tools. It works on tasks one after the other, mails other agents, sleeps and
         wakes. Each is a row here, with what it does and what it costs.
       </p>
-      {isLive && (
+      {!isPast && (
         <p className="fleet-first">
-          <button type="button" className="primary" onClick={() => openDialog({ kind: "new-agent" })}>
+          <button type="button" className="primary" {...acting} onClick={() => openDialog({ kind: "new-agent" })}>
             Make the first agent
           </button>{" "}
           or run <code>whisperer start alice</code>. <code>whisperer demo</code> shows eleven at work.

@@ -1,5 +1,6 @@
 import { useMemo } from "react";
-import { Link, useLocation } from "wouter";
+import { Link } from "wouter";
+import { useActing } from "../../parts/acting";
 import { count, money, words } from "../../parts/format";
 import { Icon } from "../../parts/Icon";
 import { Empty } from "../../parts/Messages";
@@ -9,8 +10,8 @@ import { Ago, Since, Until } from "../../parts/Times";
 import { USER } from "../../projection/coordination";
 import type { Agent } from "../../projection/world";
 import { useAddress } from "../../shell/addresses";
-import { act } from "../../state/actions";
-import { useIsLive, useWorld, whyNotLive } from "../../state/page";
+import { useChat } from "../../shell/chatting";
+import { useWorld } from "../../state/page";
 import { useWorldSlowly } from "../../state/slowly";
 import type { Picked } from "./choices";
 import { counted } from "./kinds";
@@ -62,24 +63,14 @@ function UserPanel({ onPick }: Pick<NodePanelProps, "onPick">) {
 
 function AgentLinks({ agent }: { agent: Agent }) {
   const address = useAddress();
-  const isLive = useIsLive();
-  const [, go] = useLocation();
-  const room = useWorld((world) => {
-    for (const each of world.rooms.values()) {
-      if (each.kind === "direct" && each.members.includes(agent.agentId)) return each.roomId;
-    }
-    return null;
-  });
-  const open = async () => {
-    const made = await act("room.openChat", { agentId: agent.agentId });
-    if (made) go(address("chats", made.roomId));
-  };
+  const acting = useActing();
+  const { roomId, begin } = useChat(agent.agentId);
   return (
     <div className="graph-links">
       <Link href={address("agents", agent.agentId)}>Its page</Link>
-      {room !== null && <Link href={address("chats", room)}>Chat with it</Link>}
-      {room === null && (
-        <button type="button" disabled={!isLive} title={isLive ? undefined : whyNotLive()} onClick={open}>
+      {roomId !== null && <Link href={address("chats", roomId)}>Chat with it</Link>}
+      {roomId === null && (
+        <button type="button" {...acting} onClick={begin}>
           Begin a chat
         </button>
       )}

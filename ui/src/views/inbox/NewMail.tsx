@@ -2,20 +2,16 @@ import { useState } from "react";
 import type { Priority } from "../../client/client";
 import { AgentChoice } from "../../parts/AgentChoice";
 import { Asking } from "../../parts/Asking";
-import { newId } from "../../parts/ids";
+import { useIdOf } from "../../parts/ids";
+import { PriorityField } from "../../parts/PriorityField";
 import { attempt, notify } from "../../state/actions";
-
-const PRIORITIES: readonly Priority[] = ["urgent", "high", "normal", "low"];
 
 /** A mail to an agent. If it cannot be sent, everything stays, and to try again sends it once. */
 export function NewMail({ onClose }: { onClose: () => void }) {
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
   const [mail, setMail] = useState({ subject: "", body: "", priority: "normal" as Priority });
-  const [mailId, setMailId] = useState(newId);
-  const change = (fields: Partial<typeof mail>) => {
-    setMail({ ...mail, ...fields });
-    setMailId(newId()); // another text is another mail
-  };
+  const mailId = useIdOf({ to: [...chosen], ...mail });
+  const change = (fields: Partial<typeof mail>) => setMail({ ...mail, ...fields });
   const send = async () => {
     const [to] = chosen;
     if (to === undefined) return "Choose whom the mail is for.";
@@ -27,26 +23,12 @@ export function NewMail({ onClose }: { onClose: () => void }) {
   };
   return (
     <Asking title="New mail" action="Send" onSubmit={send} onClose={onClose}>
-      <AgentChoice
-        label="To"
-        chosen={chosen}
-        onChange={(agents) => {
-          setChosen(agents);
-          setMailId(newId());
-        }}
-      />
+      <AgentChoice label="To" chosen={chosen} onChange={setChosen} />
       <label className="field">
         Subject
         <input value={mail.subject} onChange={(event) => change({ subject: event.target.value })} />
       </label>
-      <label className="field">
-        Priority
-        <select value={mail.priority} onChange={(event) => change({ priority: event.target.value as Priority })}>
-          {PRIORITIES.map((priority) => (
-            <option key={priority}>{priority}</option>
-          ))}
-        </select>
-      </label>
+      <PriorityField value={mail.priority} onChange={(priority) => change({ priority })} />
       <label className="field">
         Text
         <textarea rows={6} value={mail.body} onChange={(event) => change({ body: event.target.value })} />

@@ -1,16 +1,18 @@
 import { useEffect, useRef, useState } from "react";
-import { Link, useLocation } from "wouter";
+import { Link } from "wouter";
 import type { MailRecord } from "../../client/client";
 import { Icon } from "../../parts/Icon";
 import { Markdown, visible } from "../../parts/Markdown";
-import { At, useShownNow } from "../../parts/Times";
-import { useAddress } from "../../shell/addresses";
+import { At } from "../../parts/Times";
+import { USER } from "../../projection/coordination";
+import { useAddress, useLeading } from "../../shell/addresses";
 import { act, notify } from "../../state/actions";
 import { useAnswer } from "../../state/answers";
+import { useHorizon } from "../../state/horizon";
 import { useName } from "../../state/names";
 import { useIsLive, usePage, useWorld, whyNotLive } from "../../state/page";
 import { PriorityTag } from "./MailList";
-import { conversation, USER } from "./mails";
+import { conversation } from "./mails";
 import { ReplyForm } from "./ReplyForm";
 
 /** A mail with the conversation that it belongs to. All that is shown of it counts as read from here on. */
@@ -22,8 +24,8 @@ export function OpenMail({ mail, mails }: { mail: MailRecord; mails: readonly Ma
     { sessionId, owner: correspondent, limit: 500 },
     (note) => note.name === "mail.sent" && note.params.sender === USER,
   );
-  const now = useShownNow();
-  const thread = conversation(mail.threadId, now, mails, sent.data?.mails ?? [], [mail]);
+  const until = useHorizon();
+  const thread = conversation(mail.threadId, until, mails, sent.data?.mails ?? [], [mail]);
   useMarkedRead(thread);
   return (
     <>
@@ -61,7 +63,7 @@ function MailHead({ mail }: { mail: MailRecord }) {
   const isLive = useIsLive();
   const isInInbox = useWorld((world) => world.inbox.has(mail.mailId));
   const [isBusy, setIsBusy] = useState(false);
-  const [, go] = useLocation();
+  const lead = useLeading();
   const to = useAddress();
   const archive = async () => {
     setIsBusy(true);
@@ -69,11 +71,11 @@ function MailHead({ mail }: { mail: MailRecord }) {
     setIsBusy(false);
     if (done === undefined) return;
     notify("Archived.");
-    go(to("inbox"));
+    lead(to("inbox"));
   };
   return (
-    <header className="inbox-head">
-      <Link href={to("inbox")} className="inbox-back icon-button" aria-label="All mails">
+    <header className="panes-head inbox-head">
+      <Link href={to("inbox")} className="panes-back icon-button" aria-label="All mails">
         <Icon name="back" />
       </Link>
       <h2>

@@ -1,22 +1,24 @@
 import { useState } from "react";
 import type { MailRecord } from "../../client/client";
+import { useIdOf } from "../../parts/ids";
 import { useName } from "../../state/names";
 import { useIsLive, usePage, whyNotLive } from "../../state/page";
 import { server } from "../../state/server";
 
-/** An answer to a mail. If it cannot be sent, the text stays. */
+/** An answer to a mail. If it cannot be sent, the text stays, and to try again sends it once. */
 export function ReplyForm({ mail }: { mail: MailRecord }) {
   const sessionId = usePage((page) => page.sessionId) ?? "";
   const name = useName(mail.sender);
   const isLive = useIsLive();
   const [body, setBody] = useState("");
+  const replyId = useIdOf({ mailId: mail.mailId, body });
   const [isSending, setIsSending] = useState(false);
   const [error, setError] = useState<Error | null>(null);
   const send = async () => {
     setError(null);
     setIsSending(true);
     try {
-      await server().call("mail.reply", { sessionId, mailId: mail.mailId, body, priority: mail.priority });
+      await server().call("mail.reply", { sessionId, mailId: mail.mailId, body, priority: mail.priority, replyId });
       setBody("");
     } catch (problem) {
       setError(problem as Error);

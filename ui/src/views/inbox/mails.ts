@@ -1,10 +1,9 @@
 import type { MailRecord } from "../../client/client";
+import { USER } from "../../projection/coordination";
 import type { InboxMail } from "../../projection/world";
 
 /** One line of the list. */
 export type Line = Omit<InboxMail, "isRead"> & { readonly isRead: boolean };
-
-export const USER = "user";
 
 /** The mails of the inbox, the newest first. */
 export function inboxLines(inbox: ReadonlyMap<string, InboxMail>): Line[] {
@@ -27,13 +26,13 @@ export function archivedLines(
 /** The mails of a conversation up to that time, the oldest first. */
 export function conversation(
   threadId: string,
-  now: number,
+  until: number,
   ...boxes: readonly (readonly MailRecord[])[]
 ): MailRecord[] {
   const found = new Map<string, MailRecord>();
   for (const mail of boxes.flat()) {
     const isOwn = mail.sender === USER || mail.recipient === USER;
-    if (isOwn && mail.threadId === threadId && mail.createdAt <= now) found.set(mail.mailId, mail);
+    if (isOwn && mail.threadId === threadId && mail.createdAt <= until) found.set(mail.mailId, mail);
   }
   return [...found.values()].sort((one, other) => one.createdAt - other.createdAt || one.arrival - other.arrival);
 }

@@ -1,5 +1,6 @@
 import type { LimitScope, LimitState } from "../../client/client";
-import { useIsLive, usePage, whyNotLive } from "../../state/page";
+import { useActing } from "../../parts/acting";
+import { useIsPast } from "../../state/page";
 import { aboutLimit, amount, grouped, limitText, shareOf } from "./names";
 
 interface LimitTableProps {
@@ -10,7 +11,7 @@ interface LimitTableProps {
 
 /** All limits with what holds, where that is stated, how much is used, and how often it was reached. */
 export function LimitTable({ limits, scope, onChange }: LimitTableProps) {
-  const isPast = usePage((page) => page.playhead !== null); // then what is used now says nothing
+  const isPast = useIsPast(); // then what is used now says nothing
   return (
     <div className="table-box limits-box">
       <table className="table limits-table">
@@ -61,7 +62,7 @@ interface RowProps {
 function Row({ limit, isOwn, isPast, onChange }: RowProps) {
   const { name, value, source, reached } = limit;
   const { title, outcome } = aboutLimit(name);
-  const isLive = useIsLive();
+  const acting = useActing(outcome);
   return (
     <tr data-own={isOwn}>
       <th scope="row" className="limits-name" title={`${name}. ${outcome}`}>
@@ -80,13 +81,7 @@ function Row({ limit, isOwn, isPast, onChange }: RowProps) {
         </>
       )}
       <td>
-        <button
-          type="button"
-          disabled={!isLive}
-          aria-label={`Change ${title}`}
-          title={isLive ? outcome : whyNotLive()}
-          onClick={() => onChange(limit)}
-        >
+        <button type="button" aria-label={`Change ${title}`} {...acting} onClick={() => onChange(limit)}>
           Change
         </button>
       </td>

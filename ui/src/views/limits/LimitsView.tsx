@@ -3,7 +3,7 @@ import type { LimitScope, LimitState } from "../../client/client";
 import { Loaded } from "../../parts/Messages";
 import { useSelection } from "../../shell/addresses";
 import { useAnswer } from "../../state/answers";
-import { usePage } from "../../state/page";
+import { useIsPast, usePage } from "../../state/page";
 import { useRefreshing } from "../../state/refreshing";
 import { ChangeLimit } from "./ChangeLimit";
 import { LimitTable } from "./LimitTable";
@@ -19,7 +19,7 @@ const EVERY_MS = 2000;
 export default function LimitsView() {
   const sessionId = usePage((page) => page.sessionId) ?? "";
   const isLocal = usePage((page) => page.server?.principal === LOCAL);
-  const isPast = usePage((page) => page.playhead !== null);
+  const isPast = useIsPast();
   const [agentId, setAgentId] = useSelection("agent");
   const [scopeText, setScope] = useSelection("scope", "session");
   const scope: LimitScope = agentId !== "" ? "agent" : scopeText === "server" ? "server" : "session";

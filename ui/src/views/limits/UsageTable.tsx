@@ -3,7 +3,7 @@ import { Empty, Problem } from "../../parts/Messages";
 import { VirtualRows } from "../../parts/VirtualRows";
 import { useSelection } from "../../shell/addresses";
 import { useAnswer } from "../../state/answers";
-import { usePage } from "../../state/page";
+import { useIsPast, usePage } from "../../state/page";
 import { useRefreshing } from "../../state/refreshing";
 import { useWorldSlowly } from "../../state/slowly";
 import { rowOf, rowOfPast, rowsOf, summed, USAGE_COLUMNS, type UsageRow, usageRows } from "./usage";
@@ -66,7 +66,7 @@ export function UsageTable({ agentId, onAgent }: UsageTableProps) {
 
 function useUsage() {
   const sessionId = usePage((page) => page.sessionId) ?? "";
-  const isPast = usePage((page) => page.playhead !== null);
+  const isPast = useIsPast();
   const agents = useWorldSlowly((world) => world.agents, 1000);
   const answer = useAnswer("usage.get", isPast ? null : { sessionId });
   useRefreshing(answer.again, EVERY_MS + (agents.size / AGENTS_PER_SECOND) * 1000);

@@ -1,13 +1,15 @@
 import { useEffect, useMemo, useRef, useState } from "react";
 import { AgentLink } from "../../parts/AgentLink";
+import { useActing } from "../../parts/acting";
 import { Confirm } from "../../parts/Dialog";
 import { useFirst } from "../../parts/First";
 import { Empty } from "../../parts/Messages";
 import { Since, Until } from "../../parts/Times";
+import { ViewHead } from "../../parts/ViewHead";
 import type { HeldLock, Wait } from "../../projection/world";
 import { usePlace } from "../../shell/addresses";
 import { act } from "../../state/actions";
-import { useIsLive, usePage, useWorld, whyNotLive } from "../../state/page";
+import { useIsPast, usePage, useWorld } from "../../state/page";
 import { NewLock } from "./NewLock";
 import { Resources } from "./Resources";
 import "./locks.css";
@@ -17,26 +19,14 @@ export default function LocksView() {
   const locks = useWorld((world) => world.locks);
   const { item: marked } = usePlace();
   const sessionId = usePage((page) => page.sessionId) ?? "";
-  const isLive = useIsLive();
+  const isPast = useIsPast();
   const [isTaking, setIsTaking] = useState(false);
   const all = useMemo(() => [...locks.values()], [locks]);
   const including = useMemo(() => all.findIndex(({ name }) => name === marked), [all, marked]);
   const { first, more } = useFirst(all, { including });
   return (
     <>
-      <div className="view-head">
-        <h1>Locks</h1>
-        <span className="space" />
-        <button
-          type="button"
-          className="primary"
-          disabled={!isLive}
-          title={isLive ? undefined : whyNotLive()}
-          onClick={() => setIsTaking(true)}
-        >
-          Take a lock
-        </button>
-      </div>
+      <ViewHead title="Locks" action="Take a lock" onAct={() => setIsTaking(true)} />
       {locks.size === 0 ? (
         <Empty title="No lock is held.">
           Agents take a lock with <code>acquire_lock</code> when they need something for longer than one call, you with
@@ -55,20 +45,19 @@ export default function LocksView() {
         </>
       )}
       <h2>Resources that tools touch now</h2>
-      {isLive ? <Resources sessionId={sessionId} /> : <Empty title="What tools touched then is not kept." />}
+      {isPast ? <Empty title="What tools touched then is not kept." /> : <Resources sessionId={sessionId} />}
       {isTaking && <NewLock onClose={() => setIsTaking(false)} />}
     </>
   );
 }
 
 function Lock({ lock, isMarked }: { lock: HeldLock; isMarked: boolean }) {
-  const isLive = useIsLive();
+  const acting = useActing();
   const [isAsking, setIsAsking] = useState(false);
   const card = useRef<HTMLElement>(null);
   useEffect(() => {
     if (isMarked) card.current?.scrollIntoView({ block: "nearest" });
   }, [isMarked]);
-  const off = { disabled: !isLive, title: isLive ? undefined : whyNotLive() };
   return (
     <article ref={card} className="card" data-marked={isMarked} aria-label={`The lock ${lock.name}`}>
       <header className="locks-head">
@@ -76,7 +65,7 @@ function Lock({ lock, isMarked }: { lock: HeldLock; isMarked: boolean }) {
         <span className="tag">token {lock.token}</span>
         <span className="space" />
         {lock.agentId === null && <OwnLock lock={lock} />}
-        <button type="button" {...off} onClick={() => setIsAsking(true)}>
+        <button type="button" {...acting} onClick={() => setIsAsking(true)}>
           Break
         </button>
       </header>
@@ -136,15 +125,14 @@ function Waiting({ wait: { waiter, since, deadlineAt } }: { wait: Wait }) {
 
 /** What a person or a program holds can be kept for longer, or given back in order. */
 function OwnLock({ lock: { name, token, acquiredAt, expiresAt } }: { lock: HeldLock }) {
-  const isLive = useIsLive();
-  const off = { disabled: !isLive, title: isLive ? undefined : whyNotLive() };
+  const acting = useActing();
   const ttlSeconds = Math.max(60, Math.round(expiresAt - acquiredAt));
   return (
     <>
-      <button type="button" {...off} onClick={() => void act("lock.renew", { name, token, ttlSeconds })}>
+      <button type="button" {...acting} onClick={() => void act("lock.renew", { name, token, ttlSeconds })}>
         Renew
       </button>
-      <button type="button" {...off} onClick={() => void act("lock.release", { name, token })}>
+      <button type="button" {...acting} onClick={() => void act("lock.release", { name, token })}>
         Release
       </button>
     </>

@@ -4,9 +4,10 @@ import { useFirst } from "../../parts/First";
 import { count } from "../../parts/format";
 import { Empty } from "../../parts/Messages";
 import { Ago, Until } from "../../parts/Times";
+import { ViewHead } from "../../parts/ViewHead";
 import type { Schedule } from "../../projection/world";
 import { usePlace } from "../../shell/addresses";
-import { useIsLive, useWorld, whyNotLive } from "../../state/page";
+import { useWorld } from "../../state/page";
 import { NewSchedule } from "./NewSchedule";
 import { ScheduleActions, whenOf } from "./schedule";
 import "./schedules.css";
@@ -14,7 +15,6 @@ import "./schedules.css";
 /** What is to be done at which times, and what was. */
 export default function SchedulesView() {
   const schedules = useWorld((world) => world.schedules);
-  const isLive = useIsLive();
   const { item: marked } = usePlace();
   const [isMaking, setIsMaking] = useState(false);
   const all = useMemo(() => [...schedules.values()], [schedules]);
@@ -22,19 +22,7 @@ export default function SchedulesView() {
   const { first, more } = useFirst(all, { including });
   return (
     <>
-      <div className="view-head">
-        <h1>Schedules</h1>
-        <span className="space" />
-        <button
-          type="button"
-          className="primary"
-          disabled={!isLive}
-          title={isLive ? undefined : whyNotLive()}
-          onClick={() => setIsMaking(true)}
-        >
-          New schedule
-        </button>
-      </div>
+      <ViewHead title="Schedules" action="New schedule" onAct={() => setIsMaking(true)} />
       {schedules.size === 0 ? (
         <Empty title="No schedules yet.">
           A schedule gives an agent a prompt, or broadcasts an event, by a cron line or every so often: over restarts

@@ -1,9 +1,9 @@
 import { useState } from "react";
+import { useActing } from "../../parts/acting";
 import { Confirm } from "../../parts/Dialog";
 import { duration } from "../../parts/format";
 import type { Schedule } from "../../projection/world";
 import { act } from "../../state/actions";
-import { useIsLive, whyNotLive } from "../../state/page";
 
 /** The times of a schedule in words. */
 export function whenOf({ cron, intervalSeconds, zone }: Pick<Schedule, "cron" | "intervalSeconds" | "zone">): string {
@@ -13,19 +13,18 @@ export function whenOf({ cron, intervalSeconds, zone }: Pick<Schedule, "cron" | 
 /** What can be done with a schedule. */
 export function ScheduleActions({ schedule }: { schedule: Schedule }) {
   const { scheduleId, paused } = schedule;
-  const isLive = useIsLive();
   const [isAsking, setIsAsking] = useState(false);
-  const off = { disabled: !isLive, title: isLive ? undefined : whyNotLive() };
+  const acting = useActing();
   return (
     <div className="line">
       <button
         type="button"
-        {...off}
+        {...acting}
         onClick={() => void act(paused ? "schedule.resume" : "schedule.pause", { scheduleId })}
       >
         {paused ? "Resume" : "Pause"}
       </button>
-      <button type="button" className="danger" {...off} onClick={() => setIsAsking(true)}>
+      <button type="button" className="danger" {...acting} onClick={() => setIsAsking(true)}>
         Delete
       </button>
       {isAsking && (

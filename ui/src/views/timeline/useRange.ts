@@ -1,7 +1,7 @@
 import { useCallback, useEffect, useMemo, useRef, useState } from "react";
 import type { World } from "../../projection/world";
 import { useSelection } from "../../shell/addresses";
-import { usePage } from "../../state/page";
+import { useIsPast, usePage } from "../../state/page";
 import { fitting, type Range, read, spanOf, written } from "./range";
 
 const TICK_MS = 250;
@@ -96,7 +96,7 @@ export function useRange(): Ranging {
     isMoved.current = true;
     setChosen(next);
   }, []);
-  const isPast = usePage((page) => page.playhead !== null);
+  const isPast = useIsPast();
   const shown = useRef(range);
   shown.current = range;
   useEffect(() => {

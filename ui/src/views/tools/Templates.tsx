@@ -1,10 +1,10 @@
 import type { TemplateEntry } from "../../client/client";
+import { useActing } from "../../parts/acting";
 import { Icon } from "../../parts/Icon";
 import { Empty, Loaded } from "../../parts/Messages";
 import { useSelection } from "../../shell/addresses";
 import { openDialog } from "../../shell/dialogState";
 import { useAnswer } from "../../state/answers";
-import { useIsLive, whyNotLive } from "../../state/page";
 import { fieldsOf } from "./describe";
 
 /** The templates that agents can be made of, and the definition of the one that is chosen. */
@@ -61,7 +61,7 @@ function Line({ template, isChosen, onChoose }: LineProps) {
 
 function Definition({ name, onBack }: { name: string; onBack: () => void }) {
   const answer = useAnswer("template.get", { name });
-  const isLive = useIsLive();
+  const acting = useActing();
   return (
     <article className="card tools-definition" aria-label={`Definition of ${name}`}>
       <header className="view-head">
@@ -73,8 +73,7 @@ function Definition({ name, onBack }: { name: string; onBack: () => void }) {
         <button
           type="button"
           className="primary"
-          disabled={!isLive}
-          title={isLive ? undefined : whyNotLive()}
+          {...acting}
           onClick={() => openDialog({ kind: "new-agent", template: name })}
         >
           New agent of it
