@@ -13,14 +13,13 @@ from ai_whisperer.core.rooms import (
     as_lines,
     check_hop_limit,
     check_members,
-    check_no_strangers,
     check_title,
     is_pass,
     mentioned,
     prompt_for,
     task_for_member,
 )
-from ai_whisperer.errors import InvalidInputError, TooLargeError, UnknownMemberError
+from ai_whisperer.errors import InvalidInputError, TooLargeError
 from ai_whisperer.records import Budget, Origin, RoomTurn, TaskKind, TaskRecord
 
 ROOM = RoomRecord(
@@ -173,10 +172,3 @@ def test_a_title_is_one_short_line() -> None:
         check_title("a\nb")
     with pytest.raises(TooLargeError, match="at most 200"):
         check_title("x" * 201)
-
-
-@pytest.mark.parametrize(("title", "called"), [("Plans", 'room "Plans"'), ("", "room")])
-def test_a_room_is_called_by_its_title_where_somebody_is_not_in_it(title: str, called: str) -> None:
-    mentions = Mentions(strangers=("eve",))
-    with pytest.raises(UnknownMemberError, match=f"^Nobody in the {called} is called '@eve'; .* Let eve in first"):
-        check_no_strangers(replace(ROOM, title=title), mentions, agents=["eve"])
