@@ -7,6 +7,11 @@ const unit = {
   environment: "happy-dom",
   setupFiles: ["test/unit/patience.ts"],
   testTimeout: 60_000,
+const figures = {
+  include: ["test/figures/**/*.test.ts"],
+  testTimeout: 600_000,
+  hookTimeout: 300_000,
+  fileParallelism: false, // they would measure each other
 };
 const browser = {
   include: ["test/browser/**/*.test.ts"],

@@ -46,14 +46,18 @@ class Output:
     def is_terminal(self) -> bool:
         return sys.stdout.isatty()
 
-    def table(self, records: Sequence[T], columns: Sequence[Column[T]], *, empty: str) -> None:
-        """Show records; `empty` is told if there are none."""
+    def table(
+        self, records: Sequence[T], columns: Sequence[Column[T]], *, empty: str, limit: int | None = None
+    ) -> None:
+        """Show records; `empty` is told if there are none, and if there are as many as the limit, that it is one."""
         if self.as_json:
             self.json(records)
         elif not records:
             self.note(empty)
         else:
             self.rows(records, columns)
+            if len(records) == limit:
+                self.note(f"No more than {limit} are shown; --limit shows more.")
 
     def rows(self, records: Sequence[T], columns: Sequence[Column[T]]) -> None:
         """A table for people."""

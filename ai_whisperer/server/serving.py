@@ -50,15 +50,11 @@ _TOKEN_FILE = "token"  # noqa: S105 - the name of a file
 
 
 class RunningServer:
-    """A server that takes requests. `port` is the one it listens on, also where its address is a name without one.
-
-    `tool_errors` says what is wrong with the tool files that it goes on without.
-    """
+    """A server that takes requests. `port` is the one it listens on, also where its address is a name without one."""
 
     def __init__(self, address: Address, host: SessionHost, sandbox: ChosenSandbox, *, port: int) -> None:
         self.address = address
         self._sandbox = sandbox
-        self.tool_errors = host.toolbox.errors
         self.port = port
         self._host = host
 
@@ -93,7 +89,7 @@ async def running(
     check_binding(settings)
     toolbox = await asyncio.to_thread(toolbox_of, settings, tools)
     for error in toolbox.errors:
-        _log.error("tools left out: %s", error)
+        _log.error("Tools are left out. %s", error)
     listening = _listen(settings)
     async with contextlib.AsyncExitStack() as stack:
         stack.callback(listening.close)

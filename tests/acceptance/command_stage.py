@@ -34,6 +34,9 @@ rules:
   - {prompt_match: take the printer, turn: 0, tools: [
       {name: acquire_lock, arguments: {name: printer, ttl_seconds: 60}}]}
   - {after_tool: acquire_lock, latency_seconds: 60, text: never}
+  - {prompt_match: look into the cellar, turn: 0, tools: [{name: read_file, arguments: {
+      path: "the cellar/stairs/stairs/stairs/stairs/stairs/stairs/stairs/stairs/stairs/stairs/stairs/stairs/stairs/
+      stairs/stairs/stairs/stairs/stairs/stairs/stairs/stairs/stairs/stairs/stairs/stairs/stairs/stairs/the end"}}]}
   - {prompt_match: fail, failure: refused}
   - {prompt_match: eternally, latency_seconds: 60, text: never}
   - {prompt_match: say nasty things, text: "[red]red[/red] \e[2J\u009b5m\u202e and [link=x]y"}

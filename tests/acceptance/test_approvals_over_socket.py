@@ -143,6 +143,7 @@ def test_the_tools_of_the_project_are_listed_and_a_broken_file_is_told(
 ) -> None:
     told = f"{shop.tools / 'broken.py'}, line 2: the file cannot be loaded: NameError: name 'undefined' is not defined"
     assert f"Tools are left out. {told}" in server.errors
+    assert server.errors.count("Tools are left out") == server.errors.count("broken.py") == 1
     listed = {each["name"]: each for each in whisperer.json("tools")}
     assert listed["pay"]["source"] == str(shop.tools / "paying.py")
     assert (listed["pay"]["needsApproval"], listed["send_mail"]["kind"]) == ("always", "coordination")

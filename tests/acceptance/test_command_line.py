@@ -6,6 +6,7 @@ import io
 import itertools
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -83,6 +84,17 @@ def test_a_task_is_sent_awaited_and_shown_with_its_steps(whisperer: Whisperer, a
     assert "Done: Count on" in shown.splitlines()[-1]
     both = whisperer.json("tasks", "show", "count-1")
     assert [step["kind"] for step in both["steps"]] == ["model"]
+
+
+def test_a_step_is_shown_with_its_failure_its_arguments_and_how_long_it_took(whisperer: Whisperer, agent: str) -> None:
+    whisperer.ok("tasks", "send", agent, "look into the cellar", "--id", f"{agent}-look", "--wait")
+    (line,) = [line for line in whisperer.ok("tasks", "show", f"{agent}-look").splitlines() if "tool read_file" in line]
+    assert re.search(r" tool read_file +failed .* \d+\.\d{3} s ", line)
+    assert '{"path":"the cellar/' in line.replace('": "', '":"')
+    assert "/the end" not in line
+    full = whisperer.ok("tasks", "show", f"{agent}-look", "--full")
+    assert "/the end" in full
+    assert "step 2  tool read_file  failed" in full
 
 
 def test_a_prompt_can_come_from_the_standard_input(

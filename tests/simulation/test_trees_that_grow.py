@@ -10,7 +10,7 @@ from ai_whisperer import AsyncAgentSessionManager
 from ai_whisperer.conversation import Answer
 from ai_whisperer.models.base import ModelRequest
 from ai_whisperer.records import USER
-from tests.simulation.stage import call, play, play_over_crash, prompt_of, results_of, round_of, until
+from tests.simulation.stage import Say, call, play, play_over_crash, prompt_of, results_of, round_of, until
 
 MOST = 9
 
@@ -34,7 +34,7 @@ def other(request: ModelRequest) -> str:
     return "b" if request.agent_id == "a" else "a"
 
 
-WAYS = {
+WAYS: dict[str, Say] = {
     "delegating": lambda request: call("delegate_task", to_agent=other(request), task="and now you"),
     "mailing": lambda request: call("send_mail", to_agent=other(request), subject="ball", body="and now you"),
     "broadcasting": lambda _: call("broadcast_event", event="ball"),

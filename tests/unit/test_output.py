@@ -7,7 +7,7 @@ import io
 import pytest
 from rich.console import Console
 
-from ai_whisperer.cli.output import Column, moment, plain_table, rich_table
+from ai_whisperer.cli.output import Column, Output, moment, plain_table, rich_table
 
 NASTY = "[red]red[/red] \x1b[2J :smile:\nnext line"
 COLUMNS = (
@@ -45,6 +45,15 @@ def test_a_table_for_a_pipe_is_a_line_for_each_record() -> None:
         "x          37  [red]red[/red] \\x1b[2J :smile: next line",
         "longer      0  -",
     ]
+
+
+def test_a_table_that_a_limit_may_have_cut_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    two = [("a", ""), ("b", "")]
+    Output(as_json=False).table(two, COLUMNS, empty="", limit=3)
+    Output(as_json=True).table(two, COLUMNS, empty="", limit=2)
+    assert capsys.readouterr().err == ""
+    Output(as_json=False).table(two, COLUMNS, empty="", limit=2)
+    assert capsys.readouterr().err == "No more than 2 are shown; --limit shows more.\n"
 
 
 @pytest.mark.parametrize("at", [float("inf"), float("nan"), 1e300, -1e300])

@@ -34,7 +34,7 @@ async def list_approvals(
     """Show the tool calls that wait for a yes, the oldest first."""
     async with call.server() as client:
         found = await client.list_approvals(state=None if everything else ApprovalState.PENDING, limit=limit)
-    call.output.table(found, APPROVALS, empty="Nothing waits for your yes.")
+    call.output.table(found, APPROVALS, empty="Nothing waits for your yes.", limit=limit)
 
 
 async def show(call: Call, approval: ApprovalId) -> None:

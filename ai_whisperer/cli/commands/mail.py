@@ -44,7 +44,8 @@ async def list_mail(
     """Show what agents have written to you, the newest first."""
     async with call.server() as client:
         mails = await (client.sent_mail if sent else client.mailbox)(owner, limit=limit)
-    call.output.table(mails, SENT if sent else MAILS, empty="No mail was sent." if sent else "The mailbox is empty.")
+    empty = "No mail was sent." if sent else "The mailbox is empty."
+    call.output.table(mails, SENT if sent else MAILS, empty=empty, limit=limit)
 
 
 async def send(

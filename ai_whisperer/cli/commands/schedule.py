@@ -99,7 +99,7 @@ async def list_events(call: Call, *, limit: LimitOption = 100) -> None:
     """Show the events that were broadcast, the newest first."""
     async with call.server() as client:
         events = await client.list_events(limit=limit)
-    call.output.table(events, EVENTS, empty="No event was broadcast yet.")
+    call.output.table(events, EVENTS, empty="No event was broadcast yet.", limit=limit)
 
 
 async def send(

@@ -51,8 +51,6 @@ async def serve(call: Call) -> None:
     with closing(log), until_asked_to_leave(call.output, grace) as leaving:
         async with running(replace(settings, model=chosen.model), tools=tools) as server:
             call.output.note(f"{chosen.told}\nThe data is in {settings.data}.\nCtrl-C ends the server.")
-            for error in server.tool_errors:
-                call.output.note(f"Tools are left out. {error}")
             _tell(call.output, server.address)
             async with asyncio.TaskGroup() as group:
                 trial = group.create_task(server.try_sandbox(), name="trial of the sandbox")

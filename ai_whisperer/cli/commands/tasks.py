@@ -12,8 +12,9 @@ from ai_whisperer.cli.calling import Call, command, group
 from ai_whisperer.cli.connecting import FOLLOWING_SECONDS, AgentName, AgentOption
 from ai_whisperer.cli.fleet import cost, hindrance, progress, style_of, tokens
 from ai_whisperer.cli.output import Column, moment
+from ai_whisperer.cli.steps import STEPS, whole_step
 from ai_whisperer.errors import TaskEndedError
-from ai_whisperer.records import Budget, Failure, Priority, StepKind, StepRecord, TaskRecord, TaskState
+from ai_whisperer.records import Budget, Failure, Priority, TaskRecord, TaskState
 
 TaskId = Annotated[str, typer.Argument(metavar="TASK", help="The id of the task.")]
 
@@ -28,7 +29,8 @@ async def list_tasks(call: Call, *, agent: AgentOption = None, limit: LimitOptio
     """Show the tasks, the newest first."""
     async with call.server() as client:
         tasks = await client.list_tasks(agent, limit=limit)
-    call.output.table(tasks, TASKS, empty='There are no tasks. Send one: whisperer tasks send AGENT "what to do"')
+    empty = 'There are no tasks. Send one: whisperer tasks send AGENT "what to do"'
+    call.output.table(tasks, TASKS, empty=empty, limit=limit)
 
 
 async def send(
@@ -79,7 +81,12 @@ async def wait(call: Call, task: TaskId) -> None:
         _show_answer(call, await client.wait_task(task))
 
 
-async def show(call: Call, task: TaskId) -> None:
+async def show(
+    call: Call,
+    task: TaskId,
+    *,
+    full: Annotated[bool, typer.Option("--full", help="Show each step with nothing cut.")] = False,
+) -> None:
     """Show a task with its steps and its answer."""
     async with call.server() as client:
         record = await client.get_task(task)
@@ -108,7 +115,10 @@ async def show(call: Call, task: TaskId) -> None:
             ("prompt", record.prompt),
         ],
     )
-    if steps:
+    if full:
+        for step in steps:
+            call.output.text(f"\n{whole_step(step)}")
+    elif steps:
         call.output.text("")
         call.output.rows(steps, STEPS)
     if record.result is not None:
@@ -182,17 +192,6 @@ def _outcome(task: TaskRecord) -> str:
     return "" if task.result is None else task.result.final
 
 
-def _of_step(step: StepRecord) -> str:
-    """What a step brought."""
-    if step.error is not None:
-        return step.error.message
-    if step.kind is StepKind.TOOL:
-        return "" if step.result is None else step.result.content
-    if step.answer is None:
-        return ""
-    return step.answer.text or ", ".join(call.name for call in step.answer.tool_calls)
-
-
 TASKS: Sequence[Column[TaskRecord]] = (
     Column("TASK", lambda each: each.id, whole=True),
     Column("AGENT", lambda each: each.agent_id, whole=True),
@@ -206,13 +205,4 @@ TREE: Sequence[Column[TaskRecord]] = (
     *TASKS[:4],
     Column("CAUSED BY", lambda each: each.parent_id or each.cause, whole=True),
     TASKS[-1],
-)
-STEPS: Sequence[Column[StepRecord]] = (
-    Column("STEP", lambda each: str(each.number), right=True),
-    Column("KIND", lambda each: each.kind if each.call is None else f"{each.kind} {each.call.name}"),
-    Column("STATE", lambda each: each.state, style=style_of),
-    Column("STARTED", lambda each: moment(each.started_at)),
-    Column("FINISHED", lambda each: moment(each.finished_at)),
-    Column("ATTEMPT", lambda each: str(each.attempt), right=True),
-    Column("WHAT IT BROUGHT", _of_step),
 )
