@@ -46,6 +46,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True, gc=False, forbid_unknown
     max_result_bytes: int | None = None
     max_switch_depth: int | None = None
     switch_timeout_seconds: float | None = None
+    max_tasks_per_tree: int | None = None
     max_tokens_per_tree: int | None = None
     max_cost_usd_per_tree: float | None = None
     max_tokens_per_agent: int | None = None
@@ -76,6 +77,7 @@ class EffectiveLimits(Limits, frozen=True, kw_only=True, gc=False, forbid_unknow
     max_result_bytes: int = 1 << 20
     max_switch_depth: int = 8
     switch_timeout_seconds: float = 300.0
+    max_tasks_per_tree: int = 1_000
     max_tokens_per_tree: int = 0
     max_cost_usd_per_tree: float = 0.0
     max_tokens_per_agent: int = 0

@@ -227,6 +227,12 @@ class WaitDepthError(ConflictError):
     code = "wait_depth"
 
 
+class TreeSizeError(ConflictError):
+    """The work that the task belongs to has caused as many tasks as it may; nothing was sent."""
+
+    code = "tree_size"
+
+
 class LockNotHeldError(ConflictError):
     """The lock is not held by the caller, or not with that token; nothing was changed."""
 

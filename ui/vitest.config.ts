@@ -1,7 +1,12 @@
 import react from "@vitejs/plugin-react";
 import { defineConfig } from "vitest/config";
 
-const figures = { include: ["test/figures/**/*.test.ts"], testTimeout: 600_000, hookTimeout: 120_000 };
+const figures = {
+  include: ["test/figures/**/*.test.ts"],
+  testTimeout: 600_000,
+  hookTimeout: 300_000,
+  fileParallelism: false, // they would measure each other
+};
 const unit = {
   include: ["test/unit/**/*.test.{ts,tsx}"],
   environment: "happy-dom",

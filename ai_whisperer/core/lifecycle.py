@@ -96,7 +96,7 @@ def apply(
         state=state,
         sleep=sleep,
         started=started and action is not Action.STOP,
-        reason=agent.reason if action in _OWN else reason,
+        reason=agent.reason if action is Action.WORK else reason,  # at rest what it worked for is over
         paused_limit=limit if action is Action.PAUSE else agent.paused_limit if state is _PAUSED else None,
     )
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import difflib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from importlib import import_module
 from pathlib import Path
 
-from ai_whisperer.errors import ModelNameError
-from ai_whisperer.models.base import Model, ModelRequest, StreamEvent
+from ai_whisperer.errors import DefinitionError, ModelNameError
+from ai_whisperer.models.base import Model, ModelFactory, ModelRequest, StreamEvent
+
+NameCheck = Callable[[str], None]
+"""Raises `ModelNameError` for a name that means no model."""
 
 SCRIPTED = "scripted"
 SCRIPTED_DEMO = "scripted:demo"
@@ -84,19 +87,35 @@ def resolve(name: str) -> Model:
     The forms are `scripted`, `scripted:demo`, `scripted:PATH` and `PREFIX:NAME`. That a provider's package is missing,
     or the key, is told by the first request.
     """
+    check_name(name)
     prefix, _, rest = name.partition(":")
-    if name == SCRIPTED or (prefix == SCRIPTED and rest):
+    if prefix == SCRIPTED:
         from ai_whisperer.models.scripted import ScriptedModel
 
         path = DEMO_RULES if name == SCRIPTED_DEMO else Path(rest)
-        return ScriptedModel.from_file(path) if rest else ScriptedModel()
-    if prefix not in PREFIXES or not rest:
-        raise _unknown(name)
+        try:
+            return ScriptedModel.from_file(path) if rest else ScriptedModel()
+        except DefinitionError as error:
+            raise ModelNameError(
+                f"The model {name!r} cannot be used: {error.message.rstrip('.')}. Correct the file."
+            ) from error
     return ProviderModel(name)
+
+
+def check_name(name: str) -> None:
+    """Raise `ModelNameError` for a name that means no model, whatever is installed. Nothing is read or loaded."""
+    prefix, _, rest = name.partition(":")
+    if name != SCRIPTED and not (prefix in (SCRIPTED, *PREFIXES) and rest.strip()):
+        raise _unknown(name)
+
+
+def name_check(factory: ModelFactory) -> NameCheck | None:
+    """What tells of a name whether the factory can make a model of it; None if only the factory knows."""
+    return check_name if factory is resolve else None
 
 
 def _unknown(name: str) -> ModelNameError:
     forms = "Use `PREFIX:NAME`, for instance `openai-chat:NAME`, or `scripted`, or `scripted:PATH`."
-    near = difflib.get_close_matches(name.partition(":")[0].lower(), [*PREFIXES, SCRIPTED], n=3)
+    near = difflib.get_close_matches(name.partition(":")[0].strip().lower(), [*PREFIXES, SCRIPTED], n=3)
     hint = f" Near known prefixes: {', '.join(near)}." if near else ""
-    return ModelNameError(f"There is no model {name!r}. {forms}{hint}")
+    return ModelNameError(f"There is no model {name[:200]!r}. {forms}{hint} Prefixes: {', '.join(PREFIXES)}.")

@@ -110,6 +110,7 @@ class AgentWork(AgentMeans):
         """
         task = on_default_budget(task, self.limits)
         decision.unit.insert_task(task)
+        self.workspace.trees.added(task)
         decision.tell("async.task.queued", queued_of(task, by=by))
         if by is not None:
             kind = LinkKind.DELEGATION if task.kind is TaskKind.DELEGATED else LinkKind.EVENT
@@ -317,6 +318,7 @@ class AgentWork(AgentMeans):
             task = on_default_budget(task, self.limits)
             self.workspace.post.deliver(decision, item, task.id)
             decision.unit.insert_task(task)
+            self.workspace.trees.added(task)
             if task.deadline_at is not None:
                 self.workspace.deadlines.watch(task)
         else:

@@ -143,6 +143,19 @@ class Breaches:
         )
         self.tell(decision, breach)
 
+    def growth_refused(self, decision: Decision, task: TaskRecord, size: int) -> None:
+        """Announce that the task may cause no other, since its tree has so many already."""
+        breach = Breach(
+            scope=LimitScope.TREE,
+            limit="max_tasks_per_tree",
+            action=LimitAction.REFUSED,
+            used=size,
+            most=self._workspace.agents[task.agent_id].limits.max_tasks_per_tree,
+            agent_id=task.agent_id,
+            task_id=task.id,
+        )
+        self.tell(decision, breach)
+
     def bounded_result(self, agent_id: str, task_id: str, content: str) -> str:
         """As much of a result as the agent may be shown; it is announced if that is not all."""
         most = self._workspace.agents[agent_id].limits.max_result_bytes

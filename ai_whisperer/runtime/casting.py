@@ -8,8 +8,9 @@ from msgspec.structs import replace
 
 from ai_whisperer.core.addresses import AddressBook, normalized
 from ai_whisperer.core.definitions import Config, definition_from, overridden
-from ai_whisperer.definition import AgentDefinition
-from ai_whisperer.errors import DefinitionError, InvalidInputError
+from ai_whisperer.definition import INHERIT, AgentDefinition
+from ai_whisperer.errors import DefinitionError, InvalidInputError, ModelNameError
+from ai_whisperer.models.catalog import NameCheck
 from ai_whisperer.templates.claude import denied_names, granted_names
 from ai_whisperer.templates.library import TemplateLibrary
 from ai_whisperer.templates.parsing import Template
@@ -42,6 +43,18 @@ def definition_for(
         return AgentDefinition()
     named = _with_free_names(agent_id, chosen, book)
     return overridden(replace(named, tools=_granted(chosen, offered, servers)), config)
+
+
+def check_model(definition: AgentDefinition, *, default_model: str, check: NameCheck | None) -> None:
+    """Raise `DefinitionError` if the agent is to have a model that there is not: its first task would fail."""
+    if check is None:
+        return
+    inherits = definition.model == INHERIT
+    try:
+        check(default_model if inherits else definition.model)
+    except ModelNameError as error:
+        whose = "model, which is that of the session" if inherits else "model"
+        raise DefinitionError(f"{whose}: {error.message}") from error
 
 
 def check_approve(agent_id: str, definition: AgentDefinition, registry: ToolRegistry) -> None:

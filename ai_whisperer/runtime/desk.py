@@ -12,7 +12,7 @@ from ai_whisperer.core.mailbox import in_order
 from ai_whisperer.core.sleeping import in_words, sleep_plan
 from ai_whisperer.core.tasks import inherited
 from ai_whisperer.core.text import check_reason
-from ai_whisperer.records import MailRecord, MailState, Priority, StepRecord, TaskRecord
+from ai_whisperer.records import USER, MailRecord, MailState, Priority, StepRecord, TaskRecord
 from ai_whisperer.runtime.delegation import delegate
 from ai_whisperer.runtime.status import status_of
 
@@ -33,7 +33,10 @@ class AgentDesk:
         self._step = step
 
     def send_mail(self, *, to: str, subject: str, body: str, priority: Priority) -> MailRecord:
-        return self._agent.workspace.post.send(
+        post, book = self._agent.workspace.post, self._agent.workspace.book
+        if book.resolve_recipient(to) != USER:
+            self._check_tree()
+        return post.send(
             self._decision,
             sender=self._agent.agent_id,
             to=to,
@@ -48,6 +51,8 @@ class AgentDesk:
     def reply_mail(self, *, mail_id: str, body: str, priority: Priority) -> MailRecord:
         post = self._agent.workspace.post
         original = post.received_by(self._agent.agent_id, mail_id)
+        if original.sender != USER and not original.awaited:
+            self._check_tree()
         return post.reply(
             self._decision,
             original,
@@ -63,6 +68,7 @@ class AgentDesk:
         return mail if mail is not None and mail.state in (MailState.DELIVERED, MailState.READ) else None
 
     def ask(self, *, to: str, subject: str, body: str, priority: Priority, timeout_seconds: float | None) -> None:
+        self._check_tree()
         self._agent.workspace.switchboard.ask(
             self._decision,
             self._running.task,
@@ -75,6 +81,7 @@ class AgentDesk:
         )
 
     def delegate(self, *, to: str, prompt: str, priority: Priority, timeout_seconds: float | None) -> TaskRecord:
+        self._check_tree()
         return delegate(
             self._agent.workspace,
             self._decision,
@@ -98,9 +105,11 @@ class AgentDesk:
         workspace = self._agent.workspace
         check_reason(reason)
         sleeper = workspace.agents[workspace.book.resolve(agent)]
+        self._check_tree()
         sleeper.wake(self._decision, f"{reason} (from {self._agent.agent_id})", origin=inherited(self._running.task))
 
     def broadcast(self, *, event: str, data: Any) -> EventRecord:
+        self._check_tree()
         return self._agent.workspace.events.broadcast(
             self._decision,
             name=event,
@@ -189,6 +198,10 @@ class AgentDesk:
             "async.task.progress",
             {"agentId": task.agent_id, "taskId": task.id, "percent": percent, "note": note},
         )
+
+    def _check_tree(self) -> None:
+        """What is done next gives somebody work: the tree of the task must have room for it."""
+        self._agent.workspace.trees.check_room(self._decision, self._running.task)
 
     @property
     def _own_agent(self) -> AgentSession:

@@ -25,12 +25,12 @@ from ai_whisperer.errors import (
 )
 from ai_whisperer.mcp_config import McpServersConfig, mcp_servers_from
 from ai_whisperer.models.base import ModelFactory
-from ai_whisperer.models.catalog import resolve
+from ai_whisperer.models.catalog import name_check, resolve
 from ai_whisperer.records import AgentRecord, AgentState
 from ai_whisperer.runtime.agent_session import AgentSession
 from ai_whisperer.runtime.ai_loop import loop_that_calls
 from ai_whisperer.runtime.callers import by_caller
-from ai_whisperer.runtime.casting import check_approve, definition_for
+from ai_whisperer.runtime.casting import check_approve, check_model, definition_for
 from ai_whisperer.runtime.intake import Intake
 from ai_whisperer.runtime.mcp_grants import check_mcp_grants
 from ai_whisperer.runtime.opening import close_workspace, open_workspace
@@ -116,7 +116,8 @@ class AsyncAgentSessionManager(
         if work is not None and not isinstance(work, str | Path):
             raise InvalidInputError(f"work must be the path of a folder, not {type(work).__name__}.")
         root = Path(kept) if (kept := work or data) is not None else None
-        self._templates = library_of(templates)
+        self._name_check = name_check(model_factory)
+        self._templates = library_of(templates, check_model=self._name_check)
         apart = kept_from_agents((data, work), hidden=hidden, templates=self._templates)
         granted = checked_folders({} if folders is None else folders, kept=apart)
         self._workplaces = Workplaces(root, session_id, granted, kept=apart, sandbox=sandbox)
@@ -357,6 +358,7 @@ class AsyncAgentSessionManager(
             offered=(*workspace.tools, *own),
             servers=workspace.mcp.names,
         )
+        check_model(definition, default_model=self._model, check=self._name_check)
         self._check_tools(agent_id, definition, own)
         workspace.workplaces.check(agent_id, definition)
         return definition

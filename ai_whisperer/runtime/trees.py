@@ -1,4 +1,4 @@
-"""What task trees have used of their budgets. A tree is a task and everything that it causes, over all agents."""
+"""How large task trees are, and what they have used. A tree is a task and all that it causes, over all agents."""
 
 from __future__ import annotations
 
@@ -8,14 +8,18 @@ from contextlib import contextmanager
 
 from ai_whisperer.conversation import Usage
 from ai_whisperer.core.budgets import overdrawn
+from ai_whisperer.errors import TreeSizeError
 from ai_whisperer.records import TaskRecord
 from ai_whisperer.runtime.workspace import Decision, Workspace
 
+_MOST_SIZES = 10_000
+
 
 class Trees:
-    """The usage of the trees that have a budget and a running task; the others cost nothing.
+    """The size of the trees that grew last, and the usage of those that have a budget and a running task.
 
-    A tree is read from the store when its first task begins and forgotten when the end of its last one is durable.
+    What a tree has used is read from the store when its first task begins and forgotten when the end of its last one is
+    durable.
     """
 
     def __init__(self, workspace: Workspace) -> None:
@@ -24,6 +28,8 @@ class Trees:
         self._total: dict[str, Usage] = {}
         self._running: dict[str, int] = {}
         self._cancelling: Counter[str] = Counter()
+        self._sizes: dict[str, int] = {}
+        self._sizes_since = workspace.clock.now()
 
     @contextmanager
     def cancelling(self, task_ids: Iterable[str]) -> Iterator[None]:
@@ -37,6 +43,34 @@ class Trees:
 
     def is_being_cancelled(self, task_id: str | None) -> bool:
         return task_id in self._cancelling
+
+    def check_room(self, decision: Decision, task: TaskRecord) -> None:
+        """Raise `TreeSizeError`, and announce it, if the task may cause no other: its tree has as many as it may."""
+        most, size = self._workspace.agents[task.agent_id].limits.max_tasks_per_tree, self._size(task)
+        if size >= most:
+            self._workspace.breaches.growth_refused(decision, task, size)
+            raise TreeSizeError(
+                f"This work has come to {size:,} tasks and may come to {most:,} (max_tasks_per_tree); nothing "
+                "was done. Answer with what is there, and say what is missing."
+            )
+
+    def added(self, task: TaskRecord) -> None:
+        """There is a task more. The size of a tree of which nothing is known is counted when it is asked for."""
+        size = self._sizes.get(task.root_id)
+        if size is not None and task.root_id != task.id:
+            self._sizes[task.root_id] = size + 1
+
+    def _size(self, task: TaskRecord) -> int:
+        """How many tasks the tree has. One that may have grown before it was asked for is counted in the store."""
+        size = self._sizes.get(task.root_id)
+        if size is None:
+            is_new = task.root_id == task.id and (task.started_at or 0.0) >= self._sizes_since
+            size = 1 if is_new else self._workspace.store.size_of_tree(self._workspace.session_id, task.root_id)
+            self._sizes[task.root_id] = size
+            if len(self._sizes) > _MOST_SIZES:
+                del self._sizes[next(iter(self._sizes))]
+                self._sizes_since = self._workspace.clock.now()
+        return size
 
     def enter(self, task: TaskRecord) -> None:
         """A task begins, or is taken up."""

@@ -20,7 +20,7 @@ from ai_whisperer import __version__
 from ai_whisperer.clock import SystemClock, TimedIds
 from ai_whisperer.errors import InvalidInputError, PortError, SandboxError, SettingsError, StoreReadOnlyError
 from ai_whisperer.models.base import ModelFactory
-from ai_whisperer.models.catalog import SCRIPTED, resolve
+from ai_whisperer.models.catalog import SCRIPTED, NameCheck, check_name, name_check, resolve
 from ai_whisperer.runtime.manager import AnyFunction
 from ai_whisperer.runtime.workplaces import checked_folders, kept_from_agents
 from ai_whisperer.secrets import remember_secret
@@ -108,7 +108,7 @@ async def running(
         host = SessionHost(
             store,
             model=settings.model or SCRIPTED,
-            templates=templates_of(settings),
+            templates=templates_of(settings, check_model=name_check(model_factory)),
             tools=toolbox,
             mcp_servers=settings.mcp,
             limits=settings.limits,
@@ -284,7 +284,7 @@ def toolbox_of(settings: Settings, handed_in: Iterable[AnyFunction] = ()) -> Too
     return ToolBox(as_tools(handed_in), load_tool_files(folder.absolute() for folder in folders))
 
 
-def templates_of(settings: Settings) -> TemplateLibrary:
+def templates_of(settings: Settings, *, check_model: NameCheck | None = check_name) -> TemplateLibrary:
     """The templates that a server with these settings offers; raises `SettingsError` if a folder is not there."""
     for folder in settings.templates:
         if not folder.is_dir():
@@ -292,4 +292,4 @@ def templates_of(settings: Settings) -> TemplateLibrary:
                 f"The templates folder '{folder}' is not there. Make it, or correct the setting templates."
             )
     standard = TemplateLibrary.standard()
-    return TemplateLibrary([*settings.templates, *standard.folders])
+    return TemplateLibrary([*settings.templates, *standard.folders], check_model=check_model)

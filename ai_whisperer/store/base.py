@@ -278,6 +278,10 @@ class Store(Protocol):
         """The task at the root and all that it caused, the oldest first."""
         ...
 
+    def size_of_tree(self, session_id: str, root_id: str) -> int:
+        """How many tasks there are: the one at the root and all that it caused."""
+        ...
+
     def failures_since(self, session_id: str, since: float) -> list[tuple[str, str, float]]:
         """Whose tasks failed after that time, with which error code, and when, in order."""
         ...

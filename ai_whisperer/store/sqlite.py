@@ -216,6 +216,9 @@ class SqliteStore:
     def tasks_of_tree(self, session_id: str, root_id: str) -> list[TaskRecord]:
         return self._all(queries.TASKS_OF_TREE, (session_id, root_id), rows.task_from)
 
+    def size_of_tree(self, session_id: str, root_id: str) -> int:
+        return int(self._all(queries.SIZE_OF_TREE, (session_id, root_id), lambda row: row[0])[0])
+
     def failures_since(self, session_id: str, since: float) -> list[tuple[str, str, float]]:
         return self._all(queries.FAILURES_SINCE, (session_id, since), lambda row: (row[0], row[1] or "", row[2]))
 

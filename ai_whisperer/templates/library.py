@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import difflib
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 import msgspec
 
 from ai_whisperer.core.addresses import normalized
-from ai_whisperer.errors import InvalidInputError, TemplateError, UnknownTemplateError
+from ai_whisperer.definition import INHERIT
+from ai_whisperer.errors import InvalidInputError, ModelNameError, TemplateError, UnknownTemplateError
 from ai_whisperer.templates.drafts import Draft
 from ai_whisperer.templates.folders import (
     TemplateFile,
@@ -57,12 +58,16 @@ class TemplateLibrary:
     was added or changed counts at once; a file that did not change is not read again.
     """
 
-    def __init__(self, folders: Iterable[TemplateFolder | str | Path]) -> None:
+    def __init__(
+        self, folders: Iterable[TemplateFolder | str | Path], *, check_model: Callable[[str], None] | None = None
+    ) -> None:
+        """`check_model` raises `ModelNameError` for a model that there is not; without it any name will do."""
         given = (folder if isinstance(folder, TemplateFolder) else folder_at(folder) for folder in folders)
         first: dict[Path, TemplateFolder] = {}
         for folder in given:
             first.setdefault(folder.path, folder)
         self._folders = tuple(first.values())
+        self._check_model = check_model
 
     @classmethod
     def standard(cls, project: str | Path | None = None, user: str | Path | None = None) -> TemplateLibrary:
@@ -145,7 +150,14 @@ class TemplateLibrary:
         chain = [found]
         while (parent := chain[-1].draft.extends) is not None:
             chain.append(self._parent(chain, parent))
-        return template_of(tuple(each.draft for each in chain))
+        template = template_of(tuple(each.draft for each in chain))
+        if self._check_model is not None and template.definition.model != INHERIT:
+            try:
+                self._check_model(template.definition.model)
+            except ModelNameError as error:
+                stating = next(each.draft for each in chain if "model" in each.draft.fields)
+                raise fault(*stating.spot(("model",)), f"model: {error.message}") from error
+        return template
 
     def _parent(self, chain: Sequence[_Found], name: str) -> _Found:
         """What the last of the chain extends; raises `TemplateError` that names its file, its line and the chain."""
@@ -189,12 +201,14 @@ AnyLibrary = TemplateLibrary | str | Path | Iterable[str | Path] | None
 """A library, or the folders before the built-in one; None for the standard one."""
 
 
-def library_of(given: AnyLibrary) -> TemplateLibrary:
-    if given is None:
-        return TemplateLibrary.standard()
+def library_of(given: AnyLibrary, *, check_model: Callable[[str], None] | None = None) -> TemplateLibrary:
+    """The library that is meant. One that is given as such checks models as it was made to."""
     if isinstance(given, TemplateLibrary):
         return given
-    return TemplateLibrary([*([given] if isinstance(given, str | Path) else given), BUILTIN])
+    if given is None:
+        return TemplateLibrary(TemplateLibrary.standard().folders, check_model=check_model)
+    folders = [given] if isinstance(given, str | Path) else given
+    return TemplateLibrary([*folders, BUILTIN], check_model=check_model)
 
 
 def load_template(path: str | Path) -> Template:

@@ -177,6 +177,12 @@ def test_a_port_that_is_taken_keeps_its_code() -> None:
     assert (ended.code, ended.error["code"]) == (1, "port")
 
 
+def test_the_port_that_the_help_tells_is_the_one_that_is_taken() -> None:
+    told = " ".join(run("demo", "--help").out.split())
+    assert "a free one if unset" in told
+    assert "8642" not in told
+
+
 def test_the_port_of_a_server_is_not_the_demos(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])

@@ -50,11 +50,11 @@ def old(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def serving(data: Path, look: Callable[[RunningServer], Any]) -> Any:
+def serving(data: Path, look: Callable[[RunningServer], Any], *, model: str | None = None) -> Any:
     """What there is to see while a server runs in the folder."""
 
     async def scenario() -> Any:
-        async with running(Settings(data=data, port=0)) as server:
+        async with running(Settings(data=data, port=0, model=model)) as server:
             return await asyncio.to_thread(look, server)
 
     return asyncio.run(scenario())
@@ -71,6 +71,35 @@ def test_on_a_new_machine_all_is_well_and_the_scripted_model_is_a_warning(
     assert "scripted:demo (the environment has no key and no model server)" in told
     assert any("Sandbox: rlimits" in line for line in lines)
     assert not (tmp_path / "new").exists()
+
+
+@pytest.mark.usefixtures("bare")
+def test_the_model_is_that_of_the_server_that_runs_unless_another_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def look(server: RunningServer) -> list[str]:
+        told = []
+        for more in ([], ["--model", "scripted:demo"]):
+            assert main(["doctor", "--json", "--data", str(tmp_path), "--port", "0", *more]) == 0
+            checks = json.loads(capsys.readouterr().out)["checks"]
+            told += [each["found"] for each in checks if each["check"] == "Model"]
+        return [*told, server.address.url]
+
+    told, named, url = serving(tmp_path, look, model="vllm:mine")
+    assert told == f"vllm:mine (that of the server at {url})"
+    assert named.startswith("scripted:demo")
+
+
+@pytest.mark.usefixtures("bare")
+def test_a_server_that_does_not_answer_is_a_warning_and_the_doctor_goes_on(tmp_path: Path) -> None:
+    def look(_: RunningServer) -> models.Chosen | None:
+        (tmp_path / "server.json").write_text('{"url": "http://127.0.0.1:9", "token": "t", "pid": 1}')
+        return models.check_server(tmp_path)
+
+    model, (finding,) = serving(tmp_path, look)
+    assert (model, finding.level) == (None, Level.WARNING)
+    assert "127.0.0.1:9 is not known, since it does not answer" in finding.found
+    assert models.check_server(tmp_path) is None
 
 
 @pytest.mark.usefixtures("bare")

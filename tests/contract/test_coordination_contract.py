@@ -213,6 +213,7 @@ def test_the_terms_of_tasks_and_mails_are_kept_and_a_tree_can_be_read(run: Run) 
         unit.insert_mail(awaited)
         await store.submit(unit)
         assert store.tasks_of_tree("s", "t1") == [task("t1"), child]
+        assert (store.size_of_tree("s", "t1"), store.size_of_tree("s", "t3")) == (2, 1)
         assert store.mail("s", "m1") == awaited
         later = replace(child, restarts=3, not_before=None)
         unit = Unit()

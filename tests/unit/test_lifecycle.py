@@ -105,6 +105,18 @@ def test_a_paused_sleeper_sleeps_on_for_the_reason_that_it_had() -> None:
     assert apply(paused, Action.RESUME).reason == "until I am needed"
 
 
+def test_what_an_agent_was_woken_for_is_told_while_it_works_and_not_at_rest() -> None:
+    woken = apply(agent(AgentState.SLEEPING, sleep=PLAN), Action.WAKE, reason="the time has come")
+    working = apply(woken, Action.WORK)
+    assert working.reason == "the time has come"
+    assert apply(working, Action.REST).reason == ""
+
+
+def test_a_sleeper_that_answered_sleeps_on_for_the_reason_that_it_had() -> None:
+    asleep = apply(agent(AgentState.IDLE), Action.SLEEP, plan=PLAN, reason="until I am needed")
+    assert apply(apply(asleep, Action.WORK), Action.REST).reason == "until I am needed"
+
+
 def test_waking_a_paused_sleeper_leaves_it_paused_without_a_sleep() -> None:
     paused = apply(agent(AgentState.SLEEPING, sleep=PLAN), Action.PAUSE)
     woken = apply(paused, Action.WAKE)

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from ai_whisperer.cli.doctor.mcp import check_mcp
-from ai_whisperer.errors import McpConfigError, SettingsError
+from ai_whisperer.clock import SystemClock
+from ai_whisperer.errors import McpConfigError, McpError, SettingsError
 from ai_whisperer.mcp_config import McpServerConfig, filled, mcp_servers_from
 from ai_whisperer.secrets import redacted
 from ai_whisperer.settings import LoadedSettings, load_settings
 from ai_whisperer.tools.mcp.names import exposed_names, server_of, tool_of
-from ai_whisperer.tools.mcp.server import Backoff
+from ai_whisperer.tools.mcp.process import ServerProcess
+from ai_whisperer.tools.mcp.server import Backoff, McpServer
 
 SERVERS = """
 port = 1
@@ -122,3 +125,49 @@ def test_the_doctor_tells_of_programs_and_variables_that_are_not_there(tmp_path:
         ("problem", "web: not set: WEB_KEY"),
     ]
     assert list(check_mcp({}, {})) == []
+
+
+def test_a_server_that_does_not_answer_its_greeting_does_not_hold_up_the_end_of_its_session(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("ai_whisperer.tools.mcp.connection._START_SECONDS", 1e3)
+    monkeypatch.setattr("ai_whisperer.tools.mcp.connection._CLOSE_SECONDS", 1e3)
+    config = mcp_servers_from({"silent": {"command": "sleep", "args": ["1000"], "timeout_seconds": 1e3}}, folder=Path())
+
+    async def main() -> None:
+        begun = asyncio.Event()
+        server = McpServer("silent", config["silent"], clock=SystemClock(), tell=lambda *_: None)
+        start = ServerProcess.__init__
+
+        def watched(self: ServerProcess, process: asyncio.subprocess.Process) -> None:
+            start(self, process)
+            begun.set()
+
+        monkeypatch.setattr(ServerProcess, "__init__", watched)
+        async with asyncio.timeout(30):
+            starting = asyncio.create_task(server.start())
+            await begun.wait()
+            await server.close()
+            with pytest.raises(McpError, match="was stopped with its session"):
+                await starting
+
+    asyncio.run(main())
+
+
+def test_a_server_that_failed_is_not_started_again_after_its_session_has_ended() -> None:
+    config = mcp_servers_from({"failing": {"command": "false"}}, folder=Path())
+    told: list[str] = []
+
+    async def main() -> None:
+        server = McpServer("failing", config["failing"], clock=SystemClock(), tell=lambda name, _: told.append(name))
+        for _ in range(2):
+            with pytest.raises(McpError):
+                await server.listed()
+        waiting = asyncio.create_task(server.listed())
+        await asyncio.sleep(0)
+        await server.close()
+        with pytest.raises(McpError, match="was stopped with its session"):
+            await waiting
+
+    asyncio.run(main())
+    assert told == ["mcp.server_failed", "mcp.server_failed"]

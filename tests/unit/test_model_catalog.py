@@ -43,7 +43,9 @@ def test_a_missing_key_does_not_make_a_name_wrong(monkeypatch: pytest.MonkeyPatc
     assert PydanticAIModel("openrouter:some-model").prefix == "openrouter"
 
 
-@pytest.mark.parametrize("name", ["", ":", "gpt-5", "openai-chat", "openai-chat:", ":gpt-5", "scripted:", "nobody:x"])
+@pytest.mark.parametrize(
+    "name", ["", ":", "gpt-5", "openai-chat", "openai-chat:", ":gpt-5", "scripted:", "nobody:x", "openai-chat: "]
+)
 def test_any_other_name_is_refused_with_the_forms_that_there_are(name: str) -> None:
     with pytest.raises(ModelNameError, match="PREFIX:NAME") as caught:
         resolve(name)
@@ -87,3 +89,9 @@ def test_a_wrong_name_is_not_worth_a_retry() -> None:
 def test_the_provider_library_is_not_loaded_before_it_is_wanted(module: str) -> None:
     check = f"import sys, {module}; sys.exit('pydantic_ai' in sys.modules or 'openai' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", check], check=False).returncode == 0
+
+
+def test_rules_that_cannot_be_read_are_a_model_that_cannot_be_used(tmp_path: Path) -> None:
+    missing = f"scripted:{tmp_path}/none.yaml"
+    with pytest.raises(ModelNameError, match=r"none\.yaml: cannot be read: No such file or directory\. Correct the"):
+        resolve(missing)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def register(app: typer.Typer) -> None:
-    command(app, settings=("model", "port", "data"))(demo)
+    command(app, settings=("model", "data"))(demo)
 
 
 async def demo(
@@ -29,6 +29,16 @@ async def demo(
     once: Annotated[bool, typer.Option("--once", help="No live view; leave when the work is done.")] = False,
     data: Annotated[
         str | None, typer.Option("--data", metavar="FOLDER", help="Keep the session here, not in a temporary folder.")
+    ] = None,
+    port: Annotated[
+        int | None,
+        typer.Option(
+            "--port",
+            metavar="NUMBER",
+            min=0,
+            max=65535,
+            help="Port that the server of the demo listens on; a free one if unset.",
+        ),
     ] = None,
 ) -> int:
     """Watch eleven agents at work on the workflows of the guide, see the plug pulled, and see them go on.
@@ -48,9 +58,7 @@ async def demo(
     values = call.settings.values
     named = data or (values.data if call.is_given("data") else None)
     with _Folder(named) as folder:
-        server = ServerProcess(
-            folder.path, port=values.port if call.is_given("port") else 0, model=choice.for_workflows
-        )
+        server = ServerProcess(folder.path, port=port or 0, model=choice.for_workflows)
 
         def leave_at_once() -> None:
             server.kill()

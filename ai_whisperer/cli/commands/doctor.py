@@ -31,7 +31,7 @@ def doctor(
     """
     from ai_whisperer.cli.doctor.findings import Level
 
-    findings = [*_of_machine(call.settings), *_of_models(call.settings, os.environ, asks=ask)]
+    findings = [*_of_machine(call.settings), *_of_models(call, os.environ, asks=ask)]
     is_well = all(each.level is not Level.PROBLEM for each in findings)
     if call.output.as_json:
         call.output.json({"ok": is_well, "checks": findings})
@@ -78,10 +78,12 @@ def _of_machine(settings: LoadedSettings) -> Sequence[Finding]:
     ]
 
 
-def _of_models(settings: LoadedSettings, environment: Mapping[str, str], *, asks: bool) -> Sequence[Finding]:
+def _of_models(call: Call, environment: Mapping[str, str], *, asks: bool) -> Sequence[Finding]:
+    """Of the model of the server that runs, if one does and the person does not ask about another."""
     from ai_whisperer.cli.doctor import models
 
-    chosen = models.check_choice(settings, environment)
+    used = None if call.is_given("model") else models.check_server(call.settings.values.data)
+    chosen = used or models.check_choice(call.settings, environment)
     findings = [models.check_keys(environment), models.check_packages(), *chosen.findings]
     if asks and chosen.model is not None:
         findings.append(models.ask_model(chosen.model))

@@ -5,18 +5,22 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Mapping
+from pathlib import Path
 from typing import NamedTuple
 
 from ai_whisperer.cli.doctor.findings import Finding, ok, problem, warning
 from ai_whisperer.cli.model_choice import choose_model
+from ai_whisperer.client import Client
 from ai_whisperer.conversation import UserTurn
 from ai_whisperer.errors import ModelNameError, WhispererError
 from ai_whisperer.models.base import ModelRequest, collect
-from ai_whisperer.models.catalog import SCRIPTED_DEMO, resolve
+from ai_whisperer.models.catalog import SCRIPTED, SCRIPTED_DEMO, resolve
 from ai_whisperer.models.detection import KEYS, PROVIDERS, SERVERS
+from ai_whisperer.server.address import Address, find_address
 from ai_whisperer.settings import LoadedSettings
 
 _ASKING_SECONDS = 60.0
+_PATIENCE_SECONDS = 5.0
 
 
 def check_keys(environment: Mapping[str, str]) -> Finding:
@@ -55,6 +59,31 @@ def check_choice(settings: LoadedSettings, environment: Mapping[str, str]) -> Ch
         advice = "It plays fixed answers. Set the key of a provider, or name a model with --model."
         return Chosen(choice.model, (*passed_over, warning("Model", found, advice)))
     return Chosen(choice.model, (*passed_over, ok("Model", found)))
+
+
+def check_server(data: Path) -> Chosen | None:
+    """The model of the server that runs in that folder; None if none does."""
+    address = find_address(data)
+    if address is None:
+        return None
+    try:
+        model = asyncio.run(_model_at(address))
+    except (TimeoutError, WhispererError) as error:
+        found = f"that of the server at {address.url} is not known, since it does not answer"
+        return Chosen(None, (warning("Model", found, str(error) or "See whether it still works, and start it again."),))
+    found = f"{model} (that of the server at {address.url})"
+    if model in (SCRIPTED, SCRIPTED_DEMO):
+        advice = "It plays fixed answers. Start the server again with the key of a provider, or with --model."
+        return Chosen(model, (warning("Model", found, advice),))
+    return Chosen(model, (ok("Model", found),))
+
+
+async def _model_at(address: Address) -> str:
+    async with (
+        asyncio.timeout(_PATIENCE_SECONDS),
+        Client(address.url, address.token, certificate=address.certificate, reconnect_seconds=0) as client,
+    ):
+        return (await client.server_info()).model
 
 
 def ask_model(name: str) -> Finding:

@@ -106,6 +106,8 @@ class Connection:
     async def close(self) -> None:
         """End the connection; when this returns, the server's processes are gone."""
         self._closing = True
+        if not self._ready.done():
+            self._task.cancel()  # a server that is greeted and does not answer is not waited for
         self._end("it was stopped")
         self._queue.put_nowait(None)
         await asyncio.wait([self._task], timeout=_CLOSE_SECONDS)

@@ -165,10 +165,10 @@ class McpServer:
     async def _connected(self, *, patience_seconds: float) -> Connection:
         """The connection, begun if there is none. A server that failed is waited for if it may start again so soon."""
         while self._connection is None:
-            if self._closed:
-                raise McpError(f"The MCP server '{self.name}' was stopped with its session.")
             if self._starting is None:
                 await self._wait_for_retry(patience_seconds)
+            if self._closed:  # perhaps while it was waited for
+                raise McpError(f"The MCP server '{self.name}' was stopped with its session.")
             if self._starting is None:
                 self._starting = asyncio.create_task(self._start(), name=f"start of mcp server {self.name}")
             starting = self._starting

@@ -37,6 +37,7 @@ class Launcher:
         self._process: subprocess.Popen[bytes] | None = None
         self._orders: socket.socket | None = None
         self._spare: tuple[str, socket.socket] | None = None
+        self._starts: set[asyncio.Future[socket.socket]] = set()
 
     async def connect(self, level: str) -> socket.socket:
         """A socket to a fresh keeper for that level; raises `SandboxError` if there can be none."""
@@ -44,14 +45,27 @@ class Launcher:
             if self._orders is not None:
                 with contextlib.suppress(OSError):  # the process has died: another is started
                     return self._next_keeper(self._orders, level)
-            return await asyncio.to_thread(self._restarted, level)
+            return await self._started(level)
         except OSError as error:
             raise SandboxError(f"The process that starts sandboxes could not be started: {error}.") from error
 
     async def close(self) -> None:
         """End the process, if it was started. Jobs that still run have keepers of their own."""
+        if self._starts:
+            await asyncio.wait(self._starts)
         if self._process is not None:
             await asyncio.to_thread(self._close)
+
+    async def _started(self, level: str) -> socket.socket:
+        """Start the process in a thread, which goes on if nobody waits any more: then its keeper is let go."""
+        start = asyncio.ensure_future(asyncio.to_thread(self._restarted, level))
+        self._starts.add(start)
+        start.add_done_callback(self._starts.discard)
+        try:
+            return await asyncio.shield(start)
+        except asyncio.CancelledError:
+            start.add_done_callback(_let_go)
+            raise
 
     def _restarted(self, level: str) -> socket.socket:
         with self._lock:
@@ -129,6 +143,11 @@ class Launcher:
         if self._process is not None:
             self._process.wait()
             self._process = None
+
+
+def _let_go(start: asyncio.Future[socket.socket]) -> None:
+    if not start.cancelled() and start.exception() is None:
+        start.result().close()
 
 
 class KeptSandbox:

@@ -295,6 +295,7 @@ export interface Limits {
   max_result_bytes?: number | null;
   max_switch_depth?: number | null;
   switch_timeout_seconds?: number | null;
+  max_tasks_per_tree?: number | null;
   max_tokens_per_tree?: number | null;
   max_cost_usd_per_tree?: number | null;
   max_tokens_per_agent?: number | null;

@@ -8,6 +8,7 @@ import { loadSeen, seenKey, seenOf, unreadIn, useSeen } from "../state/seen";
 import { useAddress, usePlace } from "./addresses";
 import { ConnectionBadge } from "./ConnectionBadge";
 import { Dialogs } from "./Dialogs";
+import { ModelBadge } from "./ModelBadge";
 import { Notices } from "./Notices";
 import { PaletteButton } from "./PaletteButton";
 import { Past, TravelButton } from "./Past";
@@ -22,6 +23,16 @@ const GROUPS: Record<View["group"], string> = { team: "Team", steer: "Steer", lo
 export function Frame({ children }: { children: ReactNode }) {
   const [isOpen, setIsOpen] = useState(false);
   useShortcuts();
+  useEffect(() => {
+    if (!isOpen) return;
+    function close(event: KeyboardEvent) {
+      if (event.key !== "Escape") return;
+      event.preventDefault(); // it is not meant for what else Escape ends
+      setIsOpen(false);
+    }
+    addEventListener("keydown", close, { capture: true });
+    return () => removeEventListener("keydown", close, { capture: true });
+  }, [isOpen]);
   return (
     <div className="frame" data-menu={isOpen ? "open" : "closed"}>
       <a className="skip" href="#content">
@@ -38,6 +49,7 @@ export function Frame({ children }: { children: ReactNode }) {
           <Icon name="menu" />
         </button>
         <SessionPicker />
+        <ModelBadge />
         <span className="space" />
         <PaletteButton />
         <ConnectionBadge />

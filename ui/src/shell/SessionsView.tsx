@@ -12,6 +12,7 @@ import { usePage } from "../state/page";
 import { server } from "../state/server";
 import { addressOf, useLeading } from "./addresses";
 import { ConnectionBadge } from "./ConnectionBadge";
+import { ModelBadge } from "./ModelBadge";
 import { Notices } from "./Notices";
 
 /** The sessions of the user, and a way to make one. */
@@ -26,6 +27,7 @@ export function SessionsView() {
     <main className="gate">
       <header className="gate-head">
         <h1>AI Whisperer</h1>
+        <ModelBadge />
         <ConnectionBadge />
       </header>
       <h2>Sessions</h2>

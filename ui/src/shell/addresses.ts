@@ -90,6 +90,13 @@ export function useSelection(name: string, fallback = ""): [string, (value: stri
   return [search.get(name) ?? fallback, choose];
 }
 
+/** As `useSelection`, for several things by their ids: a comma in an id is not one between two. */
+export function useSelectedIds(name: string): [ReadonlySet<string>, (ids: Iterable<string>) => void] {
+  const [text, setText] = useSelection(name);
+  const ids = useMemo(() => new Set(text.split(",").filter(Boolean).map(decoded)), [text]);
+  return [ids, useCallback((chosen) => setText([...chosen].map(encoded).join(",")), [setText])];
+}
+
 /** `.` and `..` would be taken as ways up, however they are written: a `~` is put before, one more if there are some. */
 function encoded(part: string): string {
   return /^~*\.\.?$/.test(part) ? `~${part}` : encodeURIComponent(part);

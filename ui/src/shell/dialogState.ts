@@ -24,4 +24,10 @@ export function closeDialog(): void {
   useDialogs.setState({ open: null });
 }
 
+/** Whether the keys belong to something over the page: also to a dialog that is still being loaded. */
+export function areKeysTaken(): boolean {
+  if (useDialogs.getState().open !== null) return true;
+  return document.querySelector("dialog[open], [popover]:popover-open") !== null;
+}
+
 onAnotherSession(closeDialog); // what it asks is about the session before

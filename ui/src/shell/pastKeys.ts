@@ -1,5 +1,6 @@
 import { useEffect } from "react";
 import { backToLive } from "../state/playhead";
+import { areKeysTaken } from "./dialogState";
 
 const OWN_KEYS = "input, select, textarea, dialog, [contenteditable]";
 const PRESSED_BY_SPACE = "button, summary, [role='button']";
@@ -14,7 +15,7 @@ export function usePastKeys({ step, toggle }: PastKeys): void {
   useEffect(() => {
     function press(event: KeyboardEvent) {
       if (event.defaultPrevented || event.altKey || event.ctrlKey || event.metaKey) return;
-      if (document.querySelector("dialog[open]") !== null) return;
+      if (areKeysTaken()) return;
       const target = event.target instanceof Element ? event.target : document.body;
       const isSlider = target.matches("input[type=range]");
       if (!isSlider && target.closest(OWN_KEYS) !== null) return;

@@ -21,4 +21,11 @@ function show(theme: Theme): void {
   else document.documentElement.dataset.theme = theme;
 }
 
+/** What is chosen in another tab is chosen in this one. */
+addEventListener("storage", ({ key }) => {
+  if (key !== KEY) return;
+  useTheme.setState({ theme: stored() });
+  show(stored());
+});
+
 show(stored());

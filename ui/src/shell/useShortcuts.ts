@@ -3,7 +3,7 @@ import { useLocation } from "wouter";
 import { notify } from "../state/actions";
 import { isLive, usePage, whyNotLive } from "../state/page";
 import { useAddress } from "./addresses";
-import { closeDialog, openDialog, useDialogs } from "./dialogState";
+import { areKeysTaken, closeDialog, openDialog, useDialogs } from "./dialogState";
 import { type Command, pressed } from "./shortcuts";
 
 /** Listen to the keyboard for as long as a session is shown. */
@@ -34,8 +34,7 @@ function isFree(command: Command): boolean {
 }
 
 function isTyping(target: EventTarget | null): boolean {
-  if (useDialogs.getState().open !== null) return true; // also one that is still being loaded
-  if (document.querySelector("dialog[open], [popover]:popover-open") !== null) return true;
+  if (areKeysTaken()) return true;
   if (!(target instanceof HTMLElement)) return false;
   if (target instanceof HTMLInputElement) return !["checkbox", "radio", "button", "range"].includes(target.type);
   return target.isContentEditable || target.matches("textarea, select");

@@ -3,6 +3,7 @@ import { useEffect, useMemo, useState } from "react";
 /** The first of many items, more of them with each frame until all are there: so no frame has too much to draw. */
 export function useGrowing<Item>(items: readonly Item[], step: number): readonly Item[] {
   const [most, setMost] = useState(step);
+  if (items.length <= step && most !== step) setMost(step); // so that it grows again when there are many again
   const isWhole = items.length <= most;
   useEffect(() => {
     if (isWhole) return;

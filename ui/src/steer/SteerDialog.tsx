@@ -3,6 +3,7 @@ import type { Priority } from "../client/client";
 import { Asking } from "../parts/Asking";
 import { Confirm } from "../parts/Dialog";
 import { useIdOf } from "../parts/ids";
+import { PriorityField } from "../parts/PriorityField";
 import { perform, performAsked } from "./bulk";
 import { ACTIONS, type Action, verbOf } from "./lifecycle";
 import { type SleepForm, sleepParams } from "./sleep";
@@ -120,15 +121,7 @@ function TaskDialog({ agentIds, onClose }: SteerProps) {
         What is to be done
         <textarea rows={5} value={prompt} onChange={({ target }) => setPrompt(target.value)} />
       </label>
-      <label className="field">
-        Priority
-        <select value={priority} onChange={({ target }) => setPriority(target.value as Priority)}>
-          <option>urgent</option>
-          <option>high</option>
-          <option>normal</option>
-          <option>low</option>
-        </select>
-      </label>
+      <PriorityField value={priority} onChange={setPriority} />
     </Asking>
   );
 }

@@ -6,6 +6,8 @@ import { describeInBrowser, setStage, testThatAllWentWell } from "./stage";
 /** Without what no server lets in: halves of characters, and zeros. */
 const BAD = XSS.filter((text) => !/[\p{Cs}\0]/u.test(text));
 const SHORT = BAD.filter((text) => text.length < 90 && !text.includes("\n"));
+/** Those that may be an id, or the name of an event. */
+const IDS = SHORT.filter((text) => !/[~\p{C}]/u.test(text));
 describeInBrowser("texts of strangers", () => {
   const stage = setStage();
   const dialogs: string[] = [];
@@ -22,7 +24,8 @@ describeInBrowser("texts of strangers", () => {
     });
     for (let number = 0; number < 12; number++) {
       const description = SHORT.slice(number * 8, number * 8 + 8).join(" ");
-      await stage().call("async.createAgent", { agentId: `a${number}`, config: { name: `a${number}`, description } });
+      const name = `${IDS[number]} ${number}`;
+      await stage().call("async.createAgent", { agentId: `a${number}`, config: { name, description } });
     }
     const give = (agentId: string, prompt: string) =>
       stage().call<{ taskId: string }>("async.sendTask", { agentId, prompt });
@@ -37,11 +40,17 @@ describeInBrowser("texts of strangers", () => {
     await give("a4", `go wrong ${bad(11)}`);
     await stage().call("mail.send", { to: "a5", subject: bad(12), body: BAD.join("\n\n") });
     await stage().call("async.broadcastEvent", { event: "storm", data: { [bad(13)]: BAD } });
-    await stage().call("schedule.create", { agentId: "a6", prompt: bad(14), intervalSeconds: 3600 });
+    await stage().call("async.broadcastEvent", { event: IDS[20], eventId: IDS[21], data: bad(13) });
+    const schedule = { agentId: "a6", prompt: bad(14), intervalSeconds: 3600 };
+    await stage().call("schedule.create", { ...schedule, scheduleId: IDS[22] });
+    await stage().call("schedule.create", { event: IDS[23], intervalSeconds: 3600 });
+    await stage().call("async.sendTask", { agentId: "a6", prompt: "Hello", taskId: IDS[24], threadId: IDS[25] });
+    await stage().call("mail.send", { to: "a6", subject: bad(12), body: bad(13), mailId: IDS[26] });
+    await stage().call("session.create", { sessionId: IDS[27], title: bad(19) });
     await stage().call("lock.acquire", { name: bad(15), ttlSeconds: 3600 });
     await stage().call("async.pauseAgent", { agentId: "a7", reason: bad(16) });
-    await stage().call("async.sleepAgent", { agentId: "a8", wakeEvents: ["storm_over"], reason: bad(17) });
-    await stage().call("room.create", { members: ["a7"], title: bad(1) });
+    await stage().call("async.sleepAgent", { agentId: "a8", wakeEvents: [IDS[28]], reason: bad(17) });
+    await stage().call("room.create", { members: ["a7"], title: bad(1), roomId: IDS[29] });
     await stage().call("async.stopAgent", { agentId: "a11", reason: bad(18) });
     ({ roomId } = await stage().call<{ roomId: string }>("room.openChat", { agentId: "a10" }));
     for (const text of BAD) await stage().call("room.post", { roomId, text: `echo: ${text}` });
@@ -58,7 +67,17 @@ describeInBrowser("texts of strangers", () => {
 
   test("every view shows it as text, and is alive", async () => {
     const { page } = stage();
-    for (const [address, title] of [...PLACES, ["graph?as=table", "Graph"], ["log?entry=3", "Log"]] as const) {
+    const named = [
+      ["events", IDS[21], "Events"],
+      ["schedules", IDS[22], "Schedules"],
+      ["chats", IDS[29], "Chats"],
+    ].map(([view, id = "", title]) => [`${view}/${encodeURIComponent(id)}`, title]);
+    const others = [
+      ["graph?as=table", "Graph"],
+      ["graph?node=a7", "Graph"],
+      ["log?entry=3", "Log"],
+    ];
+    for (const [address = "", title = ""] of [...PLACES, ...named, ...others]) {
       await stage().turnTo(address);
       await page.locator("main h1", { hasText: title }).waitFor();
       await stage().isLoaded();

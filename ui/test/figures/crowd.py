@@ -12,7 +12,7 @@ import sys
 from collections.abc import Awaitable, Callable, Iterable
 
 from ai_whisperer import AsyncAgentSessionManager
-from ai_whisperer.conversation import Answer, ToolCall, Usage, UserTurn
+from ai_whisperer.conversation import Answer, ToolCall, Usage
 from ai_whisperer.models.base import ModelRequest
 from ai_whisperer.models.scripted import FunctionModel
 from tests.simulation.stage import prompt_of, round_of
@@ -43,7 +43,7 @@ async def long(manager: AsyncAgentSessionManager) -> None:
     await _cast(manager, WORKERS)
     await manager.create_agent("diarist", {"name": "Diarist"})
     await manager.create_agent("absent", {"name": "Absent"}, auto_start=False)
-    room = await manager.create_room(["diarist"], title="The harbour", room_id="harbour")
+    room = await manager.create_room(["diarist", "absent"], title="The harbour", room_id="harbour")
 
     async def work(number: int) -> None:
         agent, thread = f"agent-{number % WORKERS}", f"thread-{number}"
@@ -51,15 +51,18 @@ async def long(manager: AsyncAgentSessionManager) -> None:
 
     async def write(number: int) -> None:
         await manager.send_mail("absent", f"Letter {number}", f"The tide is *out* at quay {number}.")
-        await manager.wait_task(await manager.send_task(f"agent-{number % WORKERS}", "mail user", thread_id=f"m{number}"))
+        await manager.wait_task(
+            await manager.send_task(f"agent-{number % WORKERS}", "mail user", thread_id=f"m{number}")
+        )
         await manager.wait_task(await manager.send_task("diarist", f"look at day {number}", thread_id=f"day-{number}"))
 
     await _all(map(work, range(TASKS)))
     await _all(map(write, range(THOUSANDS)))
-    for number in range(THOUSANDS // 2):
-        message = await manager.post_message(room, f"What of **boat {number}**?\n\n- one\n- `two`")
-        for task_id in message.asked.values():
-            await manager.wait_task(task_id)
+    for number in range(THOUSANDS):
+        whom = "absent" if number % 30 else "diarist"  # each answer is given with the whole talk before it in mind
+        message = await manager.post_message(room, f"@{whom} What of **boat {number}**?\n\n- one\n- `two`")
+        if whom == "diarist":
+            await manager.wait_task(message.asked[whom])
 
 
 def web(agents: int) -> Filling:
@@ -101,7 +104,9 @@ def answer(request: ModelRequest) -> Answer | str:
     prompt = prompt_of(request)
     if round_of(request) == 0 and prompt.startswith("mail "):
         whom = prompt.removeprefix("mail ")
-        return _call(request, "send_mail", f'{{"to_agent":"{whom}","subject":"News of the quay","body":"All is **well**."}}')
+        return _call(
+            request, "send_mail", f'{{"to_agent":"{whom}","subject":"News of the quay","body":"All is **well**."}}'
+        )
     if round_of(request) == 0 and prompt.startswith("look "):
         return _call(request, "report_progress", '{"percent":50,"note":"On the quay"}')
     return Answer(text="Seen: *all is well*.", usage=Usage(input_tokens=30, output_tokens=7, cost_usd=0.0001))
@@ -112,14 +117,12 @@ def _call(request: ModelRequest, tool: str, arguments: str) -> Answer:
     return Answer(tool_calls=(call,), usage=Usage(input_tokens=20, output_tokens=5, cost_usd=0.0001))
 
 
-async def main(data: str, *names: str) -> None:
+async def main(data: str) -> None:
     model = FunctionModel(answer)
-    for name in names or SESSIONS:
+    for name, fill in SESSIONS.items():
         async with AsyncAgentSessionManager(data, session_id=name, model_factory=lambda _: model) as manager:
-            await SESSIONS[name](manager)
-            last = manager.notifications(limit=1)
-            sys.stdout.write(f"{name} {last}\n"[:200])
+            await fill(manager)
 
 
 if __name__ == "__main__":
-    asyncio.run(main(*sys.argv[1:]))
+    asyncio.run(main(sys.argv[1]))

@@ -1,16 +1,14 @@
-import { mkdir, writeFile } from "node:fs/promises";
-import { resolve } from "node:path";
 import type { Page } from "playwright-core";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { beforeAll, expect, test } from "vitest";
 import { describeInBrowser, type Stage, setStage } from "../browser/stage";
 import { lastSeqOf, worldOf } from "../browser/watching";
+import { keepFigures } from "./results";
 
 const AGENTS = 500;
 const SECONDS = Number(process.env.WHISPERER_FIGURE_SECONDS ?? 30);
 const NOTIFICATIONS_A_SECOND = 1000;
 /** What one task of one model request comes to: queued, active, started, request begun and ended, completed, idle. */
 const NOTIFICATIONS_A_TASK = 7;
-const RESULTS = resolve(import.meta.dirname, "../../../bench/results");
 
 describeInBrowser("the page under load", () => {
   const stage = setStage();
@@ -22,11 +20,7 @@ describeInBrowser("the page under load", () => {
     }
   });
 
-  afterAll(async () => {
-    await mkdir(RESULTS, { recursive: true });
-    await writeFile(resolve(RESULTS, "page.json"), `${JSON.stringify(figures, null, 2)}\n`);
-    process.stdout.write(`${JSON.stringify(figures, null, 2)}\n`);
-  });
+  keepFigures("page.json", figures);
 
   test("what a first look costs", async () => {
     const page = await stage().context.newPage();

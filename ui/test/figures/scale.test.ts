@@ -8,8 +8,13 @@ import { PYTHON, ROOT } from "../server";
 import { type Cost, costOf, drawn } from "./cost";
 import { keepFigures } from "./results";
 
+/** Nothing may keep the page from answering for longer, in processor time: that does not grow with what others do. */
+const MOST_MS = 200;
 /** A folder that was filled before: for those who measure again and again. */
 const FILLED = process.env.WHISPERER_FIGURE_CROWD;
+
+/** Anywhere, again and again: the same on each run. */
+const WILD = Array.from({ length: 40 }, (_, turn) => ((turn * 37) % 100) / 100);
 
 async function fill(data: string): Promise<void> {
   if (FILLED !== undefined) return cp(FILLED, data, { recursive: true });
@@ -30,6 +35,7 @@ describeInBrowser("the page at scale", () => {
     found.idle = await costOf(page, () => page.waitForTimeout(1_500));
     for (const [name, deed] of Object.entries(deeds)) {
       found[name] = await costOf(page, deed);
+      expect.soft(found[name].longestMs, `${place}: ${name}`).toBeLessThan(MOST_MS);
     }
   }
 
@@ -125,7 +131,7 @@ describeInBrowser("the page at scale", () => {
     const { page } = stage();
     await go("long");
     await page.getByRole("row").nth(5).waitFor();
-    const travel = page.getByRole("slider", { name: /moment|time/i });
+    const travel = page.getByRole("slider", { name: "Moment" });
     await measure("travel", {
       leave: async () => {
         await page.getByRole("button", { name: "Travel in time" }).first().click();
@@ -148,7 +154,7 @@ describeInBrowser("the page at scale", () => {
     }
   });
 
-  test("an agent with thousands of tasks, and one with thousands of mails", async () => {
+  test("an agent with thousands of tasks", async () => {
     const { page } = stage();
     await go("long", "agents", "diarist");
     await page.locator(".agent-row").first().waitFor();
@@ -209,6 +215,3 @@ describeInBrowser("the page at scale", () => {
     });
   }
 });
-
-/** Anywhere, again and again: the same on each run. */
-const WILD = Array.from({ length: 40 }, (_, turn) => ((turn * 37) % 100) / 100);

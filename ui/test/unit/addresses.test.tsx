@@ -1,4 +1,4 @@
-import { render, screen, act as settled } from "@testing-library/react";
+import { fireEvent, render, screen, act as settled } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { describe, expect, test, vi } from "vitest";
 import { App } from "../../src/shell/App";
@@ -63,6 +63,16 @@ describe("the page", () => {
     rerender(<Boundary place="/s/default/locks">All is well.</Boundary>);
     expect(screen.getByText("All is well.")).toBeTruthy();
     hush.mockRestore();
+  });
+
+  test("has its places in a menu on a phone, which Escape closes", () => {
+    setStage([]);
+    renderAt("/s/default/locks", <App />);
+    const button = screen.getByRole("button", { name: "Places" });
+    fireEvent.click(button);
+    expect(button.getAttribute("aria-expanded")).toBe("true");
+    fireEvent.keyDown(document.body, { key: "Escape" });
+    expect(button.getAttribute("aria-expanded")).toBe("false");
   });
 
   test("names the window after what it shows", () => {

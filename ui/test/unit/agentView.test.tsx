@@ -2,7 +2,7 @@ import { cleanup, screen, act as settle, within } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { afterEach, describe, expect, test } from "vitest";
 import { Route } from "wouter";
-import type { Notification } from "../../src/client/client";
+import type { Notification, ServerInfo } from "../../src/client/client";
 import { reduce } from "../../src/projection/reduce";
 import { tell, usePage } from "../../src/state/page";
 import AgentView from "../../src/views/agent/AgentView";
@@ -243,6 +243,18 @@ describe("the other tabs", () => {
     tell([note("agent.paused", { agentId: "alice", reason: "" })]);
     expect(await screen.findByText("2 entries")).toBeTruthy();
     expect(calls.at(-1)?.params).toMatchObject({ agentId: "alice", after: 70 });
+  });
+
+  test.each([
+    ["inherit", "scripted:demo (that of the server)"],
+    ["openai:gpt-5", "openai:gpt-5"],
+  ])("of the model %s the definition tells %s", async (model, told) => {
+    show("?tab=definition", {
+      "agent.get": () =>
+        ({ agentId: "alice", definition: { model }, ownTools: [], createdAt: 1, startedAt: null }) as never,
+    });
+    usePage.setState({ server: { model: "scripted:demo" } as ServerInfo });
+    expect((await screen.findByText("Model")).nextElementSibling?.textContent).toBe(told);
   });
 
   test("the definition shows what the agent may touch", async () => {

@@ -145,6 +145,12 @@ test("decisions are listed with who made them and why", async () => {
   expect(screen.getByText("Nothing waits for your decision.")).toBeTruthy();
 });
 
+test("the empty page says that other tasks of an agent wait behind one that waits for a person", () => {
+  setStage([], { "approval.list": () => ({ approvals: [] }) });
+  renderAt("/s/default/approvals", <ApprovalsView />);
+  expect(screen.getByText(/other tasks of the agent wait in its queue/).textContent).toContain("max_concurrent_tasks");
+});
+
 test("arguments that are no object are shown raw only", () => {
   expect(argumentsOf('{"a": 1, "b": "x\\ny"}')).toEqual([
     { name: "a", value: "1" },

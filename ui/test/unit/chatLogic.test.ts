@@ -14,7 +14,7 @@ import {
   read,
   shown,
 } from "../../src/views/chats/known";
-import { type Row, rowsOf } from "../../src/views/chats/rows";
+import { MOST_UNPLACED, type Row, rowsOf } from "../../src/views/chats/rows";
 import { streamOf } from "../../src/views/chats/transcript";
 import { note } from "./stage";
 
@@ -78,6 +78,13 @@ describe("the rows of a transcript", () => {
   test("those who neither answered nor are about to are named under the answers, or under the message", () => {
     expect(brief(rowsOf([ASKED, OF_ANN], NOBODY))).toEqual([1, { answers: [2], silent: ["bob"] }]);
     expect(brief(rowsOf([ASKED, message(2)], NOBODY))).toEqual([1, { answers: [], silent: ["ann", "bob"] }, 2]);
+  });
+
+  test("of the answers that are owed to messages that are not loaded the newest few are shown", () => {
+    const owed = Array.from({ length: 3_000 }, (_, number) => [`old${number}`, "ann"] as const);
+    const rows = rowsOf([ASKED], new Map([...owed, ["t1", "ann"], ["t2", "bob"]]));
+    const newest = owed.slice(-MOST_UNPLACED).map(([taskId]) => taskId);
+    expect(brief(rows)).toEqual([1, newest, ["t1", "t2"]]);
   });
 
   test("an answer whose question is not loaded is a message", () => {

@@ -2,7 +2,14 @@ import { act, cleanup, screen, waitFor, within } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { afterEach, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
 import { Route } from "wouter";
-import type { MessageRecord, Notification, Params, RoomRecord, TaskRecord } from "../../src/client/client";
+import {
+  type MessageRecord,
+  type Notification,
+  type Params,
+  type RoomRecord,
+  RpcError,
+  type TaskRecord,
+} from "../../src/client/client";
 import { reduce } from "../../src/projection/reduce";
 import { tell, usePage } from "../../src/state/page";
 import { seenKey, useSeen } from "../../src/state/seen";
@@ -234,6 +241,19 @@ describe("the composer", () => {
     const ids = calls.filter(({ method }) => method === "room.post").map(({ params }) => params.messageId);
     expect(ids).toHaveLength(2);
     expect(ids[0]).toBe(ids[1]);
+  });
+
+  test("leads to the members when somebody is meant who is not in the room", async () => {
+    const user = userEvent.setup();
+    stage([], () => {
+      throw new RpcError(-32001, "Nobody in the room \"Team\" is called '@carol'.", { code: "unknown_member" });
+    });
+    show();
+    await user.type(field(), "@carol hello{Enter}");
+    const told = within(await screen.findByRole("alert"));
+    await user.click(told.getByRole("button", { name: "Members" }));
+    expect(screen.getByText("Add to the group")).toBeTruthy();
+    expect(field().value).toBe("@carol hello");
   });
 
   test("gives another text another id", async () => {

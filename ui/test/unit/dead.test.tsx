@@ -62,12 +62,12 @@ test("why it failed is a sentence, and it can be taken up again", async () => {
 });
 
 test("several are taken up again after they were chosen, all after a question", async () => {
-  const { calls } = stage([task("one", 10), task("two", 20), task("three", 30)]);
+  const { calls } = stage([task("one", 10), task("two", 20), task("three, 100%", 30)]);
   renderAt("/s/default/dead", <DeadLettersView />);
   await userEvent.click(await screen.findByLabelText("Choose Do one"));
-  await userEvent.click(screen.getByLabelText("Choose Do three"));
+  await userEvent.click(screen.getByLabelText("Choose Do three, 100%"));
   await userEvent.click(screen.getByRole("button", { name: "Retry chosen (2)" }));
-  await waitFor(() => expect(done(calls, "task.retry")).toMatchObject([{ taskId: "three" }, { taskId: "one" }]));
+  await waitFor(() => expect(done(calls, "task.retry")).toMatchObject([{ taskId: "three, 100%" }, { taskId: "one" }]));
   await userEvent.click(await screen.findByRole("button", { name: "Retry all (3)" }));
   expect(done(calls, "task.retry")).toHaveLength(2);
   await userEvent.click(within(screen.getByRole("dialog")).getByRole("button", { name: "Retry all" }));
@@ -75,7 +75,7 @@ test("several are taken up again after they were chosen, all after a question", 
 });
 
 test("what need not be done any more is dismissed after a question, one or those that were chosen", async () => {
-  const { calls } = stage([task("one", 10), task("two", 20), task("three", 30)]);
+  const { calls } = stage([task("one", 10), task("two", 20), task("three, 100%", 30)]);
   renderAt("/s/default/dead", <DeadLettersView />);
   const card = within(await screen.findByRole("article", { name: "Do two" }));
   await userEvent.click(card.getByRole("button", { name: "Dismiss" }));
@@ -83,7 +83,7 @@ test("what need not be done any more is dismissed after a question, one or those
   await userEvent.click(within(screen.getByRole("dialog")).getByRole("button", { name: "Dismiss" }));
   await waitFor(() => expect(done(calls, "task.dismiss")).toEqual([{ sessionId: "default", taskId: "two" }]));
   await userEvent.click(await screen.findByLabelText("Choose Do one"));
-  await userEvent.click(screen.getByLabelText("Choose Do three"));
+  await userEvent.click(screen.getByLabelText("Choose Do three, 100%"));
   await userEvent.click(screen.getByRole("button", { name: "Dismiss chosen (2)" }));
   await userEvent.click(within(screen.getByRole("dialog")).getByRole("button", { name: "Dismiss" }));
   await waitFor(() => expect(done(calls, "task.dismiss")).toHaveLength(3));

@@ -64,7 +64,7 @@ describe("the inbox", () => {
     show();
     expect(subjects()).toEqual(["About m3", "About m1"]);
     const [first] = screen.getAllByRole("link");
-    expect(first?.className).toContain("inbox-unread");
+    expect(first?.className).toContain("panes-unread");
     expect(first?.textContent).toContain("urgent");
   });
 

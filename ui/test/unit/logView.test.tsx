@@ -124,6 +124,25 @@ test("in the past the log ends at the moment that is shown", async () => {
   expect(screen.queryByText("agent3 was created")).toBeNull();
 });
 
+test("in the past an entry that came later is not told", async () => {
+  session(50);
+  renderAt("/s/default/log?entry=40", <LogView />);
+  await within(screen.getByRole("complementary", { name: "Entry 40" })).findByText(/"agent10"/);
+  await act(() => travelTo(20));
+  const told = screen.getByRole("complementary", { name: "Entry 40" }).textContent;
+  expect(told).toBe("Entry 40There was no such entry yet at the time that is shown.");
+});
+
+test("an entry that the address leads back to is brought in sight", async () => {
+  session(5_000);
+  const scrolled = vi.spyOn(HTMLElement.prototype, "scrollTo").mockImplementation(() => {});
+  renderAt("/s/default/log?entry=3", <LogView />);
+  await screen.findByRole("complementary", { name: "Entry 3" });
+  scrolled.mockClear();
+  act(() => window.history.pushState(null, "", "/s/default/log?entry=4000"));
+  await waitFor(() => expect(scrolled).toHaveBeenCalled());
+});
+
 test("in the past the log is searched from the moment that is shown", async () => {
   const { stage } = session(5_000);
   await travelTo(1_500);

@@ -1,6 +1,7 @@
 import { act, fireEvent, screen, waitFor } from "@testing-library/react";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import type { Notification } from "../../src/client/client";
+import { closeDialog, openDialog } from "../../src/shell/dialogState";
 import { Past, TravelButton } from "../../src/shell/Past";
 import { tell, usePage, useWorld } from "../../src/state/page";
 import { backToLive, play, travelTo, useTravel } from "../../src/state/playhead";
@@ -110,6 +111,16 @@ test("keys that are typed into a field do not travel", async () => {
   fireEvent.keyDown(screen.getByLabelText("Name"), { key: "ArrowRight" });
   fireEvent.keyDown(screen.getByLabelText("Name"), { key: "Escape" });
   expect(usePage.getState().playhead).not.toBeNull();
+  expect(useTravel.getState().wanted).toBe(5);
+});
+
+test("keys that are typed before a dialog is there do not travel", async () => {
+  twenty();
+  renderAt("/s/default?at=5", page);
+  await screen.findByRole("slider");
+  openDialog({ kind: "palette" });
+  fireEvent.keyDown(document.body, { key: "ArrowRight" });
+  closeDialog();
   expect(useTravel.getState().wanted).toBe(5);
 });
 

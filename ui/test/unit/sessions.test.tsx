@@ -3,6 +3,7 @@ import userEvent from "@testing-library/user-event";
 import { expect, test } from "vitest";
 import { RpcError } from "../../src/client/client";
 import { App } from "../../src/shell/App";
+import { Frame } from "../../src/shell/Frame";
 import { SessionPicker } from "../../src/shell/SessionPicker";
 import { SessionsView } from "../../src/shell/SessionsView";
 import { isLive, usePage } from "../../src/state/page";
@@ -77,4 +78,16 @@ test("a session that was deleted is not shown as live, and the way to the others
   expect(screen.queryByText("Ann")).toBeNull();
   expect(screen.queryByText("live")).toBeNull();
   expect(isLive(usePage.getState())).toBe(false);
+});
+
+test("that no AI answers is told of the scripted model only", () => {
+  setStage([]);
+  renderAt("/s/default", <Frame>.</Frame>);
+  const told = (model: string) => {
+    settled(() => usePage.setState({ server: { ...INFO, model } }));
+    return screen.queryByText(/scripted model/)?.textContent;
+  };
+  expect(told("scripted")).toBe("scripted model: no AI answers here");
+  expect(told("scripted:rules.yaml")).toBe("scripted model: no AI answers here");
+  expect(told("openai:gpt-5")).toBeUndefined();
 });

@@ -112,6 +112,31 @@ test("lanes can be filtered by agent", async () => {
   expect(bar(shown, "task:a")).toBeNull();
 });
 
+test("a timeline that would open after the last bar opens on the work before it", async () => {
+  const notes = session();
+  const now = Date.now() / 1000;
+  const completed = { agentId: "alice", taskId: "a", result: "" } as never;
+  const fresh = { agentId: "carol", name: "Carol", description: "" };
+  const more: Notification[] = [
+    { ...note("async.task.completed", completed), seq: 7, at: 1_008 },
+    { ...note("agent.created", fresh), seq: 8, at: now },
+  ];
+  notes.push(...more);
+  usePage.setState(({ live }) => ({ live: reduce(live, more), createdAt: 1_000 }));
+  const shown = renderAt("/s/default/timeline", <TimelineView />);
+  await waitFor(() => expect(bar(shown, "task:b")).toBeTruthy());
+  expect(screen.getByRole("button", { name: "Follow" })).toBeTruthy();
+});
+
+test("a timeline of a session that has only begun follows", async () => {
+  const fresh = { agentId: "carol", name: "Carol", description: "" };
+  const begun: Notification = { ...note("agent.created", fresh), seq: 1, at: Date.now() / 1000 };
+  setStage([begun], { "events.list": () => ({ notifications: [begun], lastSeq: 1 }) });
+  renderAt("/s/default/timeline", <TimelineView />);
+  await waitFor(() => expect(screen.getByRole("status").textContent).toBe(""));
+  expect(screen.getByRole("button", { name: "Following" })).toBeTruthy();
+});
+
 test("before anything happened the timeline says what will be in it", () => {
   setStage([]);
   renderAt("/s/default/timeline", <TimelineView />);

@@ -1,11 +1,13 @@
-import { cleanup, screen } from "@testing-library/react";
+import { cleanup, render, screen } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { afterEach, expect, test } from "vitest";
 import type { McpServerStatus, ServerInfo, ToolEntry } from "../../src/client/client";
 import { useDialogs } from "../../src/shell/dialogState";
 import { usePage } from "../../src/state/page";
+import { TemplateChoice } from "../../src/steer/TemplateChoice";
 import { fieldsOf, groupTools } from "../../src/views/tools/describe";
 import ToolsView from "../../src/views/tools/ToolsView";
+import { XSS } from "../xss";
 import { renderAt, setStage } from "./stage";
 
 afterEach(cleanup);
@@ -36,6 +38,20 @@ test("a tool tells whether a person is asked, what it touches and where it is fr
   for (const text of ["read_file", "some calls", "file:{path}", "brings outside text", "the package"])
     expect(await screen.findByText(text)).toBeTruthy();
   expect(screen.getByText(/no module named cows/)).toBeTruthy();
+});
+
+test("whatever a template says is text, on the page and where one is chosen", async () => {
+  const templates = XSS.map((text, number) => ({
+    ...{ name: `${text} ${number}`, path: text, description: text, aliases: [], format: "own" },
+    error: number % 2 === 0 ? null : text,
+  }));
+  setStage([], { "template.list": () => ({ templates }) as never });
+  const { container } = renderAt("/s/default/tools?tab=templates", <ToolsView />);
+  await screen.findByText(templates[0]?.name ?? "");
+  render(<TemplateChoice templates={templates as never} chosen="" onChoose={() => {}} />);
+  expect(container.textContent).toContain("<img src=x onerror=alert(1)>");
+  const made = "script, img, iframe, object, embed, video, audio, form, style, a, math, marquee, [onload], [onerror]";
+  expect([...document.body.querySelectorAll(made)].map(({ outerHTML }) => outerHTML)).toEqual([]);
 });
 
 const SERVER: McpServerStatus = {

@@ -9,6 +9,9 @@ import { useAnswer } from "../../state/answers";
 import { useHorizon } from "../../state/horizon";
 import { usePage } from "../../state/page";
 
+/** What stands for the server's model. */
+const INHERIT = "inherit";
+
 /** What the agent is, apart from what it is doing: its prompt, its tools, what it may touch. */
 export function DefinitionTab({ agentId }: { agentId: string }) {
   const sessionId = usePage((page) => page.sessionId) ?? "";
@@ -43,7 +46,9 @@ function Definition({ details }: { details: AgentDetails }) {
             <At at={details.startedAt} />
           </Fact>
         )}
-        <Fact name="Model">{definition.model || <span className="quiet">that of the server</span>}</Fact>
+        <Fact name="Model">
+          <ModelName stated={definition.model} />
+        </Fact>
         <Fact name="Tools">
           {definition.tools == null ? (
             <span className="quiet">the coordination tools, and those that were handed in</span>
@@ -82,6 +87,17 @@ function Definition({ details }: { details: AgentDetails }) {
         {definition.prompt ? <LongText text={definition.prompt} /> : <p className="quiet">It has none.</p>}
       </section>
     </div>
+  );
+}
+
+/** The one that it names, else the server's. */
+function ModelName({ stated }: { stated: string | undefined }) {
+  const ofServer = usePage((page) => page.server?.model);
+  if (stated && stated !== INHERIT) return stated;
+  return (
+    <>
+      {ofServer} <span className="quiet">{ofServer ? "(that of the server)" : "that of the server"}</span>
+    </>
   );
 }
 

@@ -5,12 +5,13 @@ import { AgentLink } from "../../parts/AgentLink";
 import { Fact } from "../../parts/Fact";
 import { useFirst } from "../../parts/First";
 import { Markdown } from "../../parts/Markdown";
-import { Empty, Loaded, LookedThrough } from "../../parts/Messages";
+import { Empty, Loaded } from "../../parts/Messages";
 import { Ago, At } from "../../parts/Times";
 import { useSelection } from "../../shell/addresses";
 import { useHorizon } from "../../state/horizon";
 import { type Newest, useNewest } from "../../state/newest";
 import { usePage } from "../../state/page";
+import { Item, Older, StateFilter } from "./Listing";
 import { CauseLink, MailLink, TaskLink, ThreadLink } from "./links";
 
 const PAGE = 100;
@@ -44,17 +45,7 @@ export function MailTab({ agentId }: { agentId: string }) {
             <option value="out">sent</option>
           </select>
         </label>
-        {!isPast && (
-          <label className="agent-filter">
-            State{" "}
-            <select value={state} onChange={(event) => setState(event.target.value)}>
-              <option value="">all</option>
-              {STATES.map((each) => (
-                <option key={each}>{each}</option>
-              ))}
-            </select>
-          </label>
-        )}
+        {!isPast && <StateFilter states={STATES} value={state} onChange={setState} />}
       </div>
       {isMissing && (
         <p className="quiet">The mail {opened} is not among these: it may be older, or in the other box.</p>
@@ -82,12 +73,7 @@ export function MailTab({ agentId }: { agentId: string }) {
         }
       </Loaded>
       {more}
-      <LookedThrough most={answer.lookedThrough} />
-      {answer.hasOlder && (
-        <button type="button" className="agent-older" onClick={() => setLimit(limit * 2)}>
-          Show older mails
-        </button>
-      )}
+      <Older newest={answer} what="mails" onMore={() => setLimit(limit * 2)} />
     </>
   );
 }
@@ -132,24 +118,26 @@ interface MailItemProps {
 }
 
 function MailItem({ mail, whom, state, isOpen, onToggle }: MailItemProps) {
+  const line = (
+    <>
+      <span className="tag" data-mail={state}>
+        {state}
+      </span>
+      <span className="agent-row-title ellipsis" dir="auto">
+        <span className="quiet">{whom}: </span>
+        {mail.subject || "(no subject)"}
+      </span>
+      <span className="agent-row-facts quiet">
+        {mail.priority !== "normal" && <span className="tag">{mail.priority}</span>}
+        {mail.awaited && <span className="tag">awaited</span>}
+        <Ago at={mail.createdAt} />
+      </span>
+    </>
+  );
   return (
-    <li className="agent-item" data-open={isOpen}>
-      <button type="button" className="agent-row" aria-expanded={isOpen} onClick={onToggle}>
-        <span className="tag" data-mail={state}>
-          {state}
-        </span>
-        <span className="agent-row-title ellipsis" dir="auto">
-          <span className="quiet">{whom}: </span>
-          {mail.subject || "(no subject)"}
-        </span>
-        <span className="agent-row-facts quiet">
-          {mail.priority !== "normal" && <span className="tag">{mail.priority}</span>}
-          {mail.awaited && <span className="tag">awaited</span>}
-          <Ago at={mail.createdAt} />
-        </span>
-      </button>
+    <Item isOpen={isOpen} onToggle={onToggle} line={line}>
       {isOpen && <MailDetails mail={mail} />}
-    </li>
+    </Item>
   );
 }
 

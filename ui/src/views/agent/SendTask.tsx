@@ -1,7 +1,7 @@
 import { useId, useState } from "react";
-import type { Priority } from "../../client/client";
 import { Asking } from "../../parts/Asking";
 import { useIdOf } from "../../parts/ids";
+import { PriorityField } from "../../parts/PriorityField";
 import type { Agent } from "../../projection/world";
 import { useLeading } from "../../shell/addresses";
 import { attempt, notify } from "../../state/actions";
@@ -9,8 +9,6 @@ import { useAnswer } from "../../state/answers";
 import { usePage } from "../../state/page";
 import { useAgentAddress } from "./links";
 import { NO_TASK, type TaskForm, taskParams } from "./taskForm";
-
-const PRIORITIES: readonly Priority[] = ["urgent", "high", "normal", "low"];
 
 /** Gives the agent something to do, and leads to the task. */
 export function SendTask({ agent, onClose }: { agent: Agent; onClose: () => void }) {
@@ -52,14 +50,7 @@ export function SendTask({ agent, onClose }: { agent: Agent; onClose: () => void
         <textarea rows={6} value={form.prompt} onChange={(event) => change({ prompt: event.target.value })} />
       </label>
       <div className="agent-fields">
-        <label className="field">
-          Priority
-          <select value={form.priority} onChange={(event) => change({ priority: event.target.value as Priority })}>
-            {PRIORITIES.map((priority) => (
-              <option key={priority}>{priority}</option>
-            ))}
-          </select>
-        </label>
+        <PriorityField value={form.priority} onChange={(priority) => change({ priority })} />
         <label className="field">
           Thread
           <input

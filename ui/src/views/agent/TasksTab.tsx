@@ -2,7 +2,7 @@ import { memo, useMemo, useState } from "react";
 import type { Notification, TaskState } from "../../client/client";
 import { useFirst } from "../../parts/First";
 import { duration, words } from "../../parts/format";
-import { Empty, LookedThrough, Problem } from "../../parts/Messages";
+import { Empty, Problem } from "../../parts/Messages";
 import { Progress } from "../../parts/Progress";
 import { StateBadge } from "../../parts/StateBadge";
 import { Ago, Since } from "../../parts/Times";
@@ -12,6 +12,7 @@ import { changesTask, changesTasks } from "../../state/changes";
 import { useHorizon } from "../../state/horizon";
 import { useNewest } from "../../state/newest";
 import { usePage, useWorld } from "../../state/page";
+import { Item, Older, StateFilter } from "./Listing";
 import { TaskDetails } from "./TaskDetails";
 import { type TaskRow, taskRows } from "./taskRows";
 
@@ -39,15 +40,7 @@ export function TasksTab({ agentId }: { agentId: string }) {
   return (
     <>
       <div className="view-head">
-        <label className="agent-filter">
-          State{" "}
-          <select value={state} onChange={(event) => setState(event.target.value)}>
-            <option value="">all</option>
-            {STATES.map((each) => (
-              <option key={each}>{each}</option>
-            ))}
-          </select>
-        </label>
+        <StateFilter states={STATES} value={state} onChange={setState} />
       </div>
       {!isListed && records !== undefined && <Unlisted taskId={opened} agentId={agentId} onClose={() => open("")} />}
       {tasks.error !== null && <Problem error={tasks.error} onRetry={tasks.again} />}
@@ -68,12 +61,7 @@ export function TasksTab({ agentId }: { agentId: string }) {
         ))}
       </ul>
       {more}
-      <LookedThrough most={tasks.lookedThrough} />
-      {tasks.hasOlder && (
-        <button type="button" className="agent-older" onClick={() => setLimit(limit * 2)}>
-          Show older tasks
-        </button>
-      )}
+      <Older newest={tasks} what="tasks" onMore={() => setLimit(limit * 2)} />
     </>
   );
 }
@@ -95,26 +83,28 @@ interface TaskItemProps {
 
 const TaskItem = memo(
   function TaskItem({ row, isOpen, onToggle }: TaskItemProps) {
+    const line = (
+      <>
+        <StateBadge state={row.state} />
+        <span className="agent-row-title ellipsis" dir="auto">
+          {row.title || <span className="quiet">(no text)</span>}
+        </span>
+        <span className="agent-row-facts quiet">
+          <span>{words(row.kind)}</span>
+          {row.priority !== "normal" && <span className="tag">{row.priority}</span>}
+          <TaskTime row={row} />
+        </span>
+      </>
+    );
     return (
-      <li className="agent-item" data-open={isOpen}>
-        <button type="button" className="agent-row" aria-expanded={isOpen} onClick={onToggle}>
-          <StateBadge state={row.state} />
-          <span className="agent-row-title ellipsis" dir="auto">
-            {row.title || <span className="quiet">(no text)</span>}
-          </span>
-          <span className="agent-row-facts quiet">
-            <span>{words(row.kind)}</span>
-            {row.priority !== "normal" && <span className="tag">{row.priority}</span>}
-            <TaskTime row={row} />
-          </span>
-        </button>
+      <Item isOpen={isOpen} onToggle={onToggle} line={line}>
         {row.state === "running" && (row.progressPercent !== null || row.progressNote !== "") && (
           <div className="agent-row-progress">
             <Progress percent={row.progressPercent} note={row.progressNote} />
           </div>
         )}
         {isOpen && row.record !== null && <TaskDetails record={row.record} row={row} />}
-      </li>
+      </Item>
     );
   },
   (before, after) => before.row === after.row && before.isOpen === after.isOpen,

@@ -1,5 +1,6 @@
 import { Link } from "wouter";
 import { AgentLink } from "../../parts/AgentLink";
+import { USER } from "../../projection/coordination";
 import { useAddress } from "../../shell/addresses";
 
 /** The tabs of an agent's page by what the address calls them. */
@@ -43,7 +44,7 @@ export function TaskLink({ agentId, taskId, children }: { agentId: string; taskI
 export function MailLink({ owner, mailId }: { owner: string; mailId: string }) {
   const at = useAgentAddress();
   const to = useAddress();
-  const address = owner === "user" ? to("inbox", mailId) : at(owner, { tab: "mail", mail: mailId });
+  const address = owner === USER ? to("inbox", mailId) : at(owner, { tab: "mail", mail: mailId });
   return (
     <Link href={address} className="mono">
       {mailId}
@@ -54,7 +55,7 @@ export function MailLink({ owner, mailId }: { owner: string; mailId: string }) {
 /** A conversation of an agent; the user has none that could be shown. */
 export function ThreadLink({ agentId, threadId }: { agentId: string; threadId: string }) {
   const at = useAgentAddress();
-  if (agentId === "user") return <code>{threadId}</code>;
+  if (agentId === USER) return <code>{threadId}</code>;
   return (
     <Link href={at(agentId, { tab: "threads", thread: threadId })} className="mono">
       {threadId}

@@ -13,6 +13,7 @@ import { NewChat, NewGroup } from "./NewRoom";
 import { Sender, useTitle } from "./names";
 import { RoomList } from "./RoomList";
 import { Transcript } from "./Transcript";
+import "../../parts/panes.css";
 import "./chats.css";
 
 const NAMED = 6;
@@ -21,9 +22,9 @@ export default function ChatsView() {
   const { item: openId } = usePlace();
   const room = useWorld((world) => (openId === undefined ? undefined : world.rooms.get(openId)));
   return (
-    <div className="chats" data-open={openId !== undefined}>
+    <div className="panes" data-open={openId !== undefined}>
       <h1 className="visually-hidden">Chats</h1>
-      <section className="chat-list" aria-label="All chats">
+      <section className="panes-list" aria-label="All chats">
         <ListHead />
         <RoomList openId={openId} />
       </section>
@@ -36,8 +37,8 @@ function ListHead() {
   const [opened, setOpened] = useState<"chat" | "group" | null>(null);
   const acting = useActing();
   return (
-    <div className="chat-list-head">
-      <span className="chat-list-title" aria-hidden="true">
+    <div className="panes-list-head">
+      <span className="panes-title" aria-hidden="true">
         Chats
       </span>
       <span className="space" />
@@ -56,9 +57,9 @@ function ListHead() {
 function NoRoom({ openId }: { openId: string | undefined }) {
   const rooms = useWorld((world) => world.rooms);
   const to = useAddress();
-  if (openId === undefined && rooms.size === 0) return <section className="chat-room" aria-label="Chat" />;
+  if (openId === undefined && rooms.size === 0) return <section className="panes-open" aria-label="Chat" />;
   return (
-    <section className="chat-room chat-room-none" aria-label="Chat">
+    <section className="panes-open" aria-label="Chat" data-empty="true">
       {openId === undefined ? (
         <Empty title="Choose a chat">What you write is answered by its agents; you can read along as they write.</Empty>
       ) : (
@@ -73,23 +74,25 @@ function NoRoom({ openId }: { openId: string | undefined }) {
 function OpenRoom({ room }: { room: Room }) {
   const title = useTitle(room);
   const [sent, setSent] = useState(0);
+  const [isOpen, setIsOpen] = useState(false);
+  const onMembers = () => setIsOpen(true);
   return (
-    <section className="chat-room" aria-label={title}>
-      <RoomHead room={room} title={title} />
+    <section className="panes-open" aria-label={title}>
+      <RoomHead room={room} title={title} onMembers={onMembers} />
       <Transcript room={room} sent={sent} />
-      <Composer room={room} onSent={() => setSent(sent + 1)} />
+      <Composer room={room} onSent={() => setSent(sent + 1)} onMembers={onMembers} />
+      {isOpen && <Members room={room} onClose={() => setIsOpen(false)} />}
     </section>
   );
 }
 
-function RoomHead({ room, title }: { room: Room; title: string }) {
-  const [isOpen, setIsOpen] = useState(false);
+function RoomHead({ room, title, onMembers }: { room: Room; title: string; onMembers: () => void }) {
   const to = useAddress();
   const more = room.members.length - NAMED;
   const isNamed = room.kind !== "direct" && room.title !== ""; // otherwise it is called as its members are
   return (
-    <header className="chat-head">
-      <Link href={to("chats")} className="chat-back icon-button" aria-label="All chats">
+    <header className="panes-head chat-head">
+      <Link href={to("chats")} className="panes-back icon-button" aria-label="All chats">
         <Icon name="back" />
       </Link>
       <h2 className={isNamed ? "ellipsis" : "visually-hidden"}>
@@ -102,11 +105,10 @@ function RoomHead({ room, title }: { room: Room; title: string }) {
         {more > 0 && <span className="quiet">and {more} more</span>}
       </span>
       {room.kind === "group" && (
-        <button type="button" onClick={() => setIsOpen(true)}>
+        <button type="button" onClick={onMembers}>
           Members
         </button>
       )}
-      {isOpen && <Members room={room} onClose={() => setIsOpen(false)} />}
     </header>
   );
 }

@@ -1,6 +1,8 @@
 import { type KeyboardEvent, useId, useLayoutEffect, useMemo, useRef, useState } from "react";
+import { RpcError } from "../../client/errors";
 import { Icon } from "../../parts/Icon";
 import { newId } from "../../parts/ids";
+import { whyNotSent } from "../../parts/sending";
 import type { Room } from "../../projection/world";
 import { nameIn } from "../../state/names";
 import { useIsLive, usePage, useWorld, whyNotLive } from "../../state/page";
@@ -10,8 +12,15 @@ import { type Draft, draftOf, keepDraft } from "./drafts";
 
 const NO_CANDIDATES: readonly Candidate[] = [];
 
+interface ComposerProps {
+  room: Room;
+  onSent: () => void;
+  /** Shows who is in the room, where others are let in. */
+  onMembers: () => void;
+}
+
 /** Where one writes. Enter sends, Shift and Enter begin a line, `@` offers the members. */
-export function Composer({ room, onSent }: { room: Room; onSent: () => void }) {
+export function Composer({ room, onSent, onMembers }: ComposerProps) {
   const isLive = useIsLive();
   const { draft, write, send, isSending, error } = useSending(room.roomId, onSent);
   const field = useRef<HTMLTextAreaElement>(null);
@@ -43,14 +52,7 @@ export function Composer({ room, onSent }: { room: Room; onSent: () => void }) {
         if (canSend) void send();
       }}
     >
-      {error && (
-        <div className="chat-failed" role="alert">
-          <p>Not sent. {error.message}</p>
-          <button type="submit" disabled={!canSend}>
-            Try again
-          </button>
-        </div>
-      )}
+      {error && <Failed error={error} canSend={canSend} onMembers={onMembers} />}
       {isOpen && <Offers id={listId} {...choice} />}
       <div className="chat-write">
         <textarea
@@ -77,6 +79,30 @@ export function Composer({ room, onSent }: { room: Room; onSent: () => void }) {
         </button>
       </div>
     </form>
+  );
+}
+
+interface FailedProps {
+  error: Error;
+  canSend: boolean;
+  onMembers: () => void;
+}
+
+/** Why it was not sent; if somebody is meant who is not in the room, with the way to let them in. */
+function Failed({ error, canSend, onMembers }: FailedProps) {
+  const isStranger = error instanceof RpcError && error.data.code === "unknown_member";
+  return (
+    <div className="chat-failed" role="alert">
+      <p>{whyNotSent(error)}</p>
+      {isStranger && (
+        <button type="button" onClick={onMembers}>
+          Members
+        </button>
+      )}
+      <button type="submit" disabled={!canSend}>
+        Try again
+      </button>
+    </div>
   );
 }
 

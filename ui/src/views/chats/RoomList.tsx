@@ -41,7 +41,6 @@ export function RoomList({ openId }: { openId: string | undefined }) {
         rowHeight={ROW_HEIGHT}
         label="Chats"
         role="list"
-        className="chat-list-rows"
         row={(index) => {
           const room = shown[index];
           return room && <RoomLink key={room.roomId} room={room} isOpen={room.roomId === openId} />;
@@ -72,10 +71,10 @@ const RoomLink = memo(function RoomLink({ room, isOpen }: { room: Room; isOpen: 
   const unread = useSeen(({ seen }) => unreadOf(room, seenOf(seen, session)));
   return (
     // biome-ignore lint/a11y/useSemanticElements: the virtual list is made of plain places
-    <div role="listitem" className="chat-list-item">
+    <div role="listitem" className="panes-item">
       <Link
         href={to("chats", room.roomId)}
-        className={unread > 0 ? "chat-list-link chat-list-unread" : "chat-list-link"}
+        className={unread > 0 ? "panes-link panes-unread chat-list-link" : "panes-link chat-list-link"}
         aria-current={isOpen ? "page" : undefined}
       >
         <Icon name={room.kind === "direct" ? "agent" : "chats"} />

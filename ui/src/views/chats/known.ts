@@ -1,4 +1,5 @@
 import type { Failure, MessageRecord, Notification } from "../../client/client";
+import { USER } from "../../projection/coordination";
 
 /** How a member that was asked ended without a message. */
 export type Ending = { readonly at: number } & (
@@ -109,7 +110,7 @@ function heardOne(known: Known, note: Notification): Known {
 /** Why the members that a message mentions were not asked, as far as it can be told from the message. */
 export function notAsked(message: MessageRecord, hopLimit: number, absent: Readonly<Record<string, string>> = {}) {
   const names = new Set([...Object.keys(absent), ...message.mentions.filter((member) => !(member in message.asked))]);
-  const isAtLimit = message.sender !== "user" && message.hops > hopLimit && message.mentions.length > 0;
+  const isAtLimit = message.sender !== USER && message.hops > hopLimit && message.mentions.length > 0;
   return {
     isAtLimit,
     absent: isAtLimit ? [] : [...names].map((agentId) => ({ agentId, reason: absent[agentId] ?? "" })),

@@ -1,12 +1,11 @@
 import { type CSSProperties, useMemo } from "react";
 import { Link } from "wouter";
 import { visible } from "../../parts/Markdown";
+import { USER } from "../../projection/coordination";
 import type { Room } from "../../projection/world";
 import { useAddress } from "../../shell/addresses";
 import { nameIn, useName } from "../../state/names";
 import { useWorld } from "../../state/page";
-
-export const USER = "user";
 
 /** What a room is called: its title or, without one, its members. */
 export function titleOf(room: Room, nameOf: (agentId: string) => string): string {

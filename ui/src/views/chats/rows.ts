@@ -22,6 +22,8 @@ export type Row =
 type AnswersRow = Extract<Row, { kind: "answers" }> & { answers: Answer[]; silent: Answer[] };
 
 const UNKNOWN = 0;
+/** How many answers to messages that are not loaded are shown at most: one who is never there may owe thousands. */
+export const MOST_UNPLACED = 12;
 
 /**
  * The rows of a transcript, in the order of the messages. Answers in a row to the same message share one, with those
@@ -30,7 +32,10 @@ const UNKNOWN = 0;
 export function rowsOf(messages: readonly MessageRecord[], answering: ReadonlyMap<string, string>): Row[] {
   const rows = new Rows(messages);
   for (const message of messages) rows.add(message);
-  for (const [taskId, agentId] of answering) rows.addOpen({ agentId, taskId, message: null });
+  const open = [...answering].map(([taskId, agentId]) => ({ agentId, taskId, message: null }));
+  const unplaced = open.filter(({ taskId }) => !rows.isPlaced(taskId)).slice(-MOST_UNPLACED);
+  for (const answer of unplaced) rows.addOpen(answer);
+  for (const answer of open) if (rows.isPlaced(answer.taskId)) rows.addOpen(answer);
   rows.addSilent(messages, answering);
   return rows.sorted();
 }
@@ -47,6 +52,11 @@ class Rows {
         this.#questions.set(taskId, { number, place });
       });
     }
+  }
+
+  /** Whether the message that it answers is among those that are loaded. */
+  isPlaced(taskId: string): boolean {
+    return this.#questions.has(taskId);
   }
 
   add(message: MessageRecord): void {

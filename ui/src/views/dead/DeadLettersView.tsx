@@ -2,7 +2,7 @@ import { useMemo, useState } from "react";
 import type { Notification } from "../../client/client";
 import { Confirm } from "../../parts/Dialog";
 import { Empty, Loaded } from "../../parts/Messages";
-import { usePlace, useSelection } from "../../shell/addresses";
+import { usePlace, useSelectedIds, useSelection } from "../../shell/addresses";
 import { act, notify } from "../../state/actions";
 import { useAnswer } from "../../state/answers";
 import { useHorizon } from "../../state/horizon";
@@ -45,20 +45,19 @@ function Letters({ letters }: { letters: readonly Letter[] }) {
   const [query, setQuery] = useSelection("q");
   const { item } = usePlace();
   const [opened, open] = useSelection("open", item ?? "");
-  const [chosenText, setChosen] = useSelection("chosen");
+  const [chosenIds, setChosen] = useSelectedIds("chosen");
   const [most, setMost] = useState(PAGE);
   const [asking, setAsking] = useState<readonly Letter[] | null>(null);
   const [dismissing, setDismissing] = useState<readonly Letter[] | null>(null);
   const { busy, retry, dismiss } = useSettling();
   const agents = useMemo(() => [...new Set(letters.map((letter) => letter.agentId))].sort(), [letters]);
   const shown = matching(letters, agentId, query);
-  const chosenIds = new Set(chosenText.split(",").filter(Boolean));
   const chosen = shown.filter((letter) => chosenIds.has(letter.id) && canRetry(letter));
   const able = shown.filter(canRetry);
   const choose = (id: string) => {
     const after = new Set(chosen.map((letter) => letter.id));
     if (!after.delete(id)) after.add(id);
-    setChosen([...after].join(","));
+    setChosen(after);
   };
   const canAct = isLive && busy.size === 0;
   return (
@@ -73,6 +72,7 @@ function Letters({ letters }: { letters: readonly Letter[] }) {
           <>
             <input
               type="search"
+              className="dead-find"
               aria-label="Find"
               placeholder="Find"
               value={query}
@@ -88,7 +88,7 @@ function Letters({ letters }: { letters: readonly Letter[] }) {
               type="button"
               disabled={!canAct || chosen.length === 0}
               onClick={() => {
-                setChosen("");
+                setChosen([]);
                 void retry(chosen);
               }}
             >
@@ -130,7 +130,7 @@ function Letters({ letters }: { letters: readonly Letter[] }) {
           title={dismissing.length === 1 ? "Dismiss this task?" : `Dismiss ${dismissing.length} tasks?`}
           action="Dismiss"
           onConfirm={() => {
-            setChosen("");
+            setChosen([]);
             void dismiss(dismissing);
           }}
           onClose={() => setDismissing(null)}

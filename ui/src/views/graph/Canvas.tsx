@@ -26,6 +26,7 @@ const EDGE_TYPES = { link: LinkLine, wait: WaitArrow };
 /** From far away so many lines at most are lines of their own. */
 const FEW_LINES = 150;
 const NODES_A_FRAME = 120;
+const LINES_A_FRAME = 150;
 const FARTHEST = 0.04;
 /** Beside the overview, which would cover what is below it; on a phone so large that it can be read. */
 const FIT_WIDE: Fit = {
@@ -64,7 +65,9 @@ export const Canvas = memo(function Canvas(props: CanvasProps) {
 function Flow({ scene, positions, picked, onPick, onMove, turn, isWide }: CanvasProps) {
   const fit = isWide ? FIT_WIDE : FIT_NARROW;
   const isFar = useIsFar();
-  const { apart, together } = useMemo(() => parted(scene, isFar, picked), [scene, isFar, picked]);
+  const wanted = useMemo(() => linesApart(scene.bundles, isFar, picked), [scene.bundles, isFar, picked]);
+  const apart = useGrowing(wanted, LINES_A_FRAME);
+  const together = useMemo(() => without(scene.bundles, apart), [scene.bundles, apart]);
   const lastNodes = useRef<readonly GraphNode[]>([]);
   const lastEdges = useRef<readonly AnyEdge[]>([]);
   const ids = useGrowing(scene.nodes, NODES_A_FRAME);
@@ -73,9 +76,9 @@ function Flow({ scene, positions, picked, onPick, onMove, turn, isWide }: Canvas
     return lastNodes.current as GraphNode[];
   }, [ids, positions, picked]);
   const edges = useMemo(() => {
-    lastEdges.current = flowEdges(apart, { picked, last: lastEdges.current });
+    lastEdges.current = flowEdges({ bundles: apart, waits: scene.waits }, { picked, last: lastEdges.current });
     return lastEdges.current as AnyEdge[];
-  }, [apart, picked]);
+  }, [apart, scene.waits, picked]);
 
   const onNodesChange = (changes: NodeChange<GraphNode>[]) => {
     const moved = new Map<string, Point>();
@@ -125,13 +128,19 @@ function Flow({ scene, positions, picked, onPick, onMove, turn, isWide }: Canvas
   );
 }
 
-/** Which lines are lines of their own, and which are drawn together: from far away, where there are many, most are. */
-function parted(scene: Scene, isFar: boolean, picked: Picked): { apart: Scene; together: Scene["bundles"] } {
-  if (!isFar || scene.bundles.length <= FEW_LINES) return { apart: scene, together: NONE };
-  const isNear = (bundle: Scene["bundles"][number]) =>
-    picked.node === bundle.from || picked.node === bundle.to || picked.edge === pairOf(bundle);
-  const apart = { ...scene, bundles: scene.bundles.filter(isNear) };
-  return { apart, together: scene.bundles.filter((bundle) => !isNear(bundle)) };
+/** The lines that can be picked: from far away, where there are many, only those of what is picked. */
+function linesApart(bundles: Scene["bundles"], isFar: boolean, picked: Picked): Scene["bundles"] {
+  if (!isFar || bundles.length <= FEW_LINES) return bundles;
+  return bundles.filter(
+    (bundle) => picked.node === bundle.from || picked.node === bundle.to || picked.edge === pairOf(bundle),
+  );
+}
+
+/** The others, which are drawn together. */
+function without(bundles: Scene["bundles"], apart: Scene["bundles"]): Scene["bundles"] {
+  if (apart.length === bundles.length) return NONE;
+  const known = new Set(apart);
+  return bundles.filter((bundle) => !known.has(bundle));
 }
 
 const NONE: Scene["bundles"] = [];

@@ -58,7 +58,7 @@ interface EdgeState {
   readonly last: readonly AnyEdge[];
 }
 
-export function flowEdges(scene: Scene, { picked, last }: EdgeState): readonly AnyEdge[] {
+export function flowEdges(scene: Pick<Scene, "bundles" | "waits">, { picked, last }: EdgeState): readonly AnyEdge[] {
   const known = new Map(last.map((edge) => [edge.id, edge]));
   const edges: AnyEdge[] = [];
   const add = (edge: AnyEdge, isSame: (before: AnyEdge) => boolean) => {

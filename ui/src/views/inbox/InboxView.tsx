@@ -4,15 +4,18 @@ import type { MailRecord, Notification } from "../../client/client";
 import { mailAsOf } from "../../history/asOf";
 import { useActing } from "../../parts/acting";
 import { Empty, Problem } from "../../parts/Messages";
+import { USER } from "../../projection/coordination";
 import { useAddress, usePlace, useSelection } from "../../shell/addresses";
+import { areKeysTaken } from "../../shell/dialogState";
 import { type Answered, useAnswer } from "../../state/answers";
 import { useHorizon } from "../../state/horizon";
 import { MOST_LOOKED } from "../../state/newest";
 import { useIsPast, usePage, useWorld } from "../../state/page";
 import { MailList } from "./MailList";
-import { archivedLines, inboxLines, type Line, neighbour, USER } from "./mails";
+import { archivedLines, inboxLines, type Line, neighbour } from "./mails";
 import { NewMail } from "./NewMail";
 import { OpenMail } from "./OpenMail";
+import "../../parts/panes.css";
 import "./inbox.css";
 
 const FIRST = 200;
@@ -37,9 +40,9 @@ export default function InboxView() {
   const hasMore = answer.data !== undefined && answer.data.mails.length >= limit;
   const { mail: opened, ...looking } = useMail(openId, mails, hasMore);
   return (
-    <div className="inbox" data-open={openId !== undefined}>
+    <div className="panes inbox" data-open={openId !== undefined}>
       <h1 className="visually-hidden">Inbox</h1>
-      <section className="inbox-list" aria-label="Mails">
+      <section className="panes-list" aria-label="Mails">
         <ListHead show={show} onShow={setShow} />
         <MailList lines={lines} openId={openId} isArchive={isArchive} />
         {isArchive && hasMore && (
@@ -48,7 +51,7 @@ export default function InboxView() {
           </button>
         )}
       </section>
-      <section className="inbox-open" aria-label="Mail" data-empty={opened === undefined}>
+      <section className="panes-open" aria-label="Mail" data-empty={opened === undefined}>
         {opened ? (
           <OpenMail key={opened.mailId} mail={opened} mails={mails ?? []} />
         ) : (
@@ -92,8 +95,8 @@ function ListHead({ show, onShow }: { show: string; onShow: (show: string) => vo
   const [isWriting, setIsWriting] = useState(false);
   const acting = useActing();
   return (
-    <div className="inbox-list-head">
-      <span className="inbox-list-title" aria-hidden="true">
+    <div className="panes-list-head">
+      <span className="panes-title" aria-hidden="true">
         Inbox
       </span>
       <span className="space" />
@@ -144,8 +147,9 @@ function useStepping(lines: readonly Line[], openId: string | undefined, isArchi
   const prefixAt = useRef(Number.NEGATIVE_INFINITY);
   useEffect(() => {
     const step = (event: KeyboardEvent) => {
-      const isWriting = event.target instanceof Element && event.target.closest("input,textarea,select,dialog");
-      if (isWriting || event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
+      const isWriting = event.target instanceof Element && event.target.closest("input,textarea,select");
+      if (isWriting || areKeysTaken() || event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented)
+        return;
       const isPrefixed = event.timeStamp - prefixAt.current < PREFIX_MS;
       prefixAt.current = event.key === "g" ? event.timeStamp : Number.NEGATIVE_INFINITY;
       if (isPrefixed || (event.key !== "j" && event.key !== "k")) return;

@@ -54,10 +54,10 @@ const MailLink = memo(function MailLink({ line, isOpen, isArchive }: MailLinkPro
   const name = useName(sender);
   return (
     // biome-ignore lint/a11y/useSemanticElements: the virtual list is made of plain places
-    <div role="listitem" className="inbox-item">
+    <div role="listitem" className="panes-item">
       <Link
         href={to("inbox", mailId) + (isArchive ? "?show=archived" : "")}
-        className={isRead ? "inbox-link" : "inbox-link inbox-unread"}
+        className={isRead ? "panes-link inbox-link" : "panes-link panes-unread inbox-link"}
         aria-current={isOpen ? "page" : undefined}
       >
         <span className="inbox-line">

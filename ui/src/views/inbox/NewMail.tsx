@@ -3,9 +3,8 @@ import type { Priority } from "../../client/client";
 import { AgentChoice } from "../../parts/AgentChoice";
 import { Asking } from "../../parts/Asking";
 import { useIdOf } from "../../parts/ids";
+import { PriorityField } from "../../parts/PriorityField";
 import { attempt, notify } from "../../state/actions";
-
-const PRIORITIES: readonly Priority[] = ["urgent", "high", "normal", "low"];
 
 /** A mail to an agent. If it cannot be sent, everything stays, and to try again sends it once. */
 export function NewMail({ onClose }: { onClose: () => void }) {
@@ -29,14 +28,7 @@ export function NewMail({ onClose }: { onClose: () => void }) {
         Subject
         <input value={mail.subject} onChange={(event) => change({ subject: event.target.value })} />
       </label>
-      <label className="field">
-        Priority
-        <select value={mail.priority} onChange={(event) => change({ priority: event.target.value as Priority })}>
-          {PRIORITIES.map((priority) => (
-            <option key={priority}>{priority}</option>
-          ))}
-        </select>
-      </label>
+      <PriorityField value={mail.priority} onChange={(priority) => change({ priority })} />
       <label className="field">
         Text
         <textarea rows={6} value={mail.body} onChange={(event) => change({ body: event.target.value })} />

@@ -4,6 +4,7 @@ import type { MailRecord } from "../../client/client";
 import { Icon } from "../../parts/Icon";
 import { Markdown, visible } from "../../parts/Markdown";
 import { At } from "../../parts/Times";
+import { USER } from "../../projection/coordination";
 import { useAddress, useLeading } from "../../shell/addresses";
 import { act, notify } from "../../state/actions";
 import { useAnswer } from "../../state/answers";
@@ -11,7 +12,7 @@ import { useHorizon } from "../../state/horizon";
 import { useName } from "../../state/names";
 import { useIsLive, usePage, useWorld, whyNotLive } from "../../state/page";
 import { PriorityTag } from "./MailList";
-import { conversation, USER } from "./mails";
+import { conversation } from "./mails";
 import { ReplyForm } from "./ReplyForm";
 
 /** A mail with the conversation that it belongs to. All that is shown of it counts as read from here on. */
@@ -73,8 +74,8 @@ function MailHead({ mail }: { mail: MailRecord }) {
     lead(to("inbox"));
   };
   return (
-    <header className="inbox-head">
-      <Link href={to("inbox")} className="inbox-back icon-button" aria-label="All mails">
+    <header className="panes-head inbox-head">
+      <Link href={to("inbox")} className="panes-back icon-button" aria-label="All mails">
         <Icon name="back" />
       </Link>
       <h2>

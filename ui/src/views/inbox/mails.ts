@@ -1,10 +1,9 @@
 import type { MailRecord } from "../../client/client";
+import { USER } from "../../projection/coordination";
 import type { InboxMail } from "../../projection/world";
 
 /** One line of the list. */
 export type Line = Omit<InboxMail, "isRead"> & { readonly isRead: boolean };
-
-export const USER = "user";
 
 /** The mails of the inbox, the newest first. */
 export function inboxLines(inbox: ReadonlyMap<string, InboxMail>): Line[] {

@@ -43,6 +43,11 @@ const KNOWN: Readonly<Record<string, Known>> = {
     outcome: "The question to the next agent is refused.",
   },
   switch_timeout_seconds: { title: "Wait for an answer", group: "Work", outcome: "The agent waits no more." },
+  max_tasks_per_tree: {
+    title: "Tasks of a task tree",
+    group: "Work",
+    outcome: "Its agents can give each other no more work.",
+  },
   max_tokens_per_tree: { title: "Tokens of a task tree", group: "Tokens and money", outcome: FAILS },
   max_cost_usd_per_tree: { title: "Cost of a task tree", group: "Tokens and money", outcome: FAILS },
   max_tokens_per_agent: { title: "Tokens of an agent", group: "Tokens and money", outcome: PAUSED },

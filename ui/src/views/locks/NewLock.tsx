@@ -2,11 +2,10 @@ import { useState } from "react";
 import { Asking } from "../../parts/Asking";
 import { readTime } from "../../parts/numbers";
 import { Until } from "../../parts/Times";
+import { USER } from "../../projection/coordination";
 import { attempt, notify } from "../../state/actions";
 import { useWorld } from "../../state/page";
 
-/** Whom the locks belong to that are taken on the page. */
-const HOLDER = "user";
 const LONGEST = { seconds: 7 * 86_400, words: "7 days" };
 
 /** A form to hold a lock as a person, in one line with the agents; or to hold for longer what one has. */
@@ -14,7 +13,7 @@ export function NewLock({ onClose }: { onClose: () => void }) {
   const [name, setName] = useState("");
   const [minutes, setMinutes] = useState("10");
   const held = useWorld((world) => world.locks.get(name.trim()));
-  const own = held?.agentId === null && held.holder === HOLDER ? held : undefined;
+  const own = held?.agentId === null && held.holder === USER ? held : undefined;
   async function take() {
     if (name.trim() === "") return "Give the lock a name: that of the thing you want for yourself.";
     const ttlSeconds = readTime(minutes, { what: "The time", unit: "minutes", most: LONGEST });

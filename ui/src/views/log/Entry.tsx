@@ -7,33 +7,38 @@ import { agentOf, type NameOf, telling } from "../../history/telling";
 import { Icon } from "../../parts/Icon";
 import { Problem } from "../../parts/Messages";
 import { At } from "../../parts/Times";
+import { USER } from "../../projection/coordination";
 import { useAddress } from "../../shell/addresses";
 import { travelTo } from "../../state/playhead";
+import "../../parts/aside.css";
 
 const MOST_SHOWN = 50_000;
 
 interface EntryProps {
   seq: number;
+  /** The newest that there is at the time that is shown. */
+  lastSeq: number;
   nameOf: NameOf;
   onClose: () => void;
 }
 
 /** One notification with all that it carries. */
-export function Entry({ seq, nameOf, onClose }: EntryProps) {
+export function Entry({ seq, lastSeq, nameOf, onClose }: EntryProps) {
   const pages = usePages();
-  const note = pages.note(seq);
+  const isInLog = seq > 0 && seq <= lastSeq;
+  const note = isInLog ? pages.note(seq) : undefined;
   const [problem, setProblem] = useState<Error | null>(null);
   const [turn, setTurn] = useState(0);
   const isThere = note !== undefined;
   // biome-ignore lint/correctness/useExhaustiveDependencies: a new turn asks again
   useEffect(() => {
     setProblem(null);
-    if (isThere || !(seq > 0)) return;
+    if (isThere || !isInLog) return;
     pages.page(pageOf(seq)).catch((error) => setProblem(error as Error));
-  }, [pages, seq, isThere, turn]);
+  }, [pages, seq, isInLog, isThere, turn]);
   return (
-    <aside className="log-entry" aria-label={`Entry ${seq}`}>
-      <header className="log-entry-head">
+    <aside className="aside" aria-label={`Entry ${seq}`}>
+      <header className="aside-head">
         <h2>Entry {Number.isFinite(seq) ? seq : "?"}</h2>
         <button type="button" className="icon-button" aria-label="Close the entry" onClick={onClose}>
           <Icon name="close" />
@@ -41,11 +46,17 @@ export function Entry({ seq, nameOf, onClose }: EntryProps) {
       </header>
       {problem !== null && <Problem error={problem} onRetry={() => setTurn(turn + 1)} />}
       {note === undefined && problem === null && (
-        <p className="quiet">{seq > pages.lastSeq || !(seq > 0) ? "The log has no such entry." : "Loading…"}</p>
+        <p className="quiet">{isInLog ? "Loading…" : notThere(seq, pages.lastSeq)}</p>
       )}
       {note !== undefined && <Told note={note} nameOf={nameOf} />}
     </aside>
   );
+}
+
+function notThere(seq: number, newest: number): string {
+  return seq > 0 && seq <= newest
+    ? "There was no such entry yet at the time that is shown."
+    : "The log has no such entry.";
 }
 
 function Told({ note, nameOf }: { note: Notification; nameOf: NameOf }) {
@@ -56,7 +67,7 @@ function Told({ note, nameOf }: { note: Notification; nameOf: NameOf }) {
   const shown = isWhole ? text : text.slice(0, MOST_SHOWN);
   return (
     <>
-      <p className="log-entry-told" dir="auto">
+      <p className="aside-told" dir="auto">
         {telling(note, nameOf)}.
       </p>
       <dl className="facts">
@@ -66,7 +77,7 @@ function Told({ note, nameOf }: { note: Notification; nameOf: NameOf }) {
         <dd>
           <At at={note.at} />
         </dd>
-        {agent !== null && agent !== "user" && (
+        {agent !== null && agent !== USER && (
           <>
             <dt>Agent</dt>
             <dd>

@@ -1,4 +1,4 @@
-import { useCallback, useMemo, useState } from "react";
+import { useCallback, useEffect, useMemo, useState } from "react";
 import { usePages } from "../../history/history";
 import { pageOf } from "../../history/pages";
 import { matcher } from "../../history/search";
@@ -42,7 +42,11 @@ export default function LogView() {
   const seqOf = (index: number) => (found === null ? skipped + index + 1 : (found[index]?.seq ?? 0));
   const open = entry === "" ? null : Number(entry);
   const openIndex = open === null ? -1 : found === null ? open - skipped - 1 : found.findIndex((n) => n.seq === open);
-  const [shown, setShown] = useState<number | undefined>(openIndex >= 0 ? openIndex : undefined);
+  const [shown, setShown] = useState<number>();
+  // biome-ignore lint/correctness/useExhaustiveDependencies: it is brought in sight when it is opened, not as others come
+  useEffect(() => {
+    if (openIndex >= 0) setShown(openIndex);
+  }, [open]);
   const choose = (seq: number | null) => setEntry(seq === null || seq === open ? "" : String(seq));
 
   const isConnected = usePage((page) => page.connection === "open");
@@ -61,10 +65,7 @@ export default function LogView() {
   const keys = useLogKeys({
     rows,
     index: openIndex,
-    onMove: (index) => {
-      setEntry(String(seqOf(index)));
-      setShown(index);
-    },
+    onMove: (index) => setEntry(String(seqOf(index))),
     onClose: () => setEntry(""),
     isOpen: open !== null,
   });
@@ -137,7 +138,7 @@ export default function LogView() {
             />
           )}
         </div>
-        {open !== null && <Entry seq={open} nameOf={nameOf} onClose={() => setEntry("")} />}
+        {open !== null && <Entry seq={open} lastSeq={lastSeq} nameOf={nameOf} onClose={() => setEntry("")} />}
       </div>
     </>
   );

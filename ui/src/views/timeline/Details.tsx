@@ -5,6 +5,7 @@ import { useAddress } from "../../shell/addresses";
 import { travelTo } from "../../state/playhead";
 import type { Arrow, Bar, Chart } from "./chart";
 import { KINDS } from "./Drawing";
+import "../../parts/aside.css";
 
 interface DetailsProps {
   chart: Chart;
@@ -21,14 +22,14 @@ export function Details({ chart, bar, nameOf, onChoose }: DetailsProps) {
   const causes = ways.filter((arrow) => arrow.to === loop);
   const effects = ways.filter((arrow) => arrow.from === loop);
   return (
-    <aside className="timeline-details" aria-label="Details">
-      <header className="timeline-details-head">
+    <aside className="aside" aria-label="Details">
+      <header className="aside-head timeline-details-head">
         <h2>{new Map(KINDS).get(bar.kind)}</h2>
         <button type="button" className="icon-button" aria-label="Close the details" onClick={() => onChoose("")}>
           <Icon name="close" />
         </button>
       </header>
-      <p className="timeline-details-label" dir="auto">
+      <p className="aside-told" dir="auto">
         {bar.label}
       </p>
       <dl className="facts">

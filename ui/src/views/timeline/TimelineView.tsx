@@ -87,7 +87,7 @@ function Timeline() {
           </button>
         </div>
       </header>
-      <Legend note={noteOf(progress, isShort)} />
+      <Legend note={noteOf(progress, { isShort, isOpening: covered === null && problem === null })} />
       {problem !== null && <Problem error={problem} onRetry={again} />}
       <div className="timeline-body" data-open={bar !== undefined}>
         <Canvas chart={chart} lanes={lanes} ranging={ranging} onFit={fit} chosen={chosen} onChoose={choose} />
@@ -120,8 +120,9 @@ function useFit(chart: Chart, isRead: boolean, show: (range: Range) => void): ()
   }, [show]);
 }
 
-function noteOf(progress: number | null, isShort: boolean): string {
+function noteOf(progress: number | null, { isShort, isOpening }: { isShort: boolean; isOpening: boolean }): string {
   if (progress !== null) return `Reading the log: ${Math.round(progress * 100)} %`;
+  if (isOpening) return "Reading the log…";
   return isShort ? "Too much for one picture: only its later part is drawn. Zoom in to see the rest." : "";
 }
 

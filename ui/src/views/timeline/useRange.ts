@@ -21,8 +21,8 @@ export interface Ranging {
   /** Show this range; with `keep` one that follows goes on to, as long as this one. */
   readonly show: (range: Range, keep?: "following") => void;
   readonly follow: () => void;
-  /** Show this stretch, as long as nobody has chosen one. */
-  readonly suggest: (range: Range) => void;
+  /** Show this stretch, in which agents worked, as long as nobody has chosen one; what follows stays, if it shows work. */
+  readonly suggest: (work: Range) => void;
 }
 
 function parsed(text: string): Chosen | null {
@@ -108,8 +108,13 @@ export function useRange(): Ranging {
     [choose, isFollowing],
   );
   const follow = useCallback(() => choose(Math.min(spanOf(range), 3_600)), [choose, range]);
-  const suggest = useCallback((next: Range) => {
-    if (!isMoved.current && last.current === "") setChosen((before) => (typeof before === "number" ? before : next));
+  const isOpening = useRef(true);
+  const suggest = useCallback((work: Range) => {
+    if (isMoved.current || last.current !== "") return;
+    // Not all that agents are active with is drawn: a range that follows may begin after the last bar.
+    const isBlank = isOpening.current && work.to < shown.current.from;
+    isOpening.current = false;
+    setChosen((before) => (typeof before !== "number" ? work : isBlank ? whole() : before));
   }, []);
   return { range, isFollowing, show, follow, suggest };
 }

@@ -1,0 +1,134 @@
+"""How large a task tree may become: agents that keep each other busy come to an end, and nothing else does."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ai_whisperer import AsyncAgentSessionManager
+from ai_whisperer.conversation import Answer
+from ai_whisperer.models.base import ModelRequest
+from ai_whisperer.records import USER
+from tests.simulation.stage import Say, call, play, play_over_crash, prompt_of, results_of, round_of, until
+
+MOST = 9
+
+
+async def a_pair(manager: AsyncAgentSessionManager, **definition: Any) -> None:
+    for name in ("a", "b"):
+        await manager.create_agent(name, {"limits": {"max_tasks_per_tree": MOST}, **definition})
+
+
+async def told(manager: AsyncAgentSessionManager) -> list[dict[str, Any]]:
+    await manager.flushed()
+    notes = [note.params for note in manager.notifications(limit=100_000) if note.name == "limit.reached"]
+    return [params for params in notes if params["limit"] == "max_tasks_per_tree"]
+
+
+async def at_rest(manager: AsyncAgentSessionManager) -> None:
+    await until(lambda: all(status.state == "idle" and not status.queue_size for status in manager.list_agents()))
+
+
+def other(request: ModelRequest) -> str:
+    return "b" if request.agent_id == "a" else "a"
+
+
+WAYS: dict[str, Say] = {
+    "delegating": lambda request: call("delegate_task", to_agent=other(request), task="and now you"),
+    "mailing": lambda request: call("send_mail", to_agent=other(request), subject="ball", body="and now you"),
+    "broadcasting": lambda _: call("broadcast_event", event="ball"),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_agents_that_keep_each_other_busy_come_to_an_end(way: str) -> None:
+    def say(request: ModelRequest) -> Answer | str:
+        return "done" if round_of(request) else WAYS[way](request)
+
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        await a_pair(manager, subscribes=["ball"])
+        task = await manager.send_task("a", "begin")
+        await at_rest(manager)
+        size = len(manager.get_task_tree(task.id))
+        first, *_ = await told(manager)
+        assert (first["scope"], first["used"], first["max"], first["action"]) == ("tree", MOST, MOST, "refused")
+        assert MOST <= size < 2 * MOST  # the result of each that was delegated still comes
+
+    play(scenario, say)
+
+
+def test_the_model_is_told_and_can_answer_with_what_is_there() -> None:
+    results: list[str] = []
+
+    def say(request: ModelRequest) -> Answer | str:
+        if not round_of(request):
+            return call("delegate_task", to_agent=other(request), task="and now you")
+        results.append(results_of(request)[-1])
+        return "done"
+
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        await a_pair(manager)
+        await manager.send_task("a", "begin")
+        await at_rest(manager)
+        assert f"tasks and may come to {MOST} (max_tasks_per_tree)" in results[-1]
+
+    play(scenario, say)
+
+
+def test_each_task_of_a_person_begins_a_tree_of_its_own() -> None:
+    def say(request: ModelRequest) -> Answer | str:
+        begins = request.agent_id == "a" and not round_of(request)
+        return call("delegate_task", to_agent="b", task="do it") if begins and prompt_of(request) == "begin" else "done"
+
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        await a_pair(manager)
+        for _ in range(MOST):
+            await manager.run_task("a", "begin")
+        await at_rest(manager)
+        assert await told(manager) == []
+
+    play(scenario, say)
+
+
+def test_the_size_is_known_after_a_crash() -> None:
+    def say(request: ModelRequest) -> Answer | str:
+        return "done" if round_of(request) else call("delegate_task", to_agent=other(request), task="and now you")
+
+    async def before(manager: AsyncAgentSessionManager) -> None:
+        await a_pair(manager)
+        await manager.pause_agent("b")
+        await manager.run_task("a", "begin", task_id="root")
+
+    async def after(manager: AsyncAgentSessionManager) -> None:
+        await manager.resume_agent("b")
+        await at_rest(manager)
+        first, *_ = await told(manager)
+        assert (first["used"], first["max"]) == (MOST, MOST)
+        assert MOST <= len(manager.get_task_tree("root")) < 2 * MOST
+
+    play_over_crash(before, after, say, crash_after_seconds=50)
+
+
+def test_a_tree_that_may_grow_no_more_still_answers_who_waits_and_writes_to_the_user() -> None:
+    def say(request: ModelRequest) -> Answer | str:
+        match request.agent_id, round_of(request):
+            case "a", 0:
+                return call("send_mail_with_switch", to_agent="b", subject="well?", body="well?")
+            case "a", 1:
+                return call("send_mail", to_agent=USER, subject="told", body=results_of(request)[-1])
+            case "b", 0:
+                mail_id = prompt_of(request).partition("Mail id: ")[2].partition("\n")[0]
+                return call("reply_mail", mail_id=mail_id, body="here")
+        return "done"
+
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        for name in ("a", "b"):
+            await manager.create_agent(name, {"limits": {"max_tasks_per_tree": 2}})
+        await manager.run_task("a", "go")
+        await at_rest(manager)
+        assert await told(manager) == []
+        [mail] = manager.mailbox()
+        assert "here" in mail.body
+
+    play(scenario, say)
