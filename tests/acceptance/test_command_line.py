@@ -50,6 +50,7 @@ def test_an_agent_is_created_listed_and_shown(whisperer: Whisperer) -> None:
     assert "ann" in [each["agentId"] for each in whisperer.json("agents", "list")]
     shown = whisperer.ok("agents", "show", "annie")
     assert "description: Writes\n" in shown
+    assert re.search(r"\nmodel: +scripted:\S+ \(that of the server\)\n", shown)
     assert whisperer.json("agents", "show", "ann")["definition"]["aliases"] == ["annie"]
 
 

@@ -11,6 +11,7 @@ from ai_whisperer.cli.calling import Call, command, group
 from ai_whisperer.cli.connecting import AgentName, template_names
 from ai_whisperer.cli.fleet import FLEET, cost, larger_limit, progress, tokens, waiting
 from ai_whisperer.cli.output import moment
+from ai_whisperer.definition import INHERIT
 from ai_whisperer.status import AgentStatus
 
 NO_AGENTS = "There are no agents yet. Make one: whisperer agents create NAME, or: whisperer templates"
@@ -62,6 +63,7 @@ async def show(call: Call, agent: AgentName) -> None:
     """Show an agent: what it is doing, what it used, its definition."""
     async with call.server() as client:
         details = await client.get_agent(agent)
+        inherited = (await client.server_info()).model if details.definition.model == INHERIT else ""
     status, definition = details.status, details.definition
     call.output.details(
         details,
@@ -78,7 +80,7 @@ async def show(call: Call, agent: AgentName) -> None:
             ("tasks", str(status.tasks)),
             ("tokens", tokens(status.usage)),
             ("cost", cost(status.usage)),
-            ("model", definition.model),
+            ("model", f"{inherited} (that of the server)" if inherited else definition.model),
             ("tools", _tools(definition.tools)),
             ("folders", ", ".join(f"{name} ({access})" for name, access in definition.folders.items())),
             ("network", ", ".join(definition.network)),
