@@ -34,11 +34,16 @@ def hindrance(status: AgentStatus) -> str | None:
     if status.started and status.state in (AgentState.IDLE, AgentState.ACTIVE):
         return None
     if status.paused_limit is not None:
-        whose = f"--agent {name} " if status.paused_limit in Limits.__struct_fields__ else ""
-        command = f"whisperer limits set {whose}{status.paused_limit}=NUMBER"
+        command = larger_limit(name, status.paused_limit)
     described = status.state if status.started or status.state is AgentState.STOPPED else "not started"
     reason = f" ({status.reason})" if status.reason else ""
     return f"{name} is {described}{reason} and takes no work now. Let it: {command}"
+
+
+def larger_limit(agent_id: str, limit: str) -> str:
+    """The command that lets an agent go on which is paused for that limit."""
+    whose = f"--agent {agent_id} " if limit in Limits.__struct_fields__ else ""
+    return f"whisperer limits set {whose}{limit}=NUMBER"
 
 
 def style_of(state: str) -> str:

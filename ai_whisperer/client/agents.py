@@ -32,8 +32,7 @@ class ClientAgents(ClientBase):
         template that is called like the agent is used, if there is one.
         """
         check_agent_id(agent_id)
-        if template is not None and not isinstance(template, str):
-            raise InvalidInputError(f"Give a template's name, not {type(template).__name__}.")
+        _check_template(template)
         params = agents.CreateAgent(
             session_id=self._session_id,
             agent_id=agent_id,
@@ -43,12 +42,16 @@ class ClientAgents(ClientBase):
         )
         return await self._do(agents.CREATE_AGENT, params)
 
-    async def start_agent(self, agent: AgentRef, config: Config = None) -> AgentStatus:
+    async def start_agent(self, agent: AgentRef, config: Config = None, *, template: str | None = None) -> AgentStatus:
         """Let an agent take work.
 
-        A given config replaces its definition; with one, an agent that is not there is created.
+        A given config or template, or both as for `create_agent`, replaces the definition of an agent that is not
+        started; with one, an agent that is not there is created.
         """
-        params = agents.StartAgent(session_id=self._session_id, agent_id=agent_name(agent), config=_written(config))
+        _check_template(template)
+        params = agents.StartAgent(
+            session_id=self._session_id, agent_id=agent_name(agent), config=_written(config), template=template
+        )
         return await self._do(agents.START_AGENT, params)
 
     async def pause_agent(self, agent: AgentRef, *, reason: str = "") -> AgentStatus:
@@ -135,6 +138,11 @@ def is_busy(status: AgentStatus) -> bool:
     if status.state is AgentState.ACTIVE:
         return True
     return status.state is AgentState.IDLE and status.started and status.queue_size > 0
+
+
+def _check_template(template: str | None) -> None:
+    if template is not None and not isinstance(template, str):
+        raise InvalidInputError(f"Give a template's name, not {type(template).__name__}.")
 
 
 def _written(config: Config) -> dict[str, Any] | None:

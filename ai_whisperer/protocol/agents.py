@@ -45,9 +45,11 @@ class CreateAgent(OfAgent, frozen=True, kw_only=True):
 
 
 class StartAgent(OfAgent, frozen=True, kw_only=True):
-    """Let an agent take work. A given config replaces its definition, or makes the agent if there is none."""
+    """Let an agent take work. With a config or a template it must be stopped or new: they replace its definition, or
+    make the agent if there is none. `config` overrides the fields of `template`."""
 
     config: dict[str, Any] | None = None
+    template: str | None = None
 
 
 class PauseAgent(OfAgent, frozen=True, kw_only=True):

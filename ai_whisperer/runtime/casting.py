@@ -31,7 +31,7 @@ def definition_for(
     offered: Iterable[Tool],
     servers: Collection[str] = (),
 ) -> AgentDefinition:
-    """The definition of a new agent; raises a `DefinitionError`, or `UnknownTemplateError`.
+    """The definition of an agent that is made or defined anew; raises a `DefinitionError`, or `UnknownTemplateError`.
 
     A config without a template is the whole definition, and no file is looked at. `offered` are the tools that there
     are for the agent beside the coordination tools, `servers` the MCP servers.
@@ -100,13 +100,17 @@ def _with_free_names(agent_id: str, template: Template, book: AddressBook) -> Ag
     A name means one agent only: only the agent that is called like the template gets its names, and of those only the
     ones that are not taken.
     """
+
+    def is_taken(name: str) -> bool:
+        return book.knows(name) and book.resolve(name) != agent_id
+
     definition = template.definition
     if normalized(agent_id) != normalized(template.name):
         return replace(definition, name="", aliases=())
     return replace(
         definition,
-        name="" if book.knows(definition.name) else definition.name,
-        aliases=tuple(alias for alias in definition.aliases if not book.knows(alias)),
+        name="" if is_taken(definition.name) else definition.name,
+        aliases=tuple(alias for alias in definition.aliases if not is_taken(alias)),
     )
 
 

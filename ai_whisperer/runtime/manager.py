@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from ai_whisperer.clock import Clock, IdSource, SystemClock, TimedIds
 from ai_whisperer.core.addresses import check_agent_id
-from ai_whisperer.core.definitions import Config, definition_from
+from ai_whisperer.core.definitions import Config
 from ai_whisperer.core.limits import Stated, limits_from
 from ai_whisperer.core.sleeping import Time, sleep_plan
 from ai_whisperer.core.text import check_reason, check_text
@@ -213,18 +213,7 @@ class AsyncAgentSessionManager(
         workspace = self._workspace
         check_agent_id(agent_id)
         own = as_tools(tools) or self._agent_tools.get(agent_id, [])
-        definition = definition_for(
-            agent_id,
-            config,
-            template,
-            library=self._templates,
-            book=workspace.book,
-            offered=(*workspace.tools, *own),
-            servers=workspace.mcp.names,
-        )
-        check_model(definition, default_model=self._model, check=self._name_check)
-        self._check_tools(agent_id, definition, own)
-        workspace.workplaces.check(agent_id, definition)
+        definition = self._definition_for(agent_id, config, template, own)
         gone, come = workspace.schedules.changes_for(agent_id, None, definition)
         if auto_start and not workspace.book.knows(agent_id):
             workspace.limits.check_start(agent_id)
@@ -262,24 +251,23 @@ class AsyncAgentSessionManager(
         await decision.commit()
         return status_of(session)
 
-    async def start_agent(self, agent: AgentRef, config: Config = None) -> AgentStatus:
+    async def start_agent(
+        self, agent: AgentRef, config: Config = None, *, template: str | Template | None = None
+    ) -> AgentStatus:
         """Start an agent; one that does not exist yet is created by `create_agent`.
 
-        One that is started already goes on as it is. A given config replaces the definition, and so only that of an
-        agent that is not started.
+        One that is started already goes on as it is. A given config or template, or both as for `create_agent`,
+        replaces the definition, and so only that of an agent that is not started.
         """
         if isinstance(agent, str) and not self._workspace.book.knows(agent):
-            return status_of(await self.create_agent(agent, config))
+            return status_of(await self.create_agent(agent, config, template=template))
         session = self._find_agent(agent)
         decision = self._workspace.decide(by_caller())
-        if config is None:
+        if config is None and template is None:
             session.start(decision)
         else:
-            definition = definition_from(config)
             session.check_startable()
-            check_model(definition, default_model=self._model, check=self._name_check)
-            self._check_tools(session.agent_id, definition, session.equipment.own_tools)
-            self._workspace.workplaces.check(session.agent_id, definition)
+            definition = self._definition_for(session.agent_id, config, template, session.equipment.own_tools)
             gone, come = self._workspace.schedules.changes_for(session.agent_id, session.record.definition, definition)
             self._workspace.book.replace(session.agent_id, session.record.definition, definition)
             own = tuple(each.name for each in session.equipment.own_tools)
@@ -355,6 +343,25 @@ class AsyncAgentSessionManager(
         session.wake(decision, reason)
         await decision.commit()
         return status_of(session)
+
+    def _definition_for(
+        self, agent_id: str, config: Config, template: str | Template | None, own: Sequence[Tool]
+    ) -> AgentDefinition:
+        """The definition that is meant; raises a `DefinitionError` if it does not fit this session."""
+        workspace = self._workspace
+        definition = definition_for(
+            agent_id,
+            config,
+            template,
+            library=self._templates,
+            book=workspace.book,
+            offered=(*workspace.tools, *own),
+            servers=workspace.mcp.names,
+        )
+        check_model(definition, default_model=self._model, check=self._name_check)
+        self._check_tools(agent_id, definition, own)
+        workspace.workplaces.check(agent_id, definition)
+        return definition
 
     def _check_tools(self, agent_id: str, definition: AgentDefinition, own: Sequence[Tool]) -> None:
         """Raise `DefinitionError` if the definition grants a tool that nobody has."""

@@ -50,6 +50,7 @@ def test_an_agent_is_created_listed_and_shown(whisperer: Whisperer) -> None:
     assert "ann" in [each["agentId"] for each in whisperer.json("agents", "list")]
     shown = whisperer.ok("agents", "show", "annie")
     assert "description: Writes\n" in shown
+    assert re.search(r"\nmodel: +scripted:\S+ \(that of the server\)\n", shown)
     assert whisperer.json("agents", "show", "ann")["definition"]["aliases"] == ["annie"]
 
 
@@ -69,6 +70,10 @@ def test_an_agent_is_made_of_a_template(whisperer: Whisperer) -> None:
     created = whisperer.json("agents", "create", "coder1", "--template", "coder", "--no-start")
     assert (created["agentId"], created["started"]) == ("coder1", False)
     assert "You are a coder" in whisperer.ok("templates", "show", "coder")
+    assert whisperer.ok("start", "coder1", "--template", "monitor") == "coder1 is idle.\n"
+    assert whisperer.json("agents", "show", "coder1")["definition"]["prompt"].startswith("You are the monitor")
+    assert whisperer("start", "codr1").code == 1
+    assert whisperer.ok("start", "coder2", "-t", "coder") == "coder2 is idle.\n"
 
 
 def test_a_task_is_sent_awaited_and_shown_with_its_steps(whisperer: Whisperer, agent: str) -> None:
@@ -164,9 +169,34 @@ def test_an_agent_sleeps_until_it_is_woken(whisperer: Whisperer, agent: str) -> 
     )
     assert whisperer.ok("wake", agent, "--reason", "breakfast") == f"{agent} is active.\n"
     whisperer.ok("sleep", agent, "--until", "2040-01-01T00:00:00Z")
+    whisperer.ok("sleep", agent, "--event", "dawn")
+    told = whisperer.ok("events", "send", "dawn")
+    assert told == "dawn was broadcast: 1 woken and 0 more told, each with a task.\n"
     broadcast = whisperer.json("events", "send", "mail_received", "--payload", '{"rows": [1]}')
     assert (broadcast["name"], broadcast["data"]) == ("mail_received", {"rows": [1]})
     assert "mail_received" in whisperer.ok("events")
+
+
+def test_an_agent_at_work_is_told_to_sleep_afterwards(whisperer: Whisperer, agent: str) -> None:
+    with whisperer.watching() as seen:
+        whisperer.ok("tasks", "send", agent, "Work eternally", "--id", f"{agent}-work")
+        while json.loads(seen.line_with("async.task.started"))["params"]["agentId"] != agent:
+            pass
+    told = whisperer.ok("sleep", agent, "--for", "60")
+    assert told == f"{agent} is active. It sleeps as soon as its work has ended.\n"
+    whisperer.ok("stop", agent)
+
+
+def test_an_agent_that_a_limit_holds_is_resumed_with_a_word_about_it(whisperer: Whisperer) -> None:
+    whisperer.ok("agents", "create", "thrifty", "--config", '{"limits": {"max_tokens_per_agent": 1}}')
+    with whisperer.watching() as seen:
+        whisperer.ok("tasks", "send", "thrifty", "two steps")
+        while json.loads(seen.line_with("agent.paused"))["params"]["agentId"] != "thrifty":
+            pass
+    told = whisperer.ok("resume", "thrifty")
+    assert "It has reached max_tokens_per_agent and pauses again" in told
+    assert told.endswith("whisperer limits set --agent thrifty max_tokens_per_agent=NUMBER\n")
+    whisperer.ok("stop", "thrifty")
 
 
 def test_schedules_are_made_paused_resumed_and_removed(whisperer: Whisperer, agent: str) -> None:

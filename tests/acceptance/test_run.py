@@ -288,7 +288,9 @@ def test_a_run_outlives_the_run_whose_server_it_uses(slowly: Process, tmp_path: 
         other.error_with("starts a task")
         slowly.signal(signal.SIGINT)
         assert slowly.ended().code == 130
-        assert other.line().startswith("[scripted model] I play fixed answers")
+        answer = other.line()
+        assert answer.startswith("[scripted model] I play fixed answers")
+        assert "whisperer run --list" in answer
         assert other.ended().code == 0
 
 

@@ -12,6 +12,7 @@ from ai_whisperer.errors import (
     DefinitionError,
     DuplicateIdError,
     InvalidInputError,
+    StateError,
     TemplateError,
     UnknownTemplateError,
 )
@@ -158,6 +159,26 @@ def test_an_agent_keeps_its_definition_when_the_template_changes() -> None:
         assert (definition_of(manager, "helper").prompt, definition_of(manager, "helper").aliases) == ("Help.", ("h",))
 
     play_over_crash(before, after, crash_after_seconds=10)
+
+
+def test_a_stopped_agent_is_started_with_its_template_as_it_is_now(tmp_path: Path) -> None:
+    file = tmp_path / "helper.md"
+
+    async def main() -> None:
+        file.write_text("---\nname: helper\naliases: h\n---\nHelp.")
+        async with AsyncAgentSessionManager(templates=tmp_path) as manager:
+            await manager.create_agent("helper")
+            file.write_text("---\nname: helper\naliases: [h, hand]\n---\nHelp more.")
+            with pytest.raises(StateError, match="Stop it first"):
+                await manager.start_agent("helper", template="helper")
+            await manager.stop_agent("helper")
+            await manager.start_agent("h", {"description": "Helps"}, template="helper")
+            now = definition_of(manager, manager.get_agent_status("hand").agent_id)
+            assert (now.prompt, now.aliases, now.description) == ("Help more.", ("h", "hand"), "Helps")
+            await manager.start_agent("other", template="helper")
+            assert definition_of(manager, "other").prompt == "Help more."
+
+    asyncio.run(main())
 
 
 def test_the_standard_library_looks_into_the_current_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,14 +9,20 @@ import typer
 from ai_whisperer.cli.arguments import ReasonOption, object_of
 from ai_whisperer.cli.calling import Call, command, group
 from ai_whisperer.cli.connecting import AgentName, template_names
-from ai_whisperer.cli.fleet import FLEET, cost, progress, tokens, waiting
+from ai_whisperer.cli.fleet import FLEET, cost, larger_limit, progress, tokens, waiting
 from ai_whisperer.cli.output import moment
+from ai_whisperer.definition import INHERIT
 from ai_whisperer.status import AgentStatus
 
 NO_AGENTS = "There are no agents yet. Make one: whisperer agents create NAME, or: whisperer templates"
 
 ConfigOption = Annotated[
     str | None, typer.Option("--config", "-c", metavar="JSON", help="Fields of its definition, as a template has them.")
+]
+
+TemplateOption = Annotated[
+    str | None,
+    typer.Option("--template", "-t", metavar="NAME", help="Make it of this template.", autocompletion=template_names),
 ]
 
 
@@ -39,12 +45,7 @@ async def create(
     call: Call,
     agent: Annotated[str, typer.Argument(metavar="NAME", help="The id that it gets.")],
     *,
-    template: Annotated[
-        str | None,
-        typer.Option(
-            "--template", "-t", metavar="NAME", help="Make it of this template.", autocompletion=template_names
-        ),
-    ] = None,
+    template: TemplateOption = None,
     config: ConfigOption = None,
     auto_start: Annotated[bool, typer.Option("--start/--no-start", help="Let it take work at once.")] = True,
 ) -> None:
@@ -62,6 +63,7 @@ async def show(call: Call, agent: AgentName) -> None:
     """Show an agent: what it is doing, what it used, its definition."""
     async with call.server() as client:
         details = await client.get_agent(agent)
+        inherited = (await client.server_info()).model if details.definition.model == INHERIT else ""
     status, definition = details.status, details.definition
     call.output.details(
         details,
@@ -78,7 +80,7 @@ async def show(call: Call, agent: AgentName) -> None:
             ("tasks", str(status.tasks)),
             ("tokens", tokens(status.usage)),
             ("cost", cost(status.usage)),
-            ("model", definition.model),
+            ("model", f"{inherited} (that of the server)" if inherited else definition.model),
             ("tools", _tools(definition.tools)),
             ("folders", ", ".join(f"{name} ({access})" for name, access in definition.folders.items())),
             ("network", ", ".join(definition.network)),
@@ -96,11 +98,15 @@ def _tools(granted: tuple[str, ...] | None) -> str:
     return ", ".join(granted) or "none"
 
 
-async def start(call: Call, agent: AgentName, *, config: ConfigOption = None) -> None:
-    """Let an agent take work; one that does not exist yet is created. A given config replaces its definition."""
+async def start(call: Call, agent: AgentName, *, template: TemplateOption = None, config: ConfigOption = None) -> None:
+    """Let an agent take work.
+
+    With --template or --config an agent that does not exist yet is created, and one that is stopped gets a new
+    definition: a template that was changed is applied so.
+    """
     definition = object_of(config, option="--config")
     async with call.server() as client:
-        _tell(call, await client.start_agent(agent, definition))
+        _tell(call, await client.start_agent(agent, definition, template=template))
 
 
 async def pause(
@@ -121,7 +127,13 @@ async def pause(
 async def resume(call: Call, agent: AgentName) -> None:
     """Let a paused agent go on where it was."""
     async with call.server() as client:
-        _tell(call, await client.resume_agent(agent))
+        limit = (await client.get_agent_status(agent)).paused_limit
+        status = await client.resume_agent(agent)
+    if limit is None:
+        _tell(call, status)
+    else:
+        command = larger_limit(status.agent_id, limit)
+        _tell(call, status, more=f"It has reached {limit} and pauses again at its next step. Let it go on: {command}")
 
 
 async def stop(call: Call, agent: AgentName, *, reason: ReasonOption = "") -> None:
@@ -148,7 +160,7 @@ async def sleep(
         status = await client.sleep_agent(
             agent, duration_seconds=seconds, until=until, wake_events=tuple(events or ()), reason=reason
         )
-    _tell(call, status)
+    _tell(call, status, more="It sleeps as soon as its work has ended." if status.running_tasks else "")
 
 
 async def wake(
@@ -164,6 +176,7 @@ async def wake(
         _tell(call, await client.wake_agent(agent, reason=reason))
 
 
-def _tell(call: Call, status: AgentStatus) -> None:
-    more = waiting(status)
-    call.output.told(status, f"{status.agent_id} is {status.state}{f' ({more})' if more else ''}.")
+def _tell(call: Call, status: AgentStatus, *, more: str = "") -> None:
+    awaited = waiting(status)
+    sentence = f"{status.agent_id} is {status.state}{f' ({awaited})' if awaited else ''}."
+    call.output.told(status, f"{sentence} {more}".rstrip())

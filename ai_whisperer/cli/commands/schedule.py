@@ -115,7 +115,8 @@ async def send(
     data = json_of(payload, option="--payload")
     async with call.server() as client:
         record = await client.broadcast_event(event, data, event_id=event_id)
-    call.output.told(record, f"{record.name} was broadcast: {record.woken} woken, {record.notified} given a task.")
+    told = f"{record.name} was broadcast: {record.woken} woken and {record.notified} more told, each with a task."
+    call.output.told(record, told)
 
 
 def _when(schedule: ScheduleRecord) -> str:

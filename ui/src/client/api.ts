@@ -1041,7 +1041,10 @@ export interface Methods {
     };
     result: AgentStatus;
   };
-  /** Let an agent take work. A given config replaces its definition, or makes the agent if there is none. */
+  /**
+   * Let an agent take work. With a config or a template it must be stopped or new: they replace its definition, or make
+   * the agent if there is none. `config` overrides the fields of `template`.
+   */
   "async.startAgent": {
     params: {
       /** The id of the session. */
@@ -1050,6 +1053,8 @@ export interface Methods {
       agentId: string;
       /** Fields of a definition, called as in templates. */
       config?: Record<string, unknown> | null;
+      /** The name of the template that the agent is made of. */
+      template?: string | null;
     };
     result: AgentStatus;
   };
