@@ -13,6 +13,12 @@ const figures = {
   hookTimeout: 300_000,
   fileParallelism: false, // they would measure each other
 };
+const unit = {
+  include: ["test/unit/**/*.test.{ts,tsx}"],
+  environment: "happy-dom",
+  setupFiles: ["test/unit/patience.ts"],
+  testTimeout: 60_000,
+};
 const browser = {
   include: ["test/browser/**/*.test.ts"],
   testTimeout: 240_000,

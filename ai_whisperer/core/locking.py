@@ -33,6 +33,8 @@ def check_lock_name(name: str) -> None:
     check_text("lock name", name, max_bytes=_MAX_NAME_BYTES)
     if not name.strip():
         raise InvalidInputError("The lock needs a name. Use that of the thing you want for yourself.")
+    if not name.isprintable():
+        raise InvalidInputError(f"{name[:50]!r} cannot be the name of a lock: use printable characters, in one line.")
 
 
 def check_token(token: int) -> None:

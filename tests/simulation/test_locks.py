@@ -219,6 +219,8 @@ def test_another_task_of_the_same_agent_waits_like_any_other() -> None:
     [
         ({"name": ""}, "The lock needs a name"),
         ({"name": "  "}, "The lock needs a name"),
+        ({"name": "one\ntwo"}, "cannot be the name of a lock: use printable characters"),
+        ({"name": "tape\u202e"}, "cannot be the name of a lock: use printable characters"),
         ({"name": "x" * 201}, "201 bytes, at most 200"),
         ({"name": "x", "ttl_seconds": 0}, "ttl_seconds"),
         ({"name": "x", "ttl_seconds": -1}, "ttl_seconds"),

@@ -20,8 +20,6 @@ const mail = (sender: string, recipient: string) =>
   });
 const created = (agentId: string) => note("agent.created", { agentId, name: agentId, description: "" });
 
-const PATIENT = { timeout: 10_000 };
-
 beforeEach(() => {
   vi.stubGlobal("matchMedia", () => ({ matches: true, addEventListener: () => {}, removeEventListener: () => {} }));
   localStorage.clear();
@@ -119,12 +117,12 @@ test("of many agents all are seen at once, with their lines as one drawing until
   const toParents = ids.slice(1).map((id, index) => mail(id, `agent${Math.floor(index / 3)}`));
   setStage([...agents, ...toParents]); // a tree: nobody is in the upper left corner
   const { container } = renderAt("/s/default/graph", <GraphView />);
-  await waitFor(() => expect(container.querySelectorAll(".react-flow__node")).toHaveLength(203), PATIENT);
+  await waitFor(() => expect(container.querySelectorAll(".react-flow__node")).toHaveLength(203));
   expect(container.querySelectorAll(".react-flow__edge")).toHaveLength(0);
   const drawn = () => container.querySelector(".graph-many .graph-line")?.getAttribute("d")?.match(/M/g)?.length;
   expect(drawn()).toBe(201);
   act(() => container.querySelector<HTMLElement>('[data-id="agent1"]')?.focus());
   await userEvent.keyboard("{Enter}");
-  await waitFor(() => expect(container.querySelectorAll(".react-flow__edge")).toHaveLength(4), PATIENT);
+  await waitFor(() => expect(container.querySelectorAll(".react-flow__edge")).toHaveLength(4));
   expect(drawn()).toBe(197);
-}, 30_000);
+});

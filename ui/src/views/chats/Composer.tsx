@@ -2,6 +2,7 @@ import { type KeyboardEvent, useId, useLayoutEffect, useMemo, useRef, useState }
 import { RpcError } from "../../client/errors";
 import { Icon } from "../../parts/Icon";
 import { newId } from "../../parts/ids";
+import { whyNotSent } from "../../parts/sending";
 import type { Room } from "../../projection/world";
 import { nameIn } from "../../state/names";
 import { useIsLive, usePage, useWorld, whyNotLive } from "../../state/page";
@@ -92,7 +93,7 @@ function Failed({ error, canSend, onMembers }: FailedProps) {
   const isStranger = error instanceof RpcError && error.data.code === "unknown_member";
   return (
     <div className="chat-failed" role="alert">
-      <p>Not sent. {error.message}</p>
+      <p>{whyNotSent(error)}</p>
       {isStranger && (
         <button type="button" onClick={onMembers}>
           Members

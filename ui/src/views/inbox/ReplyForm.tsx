@@ -1,6 +1,7 @@
 import { useState } from "react";
 import type { MailRecord } from "../../client/client";
 import { useIdOf } from "../../parts/ids";
+import { whyNotSent } from "../../parts/sending";
 import { useName } from "../../state/names";
 import { useIsLive, usePage, whyNotLive } from "../../state/page";
 import { server } from "../../state/server";
@@ -36,7 +37,7 @@ export function ReplyForm({ mail }: { mail: MailRecord }) {
     >
       {error && (
         <p className="inbox-failed" role="alert">
-          Not sent. {error.message}
+          {whyNotSent(error)}
         </p>
       )}
       <textarea
