@@ -1,12 +1,6 @@
 import react from "@vitejs/plugin-react";
 import { defineConfig } from "vitest/config";
 
-const unit = {
-  include: ["test/unit/**/*.test.{ts,tsx}"],
-  environment: "happy-dom",
-  setupFiles: ["test/unit/patience.ts"],
-  testTimeout: 60_000,
-};
 const figures = {
   include: ["test/figures/**/*.test.ts"],
   testTimeout: 600_000,
