@@ -366,13 +366,9 @@ class AILoop:
         if own.thread_id in (own.id, own.mail_id):
             return []
         store = self._agent.workspace.store
-        earlier = store.tasks_of_thread(own.session_id, own.agent_id, own.thread_id)
-        return [
-            turn
-            for task in earlier
-            if task.id != own.id
-            for turn in journal.turns(task, store.steps(task.session_id, task.id))
-        ]
+        thread = (own.session_id, own.agent_id, own.thread_id)
+        earlier, steps = store.tasks_of_thread(*thread), store.steps_of_thread(*thread)
+        return [turn for task in earlier if task.id != own.id for turn in journal.turns(task, steps.get(task.id, []))]
 
     def _decide(self) -> Decision:
         return self._agent.workspace.decide(f"task:{self.running.task.id}")

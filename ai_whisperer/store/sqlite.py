@@ -235,6 +235,12 @@ class SqliteStore:
     def steps(self, session_id: str, task_id: str) -> list[StepRecord]:
         return self._all(queries.STEPS, (session_id, task_id), rows.step_from)
 
+    def steps_of_thread(self, session_id: str, agent_id: str, thread_id: str) -> dict[str, list[StepRecord]]:
+        found: dict[str, list[StepRecord]] = {}
+        for step in self._all(queries.STEPS_OF_THREAD, (session_id, agent_id, thread_id), rows.step_from):
+            found.setdefault(step.task_id, []).append(step)
+        return found
+
     def mail(self, session_id: str, mail_id: str) -> MailRecord | None:
         return self._one(queries.MAIL, (session_id, mail_id), rows.mail_from)
 

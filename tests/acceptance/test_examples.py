@@ -25,6 +25,9 @@ CLOSING = {
     "debbie": "It is active (user_prompt) and has not finished a step since my last round.",
 }
 
+ROUNDS = re.compile(r"^ *[0-9]+ +debbie .*\n", re.MULTILINE)
+"""What her schedule makes of a second that passes while the example is run again."""
+
 
 def command(name: str, *arguments: str) -> list[str]:
     return [sys.executable, "-W", "error", str(ROOT / "examples" / f"{name}.py"), *arguments]
@@ -58,7 +61,8 @@ def test_an_example_runs_and_says_the_same_when_it_is_run_again(name: str, tmp_p
     assert again.returncode == 0, again.stderr
     head, closing = first.stdout.split("\n\n", 1)
     assert len(head.splitlines()) > 10
-    assert again.stdout == f"{head.splitlines()[0]}\n\n{closing}"
+    told = ROUNDS.sub("", again.stdout) if name == "debbie" else again.stdout
+    assert told == f"{head.splitlines()[0]}\n\n{closing}"
 
 
 def test_an_example_that_is_killed_goes_on_when_it_is_run_again(tmp_path: Path) -> None:

@@ -247,6 +247,7 @@ def test_the_sessions_are_found_without_reading_their_histories() -> None:
         (queries.TASKS_OF_THREAD, ("s", "alice", "t"), {"task_by_thread"}),
         (queries.TASKS_OF_TREE, ("s", "t"), {"sqlite_autoindex_task_1", "task_by_root"}),
         (queries.SIZE_OF_TREE, ("s", "t"), {"task_by_root"}),
+        (queries.STEPS_OF_THREAD, ("s", "alice", "t"), {"task_by_thread"}),
         (queries.OPEN_TASKS, ("s",), {"task_open"}),
         (queries.DEAD_TASKS, ("s",), {"task_dead_letter"}),
         (queries.FAILURES_SINCE, ("s", 1.0), {"task_dead"}),

@@ -311,8 +311,26 @@ def test_threads_and_their_tasks_are_found_in_the_order_in_which_they_ran(run: R
         for task_id, started_at in (("a", 3.0), ("b", 2.0), ("c", None)):
             unit.insert_task(replace(task(task_id, thread_id="th"), started_at=started_at))
         unit.insert_task(task("d", arrival=2))
+        steps = {
+            (task_id, number): StepRecord(
+                session_id="s",
+                task_id=task_id,
+                number=number,
+                kind=StepKind.MODEL,
+                state=StepState.DONE,
+                started_at=3.0,
+            )
+            for number in (2, 1)
+            for task_id in "abd"
+        }
+        for step in steps.values():
+            unit.put_step(step)
         await store.submit(unit)
         assert [each.id for each in store.tasks_of_thread("s", "alice", "th")] == ["b", "a"]
+        assert store.steps_of_thread("s", "alice", "th") == {
+            "a": [steps["a", 1], steps["a", 2]],
+            "b": [steps["b", 1], steps["b", 2]],
+        }
         assert [(each.id, each.tasks) for each in store.threads_of_agent("s", "alice")] == [("th", 3), ("d", 1)]
         assert len(store.tasks_of_agent("s", "alice", limit=2)) == 2
 

@@ -1,4 +1,4 @@
-import { type ReactNode, useEffect, useMemo, useState } from "react";
+import { type ReactNode, useEffect, useLayoutEffect, useMemo, useState } from "react";
 import { Link } from "wouter";
 import { count } from "../parts/format";
 import { Icon } from "../parts/Icon";
@@ -69,7 +69,10 @@ export function Frame({ children }: { children: ReactNode }) {
 
 function Navigation({ onChoose }: { onChoose: () => void }) {
   const session = usePage(seenKey);
-  useEffect(() => loadSeen(session), [session]);
+  const isLoaded = usePage((page) => page.isLoaded);
+  useLayoutEffect(() => {
+    if (isLoaded) loadSeen(session, usePage.getState().live.rooms.values());
+  }, [session, isLoaded]);
   const groups = Object.keys(GROUPS) as View["group"][];
   return (
     <nav className="nav" aria-label="Places">

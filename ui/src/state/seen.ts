@@ -1,11 +1,12 @@
 import { create } from "zustand";
 import type { Room } from "../projection/world";
-import type { Page } from "./page";
+import { listen, type Page, usePage } from "./page";
 
 /** The number of the last message that was seen in this browser, by session (`seenKey`) and room. */
 type Seen = Readonly<Record<string, Readonly<Record<string, number>>>>;
 
 const PREFIX = "whisperer.seen.";
+const USER = "user";
 
 /** What a session is known by here: another may get its id when it is deleted, and nothing of that one was seen. */
 export function seenKey({ sessionId, createdAt }: Pick<Page, "sessionId" | "createdAt">): string {
@@ -21,22 +22,35 @@ export function seenOf(seen: Seen, session: string): Readonly<Record<string, num
   return seen[session] ?? NOTHING;
 }
 
-export function loadSeen(session: string): void {
-  put(session, localStorage.getItem(PREFIX + session));
+/**
+ * Read what was seen of a session. In a browser that has not shown it before, what is there counts as seen: it was
+ * answered elsewhere, and only what comes from now on is news.
+ */
+export function loadSeen(session: string, rooms: Iterable<Pick<Room, "roomId" | "lastNumber">>): void {
+  if (read(session)) return;
+  keep(session, Object.fromEntries([...rooms].map(({ roomId, lastNumber }) => [roomId, lastNumber])));
 }
 
-/** Everything up to this message was in sight. */
-export function markSeen(session: string, roomId: string, number: number): void {
-  loadSeen(session); // another tab may have seen more of other rooms
-  const before = seenOf(useSeen.getState().seen, session);
-  if (before[roomId] === number) return;
-  const text = JSON.stringify({ ...before, [roomId]: number });
+/** Take in what the browser's store has; false if it has nothing. */
+function read(session: string): boolean {
+  return put(session, localStorage.getItem(PREFIX + session));
+}
+
+function keep(session: string, numbers: Readonly<Record<string, number>>): void {
+  const text = JSON.stringify(numbers);
   put(session, text);
   try {
     localStorage.setItem(PREFIX + session, text);
   } catch {
     // The browser's store is full or shut: what was seen is known until the page is left.
   }
+}
+
+/** Everything up to this message was in sight. */
+export function markSeen(session: string, roomId: string, number: number): void {
+  read(session); // another tab may have seen more of other rooms
+  const before = seenOf(useSeen.getState().seen, session);
+  if (number > (before[roomId] ?? 0)) keep(session, { ...before, [roomId]: number });
 }
 
 export function unreadOf(room: Pick<Room, "roomId" | "lastNumber">, seen: Readonly<Record<string, number>>): number {
@@ -49,12 +63,13 @@ export function unreadIn(rooms: ReadonlyMap<string, Room>, seen: Readonly<Record
   return total;
 }
 
-function put(session: string, text: string | null): void {
-  const read = parsed(text);
-  if (read === null) return;
+function put(session: string, text: string | null): boolean {
+  const numbers = parsed(text);
+  if (numbers === null) return false;
   useSeen.setState(({ seen }) =>
-    JSON.stringify(seen[session]) === JSON.stringify(read) ? { seen } : { seen: { ...seen, [session]: read } },
+    JSON.stringify(seen[session]) === JSON.stringify(numbers) ? { seen } : { seen: { ...seen, [session]: numbers } },
   );
+  return true;
 }
 
 function parsed(text: string | null): Record<string, number> | null {
@@ -66,6 +81,14 @@ function parsed(text: string | null): Record<string, number> | null {
     return null;
   }
 }
+
+/** Who says something, here or in a terminal, has seen what was said before. */
+listen((notes) => {
+  for (const note of notes) {
+    if (note.name !== "room.message" || note.params.sender !== USER) continue;
+    markSeen(seenKey(usePage.getState()), note.params.roomId, note.params.number);
+  }
+});
 
 /** What is seen in another tab is seen in this one. */
 addEventListener("storage", ({ key, newValue }) => {

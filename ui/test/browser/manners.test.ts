@@ -73,7 +73,7 @@ describeInBrowser("the manners of the page", () => {
     for (const [address, heading] of places) {
       await visit(address, heading);
       const boxes = await stage()
-        .page.locator(".table-box")
+        .page.locator(".table-box, .limits-usage")
         .evaluateAll((all) => all.map((box) => box.scrollWidth - box.clientWidth));
       if (boxes.some((more) => more > 0)) cut.push(`${address}: ${boxes}`);
     }

@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import type { MessageRecord } from "../../src/client/client";
+import { tell, usePage } from "../../src/state/page";
 import { loadSeen, markSeen, seenKey, seenOf, unreadIn, unreadOf, useSeen } from "../../src/state/seen";
 import { candidates, completed, mentionAt } from "../../src/views/chats/completion";
 import { draftOf, keepDraft } from "../../src/views/chats/drafts";
@@ -239,10 +240,24 @@ describe("what was seen", () => {
   test("is kept in the browser, by session", () => {
     markSeen("default", "a", 3);
     useSeen.setState({ seen: {} });
-    loadSeen("default");
-    loadSeen("other");
+    loadSeen("default", []);
+    loadSeen("other", []);
     const { seen } = useSeen.getState();
     expect([seenOf(seen, "default"), seenOf(seen, "other")]).toEqual([{ a: 3 }, {}]);
+  });
+
+  test("what is there when a browser first shows a session is seen, what comes later is not", () => {
+    loadSeen("default", [room("a", 5)]);
+    loadSeen("default", [room("a", 6), room("b", 2)]);
+    const seen = seenOf(useSeen.getState().seen, "default");
+    expect([unreadOf(room("a", 6), seen), unreadOf(room("b", 2), seen)]).toEqual([1, 2]);
+  });
+
+  test("what was said before a message of one's own is seen, wherever that was written", () => {
+    const message = { roomId: "a", messageId: "m", text: "", taskId: null, mentions: [], hops: 0 };
+    const said = (number: number, sender: string) => note("room.message", { ...message, number, sender });
+    tell([said(3, "ann"), said(4, "user"), said(5, "ann")]);
+    expect(seenOf(useSeen.getState().seen, seenKey(usePage.getState()))).toEqual({ a: 4 });
   });
 
   test("in another tab is seen in this one", () => {
@@ -254,16 +269,16 @@ describe("what was seen", () => {
   test("was not seen of another session that has got the same id", () => {
     const [first, second] = [1, 2].map((createdAt) => seenKey({ sessionId: "default", createdAt }));
     markSeen(first as string, "a", 3);
-    loadSeen(second as string);
+    loadSeen(second as string, []);
     expect(seenOf(useSeen.getState().seen, second as string)).toEqual({});
     expect(seenOf(useSeen.getState().seen, seenKey({ sessionId: "default", createdAt: 1 }))).toEqual({ a: 3 });
   });
 
   test("that cannot be read counts for nothing", () => {
     localStorage.setItem("whisperer.seen.default", '{"a": "x", "b": 2');
-    loadSeen("default");
+    loadSeen("default", []);
     localStorage.setItem("whisperer.seen.other", '{"a": "x", "b": 2}');
-    loadSeen("other");
+    loadSeen("other", []);
     const { seen } = useSeen.getState();
     expect([seenOf(seen, "default"), seenOf(seen, "other")]).toEqual([{}, { b: 2 }]);
   });

@@ -2,6 +2,7 @@ import { screen, act as settled } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { expect, test } from "vitest";
 import { RpcError } from "../../src/client/client";
+import { reduce } from "../../src/projection/reduce";
 import { App } from "../../src/shell/App";
 import { Frame } from "../../src/shell/Frame";
 import { SessionPicker } from "../../src/shell/SessionPicker";
@@ -90,4 +91,16 @@ test("that no AI answers is told of the scripted model only", () => {
   expect(told("scripted")).toBe("scripted model: no AI answers here");
   expect(told("scripted:rules.yaml")).toBe("scripted model: no AI answers here");
   expect(told("openai:gpt-5")).toBeUndefined();
+});
+
+test("in a browser that shows a session for the first time only what comes from then on is unread", () => {
+  localStorage.clear();
+  const room = { roomId: "team", kind: "group" as const, title: "", members: ["ann"], hopLimit: 4 };
+  const message = { roomId: "team", messageId: "m", sender: "ann", text: "", taskId: null, mentions: [], hops: 0 };
+  setStage([note("room.created", room), note("room.message", { ...message, number: 1 })]);
+  renderAt("/s/default", <Frame>.</Frame>);
+  expect(screen.getByRole("link", { name: "Chats" })).toBeTruthy();
+  const fresh = note("room.message", { ...message, number: 2 });
+  settled(() => usePage.setState(({ live }) => ({ live: reduce(live, [fresh]) })));
+  expect(screen.getByRole("link", { name: /Chats/ }).textContent).toBe("Chats1");
 });

@@ -1,4 +1,4 @@
-import { useState } from "react";
+import { useRef, useState } from "react";
 import type { LimitScope, LimitState } from "../../client/client";
 import { Loaded } from "../../parts/Messages";
 import { useSelection } from "../../shell/addresses";
@@ -34,9 +34,14 @@ export default function LimitsView() {
     setAgentId("");
     setScope(next);
   };
+  const head = useRef<HTMLElement>(null);
+  const lead = (next: string) => {
+    setAgentId(next);
+    head.current?.scrollIntoView(); // its limits are above the usage
+  };
   return (
     <>
-      <header className="view-head">
+      <header ref={head} className="view-head">
         <h1>Limits</h1>
         {/* biome-ignore lint/a11y/useSemanticElements: a fieldset cannot be laid out as a line everywhere */}
         <div className="limits-scopes" role="group" aria-label="Whose limits">
@@ -54,6 +59,8 @@ export default function LimitsView() {
             </button>
           )}
         </div>
+        <span className="space" />
+        <a href="#usage">Usage</a>
       </header>
       <p className="quiet limits-told">{TOLD[scope]}</p>
       {isPast && (
@@ -66,11 +73,9 @@ export default function LimitsView() {
         <Loaded answer={report}>
           {(data) => <LimitTable limits={data.limits} scope={scope} onChange={setChanging} />}
         </Loaded>
-        <div className="limits-side">
-          <Reached agentId={agentId} />
-          <UsageTable agentId={agentId} onAgent={setAgentId} />
-        </div>
+        <Reached agentId={agentId} />
       </div>
+      <UsageTable agentId={agentId} onAgent={lead} />
       {changing && (
         <ChangeLimit
           limit={changing}

@@ -25,7 +25,7 @@ export function UsageTable({ agentId, onAgent }: UsageTableProps) {
   const [query, setQuery] = useSelection("q");
   const shown = useMemo(() => usageRows(rows, by, query), [rows, by, query]);
   return (
-    <section className="limits-part" aria-label="Usage">
+    <section id="usage" className="limits-part" aria-label="Usage">
       <div className="view-head">
         <h2>Usage</h2>
         <input
