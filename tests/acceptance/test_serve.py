@@ -169,7 +169,7 @@ def taken_port() -> Iterator[str]:
         (["--tls-key", "nix.pem", "--tls-certificate", "nix.pem"], "invalid_settings", "The TLS certificate"),
         (["--model", "nonsense:x"], "model_name", "There is no model 'nonsense:x'."),
         (["--model", "openai-chat:x"], "model_name", "Set OPENAI_API_KEY"),
-        (["--model", "scripted:nix.yaml"], "invalid_definition", "nix.yaml"),
+        (["--model", "scripted:nix.yaml"], "model_name", "nix.yaml"),
     ],
 )
 def test_a_server_that_cannot_start_says_why_in_one_sentence(
