@@ -10,6 +10,7 @@ from ai_whisperer import AsyncAgentSessionManager
 from ai_whisperer.conversation import Answer
 from ai_whisperer.models.base import ModelRequest
 from ai_whisperer.records import USER
+from ai_whisperer.runtime import trees
 from tests.simulation.stage import Say, call, play, play_over_crash, prompt_of, results_of, round_of, until
 
 MOST = 9
@@ -108,6 +109,21 @@ def test_the_size_is_known_after_a_crash() -> None:
         assert MOST <= len(manager.get_task_tree("root")) < 2 * MOST
 
     play_over_crash(before, after, say, crash_after_seconds=50)
+
+
+def test_the_size_is_counted_again_when_too_many_trees_grow_to_be_kept_in_mind(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trees, "_MOST_SIZES", 1)
+
+    def say(request: ModelRequest) -> Answer | str:
+        return "done" if round_of(request) else call("delegate_task", to_agent=other(request), task="and now you")
+
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        await a_pair(manager)
+        roots = [await manager.send_task("a", f"begin {number}") for number in range(3)]
+        await at_rest(manager)
+        assert all(MOST <= len(manager.get_task_tree(root.id)) < 2 * MOST for root in roots)
+
+    play(scenario, say)
 
 
 def test_a_tree_that_may_grow_no_more_still_answers_who_waits_and_writes_to_the_user() -> None:
