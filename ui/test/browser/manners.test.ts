@@ -68,12 +68,12 @@ describeInBrowser("the manners of the page", () => {
     await stage().page.setViewportSize({ width: 1280, height: 800 });
   });
 
-  test("no table is cut off on a screen", async () => {
+  test("no table is cut off on a screen, nor what is told beside the graph", async () => {
     const cut: string[] = [];
-    for (const [address, heading] of places) {
+    for (const [address, heading] of [...places, ["graph?edge=carol~dave", "Graph"] as const]) {
       await visit(address, heading);
       const boxes = await stage()
-        .page.locator(".table-box, .limits-usage")
+        .page.locator(".table-box, .limits-usage, .graph-panel")
         .evaluateAll((all) => all.map((box) => box.scrollWidth - box.clientWidth));
       if (boxes.some((more) => more > 0)) cut.push(`${address}: ${boxes}`);
     }

@@ -80,6 +80,15 @@ test("waits that follow each other are told as a chain", () => {
   ).toEqual(["ann", "bob", "cid"]);
 });
 
+test("a line tells for how long one has waited for the other", () => {
+  const deadlineAt = 9e9;
+  const began = { agentId: "ann", toAgent: "bob", taskId: "t", stepId: "s", mailId: "m", depth: 1, deadlineAt };
+  setStage([created("ann"), created("bob"), note("switch.began", began)]);
+  renderAt("/s/default/graph?as=table&edge=ann~bob", <GraphView />);
+  const told = within(screen.getByRole("complementary", { name: "Details" })).getByText(/has waited for/);
+  expect(told.textContent).toMatch(/ for [\d,]+ (s|min|h|d)\b/);
+});
+
 test("what happens lights up, but not while the past is shown", () => {
   setStage([created("ann"), created("bob")]);
   renderAt("/s/default/graph?as=table", <GraphView />);

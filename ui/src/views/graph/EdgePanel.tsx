@@ -68,7 +68,7 @@ function Waits({ from, to }: { from: string; to: string }) {
     <ul className="graph-waits">
       {waits.map((wait) => (
         <li key={`${wait.kind} ${wait.target} ${wait.since}`}>
-          <Icon name="schedules" size={14} /> waits for {whatFor(wait)} since <Since at={wait.since} />
+          <Icon name="schedules" size={14} /> has waited for {whatFor(wait)} for <Since at={wait.since} />
           {wait.deadlineAt !== null && (
             <>
               , until <At at={wait.deadlineAt} />
