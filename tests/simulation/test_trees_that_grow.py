@@ -8,6 +8,7 @@ import pytest
 
 from ai_whisperer import AsyncAgentSessionManager
 from ai_whisperer.conversation import Answer
+from ai_whisperer.errors import ModelRefusedError
 from ai_whisperer.models.base import ModelRequest
 from ai_whisperer.records import USER
 from tests.simulation.stage import Say, call, play, play_over_crash, prompt_of, results_of, round_of, until
@@ -106,6 +107,34 @@ def test_the_size_is_known_after_a_crash() -> None:
         first, *_ = await told(manager)
         assert (first["used"], first["max"]) == (MOST, MOST)
         assert MOST <= len(manager.get_task_tree("root")) < 2 * MOST
+
+    play_over_crash(before, after, say, crash_after_seconds=50)
+
+
+def test_the_size_is_known_when_the_first_task_is_retried_after_a_crash() -> None:
+    told_no: list[str] = []
+
+    def say(request: ModelRequest) -> Answer | str:
+        match round_of(request):
+            case 8 if not told_no:  # the tree has nine by now
+                told_no.append("once")
+                raise ModelRefusedError
+            case 9:
+                return "done"
+        return call("delegate_task", to_agent="b", task="do it")
+
+    async def before(manager: AsyncAgentSessionManager) -> None:
+        await a_pair(manager)
+        await manager.pause_agent("b")
+        await manager.send_task("a", "begin", task_id="root")
+        await until(lambda: manager.get_task("root").state.is_dead_letter)
+        assert await told(manager) == []
+
+    async def after(manager: AsyncAgentSessionManager) -> None:
+        await manager.retry_task("root")
+        await until(lambda: manager.get_task("root").state.ended)
+        assert len(manager.get_task_tree("root")) == MOST
+        assert len(await told(manager)) == 1
 
     play_over_crash(before, after, say, crash_after_seconds=50)
 
