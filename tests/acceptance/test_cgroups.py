@@ -15,6 +15,7 @@ import pytest
 from ai_whisperer.errors import SandboxError
 from ai_whisperer.tools.sandbox import cgroups
 from ai_whisperer.tools.sandbox.cgroups import own_groups, remove_left_over
+from ai_whisperer.tools.sandbox.launcher import Launcher
 from tests.acceptance.sandbox_stage import Stage, a_name, processes_of, staged, until
 
 OLD_MOUNTS = """\
@@ -177,3 +178,22 @@ def test_the_group_of_a_keeper_that_is_killed_is_removed_while_the_server_goes_o
     with staged("rlimits", tmp_path) as stage:
         keeper = asyncio.run(killed(stage))
         assert until(lambda: folders_of(keeper) == [])
+
+
+class WithoutGroups(Launcher):
+    """The keepers are on a machine that has no control groups."""
+
+    program = Launcher.program.replace(
+        "from ai_whisperer.tools.sandbox.zygote import main; ",
+        "from ai_whisperer.tools.sandbox import cgroups, zygote\ncgroups._parents = lambda: {}\nmain = zygote.main; ",
+    )
+
+
+def test_without_a_group_the_keeper_goes_before_all_others_and_the_job_does_not(tmp_path: Path) -> None:
+    urgent = "import os; os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))"
+    if os.geteuid() != 0 or subprocess.run([sys.executable, "-c", urgent], capture_output=True, check=False).returncode:
+        pytest.skip("only root may go before others, and here not even root")
+    policies = "import os; print(os.sched_getscheduler(os.getppid()), os.sched_getscheduler(0))"
+    with staged("rlimits", tmp_path, WithoutGroups()) as stage:
+        keeper, job = map(int, stage.python(policies).output.split())
+    assert (keeper, job) == (os.SCHED_RR | os.SCHED_RESET_ON_FORK, os.SCHED_OTHER)
