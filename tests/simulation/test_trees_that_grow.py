@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from ai_whisperer.conversation import Answer
 from ai_whisperer.errors import ModelRefusedError
 from ai_whisperer.models.base import ModelRequest
 from ai_whisperer.records import USER
+from ai_whisperer.runtime import trees
 from tests.simulation.stage import Say, call, play, play_over_crash, prompt_of, results_of, round_of, until
 
 MOST = 9
@@ -88,6 +90,28 @@ def test_each_task_of_a_person_begins_a_tree_of_its_own() -> None:
             await manager.run_task("a", "begin")
         await at_rest(manager)
         assert await told(manager) == []
+
+    play(scenario, say)
+
+
+def test_trees_that_grow_in_turn_come_to_an_end_if_the_size_of_one_alone_is_remembered(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(trees, "_MOST_SIZES", 1)
+
+    def say(request: ModelRequest) -> Answer | str:
+        is_full = any("max_tasks_per_tree" in result for result in results_of(request))
+        return "done" if is_full else call("delegate_task", to_agent="helper", task="do it")
+
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        await a_pair(manager)
+        await manager.create_agent("helper")
+        await manager.pause_agent("helper")
+        await asyncio.sleep(1)  # what is sent now is newer than the session
+        roots = [await manager.send_task(name, "begin") for name in ("a", "b")]
+        for root in roots:
+            await manager.wait_task(root.id)
+            assert len(manager.get_task_tree(root.id)) == MOST
 
     play(scenario, say)
 

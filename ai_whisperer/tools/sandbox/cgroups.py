@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-import secrets
 from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
@@ -108,7 +107,7 @@ def remove_left_over() -> None:
 
 def _new_name() -> str:
     """Like no other's: a number of a process is given again, and has another meaning in each container."""
-    return f"whisperer_job_{os.getpid()}_{secrets.token_hex(4)}"
+    return f"whisperer_job_{os.getpid()}_{os.urandom(4).hex()}"
 
 
 def _make(folder: Path) -> None:
