@@ -9,7 +9,7 @@ import pytest
 from ai_whisperer import AsyncAgentSessionManager
 from ai_whisperer.conversation import Answer
 from ai_whisperer.models.base import ModelRequest
-from ai_whisperer.records import USER
+from ai_whisperer.records import USER, TaskKind
 from ai_whisperer.runtime import trees
 from tests.simulation.stage import Say, call, play, play_over_crash, prompt_of, results_of, round_of, until
 
@@ -115,13 +115,18 @@ def test_the_size_is_counted_again_when_too_many_trees_grow_to_be_kept_in_mind(m
     monkeypatch.setattr(trees, "_MOST_SIZES", 1)
 
     def say(request: ModelRequest) -> Answer | str:
-        return "done" if round_of(request) else call("delegate_task", to_agent=other(request), task="and now you")
+        number = round_of(request)
+        begins = prompt_of(request) == "begin" and number < 2 * MOST
+        return call("delegate_task", to_agent="c", task=f"part {number}") if begins else "done"
 
     async def scenario(manager: AsyncAgentSessionManager) -> None:
         await a_pair(manager)
-        roots = [await manager.send_task("a", f"begin {number}") for number in range(3)]
+        await manager.create_agent("c")
+        roots = [await manager.send_task(name, "begin") for name in ("a", "b")]
         await at_rest(manager)
-        assert all(MOST <= len(manager.get_task_tree(root.id)) < 2 * MOST for root in roots)
+        for root in roots:
+            tree = manager.get_task_tree(root.id)
+            assert sum(task.kind is TaskKind.DELEGATED for task in tree) < MOST
 
     play(scenario, say)
 
