@@ -12,7 +12,7 @@ from ai_whisperer.errors import TreeSizeError
 from ai_whisperer.records import TaskRecord
 from ai_whisperer.runtime.workspace import Decision, Workspace
 
-_MOST_SIZES = 10_000
+_MOST_SIZES = 1_000
 
 
 class Trees:

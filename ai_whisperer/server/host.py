@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from msgspec.structs import asdict
@@ -27,6 +27,7 @@ from ai_whisperer.errors import (
 from ai_whisperer.mcp_config import McpServerConfig
 from ai_whisperer.models.base import ModelFactory
 from ai_whisperer.models.catalog import resolve
+from ai_whisperer.records import StepRecord
 from ai_whisperer.runtime.bus import Subscription
 from ai_whisperer.runtime.manager import AnyFunction, AsyncAgentSessionManager
 from ai_whisperer.runtime.workplaces import remove_work, work_of
@@ -99,6 +100,16 @@ class SessionHost:
         for busy in self._store.sessions_with_work():
             record = self._record(busy)
             await self._opened(busy, LOCAL if record is None else record.owner)
+
+    def steps_under_way(self) -> Callable[[], list[StepRecord]]:
+        """A look at the steps of the tasks that run now, which can be taken until the store is closed."""
+        running = [
+            (session.session_id, task_id)
+            for session in self.open_sessions
+            for status in session.list_agents()
+            for task_id in status.running_tasks
+        ]
+        return lambda: [step for session_id, task_id in running for step in self._store.steps(session_id, task_id)]
 
     async def close(self, *, grace_seconds: float) -> None:
         """Let the steps under way finish for so long; when this returns, all sessions are on disk and closed.

@@ -10,7 +10,7 @@ import random
 import secrets
 import socket
 import time
-from collections.abc import AsyncIterator, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from pathlib import Path
 
 import msgspec
@@ -21,6 +21,7 @@ from ai_whisperer.clock import SystemClock, TimedIds
 from ai_whisperer.errors import InvalidInputError, PortError, SandboxError, SettingsError, StoreReadOnlyError
 from ai_whisperer.models.base import ModelFactory
 from ai_whisperer.models.catalog import SCRIPTED, NameCheck, check_name, name_check, resolve
+from ai_whisperer.records import StepRecord
 from ai_whisperer.runtime.manager import AnyFunction
 from ai_whisperer.runtime.workplaces import checked_folders, kept_from_agents
 from ai_whisperer.secrets import remember_secret
@@ -66,6 +67,10 @@ class RunningServer:
             _log.warning("agents cannot run programs: %s", error.message)
         else:
             _log.info("programs of agents are held by %s", chosen.name)
+
+    def steps_under_way(self) -> Callable[[], list[StepRecord]]:
+        """A look at the steps of the tasks that run now. While the server leaves it can be taken too."""
+        return self._host.steps_under_way()
 
     async def failure(self) -> BaseException:
         """Wait until the store has failed, and return why: nothing runs any more."""

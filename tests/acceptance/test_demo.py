@@ -17,6 +17,7 @@ from pathlib import Path
 
 import pytest
 
+from ai_whisperer.cli.commands.demo import DemoFolder
 from ai_whisperer.cli.main import main
 from ai_whisperer.server.address import ADDRESS_FILE
 from ai_whisperer.testing.model_server import ModelServer
@@ -53,6 +54,19 @@ def test_every_workflow_brings_its_result(shown: str) -> None:
     assert "Passed: one module with count_words, longest_word, most_common_word." in shown
     assert "Debbie answered: Nobody is stuck." in shown
     assert "Nothing has come of it." not in shown
+
+
+def test_at_its_end_it_says_that_the_server_has_left_and_how_to_see_the_agents(shown: str, folder: Path) -> None:
+    assert shown.splitlines()[-1] == (
+        "The demo has ended, and its server and its page with it. Look at the agents again: "
+        f"whisperer serve --data {folder}"
+    )
+
+
+def test_a_demo_in_a_temporary_folder_says_how_its_server_can_be_kept() -> None:
+    with DemoFolder(None) as temporary:
+        assert "In a terminal and without --once they stay" in temporary.way_back
+        assert "--data FOLDER" in temporary.way_back
 
 
 def test_it_is_short_enough_to_be_read(shown: str) -> None:

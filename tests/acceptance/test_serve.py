@@ -14,6 +14,8 @@ from pathlib import Path
 
 import pytest
 
+from ai_whisperer.cli import long_waits
+from ai_whisperer.cli.output import Output
 from ai_whisperer.records import StepKind, StepRecord, StepState, TaskRecord
 from ai_whisperer.store.sqlite import SqliteStore
 from tests.acceptance.command_stage import Process, Whisperer, serving
@@ -63,6 +65,51 @@ async def kept(data: Path, task_id: str) -> tuple[TaskRecord, list[StepRecord]]:
         return task, store.steps("default", task_id)
     finally:
         store.abandon()
+
+
+LINGERING = '''
+import time
+from pathlib import Path
+from ai_whisperer import tool
+
+@tool
+def linger() -> str:
+    """Wait for a file."""
+    while not Path("enough").exists():
+        time.sleep(0.05)
+    return "enough"
+'''
+
+
+def test_whoever_waits_for_a_plain_function_is_told_so(whisperer: Whisperer, monkeypatch: pytest.MonkeyPatch) -> None:
+    word = "Waiting for what cannot be cut off, as a tool that is a plain function: linger."
+    told = []
+
+    def hear(_: Output, sentence: str) -> None:
+        told.append(sentence)
+        enough.touch()
+
+    monkeypatch.setattr(long_waits, "SILENT_SECONDS", 0.01)
+    monkeypatch.setattr(Output, "note", hear)
+    enough, tools = whisperer.data / "enough", whisperer.data / "own"
+    tools.mkdir()
+    (tools / "lingering.py").write_text(LINGERING, encoding="utf-8")
+    rules = "rules:\n  - {turn: 0, tools: [{name: linger, arguments: {}}]}\n  - {text: done}\n"
+    with serving(whisperer.data, "--tools", str(tools), answers=rules) as server, whisperer.watching() as seen:
+        whisperer.ok("agents", "create", "ann", "--config", '{"tools": ["linger"]}')
+        for task, command in (("one", ["tasks", "cancel", "one"]), ("two", ["stop", "ann"])):
+            whisperer.ok("tasks", "send", "ann", "wait", "--id", task)
+            seen.line_with(f'"stepId": "{task}.2"')
+            whisperer.ok(*command)
+            enough.unlink()
+        assert told == [word, word]
+        whisperer.ok("start", "ann")
+        whisperer.ok("tasks", "send", "ann", "wait", "--id", "three")
+        seen.line_with('"stepId": "three.2"')
+        server.signal(signal.SIGTERM)
+        server.error_with(word)
+        enough.touch()
+        assert server.ended().code == 0
 
 
 def test_a_server_whose_terminal_is_closed_leaves_in_peace(whisperer: Whisperer) -> None:
@@ -122,7 +169,7 @@ def taken_port() -> Iterator[str]:
         (["--tls-key", "nix.pem", "--tls-certificate", "nix.pem"], "invalid_settings", "The TLS certificate"),
         (["--model", "nonsense:x"], "model_name", "There is no model 'nonsense:x'."),
         (["--model", "openai-chat:x"], "model_name", "Set OPENAI_API_KEY"),
-        (["--model", "scripted:nix.yaml"], "invalid_definition", "nix.yaml"),
+        (["--model", "scripted:nix.yaml"], "model_name", "nix.yaml"),
     ],
 )
 def test_a_server_that_cannot_start_says_why_in_one_sentence(

@@ -11,7 +11,7 @@ from ai_whisperer import AsyncAgentSessionManager
 from ai_whisperer.conversation import Answer
 from ai_whisperer.errors import ModelRefusedError
 from ai_whisperer.models.base import ModelRequest
-from ai_whisperer.records import USER
+from ai_whisperer.records import USER, TaskKind
 from ai_whisperer.runtime import trees
 from tests.simulation.stage import Say, call, play, play_over_crash, prompt_of, results_of, round_of, until
 
@@ -94,28 +94,6 @@ def test_each_task_of_a_person_begins_a_tree_of_its_own() -> None:
     play(scenario, say)
 
 
-def test_trees_that_grow_in_turn_come_to_an_end_if_the_size_of_one_alone_is_remembered(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(trees, "_MOST_SIZES", 1)
-
-    def say(request: ModelRequest) -> Answer | str:
-        is_full = any("max_tasks_per_tree" in result for result in results_of(request))
-        return "done" if is_full else call("delegate_task", to_agent="helper", task="do it")
-
-    async def scenario(manager: AsyncAgentSessionManager) -> None:
-        await a_pair(manager)
-        await manager.create_agent("helper")
-        await manager.pause_agent("helper")
-        await asyncio.sleep(1)  # what is sent now is newer than the session
-        roots = [await manager.send_task(name, "begin") for name in ("a", "b")]
-        for root in roots:
-            await manager.wait_task(root.id)
-            assert len(manager.get_task_tree(root.id)) == MOST
-
-    play(scenario, say)
-
-
 def test_the_size_is_known_after_a_crash() -> None:
     def say(request: ModelRequest) -> Answer | str:
         return "done" if round_of(request) else call("delegate_task", to_agent=other(request), task="and now you")
@@ -161,6 +139,27 @@ def test_the_size_is_known_when_the_first_task_is_retried_after_a_crash() -> Non
         assert len(await told(manager)) == 1
 
     play_over_crash(before, after, say, crash_after_seconds=50)
+
+
+def test_the_size_is_counted_again_when_too_many_trees_grow_to_be_kept_in_mind(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trees, "_MOST_SIZES", 1)
+
+    def say(request: ModelRequest) -> Answer | str:
+        number = round_of(request)
+        begins = prompt_of(request) == "begin" and number < 2 * MOST
+        return call("delegate_task", to_agent="c", task=f"part {number}") if begins else "done"
+
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        await a_pair(manager)
+        await manager.create_agent("c")
+        await asyncio.sleep(1)  # what is sent now is newer than the session
+        roots = [await manager.send_task(name, "begin") for name in ("a", "b")]
+        await at_rest(manager)
+        for root in roots:
+            tree = manager.get_task_tree(root.id)
+            assert sum(task.kind is TaskKind.DELEGATED for task in tree) < MOST
+
+    play(scenario, say)
 
 
 def test_a_tree_that_may_grow_no_more_still_answers_who_waits_and_writes_to_the_user() -> None:

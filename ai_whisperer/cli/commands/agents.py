@@ -10,6 +10,7 @@ from ai_whisperer.cli.arguments import ReasonOption, object_of
 from ai_whisperer.cli.calling import Call, command, group
 from ai_whisperer.cli.connecting import AgentName, template_names
 from ai_whisperer.cli.fleet import FLEET, cost, larger_limit, progress, tokens, waiting
+from ai_whisperer.cli.long_waits import tools_of, with_a_word
 from ai_whisperer.cli.output import moment
 from ai_whisperer.definition import INHERIT
 from ai_whisperer.status import AgentStatus
@@ -139,7 +140,9 @@ async def resume(call: Call, agent: AgentName) -> None:
 async def stop(call: Call, agent: AgentName, *, reason: ReasonOption = "") -> None:
     """Cancel what an agent runs and free everything. Its mail and its queue are kept."""
     async with call.server() as client:
-        _tell(call, await client.stop_agent(agent, reason=reason))
+        running = (await client.get_agent_status(agent)).running_tasks
+        stopping = client.stop_agent(agent, reason=reason)
+        _tell(call, await with_a_word(stopping, lambda: tools_of(client, running), call.output))
 
 
 async def sleep(

@@ -7,6 +7,7 @@ import os
 import signal
 import tempfile
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -57,7 +58,7 @@ async def demo(
         call.output.text(choice.told)
     values = call.settings.values
     named = data or (values.data if call.is_given("data") else None)
-    with _Folder(named) as folder:
+    with DemoFolder(named) as folder:
         server = ServerProcess(folder.path, port=port or 0, model=choice.for_workflows)
 
         def leave_at_once() -> None:
@@ -67,17 +68,17 @@ async def demo(
         with until_asked_to_leave(call.output, "Leaving.", at_once=leave_at_once) as leaving:
             try:
                 await server.start()
-                return await _play(call, server, folder.path, leaving=leaving, once=once)
+                return await _play(call, server, folder, leaving=leaving, once=once)
             finally:
                 await server.stop()
 
 
-async def _play(call: Call, server: ServerProcess, folder: Path, *, leaving: Leaving, once: bool) -> int:
+async def _play(call: Call, server: ServerProcess, folder: DemoFolder, *, leaving: Leaving, once: bool) -> int:
     from ai_whisperer.cli.demo.summary import summary
     from ai_whisperer.cli.racing import first_of
 
     headless = once or call.output.as_json
-    outcome = await first_of(_watched(call, server, folder, headless=headless), leaving.asked())
+    outcome = await first_of(_watched(call, server, folder.path, headless=headless), leaving.asked())
     if isinstance(outcome, signal.Signals):
         return 128 + outcome
     if call.output.as_json:
@@ -94,6 +95,8 @@ async def _play(call: Call, server: ServerProcess, folder: Path, *, leaving: Lea
         if isinstance(ended, BaseException):
             raise ended
         return 0
+    if not call.output.as_json:
+        call.output.text(f"\nThe demo has ended, and its server and its page with it. {folder.way_back}")
     return 0 if outcome.is_well else 1
 
 
@@ -107,18 +110,28 @@ async def _watched(call: Call, server: ServerProcess, folder: Path, *, headless:
         return await show(server, folder, audience=audience)
 
 
-class _Folder:
+class DemoFolder:
     """The folder that was named for the demo, which is kept, or a temporary one."""
 
     def __init__(self, named: str | Path | None) -> None:
         self._temporary = None if named else tempfile.TemporaryDirectory(prefix="whisperer-demo-")
         self.path = Path(self._temporary.name if self._temporary else named or "")
 
-    def __enter__(self) -> _Folder:
+    def __enter__(self) -> DemoFolder:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.remove()
+
+    @property
+    def way_back(self) -> str:
+        """How somebody who comes after the demo can look at the agents."""
+        if self._temporary is None:
+            return f"Look at the agents again: whisperer serve --data {quote(str(self.path))}"
+        return (
+            "In a terminal and without --once they stay until Ctrl-C. With --data FOLDER the session is kept: "
+            "`whisperer serve --data FOLDER` shows it."
+        )
 
     def remove(self) -> None:
         """Remove it if it is temporary."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import os
 import resource
-from contextlib import closing
+from collections.abc import Callable, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, closing
 from typing import TYPE_CHECKING
 
 import typer
@@ -15,6 +16,7 @@ from ai_whisperer.cli.calling import SERVING, Call, command
 from ai_whisperer.cli.output import Output
 
 if TYPE_CHECKING:
+    from ai_whisperer.records import StepRecord
     from ai_whisperer.server.address import Address
 
 
@@ -49,15 +51,26 @@ async def serve(call: Call) -> None:
     )
     _make_room_for(settings.max_connections)
     with closing(log), until_asked_to_leave(call.output, grace) as leaving:
-        async with running(replace(settings, model=chosen.model), tools=tools) as server:
+        async with AsyncExitStack() as stack, running(replace(settings, model=chosen.model), tools=tools) as server:
             call.output.note(f"{chosen.told}\nThe data is in {settings.data}.\nCtrl-C ends the server.")
             _tell(call.output, server.address)
             async with asyncio.TaskGroup() as group:
                 trial = group.create_task(server.try_sandbox(), name="trial of the sandbox")
                 outcome = await first_of(leaving.asked(), server.failure())
                 trial.cancel()
+            await stack.enter_async_context(_telling_waits(call.output, server.steps_under_way()))
     if isinstance(outcome, BaseException):
         raise outcome
+
+
+def _telling_waits(output: Output, look: Callable[[], Sequence[StepRecord]]) -> AbstractAsyncContextManager[None]:
+    """Say what the server that leaves waits for, if that takes long."""
+    from ai_whisperer.cli.long_waits import a_word_later, waits_for
+
+    async def word() -> str:
+        return waits_for(look())
+
+    return a_word_later(word, output)
 
 
 def _make_room_for(connections: int) -> None:

@@ -11,6 +11,7 @@ from ai_whisperer.cli.arguments import LimitOption, PriorityOption, TimeoutOptio
 from ai_whisperer.cli.calling import Call, command, group
 from ai_whisperer.cli.connecting import FOLLOWING_SECONDS, AgentName, AgentOption
 from ai_whisperer.cli.fleet import cost, hindrance, progress, style_of, tokens
+from ai_whisperer.cli.long_waits import tools_of, with_a_word
 from ai_whisperer.cli.output import Column, moment
 from ai_whisperer.cli.steps import STEPS, whole_step
 from ai_whisperer.errors import TaskEndedError
@@ -141,10 +142,13 @@ async def cancel(
     """End a task."""
     async with call.server() as client:
         if with_all:
-            cancelled = await client.cancel_tree(task, reason=reason)
+            tree = [each.id for each in await client.get_task_tree(task) if each.state is TaskState.RUNNING]
+            work = client.cancel_tree(task, reason=reason)
+            cancelled = await with_a_word(work, lambda: tools_of(client, tree), call.output)
             call.output.told(cancelled, f"Cancelled: {', '.join(each.id for each in cancelled)}.")
         else:
-            record = await client.cancel_task(task, reason=reason)
+            ending = client.cancel_task(task, reason=reason)
+            record = await with_a_word(ending, lambda: tools_of(client, [task]), call.output)
             call.output.told(record, f"Task {record.id} of {record.agent_id} is {record.state}.")
 
 
