@@ -1,6 +1,6 @@
 import { type FormEvent, type ReactNode, useEffect, useRef, useState } from "react";
 import { notify } from "../state/actions";
-import { useIsLive, whyNotLive } from "../state/page";
+import { useActing } from "./acting";
 import { Dialog } from "./Dialog";
 
 /** A sentence that says what is wrong with what was filled in; nothing if it is done. */
@@ -24,7 +24,7 @@ interface AskingProps {
 
 /** A form over the page. It closes when what it asks for is done; why it could not be done is told in it. */
 export function Asking({ title, action, onSubmit, onClose, children, wide = false }: AskingProps) {
-  const isLive = useIsLive();
+  const acting = useActing();
   const { problem, isBusy, submit, forget } = useSubmitting(onSubmit, onClose);
   return (
     <Dialog title={title} onClose={onClose} wide={wide}>
@@ -37,13 +37,7 @@ export function Asking({ title, action, onSubmit, onClose, children, wide = fals
           <button type="button" onClick={onClose}>
             Cancel
           </button>
-          <button
-            type="submit"
-            className="primary"
-            disabled={!isLive}
-            aria-disabled={isBusy}
-            title={isLive ? undefined : whyNotLive()}
-          >
+          <button type="submit" className="primary" {...acting} aria-disabled={isBusy}>
             {action}
           </button>
         </div>

@@ -8,6 +8,7 @@ import { loadSeen, seenKey, seenOf, unreadIn, useSeen } from "../state/seen";
 import { useAddress, usePlace } from "./addresses";
 import { ConnectionBadge } from "./ConnectionBadge";
 import { Dialogs } from "./Dialogs";
+import { areKeysTaken } from "./dialogState";
 import { ModelBadge } from "./ModelBadge";
 import { Notices } from "./Notices";
 import { PaletteButton } from "./PaletteButton";
@@ -26,7 +27,7 @@ export function Frame({ children }: { children: ReactNode }) {
   useEffect(() => {
     if (!isOpen) return;
     function close(event: KeyboardEvent) {
-      if (event.key !== "Escape") return;
+      if (event.key !== "Escape" || areKeysTaken()) return;
       event.preventDefault(); // it is not meant for what else Escape ends
       setIsOpen(false);
     }

@@ -1,4 +1,5 @@
 import { create } from "zustand";
+import { USER } from "../projection/coordination";
 import type { Room } from "../projection/world";
 import { listen, type Page, usePage } from "./page";
 
@@ -6,7 +7,6 @@ import { listen, type Page, usePage } from "./page";
 type Seen = Readonly<Record<string, Readonly<Record<string, number>>>>;
 
 const PREFIX = "whisperer.seen.";
-const USER = "user";
 
 /** What a session is known by here: another may get its id when it is deleted, and nothing of that one was seen. */
 export function seenKey({ sessionId, createdAt }: Pick<Page, "sessionId" | "createdAt">): string {

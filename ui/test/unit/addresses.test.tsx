@@ -4,6 +4,7 @@ import { describe, expect, test, vi } from "vitest";
 import { App } from "../../src/shell/App";
 import { addressOf, partsOf, placeOf, useLeading, useSelection } from "../../src/shell/addresses";
 import { Boundary } from "../../src/shell/Boundary";
+import { closeDialog, openDialog } from "../../src/shell/dialogState";
 import { usePage } from "../../src/state/page";
 import { note, renderAt, setStage } from "./stage";
 
@@ -73,6 +74,15 @@ describe("the page", () => {
     expect(button.getAttribute("aria-expanded")).toBe("true");
     fireEvent.keyDown(document.body, { key: "Escape" });
     expect(button.getAttribute("aria-expanded")).toBe("false");
+  });
+
+  test("leaves Escape to a dialog that is over the menu", () => {
+    setStage([]);
+    renderAt("/s/default/locks", <App />);
+    fireEvent.click(screen.getByRole("button", { name: "Places" }));
+    openDialog({ kind: "palette" });
+    expect(fireEvent.keyDown(document.body, { key: "Escape" })).toBe(true);
+    closeDialog();
   });
 
   test("names the window after what it shows", () => {

@@ -1,10 +1,10 @@
-import { cleanup, screen, waitFor, within } from "@testing-library/react";
+import { cleanup, screen, act as settled, waitFor, within } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import type { MailRecord, TaskRecord } from "../../src/client/client";
-import { usePage } from "../../src/state/page";
+import { usePage, whyNotLive } from "../../src/state/page";
 import DeadLettersView from "../../src/views/dead/DeadLettersView";
-import { canRetry, lettersOf, matching } from "../../src/views/dead/letters";
+import { canSettle, lettersOf, matching } from "../../src/views/dead/letters";
 import { note, renderAt, setStage } from "./stage";
 
 beforeEach(() => {
@@ -98,12 +98,24 @@ test("what a task caused and still runs is cancelled after a question", async ()
   expect(done(calls, "task.cancelTree")).toEqual([{ sessionId: "default", taskId: "one" }]);
 });
 
+test("what a task caused stays in sight while the connection is away", async () => {
+  stage([task("one", 10)]);
+  renderAt("/s/default/dead?open=one", <DeadLettersView />);
+  const cancel = (await screen.findByRole("button", { name: "Cancel them" })) as HTMLButtonElement;
+  settled(() => usePage.setState({ connection: "lost" }));
+  expect(document.body.contains(cancel)).toBe(true);
+  expect([cancel.disabled, cancel.title]).toEqual([true, "There is no connection to the server."]);
+});
+
 test("in the past nothing can be taken up, and what failed later is not there", async () => {
   stage([task("early", 10), task("late", 5_000_000_000)]);
   usePage.setState(({ live }) => ({ playhead: { world: live, speed: 0 } }));
   renderAt("/s/default/dead", <DeadLettersView />);
   expect(((await screen.findByRole("button", { name: "Retry" })) as HTMLButtonElement).disabled).toBe(true);
   expect((screen.getByRole("button", { name: "Dismiss" }) as HTMLButtonElement).disabled).toBe(true);
+  for (const name of ["Retry", "Dismiss", "Retry chosen (0)", "Dismiss chosen (0)", "Retry all (1)"]) {
+    expect([name, screen.getByRole("button", { name }).title]).toEqual([name, whyNotLive()]);
+  }
   expect(screen.queryByText("late was refused by the model.")).toBeNull();
 });
 
@@ -118,7 +130,7 @@ test("a task and the mail that it was for are one letter, the newest first", () 
     ["one", "Please"],
     ["m2", "Please"],
   ]);
-  expect(letters.map(canRetry)).toEqual([true, true, false]);
+  expect(letters.map(canSettle)).toEqual([true, true, false]);
   expect(matching(letters, "", "DO IT").map(({ id }) => id)).toEqual(["one", "m2"]);
   expect(matching(letters, "bob", "")).toEqual([]);
 });

@@ -126,3 +126,14 @@ test("of many agents all are seen at once, with their lines as one drawing until
   await waitFor(() => expect(container.querySelectorAll(".react-flow__edge")).toHaveLength(4));
   expect(drawn()).toBe(197);
 });
+
+test("a graph in which nothing was found at first shows what is found then", async () => {
+  vi.spyOn(HTMLElement.prototype, "offsetWidth", "get").mockReturnValue(800);
+  vi.spyOn(HTMLElement.prototype, "offsetHeight", "get").mockReturnValue(600);
+  setStage([created("ann"), created("bob")]);
+  const { container } = renderAt("/s/default/graph?q=nobody", <GraphView />);
+  expect(screen.getByText("0 shown")).toBeTruthy();
+  await userEvent.clear(screen.getByRole("searchbox"));
+  await waitFor(() => expect(container.querySelectorAll(".react-flow__node")).toHaveLength(3));
+  expect(container.querySelector<HTMLElement>(".react-flow__viewport")?.style.transform).toMatch(/scale\([\d.]+\)/);
+});

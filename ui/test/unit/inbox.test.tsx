@@ -156,6 +156,20 @@ describe("the inbox", () => {
     expect(replies()[2]?.replyId).not.toBe(replies()[0]?.replyId);
   });
 
+  test("does not say of an answer that was changed that it was not sent", async () => {
+    stage(() => {
+      throw new Error("The agent's mailbox is full.");
+    });
+    show("/s/default/inbox/m1");
+    const field = await screen.findByRole("textbox", { name: "Answer Ann" });
+    await userEvent.type(field, "Thanks");
+    await userEvent.click(screen.getByRole("button", { name: "Reply" }));
+    await screen.findByRole("alert");
+    await userEvent.type(field, "!");
+    expect(screen.queryByRole("alert")).toBeNull();
+    expect(screen.getByRole("button", { name: "Reply" })).toBeTruthy();
+  });
+
   test("writes a mail with a priority", async () => {
     const user = userEvent.setup();
     const { calls } = stage();

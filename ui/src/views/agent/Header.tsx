@@ -1,6 +1,7 @@
 import { useMemo, useState } from "react";
 import { Link } from "wouter";
 import { AgentLink } from "../../parts/AgentLink";
+import { useActing } from "../../parts/acting";
 import { count, money, words } from "../../parts/format";
 import { Icon } from "../../parts/Icon";
 import { Lifecycle } from "../../parts/Lifecycle";
@@ -10,7 +11,7 @@ import { Ago, Since, Until } from "../../parts/Times";
 import type { Agent } from "../../projection/world";
 import { useAddress } from "../../shell/addresses";
 import { useChat } from "../../shell/chatting";
-import { useIsLive, useWorld, whyNotLive } from "../../state/page";
+import { useWorld } from "../../state/page";
 import { TaskLink, useLimitsAddress } from "./links";
 import { SendTask } from "./SendTask";
 import { type Why, whys } from "./why";
@@ -176,7 +177,8 @@ function Running({ agent }: { agent: Agent }) {
 
 function Talk({ agent }: { agent: Agent }) {
   const [isSending, setIsSending] = useState(false);
-  const isLive = useIsLive();
+  const talking = useActing("Talk with it");
+  const giving = useActing("Give it something to do");
   const to = useAddress();
   const { roomId, begin } = useChat(agent.agentId);
   return (
@@ -186,17 +188,11 @@ function Talk({ agent }: { agent: Agent }) {
           <Icon name="chats" size={14} /> Chat
         </Link>
       ) : (
-        <button type="button" disabled={!isLive} title={isLive ? "Talk with it" : whyNotLive()} onClick={begin}>
+        <button type="button" {...talking} onClick={begin}>
           <Icon name="chats" size={14} /> Chat
         </button>
       )}
-      <button
-        type="button"
-        className="primary"
-        disabled={!isLive}
-        title={isLive ? "Give it something to do" : whyNotLive()}
-        onClick={() => setIsSending(true)}
-      >
+      <button type="button" className="primary" {...giving} onClick={() => setIsSending(true)}>
         <Icon name="send" size={14} /> Send a task
       </button>
       {isSending && <SendTask agent={agent} onClose={() => setIsSending(false)} />}

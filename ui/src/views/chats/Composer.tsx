@@ -160,8 +160,11 @@ function useSending(roomId: string, onSent: () => void) {
       setIsSending(false);
     }
   };
-  // Another text is another message.
-  const write = (text: string) => keep(text === draft.text ? draft : { text, messageId: null });
+  const write = (text: string) => {
+    if (text === draft.text) return;
+    keep({ text, messageId: null }); // another text is another message
+    setError(null); // which was not tried yet
+  };
   return { draft, write, send, isSending, error };
 }
 

@@ -1,18 +1,17 @@
 import { useState } from "react";
 import { AgentChoice } from "../../parts/AgentChoice";
 import { Asking } from "../../parts/Asking";
+import { useActing } from "../../parts/acting";
 import { Dialog } from "../../parts/Dialog";
 import type { Room } from "../../projection/world";
 import { attempt } from "../../state/actions";
 import { useName } from "../../state/names";
-import { useIsLive, whyNotLive } from "../../state/page";
 import { Sender } from "./names";
 
 /** Who is in a group; others can be let in, and members taken out. */
 export function Members({ room, onClose }: { room: Room; onClose: () => void }) {
   const [leaving, setLeaving] = useState<string | null>(null);
-  const isLive = useIsLive();
-  const title = isLive ? undefined : whyNotLive();
+  const { disabled, title } = useActing();
   if (leaving !== null) return <Removal room={room} agentId={leaving} onClose={() => setLeaving(null)} />;
   return (
     <Dialog title="Members" onClose={onClose}>
@@ -24,7 +23,7 @@ export function Members({ room, onClose }: { room: Room; onClose: () => void }) 
             <span className="space" />
             <button
               type="button"
-              disabled={!isLive || room.members.length === 1}
+              disabled={disabled || room.members.length === 1}
               title={room.members.length === 1 ? "A group has one member at least." : title}
               onClick={() => setLeaving(agentId)}
             >
@@ -41,7 +40,7 @@ export function Members({ room, onClose }: { room: Room; onClose: () => void }) 
 function Addition({ room }: { room: Room }) {
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
   const [problem, setProblem] = useState("");
-  const isLive = useIsLive();
+  const acting = useActing();
   const add = async () => {
     if (chosen.size === 0) return setProblem("Choose who is let in.");
     setProblem("");
@@ -68,7 +67,7 @@ function Addition({ room }: { room: Room }) {
         {problem}
       </p>
       <div className="dialog-actions">
-        <button type="submit" disabled={!isLive} title={isLive ? undefined : whyNotLive()}>
+        <button type="submit" {...acting}>
           Add to the group
         </button>
       </div>

@@ -1,14 +1,15 @@
 import { useMemo, useState } from "react";
 import type { Notification } from "../../client/client";
+import { useActing } from "../../parts/acting";
 import { Confirm } from "../../parts/Dialog";
 import { Empty, Loaded } from "../../parts/Messages";
 import { usePlace, useSelectedIds, useSelection } from "../../shell/addresses";
 import { act, notify } from "../../state/actions";
 import { useAnswer } from "../../state/answers";
 import { useHorizon } from "../../state/horizon";
-import { useIsLive, usePage } from "../../state/page";
+import { usePage } from "../../state/page";
 import { LetterCard } from "./LetterCard";
-import { canRetry, type Letter, lettersOf, matching } from "./letters";
+import { canSettle, type Letter, lettersOf, matching } from "./letters";
 import "./dead.css";
 
 const PAGE = 100;
@@ -40,7 +41,7 @@ function changesLetters(note: Notification): boolean {
 }
 
 function Letters({ letters }: { letters: readonly Letter[] }) {
-  const isLive = useIsLive();
+  const { disabled, title } = useActing();
   const [agentId, setAgentId] = useSelection("agent");
   const [query, setQuery] = useSelection("q");
   const { item } = usePlace();
@@ -52,14 +53,14 @@ function Letters({ letters }: { letters: readonly Letter[] }) {
   const { busy, retry, dismiss } = useSettling();
   const agents = useMemo(() => [...new Set(letters.map((letter) => letter.agentId))].sort(), [letters]);
   const shown = matching(letters, agentId, query);
-  const chosen = shown.filter((letter) => chosenIds.has(letter.id) && canRetry(letter));
-  const able = shown.filter(canRetry);
+  const chosen = shown.filter((letter) => chosenIds.has(letter.id) && canSettle(letter));
+  const able = shown.filter(canSettle);
   const choose = (id: string) => {
     const after = new Set(chosen.map((letter) => letter.id));
     if (!after.delete(id)) after.add(id);
     setChosen(after);
   };
-  const canAct = isLive && busy.size === 0;
+  const canAct = !disabled && busy.size === 0;
   return (
     <>
       <div className="view-head">
@@ -87,6 +88,7 @@ function Letters({ letters }: { letters: readonly Letter[] }) {
             <button
               type="button"
               disabled={!canAct || chosen.length === 0}
+              title={title}
               onClick={() => {
                 setChosen([]);
                 void retry(chosen);
@@ -94,10 +96,15 @@ function Letters({ letters }: { letters: readonly Letter[] }) {
             >
               Retry chosen ({chosen.length})
             </button>
-            <button type="button" disabled={!canAct || chosen.length === 0} onClick={() => setDismissing(chosen)}>
+            <button
+              type="button"
+              disabled={!canAct || chosen.length === 0}
+              title={title}
+              onClick={() => setDismissing(chosen)}
+            >
               Dismiss chosen ({chosen.length})
             </button>
-            <button type="button" disabled={!canAct || able.length === 0} onClick={() => setAsking(able)}>
+            <button type="button" disabled={!canAct || able.length === 0} title={title} onClick={() => setAsking(able)}>
               Retry all ({able.length})
             </button>
           </>

@@ -2,6 +2,7 @@ import { useState } from "react";
 import { Link } from "wouter";
 import type { TaskRecord } from "../../client/client";
 import { AgentLink } from "../../parts/AgentLink";
+import { useActing } from "../../parts/acting";
 import { Confirm } from "../../parts/Dialog";
 import { words } from "../../parts/format";
 import { LongText } from "../../parts/LongText";
@@ -11,8 +12,8 @@ import { Ago } from "../../parts/Times";
 import { useAddress } from "../../shell/addresses";
 import { act, notify } from "../../state/actions";
 import { useAnswer } from "../../state/answers";
-import { useIsLive, usePage, whyNotLive } from "../../state/page";
-import { canRetry, type Letter } from "./letters";
+import { useIsPast, usePage } from "../../state/page";
+import { canSettle, type Letter } from "./letters";
 
 interface LetterCardProps {
   readonly letter: Letter;
@@ -28,8 +29,9 @@ interface LetterCardProps {
 /** One thing that could not be done, why, and what can be done about it. */
 export function LetterCard(props: LetterCardProps) {
   const { letter, isOpen, isChosen, isBusy, onOpen, onChoose, onRetry, onDismiss } = props;
-  const isLive = useIsLive();
-  const isAble = isLive && canRetry(letter) && !isBusy;
+  const retrying = useActing("Goes on at the step where it ended; nothing that was finished is repeated");
+  const dismissing = useActing("Takes it off this list; nothing is deleted");
+  const isAble = !retrying.disabled && canSettle(letter) && !isBusy;
   return (
     <article className="card dead-card" aria-label={letter.title}>
       <header className="dead-head">
@@ -37,7 +39,7 @@ export function LetterCard(props: LetterCardProps) {
           type="checkbox"
           aria-label={`Choose ${letter.title}`}
           checked={isChosen}
-          disabled={!canRetry(letter)}
+          disabled={!canSettle(letter)}
           onChange={onChoose}
         />
         <h2 className="ellipsis" title={letter.title}>
@@ -47,20 +49,10 @@ export function LetterCard(props: LetterCardProps) {
         <span className="quiet">
           <Ago at={letter.at} />
         </span>
-        <button
-          type="button"
-          disabled={!isAble}
-          title={isLive ? "Goes on at the step where it ended; nothing that was finished is repeated" : whyNotLive()}
-          onClick={onRetry}
-        >
+        <button type="button" {...retrying} disabled={!isAble} onClick={onRetry}>
           Retry
         </button>
-        <button
-          type="button"
-          disabled={!isAble}
-          title={isLive ? "Takes it off this list; nothing is deleted" : whyNotLive()}
-          onClick={onDismiss}
-        >
+        <button type="button" {...dismissing} disabled={!isAble} onClick={onDismiss}>
           Dismiss
         </button>
       </header>
@@ -107,11 +99,12 @@ function Details({ letter: { id, agentId, task, mail } }: { letter: Letter }) {
 /** What the task caused and is still at work: that can be ended, the task itself has. */
 function Caused({ taskId }: { taskId: string }) {
   const sessionId = usePage((page) => page.sessionId) ?? "";
-  const isLive = useIsLive();
+  const isPast = useIsPast();
+  const acting = useActing();
   const [isAsking, setIsAsking] = useState(false);
   const tree = useAnswer(
     "task.tree",
-    isLive ? { sessionId, taskId } : null,
+    isPast ? null : { sessionId, taskId },
     ({ name }) => name === "async.task.queued" || name === "async.task.completed" || name === "async.task.cancelled",
   );
   if (tree.error !== null) return <Problem error={tree.error} onRetry={tree.again} />;
@@ -131,7 +124,7 @@ function Caused({ taskId }: { taskId: string }) {
       <span>
         {left.length === 1 ? "A task that it caused has" : `${left.length} tasks that it caused have`} not ended.
       </span>
-      <button type="button" className="danger" disabled={!isLive} onClick={() => setIsAsking(true)}>
+      <button type="button" className="danger" {...acting} onClick={() => setIsAsking(true)}>
         Cancel them
       </button>
       {isAsking && (

@@ -52,7 +52,7 @@ function firstLine(text: string): string {
 }
 
 /** Whether it can be taken up again or dismissed: a mail without a task cannot. */
-export function canRetry({ task, mail }: Letter): boolean {
+export function canSettle({ task, mail }: Letter): boolean {
   return task !== null || (mail !== null && mail.taskId !== null);
 }
 

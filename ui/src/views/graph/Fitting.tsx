@@ -16,7 +16,7 @@ interface FittingProps {
 }
 
 /**
- * Shows the whole at first, and after it was laid out anew. (What the flow itself offers for it waits until a node was
+ * Shows the whole as soon as there is something, and after it was laid out anew. (What the flow itself offers for it waits until a node was
  * measured: where none is near the corner, nothing would ever be seen.)
  */
 export function Fitting({ nodes, positions, turn, fit }: FittingProps) {
@@ -25,7 +25,7 @@ export function Fitting({ nodes, positions, turn, fit }: FittingProps) {
   const isSized = useStore(({ width, height, panZoom }) => width > 0 && height > 0 && panZoom !== null);
   const last = useRef<number | null>(null);
   useLayoutEffect(() => {
-    if (!isSized || last.current === turn) return;
+    if (!isSized || nodes.length === 0 || last.current === turn) return;
     last.current = turn;
     const { left: x, top: y, width, height } = extent(nodes.flatMap((id) => positions.get(id) ?? []));
     const { width: across, height: down } = store.getState();

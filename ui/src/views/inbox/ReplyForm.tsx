@@ -46,7 +46,10 @@ export function ReplyForm({ mail }: { mail: MailRecord }) {
         readOnly={isSending}
         aria-label={`Answer ${name}`}
         placeholder={`Answer ${name}`}
-        onChange={(event) => setBody(event.target.value)}
+        onChange={(event) => {
+          setBody(event.target.value);
+          setError(null); // another text was not tried yet
+        }}
       />
       <div className="dialog-actions">
         <button
