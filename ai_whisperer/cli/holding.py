@@ -28,18 +28,24 @@ async def run_while_held(client: Client, lock: LockRecord, command: Sequence[str
     Raises `LockNotHeldError` if the lock is lost meanwhile: the command is ended then, with all that it has started.
     """
     try:
-        process = await asyncio.create_subprocess_exec(*command, process_group=0)
+        process = await _started(command)
         try:
             await first_of(process.wait(), _renew(client, lock, ttl_seconds))
         finally:
             await _end(process)
-    except (FileNotFoundError, PermissionError) as error:
-        raise typer.BadParameter(f"There is no command '{command[0]}' that can be run.") from error
     finally:
         with suppress(LockNotHeldError):
             await client.release_lock(lock.name, lock.token)
     code = await process.wait()
     return code if code >= 0 else _BY_SIGNAL - code
+
+
+async def _started(command: Sequence[str]) -> Process:
+    try:
+        return await asyncio.create_subprocess_exec(*command, process_group=0)
+    except OSError as error:
+        told = f"There is no command '{command[0]}' that can be run: {error.strerror}."
+        raise typer.BadParameter(told) from error
 
 
 async def _renew(client: Client, lock: LockRecord, ttl_seconds: float) -> None:
@@ -60,12 +66,15 @@ async def _end(process: Process) -> None:
     """See that a command that still runs ends, with all that it has started: first with a word, then by force."""
     if process.returncode is not None:
         return
-    with suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGTERM)
+    _signal(process, signal.SIGTERM)
     with suppress(TimeoutError):
         async with asyncio.timeout(_SECONDS_TO_END):
             await process.wait()
-    with suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
+    _signal(process, signal.SIGKILL)
     await process.wait()
     await group_has_ended(process.pid)  # or another would get the lock while something goes on
+
+
+def _signal(process: Process, number: signal.Signals) -> None:
+    with suppress(ProcessLookupError, PermissionError):  # one that has become another user ends by itself
+        os.killpg(process.pid, number)

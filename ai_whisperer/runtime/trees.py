@@ -64,7 +64,7 @@ class Trees:
         """How many tasks the tree has. One that may have grown before it was asked for is counted in the store."""
         size = self._sizes.get(task.root_id)
         if size is None:
-            is_new = task.root_id == task.id and (task.started_at or 0.0) >= self._sizes_since
+            is_new = task.root_id == task.id and task.created_at > self._sizes_since  # a retried one starts again
             size = 1 if is_new else self._workspace.store.size_of_tree(self._workspace.session_id, task.root_id)
             self._sizes[task.root_id] = size
             if len(self._sizes) > _MOST_SIZES:

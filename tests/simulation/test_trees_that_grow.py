@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
 
 from ai_whisperer import AsyncAgentSessionManager
 from ai_whisperer.conversation import Answer
+from ai_whisperer.errors import ModelRefusedError
 from ai_whisperer.models.base import ModelRequest
-from ai_whisperer.records import USER
+from ai_whisperer.records import USER, TaskKind
 from ai_whisperer.runtime import trees
 from tests.simulation.stage import Say, call, play, play_over_crash, prompt_of, results_of, round_of, until
 
@@ -111,17 +113,51 @@ def test_the_size_is_known_after_a_crash() -> None:
     play_over_crash(before, after, say, crash_after_seconds=50)
 
 
+def test_the_size_is_known_when_the_first_task_is_retried_after_a_crash() -> None:
+    told_no: list[str] = []
+
+    def say(request: ModelRequest) -> Answer | str:
+        match round_of(request):
+            case 8 if not told_no:  # the tree has nine by now
+                told_no.append("once")
+                raise ModelRefusedError
+            case 9:
+                return "done"
+        return call("delegate_task", to_agent="b", task="do it")
+
+    async def before(manager: AsyncAgentSessionManager) -> None:
+        await a_pair(manager)
+        await manager.pause_agent("b")
+        await manager.send_task("a", "begin", task_id="root")
+        await until(lambda: manager.get_task("root").state.is_dead_letter)
+        assert await told(manager) == []
+
+    async def after(manager: AsyncAgentSessionManager) -> None:
+        await manager.retry_task("root")
+        await until(lambda: manager.get_task("root").state.ended)
+        assert len(manager.get_task_tree("root")) == MOST
+        assert len(await told(manager)) == 1
+
+    play_over_crash(before, after, say, crash_after_seconds=50)
+
+
 def test_the_size_is_counted_again_when_too_many_trees_grow_to_be_kept_in_mind(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(trees, "_MOST_SIZES", 1)
 
     def say(request: ModelRequest) -> Answer | str:
-        return "done" if round_of(request) else call("delegate_task", to_agent=other(request), task="and now you")
+        number = round_of(request)
+        begins = prompt_of(request) == "begin" and number < 2 * MOST
+        return call("delegate_task", to_agent="c", task=f"part {number}") if begins else "done"
 
     async def scenario(manager: AsyncAgentSessionManager) -> None:
         await a_pair(manager)
-        roots = [await manager.send_task("a", f"begin {number}") for number in range(3)]
+        await manager.create_agent("c")
+        await asyncio.sleep(1)  # what is sent now is newer than the session
+        roots = [await manager.send_task(name, "begin") for name in ("a", "b")]
         await at_rest(manager)
-        assert all(MOST <= len(manager.get_task_tree(root.id)) < 2 * MOST for root in roots)
+        for root in roots:
+            tree = manager.get_task_tree(root.id)
+            assert sum(task.kind is TaskKind.DELEGATED for task in tree) < MOST
 
     play(scenario, say)
 

@@ -15,7 +15,7 @@ from ai_whisperer.mcp_config import McpServerConfig, filled, mcp_servers_from
 from ai_whisperer.secrets import redacted
 from ai_whisperer.settings import LoadedSettings, load_settings
 from ai_whisperer.tools.mcp.names import exposed_names, server_of, tool_of
-from ai_whisperer.tools.mcp.process import ServerProcess
+from ai_whisperer.tools.mcp.process import ServerProcess, start_process
 from ai_whisperer.tools.mcp.server import Backoff, McpServer
 
 SERVERS = """
@@ -171,3 +171,26 @@ def test_a_server_that_failed_is_not_started_again_after_its_session_has_ended()
 
     asyncio.run(main())
     assert told == ["mcp.server_failed", "mcp.server_failed"]
+
+
+def test_who_is_in_the_group_of_a_server_and_who_left_it_are_waited_for_together(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    config = mcp_servers_from({"it": {"command": "sleep", "args": ["1000"]}}, folder=Path())
+
+    async def main() -> None:
+        looked = asyncio.Event()
+
+        async def group_has_ended(_: int) -> None:
+            await looked.wait()
+
+        async def family_has_ended(_: object) -> None:
+            looked.set()
+
+        for each in (group_has_ended, family_has_ended):
+            monkeypatch.setattr(f"ai_whisperer.tools.mcp.process.{each.__name__}", each)
+        process = await start_process("it", config["it"], {})
+        async with asyncio.timeout(30):
+            await process.end(in_peace=False)
+
+    asyncio.run(main())

@@ -86,8 +86,7 @@ class ServerProcess:
             _kill(family)
             self._listening.cancel()
         await self._exits_within(_GRACE_SECONDS)
-        await group_has_ended(self.pid)
-        await family_has_ended(family)
+        await asyncio.gather(group_has_ended(self.pid), family_has_ended(family))
         transport = getattr(self._process, "_transport", None)
         if transport is not None:
             transport.close()  # a child that left the group may hold the pipes: nobody reads them any more

@@ -7,20 +7,23 @@ had, as in most containers, a job is watched alone.
 from __future__ import annotations
 
 import contextlib
-import itertools
 import os
+import re
 from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
 
 _PROC = Path("/proc")
 _NOWHERE = Path(os.devnull)
-_PREFIX = "whisperer"
+_NAME = re.compile(r"whisperer_job_(?P<keeper>\d+)_[0-9a-f]+")
+_ESCAPED = re.compile(r"\\([0-7]{3})")
 _MEMBERS = "cgroup.procs"
 _PROCESSES, _PROCESSOR = "pids", "cpu"
+_MOST = "pids.max"
 _SHARE = {"cpu.shares": "110", "cpu.weight": "11"}
 """What ten steps of niceness make of the share that others have, in the words of both versions."""
-_numbers = itertools.count(1)
+_FILES = {_PROCESSES: (_MOST,), _PROCESSOR: tuple(_SHARE)}
+"""By which a group shows that it has a controller: one of these is in it."""
 
 
 class JobGroup:
@@ -42,11 +45,11 @@ class JobGroup:
         if self._name:
             return
         self._parents = _parents() if _PROCESSES in _parents() else {}
-        self._name = f"{_PREFIX}-{os.getpid()}-{next(_numbers)}"
+        self._name = _new_name()
         self._is_in = True
         try:
             for folder in self._folders():
-                folder.mkdir()
+                _make(folder)
                 (folder / _MEMBERS).write_text("0")
         except OSError:
             self.remove()
@@ -55,7 +58,7 @@ class JobGroup:
         """Let them have so many threads, beside this process."""
         if self._parents:
             with contextlib.suppress(OSError):
-                (self._parents[_PROCESSES] / self._name / "pids.max").write_text(str(threads + 1))
+                (self._parents[_PROCESSES] / self._name / _MOST).write_text(str(threads + 1))
                 self.holds = True
 
     def step_back(self) -> None:
@@ -76,7 +79,7 @@ class JobGroup:
         """Give them back; all processes but this one have ended."""
         self.step_back()
         for folder in self._folders():
-            with contextlib.suppress(OSError):  # then the next server removes it
+            with contextlib.suppress(OSError):  # then it is left over
                 folder.rmdir()
         self._parents = {}
 
@@ -93,12 +96,29 @@ def are_processes_held() -> bool:
 
 
 def remove_left_over() -> None:
-    """Remove the groups of those that were killed before they could; no process is in them any more."""
+    """Remove the groups of those that were killed before they could. One in which a process still is stays."""
     for parent in set(_parents().values()):
-        for folder in parent.glob(f"{_PREFIX}-*-*"):
-            if not (_PROC / folder.name.split("-")[1]).exists():
+        for folder in parent.glob("*"):
+            found = _NAME.fullmatch(folder.name)
+            if found and not (_PROC / found["keeper"]).exists():
                 with contextlib.suppress(OSError):
                     folder.rmdir()
+
+
+def _new_name() -> str:
+    """Like no other's: a number of a process is given again, and has another meaning in each container."""
+    return f"whisperer_job_{os.getpid()}_{os.urandom(4).hex()}"
+
+
+def _make(folder: Path) -> None:
+    """Make the group, and so that it takes processes.
+
+    Below one of the new kind that has processes itself it does so only as a part of the same domain.
+    """
+    folder.mkdir()
+    kind = folder / "cgroup.type"
+    if kind.exists() and kind.read_text().strip() == "domain invalid":
+        kind.write_text("threaded")
 
 
 @cache
@@ -107,7 +127,7 @@ def _parents() -> Mapping[str, Path]:
     if os.geteuid() != 0:
         return {}
     try:
-        mounts, own = (_PROC / "self/mounts").read_text(), (_PROC / "self/cgroup").read_text()
+        mounts, own = (os.fsdecode((_PROC / "self" / name).read_bytes()) for name in ("mounts", "cgroup"))
     except OSError:
         return {}
     return {name: folder for name, folder in own_groups(mounts, own) if _can_have_others(name, folder)}
@@ -116,27 +136,33 @@ def _parents() -> Mapping[str, Path]:
 def own_groups(mounts: str, own: str) -> Iterator[tuple[str, Path]]:
     """The folders of the group that a process is in, by controller, from what the kernel tells of mounts and groups."""
     paths: dict[str, str] = {}
-    for line in own.splitlines():
+    for line in own.strip("\n").split("\n"):  # whatever else may be in a name, these signs are not
         _, controllers, path = line.split(":", 2)
         paths |= dict.fromkeys(controllers.split(","), path.lstrip("/"))
-    for line in mounts.splitlines():
-        _, place, kind, options, *_ = line.split()
+    for line in mounts.strip("\n").split("\n"):
+        _, place, kind, options, *_ = line.split(" ")
         offered = options.split(",") if kind == "cgroup" else [_PROCESSES, _PROCESSOR] if kind == "cgroup2" else []
         for controller in {_PROCESSES, _PROCESSOR}.intersection(offered):
             group = paths.get(controller if kind == "cgroup" else "")
             if group is not None:
-                yield controller, Path(place.encode().decode("unicode_escape"), group)
+                yield controller, Path(_ESCAPED.sub(lambda found: chr(int(found[1], 8)), place), group)
 
 
 def _can_have_others(controller: str, folder: Path) -> bool:
-    """Whether a group below this one has the controller; where one word turns it on, it is said."""
+    """Whether a group below this one has the controller: one is made, for much can forbid it.
+
+    Where one word turns the controller on, it is said.
+    """
     if not os.access(folder, os.W_OK):
         return False
-    shared_out = folder / "cgroup.subtree_control"
-    if not shared_out.exists():
-        return (folder / _MEMBERS).exists()
+    trial = folder / _new_name()
     with contextlib.suppress(OSError):
-        if controller not in shared_out.read_text().split():
-            shared_out.write_text(f"+{controller}")  # only a group without processes takes it, or the uppermost
-        return controller in shared_out.read_text().split()
+        shared_out = folder / "cgroup.subtree_control"
+        if shared_out.exists() and controller not in shared_out.read_text().split():
+            shared_out.write_text(f"+{controller}")
+        try:
+            _make(trial)
+            return any((trial / file).exists() for file in _FILES[controller])
+        finally:
+            trial.rmdir()
     return False

@@ -168,7 +168,7 @@ def kill_with_all_below(first: Sequence[int]) -> None:
 
 
 def _kill(pid: int) -> None:
-    with contextlib.suppress(ProcessLookupError):
+    with contextlib.suppress(ProcessLookupError, PermissionError):  # one that has become another user is out of reach
         os.kill(pid, signal.SIGKILL)
 
 

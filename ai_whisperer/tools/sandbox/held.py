@@ -11,6 +11,7 @@ from typing import Protocol
 import msgspec
 
 from ai_whisperer.errors import SandboxError
+from ai_whisperer.tools.sandbox import priority
 from ai_whisperer.tools.sandbox.base import Ending, Job
 from ai_whisperer.tools.sandbox.cgroups import JobGroup
 from ai_whisperer.tools.sandbox.family import cpu_of_ended, largest_of_ended
@@ -55,11 +56,6 @@ class Held(Protocol):
     @property
     def holders(self) -> int:
         """How many of the processes, from the first on, hold the job and are none of its own."""
-        ...
-
-    @property
-    def are_processes_held(self) -> bool:
-        """Whether something but watching keeps the job to its number of processes."""
         ...
 
     def ended(self) -> int:
@@ -131,8 +127,13 @@ class PlainProcess:
         group: JobGroup,
         inherited: Sequence[int] = (),
     ) -> None:
-        """Start it in the group; `first` is called in it before the program begins, which inherits the descriptors."""
+        """Start it in the group; `first` is called in it before the program begins, which inherits the descriptors.
+
+        Where only watching keeps the job to its number of processes, this process goes before all others from now on.
+        """
         self._group = group
+        if os.geteuid() == 0 and not group.holds:
+            priority.go_first()  # before there is a job that could keep this process from its work by its number
         try:
             self._process = subprocess.Popen(  # noqa: S603 - to run what others wrote is what a sandbox is for
                 argv,
@@ -159,10 +160,6 @@ class PlainProcess:
     @property
     def cpu_seconds(self) -> float:
         return cpu_of_ended()
-
-    @property
-    def are_processes_held(self) -> bool:
-        return self._group.holds or os.geteuid() != 0
 
     def ended(self) -> int:
         return os.pidfd_open(self.pid)

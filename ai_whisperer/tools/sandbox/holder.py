@@ -65,7 +65,6 @@ class Holder:
     """A process that waits for a job, in a world of processes of its own where that can be had."""
 
     holders = 1
-    are_processes_held = True
 
     def __init__(self, library: Library) -> None:
         self.largest_bytes = 0

@@ -98,8 +98,6 @@ def _carried_out(order: Order, connection: socket.socket) -> Outcome:
     output = _stand_in(order.job)
     held = _level(order.level).start(order.job)
     let_go_of_streams()
-    if not held.are_processes_held:
-        priority.go_first()  # or they could keep this process from its work by their number
     watch = _Watch(order.job, held, connection=connection, output=output)
     ending = watch.until_end()
     status = None if ending else held.status()

@@ -48,9 +48,13 @@ def main(descriptor: int) -> None:
 
 def _clear_up(keepers: set[int]) -> None:
     """Bury keepers that have ended. What becomes a child of this process then is of a job whose keeper was killed."""
+    was_killed = False
     with contextlib.suppress(ChildProcessError):
-        while (ended := os.waitpid(-1, os.WNOHANG)[0]) != 0:
-            keepers.discard(ended)
+        while (ended := os.waitpid(-1, os.WNOHANG))[0] != 0:
+            was_killed = was_killed or ended[0] not in keepers or ended[1] != 0
+            keepers.discard(ended[0])
+    if was_killed:
+        cgroups.remove_left_over()
     family.kill_with_all_below([pid for pid in family.children(os.getpid()) if pid not in keepers])
 
 
