@@ -27,7 +27,7 @@ export function seenOf(seen: Seen, session: string): Readonly<Record<string, num
  * answered elsewhere, and only what comes from now on is news.
  */
 export function loadSeen(session: string, rooms: Iterable<Pick<Room, "roomId" | "lastNumber">>): void {
-  if (read(session)) return;
+  if (read(session) || session in useSeen.getState().seen) return; // the store may be full or shut
   keep(session, Object.fromEntries([...rooms].map(({ roomId, lastNumber }) => [roomId, lastNumber])));
 }
 

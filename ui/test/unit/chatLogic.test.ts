@@ -1,4 +1,4 @@
-import { beforeEach, describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, test, vi } from "vitest";
 import type { MessageRecord } from "../../src/client/client";
 import { tell, usePage } from "../../src/state/page";
 import { loadSeen, markSeen, seenKey, seenOf, unreadIn, unreadOf, useSeen } from "../../src/state/seen";
@@ -251,6 +251,17 @@ describe("what was seen", () => {
     loadSeen("default", [room("a", 6), room("b", 2)]);
     const seen = seenOf(useSeen.getState().seen, "default");
     expect([unreadOf(room("a", 6), seen), unreadOf(room("b", 2), seen)]).toEqual([1, 2]);
+  });
+
+  test("is known until the page is left where the browser keeps nothing", () => {
+    const setItem = () => {
+      throw new Error("The store is shut.");
+    };
+    vi.stubGlobal("localStorage", { getItem: () => null, setItem });
+    loadSeen("default", [room("a", 5)]);
+    loadSeen("default", [room("a", 6)]);
+    vi.unstubAllGlobals();
+    expect(unreadOf(room("a", 6), seenOf(useSeen.getState().seen, "default"))).toBe(1);
   });
 
   test("what was said before a message of one's own is seen, wherever that was written", () => {

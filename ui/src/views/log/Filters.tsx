@@ -2,6 +2,7 @@ import { useEffect, useMemo, useState } from "react";
 import type { Search } from "../../history/useSearch";
 import { count } from "../../parts/format";
 import { Problem } from "../../parts/Messages";
+import { USER } from "../../projection/coordination";
 import { useSelection } from "../../shell/addresses";
 import { usePage, useWorld } from "../../state/page";
 
@@ -42,7 +43,7 @@ export function Filters({ search, isFiltered }: { search: Search; isFiltered: bo
           <input list="log-agents" value={typedAgent.value} placeholder="all" onChange={typedAgent.onChange} />
         </label>
         <datalist id="log-agents">
-          <option value="user" />
+          <option value={USER} />
           {options.map(({ agentId, name: called }) => (
             <option key={agentId} value={agentId}>
               {called}
