@@ -8,6 +8,7 @@ import { Frame } from "../../src/shell/Frame";
 import { SessionPicker } from "../../src/shell/SessionPicker";
 import { SessionsView } from "../../src/shell/SessionsView";
 import { isLive, usePage } from "../../src/state/page";
+import { useSeen } from "../../src/state/seen";
 import { note, renderAt, setStage } from "./stage";
 
 const KEPT = { sessionId: "kept", title: "The kept one", owner: "local", createdAt: 1, agents: 3 };
@@ -95,6 +96,7 @@ test("that no AI answers is told of the scripted model only", () => {
 
 test("in a browser that shows a session for the first time only what comes from then on is unread", () => {
   localStorage.clear();
+  useSeen.setState({ seen: {} });
   const room = { roomId: "team", kind: "group" as const, title: "", members: ["ann"], hopLimit: 4 };
   const message = { roomId: "team", messageId: "m", sender: "ann", text: "", taskId: null, mentions: [], hops: 0 };
   setStage([note("room.created", room), note("room.message", { ...message, number: 1 })]);
