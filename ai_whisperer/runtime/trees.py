@@ -28,8 +28,8 @@ class Trees:
         self._total: dict[str, Usage] = {}
         self._running: dict[str, int] = {}
         self._cancelling: Counter[str] = Counter()
-        self._sizes: dict[str, int] = {}
-        self._sizes_since = workspace.clock.now()
+        self._sizes: dict[str, tuple[int, float]] = {}
+        self._unknown_until = workspace.clock.now()
 
     @contextmanager
     def cancelling(self, task_ids: Iterable[str]) -> Iterator[None]:
@@ -46,7 +46,7 @@ class Trees:
 
     def check_room(self, decision: Decision, task: TaskRecord) -> None:
         """Raise `TreeSizeError`, and announce it, if the task may cause no other: its tree has as many as it may."""
-        most, size = self._workspace.agents[task.agent_id].limits.max_tasks_per_tree, self._size(task)
+        most, size = self._workspace.agents[task.agent_id].limits.max_tasks_per_tree, self._size(task, now=decision.at)
         if size >= most:
             self._workspace.breaches.growth_refused(decision, task, size)
             raise TreeSizeError(
@@ -56,20 +56,24 @@ class Trees:
 
     def added(self, task: TaskRecord) -> None:
         """There is a task more. The size of a tree of which nothing is known is counted when it is asked for."""
-        size = self._sizes.get(task.root_id)
-        if size is not None and task.root_id != task.id:
-            self._sizes[task.root_id] = size + 1
+        known = self._sizes.get(task.root_id)
+        if known is not None and task.root_id != task.id:
+            size, since = known
+            self._sizes[task.root_id] = (size + 1, since)
 
-    def _size(self, task: TaskRecord) -> int:
-        """How many tasks the tree has. One that may have grown before it was asked for is counted in the store."""
-        size = self._sizes.get(task.root_id)
-        if size is None:
-            is_new = task.root_id == task.id and task.created_at > self._sizes_since  # a retried one starts again
-            size = 1 if is_new else self._workspace.store.size_of_tree(self._workspace.session_id, task.root_id)
-            self._sizes[task.root_id] = size
-            if len(self._sizes) > _MOST_SIZES:
-                del self._sizes[next(iter(self._sizes))]
-                self._sizes_since = self._workspace.clock.now()
+    def _size(self, task: TaskRecord, *, now: float) -> int:
+        """How many tasks the tree has. One that may have grown unseen, or was forgotten, is counted in the store.
+
+        A root that is newer than all that were forgotten has caused nothing yet, if it is not known.
+        """
+        known = self._sizes.get(task.root_id)
+        if known is not None:
+            return known[0]
+        is_new = task.root_id == task.id and task.created_at > self._unknown_until  # a retried one starts again
+        size = 1 if is_new else self._workspace.store.size_of_tree(self._workspace.session_id, task.root_id)
+        self._sizes[task.root_id] = (size, now)
+        if len(self._sizes) > _MOST_SIZES:
+            _, self._unknown_until = self._sizes.pop(next(iter(self._sizes)))
         return size
 
     def enter(self, task: TaskRecord) -> None:
