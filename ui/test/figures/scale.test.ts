@@ -182,7 +182,7 @@ describeInBrowser("the page at scale", () => {
   test("an inbox with thousands of mails", async () => {
     const { page } = stage();
     await go("long", "inbox");
-    await page.locator(".inbox-item").first().waitFor();
+    await page.locator(".inbox-link").first().waitFor();
     await measure("inbox", {
       "wild scroll": () => scroll(".rows", WILD),
       "slow scroll": () => wheel(".rows"),
