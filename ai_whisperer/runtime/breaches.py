@@ -130,27 +130,14 @@ class Breaches:
         )
         self.tell(decision, breach)
 
-    def question_refused(self, decision: Decision, task: TaskRecord, depth: int) -> None:
-        """Announce that a question was not asked, since that many wait for each other already."""
+    def refused(self, decision: Decision, task: TaskRecord, limit: str, *, used: int) -> None:
+        """Announce that something which the task wanted to do was not done, since so much is used of the limit."""
         breach = Breach(
-            scope=LimitScope.AGENT,
-            limit="max_switch_depth",
+            scope=_scope_of(limit),
+            limit=limit,
             action=LimitAction.REFUSED,
-            used=depth,
-            most=self._workspace.agents[task.agent_id].limits.max_switch_depth,
-            agent_id=task.agent_id,
-            task_id=task.id,
-        )
-        self.tell(decision, breach)
-
-    def growth_refused(self, decision: Decision, task: TaskRecord, size: int) -> None:
-        """Announce that the task may cause no other, since its tree has so many already."""
-        breach = Breach(
-            scope=LimitScope.TREE,
-            limit="max_tasks_per_tree",
-            action=LimitAction.REFUSED,
-            used=size,
-            most=self._workspace.agents[task.agent_id].limits.max_tasks_per_tree,
+            used=used,
+            most=getattr(self._workspace.agents[task.agent_id].limits, limit),
             agent_id=task.agent_id,
             task_id=task.id,
         )
@@ -180,7 +167,7 @@ class Breaches:
             limit, used, most = describe(self._workspace, running, decision.at)
             task = running.task
             breach = Breach(
-                scope=LimitScope.TREE if limit.endswith("_per_tree") else LimitScope.AGENT,
+                scope=_scope_of(limit),
                 limit=limit,
                 action=LimitAction.FAILED,
                 used=used,
@@ -204,6 +191,10 @@ def _told(breach: Breach) -> dict[str, Any]:
     if breach.retry_after_seconds is not None:
         params["retryAfterSeconds"] = breach.retry_after_seconds
     return params
+
+
+def _scope_of(limit: str) -> LimitScope:
+    return LimitScope.TREE if limit.endswith("_per_tree") else LimitScope.AGENT
 
 
 _Numbers = tuple[str, float, float]

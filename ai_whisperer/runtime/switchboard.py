@@ -150,7 +150,7 @@ class Switchboard:
     def _check_depth(self, decision: Decision, task: TaskRecord, max_depth: int) -> None:
         depth = self._workspace.waits.graph.depth(task.id)
         if depth >= max_depth:
-            self._workspace.breaches.question_refused(decision, task, depth)
+            self._workspace.breaches.refused(decision, task, "max_switch_depth", used=depth)
             raise WaitDepthError(
                 f"{max_depth} agents wait for each other in a row already; nothing was sent. Answer with what you "
                 "have, or use send_mail, which does not wait."

@@ -48,7 +48,7 @@ class Trees:
         """Raise `TreeSizeError`, and announce it, if the task may cause no other: its tree has as many as it may."""
         most, size = self._workspace.agents[task.agent_id].limits.max_tasks_per_tree, self._size(task, now=decision.at)
         if size >= most:
-            self._workspace.breaches.growth_refused(decision, task, size)
+            self._workspace.breaches.refused(decision, task, "max_tasks_per_tree", used=size)
             raise TreeSizeError(
                 f"This work has come to {size:,} tasks and may come to {most:,} (max_tasks_per_tree); nothing "
                 "was done. Answer with what is there, and say what is missing."
