@@ -221,12 +221,14 @@ def test_an_agent_cannot_answer_the_mail_of_another() -> None:
     play(scenario, say)
 
 
-def test_the_user_reads_answers_and_archives_the_own_inbox() -> None:
-    def say(request: ModelRequest) -> Answer | str:
-        if "report" in prompt_of(request) and round_of(request) == 0:
-            return call("send_mail", to_agent="user", subject="Report", body="All well.")
-        return "ok"
+def reports(request: ModelRequest) -> Answer | str:
+    """An agent that mails the user when it is asked for a report."""
+    if "report" in prompt_of(request) and round_of(request) == 0:
+        return call("send_mail", to_agent="user", subject="Report", body="All well.")
+    return "ok"
 
+
+def test_the_user_reads_answers_and_archives_the_own_inbox() -> None:
     async def scenario(manager: AsyncAgentSessionManager) -> None:
         await manager.create_agent("bob")
         await manager.run_task("bob", "report")
@@ -242,15 +244,10 @@ def test_the_user_reads_answers_and_archives_the_own_inbox() -> None:
         with pytest.raises(UnknownMailError):
             await manager.mark_mail(reply.id, "read")
 
-    play(scenario, say)
+    play(scenario, reports)
 
 
 def test_the_same_answer_given_twice_under_one_id_is_sent_once() -> None:
-    def say(request: ModelRequest) -> Answer | str:
-        if "report" in prompt_of(request) and round_of(request) == 0:
-            return call("send_mail", to_agent="user", subject="Report", body="All well.")
-        return "ok"
-
     async def scenario(manager: AsyncAgentSessionManager) -> None:
         await manager.create_agent("bob")
         await manager.run_task("bob", "report")
@@ -270,7 +267,7 @@ def test_the_same_answer_given_twice_under_one_id_is_sent_once() -> None:
         with pytest.raises(DuplicateIdError, match="used for something else"):
             await manager.reply_mail(mail.id, "Thanks", reply_id="no-reply")
 
-    play(scenario, say)
+    play(scenario, reports)
 
 
 def test_the_user_may_answer_a_mail_without_having_marked_it_as_read_but_not_an_archived_one() -> None:
