@@ -104,12 +104,15 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         ),
     ] = {}
     sandbox: Annotated[
-        Literal["auto", "sandlock", "bubblewrap", "rlimits"],
+        Literal["auto", "namespaces", "bubblewrap", "sandlock", "landlock", "rlimits"],
         Meta(
-            description="What holds the programs that agents run: auto is the strongest that keeps files and network "
-            "apart; rlimits keeps neither, and has to be named."
+            description="What holds the programs that agents run: auto is the strongest of the first three that lets "
+            "nothing out here; landlock and rlimits let something out everywhere, and have to be named."
         ),
     ] = "auto"
+    user: Annotated[
+        _Text | None, Meta(description="User that a server which is started by root becomes before it does anything.")
+    ] = None
     limits: Annotated[
         SessionLimits,
         Meta(

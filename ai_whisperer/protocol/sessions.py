@@ -98,13 +98,13 @@ class GetServerInfo(Params, frozen=True, kw_only=True):
 class ServerInfo(msgspec.Struct, frozen=True, kw_only=True):
     """The server, and who the caller is to it.
 
-    `sandbox` is what holds the programs of agents, `auto` until that was found out, `none` if nothing does.
+    `sandbox` is what holds the programs of agents, `untried` until that was found out, `none` if nothing does.
     """
 
     version: str
     principal: str
     model: str
-    sandbox: str = "auto"
+    sandbox: str = "untried"
     max_frame_bytes: int
     started_at: float
 

@@ -68,7 +68,7 @@ class AsyncAgentSessionManager(
     agent whose tools are not handed in again waits for them. `folders` are folders that agents can be granted, by name;
     their own folders are kept in `work`, by default in the data folder. In granted folders the data folder and what the
     runtime is set up by (settings, templates, tool files) are hidden, and the paths in `hidden` too. `sandbox` is what
-    holds the programs that they run: `auto`, `sandlock`, `bubblewrap`, or `rlimits`, which holds neither files nor
+    holds the programs that they run: `auto`, a level by its name, or `rlimits`, which holds neither files nor
     network. `mcp_servers` are MCP servers that agents can be granted tools of, by name. `model` is the model of agents
     that name none. `limits` are those that hold where neither an agent nor the session nor the server states any: the
     limits of agents, and of the session as a whole. `templates` is a library, or folders that are searched before the

@@ -59,6 +59,10 @@ class RunningServer:
         self.port = port
         self._host = host
 
+    def warn(self, words: str) -> None:
+        """Write a warning to the log of the process."""
+        _log.warning("%s", words)
+
     async def try_sandbox(self) -> None:
         """Find out what holds the programs of agents, before the first of them runs, and write it to the log."""
         try:

@@ -21,6 +21,7 @@ from ai_whisperer.tools.files.removing import remove_beneath
 from ai_whisperer.tools.function import Tool, ToolContext
 from ai_whisperer.tools.sandbox import system
 from ai_whisperer.tools.sandbox.base import Ending, Job, Outcome
+from ai_whisperer.tools.sandbox.levels import STRONG, TALKING
 from ai_whisperer.tools.workplace import SETTINGS_FILE, TEMPORARY, Workplace
 
 _log = logging.getLogger(__name__)
@@ -174,6 +175,7 @@ def job_for(workplace: Workplace, argv: tuple[str, ...], *, temporary: str, wall
         readable=(*system.interpreter_folders(), *(path for path, access in granted if access is Access.READ)),
         writable=(own, *(path for path, access in granted if access is Access.WRITE)),
         hidden=_hidden(workplace),
+        owned=tuple(str(workplace.folders[name].path.resolve()) for name in workplace.made_by_the_runtime),
         temporary=temporary,
         network=workplace.network,
         wall_seconds=wall_seconds,
@@ -197,9 +199,10 @@ def _told(outcome: Outcome, job: Job, workplace: Workplace) -> str:
     output = outcome.output.decode(errors="replace").replace("\0", "\ufffd").strip("\n")
     parts = [_ending(outcome, job, workplace.limits.max_tool_seconds), output or "(It wrote nothing.)"]
     below = [grant for grant in workplace.network if grant.startswith("*.")]
-    if workplace.network and outcome.run.sandbox == "bubblewrap":
-        parts.append("(It had no network: bubblewrap, the sandbox here, cannot open it for the granted hosts alone.)")
-    elif below and outcome.run.sandbox == "sandlock":
+    level = outcome.run.sandbox
+    if workplace.network and level in STRONG and level not in TALKING:
+        parts.append(f"(It had no network: {level}, the sandbox here, cannot open it for the granted hosts alone.)")
+    elif below and level in TALKING:
         parts.append(f"(It could not talk to {', '.join(below)}: programs need each host by its full name.)")
     return "\n\n".join(parts)
 

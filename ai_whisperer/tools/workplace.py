@@ -93,15 +93,19 @@ class Workplace(msgspec.Struct, frozen=True, kw_only=True):
     def own(self) -> Folder:
         return self.folders[OWN]
 
+    @property
+    def made_by_the_runtime(self) -> tuple[str, ...]:
+        """The names of those folders that are there for the agents alone; the others are people's."""
+        return tuple(name for name in (OWN, SHARED) if name in self.folders)
+
     def prepare(self) -> None:
         """Make the folders of the session that are not there yet, and let the own one lead to the others by name.
 
         A folder from outside is not made: where it is gone, a disk may be missing. This touches the disk: call it in
         a thread.
         """
-        for name in (OWN, SHARED):
-            if name in self.folders:
-                self.folders[name].path.mkdir(parents=True, exist_ok=True, mode=0o700)
+        for name in self.made_by_the_runtime:
+            self.folders[name].path.mkdir(parents=True, exist_ok=True, mode=0o700)
         for name, folder in self.folders.items():
             link = self.own.path / name
             if name and not (link.is_symlink() and link.readlink() == folder.path):

@@ -18,7 +18,8 @@ from ai_whisperer.tools.sandbox import system
 from ai_whisperer.tools.sandbox.base import Job, Outcome
 from ai_whisperer.tools.sandbox.choosing import ChosenSandbox
 from ai_whisperer.tools.sandbox.launcher import KeptSandbox, Launcher
-from ai_whisperer.tools.sandbox.probing import ALL, STRONG, Probe
+from ai_whisperer.tools.sandbox.levels import ALL, STRONG
+from ai_whisperer.tools.sandbox.probing import Probe
 
 
 @cache
@@ -34,11 +35,11 @@ def probes() -> dict[str, Probe]:
 
 
 def need(level: str) -> None:
-    """Skip the test, and say why, where the level is not there. One that is there and lets something out is a fault."""
+    """Skip the test, and say why, where the level is not there. A strong one that lets something out is a fault."""
     found = probes()[level]
-    assert "could " not in found.reason.partition("could not")[0], found.reason
-    if not found.holds:
-        pytest.skip(f"{level} does not hold here: {found.reason}")
+    assert level not in STRONG or not found.ways_out, found.reason
+    if not found.runs:
+        pytest.skip(f"{level} is not to be had here: {found.reason}")
 
 
 def need_a_strong_one() -> None:
@@ -60,7 +61,9 @@ class Stage:
         env = {"PATH": system.PATH, **fields.pop("env", {})}
         readable = (*system.interpreter_folders(), *fields.pop("readable", ()))
         writable = (str(self.own),)
-        return Job(argv=argv, cwd=str(self.own), env=env, readable=readable, writable=writable, **fields)
+        return Job(
+            argv=argv, cwd=str(self.own), env=env, readable=readable, writable=writable, owned=writable, **fields
+        )
 
     def sh(self, command: str, **fields: Any) -> Outcome:
         return asyncio.run(self.sandbox.run(self.job("/bin/sh", "-c", command, **fields)))

@@ -21,7 +21,7 @@ from ai_whisperer.tools.sandbox.base import Ending, Job, Outcome, ignored
 from ai_whisperer.tools.sandbox.choosing import ChosenSandbox
 from ai_whisperer.tools.sandbox.probing import Probe
 from ai_whisperer.tools.workplace import Folder, Workplace
-from tests.acceptance.sandbox_stage import a_name, need_a_strong_one, processes_of, until
+from tests.acceptance.sandbox_stage import STRONG_LEVELS, a_name, need_a_strong_one, processes_of, until
 from tests.simulation.stage import Say, call, round_of
 
 CANARY = "canary-51b7e0"
@@ -139,25 +139,52 @@ def test_without_a_sandbox_nothing_runs() -> None:
 
 def test_where_no_level_holds_the_call_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async def nothing_holds(sandbox: Any) -> Probe:
-        return Probe(level=sandbox.name, holds=False, reason="It is not there.")
+        return Probe(level=sandbox.name, runs=False, reason="It is not there.")
 
     monkeypatch.setattr("ai_whisperer.tools.sandbox.choosing.probe", nothing_holds)
-    with pytest.raises(SandboxError, match=r"sandlock: It is not there\..*install bubblewrap.*'rlimits'"):
+    with pytest.raises(SandboxError, match=r"namespaces: It is not there\..*install bubblewrap.*'rlimits'"):
         ran(workplace(tmp_path, ChosenSandbox()))
 
 
-def test_limits_alone_are_used_only_if_they_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def only_limits(sandbox: Any) -> Probe:
-        return Probe(level=sandbox.name, holds=sandbox.name == "rlimits")
+@pytest.mark.parametrize("level", ["landlock", "rlimits"])
+def test_what_lets_something_out_is_used_only_if_it_is_named(monkeypatch: pytest.MonkeyPatch, level: str) -> None:
+    async def only_weak_ones(sandbox: Any) -> Probe:
+        return Probe(level=sandbox.name, ways_out=("read the token",))
 
-    monkeypatch.setattr("ai_whisperer.tools.sandbox.choosing.probe", only_limits)
+    monkeypatch.setattr("ai_whisperer.tools.sandbox.choosing.probe", only_weak_ones)
     with pytest.raises(SandboxError):
         asyncio.run(ChosenSandbox().choose())
-    assert asyncio.run(ChosenSandbox("rlimits").choose()).name == "rlimits"
+    with pytest.raises(SandboxError):
+        asyncio.run(ChosenSandbox("namespaces").choose())
+    assert asyncio.run(ChosenSandbox(level).choose()).name == level
+
+
+def test_a_job_with_granted_hosts_gets_a_level_that_can_open_the_network(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def all_hold(sandbox: Any) -> Probe:
+        return Probe(level=sandbox.name)
+
+    async def chosen() -> tuple[str, str]:
+        sandbox = ChosenSandbox()
+        return (await sandbox.choose()).name, (await sandbox.choose(talks=True)).name
+
+    monkeypatch.setattr("ai_whisperer.tools.sandbox.choosing.probe", all_hold)
+    assert asyncio.run(chosen()) == ("namespaces", "sandlock")
+
+
+def test_what_holds_is_untried_until_it_was_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def nothing_holds(sandbox: Any) -> Probe:
+        return Probe(level=sandbox.name, runs=False, reason="It is not there.")
+
+    sandbox = ChosenSandbox()
+    assert sandbox.name == "untried"
+    monkeypatch.setattr("ai_whisperer.tools.sandbox.choosing.probe", nothing_holds)
+    with pytest.raises(SandboxError):
+        asyncio.run(sandbox.choose())
+    assert sandbox.name == "none"
 
 
 def test_a_sandbox_that_nobody_knows_is_refused() -> None:
-    with pytest.raises(InvalidInputError, match="one of auto, sandlock, bubblewrap, rlimits"):
+    with pytest.raises(InvalidInputError, match="one of auto, namespaces, bubblewrap, sandlock, landlock, rlimits"):
         AsyncAgentSessionManager(sandbox="chroot")
 
 
@@ -166,6 +193,7 @@ def test_a_sandbox_that_nobody_knows_is_refused() -> None:
     [
         ("bubblewrap", ("example.org",), "(It had no network"),
         ("bubblewrap", ("*",), "(It had no network"),
+        ("namespaces", ("example.org",), "(It had no network: namespaces, the sandbox here"),
         ("bubblewrap", (), None),
         ("sandlock", ("example.org", "*.example.com"), "(It could not talk to *.example.com: programs need each host"),
         ("sandlock", ("example.org", "*"), None),
@@ -236,7 +264,7 @@ def test_a_call_is_journaled_and_told_with_its_sandbox_and_what_it_took(tmp_path
         assert result.untrusted
         assert "one\ntwo" in result.content
         assert result.run is not None
-        assert result.run.sandbox in ("sandlock", "bubblewrap")
+        assert result.run.sandbox in STRONG_LEVELS
         assert result.run.wall_seconds > 0.2
         (told,) = (note.params["run"] for note in notes if note.name == "step.finished" and "run" in note.params)
         assert told["sandbox"] == result.run.sandbox

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import socket
 import sys
 import threading
@@ -67,7 +68,7 @@ def test_on_a_new_machine_all_is_well_and_the_scripted_model_is_a_warning(
     assert main(["doctor", "--data", str(tmp_path / "new"), "--port", "0"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert all(line.startswith(("ok ", "warning ", " ")) for line in lines)
-    (told,) = (line for line in lines if line.startswith("warning") and "Sandbox" not in line)
+    (told,) = (line for line in lines if line.startswith("warning") and not re.search("Sandbox|User", line))
     assert "scripted:demo (the environment has no key and no model server)" in told
     assert any("Sandbox: rlimits" in line for line in lines)
     assert not (tmp_path / "new").exists()
@@ -150,19 +151,27 @@ def test_a_clock_behind_the_database_is_told_of(old: Path) -> None:
 def test_each_sandbox_is_told_with_whether_it_holds_and_which_is_used() -> None:
     def probes(**holds: bool) -> list[Probe]:
         return [
-            Probe(level=level, holds=held, reason="" if held else "It is not there.") for level, held in holds.items()
+            Probe(level=level, runs=held, reason="" if held else "It is not there.") for level, held in holds.items()
         ]
 
-    all_hold = sandbox.check_sandbox("auto", probes(sandlock=True, bubblewrap=True, rlimits=True))
-    assert all_hold[0].found.startswith("sandlock holds")
-    second = sandbox.check_sandbox("auto", probes(sandlock=False, bubblewrap=True, rlimits=True))
+    all_hold = sandbox.check_sandbox("auto", probes(namespaces=True, bubblewrap=True, rlimits=True))
+    assert all_hold[0].found.startswith("namespaces holds")
+    second = sandbox.check_sandbox("auto", probes(namespaces=False, bubblewrap=True, rlimits=True))
     assert second[0].found.startswith("bubblewrap holds")
     assert "It is not there." in second[1].found
-    none = sandbox.check_sandbox("auto", probes(sandlock=False, bubblewrap=False, rlimits=True))
+    none = sandbox.check_sandbox("auto", probes(namespaces=False, bubblewrap=False, rlimits=True))
     assert none[0].level is Level.WARNING
     assert "refused" in none[0].found
-    weakest = sandbox.check_sandbox("rlimits", probes(sandlock=True, bubblewrap=True, rlimits=True))
-    assert "can read and write whatever the server can" in weakest[0].found
+    weak = Probe(level="rlimits", ways_out=("read the token",), reason="1 of 2 ways out work: …")
+    weakest = sandbox.check_sandbox("rlimits", [*probes(namespaces=True), weak])
+    assert weakest[0].level is Level.WARNING
+    assert "rlimits (as set) does not hold: 1 of 2 ways out work" in weakest[0].found
+
+
+def test_a_server_that_root_would_run_is_told_of() -> None:
+    assert sandbox.check_user(is_root=True).level is Level.WARNING
+    assert "--user NAME" in sandbox.check_user(is_root=True).advice
+    assert sandbox.check_user(is_root=False).level is Level.OK
 
 
 def test_a_folder_and_its_database_are_looked_at_and_left_alone(old: Path) -> None:

@@ -37,7 +37,7 @@ def test_the_server_tells_what_holds_the_programs_of_agents(tmp_path: Path) -> N
             running(Settings(data=tmp_path, port=0)) as server,
             Client(server.address.url, server.address.token) as client,
         ):
-            assert (await client.server_info()).sandbox == "auto"
+            assert (await client.server_info()).sandbox == "untried"
             await server.try_sandbox()
             told = (await client.server_info()).sandbox
             sandbox = ChosenSandbox()

@@ -19,7 +19,7 @@ from ai_whisperer.tools.files.searcher import translated
 from ai_whisperer.tools.machine import MACHINE_TOOLS
 from ai_whisperer.tools.sandbox.base import Job, Outcome
 from ai_whisperer.tools.sandbox.choosing import ChosenSandbox
-from ai_whisperer.tools.sandbox.probing import ALL
+from ai_whisperer.tools.sandbox.levels import ALL
 from tests.simulation.stage import until
 from tests.unit.file_stage import Desk
 

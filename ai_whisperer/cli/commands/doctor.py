@@ -73,6 +73,7 @@ def _of_machine(settings: LoadedSettings) -> Sequence[Finding]:
         folder.check_port(values),
         *folder.check_templates(templates_of(values)),
         *folder.check_tools(toolbox_of(values)),
+        sandbox.check_user(),
         *sandbox.check_sandbox(values.sandbox),
         *mcp.check_mcp(values.mcp, os.environ),
     ]

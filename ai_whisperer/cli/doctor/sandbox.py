@@ -5,13 +5,23 @@ from __future__ import annotations
 import asyncio
 
 from ai_whisperer.cli.doctor.findings import Finding, ok, warning
+from ai_whisperer.server import own_user
 from ai_whisperer.tools.sandbox.choosing import AUTO, ChosenSandbox
-from ai_whisperer.tools.sandbox.probing import RLIMITS, Probe
+from ai_whisperer.tools.sandbox.levels import STRONG
+from ai_whisperer.tools.sandbox.probing import Probe
+from ai_whisperer.tools.sandbox.ways_out import WAYS
 
 _ADVICE = {
-    "sandlock": "It needs Linux 6.12 or newer with Landlock: pip install sandlock",
+    "namespaces": "It needs Linux 5.12 or newer, and a kernel that gives namespaces to the user of the server.",
     "bubblewrap": "Install bubblewrap with the packages of the system, if you want it.",
+    "sandlock": "It opens the network for granted hosts. It needs what namespaces needs, and Linux 6.12 with Landlock.",
 }
+
+
+def check_user(*, is_root: bool | None = None) -> Finding:
+    if own_user.is_root() if is_root is None else is_root:
+        return warning("User", "root", own_user.WARNING)
+    return ok("User", "not root")
 
 
 def check_sandbox(wanted: str = AUTO, probes: list[Probe] | None = None) -> list[Finding]:
@@ -24,13 +34,14 @@ def check_sandbox(wanted: str = AUTO, probes: list[Probe] | None = None) -> list
         first = warning(
             "Sandbox",
             f"none holds (setting sandbox: {wanted}); run_command and run_python are refused",
-            "Install one of those below; or set sandbox = 'rlimits' to run code with nothing but limits around it.",
+            "See below what each needs. In a container that gives no namespaces, set sandbox = 'landlock' if you can "
+            "bear what it lets out, or 'rlimits' to run code with nothing but limits around it.",
         )
-    elif chosen.level == RLIMITS:
+    elif not chosen.holds:
         first = warning(
             "Sandbox",
-            "rlimits (as set): programs of agents can read and write whatever the server can",
-            "Set sandbox = 'auto' where sandlock or bubblewrap holds.",
+            f"{chosen.level} (as set) does not hold: {chosen.reason}",
+            f"Set sandbox = 'auto' where one of {', '.join(STRONG)} holds.",
         )
     else:
         first = ok("Sandbox", f"{chosen.level} holds the programs of agents (setting sandbox: {wanted})")
@@ -40,12 +51,10 @@ def check_sandbox(wanted: str = AUTO, probes: list[Probe] | None = None) -> list
 def _of_level(probe: Probe) -> Finding:
     check = f"Sandbox: {probe.level}"
     if not probe.holds:
-        return Finding(
-            check=check, level=ok("", "").level, found=f"no: {probe.reason}", advice=_ADVICE.get(probe.level, "")
-        )
-    if probe.level == RLIMITS:
-        return ok(check, "holds memory, CPU time, processes and size of files; files and network are open")
-    return ok(check, f"holds, but {probe.weakness}" if probe.weakness else "holds")
+        advice = _ADVICE.get(probe.level, "It is used only if it is named.")
+        return Finding(check=check, level=ok("", "").level, found=f"no: {probe.reason}", advice=advice)
+    held = f"holds: none of {len(WAYS)} ways out works"
+    return ok(check, f"{held}, but {probe.weakness}" if probe.weakness else held)
 
 
 async def _probed(chooser: ChosenSandbox) -> list[Probe]:

@@ -17,10 +17,10 @@ from ai_whisperer.errors import NoSandboxError, ToolError
 from ai_whisperer.tools.files import searcher
 from ai_whisperer.tools.sandbox import system
 from ai_whisperer.tools.sandbox.base import Job
+from ai_whisperer.tools.sandbox.levels import RLIMITS
 from ai_whisperer.tools.workplace import Place, Workplace
 
 _MOST_OUTPUT_BYTES = 16 << 20
-_ONLY_LIMITS = "rlimits"
 
 
 async def searched(workplace: Workplace, place: Place, request: bytes, *, seconds: float) -> tuple[bytes, ToolRun]:
@@ -37,6 +37,7 @@ async def searched(workplace: Workplace, place: Place, request: bytes, *, second
             stdin=request,
             readable=(*system.interpreter_folders(), str(place.folder.path)),
             hidden=place.folder.hidden_paths,
+            owned=(str(place.folder.path),) if place.name in workplace.made_by_the_runtime else (),
             wall_seconds=seconds,
             cpu_seconds=limits.max_tool_cpu_seconds,
             memory_bytes=limits.max_tool_memory_bytes,
@@ -51,7 +52,7 @@ async def searched(workplace: Workplace, place: Place, request: bytes, *, second
     began = time.monotonic()
     limited = (*argv, str(math.ceil(limits.max_tool_cpu_seconds)), str(limits.max_tool_memory_bytes))
     output = await _by_itself(limited, request, seconds=seconds)
-    return output, ToolRun(sandbox=_ONLY_LIMITS, wall_seconds=time.monotonic() - began)
+    return output, ToolRun(sandbox=RLIMITS, wall_seconds=time.monotonic() - began)
 
 
 async def _by_itself(argv: Sequence[str], request: bytes, *, seconds: float) -> bytes:

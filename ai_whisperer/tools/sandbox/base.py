@@ -20,6 +20,7 @@ class Job(Record, frozen=True, kw_only=True):
     It sees the folders of the system that programs need, what is `readable`, and may write what is `writable`; no other
     file is there for it. What is `hidden` in these is not there either, and cannot be made or moved; but what is
     readable or writable in it still is. `temporary` is a writable folder that becomes its place for temporary files.
+    What is `owned` of all these was made by the runtime for programs, and may be handed over to the user they run as.
     `env` is all of its environment. `network` are grants of hosts that it may talk to, as a definition has them; a
     level that cannot hold a program to them opens nothing, and without any there is no network. The limits hold for the
     process with all its children; `memory_bytes`, `cpu_seconds` and `processes` of them together. Output beyond
@@ -33,6 +34,7 @@ class Job(Record, frozen=True, kw_only=True):
     readable: tuple[str, ...] = ()
     writable: tuple[str, ...] = ()
     hidden: tuple[str, ...] = ()
+    owned: tuple[str, ...] = ()
     temporary: str = ""
     network: tuple[str, ...] = ()
     wall_seconds: float = 600.0

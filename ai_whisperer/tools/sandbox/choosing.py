@@ -4,30 +4,33 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from ai_whisperer.errors import InvalidInputError, NoSandboxError
 from ai_whisperer.tools.sandbox.base import Job, Outcome, Sandbox, ignored
-from ai_whisperer.tools.sandbox.held import HIDING_ADVICE
 from ai_whisperer.tools.sandbox.launcher import KeptSandbox, Launcher
-from ai_whisperer.tools.sandbox.probing import ALL, HIDING, STRONG, Probe, probe
+from ai_whisperer.tools.sandbox.levels import ALL, STRONG, TALKING
+from ai_whisperer.tools.sandbox.probing import Probe, probe
 
 AUTO = "auto"
 NONE = "none"
+UNTRIED = "untried"
 CHOICES = (AUTO, *ALL)
 
 _ADVICE = (
-    "Code is run only where a sandbox holds it: pip install sandlock (Linux 6.12 or newer), or install bubblewrap with "
-    "the packages of the system; `whisperer doctor` shows what holds. To run code with nothing but limits around it, "
-    "set sandbox = 'rlimits'."
+    "Code is run only where a sandbox holds it: let the kernel give namespaces to the user of the server, or install "
+    "bubblewrap with the packages of the system; `whisperer doctor` shows what holds, and why not. In a container that "
+    "gives no namespaces, set sandbox = 'landlock' if you can bear what it lets out, or 'rlimits' to run code with "
+    "nothing but limits around it."
 )
 
 
 class ChosenSandbox:
-    """The sandbox of a server or a session: `wanted` is a level, or `auto` for the strongest that keeps files apart.
+    """The sandbox of a server or a session: `wanted` is a level, or `auto` for the strongest that holds.
 
-    Levels are tried when the first job comes, and those that fail again with the next job. `auto` never means limits
-    alone. For a job from which something is hidden, it is the strongest that can hide.
+    Levels are tried when they are needed first, and those that fail again with the next job. `auto` never means one
+    that does not hold. For a job with granted hosts, it is one that can open the network for these alone; where there
+    is none, the job has no network.
     """
 
     def __init__(self, wanted: str = AUTO) -> None:
@@ -36,33 +39,30 @@ class ChosenSandbox:
         self.wanted = wanted
         self._launcher = Launcher()
         self._lock = asyncio.Lock()
-        self._chosen: KeptSandbox | None = None
-        self._hiding: KeptSandbox | None = None
+        self._chosen: dict[bool, KeptSandbox] = {}
         self._missing = False
 
     @property
     def name(self) -> str:
-        """The level that is used; before that was found out, the one that is wanted; `none` if there is none."""
-        if self._chosen is not None:
-            return self._chosen.name
-        return NONE if self._missing else self.wanted
+        """The level that is used; `untried` before that was found out, and `none` if there is none."""
+        if False in self._chosen:
+            return self._chosen[False].name
+        return NONE if self._missing else UNTRIED
 
     async def run(self, job: Job, on_output: Callable[[bytes], None] = ignored) -> Outcome:
-        chosen = (await self._choose_hiding()) if job.hidden else (self._chosen or await self.choose())
+        talks = bool(job.network)
+        chosen = self._chosen.get(talks) or await self.choose(talks=talks)
         return await chosen.run(job, on_output)
 
-    async def choose(self) -> Sandbox:
-        """The sandbox that jobs run in; raises `NoSandboxError` that says what is missing and what to do."""
-        async with self._lock:
-            if self._chosen is None:
-                self._chosen = await self._first_that_holds()
-            return self._chosen
+    async def choose(self, *, talks: bool = False) -> Sandbox:
+        """The sandbox of jobs, of those with granted hosts if it `talks`; raises `NoSandboxError` that says what to do.
 
-    async def _choose_hiding(self) -> Sandbox:
+        When no level holds, which one is missing is found out anew for the next job.
+        """
         async with self._lock:
-            if self._hiding is None:
-                self._hiding = await self._first_that_hides()
-            return self._hiding
+            if talks not in self._chosen:
+                self._chosen[talks] = await self._first_that_holds(talks=talks)
+            return self._chosen[talks]
 
     async def probe_all(self) -> list[Probe]:
         """Try every level, for people who want to know."""
@@ -70,44 +70,36 @@ class ChosenSandbox:
 
     def chosen_of(self, probes: list[Probe]) -> Probe | None:
         """The level that is used where these were found."""
-        allowed = STRONG if self.wanted == AUTO else (self.wanted,)
-        holding = [each for each in probes if each.holds and each.level in allowed]
-        return min(holding, key=lambda each: bool(each.weakness), default=None)
+        by_level = {each.level: each for each in probes if _is_used(each)}
+        return next((by_level[level] for level in self._allowed() if level in by_level), None)
 
     async def close(self) -> None:
         """Let go of the process that starts jobs; the next job would start another."""
         await self._launcher.close()
 
-    async def _first_that_holds(self) -> KeptSandbox:
-        found = await self._first_of(STRONG if self.wanted == AUTO else (self.wanted,))
-        self._missing = isinstance(found, str)
-        if isinstance(found, str):
-            raise NoSandboxError(f"There is no sandbox that holds here, so nothing was run. {found} {_ADVICE}")
-        return found
+    def _allowed(self, *, talks: bool = False) -> tuple[str, ...]:
+        """The levels that may be used, the best first."""
+        if self.wanted != AUTO:
+            return (self.wanted,)
+        return (*TALKING, *(level for level in STRONG if level not in TALKING)) if talks else STRONG
 
-    async def _first_that_hides(self) -> KeptSandbox:
-        wanted = HIDING if self.wanted == AUTO else (self.wanted,)
-        found = await self._first_of([level for level in wanted if level in HIDING])
-        if isinstance(found, str):
-            raise NoSandboxError(
-                "You are granted a folder in which files of the runtime are, and there is no sandbox here that can "
-                f"hide these from programs, so nothing was run. {found or f'{self.wanted} cannot.'} {HIDING_ADVICE}"
-            )
-        return found
-
-    async def _first_of(self, levels: Sequence[str]) -> KeptSandbox | str:
-        """The first that holds, those without a weakness before all others; or why none does."""
+    async def _first_that_holds(self, *, talks: bool) -> KeptSandbox:
         tried: list[Probe] = []
-        for level in levels:
+        for level in self._allowed(talks=talks):
             tried.append(await self._probe(level))
-            if tried[-1].holds and not tried[-1].weakness:
-                break
-        chosen = self.chosen_of(tried)
-        if chosen is not None:
-            return KeptSandbox(chosen.level, self._launcher)
-        return " ".join(f"{each.level}: {each.reason}" for each in tried)
+            if _is_used(tried[-1]):
+                self._missing = False
+                return KeptSandbox(level, self._launcher)
+        self._missing = True
+        why = " ".join(f"{each.level}: {each.reason}" for each in tried)
+        raise NoSandboxError(f"There is no sandbox that holds here, so nothing was run. {why} {_ADVICE}")
 
     async def _probe(self, level: str) -> Probe:
         if sys.platform != "linux":
-            return Probe(level=level, holds=False, reason="Sandboxes need Linux.")
+            return Probe(level=level, runs=False, reason="Sandboxes need Linux.")
         return await probe(KeptSandbox(level, self._launcher))
+
+
+def _is_used(probe: Probe) -> bool:
+    """Whether programs run in a level that is allowed. Who names one that does not hold has to be told, not stopped."""
+    return probe.holds or (probe.runs and probe.level not in STRONG)

@@ -16,11 +16,6 @@ from ai_whisperer.tools.sandbox.base import Ending, Job
 from ai_whisperer.tools.sandbox.cgroups import JobGroup
 from ai_whisperer.tools.sandbox.family import cpu_of_ended, largest_of_ended
 
-HIDING_ADVICE = (
-    "Install bubblewrap with the packages of the system, which can, and leave the setting sandbox at 'auto'; or grant "
-    "a folder that holds neither the data folder nor the project folder."
-)
-
 _LEAST_DATA_BYTES = 64 << 20
 """What holds the job has to live under the limit too; the exact one is held by watching."""
 
@@ -30,6 +25,13 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
 
     ending: Ending
     number: int
+
+
+def ended_with(code: int) -> Status:
+    """How a process ended, from the code that Python gives it."""
+    if code < 0:
+        return Status(ending=Ending.SIGNALLED, number=-code)
+    return Status(ending=Ending.EXITED, number=code)
 
 
 class Held(Protocol):
@@ -110,7 +112,8 @@ def check_nothing_hidden(job: Job, level: str) -> None:
     if job.hidden:
         raise SandboxError(
             f"{level} cannot keep a program from a part of a folder that it may see, and '{job.hidden[0]}' is such a "
-            f"part; nothing was run. {HIDING_ADVICE}"
+            "part; nothing was run. Leave the setting sandbox at 'auto' where namespaces or bubblewrap hold, or grant "
+            "a folder that holds neither the data folder nor the project folder."
         )
 
 
@@ -165,17 +168,10 @@ class PlainProcess:
         return os.pidfd_open(self.pid)
 
     def status(self) -> Status:
-        code = self._process.wait()
-        if code < 0:
-            return Status(ending=Ending.SIGNALLED, number=-code)
-        return Status(ending=Ending.EXITED, number=code)
+        return ended_with(self._process.wait())
 
     def step_back(self) -> None:
         self._group.step_back()
-
-
-def existing(paths: Sequence[str]) -> list[str]:
-    return [path for path in paths if os.path.lexists(path)]
 
 
 def let_go_of_streams() -> None:

@@ -12,6 +12,7 @@ import os
 import select
 import signal
 import socket
+from collections.abc import Callable
 from typing import Protocol
 
 import msgspec
@@ -39,6 +40,11 @@ class Started(Protocol):
 
 class Library(Protocol):
     """What a holder does for its level, in the holder itself."""
+
+    @property
+    def goes_apart(self) -> bool:
+        """Whether the holder is to be the first in a world of processes of its own, if that can be had."""
+        ...
 
     def prepare(self, *, apart: bool) -> None:
         """Do what can be done before the job is known; `apart`: the processes of others are out of reach."""
@@ -70,7 +76,7 @@ class Holder:
         self.largest_bytes = 0
         self.cpu_seconds = 0.0
         self.all_gone = False
-        apart = namespaces.enter_processes()
+        apart = library.goes_apart and namespaces.enter_processes()
         self._connection, theirs = socket.socketpair()
         self.pid = os.fork()
         if self.pid == 0:
@@ -110,6 +116,28 @@ class Holder:
             return _decode(read_body(self._connection))
         except (EOFError, OSError):
             return None
+
+
+class HolderLevel:
+    """A level whose jobs have a holder each. `library` makes what a holder does, for a job like the one it is given.
+
+    One that was prepared for a job without network cannot get any more what it has given up.
+    """
+
+    def __init__(self, library: Callable[[Job], Library]) -> None:
+        self._library = library
+        self._waiting: Holder | None = None
+
+    def start(self, job: Job) -> Holder:
+        holder = self._waiting or Holder(self._library(job))
+        holder.start(job)
+        return holder
+
+    def warm_up(self, job: Job) -> None:
+        self._waiting = Holder(self._library(job))
+
+    def clear_up(self) -> None:
+        """Nothing was made beside its processes."""
 
 
 def _hold(library: Library, connection: socket.socket, *, apart: bool) -> None:

@@ -21,13 +21,17 @@ from ai_whisperer.tools.sandbox.base import Ending, Job, Outcome
 from ai_whisperer.tools.sandbox.bubblewrap import BubblewrapLevel
 from ai_whisperer.tools.sandbox.capture import Capture
 from ai_whisperer.tools.sandbox.held import Held, Level, let_go_of_streams
+from ai_whisperer.tools.sandbox.holder import HolderLevel
+from ai_whisperer.tools.sandbox.own_world import OwnWorld
 from ai_whisperer.tools.sandbox.rlimits import RlimitsLevel
-from ai_whisperer.tools.sandbox.sandlock import SandlockLevel
+from ai_whisperer.tools.sandbox.sandlock import Landlock, Sandlock
 from ai_whisperer.tools.sandbox.wire import Ended, Order, Piece, Refused, Report, framed, read_order
 
 LEVELS: dict[str, Level] = {
-    "sandlock": SandlockLevel(),
+    "namespaces": HolderLevel(OwnWorld),
+    "sandlock": HolderLevel(Sandlock),
     "bubblewrap": BubblewrapLevel(),
+    "landlock": HolderLevel(Landlock),
     "rlimits": RlimitsLevel(),
 }
 

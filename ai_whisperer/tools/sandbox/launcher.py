@@ -40,7 +40,7 @@ class Launcher:
         self._starts: set[asyncio.Future[socket.socket]] = set()
 
     async def connect(self, level: str) -> socket.socket:
-        """A socket to a fresh keeper for that level; raises `SandboxError` if there can be none."""
+        """A socket to a fresh keeper, prepared for that level if one is named; raises `SandboxError` if none can be."""
         try:
             if self._orders is not None:
                 with contextlib.suppress(OSError):  # the process has died: another is started
@@ -158,7 +158,8 @@ class KeptSandbox:
         self._launcher = launcher
 
     async def run(self, job: Job, on_output: Callable[[bytes], None] = ignored) -> Outcome:
-        connection = await self._launcher.connect(self.name)
+        # A keeper that was prepared for the level has given up the network, and cannot get it back.
+        connection = await self._launcher.connect("" if job.network else self.name)
         order = framed(Order(level=self.name, job=job))
         try:
             sent = _sent_at_once(connection, order)

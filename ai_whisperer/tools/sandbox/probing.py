@@ -16,105 +16,133 @@ from pathlib import Path
 import msgspec
 
 from ai_whisperer.errors import SandboxError
-from ai_whisperer.tools.sandbox import system
+from ai_whisperer.tools.sandbox import system, ways_out
 from ai_whisperer.tools.sandbox.base import Job, Outcome, Sandbox
+from ai_whisperer.tools.sandbox.call_numbers import this_machine
 from ai_whisperer.tools.sandbox.cgroups import are_processes_held
+from ai_whisperer.tools.sandbox.levels import RLIMITS, TALKING
+from ai_whisperer.tools.sandbox.ways_out import SENDS_BY_UDP, WAYS
 
-RLIMITS = "rlimits"
-STRONG = ("sandlock", "bubblewrap")
-"""The levels that keep a program away from files and network, the best first."""
-HIDING = ("bubblewrap",)
-"""Those that can keep a program from a part of a folder that it may see. Landlock cannot, and what sandlock has beside
-it (`fs_denied`) lets folders be made in that part, and does not know it any more when a folder above is renamed."""
-_COUNTING = ("sandlock",)
-"""Those that count the processes of a job themselves, root's too."""
-ALL = (*STRONG, RLIMITS)
-
-_SECONDS = 10.0
-_TRIAL = """
-import json, os, resource, socket, sys
-secret, port, outside, server = sys.argv[1], int(sys.argv[2]), sys.argv[3], int(sys.argv[4])
-
-def can(attempt):
-    try:
-        attempt()
-    except OSError:
-        return False
-    return True
-
-print(json.dumps({
-    "read a file that is not its own": can(lambda: open(secret).read()),
-    "write outside its folder": can(lambda: open(outside, "w").write("x")),
-    "talk to the network": can(lambda: socket.create_connection(("127.0.0.1", port), 5).close()),
-    "limit the server": can(lambda: resource.prlimit(server, resource.RLIMIT_CORE)),
-    "change the priority of the server": can(lambda: os.setpriority(os.PRIO_PROCESS, server, 0)),
-    "change the mode and times of files that are not its own": can(lambda: os.chmod(secret, 0o600)),
-}))
-"""
-_BEARABLE = ("change the mode and times of files that are not its own",)
-"""What a level may let out that still keeps contents and network: sandlock does so where it has no namespaces."""
+_SECONDS = 30.0
+_MOST_TOLD = 5
+_NOBODY = "192.0.2.1:9"
 
 
 class Probe(msgspec.Struct, frozen=True, kw_only=True):
-    """What was found about a level: whether it `holds`, and if not, why.
+    """What was found about a level: whether a program runs in it, and which ways out work there.
 
-    `weakness` is what it lets out all the same; a level without is used before one with it.
+    `holds` if it runs and none works. `weakness` is what it lets out that is no way out.
     """
 
     level: str
-    holds: bool
+    runs: bool = True
     reason: str = ""
+    ways_out: tuple[str, ...] = ()
     weakness: str = ""
+
+    @property
+    def holds(self) -> bool:
+        return self.runs and not self.ways_out
 
 
 async def probe(sandbox: Sandbox) -> Probe:
-    """Try what the sandbox lets a program do. Limits alone count as held if a program runs under them."""
+    """Try every way out of the sandbox from within. Where hosts can be granted, one is that no way leads to."""
+    network = (_NOBODY,) if sandbox.name in TALKING else ()
     with contextlib.ExitStack() as stack:
         try:
-            folder = await asyncio.to_thread(_prepared)
-            stack.callback(shutil.rmtree, folder, ignore_errors=True)
-            listening = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
-            outcome = await sandbox.run(_trial(folder, listening.getsockname()[1]))
+            outside = stack.enter_context(Outside(await asyncio.to_thread(_folder)))
+            outcome = await sandbox.run(outside.trial(network))
         except (SandboxError, OSError) as error:
-            return Probe(level=sandbox.name, holds=False, reason=str(error))
-    return judged(sandbox.name, outcome)
+            return Probe(level=sandbox.name, runs=False, reason=str(error))
+        return judged(sandbox.name, outcome, heard=outside.heard())
 
 
-def judged(level: str, outcome: Outcome) -> Probe:
-    """What the trial shows about the level."""
+def judged(level: str, outcome: Outcome, *, heard: bool = False) -> Probe:
+    """What the trial shows about the level; `heard`: something of it arrived at the server."""
     try:
-        could = json.loads(outcome.output)
+        could: dict[str, str | None] = json.loads(outcome.output)
     except ValueError:
         told = outcome.output.decode(errors="replace").strip()[-300:] or f"it ended with {outcome.status}"
-        return Probe(level=level, holds=False, reason=f"A program could not be run in it: {told}")
-    weak = [] if level in _COUNTING or are_processes_held() else ["start more processes than it may, until it is ended"]
-    if level == RLIMITS:
-        return Probe(level=level, holds=True, weakness=_told(weak))
-    broken = [what for what, done in could.items() if done and what not in _BEARABLE]
-    if broken:
-        return Probe(level=level, holds=False, reason=f"A program in it could {', '.join(broken)}.")
-    weak += [what for what in _BEARABLE if could.get(what)]
-    return Probe(level=level, holds=True, weakness=_told(weak))
+        return Probe(level=level, runs=False, reason=f"A program could not be run in it: {told}")
+    worked = tuple(way for way in WAYS if could.get(way) is not None or (heard and way == SENDS_BY_UDP))
+    reason = f"{len(worked)} of {len(WAYS)} ways out work: a program in it could {_some(worked)}." if worked else ""
+    is_held = level != RLIMITS or are_processes_held()
+    weakness = "" if is_held else "a program in it can start more processes than it may, until it is ended"
+    return Probe(level=level, reason=reason, ways_out=worked, weakness=weakness)
 
 
-def _told(weak: Sequence[str]) -> str:
-    return f"a program in it can {', '.join(weak)}" if weak else ""
+def _some(ways: Sequence[str]) -> str:
+    return ", ".join(ways) if len(ways) <= _MOST_TOLD else f"{', '.join(ways[:_MOST_TOLD])} and more"
 
 
-def _prepared() -> Path:
-    folder = Path(tempfile.mkdtemp(prefix="whisperer-probe-")).resolve()
-    (folder / "own").mkdir()
-    (folder / "secret").write_text(secrets.token_hex(8))
-    return folder
+def _folder() -> Path:
+    return Path(tempfile.mkdtemp(prefix="whisperer-probe-")).resolve()
 
 
-def _trial(folder: Path, port: int) -> Job:
-    program = (system.interpreter(), "-I", "-S", "-c", _TRIAL)
-    return Job(
-        argv=(*program, str(folder / "secret"), str(port), str(folder / "written"), str(os.getpid())),
-        cwd=str(folder / "own"),
-        env={"PATH": system.PATH},
-        readable=system.interpreter_folders(),
-        writable=(str(folder / "own"),),
-        wall_seconds=_SECONDS,
-    )
+class Outside:
+    """What a program is to be kept from: a data folder, a folder that may only be read, and sockets that listen."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._stack = contextlib.ExitStack()
+        self._word = secrets.token_hex(8)
+        self._ports: dict[str, int] = {}
+
+    def __enter__(self) -> Outside:
+        self._stack.callback(shutil.rmtree, self.folder, ignore_errors=True)
+        with contextlib.ExitStack() as stack:
+            stack.push(self._stack)
+            for name in ("own", "readable", "data"):
+                (self.folder / name).mkdir(mode=0o700)
+            (self.folder / "readable/open").write_text("open")
+            (self.folder / "data/token").write_text(secrets.token_hex(8))
+            (self.folder / "data/token").chmod(0o600)
+            (self.folder / "data/link").symlink_to("token")
+            self._listen()
+            stack.pop_all()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._stack.close()
+
+    def _listen(self) -> None:
+        tcp = self._stack.enter_context(socket.create_server(("127.0.0.1", 0)))
+        self._udp = self._stack.enter_context(socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
+        self._udp.bind(("127.0.0.1", 0))
+        self._udp.setblocking(False)  # noqa: FBT003 - the socket's own words
+        self._ports = {"tcp": tcp.getsockname()[1], "udp": self._udp.getsockname()[1]}
+        for address in (f"\0{self._word}", f"{self.folder}/data/socket"):
+            named = self._stack.enter_context(socket.socket(socket.AF_UNIX))
+            named.bind(address)
+            named.listen()
+
+    def trial(self, network: tuple[str, ...] = ()) -> Job:
+        """The job that tries all ways out."""
+        told = {
+            "data": f"{self.folder}/data",
+            "readable": f"{self.folder}/readable",
+            "server": os.getpid(),
+            "started": int(Path("/proc/self/stat").read_text().rpartition(")")[2].split()[19]),
+            "is_root": os.geteuid() == 0,
+            "abstract": self._word,
+            "word": self._word,
+            "numbers": this_machine().numbers,
+            **self._ports,
+        }
+        own = f"{self.folder}/own"
+        return Job(
+            argv=(system.interpreter(), "-I", "-S", "-c", ways_out.program(), json.dumps(told)),
+            cwd=own,
+            env={"PATH": system.PATH},
+            readable=(*system.interpreter_folders(), f"{self.folder}/readable"),
+            writable=(own,),
+            owned=(own,),
+            network=network,
+            wall_seconds=_SECONDS,
+        )
+
+    def heard(self) -> bool:
+        """Whether something arrived of what was sent without a connection."""
+        with contextlib.suppress(BlockingIOError):
+            return bool(self._udp.recv(100))
+        return False

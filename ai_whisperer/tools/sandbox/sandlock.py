@@ -12,22 +12,26 @@ from typing import TYPE_CHECKING, Any
 from ai_whisperer.core.address_kinds import AddressKind, IPAddress, address_in, networks_of, without
 from ai_whisperer.core.network import Grant, grants_of
 from ai_whisperer.errors import SandboxError
-from ai_whisperer.tools.sandbox import namespaces, priority, system
+from ai_whisperer.tools.sandbox import privileges, seccomp, system
+from ai_whisperer.tools.sandbox.apart import Apart
 from ai_whisperer.tools.sandbox.base import Ending, Job
-from ai_whisperer.tools.sandbox.held import Held, Status, check_nothing_hidden, existing, limit_this_process
-from ai_whisperer.tools.sandbox.holder import Holder
+from ai_whisperer.tools.sandbox.held import Status, check_nothing_hidden, limit_this_process
 from ai_whisperer.tools.sandbox.rlimits import limit_processes, threads_in_use
+from ai_whisperer.tools.sandbox.system import existing
 
 if TYPE_CHECKING:
     from sandlock import Process
 
 _WAIT_SECONDS = 5.0
 
-DENIED = ("memfd_create", "memfd_secret")
-"""Calls whose files take memory that no limit counts."""
+_PYTHON = os.path.realpath(system.interpreter())
+"""By its own name: a job need not see the virtual environment."""
+_SEEN_BY_THE_LIBRARY = ("openat2",)
+"""Calls that it carries out for the program, after it has looked at what they are about."""
+_DENIED = tuple(name for name in seccomp.WATCHING if name not in _SEEN_BY_THE_LIBRARY)
+"""Calls that only who watches over the job may need."""
 
-DENIED_IN_THE_OPEN = (
-    *DENIED,
+_DENIED_IN_THE_OPEN = (
     *("prlimit64", "setpriority", "ioprio_set"),
     *("sched_setaffinity", "sched_setattr", "sched_setparam", "sched_setscheduler"),
     *("inotify_add_watch", "fanotify_init"),
@@ -38,69 +42,81 @@ DENIED_IN_THE_OPEN = (
 """Calls that reach processes and files of others where there is no world of its own for the job."""
 
 
-class SandlockLevel:
-    """Holds files, network by host, signals and processes; in namespaces of their own where these can be had."""
+class Sandlock:
+    """What the holder does: go apart, and let the library start the program, which may talk to the granted hosts."""
 
-    def __init__(self) -> None:
-        self._waiting: Holder | None = None
+    goes_apart = True
+    denied: tuple[str, ...] = _DENIED
 
-    def start(self, job: Job) -> Held:
-        try:
-            import sandlock  # noqa: F401 - to say so here
-        except (ImportError, OSError, RuntimeError) as error:
-            raise SandboxError(
-                f"The package sandlock cannot be used: {error}. Install it: pip install sandlock"
-            ) from error
-        check_nothing_hidden(job, "sandlock")
-        holder = self._waiting or Holder(_Sandlock())
-        holder.start(job)
-        return holder
-
-    def warm_up(self, job: Job) -> None:  # noqa: ARG002 - its holder is the same for all jobs
-        self._waiting = Holder(_Sandlock())
-
-    def clear_up(self) -> None:
-        """Nothing was made beside its processes."""
-
-
-class _Sandlock:
-    """What the holder does."""
-
-    def __init__(self) -> None:
-        self._root: namespaces.Root | None = None
-        self._laid_out = (*system.FOLDERS, *system.ETC, *system.interpreter_folders())
+    def __init__(self, job: Job) -> None:
+        self._apart = Apart(network=bool(job.network))
 
     def prepare(self, *, apart: bool) -> None:
-        threads_in_use()
-        if apart:
-            with contextlib.suppress(OSError):
-                self._root = namespaces.Root(readable=existing(self._laid_out), devices=existing(system.DEVICES))
-        with contextlib.suppress(ImportError, OSError, RuntimeError):
-            import sandlock
-
-            sandlock.Sandbox(**policy(Job(argv=("",), cwd="/")))
+        self._apart.prepare(apart=apart)
+        _load_library()
 
     def begin(self, job: Job) -> _Process:
-        import sandlock
-
-        if self._root is not None:
-            temporary = [job.temporary] if job.temporary else []
-            self._root.enter(
-                readable=[path for path in existing(job.readable) if path not in self._laid_out],
-                writable=existing([*job.writable, *temporary]),
-            )
-        priority.give_up_urgency()
-        limit_this_process(job)
-        limit_processes(job)
-        denied = DENIED if self._root is not None else DENIED_IN_THE_OPEN
+        sandlock = _library()
+        self._enter(job)
+        sockets = seccomp.Sockets.GRANTED if job.network else seccomp.Sockets.NONE
+        its_own = seccomp.Sockets.INTERNET if job.network else seccomp.Sockets.NONE
         try:
             # the library's own name has the process's number in it, which is the same in every namespace
-            sandbox = sandlock.Sandbox(**policy(job, denied), name=f"whisperer-{os.urandom(8).hex()}")
-            process = sandbox.popen(list(job.argv))
+            sandbox = sandlock.Sandbox(**policy(job, self.denied), name=f"whisperer-{os.urandom(8).hex()}")
+            self._give_up_privileges()
+            # The library itself has to do what the program must not, so the program takes on the rest by itself.
+            seccomp.take_on(sockets=its_own, left_out=seccomp.WATCHING)
+            process = sandbox.popen([*seccomp.starter(_PYTHON, sockets=sockets), *job.argv])
         except (OSError, RuntimeError, ValueError, sandlock.SandlockError) as error:
             hosts = f" Check that each of these hosts has an address: {', '.join(job.network)}." if job.network else ""
             raise SandboxError(f"sandlock could not start {job.argv[0]}: {error}.{hosts}") from error
         return _Process(sandbox, process)
+
+    def _enter(self, job: Job) -> None:
+        self._apart.enter(job)
+
+    def _give_up_privileges(self) -> None:
+        self._apart.give_up_privileges()
+        privileges.be_open_to_itself()  # the library looks into the files of its child there
+
+
+class Landlock(Sandlock):
+    """The same without a world of its own, for where there are no namespaces.
+
+    Contents of files and the network are held there too, but not what a user may do with names, modes and times of its
+    own files, all of which are still there. So it does not hold, and is used only if it is named.
+    """
+
+    goes_apart = False
+    denied = (*_DENIED, *_DENIED_IN_THE_OPEN)
+
+    def prepare(self, *, apart: bool) -> None:
+        del apart
+        threads_in_use()
+        _load_library()
+
+    def _enter(self, job: Job) -> None:
+        check_nothing_hidden(job, "landlock")
+        limit_this_process(job)
+        limit_processes(job)
+
+    def _give_up_privileges(self) -> None:
+        privileges.drop_bounding_set()
+        privileges.drop_capabilities()
+
+
+def _library() -> Any:
+    try:
+        import sandlock
+    except (ImportError, OSError, RuntimeError) as error:
+        raise SandboxError(f"The package sandlock cannot be used: {error}. Install it: pip install sandlock") from error
+    return sandlock
+
+
+def _load_library() -> None:
+    """Go once through what a job needs of it."""
+    with contextlib.suppress(SandboxError, OSError, RuntimeError):
+        _library().Sandbox(**policy(Job(argv=("",), cwd="/")))
 
 
 class _Process:
@@ -116,11 +132,12 @@ class _Process:
         return Status(ending=Ending.SIGNALLED, number=result.signal if result.signal > 0 else 9)
 
 
-def policy(job: Job, denied: Sequence[str] = DENIED) -> dict[str, Any]:
+def policy(job: Job, denied: Sequence[str] = _DENIED) -> dict[str, Any]:
     """The job in the library's words."""
-    temporary = [job.temporary] if job.temporary else []
+    temporary = [job.temporary, *([system.TEMPORARY] if system.is_temporary_free(job) else [])] if job.temporary else []
+    readable = [*system.FOLDERS, *system.ETC, *system.DEVICES, *system.interpreter_folders(), "/proc", *job.readable]
     return {
-        "fs_readable": existing([*system.FOLDERS, *system.ETC, *system.DEVICES, "/proc", *job.readable]),
+        "fs_readable": existing(readable),
         "fs_writable": [*job.writable, *temporary, "/dev/null"],
         "cwd": job.cwd,
         "clean_env": True,

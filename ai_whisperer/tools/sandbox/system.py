@@ -6,6 +6,8 @@ import os
 import sys
 from collections.abc import Iterable
 
+from ai_whisperer.tools.sandbox.base import Job
+
 FOLDERS = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
 
 ETC = tuple(
@@ -37,7 +39,31 @@ ETC = tuple(
 
 DEVICES = ("/dev/full", "/dev/null", "/dev/random", "/dev/urandom", "/dev/zero")
 
+OF_THE_KERNEL = tuple(
+    f"/proc/{name}"
+    for name in (
+        *("acpi", "asound", "kcore", "key-users", "keys", "kmsg", "latency_stats", "sched_debug", "scsi"),
+        *("sysrq-trigger", "timer_list"),
+    )
+)
+"""What in /proc tells of the machine, or acts on it, and is no program's business."""
+
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+
+TEMPORARY = "/tmp"  # noqa: S108 - inside
+"""Where programs look for a place for temporary files that do not ask the environment."""
+
+
+def is_temporary_free(job: Job) -> bool:
+    """Whether the folder for temporary files of the job can stand there: none of its other folders lies there."""
+    others = (*job.readable, *job.writable, job.temporary)
+    return bool(job.temporary) and not any(f"{path}/".startswith(f"{TEMPORARY}/") for path in others)
+
+
+def existing(paths: Iterable[str]) -> list[str]:
+    """Those of the paths that are there, be it as links that lead nowhere."""
+    return [path for path in paths if os.path.lexists(path)]
 
 
 def interpreter() -> str:

@@ -685,8 +685,8 @@ export interface ScheduleState {
 }
 
 /**
- * The server, and who the caller is to it. `sandbox` is what holds the programs of agents, `auto` until that was found
- * out, `none` if nothing does.
+ * The server, and who the caller is to it. `sandbox` is what holds the programs of agents, `untried` until that was
+ * found out, `none` if nothing does.
  */
 export interface ServerInfo {
   version: string;

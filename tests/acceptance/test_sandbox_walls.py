@@ -1,0 +1,90 @@
+"""The ways out are real attempts: where a wall is taken away, those that it closes are found to work."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+
+import pytest
+
+from ai_whisperer.tools.sandbox.launcher import KeptSandbox, Launcher
+from ai_whisperer.tools.sandbox.probing import Probe, probe
+from ai_whisperer.tools.sandbox.ways_out import SENDS_BY_UDP, WAYS
+from tests.acceptance.sandbox_stage import need
+
+_WITHOUT = """
+from ai_whisperer.tools.sandbox import apart, bubblewrap, namespaces, own_world, privileges, sandlock, seccomp, zygote
+{damage}
+main = zygote.main; """
+
+NO_FILTER = "seccomp.take_on = lambda **_: None"
+ANY_SOCKET = "whole = seccomp._rules; seccomp._rules = lambda _: {**whole(_), 'socket': []}"
+ANY_ARGUMENT = "seccomp._rules = lambda _: {}"
+NO_DENIED_CALLS = "seccomp._DENIED = seccomp.WATCHING = (); seccomp._FIRST_UNKNOWN = 1 << 31"
+NETWORK_OF_THE_MACHINE = (
+    "whole = namespaces.Root.__init__\n"
+    "namespaces.Root.__init__ = lambda self, *, network, **rest: whole(self, network=True, **rest)"
+)
+NOTHING_OF_ITS_OWN = "seccomp.starter = lambda *_, **__: []"
+KEEPS_CAPABILITIES = "privileges.become_job_user = lambda: None"
+
+
+class Damaged(Launcher):
+    """Its keepers have a bug."""
+
+    def __init__(self, damage: str) -> None:
+        super().__init__()
+        self.program = Launcher.program.replace(
+            "from ai_whisperer.tools.sandbox.zygote import main; ", _WITHOUT.format(damage=damage)
+        )
+
+
+def probed(level: str, damage: str) -> Probe:
+    need(level)
+
+    async def look() -> Probe:
+        launcher = Damaged(damage)
+        try:
+            return await probe(KeptSandbox(level, launcher))
+        finally:
+            await launcher.close()
+
+    return asyncio.run(look())
+
+
+@pytest.mark.parametrize(
+    ("level", "damage", "worked"),
+    [
+        ("namespaces", NO_FILTER, {"make a setuid file by chmod", "make a user namespace", "use memfd_create"}),
+        ("namespaces", NO_DENIED_CALLS, {"use memfd_create", "share memory or messages by shmget"}),
+        ("namespaces", ANY_ARGUMENT, {"make a setuid file by open", "make a user namespace by clone"}),
+        ("namespaces", ANY_SOCKET, {"open a socket to the routes of the kernel"}),
+        ("namespaces", NETWORK_OF_THE_MACHINE, {"connect by TCP", SENDS_BY_UDP, "connect to an abstract socket"}),
+        ("sandlock", NOTHING_OF_ITS_OWN, {"make a setuid file by openat2"}),
+        ("bubblewrap", ANY_ARGUMENT, {"make a setuid file by open", "open a socket to the routes of the kernel"}),
+    ],
+)
+def test_what_a_wall_closes_works_without_it(level: str, damage: str, worked: set[str]) -> None:
+    found = probed(level, damage)
+    assert found.runs, found.reason
+    assert not found.holds
+    assert worked <= set(found.ways_out)
+    assert f"{len(found.ways_out)} of {len(WAYS)} ways out work" in found.reason
+
+
+def test_what_root_could_do_is_found_where_programs_stay_root() -> None:
+    if os.geteuid() != 0:
+        pytest.skip("only a server that is run by root has privileges to give up")
+    worked = {"run as root of the machine", "keep a capability", "become another user"}
+    assert worked <= set(probed("namespaces", KEEPS_CAPABILITIES).ways_out)
+
+
+def test_with_limits_alone_nearly_everything_works() -> None:
+    found = probed("rlimits", "pass")
+    assert {"read the token", "connect by TCP", "signal the server", SENDS_BY_UDP} <= set(found.ways_out)
+    if os.geteuid() == 0:
+        assert "change the mode of the token" in found.ways_out
+
+
+def test_the_ways_out_are_many_and_none_is_there_twice() -> None:
+    assert len(WAYS) == len(set(WAYS)) >= 60
