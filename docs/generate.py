@@ -9,9 +9,13 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from ai_whisperer import __version__
 from ai_whisperer.protocol.openrpc import document
 from ai_whisperer.settings import FIELDS, Settings
+from ai_whisperer.tools.sandbox.levels import ALL
+from ai_whisperer.tools.sandbox.ways_out import WAYS
 
 FOLDER = Path(__file__).parent
 CLASSES = (
@@ -58,10 +62,54 @@ read is closed with the code 4008 and the number to go on from. Times are second
 def pages() -> dict[str, str]:
     """The generated pages by file name."""
     return {
+        "containment.md": "\n".join(_containment()),
         "api.md": "\n".join(_api()),
         "python.md": "\n".join(_python()),
         "settings.md": "\n".join(_settings()),
     }
+
+
+_CONTAINMENT = """\
+# Ways out of a sandbox, tried
+
+A level of the [sandbox](how-to/run-code.md) holds on a machine only if none of these works from within it; each is
+tried there before the first program of an agent runs, and by the tests. To try them on yours:
+
+```sh
+python -m ai_whisperer.tools.sandbox.ways_out
+```
+
+These were found on a bare Debian with the kernel {kernel}: as root, as an ordinary user, and as root in a container
+that gives no namespaces and few capabilities. Where a level does not hold nothing runs in it, unless it is `landlock` or
+`rlimits` and was named.
+
+| | {levels} |
+|---|{dashes}|"""
+
+
+def _containment() -> Iterator[str]:
+    """The page about the ways out, from what was recorded on three machines."""
+    recorded: dict[str, Any] = msgspec.json.decode((FOLDER / "containment.json").read_bytes())
+    kernel = next(iter(recorded.values()))["kernel"].partition("-")[0]
+    dashes = "|".join("---" for _ in ALL)
+    yield _CONTAINMENT.format(kernel=kernel, levels=" | ".join(f"`{level}`" for level in ALL), dashes=dashes)
+    for machine, found in recorded.items():
+        yield f"| {machine} | {' | '.join(_held(found['levels'][level]) for level in ALL)} |"
+    yield f"\nWhere each of the {len(WAYS)} ways works:\n"
+    yield f"| a program could | {' | '.join(f'`{level}`' for level in ALL)} |"
+    yield f"|---|{dashes}|"
+    for way in WAYS:
+        cells = [
+            ", ".join(machine for machine, found in recorded.items() if way in found["levels"][level]["waysOut"])
+            for level in ALL
+        ]
+        yield f"| {way} | {' | '.join(cell or 'no' for cell in cells)} |"
+
+
+def _held(found: dict[str, Any]) -> str:
+    if not found["runs"]:
+        return "not to be had"
+    return f"{len(found['waysOut'])} work" if found["waysOut"] else "**holds**"
 
 
 def _api() -> Iterator[str]:

@@ -39,10 +39,13 @@ async def serve(call: Call) -> None:
     from ai_whisperer.cli.signals import until_asked_to_leave
     from ai_whisperer.cli.workflows.tools import TOOLS
     from ai_whisperer.models.catalog import SCRIPTED_DEMO
+    from ai_whisperer.server import own_user
     from ai_whisperer.server.process_log import setup_logging
     from ai_whisperer.server.serving import running
 
     settings = call.settings.values
+    if settings.user is not None:
+        own_user.become(settings.user, settings.data)
     grace = f"Leaving: the steps under way may finish, for up to {settings.shutdown_grace_seconds:g} s."
     chosen = await asyncio.to_thread(choose_model, call.settings, os.environ)
     tools = TOOLS if chosen.model == SCRIPTED_DEMO else ()  # it plays the workflows of the guide, which need them
@@ -53,6 +56,9 @@ async def serve(call: Call) -> None:
     with closing(log), until_asked_to_leave(call.output, grace) as leaving:
         async with AsyncExitStack() as stack, running(replace(settings, model=chosen.model), tools=tools) as server:
             call.output.note(f"{chosen.told}\nThe data is in {settings.data}.\nCtrl-C ends the server.")
+            if own_user.is_root():
+                call.output.note(own_user.WARNING)
+                server.warn(own_user.WARNING)
             _tell(call.output, server.address)
             async with asyncio.TaskGroup() as group:
                 trial = group.create_task(server.try_sandbox(), name="trial of the sandbox")
