@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Mapping
 
 from pydantic_ai import exceptions as library
@@ -15,6 +16,7 @@ from ai_whisperer.errors import (
     ModelServerError,
     ModelTimeoutError,
 )
+from ai_whisperer.models.retry_after import retry_after_seconds
 from ai_whisperer.secrets import redacted
 
 UNREADABLE = (ValueError, TypeError, AttributeError, LookupError)
@@ -66,11 +68,8 @@ def _status_error(error: library.ModelHTTPError, told: str) -> ModelError:
 
 
 def _retry_after_seconds(error: library.ModelHTTPError) -> float | None:
-    if error.retry_after is not None:
-        return error.retry_after
-    # The library reads whole seconds and dates; some providers send fractions.
-    fraction = re.fullmatch(r"\s*(\d*\.\d+)\s*", (error.headers or {}).get("retry-after", ""))
-    return float(fraction[1]) if fraction else None
+    asked = retry_after_seconds(error.headers or {}, now=time.time())
+    return error.retry_after if asked is None else asked
 
 
 def _broke_off(error: BaseException) -> bool:

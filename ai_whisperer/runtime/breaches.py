@@ -143,6 +143,19 @@ class Breaches:
         )
         self.tell(decision, breach)
 
+    def wait_cut(self, decision: Decision, task: TaskRecord, asked_seconds: float) -> None:
+        """Announce that a provider asked to be left alone for longer than the task waits."""
+        breach = Breach(
+            scope=LimitScope.AGENT,
+            limit="max_retry_after_seconds",
+            action=LimitAction.CUT,
+            used=asked_seconds,
+            most=self._workspace.agents[task.agent_id].limits.max_retry_after_seconds,
+            agent_id=task.agent_id,
+            task_id=task.id,
+        )
+        self.tell(decision, breach)
+
     def bounded_result(self, agent_id: str, task_id: str, content: str) -> str:
         """As much of a result as the agent may be shown; it is announced if that is not all."""
         most = self._workspace.agents[agent_id].limits.max_result_bytes

@@ -37,6 +37,11 @@ const KNOWN: Readonly<Record<string, Known>> = {
   },
   max_continuations: { title: "Continuations", group: "Work", outcome: FAILS },
   max_task_seconds: { title: "Time of a task", group: "Work", outcome: FAILS },
+  max_retry_after_seconds: {
+    title: "Wait that a provider asks for",
+    group: "Work",
+    outcome: "It is asked again after this time.",
+  },
   max_switch_depth: {
     title: "Depth of switches",
     group: "Work",
