@@ -238,6 +238,16 @@ def _circle(workspace: Workspace, running: RunningTask, _: float) -> _Numbers:
     return "max_same_calls", most + refusals_at_end(running.steps), most
 
 
+def _answer_size(workspace: Workspace, running: RunningTask, _: float) -> _Numbers:
+    most = workspace.agents[running.task.agent_id].limits.max_answer_bytes
+    return "max_answer_bytes", most, most
+
+
+def _answer_time(workspace: Workspace, running: RunningTask, _: float) -> _Numbers:
+    most = workspace.agents[running.task.agent_id].limits.max_answer_seconds
+    return "max_answer_seconds", most, most
+
+
 def _tree(workspace: Workspace, running: RunningTask, _: float) -> _Numbers:
     """Tokens if they are used up, else money; that of the agent or the session if its price cannot be told."""
     budget, used = running.task.budget, workspace.trees.used(running.task)
@@ -258,5 +268,7 @@ _FAILURES = {
     "task_time": _seconds,
     "context_limit": _context,
     "loop": _circle,
+    "answer_size": _answer_size,
+    "answer_time": _answer_time,
     "budget": _tree,
 }

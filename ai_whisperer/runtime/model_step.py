@@ -9,11 +9,15 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from ai_whisperer.conversation import Answer, Turn
-from ai_whisperer.core.channels import Channel, ChannelParser
+from ai_whisperer.core.channel_markers import Channel
+from ai_whisperer.core.channels import ChannelParser
+from ai_whisperer.core.contexts import estimated_usage
 from ai_whisperer.core.failures import failure_from
 from ai_whisperer.core.retry import Wait, longest_wait, wait_before_retry
+from ai_whisperer.core.usage import believable
 from ai_whisperer.errors import ModelError
 from ai_whisperer.models.base import (
+    CallDelta,
     CallRequested,
     Finished,
     ModelRequest,
@@ -67,7 +71,7 @@ class ModelStep:
     async def _ask(self, turns: tuple[Turn, ...]) -> Answer:
         if self._agent.registry.mcp is not None:
             await prepare_mcp(self._agent)
-        definition = self._agent.record.definition
+        definition, limits = self._agent.record.definition, self._agent.limits
         request = ModelRequest(
             step_id=self._step.id,
             agent_id=self._agent.agent_id,
@@ -81,8 +85,10 @@ class ModelStep:
         tell = self._stream_teller() if self._agent.workspace.bus.wants_deltas else None
         self._asked_at = self._now()
         try:
-            with self._agent.workspace.stalls.guard(definition.retry.stall_seconds, tell) as guard:
-                return await collect(self._agent.model.stream(request), guard.take)
+            with self._agent.workspace.stalls.guard(
+                definition.retry.stall_seconds, tell, max_seconds=limits.max_answer_seconds
+            ) as guard:
+                answer = await collect(self._agent.model.stream(request), guard.take, max_bytes=limits.max_answer_bytes)
         except asyncio.CancelledError as error:
             if is_being_cancelled():
                 raise
@@ -92,6 +98,8 @@ class ModelStep:
         except Exception as error:
             # Whatever a client library raises must end this request, not the loop.
             raise ModelError(f"The model client failed: {type(error).__name__}: {error}") from error
+        usage = believable(answer.usage, lambda: estimated_usage(request.system, request.tools, request.turns, answer))
+        return answer if usage is answer.usage else replace(answer, usage=usage)
 
     def _journal_failure(self, error: ModelError) -> bool:
         """Journal a failed attempt; False if it was the last one."""
@@ -196,14 +204,15 @@ class ModelStep:
         def tell(event: StreamEvent) -> None:
             match event:
                 case ReasoningDelta():
-                    send(Channel.ANALYSIS, event.text)
+                    if event.text:
+                        send(Channel.ANALYSIS, event.text)
                 case TextDelta():
                     for delta in parser.feed(event.text):
                         send(delta.channel, delta.text)
                 case Finished():
                     for delta in parser.finish():
                         send(delta.channel, delta.text)
-                case CallRequested():
+                case CallDelta() | CallRequested():
                     pass
 
         return tell

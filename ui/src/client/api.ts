@@ -301,6 +301,8 @@ export interface Limits {
   max_tokens_per_agent?: number | null;
   max_cost_usd_per_agent?: number | null;
   max_context_bytes?: number | null;
+  max_answer_bytes?: number | null;
+  max_answer_seconds?: number | null;
   max_retry_after_seconds?: number | null;
   max_tool_seconds?: number | null;
   max_tool_cpu_seconds?: number | null;
