@@ -52,6 +52,9 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True, gc=False, forbid_unknown
     max_tokens_per_agent: int | None = None
     max_cost_usd_per_agent: float | None = None
     max_context_bytes: int | None = None
+    max_answer_bytes: int | None = None
+    max_answer_seconds: float | None = None
+    max_retry_after_seconds: float | None = None
     max_tool_seconds: float | None = None
     max_tool_cpu_seconds: float | None = None
     max_tool_memory_bytes: int | None = None
@@ -63,7 +66,9 @@ class EffectiveLimits(Limits, frozen=True, kw_only=True, gc=False, forbid_unknow
     """What an agent may use, with the defaults. Where 0 is the default, 0 means that there is no limit.
 
     A task tree is a task and all that it causes, over all agents. The `tool` limits hold for each process that a tool
-    starts, with all its children; `max_context_bytes` for the conversations that an agent has in memory.
+    starts, with all its children; `max_context_bytes` for the conversations that an agent has in memory. The
+    `answer` limits hold for one answer of a model, with its reasoning and its tool calls. No model request waits longer
+    than `max_retry_after_seconds` because its provider asks for that.
     """
 
     max_concurrent_tasks: int = 1
@@ -83,6 +88,9 @@ class EffectiveLimits(Limits, frozen=True, kw_only=True, gc=False, forbid_unknow
     max_tokens_per_agent: int = 0
     max_cost_usd_per_agent: float = 0.0
     max_context_bytes: int = 64 << 20
+    max_answer_bytes: int = 1 << 20
+    max_answer_seconds: float = 7_200.0
+    max_retry_after_seconds: float = 3_600.0
     max_tool_seconds: float = 600.0
     max_tool_cpu_seconds: float = 300.0
     max_tool_memory_bytes: int = 512 << 20

@@ -357,6 +357,18 @@ class ModelEmptyError(ModelError):
     retryable = True
 
 
+class AnswerSizeError(ModelError):
+    """The answer is longer than `max_answer_bytes`. Ask for less at a time, or raise the limit."""
+
+    code = "answer_size"
+
+
+class AnswerTimeError(ModelError):
+    """The answer took longer than `max_answer_seconds`. Ask for less at a time, or raise the limit."""
+
+    code = "answer_time"
+
+
 class ToolError(WhispererError):
     """The tool failed. A tool raises this with a text that helps the model to do better."""
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ai_whisperer.cli.output import Output
 from ai_whisperer.cli.printable import printable
 from ai_whisperer.cli.telling import shown_line, way_out
-from ai_whisperer.core.channels import Channel
+from ai_whisperer.core.channel_markers import Channel
 from ai_whisperer.records import AgentState, Notification, TaskRecord
 
 if TYPE_CHECKING:

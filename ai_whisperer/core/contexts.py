@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from ai_whisperer.conversation import Answer, AnswerTurn, ToolSpec, ToolTurn, Turn, UserTurn
+from ai_whisperer.conversation import Answer, AnswerTurn, ToolSpec, ToolTurn, Turn, Usage, UserTurn
 
 _BYTES_FOR_A_TOKEN = 4
 DEFAULT_OUTPUT_TOKENS = 4096
@@ -27,7 +27,7 @@ def turn_bytes(turn: Turn) -> int:
         case ToolTurn():
             return text_bytes(turn.content)
         case AnswerTurn():
-            return _answer_bytes(turn.answer)
+            return answer_bytes(turn.answer)
 
 
 def input_tokens(system: str, tools: Iterable[ToolSpec], turns: Sequence[Turn]) -> int:
@@ -42,13 +42,21 @@ def input_tokens(system: str, tools: Iterable[ToolSpec], turns: Sequence[Turn]) 
     return (new + told + text_bytes(system)) // _BYTES_FOR_A_TOKEN + 1
 
 
+def estimated_usage(system: str, tools: Iterable[ToolSpec], turns: Sequence[Turn], answer: Answer) -> Usage:
+    """About what a request has used, by the size of what was sent and of the answer."""
+    return Usage(
+        input_tokens=input_tokens(system, tools, turns), output_tokens=answer_bytes(answer) // _BYTES_FOR_A_TOKEN + 1
+    )
+
+
 def output_tokens(settings: Mapping[str, Any]) -> int:
     """How many tokens the answer may have at most."""
     given = settings.get("max_tokens")
     return given if isinstance(given, int) and given > 0 else DEFAULT_OUTPUT_TOKENS
 
 
-def _answer_bytes(answer: Answer) -> int:
+def answer_bytes(answer: Answer) -> int:
+    """What the answer takes with its reasoning, its calls and what is kept for its provider."""
     size = text_bytes(answer.text) + text_bytes(answer.reasoning)
     for call in answer.tool_calls:
         size += text_bytes(call.arguments)

@@ -3,21 +3,53 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 from ai_whisperer.definition import RetryPolicy
 from ai_whisperer.errors import ModelError
 
+_SPREAD = 0.5
+_LONGEST_TOLD_SECONDS = 1e15
+"""A provider may ask for more than a number can hold; it is told as this."""
 
-def delay_before_retry(
-    policy: RetryPolicy, *, attempt: int, error: ModelError, chance: Callable[[], float]
-) -> float | None:
-    """Seconds to wait after the failed attempt number `attempt` (from 1), or None to give up.
+
+class Wait(NamedTuple):
+    """How long to wait before the next attempt, and what the provider asked for if that is longer."""
+
+    seconds: float
+    refused_seconds: float | None = None
+
+
+def wait_before_retry(
+    policy: RetryPolicy,
+    *,
+    attempt: int,
+    error: ModelError,
+    max_retry_after_seconds: float,
+    chance: Callable[[], float],
+) -> Wait | None:
+    """How long to wait after the failed attempt number `attempt` (from 1), or None to give up.
 
     The wait doubles with each attempt and is spread by up to a half, so that agents that failed together do not come
-    back together; `chance` gives a number in [0, 1). A provider's Retry-After is a lower bound, never cut short.
+    back together; `chance` gives a number in [0, 1). What a provider asks for with Retry-After is a lower bound, up to
+    `max_retry_after_seconds`: no provider can park a task for days.
     """
     if not error.retryable or attempt >= policy.max_attempts:
         return None
     exponential = policy.first_delay_seconds * 2.0 ** min(attempt - 1, 60)
-    wait = min(exponential, policy.max_delay_seconds) * (1.0 + chance() / 2)
-    return max(wait, error.retry_after_seconds or 0.0)
+    wait = min(exponential, policy.max_delay_seconds) * (1.0 + chance() * _SPREAD)
+    asked = _asked_seconds(error.retry_after_seconds)
+    seconds = max(wait, min(asked, max_retry_after_seconds))
+    return Wait(seconds, asked if asked > seconds else None)
+
+
+def longest_wait(policy: RetryPolicy, *, max_retry_after_seconds: float) -> float:
+    """No wait is longer, whatever the clock was when it began."""
+    return max(policy.max_delay_seconds * (1.0 + _SPREAD), max_retry_after_seconds)
+
+
+def _asked_seconds(asked: object) -> float:
+    """The wait that was asked for as a number that can be told; 0 for what is none: not a number, negative."""
+    if isinstance(asked, bool) or not isinstance(asked, int | float) or not asked > 0:
+        return 0.0
+    return float(min(asked, _LONGEST_TOLD_SECONDS))

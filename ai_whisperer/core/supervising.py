@@ -22,6 +22,8 @@ FAULTS = frozenset(
         "model_timeout",
         "model_cut_off",
         "model_empty",
+        "answer_size",
+        "answer_time",
     }
 )
 """The failures that speak against an agent. That a task reached a limit of its own does not."""

@@ -25,12 +25,34 @@ def check_text(what: str, text: str, *, max_bytes: int) -> None:
 
 
 def mended(text: str) -> str:
-    """The text with lone surrogates, which are not text and cannot be stored, replaced by question marks."""
+    """The text as it can be stored: the two halves of a surrogate pair become their character, others U+FFFD."""
     try:
         text.encode()
     except UnicodeEncodeError:
-        return text.encode(errors="replace").decode()
+        return text.encode("utf-16-le", errors="surrogatepass").decode("utf-16-le", errors="replace")
     return text
+
+
+class PieceMender:
+    """Mends a text that arrives in pieces: a pair that is split over two of them is one character of the second."""
+
+    __slots__ = ("_held",)
+
+    def __init__(self) -> None:
+        self._held = ""
+
+    def feed(self, piece: str) -> str:
+        """The piece as it can be stored, without the first half of a pair at its end: that comes with the next one."""
+        if not self._held and piece.isascii():
+            return piece
+        text = self._held + piece
+        self._held = text[-1] if "\ud800" <= text[-1:] <= "\udbff" else ""
+        return mended(text[:-1] if self._held else text)
+
+    def finish(self) -> str:
+        """What is left at the end of the text: half a pair, as U+FFFD."""
+        held, self._held = self._held, ""
+        return mended(held)
 
 
 def shortened(text: str, max_bytes: int) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from msgspec.structs import replace
 
@@ -11,6 +11,10 @@ from ai_whisperer.records import StepKind, StepRecord, StepState
 
 WAITING_TOOLS = frozenset({"acquire_lock", "send_mail_with_switch"})
 """The tools whose calls last as long as they wait for somebody else: that is no work."""
+
+MOST_TOKENS = 10**9
+MOST_USD = 10**6
+"""No answer has or costs more: a figure beyond is a mistake of the provider."""
 
 _NOTHING = Usage()
 _ONE_CALL = Usage(tool_calls=1)
@@ -30,6 +34,34 @@ def usage_of(step: StepRecord) -> Usage:
     if step.result.run is not None:
         used = replace(used, cpu_seconds=step.result.run.cpu_seconds, memory_bytes=step.result.run.memory_bytes)
     return replace(used, mails_sent=step.result.mails_sent) if step.result.mails_sent else used
+
+
+def believable(usage: Usage, estimate: Callable[[], Usage]) -> Usage:
+    """The usage as a provider reports it, with the estimate where its figures cannot be true: a budget is to be kept.
+
+    That are numbers of tokens that are negative, no whole numbers or beyond `MOST_TOKENS`. A cost that is negative, no
+    number or beyond `MOST_USD` is not known. More tokens than were sent cannot come from a cache.
+    """
+    if not (_is_count(usage.input_tokens) and _is_count(usage.output_tokens)):
+        guess = estimate()
+        usage = replace(
+            usage,
+            input_tokens=usage.input_tokens if _is_count(usage.input_tokens) else guess.input_tokens,
+            output_tokens=usage.output_tokens if _is_count(usage.output_tokens) else guess.output_tokens,
+        )
+    if not _is_count(usage.cached_tokens) or usage.cached_tokens > usage.input_tokens:
+        usage = replace(usage, cached_tokens=0)
+    if usage.cost_usd is not None and not _is_cost(usage.cost_usd):
+        usage = replace(usage, cost_usd=None)
+    return usage
+
+
+def _is_count(given: object) -> bool:
+    return type(given) is int and 0 <= given <= MOST_TOKENS
+
+
+def _is_cost(given: object) -> bool:
+    return type(given) in (int, float) and 0 <= given <= MOST_USD  # type: ignore[operator]
 
 
 def usage_since(before: StepRecord | None, step: StepRecord) -> Usage:

@@ -6,13 +6,15 @@ conversation each time. A stream that ends without `Finished` counts as cut off.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from typing import Any, Protocol
 
 from ai_whisperer.base_record import Record
 from ai_whisperer.conversation import Answer, ToolCall, ToolSpec, Turn, Usage
-from ai_whisperer.core.text import mended
-from ai_whisperer.errors import ModelCutOffError, ModelEmptyError
+from ai_whisperer.core.contexts import text_bytes
+from ai_whisperer.core.text import PieceMender, mended
+from ai_whisperer.definition import EffectiveLimits
+from ai_whisperer.errors import AnswerSizeError, ModelCutOffError, ModelEmptyError
 
 
 class ModelRequest(Record, frozen=True, kw_only=True):
@@ -39,6 +41,17 @@ class ReasoningDelta(Record, frozen=True, kw_only=True):
     text: str
 
 
+class CallDelta(Record, frozen=True, kw_only=True):
+    """The next piece of a tool call that is being written; `name` is that of a call which begins with it.
+
+    A model may leave these out. They show that the answer goes on, and are counted as part of it; the whole call comes
+    as `CallRequested`.
+    """
+
+    arguments: str
+    name: str = ""
+
+
 class CallRequested(Record, frozen=True, kw_only=True):
     call: ToolCall
 
@@ -52,7 +65,7 @@ class Finished(Record, frozen=True, kw_only=True):
     provider: str | None = None
 
 
-StreamEvent = TextDelta | ReasoningDelta | CallRequested | Finished
+StreamEvent = TextDelta | ReasoningDelta | CallDelta | CallRequested | Finished
 
 
 class Model(Protocol):
@@ -70,42 +83,127 @@ ModelFactory = Callable[[str], Model]
 """Makes the model of a name as it stands in an agent definition; raises `ModelNameError`."""
 
 
-async def collect(events: AsyncIterator[StreamEvent], on_event: Callable[[StreamEvent], None] | None = None) -> Answer:
+MAX_CALLS = 1_000
+"""So many tool calls one answer may have; how many steps a task may have is another limit."""
+
+_KEPT_FOR_PROVIDER = 4
+"""What is kept for the provider may be so many times as large as the answer: it has the answer and signatures."""
+_MAX_NAME = 500
+
+
+async def collect(
+    events: AsyncIterator[StreamEvent],
+    on_event: Callable[[StreamEvent], None] | None = None,
+    *,
+    max_bytes: int = EffectiveLimits().max_answer_bytes,
+) -> Answer:
     """Read a stream to its end and return the whole answer.
 
-    Raises `ModelCutOffError` when the stream ends without `Finished`, `ModelEmptyError` when there is nothing in it.
+    `on_event` gets each event with its text mended, so that it can be stored and sent. Raises `ModelCutOffError` when
+    the stream ends without `Finished`, `ModelEmptyError` when there is nothing in it, `AnswerSizeError` as soon as the
+    answer is larger than `max_bytes`.
     """
-    text: list[str] = []
-    reasoning: list[str] = []
-    calls: list[ToolCall] = []
-    finished: Finished | None = None
+    assembler = AnswerAssembler(max_bytes)
     async for event in events:
-        if on_event is not None:
-            on_event(event)
+        for mended_event in assembler.take(event):
+            if on_event is not None:
+                on_event(mended_event)
+    return assembler.answer()
+
+
+class AnswerAssembler:
+    """Puts an answer together from the events of a stream, and never holds more than `max_bytes` of it."""
+
+    def __init__(self, max_bytes: int) -> None:
+        self._max_bytes = max_bytes
+        self._bytes = 0
+        self._call_bytes = 0
+        self._text: list[str] = []
+        self._reasoning: list[str] = []
+        self._calls: list[ToolCall] = []
+        self._begun_calls = 0
+        self._finished: Finished | None = None
+        self._text_mender = PieceMender()
+        self._reasoning_mender = PieceMender()
+
+    def take(self, event: StreamEvent) -> Iterable[StreamEvent]:
+        """Take the next event; return what it brings as it can be stored. Raises `AnswerSizeError`."""
         match event:
             case TextDelta():
-                text.append(event.text)
+                return (self._take_text(event),)
             case ReasoningDelta():
-                reasoning.append(event.text)
+                return (self._take_reasoning(event),)
+            case CallDelta():
+                self._begun_calls += bool(event.name)
+                self._call_bytes += text_bytes(event.arguments) + text_bytes(event.name)
             case CallRequested():
-                calls.append(event.call)
+                self._take_call(event.call)
             case Finished():
-                finished = event
-    if finished is None:
-        raise ModelCutOffError
-    answer = Answer(
-        text=mended("".join(text)),
-        reasoning=mended("".join(reasoning)),
-        tool_calls=tuple(map(_mended_call, calls)),
-        usage=finished.usage,
-        finish=finished.finish,
-        model=finished.model,
-        provider=finished.provider,
-    )
-    if not answer.tool_calls and not answer.text.strip():
-        raise ModelEmptyError
-    return answer
+                self._finished = event
+                self._check(event.provider)
+                return (*self._rest(), event)
+        self._check()
+        return (event,)
 
+    def answer(self) -> Answer:
+        """The whole answer, when all events were taken."""
+        finished = self._finished
+        if finished is None:
+            raise ModelCutOffError
+        answer = Answer(
+            text="".join(self._text),
+            reasoning="".join(self._reasoning),
+            tool_calls=tuple(self._calls),
+            usage=finished.usage,
+            finish=mended(finished.finish[:_MAX_NAME]),
+            model=mended(finished.model[:_MAX_NAME]),
+            provider=None if finished.provider is None else mended(finished.provider),
+        )
+        if not answer.tool_calls and not answer.text.strip():
+            raise ModelEmptyError
+        return answer
 
-def _mended_call(call: ToolCall) -> ToolCall:
-    return ToolCall(call_id=mended(call.call_id), name=mended(call.name), arguments=mended(call.arguments))
+    def _take_text(self, event: TextDelta) -> TextDelta:
+        text = self._text_mender.feed(event.text)
+        self._bytes += text_bytes(text)
+        self._check()
+        self._text.append(text)
+        return event if text is event.text else TextDelta(text=text)
+
+    def _take_reasoning(self, event: ReasoningDelta) -> ReasoningDelta:
+        text = self._reasoning_mender.feed(event.text)
+        self._bytes += text_bytes(text)
+        self._check()
+        self._reasoning.append(text)
+        return event if text is event.text else ReasoningDelta(text=text)
+
+    def _take_call(self, call: ToolCall) -> None:
+        if not self._calls:
+            self._call_bytes = self._begun_calls = 0  # what came in pieces comes as a whole now
+        self._begun_calls += 1
+        self._call_bytes += text_bytes(call.arguments) + text_bytes(call.name) + text_bytes(call.call_id)
+        self._check()
+        self._calls.append(
+            ToolCall(call_id=mended(call.call_id), name=mended(call.name), arguments=mended(call.arguments))
+        )
+
+    def _rest(self) -> Iterator[StreamEvent]:
+        if text := self._text_mender.finish():
+            self._text.append(text)
+            yield TextDelta(text=text)
+        if reasoning := self._reasoning_mender.finish():
+            self._reasoning.append(reasoning)
+            yield ReasoningDelta(text=reasoning)
+
+    def _check(self, provider: str | None = None) -> None:
+        most = self._max_bytes
+        if self._bytes + self._call_bytes > most or len(provider or "") > _KEPT_FOR_PROVIDER * most:
+            raise AnswerSizeError(
+                f"The answer of the model has more than {most:,} bytes (max_answer_bytes) with its reasoning and tool "
+                "calls, so it was cut off. Ask for less at a time, set max_tokens in the settings, or raise the limit."
+            )
+        if self._begun_calls > MAX_CALLS:
+            raise AnswerSizeError(
+                f"The answer of the model asks for more than {MAX_CALLS:,} tool calls at once, so it was cut off. "
+                "Ask for less at a time."
+            )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Mapping
 
 from pydantic_ai import exceptions as library
@@ -15,16 +16,29 @@ from ai_whisperer.errors import (
     ModelServerError,
     ModelTimeoutError,
 )
+from ai_whisperer.models.bounded_http import WireLimitError
+from ai_whisperer.models.retry_after import retry_after_seconds
 from ai_whisperer.secrets import redacted
 
-UNREADABLE = (ValueError, TypeError, AttributeError, LookupError)
+UNREADABLE = (ValueError, TypeError, AttributeError, LookupError, RecursionError)
 """What the library trips over when a provider sends JSON of the wrong shape."""
-FAILURES = (library.AgentRunError, library.UserError, OSError, *UNREADABLE)
+FAILURES = (library.AgentRunError, library.UserError, OSError, WireLimitError, *UNREADABLE)
 """Everything that a request may raise and that is for `translated`."""
+
+
+_LOOKED_AT_CHARACTERS = 10_000
+"""Of what a provider says so much is searched for secrets; less is shown."""
 
 
 def translated(error: Exception, *, answering: bool) -> ModelError:
     """The error as one of ours. `answering` says that the request was made, so that it is not to blame."""
+    beyond = _beyond(error)
+    if beyond is not None:
+        return ModelServerError(f"The provider's answer cannot be used: {beyond}.")
+    return _translated(error, answering=answering)
+
+
+def _translated(error: Exception, *, answering: bool) -> ModelError:
     told = _told(error)
     match error:
         case library.ModelQuotaExceededError():
@@ -66,11 +80,16 @@ def _status_error(error: library.ModelHTTPError, told: str) -> ModelError:
 
 
 def _retry_after_seconds(error: library.ModelHTTPError) -> float | None:
-    if error.retry_after is not None:
-        return error.retry_after
-    # The library reads whole seconds and dates; some providers send fractions.
-    fraction = re.fullmatch(r"\s*(\d*\.\d+)\s*", (error.headers or {}).get("retry-after", ""))
-    return float(fraction[1]) if fraction else None
+    asked = retry_after_seconds(error.headers or {}, now=time.time())
+    return error.retry_after if asked is None else asked
+
+
+def _beyond(error: BaseException) -> WireLimitError | None:
+    """The limit of what can be an answer that ended it, if there is one behind the error."""
+    cause: BaseException | None = error
+    while cause is not None and not isinstance(cause, WireLimitError):
+        cause = cause.__cause__
+    return cause
 
 
 def _broke_off(error: BaseException) -> bool:
@@ -92,7 +111,7 @@ def _told(error: Exception) -> str:
     root: BaseException = error
     while isinstance(error, library.ModelConnectionError) and root.__cause__ is not None:
         root = root.__cause__
-    text = str(body or "") or str(root) or type(root).__name__
+    text = (str(body or "") or str(root) or type(root).__name__)[:_LOOKED_AT_CHARACTERS]
     # The library's advice names its own classes, which the reader does not have before them.
     text = re.sub(r" or pass it via `[^`]*`|\s*To try Pydantic AI .*", "", text, flags=re.DOTALL)
     text = " ".join(redacted(text)[:500].split())

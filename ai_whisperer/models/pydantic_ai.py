@@ -9,8 +9,10 @@ Importing this module imports pydantic-ai, so import it only when such a model i
 from __future__ import annotations
 
 import asyncio
+import json
 import os
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from typing import Any, cast
 from urllib.parse import urlsplit
@@ -20,7 +22,7 @@ from pydantic import TypeAdapter, ValidationError
 from pydantic_ai import messages as wire
 from pydantic_ai.direct import model_request_stream
 from pydantic_ai.models import Model as LibraryModel
-from pydantic_ai.models import ModelRequestParameters, infer_model
+from pydantic_ai.models import ModelRequestParameters, StreamedResponse, infer_model
 from pydantic_ai.models.openai import OpenAIChatModel
 from pydantic_ai.providers import Provider, infer_provider, infer_provider_class
 from pydantic_ai.providers.ollama import OllamaProvider
@@ -28,10 +30,13 @@ from pydantic_ai.providers.openai import OpenAIProvider
 from pydantic_ai.settings import ModelSettings
 from pydantic_ai.tools import ToolDefinition
 from pydantic_ai.usage import RequestUsage
+from pydantic_core import PydanticSerializationError
 
 from ai_whisperer.conversation import Answer, AnswerTurn, ToolCall, ToolTurn, Turn, Usage, UserTurn
+from ai_whisperer.core.text import mended
 from ai_whisperer.errors import ModelNameError
 from ai_whisperer.models.base import (
+    CallDelta,
     CallRequested,
     Finished,
     ModelRequest,
@@ -39,6 +44,7 @@ from ai_whisperer.models.base import (
     StreamEvent,
     TextDelta,
 )
+from ai_whisperer.models.bounded_http import Meter, bound, current_meter
 from ai_whisperer.models.detection import OLLAMA, ollama_url
 from ai_whisperer.models.provider_errors import FAILURES, UNREADABLE, translated
 from ai_whisperer.models.untrusted import content_of, system_of
@@ -96,11 +102,14 @@ class PydanticAIModel:
             messages = list(self._messages(request.turns))
             settings, parameters = _settings(model, request), _parameters(request)
             answering = True
-            async with model_request_stream(
+            meter = Meter()
+            opening = model_request_stream(
                 model, messages, model_settings=settings, model_request_parameters=parameters
-            ) as stream:
+            )
+            async with _metered(opening, meter) as stream:
                 async for event in stream:
                     for delta in _deltas(event):
+                        meter.content += _size(delta)
                         yield delta
                 response = stream.get()
             if _is_complete(model, response):
@@ -177,7 +186,8 @@ class PydanticAIModel:
         for call in response.tool_calls:
             arguments = call.args if isinstance(call.args, str) else call.args_as_json_str()
             yield CallRequested(
-                call=ToolCall(call_id=call.tool_call_id, name=call.tool_name, arguments=arguments or "{}")
+                # The library passes on what it got, be it text or not.
+                call=ToolCall(call_id=str(call.tool_call_id), name=str(call.tool_name), arguments=arguments or "{}")
             )
         has_userinfo = "@" in urlsplit(response.provider_url or "").netloc
         kept = replace(
@@ -188,13 +198,22 @@ class PydanticAIModel:
         yield Finished(
             usage=_usage(response),
             # A reason that the library has no word for is still one that the provider gave.
-            finish=response.finish_reason or ("tool_call" if response.tool_calls else "stop"),
-            model=response.model_name or self.name,
-            provider=_RESPONSE.dump_json(kept, exclude={"usage"}, exclude_none=True).decode(),
+            finish=str(response.finish_reason or ("tool_call" if response.tool_calls else "stop")),
+            model=str(response.model_name or self.name),
+            provider=_dumped(kept),
         )
 
 
 def _provider(prefix: str) -> Provider[Any]:
+    provider = _unbounded_provider(prefix)
+    # The one place where all providers have the client that they made; those that speak no HTTP have none.
+    client = provider._own_http_client  # noqa: SLF001
+    if client is not None:
+        bound(client)
+    return provider
+
+
+def _unbounded_provider(prefix: str) -> Provider[Any]:
     if prefix in _OPENAI_PREFIXES and os.environ.get("OPENAI_BASE_URL") and not os.environ.get("OPENAI_API_KEY"):
         # A local server wants no key, but the client does not start without one.
         return OpenAIProvider(api_key="no-key-needed")
@@ -234,16 +253,70 @@ def _tool_return(turn: ToolTurn) -> wire.ToolReturnPart:
     )
 
 
+@asynccontextmanager
+async def _metered(
+    opening: AbstractAsyncContextManager[StreamedResponse], meter: Meter
+) -> AsyncIterator[StreamedResponse]:
+    """Enter the stream with this meter for its response, which arrives while it is entered."""
+    async with AsyncExitStack() as stack:
+        before = current_meter.set(meter)
+        try:
+            stream = await stack.enter_async_context(opening)
+        finally:
+            current_meter.reset(before)
+        yield stream
+
+
 def _deltas(event: wire.ModelResponseStreamEvent) -> Iterator[StreamEvent]:
     match event:
-        case wire.PartStartEvent(part=wire.TextPart(content=str(text))) if text:
-            yield TextDelta(text=text)
         case wire.PartDeltaEvent(delta=wire.TextPartDelta(content_delta=str(text))) if text:
+            yield TextDelta(text=text)
+        case wire.PartDeltaEvent(delta=wire.ThinkingPartDelta(content_delta=str(text))) if text:
+            yield ReasoningDelta(text=text)
+        case wire.PartDeltaEvent(delta=wire.ToolCallPartDelta(args_delta=arguments)) if arguments:
+            yield CallDelta(arguments=_argument_text(arguments))
+        case wire.PartStartEvent(part=wire.TextPart(content=str(text))) if text:
             yield TextDelta(text=text)
         case wire.PartStartEvent(part=wire.ThinkingPart(content=str(text))) if text:
             yield ReasoningDelta(text=text)
-        case wire.PartDeltaEvent(delta=wire.ThinkingPartDelta(content_delta=str(text))) if text:
-            yield ReasoningDelta(text=text)
+        case wire.PartStartEvent(part=wire.ToolCallPart() as call):
+            yield CallDelta(name=str(call.tool_name or "?"), arguments=_argument_text(call.args))
+
+
+def _argument_text(arguments: str | Mapping[str, Any] | None) -> str:
+    if arguments is None or isinstance(arguments, str):
+        return arguments or ""
+    return json.dumps(arguments)
+
+
+def _size(event: StreamEvent) -> int:
+    match event:
+        case TextDelta() | ReasoningDelta():
+            return len(event.text)
+        case CallDelta():
+            return len(event.arguments)
+    return 0
+
+
+def _dumped(response: wire.ModelResponse) -> str:
+    """The response as it is kept."""
+    try:
+        return _RESPONSE.dump_json(response, exclude={"usage"}, exclude_none=True).decode()
+    except PydanticSerializationError:
+        # It has halves of surrogate pairs, which came in two pieces: `json` writes them as they are, then they are one.
+        plain = _RESPONSE.dump_python(response, exclude={"usage"}, exclude_none=True)
+        return json.dumps(_mended_value(plain), default=str)
+
+
+def _mended_value(value: Any) -> Any:
+    match value:
+        case str():
+            return mended(value)
+        case Mapping():
+            return {mended(str(key)): _mended_value(each) for key, each in value.items()}
+        case list() | tuple():
+            return [_mended_value(each) for each in value]
+    return value
 
 
 def _is_complete(model: LibraryModel, response: wire.ModelResponse) -> bool:

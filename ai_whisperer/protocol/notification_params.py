@@ -180,12 +180,16 @@ class StepStarted(OfStep, frozen=True, kw_only=True):
 
 
 class StepRetried(OfStep, frozen=True, kw_only=True):
-    """`requests` is how many requests to the model ended with this, if that is not one."""
+    """`requests` is how many requests to the model ended with this, if that is not one.
+
+    `retry_after_seconds` is how long the provider asked to wait, if the task does not wait that long.
+    """
 
     attempt: int
     error: Failure
     retry_at: float
     requests: int | UnsetType = UNSET
+    retry_after_seconds: float | UnsetType = UNSET
 
 
 class StepInterrupted(OfStep, frozen=True, kw_only=True):

@@ -21,7 +21,7 @@ from ai_whisperer.core.journal import CallTools, PendingCall, RequestModel
 from ai_whisperer.core.supervising import restart_key
 from ai_whisperer.errors import ContextLimitError, WhispererError
 from ai_whisperer.records import StepRecord, TaskRecord
-from ai_whisperer.runtime.model_step import ModelStep
+from ai_whisperer.runtime.model_step import ModelStep, waited_for_retry
 from ai_whisperer.runtime.reservations import Reserved
 from ai_whisperer.runtime.running_task import RunningTask, StuckLoopError
 from ai_whisperer.runtime.tool_step import run_tool
@@ -166,9 +166,9 @@ class AILoop:
 
     @asynccontextmanager
     async def without_place(self) -> AsyncIterator[None]:
-        """Let another loop work in the place of this one while the code of a tool waits for a task.
+        """Let another loop work in the place of this one while it only waits: for a task, or for the next attempt.
 
-        Then the tool goes on when there is a place again, or at once if its wait was cut short.
+        Then it goes on when there is a place again, or at once if its wait was cut short.
         """
         self._tool_waits += 1
         self.give_back_place()
@@ -276,13 +276,16 @@ class AILoop:
         turns = self._turns_so_far()
         reservations = self._agent.workspace.reservations
         reserved: Reserved | None = _UNLIMITED
-        if reservations.hold_for(self._agent, self.running.task):
+        if not await waited_for_retry(self._agent, self):
+            reserved = None
+        elif reservations.hold_for(self._agent, self.running.task):
             reserved = await reservations.reserve(self, turns)
-        answered = None
-        if reserved is not None:
-            answered = await ModelStep(self._agent, self, reserved.max_output_tokens).run(turns)
-        if answered is None:
+        if reserved is None:
             self._next = None  # held up between two attempts, or paused for want of tokens or money
+            return
+        answered = await ModelStep(self._agent, self, reserved.max_output_tokens).run(turns)
+        if answered is None:
+            reservations.release(self.running.task.id)  # others may use it until the next attempt
             return
         decision = self._decide()
         decision.at = answered.finished_at or decision.at  # the log tells the time that the journal has

@@ -143,6 +143,19 @@ class Breaches:
         )
         self.tell(decision, breach)
 
+    def wait_cut(self, decision: Decision, task: TaskRecord, asked_seconds: float) -> None:
+        """Announce that a provider asked to be left alone for longer than the task waits."""
+        breach = Breach(
+            scope=LimitScope.AGENT,
+            limit="max_retry_after_seconds",
+            action=LimitAction.CUT,
+            used=asked_seconds,
+            most=self._workspace.agents[task.agent_id].limits.max_retry_after_seconds,
+            agent_id=task.agent_id,
+            task_id=task.id,
+        )
+        self.tell(decision, breach)
+
     def bounded_result(self, agent_id: str, task_id: str, content: str) -> str:
         """As much of a result as the agent may be shown; it is announced if that is not all."""
         most = self._workspace.agents[agent_id].limits.max_result_bytes
@@ -225,6 +238,16 @@ def _circle(workspace: Workspace, running: RunningTask, _: float) -> _Numbers:
     return "max_same_calls", most + refusals_at_end(running.steps), most
 
 
+def _answer_size(workspace: Workspace, running: RunningTask, _: float) -> _Numbers:
+    most = workspace.agents[running.task.agent_id].limits.max_answer_bytes
+    return "max_answer_bytes", most, most
+
+
+def _answer_time(workspace: Workspace, running: RunningTask, _: float) -> _Numbers:
+    most = workspace.agents[running.task.agent_id].limits.max_answer_seconds
+    return "max_answer_seconds", most, most
+
+
 def _tree(workspace: Workspace, running: RunningTask, _: float) -> _Numbers:
     """Tokens if they are used up, else money; that of the agent or the session if its price cannot be told."""
     budget, used = running.task.budget, workspace.trees.used(running.task)
@@ -245,5 +268,7 @@ _FAILURES = {
     "task_time": _seconds,
     "context_limit": _context,
     "loop": _circle,
+    "answer_size": _answer_size,
+    "answer_time": _answer_time,
     "budget": _tree,
 }

@@ -9,11 +9,15 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from ai_whisperer.conversation import Answer, Turn
-from ai_whisperer.core.channels import Channel, ChannelParser
+from ai_whisperer.core.channel_markers import Channel
+from ai_whisperer.core.channels import ChannelParser
+from ai_whisperer.core.contexts import estimated_usage
 from ai_whisperer.core.failures import failure_from
-from ai_whisperer.core.retry import delay_before_retry
+from ai_whisperer.core.retry import Wait, longest_wait, wait_before_retry
+from ai_whisperer.core.usage import believable
 from ai_whisperer.errors import ModelError
 from ai_whisperer.models.base import (
+    CallDelta,
     CallRequested,
     Finished,
     ModelRequest,
@@ -45,33 +49,29 @@ class ModelStep:
         self._asked_at: float | None = None
 
     async def run(self, turns: tuple[Turn, ...]) -> StepRecord | None:
-        """Ask until there is an answer or the policy gives up; each attempt is journaled before it begins.
+        """Ask once; another attempt is journaled before it begins.
 
-        Returns the finished step, not yet recorded, or None if the agent may not begin another attempt now. A request
-        that is cut off is counted before this raises `CancelledError`.
+        Returns the finished step, not yet recorded, or None if the attempt failed and is to be repeated: the journal
+        says when. A request that is cut off is counted before this raises `CancelledError`.
         """
-        while True:
-            if self._step.retry_at is not None:
-                await self._wait_for_retry(self._step.retry_at)
-                if not self._agent.may_step:
-                    return None
-                await self._journal_next_attempt()
-            try:
-                answer = await self._ask(turns)
-            except ModelError as error:
-                self._step = self._ended()
-                if not self._journal_failure(error):
-                    return self._ended(state=StepState.FAILED, error=failure_from(error), finished_at=self._now())
-            except asyncio.CancelledError:
-                self._journal_cut_off()
-                raise
-            else:
-                return self._ended(state=StepState.DONE, answer=answer, error=None, finished_at=self._now())
+        if self._step.retry_at is not None:
+            await self._journal_next_attempt()
+        try:
+            answer = await self._ask(turns)
+        except ModelError as error:
+            self._step = self._ended()
+            if self._journal_failure(error):
+                return None
+            return self._ended(state=StepState.FAILED, error=failure_from(error), finished_at=self._now())
+        except asyncio.CancelledError:
+            self._journal_cut_off()
+            raise
+        return self._ended(state=StepState.DONE, answer=answer, error=None, finished_at=self._now())
 
     async def _ask(self, turns: tuple[Turn, ...]) -> Answer:
         if self._agent.registry.mcp is not None:
             await prepare_mcp(self._agent)
-        definition = self._agent.record.definition
+        definition, limits = self._agent.record.definition, self._agent.limits
         request = ModelRequest(
             step_id=self._step.id,
             agent_id=self._agent.agent_id,
@@ -85,8 +85,10 @@ class ModelStep:
         tell = self._stream_teller() if self._agent.workspace.bus.wants_deltas else None
         self._asked_at = self._now()
         try:
-            with self._agent.workspace.stalls.guard(definition.retry.stall_seconds, tell) as guard:
-                return await collect(self._agent.model.stream(request), guard.take)
+            with self._agent.workspace.stalls.guard(
+                definition.retry.stall_seconds, tell, max_seconds=limits.max_answer_seconds
+            ) as guard:
+                answer = await collect(self._agent.model.stream(request), guard.take, max_bytes=limits.max_answer_bytes)
         except asyncio.CancelledError as error:
             if is_being_cancelled():
                 raise
@@ -96,30 +98,40 @@ class ModelStep:
         except Exception as error:
             # Whatever a client library raises must end this request, not the loop.
             raise ModelError(f"The model client failed: {type(error).__name__}: {error}") from error
+        usage = believable(answer.usage, lambda: estimated_usage(request.system, request.tools, request.turns, answer))
+        return answer if usage is answer.usage else replace(answer, usage=usage)
 
     def _journal_failure(self, error: ModelError) -> bool:
         """Journal a failed attempt; False if it was the last one."""
         workspace = self._agent.workspace
-        delay = delay_before_retry(
+        wait = wait_before_retry(
             self._agent.record.definition.retry,
             attempt=self._step.failures + 1,
             error=error,
+            max_retry_after_seconds=self._agent.limits.max_retry_after_seconds,
             chance=workspace.random.random,
         )
-        if delay is None:
+        if wait is None:
             return False
         failure = failure_from(error)
+        if wait.refused_seconds is not None:
+            failure = replace(failure, message=f"{failure.message} {_told_of(wait)}")
         self._step = replace(
             self._step,
             failures=self._step.failures + 1,
             error=failure,
-            retry_at=workspace.clock.now() + delay,
+            retry_at=workspace.clock.now() + wait.seconds,
         )
         decision = workspace.decide(f"task:{self._step.task_id}")
         requests = self._loop.running.count(self._step)
         self._loop.running.record_step(decision, self._step)
         params = {**self._told(), "error": failure_of(failure), "retryAt": self._step.retry_at}
-        decision.tell("step.retried", params if requests == 1 else {**params, "requests": requests})
+        if requests != 1:
+            params["requests"] = requests
+        if wait.refused_seconds is not None:
+            params["retryAfterSeconds"] = wait.refused_seconds
+            workspace.breaches.wait_cut(decision, self._loop.running.task, wait.refused_seconds)
+        decision.tell("step.retried", params)
         decision.submit()
         return True
 
@@ -162,13 +174,6 @@ class ModelStep:
     def _now(self) -> float:
         return self._agent.workspace.clock.now()
 
-    async def _wait_for_retry(self, retry_at: float) -> None:
-        self._loop.is_waiting = True
-        try:
-            await asyncio.sleep(max(retry_at - self._agent.workspace.clock.now(), 0.0))
-        finally:
-            self._loop.is_waiting = False
-
     async def _journal_next_attempt(self) -> None:
         self._step = replace(self._step, attempt=self._step.attempt + 1, error=None, retry_at=None)
         decision = self._agent.workspace.decide(f"task:{self._step.task_id}")
@@ -199,14 +204,40 @@ class ModelStep:
         def tell(event: StreamEvent) -> None:
             match event:
                 case ReasoningDelta():
-                    send(Channel.ANALYSIS, event.text)
+                    if event.text:
+                        send(Channel.ANALYSIS, event.text)
                 case TextDelta():
                     for delta in parser.feed(event.text):
                         send(delta.channel, delta.text)
                 case Finished():
                     for delta in parser.finish():
                         send(delta.channel, delta.text)
-                case CallRequested():
+                case CallDelta() | CallRequested():
                     pass
 
         return tell
+
+
+async def waited_for_retry(agent: AgentWork, loop: AILoop) -> bool:
+    """Wait until the last step may be tried again, if it has to be; False if the agent may not go on then.
+
+    Nothing is held meanwhile: no place among the loops at work, no tokens and no money.
+    """
+    retry_at = loop.running.steps[-1].retry_at
+    if retry_at is None:
+        return True
+    longest = longest_wait(agent.record.definition.retry, max_retry_after_seconds=agent.limits.max_retry_after_seconds)
+    loop.is_waiting = True
+    try:
+        async with loop.without_place():
+            await asyncio.sleep(min(max(retry_at - agent.workspace.clock.now(), 0.0), longest))
+    finally:
+        loop.is_waiting = False
+    return agent.may_step
+
+
+def _told_of(wait: Wait) -> str:
+    return (
+        f"The provider asks to wait for {wait.refused_seconds:,.0f} seconds; it is asked again after "
+        f"{wait.seconds:,.0f} (max_retry_after_seconds)."
+    )

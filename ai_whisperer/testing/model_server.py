@@ -16,7 +16,7 @@ import json
 import re
 import sys
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from http import HTTPStatus
@@ -41,7 +41,8 @@ class Reply:
 
     A status other than 200 sends `error` as the provider's message and nothing else. `malformed_after_events`
     puts `malformed_event` in that place, `stall_after_events` sends nothing more until the client goes away,
-    `omit_finish` ends the stream in good order but without a reason.
+    `omit_finish` ends the stream in good order but without a reason. `raw` makes the bytes that are sent in place of a
+    whole response, head and all, one piece after the other until the client goes away; then the connection is closed.
     """
 
     text: str = ""
@@ -62,6 +63,7 @@ class Reply:
     malformed_after_events: int | None = None
     malformed_event: str = '{"choices": [{"delta": '
     omit_finish: bool = False
+    raw: Callable[[], Iterable[bytes]] | None = None
 
 
 Respond = Callable[[dict[str, Any], int], Reply]
@@ -76,6 +78,7 @@ class Received:
     headers: dict[str, str]
     body: dict[str, Any]
     answered: bool = False
+    sent_bytes: int = 0
     client_left: asyncio.Event = field(default_factory=asyncio.Event)
 
 
@@ -225,6 +228,9 @@ class ModelServer:
         if not received.path.endswith("/chat/completions") or not received.body.get("stream"):
             reply = Reply(status=404, error="Only streamed chat completions are served here.")
         await asyncio.sleep(max(reply.latency_seconds, self._latency_seconds))
+        if reply.raw is not None:
+            await _send_raw(reply.raw(), received, writer)
+            return False
         if reply.status != HTTPStatus.OK:
             _send_error(reply, writer)
         elif not await self._stream(reply, received, reader, writer):
@@ -293,6 +299,17 @@ def _reply_from(fields: dict[str, Any]) -> Reply:
 def _head(status: int, headers: Mapping[str, str]) -> bytes:
     lines = [f"HTTP/1.1 {status} ", *(f"{name}: {value}" for name, value in headers.items())]
     return ("\r\n".join(lines) + "\r\n\r\n").encode("latin-1")
+
+
+async def _send_raw(pieces: Iterable[bytes], received: Received, writer: asyncio.StreamWriter) -> None:
+    try:
+        for piece in pieces:
+            writer.write(piece)
+            await writer.drain()
+            received.sent_bytes += len(piece)
+    except ConnectionError:
+        received.client_left.set()
+        raise
 
 
 def _send_error(reply: Reply, writer: asyncio.StreamWriter) -> None:

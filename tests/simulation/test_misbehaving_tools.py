@@ -235,7 +235,7 @@ async def asynchronous_pieces() -> Any:
         (lambda: ToolResult(content=5), '{"content":5}'),  # type: ignore[arg-type]
         (recursive, "failed: RecursionError"),
         (mute, "The tool 'misbehave' failed: MuteError"),
-        (lambda: ["\ud800"], '["?"]'),
+        (lambda: ["\ud800"], '["\ufffd"]'),
         (lambda: {"when": dt.date(2026, 1, 2), 3: {1}}, '{"when":"2026-01-02","3":[1]}'),
         (lambda: 10**30, "1000000000000000000000000000000"),
     ],

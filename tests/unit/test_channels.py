@@ -8,7 +8,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from ai_whisperer.conversation import ChannelResponse
-from ai_whisperer.core.channels import Channel, ChannelDelta, ChannelParser, ParsedAnswer, parse
+from ai_whisperer.core.channel_markers import Channel
+from ai_whisperer.core.channels import ChannelDelta, ChannelParser, ParsedAnswer, parse
 from ai_whisperer.errors import StateError
 
 
@@ -234,7 +235,7 @@ def test_nesting_beyond_what_can_be_decoded_is_text() -> None:
 
 def test_lone_surrogates_do_no_harm_and_those_that_json_brings_in_are_mended() -> None:
     assert parse("\ud800[FINAL]") == answer(final="\ud800[FINAL]")
-    assert parse(r'{"final": "hi \ud83d"}') == answer(final="hi ?")
+    assert parse(r'{"final": "hi \ud83d"}') == answer(final="hi \ufffd")
 
 
 @pytest.mark.parametrize("unit", ["a", " ", "[", "`", "\n", "[FINAL][", "a\n", "{", "[CONTINUE]", "```\n", "[/final]"])

@@ -1,6 +1,8 @@
+import math
+
 import pytest
 
-from ai_whisperer.core.retry import delay_before_retry
+from ai_whisperer.core.retry import longest_wait, wait_before_retry
 from ai_whisperer.definition import RetryPolicy
 from ai_whisperer.errors import ModelError, ModelRateLimitError, ModelRefusedError, ModelServerError
 
@@ -8,7 +10,10 @@ POLICY = RetryPolicy(max_attempts=4, first_delay_seconds=1.0, max_delay_seconds=
 
 
 def delay(attempt: int, error: ModelError, chance: float = 0.0) -> float | None:
-    return delay_before_retry(POLICY, attempt=attempt, error=error, chance=lambda: chance)
+    wait = wait_before_retry(
+        POLICY, attempt=attempt, error=error, max_retry_after_seconds=3_600.0, chance=lambda: chance
+    )
+    return None if wait is None else wait.seconds
 
 
 def test_the_wait_doubles_up_to_the_longest() -> None:
@@ -27,11 +32,45 @@ def test_chance_spreads_the_wait_by_up_to_a_half() -> None:
     assert delay(1, ModelServerError(), chance=0.5) == pytest.approx(1.25)
 
 
-def test_retry_after_is_never_cut_short() -> None:
+def test_retry_after_is_a_lower_bound() -> None:
     assert delay(1, ModelRateLimitError(retry_after_seconds=90.0)) == 90.0
     assert delay(3, ModelRateLimitError(retry_after_seconds=0.5)) == 3.0
 
 
+@pytest.mark.parametrize("asked", [3_600.1, 1e9, 1e300, math.inf, 10**400])
+def test_a_provider_that_asks_for_too_long_a_wait_is_asked_again_after_the_longest(asked: float) -> None:
+    wait = wait_before_retry(
+        POLICY,
+        attempt=1,
+        error=ModelRateLimitError(retry_after_seconds=asked),
+        max_retry_after_seconds=3_600.0,
+        chance=lambda: 0.0,
+    )
+    assert wait is not None
+    assert (wait.seconds, wait.refused_seconds) == (3_600.0, min(asked, 1e15))
+
+
+@pytest.mark.parametrize("asked", [math.nan, -1.0, -math.inf, -(10**400), 0, True, "600", None])
+def test_a_wait_that_is_none_is_not_kept(asked: float) -> None:
+    assert delay(1, ModelRateLimitError(retry_after_seconds=asked)) == 1.0
+
+
+def test_no_wait_is_longer_than_the_longest() -> None:
+    for most in (0.5, 3_600.0):
+        longest = longest_wait(POLICY, max_retry_after_seconds=most)
+        error = ModelRateLimitError(retry_after_seconds=math.inf)
+        for attempt in (1, 2, 3):
+            wait = wait_before_retry(
+                POLICY, attempt=attempt, error=error, max_retry_after_seconds=most, chance=lambda: 0.999
+            )
+            assert wait is not None
+            assert wait.seconds <= longest
+
+
 def test_a_very_late_attempt_does_not_overflow() -> None:
     policy = RetryPolicy(max_attempts=10_000)
-    assert delay_before_retry(policy, attempt=5_000, error=ModelServerError(), chance=lambda: 0.0) == 60.0
+    wait = wait_before_retry(
+        policy, attempt=5_000, error=ModelServerError(), max_retry_after_seconds=1.0, chance=lambda: 0.0
+    )
+    assert wait is not None
+    assert wait.seconds == 60.0

@@ -301,6 +301,9 @@ export interface Limits {
   max_tokens_per_agent?: number | null;
   max_cost_usd_per_agent?: number | null;
   max_context_bytes?: number | null;
+  max_answer_bytes?: number | null;
+  max_answer_seconds?: number | null;
+  max_retry_after_seconds?: number | null;
   max_tool_seconds?: number | null;
   max_tool_cpu_seconds?: number | null;
   max_tool_memory_bytes?: number | null;
@@ -2076,6 +2079,7 @@ export interface Notifications {
     error: Failure;
     retryAt: number;
     requests?: number;
+    retryAfterSeconds?: number;
   };
   /** A model request was cut off; it is repeated when its agent goes on, or the step ends. */
   "step.interrupted": {

@@ -37,6 +37,12 @@ const KNOWN: Readonly<Record<string, Known>> = {
   },
   max_continuations: { title: "Continuations", group: "Work", outcome: FAILS },
   max_task_seconds: { title: "Time of a task", group: "Work", outcome: FAILS },
+  max_answer_seconds: { title: "Time of an answer", group: "Work", outcome: FAILS },
+  max_retry_after_seconds: {
+    title: "Wait that a provider asks for",
+    group: "Work",
+    outcome: "It is asked again after this time.",
+  },
   max_switch_depth: {
     title: "Depth of switches",
     group: "Work",
@@ -55,6 +61,7 @@ const KNOWN: Readonly<Record<string, Known>> = {
   max_prompt_bytes: { title: "Prompt", group: "Size", outcome: "The prompt is refused." },
   max_mail_bytes: { title: "Mail", group: "Size", outcome: "The mail is refused." },
   max_result_bytes: { title: "Result of a tool", group: "Size", outcome: "The result is cut." },
+  max_answer_bytes: { title: "Answer of a model", group: "Size", outcome: FAILS },
   max_context_bytes: { title: "Conversations in memory", group: "Size", outcome: FAILS },
   max_file_bytes: { title: "File", group: "Size", outcome: "The file is not read or written as a whole." },
   max_tool_seconds: { title: "Time of a tool", group: "Tools", outcome: ENDED },
