@@ -80,8 +80,8 @@ python -m ai_whisperer.tools.sandbox.ways_out
 ```
 
 These were found on a bare Debian with the kernel {kernel}: as root, as an ordinary user, and as root in a container
-that gives no namespaces and few capabilities. Where a level does not hold nothing runs in it, unless it is `landlock` or
-`rlimits` and was named.
+that gives no namespaces and few capabilities. Where a level does not hold nothing runs in it, unless it is `landlock`
+or `rlimits` and was named.
 
 | | {levels} |
 |---|{dashes}|"""

@@ -10,7 +10,8 @@ import secrets
 import shutil
 import socket
 import tempfile
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import msgspec
@@ -25,6 +26,7 @@ from ai_whisperer.tools.sandbox.ways_out import SENDS_BY_UDP, WAYS
 
 _SECONDS = 30.0
 _MOST_TOLD = 5
+_HIGH_NUMBER = 400
 _NOBODY = "192.0.2.1:9"
 
 
@@ -79,6 +81,29 @@ def _folder() -> Path:
     return Path(tempfile.mkdtemp(prefix="whisperer-probe-")).resolve()
 
 
+@contextlib.contextmanager
+def _number_of_this_process() -> Iterator[int]:
+    """A number by which this process is known, and that no process in a world of its own has.
+
+    In a container the server may have one of the first, which are given in each such world. So it is then that of a
+    thread of this process, the first that got a high one.
+    """
+    if os.getpid() >= _HIGH_NUMBER:
+        yield os.getpid()
+        return
+    done = threading.Event()
+    threads: list[threading.Thread] = []
+    try:
+        while not threads or (threads[-1].native_id or 0) < _HIGH_NUMBER:
+            threads.append(threading.Thread(target=done.wait, daemon=True))
+            threads[-1].start()
+        yield threads[-1].native_id or 0
+    finally:
+        done.set()
+        for thread in threads:
+            thread.join()
+
+
 class Outside:
     """What a program is to be kept from: a data folder, a folder that may only be read, and sockets that listen."""
 
@@ -87,6 +112,7 @@ class Outside:
         self._stack = contextlib.ExitStack()
         self._word = secrets.token_hex(8)
         self._ports: dict[str, int] = {}
+        self._server = os.getpid()
 
     def __enter__(self) -> Outside:
         self._stack.callback(shutil.rmtree, self.folder, ignore_errors=True)
@@ -99,6 +125,7 @@ class Outside:
             (self.folder / "data/token").chmod(0o600)
             (self.folder / "data/link").symlink_to("token")
             self._listen()
+            self._server = self._stack.enter_context(_number_of_this_process())
             stack.pop_all()
         return self
 
@@ -121,8 +148,8 @@ class Outside:
         told = {
             "data": f"{self.folder}/data",
             "readable": f"{self.folder}/readable",
-            "server": os.getpid(),
-            "started": int(Path("/proc/self/stat").read_text().rpartition(")")[2].split()[19]),
+            "server": self._server,
+            "started": int(Path(f"/proc/{self._server}/stat").read_text().rpartition(")")[2].split()[19]),
             "is_root": os.geteuid() == 0,
             "abstract": self._word,
             "word": self._word,
