@@ -8,6 +8,7 @@ each time, for the sake of caches and of runs that are replayed.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from hashlib import sha256
 from typing import Any
 
@@ -20,8 +21,9 @@ _FORGED = re.compile(r"<(?=[^\w<]{0,8}(?:untrusted|said(?!\w)))", re.IGNORECASE)
 _NOT_IN_NAMES = re.compile(r"[^\w.:-]")
 _NAME = re.compile(r"[\w.:-]+")
 _LONGEST_NAME = 100
-_SAID = re.compile(r'<said by="[\w.:-]*" id="\d+">\n?|\n?</said id="\d+">')
 _OPENING = "<said by="
+_FIRST_MARK = re.compile(r'<said by="[\w.:-]*" id="\d+">\n')
+_LAST_MARK = re.compile(r'\n</said id="\d+">')
 _UNSEEN = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 
 
@@ -41,6 +43,7 @@ def marked(word: str, about: str, text: str) -> str:
     return f'<{word} {about} id="{number}">\n{harmless(text)}\n</{word} id="{number}">'
 
 
+@lru_cache(maxsize=1000)
 def name_in_mark(name: str) -> str:
     """The name without what could end the mark that it stands in."""
     return _NOT_IN_NAMES.sub("", name)[:_LONGEST_NAME]
@@ -77,7 +80,7 @@ def has_marks(text: str) -> bool:
 
 def without_marks(text: str) -> str:
     """The text with the marks around words that others said taken away: for people, and for rules that match text."""
-    return _SAID.sub("", text) if _OPENING in text else text
+    return _LAST_MARK.sub("", _FIRST_MARK.sub("", text)) if _OPENING in text else text
 
 
 def _number_for(text: str) -> str:
