@@ -121,8 +121,6 @@ class Evidence(NamedTuple):
 NOTHING = Database(
     integrity="ok", agents={}, tasks={}, steps={}, mails={}, timers=[], trials=[], waits={}, locks={}, notes=[]
 )
-    integrity="ok", agents={}, tasks={}, steps={}, mails={}, timers=[], trials=[], waits={}, locks={}, notes=[]
-)
 
 
 def read_database(folder: Path) -> Database:
