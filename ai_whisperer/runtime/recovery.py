@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Mapping, Sequence
 
-from ai_whisperer.core.blame import Verdict, judge, trial_key
+from ai_whisperer.core.blame import SUSPECT, Verdict, judge, trial_key
 from ai_whisperer.errors import CrashLimitError
 from ai_whisperer.records import AgentState, MailState, TaskState, TimerKind
 from ai_whisperer.runtime.agent_session import AgentSession
@@ -97,7 +97,8 @@ def _judged(workspace: Workspace, loop: AILoop, *, held_back: bool) -> Verdict |
     """What becomes of a task that was running; None if it does nothing now, and so cannot be what kills the process."""
     if held_back:
         clear(workspace, loop.running)
-    if loop.rests:
+    # What is tried has been started, whatever `not_before` says: clocks may be set back.
+    if loop.running.only_waits() or (loop.rests and loop.task.attempts <= SUSPECT):
         loop.plan_restart()
         return None
     return judge(loop.task.attempts, under_way=was_under_way(loop.running), held_back=held_back)

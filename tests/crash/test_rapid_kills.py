@@ -1,6 +1,6 @@
 """The process is killed again and again while many tasks are under way: none of them is set aside for it.
 
-`WHISPERER_RAPID_KILLS` is the number of kills in a run, `WHISPERER_CRASH_SEED` what their moments are drawn from.
+`WHISPERER_CRASH_RAPID_KILLS` is the number of kills in a run, `WHISPERER_CRASH_SEED` what their moments are drawn from.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pathlib import Path
 from .harness import Run, Witness
 from .planted_bugs import BUGS_OF_MANY_DEATHS
 
-KILLS = int(os.environ.get("WHISPERER_RAPID_KILLS", "15"))
+KILLS = int(os.environ.get("WHISPERER_CRASH_RAPID_KILLS", "15"))
 SEED = int(os.environ.get("WHISPERER_CRASH_SEED", "1"))
 LONGEST_LIFE_SECONDS = 0.3
 

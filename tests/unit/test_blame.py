@@ -49,7 +49,9 @@ class World:
 
     def _take_up(self) -> tuple[list[Task], list[Task]]:
         self.is_dead = False
-        resting, suspects, others = [], [], []
+        resting: list[Task] = []
+        suspects: list[Task] = []
+        others: list[Task] = []
         for task in self.tasks:
             if task.is_done or task.is_set_aside:
                 continue
