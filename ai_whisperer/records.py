@@ -112,6 +112,7 @@ class StepState(StrEnum):
 
 class TimerKind(StrEnum):
     WAKE = "wake"
+    TRIAL = "trial"
 
 
 class Failure(Record, frozen=True, kw_only=True):
@@ -191,8 +192,8 @@ class TaskRecord(Record, frozen=True, kw_only=True):
 
     `arrival` is the place in the session's order of arrivals. `attempts` counts the starts, and is written before the
     run, so that a task that kills the process cannot do so for ever; a task that shows itself harmless is counted anew.
-    `restarts` counts the times its loop crashed; it does not begin again before `not_before`. `dismissed_at` is when a
-    person took it off the dead letters.
+    `restarts` counts the times its loop crashed; it does not begin again before `not_before`, nor does one at whose
+    start the process died again and again. `dismissed_at` is when a person took it off the dead letters.
     """
 
     session_id: str

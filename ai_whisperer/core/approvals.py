@@ -8,7 +8,9 @@ from collections.abc import Iterable
 from msgspec.structs import replace
 
 from ai_whisperer.coordination import ApprovalRecord, ApprovalState
+from ai_whisperer.core.marks import said
 from ai_whisperer.errors import InvalidInputError, StateError
+from ai_whisperer.records import USER
 
 
 def digest_of(tool: str, arguments: str) -> str:
@@ -62,7 +64,7 @@ def decided(
 
 def refusal_text(approval: ApprovalRecord) -> str:
     """What the model is told of a call that was refused."""
-    words = f" They say: {approval.reason}" if approval.reason else ""
+    words = f" They say: {said(approval.decided_by or USER, approval.reason)}" if approval.reason else ""
     return (
         f"Refused: a person did not allow this call of '{approval.tool}', and it was not run.{words}\n"
         "Do not repeat it as it is. Go on without it, or say what you would need it for."

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 
 from ai_whisperer.coordination import LeaseEnd, LeaseEnding, LockRecord
+from ai_whisperer.core.marks import named, quoted
 from ai_whisperer.core.text import check_text
 from ai_whisperer.errors import InvalidInputError
 from ai_whisperer.records import USER
@@ -57,6 +58,10 @@ def checked_holder(holder: str | None) -> str:
     check_text("holder", holder, max_bytes=_MAX_NAME_BYTES)
     if not holder.strip():
         raise InvalidInputError("The holder needs a name by which others see who has the lock, or none at all.")
+    if not holder.isprintable():
+        raise InvalidInputError(
+            f"{holder[:50]!r} cannot be the name of a holder: use printable characters, in one line."
+        )
     return holder
 
 
@@ -129,18 +134,18 @@ def end_in_words(end: LeaseEnd) -> str:
     at = datetime.fromtimestamp(end.at, tz=UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
     match end.ending:
         case LeaseEnding.RELEASED:
-            return f"{end.holder} released it, with token {end.token}, at {at}"
+            return f"{named(end.holder)} released it, with token {end.token}, at {at}"
         case LeaseEnding.EXPIRED:
-            return f"the lease of {end.holder}, with token {end.token}, ran out at {at}"
+            return f"the lease of {named(end.holder)}, with token {end.token}, ran out at {at}"
         case LeaseEnding.BROKEN:
-            why = f" ({end.reason})" if end.reason else ""
-            return f"{end.by} broke the lease of {end.holder}, with token {end.token}, at {at}{why}"
+            why = f" ({quoted(end.reason)})" if end.reason else ""
+            return f"{named(end.by)} broke the lease of {named(end.holder)}, with token {end.token}, at {at}{why}"
 
 
 def _now(lock: LockRecord | None) -> str:
     if lock is None:
         return "Nobody holds it now."
-    return f"{lock.holder} holds it now with token {lock.token}."
+    return f"{named(lock.holder or '')} holds it now with token {lock.token}."
 
 
 def _is_number(value: object) -> bool:

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping
 
 from msgspec.structs import replace
 
-from ai_whisperer.core.text import check_text
+from ai_whisperer.core.marks import harmless, said
+from ai_whisperer.core.text import check_text, one_line
 from ai_whisperer.errors import InvalidInputError, StateError, TooLargeError
 from ai_whisperer.records import MailRecord, MailState, Priority
 
@@ -48,7 +49,7 @@ def check_mail_text(subject: str, body: str, max_bytes: int) -> None:
     """Raise unless the text can be a mail: not empty, within the recipient's limit."""
     check_text("mail body", body, max_bytes=max_bytes)
     check_text("subject", subject, max_bytes=max(max_bytes, 4 * MAX_SUBJECT_CHARACTERS))
-    if not subject.strip() and not body.strip():
+    if not one_line(subject).strip() and not body.strip():
         raise InvalidInputError("The mail has neither a subject nor a body; nothing was sent. Write at least one.")
     if len(subject) > MAX_SUBJECT_CHARACTERS:
         raise TooLargeError(
@@ -78,11 +79,12 @@ def as_prompt(mail: MailRecord) -> str:
 
 
 def as_text(mail: MailRecord) -> str:
-    """The mail with its heading lines, for a model to read."""
+    """The mail for a model to read: heading lines, and the body between marks, so that it cannot look like another."""
     lines = [f"Mail id: {mail.id}", f"From: {mail.sender}", f"Priority: {mail.priority}"]
     if mail.reply_to is not None:
         lines.append(f"In reply to: {mail.reply_to}")
-    return "\n".join([*lines, f"Subject: {mail.subject}", "", mail.body])
+    subject = harmless(one_line(mail.subject))
+    return "\n".join([*lines, f"Subject: {subject}", "", said(mail.sender, mail.body)])
 
 
 def in_order(mails: Iterable[MailRecord]) -> list[MailRecord]:

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from msgspec.structs import replace
 
 from ai_whisperer.coordination import MessageRecord, RoomKind, RoomRecord
+from ai_whisperer.core.marks import quoted, said
 from ai_whisperer.core.mentions import Mentions
 from ai_whisperer.core.tasks import inherited
 from ai_whisperer.core.text import check_text, shortened
@@ -25,7 +26,6 @@ MAX_MESSAGES_SHOWN = 200
 MAX_WAITING_TURNS = 5
 """So many turns of one member may wait in a room before agents that mention it are not passed on any more."""
 
-_INDENT = "\n    "
 _PASS = re.compile(r"[\W_]*\[\s*pass\s*\][\W_]*", re.IGNORECASE)
 _LONGEST_PASS = 40
 
@@ -142,9 +142,8 @@ def is_pass(room: RoomRecord, answer: str) -> bool:
 
 
 def as_lines(message: MessageRecord, *, max_bytes: int = MAX_MESSAGE_BYTES) -> str:
-    """The message as a member is shown it. Its further lines are indented: it cannot fake another speaker's line."""
-    lines = shortened(message.text, max_bytes).splitlines()
-    return f"[{message.number}] {message.sender}: {_INDENT.join(lines)}"
+    """The message as a member is shown it: between marks, so that it cannot fake another speaker's."""
+    return f"[{message.number}] {message.sender}: {said(message.sender, shortened(message.text, max_bytes))}"
 
 
 def prompt_for(
@@ -220,11 +219,11 @@ def _newest(messages: Sequence[MessageRecord], max_bytes: int) -> tuple[list[Mes
 
 def _called(member: str, names: Mapping[str, str]) -> str:
     name = " ".join(names.get(member, "").split())
-    return member if name in ("", member) else f"{member} ({name})"
+    return member if name in ("", member) else f"{member} ({quoted(name)})"
 
 
 def _titled(room: RoomRecord) -> str:
-    return f'room "{room.title}"' if room.title else "room"
+    return f"room {quoted(room.title)}" if room.title else "room"
 
 
 def _company(room: RoomRecord, member: str, names: Mapping[str, str]) -> str:

@@ -6,11 +6,11 @@ from collections import deque
 from collections.abc import Container, Iterable
 from typing import Any
 
-import msgspec
 from msgspec.structs import replace
 
 from ai_whisperer.coordination import EventRecord, ScheduleRecord
 from ai_whisperer.core.mailbox import as_prompt
+from ai_whisperer.core.marks import as_json, named, quoted, said
 from ai_whisperer.errors import TaskEndedError
 from ai_whisperer.records import (
     SWITCH_SUFFIX,
@@ -177,13 +177,14 @@ def delegated(
     now: float,
 ) -> TaskRecord:
     """The task that one agent gives to another."""
+    heading = f"{by.agent_id} delegates this task to you; your answer is sent back to it."
     return TaskRecord(
         session_id=by.session_id,
         id=task_id,
         agent_id=to,
         thread_id=task_id,
         kind=TaskKind.DELEGATED,
-        prompt=f"{by.agent_id} delegates this task to you; your answer is sent back to it.\n\n{prompt}",
+        prompt=f"{heading}\n\n{said(by.agent_id, prompt)}",
         arrival=arrival,
         cause=f"task:{by.id}",
         priority=priority,
@@ -195,12 +196,12 @@ def delegated(
 
 def described(event: EventRecord) -> str:
     """The event in words, for a model."""
-    text = f"Event '{event.name}' was broadcast by {event.sender}."
-    return text if event.data is None else f"{text} Data: {_as_json(event.data)}"
+    text = f"Event {quoted(event.name)} was broadcast by {named(event.sender)}."
+    return text if event.data is None else f"{text} Data: {said(event.sender, _as_json(event.data))}"
 
 
 def _as_json(value: Any) -> str:
-    text = msgspec.json.encode(value).decode()
+    text = as_json(value)
     return text if len(text) <= _MAX_EVENT_DATA_CHARACTERS else text[:_MAX_EVENT_DATA_CHARACTERS] + "…"
 
 

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import re
+
 from ai_whisperer.errors import InvalidInputError, TooLargeError
 
 _MAX_REASON_BYTES = 10_000
+_BREAKS = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
+"""Control characters, and all that ends a line: what is one line to one reader must not be two to another."""
+_TURNS = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]+")
+"""What changes the direction of text, so that it is read in another order than it is written in."""
 
 
 def check_text(what: str, text: str, *, max_bytes: int) -> None:
@@ -22,6 +28,13 @@ def check_text(what: str, text: str, *, max_bytes: int) -> None:
             f"The {what} has {size:,} bytes, at most {max_bytes:,} are allowed; nothing was accepted. "
             "Shorten it or send it in parts."
         )
+
+
+def one_line(text: str) -> str:
+    """The text on one line: a space for line breaks and control characters, nothing for what changes its direction."""
+    if text.isprintable():
+        return text
+    return _BREAKS.sub(" ", _TURNS.sub("", text)).strip()
 
 
 def mended(text: str) -> str:

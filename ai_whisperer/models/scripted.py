@@ -20,6 +20,7 @@ import yaml
 
 from ai_whisperer.base_record import Record
 from ai_whisperer.conversation import Answer, AnswerTurn, ToolCall, ToolTurn, Turn, Usage, UserTurn
+from ai_whisperer.core.marks import without_marks
 from ai_whisperer.errors import (
     DefinitionError,
     ModelError,
@@ -62,6 +63,8 @@ class ScriptedCall(Record, frozen=True, kw_only=True, forbid_unknown_fields=True
 
 class Rule(Record, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
     """When to answer what.
+
+    The text of turns is looked at, and filled in, without the marks around what others wrote (`core/marks.py`).
 
     Conditions; those that are given must all hold:
     `agent` is the id of the asking agent; `match` is found in the text of the last turn, whatever its kind;
@@ -207,12 +210,12 @@ def _situation(request: ModelRequest) -> _Situation:
     prompt, answers = "", 0
     for turn in reversed(turns):
         if isinstance(turn, UserTurn):
-            prompt = turn.text
+            prompt = without_marks(turn.text)
             break
         answers += isinstance(turn, AnswerTurn)
     return _Situation(
         request=request,
-        last=_text_of(last) if last is not None else "",
+        last=without_marks(_text_of(last)) if last is not None else "",
         prompt=prompt,
         after_tool=last.call.name if isinstance(last, ToolTurn) else None,
         turn=answers,

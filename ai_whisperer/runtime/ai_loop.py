@@ -25,6 +25,7 @@ from ai_whisperer.runtime.model_step import ModelStep, waited_for_retry
 from ai_whisperer.runtime.reservations import Reserved
 from ai_whisperer.runtime.running_task import RunningTask, StuckLoopError
 from ai_whisperer.runtime.tool_step import run_tool
+from ai_whisperer.runtime.trials import count_start
 from ai_whisperer.runtime.workspace import Decision
 
 if TYPE_CHECKING:
@@ -140,6 +141,8 @@ class AILoop:
         if self.is_ready and not self.running.only_waits() and self.may_have_place(self.take_up):
             decision = self._decide()
             try:
+                if self.running.held_back:
+                    count_start(self.running, decision)
                 self.begin(decision)
             except Exception as error:  # noqa: BLE001 - as in `_work`
                 self._fail(error)

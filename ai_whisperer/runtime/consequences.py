@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ai_whisperer.coordination import WaitKind
+from ai_whisperer.core.blame import trial_key
 from ai_whisperer.core.queueing import Work
 from ai_whisperer.core.supervising import restart_key
 from ai_whisperer.records import TaskRecord, TaskState
@@ -17,6 +18,7 @@ def task_ended(workspace: Workspace, decision: Decision, task: TaskRecord) -> No
     workspace.deadlines.forget(task)
     if task.not_before is not None:
         workspace.scheduler.cancel(restart_key(task.id))
+        decision.unit.delete_timer(task.session_id, trial_key(task.id))
     workspace.approvals.task_ended(decision, task)
     for wait in workspace.waits.of_task(task.id):
         if wait.kind is WaitKind.REPLY:

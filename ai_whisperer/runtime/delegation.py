@@ -5,6 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from ai_whisperer.core.budgets import deadline_after, earliest
+from ai_whisperer.core.marks import without_marks
 from ai_whisperer.core.tasks import delegated, inherited
 from ai_whisperer.core.text import check_text, fitted
 from ai_whisperer.errors import BudgetError, InvalidInputError, StateError
@@ -74,7 +75,8 @@ def report(workspace: Workspace, decision: Decision, task: TaskRecord, to: Repor
     else:
         subject = f"Not done ({task.state}):"
         body = task.error.message if task.error is not None else "No reason is known."
-    words = first.prompt.partition("\n\n")[2].strip() or first.prompt
+    prompt = without_marks(first.prompt)
+    words = prompt.partition("\n\n")[2].strip() or prompt
     workspace.post.send(
         decision,
         sender=task.agent_id,

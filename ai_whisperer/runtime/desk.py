@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from ai_whisperer.coordination import EventRecord, LockRecord, LockSummary
 from ai_whisperer.core.mailbox import in_order
+from ai_whisperer.core.marks import said
 from ai_whisperer.core.sleeping import in_words, sleep_plan
 from ai_whisperer.core.tasks import inherited
 from ai_whisperer.core.text import check_reason
@@ -106,7 +107,13 @@ class AgentDesk:
         check_reason(reason)
         sleeper = workspace.agents[workspace.book.resolve(agent)]
         self._check_tree()
-        sleeper.wake(self._decision, f"{reason} (from {self._agent.agent_id})", origin=inherited(self._running.task))
+        by = self._agent.agent_id
+        sleeper.wake(
+            self._decision,
+            f"{reason} (from {by})",
+            details=f"{said(by, reason)} (from {by})",
+            origin=inherited(self._running.task),
+        )
 
     def broadcast(self, *, event: str, data: Any) -> EventRecord:
         self._check_tree()

@@ -10,7 +10,7 @@ from ai_whisperer.coordination import EventRecord
 from ai_whisperer.core.budgets import check_budget, deadline_after, tree_budget
 from ai_whisperer.core.paging import checked_id
 from ai_whisperer.core.signals import check_event_data
-from ai_whisperer.core.text import check_text
+from ai_whisperer.core.text import check_text, one_line
 from ai_whisperer.definition import EffectiveLimits
 from ai_whisperer.errors import DuplicateIdError, InvalidInputError
 from ai_whisperer.records import USER, Budget, MailRecord, Origin, Priority, TaskKind, TaskRecord
@@ -105,7 +105,7 @@ class Intake:
         if known is not None:
             recipient = self._workspace.book.resolve_recipient(to)
             before = (known.sender, known.recipient, known.subject, known.body)
-            return await self._again(known, before, (USER, recipient, subject, body))
+            return await self._again(known, before, (USER, recipient, one_line(str(subject)), body))
         decision = self._workspace.decide(by_caller())
         mail = self._workspace.post.send(
             decision,

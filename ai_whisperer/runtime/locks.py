@@ -17,6 +17,7 @@ from ai_whisperer.coordination import (
     WaitRecord,
 )
 from ai_whisperer.core import locking
+from ai_whisperer.core.marks import named
 from ai_whisperer.errors import ClosedError, LockHeldError, LockNotHeldError, WaitCycleError, WhispererError
 from ai_whisperer.records import StepRecord, TaskRecord
 from ai_whisperer.runtime.guards import Guards
@@ -334,7 +335,7 @@ class Locks(LockBook):
         self._end(decision, wait, "timed_out", ToolResult(content=told, is_error=True))
 
     def _still_held(self, name: str, seconds: float) -> str:
-        holder = self._locks[name].holder
+        holder = named(self._locks[name].holder or "")
         return f"after {round(seconds)} seconds lock '{name}' is still held by {holder}. You no longer wait."
 
     def _end(self, decision: Decision, wait: WaitRecord, outcome: str, result: ToolResult) -> None:

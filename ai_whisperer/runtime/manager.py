@@ -14,6 +14,7 @@ from ai_whisperer.clock import Clock, IdSource, SystemClock, TimedIds
 from ai_whisperer.core.addresses import check_agent_id
 from ai_whisperer.core.definitions import Config
 from ai_whisperer.core.limits import Stated, limits_from
+from ai_whisperer.core.marks import said
 from ai_whisperer.core.sleeping import Time, sleep_plan
 from ai_whisperer.core.text import check_reason, check_text
 from ai_whisperer.definition import AgentDefinition, SessionLimits
@@ -26,7 +27,7 @@ from ai_whisperer.errors import (
 from ai_whisperer.mcp_config import McpServersConfig, mcp_servers_from
 from ai_whisperer.models.base import ModelFactory
 from ai_whisperer.models.catalog import name_check, resolve
-from ai_whisperer.records import AgentRecord, AgentState
+from ai_whisperer.records import USER, AgentRecord, AgentState
 from ai_whisperer.runtime.agent_session import AgentSession
 from ai_whisperer.runtime.ai_loop import loop_that_calls
 from ai_whisperer.runtime.callers import by_caller
@@ -340,7 +341,7 @@ class AsyncAgentSessionManager(
         session = self._find_agent(agent)
         check_reason(reason)
         decision = self._workspace.decide(by_caller())
-        session.wake(decision, reason)
+        session.wake(decision, reason, details=said(USER, reason))
         await decision.commit()
         return status_of(session)
 

@@ -7,9 +7,12 @@ from typing import Any
 
 from ai_whisperer.conversation import ChannelResponse
 from ai_whisperer.core.lifecycle import Action
+from ai_whisperer.core.marks import without_marks
 from ai_whisperer.records import AgentRecord, Failure, StepKind, StepRecord, TaskRecord
 
 _SUMMARY_CHARACTERS = 200
+_BEGINNING_CHARACTERS = 2 * _SUMMARY_CHARACTERS
+"""Marks take a part of it: the longest name of an agent and some more."""
 
 
 def channels_of(response: ChannelResponse) -> dict[str, str]:
@@ -22,7 +25,7 @@ def failure_of(failure: Failure) -> dict[str, str]:
 
 def summary_of(task: TaskRecord) -> str:
     """The beginning of what a task is about."""
-    return task.prompt[:_SUMMARY_CHARACTERS]
+    return without_marks(task.prompt[:_BEGINNING_CHARACTERS])[:_SUMMARY_CHARACTERS]
 
 
 def queued_of(task: TaskRecord, *, by: str | None = None) -> dict[str, Any]:

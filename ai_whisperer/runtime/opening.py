@@ -34,6 +34,7 @@ from ai_whisperer.runtime.supervision import Supervisor
 from ai_whisperer.runtime.switchboard import Switchboard
 from ai_whisperer.runtime.tallies import Tallies
 from ai_whisperer.runtime.trees import Trees
+from ai_whisperer.runtime.trials import let_go
 from ai_whisperer.runtime.waits import Waits
 from ai_whisperer.runtime.workplaces import Workplaces
 from ai_whisperer.runtime.workspace import Workspace
@@ -144,7 +145,9 @@ def _count_no_crash(workspace: Workspace) -> None:
     """A task that stops here does so by no fault of its own: it is not counted as begun any more."""
     decision = workspace.decide("shutdown")
     for loop in workspace.running.values():
-        if loop.task.attempts:
+        if loop.running.held_back:
+            let_go(loop.running, decision)
+        elif loop.task.attempts:
             loop.running.update_task(decision, replace(loop.task, attempts=0))
     if decision.unit:
         decision.submit()

@@ -7,6 +7,7 @@ from operator import attrgetter
 from ai_whisperer.core import mailbox
 from ai_whisperer.core.paging import can_be_id
 from ai_whisperer.core.tasks import parent_of
+from ai_whisperer.core.text import one_line
 from ai_whisperer.errors import InvalidInputError, StateError, UnknownMailError
 from ai_whisperer.records import USER, MailRecord, MailState, Origin, Priority, TaskRecord
 from ai_whisperer.runtime.workspace import Decision, Workspace
@@ -69,7 +70,7 @@ class PostOffice:
             sender=sender,
             sequence=self._next_sequence(sender),
             recipient=recipient,
-            subject=subject,
+            subject=one_line(subject),
             body=body,
             arrival=self._workspace.next_arrival(),
             cause=cause or decision.cause,

@@ -2,26 +2,17 @@
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Mapping, Sequence
-from functools import partial
+from collections.abc import Container, Mapping, Sequence
 
-from msgspec.structs import replace
-
+from ai_whisperer.core.blame import SUSPECT, Verdict, judge, trial_key
 from ai_whisperer.errors import CrashLimitError
-from ai_whisperer.records import AgentState, MailState, TaskState
+from ai_whisperer.records import AgentState, MailState, TaskState, TimerKind
 from ai_whisperer.runtime.agent_session import AgentSession
 from ai_whisperer.runtime.ai_loop import AILoop
+from ai_whisperer.runtime.trials import CAUSE, Trials, clear, hold_back, was_under_way
 from ai_whisperer.runtime.workspace import Workspace
 from ai_whisperer.store.base import SessionSnapshot
 from ai_whisperer.tools.function import Tool
-
-MAX_ATTEMPTS = 3
-"""So many times a task may be running when the process dies before it is set aside."""
-
-_LONGEST_PROBATION_SECONDS = 60.0
-
-CAUSE = "recovery"
 
 
 def restore(workspace: Workspace, snapshot: SessionSnapshot, own_tools: Mapping[str, Sequence[Tool]]) -> None:
@@ -59,9 +50,8 @@ def restore(workspace: Workspace, snapshot: SessionSnapshot, own_tools: Mapping[
 def resume(workspace: Workspace, snapshot: SessionSnapshot) -> None:
     """Go on: interrupted tasks at their next step, due timers at once, waiting work in its order.
 
-    A task is counted as begun before it runs. One that was running at each of the last deaths of the process may be
-    what kills it: at its last try it runs alone, and all else waits until it has shown itself harmless, so that the
-    innocent are not counted out together with the guilty. All else waits for a minute at most.
+    A task is counted as begun before it runs. One that may be what kills the process is tried apart from the others:
+    see `core.blame`.
     """
     if snapshot.last_seq:
         decision = workspace.decide(CAUSE)
@@ -75,29 +65,43 @@ def resume(workspace: Workspace, snapshot: SessionSnapshot) -> None:
             )
             decision.submit()
     for timer in snapshot.timers:
-        workspace.agents[timer.agent_id].arm(timer)
+        if timer.kind is TimerKind.WAKE:
+            workspace.agents[timer.agent_id].arm(timer)
     workspace.waits.resume()
     workspace.locks.resume()
     workspace.supervisor.resume()
-    suspects: deque[tuple[AgentSession, AILoop]] = deque()
-    others: list[tuple[AgentSession, AILoop]] = []
-    # Listed beforehand: the first that goes on may send mail which starts a loop of another agent.
-    interrupted = [(agent, loop) for agent in workspace.agents.values() for loop in agent.loops.values()]
-    workspace.on_probation = any(loop.task.attempts == MAX_ATTEMPTS - 1 and not loop.rests for _, loop in interrupted)
-    for agent, loop in interrupted:
-        if loop.rests:
-            loop.plan_restart()
-            continue  # it does nothing, and so cannot be what kills the process
-        if loop.task.attempts >= MAX_ATTEMPTS:
-            _set_aside(workspace, loop)
-        elif agent.state is not AgentState.ACTIVE or agent.equipment.missing_tools:
-            continue
-        elif loop.task.attempts == MAX_ATTEMPTS - 1:
-            suspects.append((agent, loop))
-        else:
-            others.append((agent, loop))
-    _Probation(workspace, suspects, others).go_on()
+    _take_up(workspace, held_back={timer.id for timer in snapshot.timers if timer.kind is TimerKind.TRIAL})
     _let_go_on(workspace)
+
+
+def _take_up(workspace: Workspace, *, held_back: Container[str]) -> None:
+    """Go on with the tasks that were interrupted, as far as they may."""
+    by_verdict: dict[Verdict, list[tuple[AgentSession, AILoop]]] = {verdict: [] for verdict in Verdict}
+    # All are judged beforehand: the first that goes on may send mail which starts a loop of another agent.
+    for loop in list(workspace.running.values()):
+        agent = workspace.agents[loop.task.agent_id]
+        verdict = _judged(workspace, loop, held_back=trial_key(loop.task.id) in held_back)
+        may_run = agent.state is AgentState.ACTIVE and not agent.equipment.missing_tools
+        if verdict is not None and (may_run or verdict is Verdict.SET_ASIDE):
+            by_verdict[verdict].append((agent, loop))
+    resting, suspects = by_verdict[Verdict.HOLD_BACK], by_verdict[Verdict.TRY]
+    workspace.on_probation = bool(suspects) and not resting
+    for _, loop in resting:
+        hold_back(workspace, loop.running)
+    for _, loop in by_verdict[Verdict.SET_ASIDE]:
+        _set_aside(workspace, loop)
+    Trials(workspace, [*resting, *suspects], by_verdict[Verdict.GO_ON]).begin()
+
+
+def _judged(workspace: Workspace, loop: AILoop, *, held_back: bool) -> Verdict | None:
+    """What becomes of a task that was running; None if it does nothing now, and so cannot be what kills the process."""
+    if held_back:
+        clear(workspace, loop.running)
+    # What is tried has been started, whatever `not_before` says: clocks may be set back.
+    if loop.running.only_waits() or (loop.rests and loop.task.attempts <= SUSPECT):
+        loop.plan_restart()
+        return None
+    return judge(loop.task.attempts, under_way=was_under_way(loop.running), held_back=held_back)
 
 
 def _let_go_on(workspace: Workspace) -> None:
@@ -108,92 +112,11 @@ def _let_go_on(workspace: Workspace) -> None:
         decision.submit()
 
 
-class _Probation:
-    """Lets suspects run one after the other, each until it has shown itself harmless or cannot run; then all else.
-
-    One that takes too long is no longer waited for: the next suspect, and all else, goes on beside it.
-    """
-
-    def __init__(
-        self,
-        workspace: Workspace,
-        suspects: deque[tuple[AgentSession, AILoop]],
-        others: list[tuple[AgentSession, AILoop]],
-    ) -> None:
-        self._workspace = workspace
-        self._suspects = suspects
-        self._others = others
-
-    def go_on(self) -> None:
-        while self._suspects:
-            agent, loop = self._suspects[0]
-            if _can_begin(agent, loop):
-                if loop.may_have_place(partial(self._have_turn, loop)):
-                    self._begin(loop)
-                elif self._workspace.on_probation:
-                    self._be_patient_with(loop)
-                return
-            self._suspects.popleft()
-        self._workspace.scheduler.cancel(CAUSE)
-        self._release_others()
-
-    def _have_turn(self, loop: AILoop) -> None:
-        """There is a place for the suspect; those who ran before it may have kept all of them."""
-        if self._suspects and self._suspects[0][1] is loop:
-            self.go_on()
-
-    def _begin(self, loop: AILoop) -> None:
-        self._suspects.popleft()
-        loop.running.on_settled = self.go_on
-        self._be_patient_with(loop)
-        _begin_again(self._workspace, loop)
-
-    def _be_patient_with(self, loop: AILoop) -> None:
-        due_at = self._workspace.clock.now() + _LONGEST_PROBATION_SECONDS
-        self._workspace.scheduler.at(due_at, CAUSE, partial(self._lose_patience, loop))
-
-    def _lose_patience(self, loop: AILoop) -> None:
-        loop.running.on_settled = None
-        self._release_others()
-        self.go_on()
-
-    def _release_others(self) -> None:
-        self._workspace.on_probation = False
-        others, self._others = self._others, []
-        for agent, loop in others:
-            _begin_in_turn(self._workspace, agent, loop)
-        suspects = {loop.task.id for _, loop in self._suspects}
-        for agent in self._workspace.agents.values():
-            for loop in list(agent.loops.values()):
-                if loop.task.id not in suspects:
-                    loop.take_up()
-            agent.dispatch()
-        self._workspace.places.look_again()
-
-
-def _can_begin(agent: AgentSession, loop: AILoop) -> bool:
-    return agent.may_step and loop.task.id in agent.loops and loop.worker is None
-
-
-def _begin_in_turn(workspace: Workspace, agent: AgentSession, loop: AILoop) -> None:
-    """Go on with a loop as soon as there is a place for it."""
-    if _can_begin(agent, loop) and loop.may_have_place(partial(_begin_in_turn, workspace, agent, loop)):
-        _begin_again(workspace, loop)
-
-
-def _begin_again(workspace: Workspace, loop: AILoop) -> None:
-    decision = workspace.decide(CAUSE)
-    loop.running.update_task(decision, replace(loop.task, attempts=loop.task.attempts + 1))
-    loop.running.announce(decision)
-    decision.submit()
-    loop.begin(workspace.decide(f"task:{loop.task.id}"))  # what it does now is its own doing, and belongs to its tree
-
-
 def _set_aside(workspace: Workspace, loop: AILoop) -> None:
     decision = workspace.decide(CAUSE)
     error = CrashLimitError(
-        f"The process died each of the {loop.task.attempts} times this task ran, so it was set aside. "
-        "Mend the cause, then retry the task."
+        f"The process died at {loop.task.attempts} starts of this task in a row, and not while it was held back "
+        "between them, so it was set aside. Mend the cause, then retry the task."
     )
     loop.running.give_up(decision, error)
     decision.submit()

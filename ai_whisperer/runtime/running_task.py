@@ -37,16 +37,18 @@ class RunningTask(TaskJournal):
     """One task of one agent, from its first step to its end.
 
     `on_settled` is called once when the task has finished a step of the kind that was under way when the process died
-    (a tool call rather than a model request), and so is not what killed it, or when it does not run any more.
+    (a tool call rather than a model request), and so is not what killed it, or when it does not run any more. A task is
+    `held_back` while it is to be seen whether the process dies without it.
     """
 
-    __slots__ = ("_counted_out", "_suspected", "on_settled")
+    __slots__ = ("_counted_out", "_suspected", "held_back", "on_settled")
 
     def __init__(self, agent: AgentWork, task: TaskRecord, steps: list[StepRecord]) -> None:
         super().__init__(agent, task, steps)
         under_way = [step.kind for step in steps if step.state is StepState.STARTED]
         self._suspected = StepKind.TOOL if StepKind.TOOL in under_way else StepKind.MODEL
         self._counted_out = False
+        self.held_back = False
         self.on_settled: Callable[[], None] | None = None
 
     def announce(self, decision: Decision) -> None:
@@ -339,13 +341,17 @@ class RunningTask(TaskJournal):
         self.settle_open_tools(decision)
         restarted = replace(self.task, restarts=self.task.restarts + 1, not_before=decision.at + delay)
         self.update_task(decision, restarted)
+        self.tell_restarting(decision, failure)
+
+    def tell_restarting(self, decision: Decision, failure: Failure) -> None:
+        """Say that the task goes on later, and why."""
         decision.tell(
             "async.task.restarting",
             {
-                "agentId": restarted.agent_id,
-                "taskId": restarted.id,
-                "restarts": restarted.restarts,
-                "notBefore": restarted.not_before,
+                "agentId": self.task.agent_id,
+                "taskId": self.task.id,
+                "restarts": self.task.restarts,
+                "notBefore": self.task.not_before,
                 "error": failure_of(failure),
             },
         )

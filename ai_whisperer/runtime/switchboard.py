@@ -7,9 +7,12 @@ the result of the call that waits. Whoever waited too long, or was stopped, gets
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from ai_whisperer.conversation import ToolResult
 from ai_whisperer.coordination import WaitKind, WaitRecord
 from ai_whisperer.core.mailbox import as_text
+from ai_whisperer.core.marks import said
 from ai_whisperer.core.queueing import Work
 from ai_whisperer.core.tasks import inherited
 from ai_whisperer.core.text import fitted
@@ -110,12 +113,13 @@ class Switchboard:
             )
         wait = workspace.waits.for_reply_to(mail.id)
         if wait is not None:
-            why = task.error.message if task.error is not None else "it ended without an answer"
+            why = "it ended without an answer" if task.error is None else said(task.agent_id, task.error.message)
             self._end_without_answer(decision, wait, "failed", f"{wait.target_agent} could not answer: {why}")
 
     def replied(self, decision: Decision, wait: WaitRecord, reply: MailRecord) -> None:
         """The reply is there: it is the result of the call that waited."""
-        content = self._workspace.breaches.bounded_result(wait.agent_id, wait.task_id, as_text(reply))
+        body = self._workspace.breaches.bounded_result(wait.agent_id, wait.task_id, reply.body)
+        content = as_text(reply if body is reply.body else replace(reply, body=body))
         decision.tell("switch.ended", {**_told(wait), "outcome": "answered", "replyId": reply.id})
         self._workspace.waits.end(decision, wait, ToolResult(content=content, mails=(reply.id,), mails_sent=1))
 

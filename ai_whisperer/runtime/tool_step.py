@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from ai_whisperer.conversation import ToolCall, ToolResult
+from ai_whisperer.core.marks import harmless
 from ai_whisperer.core.text import mended
 from ai_whisperer.errors import ToolError, WhispererError
 from ai_whisperer.records import StepRecord
@@ -53,11 +54,14 @@ async def run_tool(agent: AgentWork, step: StepRecord) -> ToolResult:
     finally:
         agent.workspace.admission.call_ended(step.id)
     content = agent.workspace.breaches.bounded_result(agent.agent_id, step.task_id, mended(result.content))
+    untrusted = result.untrusted
     if result.is_error:
         # It may quote what came from outside, so it is as trusted as the tool's results are.
         tool = agent.registry.find(_call_of(step).name)
-        return replace(result, content=content, untrusted=isinstance(tool, Tool) and tool.untrusted, not_run=False)
-    return replace(result, content=content, not_run=False)
+        untrusted = isinstance(tool, Tool) and tool.untrusted
+    if not untrusted:
+        content = harmless(content)  # nobody but the runtime says who said something
+    return replace(result, content=content, untrusted=untrusted, not_run=False)
 
 
 async def _run(agent: AgentWork, step: StepRecord) -> ToolResult:

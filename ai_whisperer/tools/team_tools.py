@@ -8,6 +8,7 @@ import msgspec
 
 from ai_whisperer.conversation import ToolResult
 from ai_whisperer.core.locking import in_words
+from ai_whisperer.core.marks import as_json
 from ai_whisperer.errors import InvalidInputError
 from ai_whisperer.records import USER, Priority
 from ai_whisperer.tools.desk import Arguments, CoordinationTool, Desk
@@ -175,7 +176,7 @@ def _report_progress(desk: Desk, given: ReportProgress) -> ToolResult:
 
 
 def _json(value: Any) -> ToolResult:
-    return ToolResult(content=msgspec.json.encode(value).decode())
+    return ToolResult(content=as_json(value))
 
 
 TEAM_TOOLS = (

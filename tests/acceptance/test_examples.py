@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from ai_whisperer.core.marks import without_marks
 from ai_whisperer.testing.model_server import Call, ModelServer, Reply
 
 ROOT = Path(__file__).parents[2]
@@ -91,7 +92,7 @@ def speak(body: dict[str, Any], number: int) -> Reply:
     """A provider's model that knows who it is by its instructions and what to do by what it was told last."""
     instructions, last = str(body["messages"][0]["content"]), body["messages"][-1]
     offered = {offer["function"]["name"] for offer in body["tools"]}
-    text = str(last["content"])
+    text = without_marks(str(last["content"]))
     if "You are Alice" in instructions:
         if last["role"] == "tool":
             return Reply(text=f"Patricia replied with: {text.rpartition(chr(10))[2]}")

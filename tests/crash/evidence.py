@@ -95,6 +95,7 @@ class Database(NamedTuple):
     steps: dict[str, Step]
     mails: dict[str, Mail]
     timers: list[str]
+    trials: list[str]
     waits: dict[str, Wait]
     locks: dict[str, Lock]
     notes: list[Note]
@@ -117,7 +118,9 @@ class Evidence(NamedTuple):
     requests: list[Request]
 
 
-NOTHING = Database(integrity="ok", agents={}, tasks={}, steps={}, mails={}, timers=[], waits={}, locks={}, notes=[])
+NOTHING = Database(
+    integrity="ok", agents={}, tasks={}, steps={}, mails={}, timers=[], trials=[], waits={}, locks={}, notes=[]
+)
 
 
 def read_database(folder: Path) -> Database:
@@ -182,7 +185,8 @@ def _read(connection: apsw.Connection) -> Database:
         tasks={task.id: task for task in tasks},
         steps={step.id: step for step in steps},
         mails={mail.id: mail for mail in mails},
-        timers=[str(row[0]) for row in rows("SELECT agent_id FROM timer")],
+        timers=[str(row[0]) for row in rows("SELECT agent_id FROM timer WHERE kind = 'wake'")],
+        trials=[str(row[0]).removeprefix("trial:") for row in rows("SELECT id FROM timer WHERE kind = 'trial'")],
         waits={wait.id: wait for wait in waits},
         locks={lock.name: lock for lock in locks},
         notes=notes,

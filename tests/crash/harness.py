@@ -146,11 +146,6 @@ class Run:
         """The findings, for a person to read."""
         return "\n".join(self.findings)
 
-    @property
-    def condemns(self) -> bool:
-        """Whether one more death would rightly have a task set aside, which was running at the last ones."""
-        return bool(self.deaths) and any(task.attempts > 1 for task in self.deaths[-1].database.tasks.values())
-
     def clear(self) -> None:
         """Forget the run; the folder is kept if something is wrong with it."""
         self._witness.forget(self.name)
@@ -250,7 +245,7 @@ class Campaign:
             name = f"{self._folder.name}-{number}"
             run = Run(self._witness, self._folder / name, planted_bug=self._planted_bug, provider=self._provider)
             for death in plan:
-                if not (run.ended or run.findings or run.condemns):
+                if not (run.ended or run.findings):
                     await run.start(death)
             await run.finish()
             self.runs += 1

@@ -104,6 +104,9 @@ def _half_done(database: Database) -> Iterator[str]:
     sleepers = sorted(agent.id for agent in database.agents.values() if agent.sleep_until is not None)
     if sleepers != sorted(database.timers):
         yield f"the sleepers are {sleepers}, the timers are of {sorted(database.timers)}"
+    for task_id in database.trials:
+        if database.tasks[task_id].state != "running":
+            yield f"task {task_id} is held back and {database.tasks[task_id].state}"
 
 
 def answers_a_wait(database: Database, mail: Mail) -> bool:

@@ -45,8 +45,8 @@ def _unfinished(database: Database, set_aside: frozenset[str]) -> Iterator[str]:
     for agent in database.agents.values():
         if agent.state != "idle" or agent.is_asleep:
             yield f"agent {agent.id} is {agent.state}"
-    if database.timers or database.waits:
-        yield f"timers are left: {database.timers}, waits are left: {database.waits}"
+    if database.timers or database.trials or database.waits:
+        yield f"timers are left: {database.timers} {database.trials}, waits are left: {database.waits}"
 
 
 def _unhandled(database: Database) -> Iterator[str]:

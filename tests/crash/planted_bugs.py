@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
+from ai_whisperer.core.blame import Verdict
 from ai_whisperer.records import (
     USER,
     AgentState,
@@ -286,6 +287,20 @@ _APART = tuple(f"{_HALF_DONE}:{number}>commit.after:{later}" for later in (1, 2,
 _IN_BETWEEN = tuple(f"{_HALF_DONE}:{number}" for number in (1, 2, 3))
 _AROUND_COMMITS = ("commit.before", "commit.after")
 _IN_TOOLS = ("tool.sent", "tool.acted")
+
+
+def count_every_start(_: KillSwitch) -> None:
+    """A task is set aside that was started at three deaths, whatever the reason of each."""
+
+    def judge(attempts: int, *, under_way: bool, held_back: bool) -> Verdict:
+        del under_way, held_back
+        return {2: Verdict.TRY}.get(attempts, Verdict.SET_ASIDE if attempts > 2 else Verdict.GO_ON)
+
+    swap(recovery, "judge", lambda _: judge)
+
+
+BUGS_OF_MANY_DEATHS = {"count-every-start": PlantedBug(count_every_start, (), "is dead with None, not completed")}
+"""What no single death shows."""
 
 PLANTED_BUGS = {
     "acknowledge-before-commit": PlantedBug(acknowledge_before_commit, _AROUND_COMMITS, "acknowledged and is lost"),

@@ -1,4 +1,4 @@
-"""Work that kills the process each time is set aside after three starts, and takes nobody else with it."""
+"""Work that kills the process each time is set aside after five starts, and takes nobody else with it."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ import asyncio
 from collections.abc import Callable
 from pathlib import Path
 
+from ai_whisperer.core.blame import MOST_STARTS as MOST_STARTS_OF_A_TASK
+
 from .harness import Run, Witness
 
-MOST_STARTS = 15
+MOST_STARTS = 20
 
 
 async def start_until_it_ends(run: Run) -> None:
@@ -18,14 +20,14 @@ async def start_until_it_ends(run: Run) -> None:
         await run.start()
 
 
-def test_a_task_that_kills_the_process_is_set_aside_after_three_starts(
+def test_a_task_that_kills_the_process_is_set_aside_after_five_starts(
     witness: Witness, tmp_path: Path, report: Callable[[str], None]
 ) -> None:
     run = Run(witness, tmp_path / "poison", workload="poisoned", set_aside=frozenset({"poison-max-1"}))
     asyncio.run(start_until_it_ends(run))
     report(f"a poison task: {len(run.deaths)} deaths until it was set aside")
     assert not run.findings, run.told
-    assert len(run.deaths) == 3
+    assert len(run.deaths) == MOST_STARTS_OF_A_TASK
 
 
 def test_several_tasks_that_kill_the_process_take_no_innocent_task_with_them(
@@ -36,14 +38,14 @@ def test_several_tasks_that_kill_the_process_take_no_innocent_task_with_them(
     asyncio.run(start_until_it_ends(run))
     report(f"three poison tasks: {len(run.deaths)} deaths until they were set aside")
     assert not run.findings, run.told
-    assert len(run.deaths) == 9
+    assert len(run.deaths) <= 3 * MOST_STARTS_OF_A_TASK
 
 
-def test_a_task_whose_model_calls_a_deadly_tool_again_and_again_is_set_aside_after_three_starts(
+def test_a_task_whose_model_calls_a_deadly_tool_again_and_again_is_set_aside_after_five_starts(
     witness: Witness, tmp_path: Path, report: Callable[[str], None]
 ) -> None:
     run = Run(witness, tmp_path / "stubborn", workload="stubborn", set_aside=frozenset({"stubborn-max-1"}))
     asyncio.run(start_until_it_ends(run))
     report(f"a stubborn model: {len(run.deaths)} deaths until its task was set aside")
     assert not run.findings, run.told
-    assert len(run.deaths) == 3
+    assert len(run.deaths) == MOST_STARTS_OF_A_TASK

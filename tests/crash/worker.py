@@ -12,6 +12,7 @@ import sys
 
 import msgspec
 
+from ai_whisperer.core import blame
 from ai_whisperer.models.base import ModelFactory
 from ai_whisperer.models.catalog import resolve
 from ai_whisperer.records import AgentState, TaskKind
@@ -24,6 +25,7 @@ from .client import HttpModel, tools_of
 from .workload import WORKLOADS, Operation
 
 _SLEEP_SECONDS = 0.12
+_REST_SECONDS = 0.5
 
 
 class Order(msgspec.Struct, frozen=True, kw_only=True):
@@ -128,10 +130,11 @@ def say(line: str) -> None:
 async def work(order: Order) -> None:
     switch = kill_points.KillSwitch(order.die_at)
     kill_points.install(switch)
+    blame._SHORTEST_REST_SECONDS, blame._TIMES_AS_LONG = _REST_SECONDS, 1.0  # else the harness would wait for minutes
     if order.planted_bug:
-        from .planted_bugs import PLANTED_BUGS
+        from .planted_bugs import BUGS_OF_MANY_DEATHS, PLANTED_BUGS
 
-        PLANTED_BUGS[order.planted_bug].plant(switch)
+        (PLANTED_BUGS | BUGS_OF_MANY_DEATHS)[order.planted_bug].plant(switch)
     factory: ModelFactory = resolve if order.provider else lambda name: HttpModel(name, order.model_url, switch)
     say("up")
     store = SqliteStore.open(order.folder, committer=kill_points.WatchedCommitter(switch))

@@ -201,12 +201,23 @@ def poisoned_often(run: str) -> Workload:
     )
 
 
+def crowd(run: str) -> Workload:
+    """Thirty agents in the middle of something at the same time."""
+    agents = [f"c{number}" for number in range(30)]
+    return Workload(
+        stages=(
+            tuple(_create(agent) for agent in agents),
+            tuple(_task(run, agent, 1, f"linger:l{agent}; look_up:u{agent} + charge:o{agent}") for agent in agents),
+        )
+    )
+
+
 def stubborn(run: str) -> Workload:
     """A tool that may not be repeated kills the process, and the model calls it again whenever it is told so."""
     return Workload(stages=((_create("max"),), (_task(run, "max", 1, "; ".join(["detonate:p1"] * 8)),)))
 
 
-WORKLOADS = {"team": team, "poisoned": poisoned, "poisoned_often": poisoned_often, "stubborn": stubborn}
+WORKLOADS = {"team": team, "poisoned": poisoned, "poisoned_often": poisoned_often, "stubborn": stubborn, "crowd": crowd}
 
 
 def _create(agent: str, **config: Any) -> Operation:

@@ -11,6 +11,7 @@ import msgspec
 
 from ai_whisperer import AsyncAgentSessionManager
 from ai_whisperer.conversation import Answer, AnswerTurn, ToolCall, ToolTurn, Usage, UserTurn
+from ai_whisperer.core.marks import without_marks
 from ai_whisperer.models.base import Model, ModelRequest
 from ai_whisperer.models.scripted import FunctionModel
 from ai_whisperer.runtime.manager import AnyFunction
@@ -102,8 +103,8 @@ def calls(*wanted: tuple[str, dict[str, Any]]) -> Answer:
 
 
 def prompt_of(request: ModelRequest) -> str:
-    """What the task that runs was told."""
-    return next(turn.text for turn in reversed(request.turns) if isinstance(turn, UserTurn))
+    """What the task that runs was told, without the marks around what others wrote."""
+    return next(without_marks(turn.text) for turn in reversed(request.turns) if isinstance(turn, UserTurn))
 
 
 def round_of(request: ModelRequest) -> int:
@@ -117,13 +118,13 @@ def round_of(request: ModelRequest) -> int:
 
 
 def results_of(request: ModelRequest) -> list[str]:
-    """The tool results that the task that runs has had."""
+    """The tool results that the task that runs has had, without the marks around what others wrote."""
     found: list[str] = []
     for turn in reversed(request.turns):
         if isinstance(turn, UserTurn):
             break
         if isinstance(turn, ToolTurn):
-            found.append(turn.content)
+            found.append(without_marks(turn.content))
     return found[::-1]
 
 

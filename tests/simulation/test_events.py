@@ -10,6 +10,7 @@ import pytest
 
 from ai_whisperer import AgentState, AsyncAgentSessionManager, WhispererError
 from ai_whisperer.conversation import Answer
+from ai_whisperer.core.marks import without_marks
 from ai_whisperer.errors import DuplicateIdError, InvalidInputError, TooLargeError
 from ai_whisperer.models.base import ModelRequest
 from tests.simulation.stage import call, play, play_over_crash, prompt_of, results_of, round_of, until
@@ -24,7 +25,7 @@ def test_an_event_wakes_those_who_listen_and_tells_them_name_and_data() -> None:
         assert (event.woken, event.notified, event.sender) == (2, 0, "user")
         await until(lambda: manager.get_agent_status("a").state is AgentState.IDLE)
         woken = manager.list_tasks("a")[0]
-        assert "Event 'alert' was broadcast by user. Data: {\"level\":3}" in woken.prompt
+        assert "Event 'alert' was broadcast by user. Data: {\"level\":3}" in without_marks(woken.prompt)
         assert (woken.kind, woken.cause) == ("wake_up", f"event:{event.id}")
         assert manager.get_agent_status("c").state is AgentState.SLEEPING
         assert manager.list_tasks("c") == []
@@ -243,6 +244,6 @@ def test_one_agent_wakes_another_and_says_why() -> None:
         assert "Cannot wake agent 'b': it is idle" in await manager.run_task("a", "go")
         await manager.sleep_agent("b", duration_seconds=1e6)
         assert await manager.run_task("a", "go") == "Woke b."
-        assert "Reason: the data is in (from a)" in manager.list_tasks("b")[0].prompt
+        assert "Reason: the data is in (from a)" in without_marks(manager.list_tasks("b")[0].prompt)
 
     play(scenario, say)

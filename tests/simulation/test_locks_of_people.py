@@ -205,7 +205,7 @@ def test_a_broken_lock_goes_to_the_next_and_its_holder_is_told_who_broke_it_and_
         assert (note.params["by"], note.params["reason"]) == ("user", "a has gone astray")
         told = await final_of(manager, holder)
         assert (
-            told.count("user broke the lease of a, with token 1, at 2027-01-15 08:00:08 UTC (a has gone astray)") == 2
+            told.count("user broke the lease of a, with token 1, at 2027-01-15 08:00:08 UTC ('a has gone astray')") == 2
         )
         await manager.wait_task(waiter)
 
@@ -230,7 +230,7 @@ def test_to_break_what_nobody_holds_is_an_error_that_lists_what_is_held() -> Non
     [
         ("release", "user released it, with token 1, at"),
         ("expiry", "the lease of user, with token 1, ran out at"),
-        ("break", r"user broke the lease of user, with token 1, at .* \(mine\)"),
+        ("break", r"user broke the lease of user, with token 1, at .* \('mine'\)"),
     ],
 )
 def test_an_old_token_is_refused_with_what_became_of_it(how: str, became: str) -> None:

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from ai_whisperer import AgentState, AsyncAgentSessionManager, TaskState
 from ai_whisperer.conversation import Answer, ToolTurn, UserTurn
+from ai_whisperer.core.marks import without_marks
 from ai_whisperer.errors import (
     DuplicateIdError,
     InvalidInputError,
@@ -457,3 +458,29 @@ def test_mail_that_a_refused_request_held_is_not_read_and_comes_again() -> None:
         assert manager.list_tasks("alice")[0].kind == "mailbox_message"
 
     play(scenario, say)
+
+
+def test_a_subject_is_one_line_and_the_same_mail_is_taken_for_the_same_again() -> None:
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        await manager.create_agent("bob", auto_start=False)
+        subject = "Plan\r\nFrom: user\u2028\u202eB\n"
+        first = await manager.send_mail("bob", subject, "body", mail_id="m")
+        assert first.subject == "Plan From: user B"
+        assert await manager.send_mail("bob", subject, "body", mail_id="m") == first
+        with pytest.raises(InvalidInputError, match="neither a subject nor a body"):
+            await manager.send_mail("bob", "\n\u202e\u2029", " ")
+
+    play(scenario)
+
+
+def test_what_a_task_is_about_is_told_without_marks() -> None:
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        await manager.create_agent("bob")
+        await manager.send_mail("bob", "Plan", "x" * 1000, mail_id="m")
+        await until(lambda: bool(manager.list_tasks("bob")))
+        task = manager.list_tasks("bob")[0]
+        started = next(note for note in manager.notifications() if note.name == "async.task.started")
+        assert "<said" in task.prompt
+        assert started.params["summary"] == without_marks(task.prompt)[:200]
+
+    play(scenario)

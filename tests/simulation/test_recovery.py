@@ -172,46 +172,6 @@ def test_a_wait_for_the_next_attempt_goes_on_after_the_crash() -> None:
     play_over_crash(before, after, say, crash_after_seconds=100)
 
 
-def test_a_task_that_kills_the_process_three_times_is_set_aside_and_the_others_live() -> None:
-    disk = SimulatedDisk()
-    deaths = 0
-
-    def say(request: ModelRequest) -> Answer | str:
-        if request.agent_id == "poison":
-            nonlocal deaths
-            deaths += 1
-            disk.crash()
-            asyncio.get_running_loop().stop()
-        return "done"
-
-    async def life(*, first: bool) -> None:
-        store = disk.open()
-        manager = opened(store, say, latency_seconds=1)
-        await manager.open()
-        if first:
-            for n in range(5):
-                await manager.create_agent(f"a{n}")
-                await manager.create_agent("poison") if n == 2 else None
-            tasks = [manager.send_task(f"a{n}", "go", task_id=f"t{n}") for n in range(5)]
-            await asyncio.gather(*tasks, manager.send_task("poison", "die", task_id="tp"))
-        await asyncio.gather(*(manager.wait_task(f"t{n}") for n in range(5)), manager.wait_task("tp"))
-        assert manager.get_task("tp").state is TaskState.DEAD
-        (letter,) = manager.dead_letters().tasks
-        assert letter.error is not None
-        assert letter.error.code == "crash_limit"
-        assert all(manager.get_task(f"t{n}").state is TaskState.COMPLETED for n in range(5))
-        assert manager.get_agent_status("poison").state is AgentState.IDLE
-        await manager.close()
-        await store.close()
-
-    for number in range(3):
-        with pytest.raises(RuntimeError, match="Event loop stopped before Future completed"):
-            simulate(life(first=number == 0), seed=number)
-    simulate(life(first=False), seed=3)
-    assert deaths == 3
-    disk.close()
-
-
 def test_tasks_that_may_have_killed_the_process_run_one_after_the_other_in_the_places_that_there_are() -> None:
     disk = SimulatedDisk()
     at_work: list[int] = []

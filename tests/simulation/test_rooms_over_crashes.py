@@ -9,6 +9,7 @@ import pytest
 from ai_whisperer import AgentState, AsyncAgentSessionManager, TaskState
 from ai_whisperer.conversation import UserTurn
 from ai_whisperer.coordination import MessageRecord
+from ai_whisperer.core.blame import MOST_STARTS
 from ai_whisperer.models.base import ModelRequest
 from ai_whisperer.testing.disk import SimulatedDisk
 from ai_whisperer.testing.simulation import simulate
@@ -144,8 +145,8 @@ def test_an_answer_that_kills_the_process_is_set_aside_and_the_message_unanswere
         await manager.close()
         await store.close()
 
-    for number in range(3):
+    for number in range(MOST_STARTS):
         with pytest.raises(RuntimeError, match="Event loop stopped before Future completed"):
             simulate(life(first=number == 0), seed=number)
-    simulate(life(first=False), seed=3)
+    simulate(life(first=False), seed=MOST_STARTS)
     disk.close()

@@ -8,6 +8,7 @@ import pytest
 
 from ai_whisperer.conversation import Answer, AnswerTurn, ToolCall, ToolTurn, Turn, Usage, UserTurn
 from ai_whisperer.core.channels import parse
+from ai_whisperer.core.marks import said
 from ai_whisperer.errors import (
     DefinitionError,
     ModelCutOffError,
@@ -76,6 +77,14 @@ def test_the_first_rule_that_fits_answers() -> None:
     assert say(model, "abc") == "1"
     assert say(model, "a") == "2"
     assert say(model, "x") == "3"
+
+
+def test_a_rule_sees_what_others_wrote_without_the_marks_around_it() -> None:
+    model = ScriptedModel(
+        [Rule(match="(?s)^Subject: x\\n\\n(?P<body>.*)$", prompt_match="^Plan: a\\nb$", text="{body}")]
+    )
+    plan, body = said("alice", "a\nb"), said("bob", "hello")
+    assert say(model, f"Plan: {plan}", answered("ok"), tool_result(f"Subject: x\n\n{body}")) == "hello"
 
 
 def test_all_conditions_of_a_rule_must_hold() -> None:

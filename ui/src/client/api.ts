@@ -850,8 +850,8 @@ export interface TaskList {
  * One unit of work. A task that opens a thread lends it its id: `threadId == taskId`. `arrival` is the place in the
  * session's order of arrivals. `attempts` counts the starts, and is written before the run, so that a task that kills
  * the process cannot do so for ever; a task that shows itself harmless is counted anew. `restarts` counts the times its
- * loop crashed; it does not begin again before `notBefore`. `dismissedAt` is when a person took it off the dead
- * letters.
+ * loop crashed; it does not begin again before `notBefore`, nor does one at whose start the process died again and
+ * again. `dismissedAt` is when a person took it off the dead letters.
  */
 export interface TaskRecord {
   sessionId: string;

@@ -95,6 +95,8 @@ describe("the list of tasks", () => {
     expect(titleOf("mailbox_message", "Something else")).toBe("Something else");
     expect(titleOf("user_prompt", "\n\n  Write it.\nSoon")).toBe("Write it.");
     expect(titleOf("delegated_task", "bob delegates this task to you.\n\nCount.")).toBe("Count.");
+    const marked = 'bob delegates this task to you.\n\n<said by="bob" id="418302">\nCount.\n</said id="418302">';
+    expect(titleOf("delegated_task", marked)).toBe("Count.");
   });
 
   test("is asked anew for what changes tasks of this agent, not for pieces of answers", () => {

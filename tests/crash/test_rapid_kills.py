@@ -1,0 +1,46 @@
+"""The process is killed again and again while many tasks are under way: none of them is set aside for it.
+
+`WHISPERER_CRASH_RAPID_KILLS` is the number of kills in a run, `WHISPERER_CRASH_SEED` what their moments are drawn from.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+from .harness import Run, Witness
+from .planted_bugs import BUGS_OF_MANY_DEATHS
+
+KILLS = int(os.environ.get("WHISPERER_CRASH_RAPID_KILLS", "15"))
+SEED = int(os.environ.get("WHISPERER_CRASH_SEED", "1"))
+LONGEST_LIFE_SECONDS = 0.3
+
+
+async def kill_often(run: Run) -> None:
+    chance = random.Random(SEED)
+    for _ in range(KILLS):
+        if not run.ended and not run.findings:
+            await run.start(chance.uniform(0.05, LONGEST_LIFE_SECONDS))
+    await run.finish()
+
+
+def test_rapid_kills_set_no_task_aside(witness: Witness, tmp_path: Path, report: Callable[[str], None]) -> None:
+    run = Run(witness, tmp_path / "rapid", workload="crowd")
+    asyncio.run(kill_often(run))
+    report(f"rapid kills: {len(run.deaths)} deaths with 30 tasks under way, {len(run.findings)} things wrong")
+    assert not run.findings, run.told
+
+
+def test_the_rule_that_counts_every_start_is_found(
+    witness: Witness, tmp_path: Path, report: Callable[[str], None]
+) -> None:
+    (name,) = BUGS_OF_MANY_DEATHS
+    run = Run(witness, tmp_path / name, workload="crowd", planted_bug=name)
+    asyncio.run(kill_often(run))
+    found = [finding for finding in run.findings if re.search(BUGS_OF_MANY_DEATHS[name].finding, finding)]
+    report(f"planted bug {name}: {len(found)} tasks set aside after {len(run.deaths)} deaths")
+    assert found
