@@ -337,7 +337,8 @@ class RunningTask(TaskJournal):
             self._fail(decision, failure, TaskState.DEAD if failure.code == INTERNAL else TaskState.FAILED)
             return
         self.settle_open_tools(decision)
-        restarted = replace(self.task, restarts=self.task.restarts + 1, not_before=decision.at + delay)
+        not_before = decision.at + delay
+        restarted = replace(self.task, restarts=self.task.restarts + 1, not_before=not_before)
         self.update_task(decision, restarted)
         decision.tell(
             "async.task.restarting",
@@ -345,7 +346,7 @@ class RunningTask(TaskJournal):
                 "agentId": restarted.agent_id,
                 "taskId": restarted.id,
                 "restarts": restarted.restarts,
-                "notBefore": restarted.not_before,
+                "notBefore": self._agent.workspace.clock.shown(not_before),
                 "error": failure_of(failure),
             },
         )

@@ -365,7 +365,7 @@ def _check_nothing_is_left(manager: AsyncAgentSessionManager) -> None:
         "things that are touched": manager.list_resources(),
         "calls in lines": list(workspace.admission.resources.lines._of_task),
         "approvals": [*workspace.approvals._of_task, *workspace.approvals._leaving],
-        "timers": [key for key in workspace.scheduler._due if not key.startswith("restart:")],
+        "timers": [key for key in workspace.scheduler.keys if not key.startswith("restart:")],
         "busy threads": [
             thread
             for agent in workspace.agents.values()
