@@ -165,6 +165,7 @@ class AsyncAgentSessionManager(
         except BaseException:
             await self._release(store)
             raise
+        self._workplaces.take_over()
         self._workplaces.sweep()
         self._open = (workspace, Intake(workspace))
 
