@@ -4,19 +4,29 @@ from __future__ import annotations
 
 import random
 import time
+from functools import partial
 from typing import Protocol
 
 
 class Clock(Protocol):
-    """Tells the time of day. Waiting is the event loop's business, on the same time."""
+    """The clock on the wall, which somebody may set at any moment, and a count of seconds, which nobody can."""
 
     def now(self) -> float:
-        """Seconds since the epoch, UTC."""
+        """Seconds since the epoch, UTC, as the wall clock shows them. They may jump, forward and back."""
         ...
+
+    def elapsed(self) -> float:
+        """Seconds since some moment in the past. They go evenly, also while the machine is suspended if it can tell."""
+        ...
+
+
+_BOOT_TIME: int | None = getattr(time, "CLOCK_BOOTTIME", None)
+"""Linux has a count that goes on while the machine is suspended; its usual one stands still."""
 
 
 class SystemClock:
     now = staticmethod(time.time)
+    elapsed = staticmethod(time.monotonic if _BOOT_TIME is None else partial(time.clock_gettime, _BOOT_TIME))
 
 
 class IdSource(Protocol):

@@ -159,6 +159,11 @@ class ScheduleDefinition(
     data: Any = None
     missed: MissedRuns = MissedRuns.ONCE
 
+    @property
+    def by_wall_clock(self) -> bool:
+        """Whether it names what the wall clock shows; an interval is counted, however that clock is set."""
+        return self.cron is not None
+
 
 class AgentDefinition(
     msgspec.Struct, frozen=True, kw_only=True, gc=False, forbid_unknown_fields=True, omit_defaults=True

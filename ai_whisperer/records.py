@@ -1,7 +1,8 @@
 """The words of the domain as frozen records.
 
 A record mirrors a row of the store and is changed by copy (`msgspec.structs.replace`). Times are seconds since the
-epoch, UTC. Ids are text; a step's id is its task's id and its number, so that a repeated step carries the same id.
+epoch, UTC, by the session's clock (`runtime.session_clock`). Ids are text; a step's id is its task's id and its number,
+so that a repeated step carries the same id.
 """
 
 from __future__ import annotations
@@ -111,8 +112,11 @@ class StepState(StrEnum):
 
 
 class TimerKind(StrEnum):
+    """`wake`: due by the session's time. `wake_at`: due when the wall clock shows it."""
+
     WAKE = "wake"
     TRIAL = "trial"
+    WAKE_AT = "wake_at"
 
 
 class Failure(Record, frozen=True, kw_only=True):
@@ -123,11 +127,15 @@ class Failure(Record, frozen=True, kw_only=True):
 
 
 class SleepPlan(Record, frozen=True, kw_only=True, omit_defaults=True):
-    """Until when and for what an agent sleeps, and why: a pause has a reason of its own meanwhile."""
+    """Until when and for what an agent sleeps, and why: a pause has a reason of its own meanwhile.
+
+    `until` is a time of the session, at which a duration is over, or, `by_wall_clock`, what the wall clock has to show.
+    """
 
     until: float | None = None
     wake_events: tuple[str, ...] = ()
     reason: str = ""
+    by_wall_clock: bool = False
 
 
 class Budget(Record, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):

@@ -136,6 +136,13 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     log_max_bytes: Annotated[int, Meta(ge=1, description="Size at which a log file is put aside.")] = 5_000_000
     log_backups: Annotated[int, Meta(ge=0, le=1_000, description="Log files put aside that are kept, of each log.")] = 3
     max_connections: Annotated[int, Meta(ge=1, description="Connections at the same time.")] = 2_500
+    max_wrong_tokens: Annotated[
+        int,
+        Meta(
+            ge=1,
+            description="Wrong tokens that one address may show in a minute, and the whole server 20 times as many.",
+        ),
+    ] = 20
     max_frame_bytes: Annotated[int, Meta(ge=1, description="Size of one message from a client.")] = 8 << 20
     max_frame_depth: Annotated[int, Meta(ge=1, le=500, description="Nesting of one message from a client.")] = 64
     max_batch: Annotated[int, Meta(ge=1, description="Calls in one batch.")] = 100

@@ -151,11 +151,13 @@ class Snapshot(Record, frozen=True, kw_only=True):
     """A session right after the notification `last_seq`, which was at `at`: subscribe after it to go on from here.
 
     `waits` are in the order in which they began. `dead_tasks` and `dead_mails` count what waits for a person, failed
-    tasks among them, dismissed ones not.
+    tasks among them, dismissed ones not. `clock_offset_seconds` is how far the wall clock of the server is ahead of the
+    session's: not 0 if it was set while something was counted.
     """
 
     last_seq: int
     at: float
+    clock_offset_seconds: int
     agents: tuple[AgentStatus, ...]
     tasks: tuple[OpenTask, ...]
     waits: tuple[OpenWait, ...]

@@ -20,7 +20,8 @@ class AgentStatus(Record, frozen=True, kw_only=True):
     `waiting_for` names what its loops wait for: agents, locks as `lock:name`, people as `approval:id`; `paused_for` the
     resources that its tools wait for, since others touch them now: it goes on by itself. While there are
     `missing_tools` the agent waits for them: hand them in with `give_tools`. One with a `paused_limit` goes on when
-    that limit is raised.
+    that limit is raised. `sleeping_until` is what the wall clock shows when the sleep is over: if that clock is set, it
+    changes, unless the agent is `sleeping_by_wall_clock`, until just that time.
     """
 
     agent_id: str
@@ -46,6 +47,7 @@ class AgentStatus(Record, frozen=True, kw_only=True):
     running_since: float | None = None
     last_step_at: float | None = None
     last_activity_at: float = 0.0
+    sleeping_by_wall_clock: bool = False
 
 
 class ResourceUse(Record, frozen=True, kw_only=True):

@@ -90,7 +90,7 @@ or `rlimits` and was named.
 def _containment() -> Iterator[str]:
     """The page about the ways out, from what was recorded on three machines."""
     recorded: dict[str, Any] = msgspec.json.decode((FOLDER / "containment.json").read_bytes())
-    kernel = next(iter(recorded.values()))["kernel"].partition("-")[0]
+    kernel = next(iter(recorded.values()))["kernel"]
     dashes = "|".join("---" for _ in ALL)
     yield _CONTAINMENT.format(kernel=kernel, levels=" | ".join(f"`{level}`" for level in ALL), dashes=dashes)
     for machine, found in recorded.items():

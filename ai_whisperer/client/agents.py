@@ -92,7 +92,7 @@ class ClientAgents(ClientBase):
         """
         until = None if until is None else seconds_of(until)
         now = until if until is not None else 0.0  # whether it is to come, the server's clock says
-        sleep_plan(now, duration_seconds=duration_seconds, until=until, wake_events=wake_events)
+        sleep_plan(now, wall=now, duration_seconds=duration_seconds, until=until, wake_events=wake_events)
         check_reason(reason)
         params = agents.SleepAgent(
             session_id=self._session_id,

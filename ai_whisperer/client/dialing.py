@@ -15,6 +15,7 @@ from ai_whisperer.client.address import ServerAddress
 from ai_whisperer.errors import ConnectionLostError, UnauthorizedError
 
 _UNAUTHORIZED = 401
+_TOO_MANY_GUESSES = 429
 _FIRST_TEMPORARY = 500
 _GOODBYE_SECONDS = 2.0
 _ANSWER_SECONDS = 30.0
@@ -81,7 +82,7 @@ def _refusal(address: ServerAddress, refused: InvalidStatus) -> Exception:
     said = bytes(refused.response.body).decode(errors="replace").strip()[:500]
     if status == _UNAUTHORIZED:
         return UnauthorizedError(said or None)
-    if status >= _FIRST_TEMPORARY:
+    if status >= _FIRST_TEMPORARY or status == _TOO_MANY_GUESSES:
         return UnreachableError(said or f"it answers with HTTP status {status}")
     if said:
         return ConnectionLostError(f"{address.url} refuses the connection: {said}")

@@ -19,27 +19,35 @@ Time = float | datetime | str
 
 
 def sleep_plan(
-    now: float, *, duration_seconds: float | None, until: Time | None, wake_events: Sequence[str]
+    now: float, *, wall: float, duration_seconds: float | None, until: Time | None, wake_events: Sequence[str]
 ) -> SleepPlan:
-    """The plan that these make, whichever comes first; raises `InvalidInputError` if the agent would never wake."""
+    """The plan that these make, whichever comes first; raises `InvalidInputError` if the agent would never wake.
+
+    `now` is the session's time, from which a duration counts, and `wall` what the wall clock shows, by which `until` is
+    meant. Of a duration and a time the one counts that comes first as the clocks go now.
+    """
     if duration_seconds is not None and not isinstance(duration_seconds, int | float):
         raise InvalidInputError(f"duration_seconds must be a number, not {type(duration_seconds).__name__}.")
     until = None if until is None else seconds_of(until)
-    if duration_seconds is not None:
-        if not 0 < duration_seconds <= _LONGEST_SLEEP_SECONDS:
-            raise InvalidInputError(
-                f"duration_seconds must be more than 0 and at most 100 years, not {duration_seconds}."
-            )
-        until = min(now + duration_seconds, until) if until is not None else now + duration_seconds
-    if until is not None and not now - 1 <= until <= now + _LONGEST_SLEEP_SECONDS:
+    if duration_seconds is not None and not 0 < duration_seconds <= _LONGEST_SLEEP_SECONDS:
+        raise InvalidInputError(f"duration_seconds must be more than 0 and at most 100 years, not {duration_seconds}.")
+    if until is not None and not wall - 1 <= until <= wall + _LONGEST_SLEEP_SECONDS:
         raise InvalidInputError(f"until must be a time to come, at most 100 years ahead, not {until}.")
+    by_wall_clock = until is not None and (duration_seconds is None or until - wall < duration_seconds)
+    if duration_seconds is not None and not by_wall_clock:
+        until = now + duration_seconds
     if isinstance(wake_events, str) or not isinstance(wake_events, Sequence | Set):
         raise InvalidInputError(f"wake_events must be a list of names, not {wake_events!r:.50}.")
     for event in wake_events:
         check_event_name(event)
     if until is None and not wake_events:
         raise InvalidInputError("Give a duration, a time or at least one wake event, or the agent would never wake.")
-    return SleepPlan(until=until, wake_events=tuple(wake_events))
+    return SleepPlan(until=until, wake_events=tuple(wake_events), by_wall_clock=by_wall_clock)
+
+
+def shown_until(plan: SleepPlan, *, offset: float) -> float | None:
+    """What the wall clock, which is so many seconds ahead of the session's time, shows when the sleep is over."""
+    return plan.until if plan.until is None or plan.by_wall_clock else plan.until + offset
 
 
 def seconds_of(time: Time) -> float:
@@ -57,11 +65,12 @@ def seconds_of(time: Time) -> float:
         ) from error
 
 
-def in_words(plan: SleepPlan) -> str:
-    """Until when and for what, for a model."""
+def in_words(plan: SleepPlan, *, offset: float) -> str:
+    """Until when, as the wall clock shows it, and for what, for a model."""
     parts = []
-    if plan.until is not None:
-        parts.append(f"until {datetime.fromtimestamp(plan.until, UTC).isoformat(timespec='seconds')}")
+    until = shown_until(plan, offset=offset)
+    if until is not None:
+        parts.append(f"until {datetime.fromtimestamp(until, UTC).isoformat(timespec='seconds')}")
     if plan.wake_events:
         parts.append(f"until one of the events {', '.join(plan.wake_events)}")
     return " or ".join(parts)

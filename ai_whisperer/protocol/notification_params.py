@@ -48,7 +48,16 @@ class SessionClosed(NotificationParams, frozen=True, kw_only=True):
 
 
 class SessionOpened(NotificationParams, frozen=True, kw_only=True):
-    pass
+    """`clock_offset_seconds` is there if the wall clock and the session's do not agree: see `clock.changed`."""
+
+    clock_offset_seconds: int | UnsetType = UNSET
+
+
+class ClockChanged(NotificationParams, frozen=True, kw_only=True):
+    """How far the wall clock is ahead of the session's now. All times to come move by what this changed, except those
+    that were named by the wall clock."""
+
+    clock_offset_seconds: int
 
 
 class AgentCreated(OfAgent, frozen=True, kw_only=True):
@@ -67,6 +76,7 @@ class AgentChanged(OfAgent, frozen=True, kw_only=True):
     reason: str | UnsetType = UNSET
     sleeping_until: float | UnsetType | None = UNSET
     wake_events: list[str] | UnsetType = UNSET
+    sleeping_by_wall_clock: bool | UnsetType = UNSET
     paused_limit: str | UnsetType = UNSET
 
 
@@ -379,6 +389,7 @@ PARAMS: Mapping[str, type[msgspec.Struct]] = {
     "resource.waiting": ResourceWaiting,
     "resource.granted": ResourceGranted,
     "session.opened": SessionOpened,
+    "clock.changed": ClockChanged,
     "session.closed": SessionClosed,
 }
 """The type of the params by the name of the notification."""

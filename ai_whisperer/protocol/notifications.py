@@ -77,6 +77,8 @@ NOTIFICATIONS = {
     "resource.granted": "A tool call that waited for its turn has it, and begins.",
     "session.opened": "The session was opened again: neither tool calls wait for their turn any more, nor people for "
     "locks.",
+    "clock.changed": "The wall clock was set, or the session has taken its time over: durations go on evenly, cron and "
+    "sleeps until a time go by the new one.",
     SESSION_CLOSED: "The session was deleted or the server ends: nothing more comes. Not numbered, not kept.",
 }
 """What each notification tells of. The params of all have `sessionId`, `seq`, `cause` and `at`."""

@@ -122,7 +122,7 @@ class AgentSession(AgentWork):
                 session_id=self.workspace.session_id,
                 id=self.timer_id,
                 agent_id=self.agent_id,
-                kind=TimerKind.WAKE,
+                kind=TimerKind.WAKE_AT if plan.by_wall_clock else TimerKind.WAKE,
                 due_at=plan.until,
             )
             decision.unit.put_timer(timer)
@@ -171,7 +171,9 @@ class AgentSession(AgentWork):
 
     def arm(self, timer: TimerRecord) -> None:
         """Have the timer fire when it is due, at once if it is past."""
-        self.workspace.scheduler.at(timer.due_at, timer.id, lambda: self._timer_fired(timer))
+        scheduler = self.workspace.scheduler
+        schedule = scheduler.at_wall if timer.kind is TimerKind.WAKE_AT else scheduler.at
+        schedule(timer.due_at, timer.id, lambda: self._timer_fired(timer))
 
     async def stop(self, cause: str, reason: str) -> None:
         """Cancel what runs; when this returns it is gone and the stop is durable. Mail and queue are kept.
@@ -259,7 +261,8 @@ class AgentSession(AgentWork):
 
     def _timer_fired(self, timer: TimerRecord) -> None:
         if self._halting:
-            self.arm(replace(timer, due_at=self.workspace.clock.now() + 1))  # the stop may yet be given up
+            again = replace(timer, kind=TimerKind.WAKE, due_at=self.workspace.clock.now() + 1)
+            self.arm(again)  # the stop may yet be given up
             return
         decision = self.workspace.decide(f"timer:{timer.id}")
         if self.record.sleep is not None:

@@ -359,9 +359,13 @@ class AgentWork(AgentMeans):
         if action in _ANNOUNCED:
             decision.tell(_ANNOUNCED[action], {"agentId": self.agent_id, "reason": reason})
         if before.state is not self.record.state:
-            decision.tell("agent.state_changed", change_of(before, self.record, action))
+            decision.tell(
+                "agent.state_changed", change_of(before, self.record, action, offset=self.workspace.clock.offset)
+            )
         elif before.sleep is not self.record.sleep:
-            decision.tell("agent.sleep_changed", change_of(before, self.record, action))
+            decision.tell(
+                "agent.sleep_changed", change_of(before, self.record, action, offset=self.workspace.clock.offset)
+            )
 
     @property
     def timer_id(self) -> str:

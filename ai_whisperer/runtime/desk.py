@@ -97,10 +97,17 @@ class AgentDesk:
     def sleep(
         self, *, duration_seconds: float | None, until: str | None, wake_events: Sequence[str], reason: str
     ) -> str:
-        plan = sleep_plan(self._decision.at, duration_seconds=duration_seconds, until=until, wake_events=wake_events)
+        clock = self._agent.workspace.clock
+        plan = sleep_plan(
+            self._decision.at,
+            wall=clock.wall(),
+            duration_seconds=duration_seconds,
+            until=until,
+            wake_events=wake_events,
+        )
         check_reason(reason)
         self._own_agent.sleep(self._decision, plan, reason)
-        return in_words(plan)
+        return in_words(plan, offset=clock.offset)
 
     def wake(self, *, agent: str, reason: str) -> None:
         workspace = self._agent.workspace

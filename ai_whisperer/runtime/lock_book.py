@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from msgspec.structs import asdict
+from msgspec.structs import asdict, replace
 
 from ai_whisperer.coordination import LockCheck, LockRecord, LockSummary, WaitKind, WaitRecord
 from ai_whisperer.core import locking
@@ -23,10 +23,21 @@ class LockBook:
     def listed(self) -> list[LockSummary]:
         """The locks that somebody holds, by name, and who waits for them."""
         locks = sorted(self._locks.values(), key=lambda lock: lock.name)
+        offset = self._workspace.clock.offset
         return [
-            LockSummary(**asdict(lock), waiting=tuple(waiter_of(wait) for wait in self.queue(lock.name)))
+            LockSummary(
+                **asdict(self.shown(lock)),
+                waiting=tuple(waiter_of(wait, offset=offset) for wait in self.queue(lock.name)),
+            )
             for lock in locks
         ]
+
+    def shown(self, lock: LockRecord) -> LockRecord:
+        """The lock as people and programs see it: its lease ends when the wall clock shows `expires_at`."""
+        clock = self._workspace.clock
+        if lock.expires_at is None or not clock.offset:
+            return lock
+        return replace(lock, expires_at=clock.shown(lock.expires_at))
 
     def held(self) -> list[LockRecord]:
         return list(self._locks.values())

@@ -98,8 +98,8 @@ def wait_told(wait: WaitRecord | ClientWait) -> dict[str, object]:
     }
 
 
-def waiter_of(wait: WaitRecord | ClientWait) -> LockWaiter:
-    """Who waits, as it is listed."""
+def waiter_of(wait: WaitRecord | ClientWait, *, offset: float) -> LockWaiter:
+    """Who waits, as it is listed: the wall clock is so many seconds ahead of the session's."""
     if isinstance(wait, ClientWait):
         waiter, agent_id, task_id = wait.waiter, None, None
     else:
@@ -109,6 +109,6 @@ def waiter_of(wait: WaitRecord | ClientWait) -> LockWaiter:
         agent_id=agent_id,
         task_id=task_id,
         ttl_seconds=wait.ttl_seconds or 1.0,
-        deadline_at=wait.deadline_at,
+        deadline_at=wait.deadline_at + offset,
         created_at=wait.created_at,
     )

@@ -98,7 +98,7 @@ class Locks(LockBook):
             created_at=decision.at,
         )
         self._workspace.waits.begin(decision, wait)
-        decision.tell("lock.waiting", {**wait_told(wait), "holder": lock.holder, "deadlineAt": deadline_at})
+        self._tell_waiting(decision, wait, lock)
         return wait
 
     def acquire_for(
@@ -120,7 +120,7 @@ class Locks(LockBook):
         )
         self._clients.add(wait)
         self._workspace.scheduler.at(wait.deadline_at, wait.key, partial(self._client_is_late, wait))
-        decision.tell("lock.waiting", {**wait_told(wait), "holder": lock.holder, "deadlineAt": wait.deadline_at})
+        self._tell_waiting(decision, wait, lock)
         return wait
 
     def renew(self, decision: Decision, lock: LockRecord, ttl_seconds: float) -> LockRecord:
@@ -209,6 +209,10 @@ class Locks(LockBook):
         for wait in waits:
             self._clients.fail(wait, failure)
 
+    def _tell_waiting(self, decision: Decision, wait: WaitRecord | ClientWait, lock: LockRecord) -> None:
+        deadline_at = self._workspace.clock.shown(wait.deadline_at)
+        decision.tell("lock.waiting", {**wait_told(wait), "holder": lock.holder, "deadlineAt": deadline_at})
+
     def _give(
         self, decision: Decision, name: str, holder: str, ttl_seconds: float, *, task: TaskRecord | WaitRecord | None
     ) -> LockRecord:
@@ -227,13 +231,13 @@ class Locks(LockBook):
         if task_id is not None:
             self._workspace.waits.graph.holds(task_id, name)
         self._put(decision, given)
-        decision.tell("lock.acquired", {**_told(given), "expiresAt": given.expires_at})
+        decision.tell("lock.acquired", {**_told(given), "expiresAt": self.shown(given).expires_at})
         return given
 
     def _renew(self, decision: Decision, lock: LockRecord, ttl_seconds: float) -> LockRecord:
         renewed = replace(lock, expires_at=decision.at + ttl_seconds)
         self._put(decision, renewed)
-        decision.tell("lock.renewed", {**_told(renewed), "expiresAt": renewed.expires_at})
+        decision.tell("lock.renewed", {**_told(renewed), "expiresAt": self.shown(renewed).expires_at})
         return renewed
 
     def _let_go(self, decision: Decision, lock: LockRecord) -> None:

@@ -166,6 +166,7 @@ class AsyncAgentSessionManager(
         except BaseException:
             await self._release(store)
             raise
+        self._workplaces.take_over()
         self._workplaces.sweep()
         self._open = (workspace, Intake(workspace))
 
@@ -327,8 +328,9 @@ class AsyncAgentSessionManager(
         `until` is in seconds since the epoch, a datetime with its zone, or ISO 8601 text with its zone.
         """
         session = self._find_agent(agent)
+        clock = self._workspace.clock
         plan = sleep_plan(
-            self._workspace.clock.now(), duration_seconds=duration_seconds, until=until, wake_events=wake_events
+            clock.now(), wall=clock.wall(), duration_seconds=duration_seconds, until=until, wake_events=wake_events
         )
         check_reason(reason)
         decision = self._workspace.decide(by_caller())

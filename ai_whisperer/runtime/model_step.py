@@ -113,19 +113,19 @@ class ModelStep:
         )
         if wait is None:
             return False
-        failure = failure_from(error)
+        failure, retry_at = failure_from(error), workspace.clock.now() + wait.seconds
         if wait.refused_seconds is not None:
             failure = replace(failure, message=f"{failure.message} {_told_of(wait)}")
         self._step = replace(
             self._step,
             failures=self._step.failures + 1,
             error=failure,
-            retry_at=workspace.clock.now() + wait.seconds,
+            retry_at=retry_at,
         )
         decision = workspace.decide(f"task:{self._step.task_id}")
         requests = self._loop.running.count(self._step)
         self._loop.running.record_step(decision, self._step)
-        params = {**self._told(), "error": failure_of(failure), "retryAt": self._step.retry_at}
+        params = {**self._told(), "error": failure_of(failure), "retryAt": workspace.clock.shown(retry_at)}
         if requests != 1:
             params["requests"] = requests
         if wait.refused_seconds is not None:

@@ -8,6 +8,7 @@ from typing import Any
 from ai_whisperer.conversation import ChannelResponse
 from ai_whisperer.core.lifecycle import Action
 from ai_whisperer.core.marks import without_marks
+from ai_whisperer.core.sleeping import shown_until
 from ai_whisperer.records import AgentRecord, Failure, StepKind, StepRecord, TaskRecord
 
 _SUMMARY_CHARACTERS = 200
@@ -103,7 +104,7 @@ def redefined_of(agent: AgentRecord, missing_tools: Sequence[str]) -> dict[str, 
     }
 
 
-def change_of(before: AgentRecord, after: AgentRecord, action: Action) -> dict[str, Any]:
+def change_of(before: AgentRecord, after: AgentRecord, action: Action, *, offset: float) -> dict[str, Any]:
     change: dict[str, Any] = {
         "agentId": after.id,
         "from": before.state,
@@ -113,8 +114,10 @@ def change_of(before: AgentRecord, after: AgentRecord, action: Action) -> dict[s
     if after.reason:
         change["reason"] = after.reason
     if after.sleep is not None:
-        change["sleepingUntil"] = after.sleep.until
+        change["sleepingUntil"] = shown_until(after.sleep, offset=offset)
         change["wakeEvents"] = list(after.sleep.wake_events)
+        if after.sleep.by_wall_clock:
+            change["sleepingByWallClock"] = True
     if after.paused_limit is not None:
         change["pausedLimit"] = after.paused_limit
     return change

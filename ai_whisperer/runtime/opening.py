@@ -30,6 +30,7 @@ from ai_whisperer.runtime.post_office import PostOffice
 from ai_whisperer.runtime.reservations import Reservations
 from ai_whisperer.runtime.rooms import Rooms
 from ai_whisperer.runtime.schedules import Schedules
+from ai_whisperer.runtime.session_clock import SessionClock
 from ai_whisperer.runtime.supervision import Supervisor
 from ai_whisperer.runtime.switchboard import Switchboard
 from ai_whisperer.runtime.tallies import Tallies
@@ -67,7 +68,7 @@ def open_workspace(
         session_id,
         store=store,
         bus=bus,
-        clock=clock,
+        clock=SessionClock(clock, after=snapshot.last_at),
         random=random,
         ids=ids,
         model_factory=model_factory,

@@ -40,9 +40,10 @@ def queue_full(agent: AgentWork) -> QueueFullError:
 
 def _seconds_until_room(agent: AgentWork) -> float:
     """A guess: a sleeper wakes when it wakes, and a task that runs takes as long again as it has taken so far."""
-    now = agent.workspace.clock.now()
-    if agent.record.sleep is not None and agent.record.sleep.until is not None:
-        seconds = agent.record.sleep.until - now
+    clock = agent.workspace.clock
+    now, sleep = clock.now(), agent.record.sleep
+    if sleep is not None and sleep.until is not None:
+        seconds = sleep.until - (clock.wall() if sleep.by_wall_clock else now)
     elif agent.loops:
         seconds = min(now - (loop.task.started_at or now) for loop in agent.loops.values())
     else:

@@ -55,7 +55,8 @@ def resume(workspace: Workspace, snapshot: SessionSnapshot) -> None:
     """
     if snapshot.last_seq:
         decision = workspace.decide(CAUSE)
-        decision.tell("session.opened", {})
+        offset = workspace.clock.offset
+        decision.tell("session.opened", {"clockOffsetSeconds": offset} if offset else {})
         decision.submit()
     for agent in workspace.agents.values():
         if agent.equipment.missing_tools:

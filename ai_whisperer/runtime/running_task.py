@@ -339,19 +339,21 @@ class RunningTask(TaskJournal):
             self._fail(decision, failure, TaskState.DEAD if failure.code == INTERNAL else TaskState.FAILED)
             return
         self.settle_open_tools(decision)
-        restarted = replace(self.task, restarts=self.task.restarts + 1, not_before=decision.at + delay)
+        not_before = decision.at + delay
+        restarted = replace(self.task, restarts=self.task.restarts + 1, not_before=not_before)
         self.update_task(decision, restarted)
         self.tell_restarting(decision, failure)
 
     def tell_restarting(self, decision: Decision, failure: Failure) -> None:
         """Say that the task goes on later, and why."""
+        not_before = self.task.not_before or decision.at
         decision.tell(
             "async.task.restarting",
             {
                 "agentId": self.task.agent_id,
                 "taskId": self.task.id,
                 "restarts": self.task.restarts,
-                "notBefore": self.task.not_before,
+                "notBefore": self._agent.workspace.clock.shown(not_before),
                 "error": failure_of(failure),
             },
         )

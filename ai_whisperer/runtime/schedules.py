@@ -44,6 +44,13 @@ class Schedules:
         for record in self._records.values():
             self._arm(record)
 
+    def shown(self, record: ScheduleRecord) -> ScheduleRecord:
+        """The schedule as people and programs see it: it fires next when the wall clock shows `next_at`."""
+        clock = self._workspace.clock
+        if record.next_at is None or record.definition.by_wall_clock or not clock.offset:
+            return record
+        return replace(record, next_at=clock.shown(record.next_at))
+
     def find(self, schedule_id: str) -> ScheduleRecord | None:
         return self._records.get(schedule_id)
 
@@ -81,9 +88,9 @@ class Schedules:
         record = self.get(schedule_id)
         if not record.paused:
             raise StateError(f"Schedule '{schedule_id}' is not paused. Only a paused schedule can be resumed.")
-        record = replace(record, paused=False, next_at=schedules.resumed_at(record, decision.at))
+        record = replace(record, paused=False, next_at=schedules.resumed_at(record, self._now(record.definition)))
         self._keep(decision, record)
-        decision.tell("schedule.changed", _changed(record))
+        decision.tell("schedule.changed", _changed(self.shown(record)))
         self._arm(record)
         return record
 
@@ -142,8 +149,8 @@ class Schedules:
             raise DuplicateIdError(
                 f"There is a schedule '{schedule_id}' already. Delete it or choose another id; nothing was changed."
             )
-        now = self._workspace.clock.now()
-        next_at = schedules.next_due(definition, now, now)
+        created_at = self._workspace.clock.now()
+        next_at = schedules.next_due(definition, self._now(definition), created_at)
         if next_at is None:
             raise ScheduleError(f"cron '{definition.cron}' does not come within the next 50 years.")
         return ScheduleRecord(
@@ -153,18 +160,18 @@ class Schedules:
             agent_id=agent_id,
             next_at=next_at,
             cause=cause,
-            created_at=now,
+            created_at=created_at,
         )
 
     def _add(self, decision: Decision, record: ScheduleRecord) -> None:
         self._keep(decision, record)
-        decision.tell("schedule.created", _created(record))
+        decision.tell("schedule.created", _created(self.shown(record)))
         self._arm(record)
 
     def _rest(self, decision: Decision, record: ScheduleRecord, reason: str = "") -> ScheduleRecord:
         record = replace(record, paused=True)
         self._keep(decision, record)
-        decision.tell("schedule.changed", _changed(record, reason))
+        decision.tell("schedule.changed", _changed(self.shown(record), reason))
         self._workspace.scheduler.cancel(_key(record.id))
         return record
 
@@ -174,7 +181,14 @@ class Schedules:
 
     def _arm(self, record: ScheduleRecord) -> None:
         if record.next_at is not None and not record.paused:
-            self._workspace.scheduler.at(record.next_at, _key(record.id), partial(self._look, record.id))
+            scheduler = self._workspace.scheduler
+            schedule = scheduler.at_wall if record.definition.by_wall_clock else scheduler.at
+            schedule(record.next_at, _key(record.id), partial(self._look, record.id))
+
+    def _now(self, definition: ScheduleDefinition) -> float:
+        """By the clock that the schedule goes by."""
+        clock = self._workspace.clock
+        return clock.wall() if definition.by_wall_clock else clock.now()
 
     def _look(self, schedule_id: str) -> None:
         """Settle what is due of a schedule: tasks or events, and the schedule's new standing, in one unit."""
@@ -182,17 +196,18 @@ class Schedules:
         if record is None or record.paused or self._workspace.closing:
             return
         decision = self._workspace.decide(f"schedule:{schedule_id}")
+        now = self._now(record.definition)
         try:
             hindrance = self._hindrance(record)
             settle = schedules.none_fires if hindrance else schedules.due_now
-            due = settle(record, decision.at)
+            due = settle(record, now)
         except ScheduleError as error:
             self._rest(decision, record, error.message)  # its zone is not known on this machine
             decision.submit()
             return
         if due.instants or due.missed:
             record = self._settled(decision, record, due, Counter({hindrance or _LATE: due.missed}))
-            if due.next_at is not None and due.next_at <= decision.at:
+            if due.next_at is not None and due.next_at <= now:
                 decision.when_durable(partial(self._look, schedule_id))  # the rest, when others had their turn
                 decision.submit()
                 return
@@ -211,7 +226,7 @@ class Schedules:
                 missed[hindrance] += 1
         for reason, count in missed.items():
             if count:
-                decision.tell("schedule.missed", _missed(record, count, reason))
+                decision.tell("schedule.missed", _missed(self.shown(record), count, reason))
         self._keep(decision, record)
         return record
 
@@ -232,7 +247,8 @@ class Schedules:
         return _STILL_WAITING if one_waits and record.definition.missed is not MissedRuns.ALL else None
 
     def _fire(self, decision: Decision, record: ScheduleRecord, due_at: float) -> ScheduleRecord:
-        params = {"scheduleId": record.id, "agentId": record.agent_id, "dueAt": due_at, "nextAt": record.next_at}
+        next_at = self.shown(record).next_at
+        params = {"scheduleId": record.id, "agentId": record.agent_id, "dueAt": due_at, "nextAt": next_at}
         if record.definition.event is not None:
             event = self._workspace.events.broadcast(
                 decision,

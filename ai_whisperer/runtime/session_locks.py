@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from functools import partial
 
+from msgspec.structs import replace
+
 from ai_whisperer.coordination import LockCheck, LockRecord, LockSummary
 from ai_whisperer.core.locking import check_lock, check_lock_name, check_token, checked_holder, checked_wait
 from ai_whisperer.core.text import check_reason
@@ -43,12 +45,12 @@ class SessionLocks(SessionWork):
         durable = decision.submit()
         try:
             if isinstance(got, ClientWait):
-                return await got.given
+                return workspace.locks.shown(await got.given)
             await asyncio.shield(durable)
         except asyncio.CancelledError:
             _give_up(workspace, got)
             raise
-        return got
+        return workspace.locks.shown(got)
 
     async def renew_lock(self, name: str, token: int, ttl_seconds: float = 60.0) -> LockRecord:
         """Let the lease last for `ttl_seconds` from now on; raises `LockNotHeldError` that says what became of it."""
@@ -59,7 +61,7 @@ class SessionLocks(SessionWork):
         locks = self._workspace.locks
         renewed = locks.renew(decision, locks.of_token(name, token), ttl_seconds)
         await decision.commit()
-        return renewed
+        return locks.shown(renewed)
 
     async def release_lock(self, name: str, token: int) -> LockRecord:
         """Give the lock back: the first that waits has it. Returns it as it was.
@@ -69,7 +71,8 @@ class SessionLocks(SessionWork):
         self._workspace.check_event_loop()
         check_lock_name(name)
         check_token(token)
-        return await self._workspace.locks.when_unused(name, partial(_release, token=token), cause=by_caller())
+        locks = self._workspace.locks
+        return locks.shown(await locks.when_unused(name, partial(_release, token=token), cause=by_caller()))
 
     async def break_lock(self, name: str, reason: str = "") -> LockRecord:
         """Take the lock from whoever holds it: the first that waits has it. Returns it as it was.
@@ -80,13 +83,16 @@ class SessionLocks(SessionWork):
         self._workspace.check_event_loop()
         check_lock_name(name)
         check_reason(reason)
-        return await self._workspace.locks.when_unused(name, partial(_break, reason=reason), cause=by_caller())
+        locks = self._workspace.locks
+        return locks.shown(await locks.when_unused(name, partial(_break, reason=reason), cause=by_caller()))
 
     def check_lock(self, name: str, token: int) -> LockCheck:
         """Whether this is the current token of the lock, and what became of it if not."""
         check_lock_name(name)
         check_token(token)
-        return self._workspace.locks.check(name, token)
+        locks = self._workspace.locks
+        check = locks.check(name, token)
+        return check if check.lock is None else replace(check, lock=locks.shown(check.lock))
 
 
 def _release(locks: Locks, decision: Decision, name: str, *, token: int) -> LockRecord:

@@ -64,39 +64,42 @@ class SessionSchedules(SessionWork):
                     "changed."
                 )
             await self._workspace.store.flushed()
-            return schedules.get(known.id)
+            return schedules.shown(schedules.get(known.id))
         decision = self._workspace.decide(by_caller())
         record = schedules.create(
             decision, definition, agent=session, schedule_id=schedule_id or self._workspace.ids.new()
         )
         await decision.commit()
-        return record
+        return self._workspace.schedules.shown(record)
 
     def list_schedules(self, agent: AgentRef | None = None) -> list[ScheduleRecord]:
         """The schedules of an agent, or of the whole session, the oldest first."""
-        return self._workspace.schedules.of_agent(None if agent is None else self._find_agent(agent).agent_id)
+        schedules = self._workspace.schedules
+        found = schedules.of_agent(None if agent is None else self._find_agent(agent).agent_id)
+        return [schedules.shown(record) for record in found]
 
     def get_schedule(self, schedule: ScheduleRef) -> ScheduleRecord:
         """The schedule as it is now; raises `UnknownScheduleError`."""
-        return self._workspace.schedules.get(schedule_id_of(schedule))
+        schedules = self._workspace.schedules
+        return schedules.shown(schedules.get(schedule_id_of(schedule)))
 
     async def pause_schedule(self, schedule: ScheduleRef) -> ScheduleRecord:
         """Let the schedule fire no more until it is resumed."""
         decision = self._workspace.decide(by_caller())
         record = self._workspace.schedules.pause(decision, schedule_id_of(schedule))
         await decision.commit()
-        return record
+        return self._workspace.schedules.shown(record)
 
     async def resume_schedule(self, schedule: ScheduleRef) -> ScheduleRecord:
         """Let a paused schedule go on from now: what passed while it was paused does not fire and is not missed."""
         decision = self._workspace.decide(by_caller())
         record = self._workspace.schedules.resume(decision, schedule_id_of(schedule))
         await decision.commit()
-        return record
+        return self._workspace.schedules.shown(record)
 
     async def delete_schedule(self, schedule: ScheduleRef) -> ScheduleRecord:
         """Remove the schedule and return it as it was. Tasks that it has fired already stay."""
         decision = self._workspace.decide(by_caller())
         record = self._workspace.schedules.delete(decision, schedule_id_of(schedule))
         await decision.commit()
-        return record
+        return self._workspace.schedules.shown(record)

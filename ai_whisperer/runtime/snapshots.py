@@ -33,13 +33,14 @@ def snapshot_of(workspace: Workspace) -> Snapshot:
     return Snapshot(
         last_seq=last_seq,
         at=at,
+        clock_offset_seconds=workspace.clock.offset,
         agents=tuple(statuses_of(workspace)),
         tasks=tuple(_task(task, steps) for task, steps in tasks),
         waits=tuple(_waits(workspace)),
         rooms=tuple(_rooms(workspace, [task for task, _ in tasks])),
         links=workspace.tallies.links(),
         inbox=tuple(workspace.post.inbox()),
-        locks=tuple(_lock(lock) for lock in workspace.locks.held()),
+        locks=tuple(_lock(workspace.locks.shown(lock)) for lock in workspace.locks.held()),
         approvals=tuple(
             PendingApproval(
                 approval_id=each.id,
@@ -51,7 +52,7 @@ def snapshot_of(workspace: Workspace) -> Snapshot:
             )
             for each in workspace.approvals.pending()
         ),
-        schedules=tuple(_schedule(record) for record in workspace.schedules.of_agent(None)),
+        schedules=tuple(_schedule(workspace.schedules.shown(record)) for record in workspace.schedules.of_agent(None)),
         dead_tasks=workspace.tallies.dead_tasks,
         dead_mails=workspace.tallies.dead_mails,
     )
@@ -122,7 +123,7 @@ def _person(workspace: Workspace, wait: ClientWait) -> OpenWait:
         targets=(wait.name,),
         holders=_holders(workspace, wait.name),
         since=wait.created_at,
-        deadline_at=wait.deadline_at,
+        deadline_at=workspace.clock.shown(wait.deadline_at),
     )
 
 
@@ -148,7 +149,7 @@ def _call(workspace: Workspace, wait: WaitRecord) -> OpenWait:
         targets=targets,
         holders=holders,
         since=wait.created_at,
-        deadline_at=None if wait.deadline_at == math.inf else wait.deadline_at,
+        deadline_at=None if wait.deadline_at == math.inf else workspace.clock.shown(wait.deadline_at),
     )
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from ai_whisperer.coordination import WaitKind
+from ai_whisperer.core.sleeping import shown_until
 from ai_whisperer.records import MailRecord, StepKind, StepRecord, TaskRecord
 from ai_whisperer.status import AgentStatus
 
@@ -41,7 +42,8 @@ def _status_of(agent: AgentSession, *, returning: int) -> AgentStatus:
         state=record.state,
         current_task=loop.task.kind.value if loop else None,
         queue_size=queue_size + returning,
-        sleeping_until=sleep.until if sleep else None,
+        sleeping_until=shown_until(sleep, offset=agent.workspace.clock.offset) if sleep else None,
+        sleeping_by_wall_clock=sleep is not None and sleep.by_wall_clock,
         started=record.started,
         reason=record.reason,
         unread_mail=unread_mail,

@@ -77,7 +77,11 @@ class Switchboard:
         workspace.tallies.link(decision, LinkKind.SWITCH, task.agent_id, recipient)
         decision.tell(
             "switch.began",
-            {**_told(wait), "depth": workspace.waits.graph.depth(task.id) + 1, "deadlineAt": wait.deadline_at},
+            {
+                **_told(wait),
+                "depth": workspace.waits.graph.depth(task.id) + 1,
+                "deadlineAt": workspace.clock.shown(wait.deadline_at),
+            },
         )
         return wait
 

@@ -12,12 +12,13 @@ import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from ai_whisperer.core.file_names import file_name
+from ai_whisperer.core.file_names import file_name, file_name_before, renamed
 from ai_whisperer.definition import Access, AgentDefinition, EffectiveLimits
 from ai_whisperer.errors import DefinitionError, InvalidInputError
 from ai_whisperer.templates.folders import TemplateKind
 from ai_whisperer.templates.library import TemplateLibrary
 from ai_whisperer.tools.files.removing import remove_beneath
+from ai_whisperer.tools.files.taking_over import take_over
 from ai_whisperer.tools.sandbox.base import Sandbox
 from ai_whisperer.tools.sandbox.choosing import AUTO, ChosenSandbox
 from ai_whisperer.tools.sandbox.own_code import imported_from
@@ -25,6 +26,7 @@ from ai_whisperer.tools.sandbox.system import interpreter_folders
 from ai_whisperer.tools.workplace import FILE, OWN, SETTINGS_FILE, SHARED, TEMPORARY, Folder, Workplace
 
 _log = logging.getLogger(__name__)
+_AGENTS = "agents"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.\-]{0,99}")
 
 
@@ -100,12 +102,27 @@ def work_of(root: Path, session_id: str) -> Path:
     return root / "work" / file_name(session_id)
 
 
+def take_over_work(root: Path, session_id: str) -> None:
+    """Give the folders of a session that an earlier version made the names that they have now."""
+    work = work_of(root, session_id)
+    before = file_name_before(session_id)
+    if before != work.name:
+        take_over(work.parent, lambda _: {before: work.name})
+    take_over(work / _AGENTS, renamed)
+
+
 def remove_work(root: Path, path: Path) -> None:
     """Remove a folder with work in it; what cannot be removed is told in the log."""
     try:
         remove_beneath(root.resolve(), root.resolve() / path.relative_to(root))
     except OSError as error:
         _log.warning("the folder %s could not be removed, remove it by hand: %s", path, error)
+
+
+def remove_work_of(root: Path, session_id: str) -> None:
+    """Remove the folders of a session, also those that an earlier version made."""
+    take_over_work(root, session_id)
+    remove_work(root, work_of(root, session_id))
 
 
 class Workplaces:
@@ -129,6 +146,7 @@ class Workplaces:
         # Without links in it, since the file tools take one that appears in the way of a folder for a trick.
         base = (root or Path(tempfile.gettempdir(), f"whisperer-{secrets.token_hex(8)}")).resolve()
         self._base = base
+        self._session_id = session_id
         self._root = work_of(base, session_id)
         self._sweeping: asyncio.Future[None] | None = None
         self._granted = dict(granted)
@@ -171,7 +189,7 @@ class Workplaces:
 
         One that has become code of this program since it was granted can only be read.
         """
-        folders = {OWN: Folder(path=self._root / "agents" / file_name(agent_id), access=Access.WRITE)}
+        folders = {OWN: Folder(path=self._root / _AGENTS / file_name(agent_id), access=Access.WRITE)}
         for name, granted in definition.folders.items():
             path = self._root / SHARED if name == SHARED else self._granted.get(name)
             if path is not None:
@@ -190,6 +208,10 @@ class Workplaces:
             return f"{FILE}{path.name}"
         _, name, folder = max(found)
         return f"{FILE}{(Path(name) / path.relative_to(folder)).as_posix()}"
+
+    def take_over(self) -> None:
+        """Find the folders that an earlier version made. The session must be open, so that it is nobody else's."""
+        take_over_work(self._base, self._session_id)
 
     def sweep(self) -> None:
         """Remove what programs left in folders for temporary files when the process ended before they did.

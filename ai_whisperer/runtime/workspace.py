@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from contextvars import copy_context
 from typing import TYPE_CHECKING, Any
 
-from ai_whisperer.clock import Clock, IdSource
+from ai_whisperer.clock import IdSource
 from ai_whisperer.core.addresses import AddressBook
 from ai_whisperer.definition import Limits
 from ai_whisperer.errors import ClosedError
@@ -17,7 +17,9 @@ from ai_whisperer.records import TaskRecord
 from ai_whisperer.runtime.bus import NotificationBus
 from ai_whisperer.runtime.callers import forget_caller
 from ai_whisperer.runtime.chores import Chores
+from ai_whisperer.runtime.clock_watch import ClockWatch
 from ai_whisperer.runtime.scheduler import Scheduler
+from ai_whisperer.runtime.session_clock import SessionClock
 from ai_whisperer.runtime.stall import StallWatch
 from ai_whisperer.runtime.workplaces import Workplaces
 from ai_whisperer.store.base import FailureListener, Store, Unit
@@ -138,7 +140,7 @@ class Workspace:
         *,
         store: Store,
         bus: NotificationBus,
-        clock: Clock,
+        clock: SessionClock,
         random: random.Random,
         ids: IdSource,
         model_factory: ModelFactory,
@@ -160,7 +162,8 @@ class Workspace:
         self.event_loop = asyncio.get_running_loop()
         self.context = copy_context()
         self.context.run(forget_caller)
-        self.scheduler = Scheduler(clock)
+        self.clock_watch = ClockWatch(self)
+        self.scheduler = Scheduler(clock, on_look=self.clock_watch.look)
         self.stalls = StallWatch(self.event_loop)
         self.chores = Chores(self.event_loop)
         self.book = AddressBook()
@@ -178,6 +181,12 @@ class Workspace:
         """Begin a decision; raises what the store failed with, if it did."""
         if self.bus.failure is not None:
             raise self.bus.failure
+        if not self.running:
+            self.clock_watch.look()
+        return Decision(self, cause)
+
+    def decide_at_once(self, cause: str) -> Decision:
+        """Begin a decision about what was just noticed, without another look at the clock."""
         return Decision(self, cause)
 
     def check_event_loop(self) -> None:

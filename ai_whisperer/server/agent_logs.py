@@ -21,7 +21,7 @@ from ai_whisperer.core.addresses import check_agent_id
 from ai_whisperer.errors import InvalidInputError, StoreError
 from ai_whisperer.records import Notification
 from ai_whisperer.secrets import redacted_data, redactor
-from ai_whisperer.server.log_files import LogFiles, log_folder, log_path, timestamp
+from ai_whisperer.server.log_files import LogFiles, log_folder, log_path, take_over_logs, timestamp
 from ai_whisperer.server.log_reading import last_numbers
 
 Level = Literal["debug", "info", "warning", "error"]
@@ -131,6 +131,7 @@ class AgentLogs:
         """
         folder = log_path(self._data, session_id, None).parent
         with self._writing:
+            take_over_logs(self._data, session_id)
             self._write_waiting()
             ends = {path: number for path, number in last_numbers(folder).items() if number <= last_seq}
             self._ends |= ends
@@ -152,6 +153,7 @@ class AgentLogs:
                 )
                 self._lost = {owner: loss for owner, loss in self._lost.items() if owner.session_id != session_id}
             self._ends = {path: number for path, number in self._ends.items() if path.parent != folder}
+            take_over_logs(self._data, session_id)
             try:
                 self._files.remove(folder)
             except OSError as error:

@@ -84,7 +84,7 @@ class Application:
         if denial is None:
             await self._routes(scope, receive, send)
             return
-        self._metrics.refused.inc()
+        self._metrics.count_refusal(is_wrong_token=denial.is_wrong_token)
         if scope["type"] == "websocket":
             await WebSocket(scope, receive, send).send_denial_response(denied(request, denial))
         else:

@@ -30,11 +30,12 @@ _WRONG_TOKEN = 401
 
 def denied(request: HTTPConnection, denial: Denial) -> Response:
     """The answer to a request that is not let in."""
+    wait = {} if denial.retry_after_seconds is None else {"Retry-After": str(denial.retry_after_seconds)}
     if "text/html" not in request.headers.get("accept", ""):
-        return PlainTextResponse(f"{denial.message}\n", status_code=denial.status)
+        return PlainTextResponse(f"{denial.message}\n", status_code=denial.status, headers=wait)
     entry = _ENTRY if denial.status == _WRONG_TOKEN else ""
     page = _PAGE.format(style=_STYLE, message=escape(denial.message), entry=entry)
-    return HTMLResponse(page, status_code=denial.status, headers={"Content-Security-Policy": _policy()})
+    return HTMLResponse(page, status_code=denial.status, headers={"Content-Security-Policy": _policy(), **wait})
 
 
 def _policy() -> str:

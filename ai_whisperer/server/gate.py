@@ -11,16 +11,20 @@ from starlette.datastructures import QueryParams
 from starlette.requests import HTTPConnection
 
 from ai_whisperer.errors import SettingsError
+from ai_whisperer.server.guesses import Guesses
 from ai_whisperer.settings import LOCAL, Settings
 
 _LEAST_TOKEN = 16
+_HOW_TO_COME_IN = "Open the address that `whisperer serve` printed: it has the token in it."
 
 
 class Denial(msgspec.Struct, frozen=True):
-    """Why somebody is not let in, as an HTTP status and a sentence."""
+    """Why somebody is not let in, as an HTTP status and a sentence, and when to try again if that helps."""
 
     status: int
     message: str
+    retry_after_seconds: int | None = None
+    is_wrong_token: bool = False
 
 
 class Gate:
@@ -42,6 +46,7 @@ class Gate:
         self._hosts = {_with_port(name, shown_port) for name in names} | set(settings.allowed_hosts)
         self._origins = {f"{scheme}://{host}" for host in self._hosts} | set(settings.allowed_origins)
         self._shown = f"{own_url(settings, port)}/"
+        self._guesses = Guesses(settings.max_wrong_tokens)
         self.cookie = f"whisperer-{port}"
 
     def check_address(self, request: HTTPConnection) -> Denial | None:
@@ -57,16 +62,25 @@ class Gate:
         return None
 
     def principal(self, request: HTTPConnection) -> str | Denial:
-        """Who the request's token belongs to."""
+        """Who the request's token belongs to. An address that has shown too many wrong ones has to wait."""
         given = self._token_of(request)
+        if not given:
+            return Denial(401, f"A token is needed. {_HOW_TO_COME_IN}")
+        address = request.client.host if request.client else None
+        wait = self._guesses.seconds_to_wait(address)
+        if wait is not None:
+            return _too_many(wait)
         found = None
         for principal, token in self._tokens.items():
             if hmac.compare_digest(token, given):
                 found = principal
         if found is not None:
+            self._guesses.was_right(address)
             return found
-        what = "The token is wrong." if given else "A token is needed."
-        return Denial(401, f"{what} Open the address that `whisperer serve` printed: it has the token in it.")
+        wait = self._guesses.was_wrong(address)
+        if wait is not None:
+            return _too_many(wait)
+        return Denial(401, f"The token is wrong. {_HOW_TO_COME_IN}", is_wrong_token=True)
 
     def _token_of(self, request: HTTPConnection) -> bytes:
         """From the Authorization header, the query or, from the server's own page, the cookie."""
@@ -79,6 +93,11 @@ class Gate:
         if request.scope["type"] == "websocket" and "origin" not in request.headers:
             return b""
         return request.cookies.get(self.cookie, "").encode()
+
+
+def _too_many(wait: int) -> Denial:
+    message = f"Too many wrong tokens came from this address. Try again in {wait} seconds, with the right one."
+    return Denial(429, message, retry_after_seconds=wait, is_wrong_token=True)
 
 
 def own_host(settings: Settings) -> str | None:

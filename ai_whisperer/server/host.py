@@ -30,7 +30,7 @@ from ai_whisperer.models.catalog import resolve
 from ai_whisperer.records import StepRecord
 from ai_whisperer.runtime.bus import Subscription
 from ai_whisperer.runtime.manager import AnyFunction, AsyncAgentSessionManager
-from ai_whisperer.runtime.workplaces import remove_work, work_of
+from ai_whisperer.runtime.workplaces import remove_work_of
 from ai_whisperer.server.agent_logs import AgentLogs
 from ai_whisperer.settings import LOCAL
 from ai_whisperer.store.base import SERVER, Store, Unit
@@ -253,7 +253,7 @@ class SessionHost:
             if self._logs is not None:
                 await asyncio.to_thread(self._logs.remove, record.id)
             if self._work is not None:
-                await asyncio.to_thread(remove_work, self._work, work_of(self._work, record.id))
+                await asyncio.to_thread(remove_work_of, self._work, record.id)
             await self._store.delete_session(record.id)
         except WhispererError as failure:
             self.session_failed(failure)

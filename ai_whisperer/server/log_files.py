@@ -11,14 +11,15 @@ import os
 import re
 import shutil
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
 import msgspec
 
-from ai_whisperer.core.file_names import file_name
+from ai_whisperer.core.file_names import file_name, file_name_before, renamed
+from ai_whisperer.tools.files.taking_over import take_over
 
 SERVER_LOG = "server.log"
 CONTINUED = "log.continued"
@@ -27,6 +28,7 @@ CONTINUED = "log.continued"
 _SESSION = "session"
 _SESSION_TAKEN = re.compile(_SESSION, re.IGNORECASE)
 _SERVER_TAKEN = re.compile(rf"{re.escape(SERVER_LOG)}(\.(\d+|next))?", re.IGNORECASE)
+_LOG = re.compile(r"(?P<name>.+)(?P<rest>\.log(\.(\d+|next))?)")
 _MAX_OPEN = 64
 _HEAD_BYTES = 200
 
@@ -47,6 +49,21 @@ def log_path(data: Path, session_id: str, agent_id: str | None) -> Path:
     folder = file_name(session_id, taken=_SERVER_TAKEN)
     file = _SESSION if agent_id is None else file_name(agent_id, taken=_SESSION_TAKEN)
     return log_folder(data) / folder / f"{file}.log"
+
+
+def take_over_logs(data: Path, session_id: str) -> None:
+    """Give the logs of a session that an earlier version wrote the names that they have now."""
+    folder = log_path(data, session_id, None).parent
+    before = file_name_before(session_id, taken=_SERVER_TAKEN)
+    if before != folder.name:
+        take_over(folder.parent, lambda _: {before: folder.name})
+    take_over(folder, _renamed_logs)
+
+
+def _renamed_logs(found: Iterable[str]) -> dict[str, str]:
+    logs = [match for each in found if (match := _LOG.fullmatch(each))]
+    changes = renamed((match["name"] for match in logs), taken=_SESSION_TAKEN)
+    return {match[0]: f"{changes[match['name']]}{match['rest']}" for match in logs if match["name"] in changes}
 
 
 def timestamp(at: float) -> str:

@@ -48,13 +48,18 @@ class Metrics:
         self._notifications = 0
         self._slow = 0
         self.connections = Count()
-        self.refused = Count()
+        self._refused = 0
+        self._wrong_tokens = 0
 
     def count_request(self, method: str, *, outcome: str, seconds: float = 0.0) -> None:
         key = (method, outcome)
         self._requests[key] = self._requests.get(key, 0) + 1
         self._within[bisect_left(_SECONDS, seconds)] += 1
         self._seconds += seconds
+
+    def count_refusal(self, *, is_wrong_token: bool) -> None:
+        self._refused += 1
+        self._wrong_tokens += is_wrong_token
 
     def count_notifications(self, count: int) -> None:
         self._notifications += count
@@ -100,8 +105,9 @@ class Metrics:
         yield CounterMetricFamily("whisperer_slow_clients", "Clients closed for being slow", value=self._slow)
         yield GaugeMetricFamily("whisperer_connections", "Open WebSockets", value=self.connections.value)
         yield CounterMetricFamily(
-            "whisperer_refused", "Requests without the right token, host or origin", value=self.refused.value
+            "whisperer_refused", "Requests without the right token, host or origin", value=self._refused
         )
+        yield CounterMetricFamily("whisperer_wrong_tokens", "Requests with a wrong token", value=self._wrong_tokens)
 
 
 def _of_sessions(sessions: Sequence[AsyncAgentSessionManager]) -> Iterator[Metric]:

@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator, Mapping, MutableMapping
 from typing import Any, cast
 
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
-from websockets.frames import Frame
+from websockets.frames import Frame, Opcode
 from websockets.protocol import State
 
 CLOSED_AS_NO_TEXT = 1007
@@ -46,9 +46,20 @@ class ClientSocket(WebSocketsSansIOProtocol):
         super().__init__(*arguments, **options)
         self.logger = self.conn.logger = _log
         self.conn.debug = False
+        self._take_frame = self.conn.recv_frame
+        self.conn.recv_frame = self._take  # type: ignore[method-assign]
         self._written = 0
         self._pieces = bytearray()
         self._taken_at_ping = 0
+
+    def _take(self, frame: Frame) -> None:
+        """Take a frame. The client may leave in the middle of a message, which then has no end (RFC 6455, 5.4).
+
+        The library takes that for a mistake.
+        """
+        if frame.opcode is Opcode.CLOSE:
+            self.conn.current_size = None
+        self._take_frame(frame)
 
     def connection_made(self, transport: BaseTransport) -> None:
         super().connection_made(transport)

@@ -71,17 +71,26 @@ class _VirtualSelector(selectors.BaseSelector):
 
 
 class VirtualClock:
-    """The time of day on the time of the event loop that runs; goes on over several loops."""
+    """The time of day on the time of the event loop that runs; goes on over several loops. It can be set."""
 
-    def __init__(self, start: float = EPOCH) -> None:
+    def __init__(self, start: float = EPOCH, *, set_by: float = 0.0) -> None:
         self._start = start
+        self.set_by = set_by
+        """How far it was set, forward or back, since the simulation began."""
 
     def now(self) -> float:
+        return self.elapsed() + self.set_by
+
+    def elapsed(self) -> float:
         return self._start + asyncio.get_running_loop().time()
+
+    def set(self, seconds: float) -> None:
+        """Set the clock forward by so many seconds, or back if they are negative."""
+        self.set_by += seconds
 
     def later(self, seconds: float) -> VirtualClock:
         """A clock for the next loop, which begins that much later."""
-        return VirtualClock(self._start + seconds)
+        return VirtualClock(self._start + seconds, set_by=self.set_by)
 
 
 def simulate(main: Coroutine[Any, Any, _T], *, seed: int = 0) -> _T:

@@ -207,6 +207,42 @@ def test_a_message_in_fragments_is_one_message_also_with_a_ping_in_between(serve
         assert client.answer_to("é😀")["result"]["version"]
 
 
+@pytest.mark.parametrize("pieces", [b"", frame(b"", first_byte=CONTINUATION), frame(b"{", first_byte=CONTINUATION) * 3])
+@pytest.mark.parametrize("kind", [TEXT, BINARY])
+@pytest.mark.parametrize(
+    ("farewell", "code"),
+    [
+        (struct.pack("!H", 1000) + b"bye", 1000),
+        (struct.pack("!H", 4321), 4321),
+        (b"", 1005),
+        (struct.pack("!H", 999), 1002),
+        (b"x", 1002),
+    ],
+)
+def test_a_client_may_leave_in_the_middle_of_a_message(
+    server: ServerInThread, kind: int, pieces: bytes, farewell: bytes, code: int
+) -> None:
+    assert close_code(server, frame(INFO, first_byte=kind) + pieces + frame(farewell, CLOSE)) == code
+
+
+def test_what_was_sent_of_a_message_is_dropped_when_its_client_leaves(server: ServerInThread) -> None:
+    create = b'{"jsonrpc":"2.0","id":1,"method":"session.create","params":{"sessionId":"half-said"}}'
+    half = frame(create, first_byte=TEXT) + frame(b"", first_byte=CONTINUATION)
+    assert close_code(server, half + frame(struct.pack("!H", 1000), CLOSE) + frame(b"", CONTINUATION)) == 1000
+    with server.connect() as client:
+        assert "half-said" not in str(client.call("session.list"))
+
+
+def test_pings_and_pongs_may_come_between_all_pieces_of_a_message(server: ServerInThread) -> None:
+    with server.connect() as client:
+        for at, byte in enumerate(INFO):
+            client.send(frame(bytes([byte]), first_byte=TEXT if at == 0 else CONTINUATION))
+            client.send(frame(b"unasked", PONG) + frame(b"%d" % at, PING))
+            assert client.read_frame() == (PONG, b"%d" % at)
+        client.send(frame(b"", CONTINUATION))
+        assert "result" in client.receive()
+
+
 def test_a_message_in_very_many_pieces_takes_no_more_room_than_it_has_letters(server: ServerInThread) -> None:
     with server.connect() as client:
         client.send(frame(INFO[:1], first_byte=TEXT))

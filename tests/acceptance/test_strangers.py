@@ -121,7 +121,7 @@ def witness() -> Iterator[LogWitness]:
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory, witness: LogWitness) -> Iterator[ServerInThread]:
     tokens = {"alice": ALICE, "bob": BOB, "odd": ODD}
-    settings = Settings(data=tmp_path_factory.mktemp("data"), port=0, tokens=tokens)
+    settings = Settings(data=tmp_path_factory.mktemp("data"), port=0, tokens=tokens, max_wrong_tokens=1_000_000)
     with ServerInThread(settings) as server:
         with server.connect(ALICE) as client:
             furnish(client)

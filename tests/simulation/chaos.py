@@ -22,6 +22,7 @@ from tests.simulation.promises import TREE_CANCELLED, check, check_now
 from tests.simulation.world import AGENTS, EVENTS, LOCKS, FaultListener, World
 
 LIFE_SECONDS = 60.0
+CLOCK_JUMPS = (-3600.0, 3600.0, -3600.0, 3600.0, -7.0, 7.0, 0.3)
 LOOPS = 2
 SUBSCRIBES: dict[str, tuple[str, ...]] = {"ann": ("data_ready",), "ben": ("*",), "cid": ("help_requested",), "dot": ()}
 
@@ -35,7 +36,9 @@ class Chaos:
         self.disk = SimulatedDisk(seed, slowest_commit_seconds=0.05)
         self._random = random.Random(seed)
         self._lives = lives
-        self._elapsed = 0.0
+        self._clock = VirtualClock()
+        self._clock_is_set = seed % 3 == 1
+        self._settings = random.Random(f"clock {seed}")
         self._sent = 0
         self._places = 0
         self.log: list[tuple[int, str, str]] = []
@@ -63,22 +66,21 @@ class Chaos:
             store=self.disk.open(),
             tools=self.world.tools(),
             model_factory=lambda _: FunctionModel(self.world.answer, latency_seconds=1.0),
-            clock=VirtualClock().later(self._elapsed),
+            clock=self._clock,
             limits={"max_concurrent_loops": 1 + self.seed % 5},  # fewer than there is work for, in most runs
             random=random.Random(self._random.random()),
         )
         self._places = 5
-        self.world.opened_at.append(self._now())
         self._listener.is_deaf = False
+        before = self._clock.elapsed()
         await manager.open()
+        session = manager._workspace.clock
+        self.world.opened_at.append(session.now() - (self._clock.elapsed() - before))
         self.world.settled = self._settled_steps(manager)
         for name in AGENTS:
             if name not in manager.active_sessions:
                 await manager.create_agent(name, _definition(name, random.Random(self.seed)))
         return manager
-
-    def _now(self) -> float:
-        return VirtualClock().later(self._elapsed).now()
 
     def _settled_steps(self, manager: AsyncAgentSessionManager) -> set[str]:
         return {
@@ -92,6 +94,7 @@ class Chaos:
     async def _live(self) -> None:
         manager = await self._open()
         people = [asyncio.ensure_future(self._meddle(manager)) for _ in range(3)]
+        people += [asyncio.ensure_future(self._set_the_clock())] if self._clock_is_set else []
         lifetime = self._random.random() * LIFE_SECONDS
         await asyncio.wait(people, timeout=lifetime)
         gently = self._random.random() < 0.2
@@ -102,12 +105,21 @@ class Chaos:
             if not person.cancelled():
                 person.result()
         if gently:
-            self.world.closed_at.append(self._now())
+            self.world.closed_at.append(manager._workspace.clock.now())
             await manager.close()
         assert not self.faults, f"a loop broke: {self.faults}"
         self.disk.crash()
         self._listener.is_deaf = True
-        self._elapsed += asyncio.get_running_loop().time() + self._random.choice((0.0, 100.0))
+        down_for = self._random.choice((0.0, 100.0))
+        self._clock = self._clock.later(asyncio.get_running_loop().time() + down_for)
+        if self._clock_is_set:
+            self._clock.set(self._settings.choice(CLOCK_JUMPS))
+
+    async def _set_the_clock(self) -> None:
+        """Somebody sets the wall clock now and then."""
+        while True:
+            await asyncio.sleep(self._settings.random() * 20)
+            self._clock.set(self._settings.choice(CLOCK_JUMPS))
 
     async def _meddle(self, manager: AsyncAgentSessionManager) -> None:
         for _ in range(25):
@@ -172,9 +184,11 @@ class Chaos:
         self.world.accepted_mails.add(mail.id)
 
     async def _put_to_sleep(self, manager: AsyncAgentSessionManager, agent: str) -> None:
-        await manager.sleep_agent(
-            agent, duration_seconds=0.1 + self._random.random() * 30, wake_events=self._random.sample(EVENTS, 1)
-        )
+        seconds, events = 0.1 + self._random.random() * 30, self._random.sample(EVENTS, 1)
+        if self._clock_is_set and self._settings.random() < 0.5:
+            await manager.sleep_agent(agent, until=self._clock.now() + seconds, wake_events=events)
+        else:
+            await manager.sleep_agent(agent, duration_seconds=seconds, wake_events=events)
 
     async def _broadcast(self, manager: AsyncAgentSessionManager, agent: str) -> None:
         self._sent += 1
@@ -266,7 +280,7 @@ async def _set_going(manager: AsyncAgentSessionManager, name: str) -> None:
         with suppress(StateError):
             await attempt(name)
     status = manager.get_agent_status(name)
-    if status.state is AgentState.SLEEPING and status.sleeping_until is None:
+    if status.state is AgentState.SLEEPING and (status.sleeping_until is None or status.sleeping_by_wall_clock):
         await manager.wake_agent(name)
 
 

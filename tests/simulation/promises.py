@@ -19,6 +19,7 @@ from ai_whisperer.records import (
     TaskRecord,
     TaskState,
 )
+from tests.simulation.promises_of_time import check_time, due_times
 from tests.simulation.promises_of_waits import check_approvals, check_waits_now
 from tests.simulation.world import AGENTS, ALWAYS_ASKS, World
 
@@ -92,6 +93,7 @@ def check(manager: AsyncAgentSessionManager, world: World) -> None:
     """Raise `AssertionError` with the promise that was broken."""
     found = Findings(manager)
     assert [note.seq for note in found.notes] == list(range(1, len(found.notes) + 1)), "the log has a gap"
+    check_time(found.notes, lambda due_at, until: _latest(world, due_at, until=until))
     _check_tasks(found, world)
     _check_trees(found)
     _check_journals(found, world)
@@ -206,6 +208,7 @@ def _check_switches(found: Findings, world: World) -> None:
     began = {note.params["stepId"]: note for note in found.named("switch.began")}
     ended = Counter(note.params["stepId"] for note in found.named("switch.ended"))
     assert ended == Counter(dict.fromkeys(began, 1)), "a switch did not end exactly once"
+    deadlines = due_times(found.notes, "deadlineAt")
     for note in found.named("switch.ended"):
         step = found.step(note.params["stepId"])
         assert step.result is not None
@@ -218,7 +221,7 @@ def _check_switches(found: Findings, world: World) -> None:
             case _:
                 assert step.result.is_error, "a call without an answer says nothing of it"
                 assert step.state is StepState.DONE, "a call that got no answer has no result"
-        due_at = began[step.id].params["deadlineAt"]
+        due_at = deadlines[began[step.id].seq]
         assert note.at <= _latest(world, due_at, until=note.at), "somebody waited longer than they wanted"
     for task in found.tasks.values():
         mail = found.mails.get(task.mail_id or "")
@@ -233,8 +236,9 @@ def _check_locks(manager: AsyncAgentSessionManager, found: Findings, world: Worl
     waits = {note.params["stepId"]: note for note in found.named("lock.waiting")}
     ended = Counter(note.params["stepId"] for note in found.named("lock.wait_ended"))
     assert ended == Counter(dict.fromkeys(waits, 1)), "a wait for a lock did not end exactly once"
+    deadlines = due_times(found.notes, "deadlineAt")
     for note in found.named("lock.wait_ended"):
-        due_at = waits[note.params["stepId"]].params["deadlineAt"]
+        due_at = deadlines[waits[note.params["stepId"]].seq]
         assert note.at <= _latest(world, due_at, until=note.at), "somebody waited longer for a lock than they wanted"
     held: dict[str, int] = {}
     last_token = 0
@@ -365,7 +369,7 @@ def _check_nothing_is_left(manager: AsyncAgentSessionManager) -> None:
         "things that are touched": manager.list_resources(),
         "calls in lines": list(workspace.admission.resources.lines._of_task),
         "approvals": [*workspace.approvals._of_task, *workspace.approvals._leaving],
-        "timers": [key for key in workspace.scheduler._due if not key.startswith("restart:")],
+        "timers": [key for key in workspace.scheduler.keys if not key.startswith("restart:")],
         "busy threads": [
             thread
             for agent in workspace.agents.values()

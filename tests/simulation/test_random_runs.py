@@ -10,15 +10,17 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from ai_whisperer.coordination import WaitKind, WaitRecord
+from ai_whisperer.coordination import LockRecord, WaitKind, WaitRecord
 from ai_whisperer.core.queueing import WorkQueue
 from ai_whisperer.core.resources import ResourceLines
 from ai_whisperer.core.waiting import WaitGraph
-from ai_whisperer.records import StepKind, StepRecord, StepState, TaskRecord
+from ai_whisperer.records import StepKind, StepRecord, StepState, TaskRecord, TimerKind
 from ai_whisperer.runtime import consequences, delegation
 from ai_whisperer.runtime.admission import Admission
+from ai_whisperer.runtime.agent_session import AgentSession
 from ai_whisperer.runtime.ai_loop import AILoop
 from ai_whisperer.runtime.approvals import Approvals
+from ai_whisperer.runtime.clock_watch import ClockWatch
 from ai_whisperer.runtime.deadlines import Deadlines
 from ai_whisperer.runtime.events import Events
 from ai_whisperer.runtime.locks import Locks
@@ -27,6 +29,7 @@ from ai_whisperer.runtime.model_step import ModelStep
 from ai_whisperer.runtime.post_office import PostOffice
 from ai_whisperer.runtime.resources import Resources
 from ai_whisperer.runtime.running_task import RunningTask
+from ai_whisperer.runtime.session_clock import SessionClock
 from ai_whisperer.runtime.switchboard import Switchboard
 from ai_whisperer.runtime.trees import Trees
 from ai_whisperer.runtime.waits import Waits
@@ -260,9 +263,36 @@ def count_a_request_that_is_not_in_the_journal(patch: pytest.MonkeyPatch) -> Non
     patch.setattr(ModelStep, "_journal_cut_off", lambda self: self._loop.running.count(replace(self._step, requests=1)))
 
 
+def let_leases_run_out_by_the_wall_clock(patch: pytest.MonkeyPatch) -> None:
+    arm = Locks._arm
+
+    def arm_by_the_wall_clock(self: Locks, lock: LockRecord) -> None:
+        shown_at = self.shown(lock).expires_at or 0.0
+        self._workspace.scheduler.at_wall(shown_at, f"lock:{lock.name}", lambda: arm(self, lock))
+
+    patch.setattr(Locks, "_arm", arm_by_the_wall_clock)
+
+
+def sleep_by_the_wall_clock(patch: pytest.MonkeyPatch) -> None:
+    arm = AgentSession.arm
+    patch.setattr(AgentSession, "arm", lambda self, timer: arm(self, replace(timer, kind=TimerKind.WAKE_AT)))
+
+
+def let_the_session_go_by_the_wall_clock(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(SessionClock, "now", lambda self: self.wall())
+
+
+def tell_nobody_that_the_clock_was_set(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(ClockWatch, "_tell", lambda _: None)
+
+
 @pytest.mark.parametrize(
     "plant",
     [
+        let_leases_run_out_by_the_wall_clock,
+        sleep_by_the_wall_clock,
+        let_the_session_go_by_the_wall_clock,
+        tell_nobody_that_the_clock_was_set,
         let_loops_work_without_a_place,
         count_no_loop_that_works,
         keep_the_place_of_a_loop_that_was_halted,

@@ -151,12 +151,12 @@ def test_an_id_can_be_used_again_even_for_the_same_instants() -> None:
             await manager.create_schedule("alice", cron="* * * * *", prompt="go", schedule_id="s")
             await asyncio.sleep(61)
             await manager.delete_schedule("s")
-            clock.offset -= 50
+            clock.set(-50)
         assert fired_at(manager) == [60, 60]
         assert len({task.id for task in tasks_of(manager)}) == 2
         assert manager.failure is None
 
-    clock = SetClock()
+    clock = VirtualClock()
     play(scenario, clock=clock)
 
 
@@ -201,48 +201,62 @@ def test_the_same_call_again_with_the_same_id_is_the_same_schedule() -> None:
         ("all", [100, *range(200, 1101, 100)], {}),
     ],
 )
-@pytest.mark.parametrize("after_a_crash", [True, False])
-def test_what_fell_due_while_the_process_was_down_or_the_clock_jumped_goes_by_the_policy(
-    policy: str,
-    fired: list[float],
-    missed: dict[str, int],
-    after_a_crash: bool,  # noqa: FBT001
+def test_what_fell_due_while_the_process_was_down_goes_by_the_policy(
+    policy: str, fired: list[float], missed: dict[str, int]
 ) -> None:
-    clock = SetClock()
-
     async def before(manager: AsyncAgentSessionManager) -> None:
         await manager.create_agent("alice")
         await manager.create_schedule("alice", interval_seconds=100, prompt="go", missed=policy)
         await asyncio.sleep(150)
 
     async def after(manager: AsyncAgentSessionManager) -> None:
-        if not after_a_crash:
-            await before(manager)
-            clock.offset += 920
         await asyncio.sleep(60)
         assert fired_at(manager) == fired
         assert missed_by_reason(manager) == missed
         assert len(tasks_of(manager)) == len(fired)
         assert manager.list_schedules()[0].next_at == pytest.approx(EPOCH + 1200, abs=0.1)
 
-    if after_a_crash:
-        play_over_crash(before, after, crash_after_seconds=150, down_for_seconds=920)
-    else:
-        play(after, clock=clock)
+    play_over_crash(before, after, crash_after_seconds=150, down_for_seconds=920)
 
 
-def test_a_clock_that_is_set_back_fires_nothing_twice() -> None:
+@pytest.mark.parametrize(
+    ("policy", "fired", "missed"),
+    [
+        ("skip", [120, 1080], {"late": 7}),
+        ("once", [120, 960, 1080], {"late": 6}),
+        ("all", [*range(120, 1081, 120)], {}),
+    ],
+)
+def test_what_a_wall_clock_that_is_set_forward_passes_over_goes_by_the_policy(
+    policy: str, fired: list[float], missed: dict[str, int]
+) -> None:
     async def scenario(manager: AsyncAgentSessionManager) -> None:
         await manager.create_agent("alice")
-        await manager.create_schedule("alice", interval_seconds=100, prompt="go", missed="all")
-        await asyncio.sleep(550)
-        clock.offset -= 400
-        await asyncio.sleep(449)
-        assert fired_at(manager) == [100, 200, 300, 400, 500]
-        await asyncio.sleep(200)
-        assert fired_at(manager) == [100, 200, 300, 400, 500, 600, 700]
+        await manager.create_schedule("alice", cron="*/2 * * * *", prompt="go", missed=policy)
+        await asyncio.sleep(150)
+        clock.set(880)
+        await asyncio.sleep(60)
+        assert fired_at(manager) == fired
+        assert missed_by_reason(manager) == missed
+        assert len(tasks_of(manager)) == len(fired)
+        assert manager.list_schedules()[0].next_at == EPOCH + 1200
 
-    clock = SetClock()
+    clock = VirtualClock()
+    play(scenario, clock=clock)
+
+
+def test_a_wall_clock_that_is_set_back_fires_nothing_twice() -> None:
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        await manager.create_agent("alice")
+        await manager.create_schedule("alice", cron="*/2 * * * *", prompt="go", missed="all")
+        await asyncio.sleep(550)
+        clock.set(-400)
+        await asyncio.sleep(449)
+        assert fired_at(manager) == [120, 240, 360, 480]
+        await asyncio.sleep(200)
+        assert fired_at(manager) == [120, 240, 360, 480, 600, 720]
+
+    clock = VirtualClock()
     play(scenario, clock=clock)
 
 
@@ -509,15 +523,6 @@ def test_ten_thousand_schedules_cost_nothing_while_none_is_due() -> None:
         assert manager.get_agent_status("alice").state is AgentState.IDLE
 
     play(scenario)
-
-
-class SetClock(VirtualClock):
-    """A clock that somebody sets."""
-
-    offset = 0.0
-
-    def now(self) -> float:
-        return super().now() + self.offset
 
 
 def test_the_same_schedule_survives_many_closings_and_openings() -> None:

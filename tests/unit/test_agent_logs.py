@@ -58,7 +58,7 @@ def test_each_agent_has_its_own_file_and_the_rest_is_the_sessions(tmp_path: Path
     all_of = [each.seq for each in notes]
     assert seqs == {
         "s/ada.log": [all_of[at] for at in (0, 4, 5, 6)],
-        "s/Bob-2.x.log": [all_of[1]],
+        "s/%42ob-2.x.log": [all_of[1]],
         "s/bob.log": [all_of[4]],
         "s/session.log": [all_of[at] for at in (2, 3, 7, 8)],
         "other/ada.log": [all_of[9]],

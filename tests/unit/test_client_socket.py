@@ -22,7 +22,18 @@ from ai_whisperer.server.socket import ClientSocket, framed, socket_of
 T = TypeVar("T")
 
 OWN: dict[type, set[str]] = {
-    ClientSocket: {"arrivals", "is_open", "is_drained", "put", "drained", "drop", "_taken", "_part", "_cut_off"},
+    ClientSocket: {
+        "arrivals",
+        "is_open",
+        "is_drained",
+        "put",
+        "drained",
+        "drop",
+        "_take",
+        "_taken",
+        "_part",
+        "_cut_off",
+    },
     ClientHttp: {"_begin", "_end"},
 }
 BASES: dict[type, type] = {ClientSocket: WebSocketsSansIOProtocol, ClientHttp: H11Protocol}
@@ -61,6 +72,15 @@ def test_what_is_overridden_is_there_and_is_called_as_it_was(kind: type) -> None
         assert list(inspect.signature(ours).parameters) == list(inspect.signature(theirs).parameters), name
         assert inspect.iscoroutinefunction(ours) == inspect.iscoroutinefunction(theirs), name
     assert not OWN[kind] & set(dir(base)), "uvicorn has got something of the same name"
+
+
+def test_the_library_of_frames_has_what_lets_a_client_leave_in_the_middle_of_a_message() -> None:
+    async def look() -> None:
+        conn = protocol(ClientSocket).conn
+        assert conn.current_size is None
+        assert list(inspect.signature(type(conn).recv_frame).parameters) == ["self", "frame"]
+
+    asyncio.run(look())
 
 
 @pytest.mark.parametrize("kind", [ClientSocket, ClientHttp])

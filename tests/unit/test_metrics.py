@@ -41,11 +41,13 @@ def test_clients_are_counted_as_they_come_and_go() -> None:
     metrics.connections.inc()
     metrics.connections.inc()
     metrics.connections.dec()
-    metrics.refused.inc()
+    metrics.count_refusal(is_wrong_token=True)
+    metrics.count_refusal(is_wrong_token=False)
     metrics.count_slow_client()
     metrics.count_notifications(32)
     values = values_of(metrics)
     assert values["whisperer_connections[]"] == 1
-    assert values["whisperer_refused_total[]"] == 1
+    assert values["whisperer_refused_total[]"] == 2
+    assert values["whisperer_wrong_tokens_total[]"] == 1
     assert values["whisperer_slow_clients_total[]"] == 1
     assert values["whisperer_notifications_sent_total[]"] == 32

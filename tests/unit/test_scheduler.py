@@ -1,6 +1,9 @@
 import asyncio
 
+import pytest
+
 from ai_whisperer.runtime.scheduler import Scheduler
+from ai_whisperer.runtime.session_clock import SessionClock
 from ai_whisperer.testing.simulation import VirtualClock, simulate
 
 
@@ -8,7 +11,7 @@ def test_callbacks_come_in_the_order_of_their_times_and_past_ones_at_once() -> N
     async def scenario() -> list[tuple[str, float]]:
         clock = VirtualClock()
         start = clock.now()
-        scheduler = Scheduler(clock)
+        scheduler = Scheduler(SessionClock(clock))
         fired: list[tuple[str, float]] = []
         for name, delay in (("late", 7200.0), ("early", 5.0), ("past", -10.0), ("middle", 90.0)):
             scheduler.at(start + delay, name, lambda name=name: fired.append((name, clock.now() - start)))  # type: ignore[misc]
@@ -21,7 +24,7 @@ def test_callbacks_come_in_the_order_of_their_times_and_past_ones_at_once() -> N
 def test_a_cancelled_or_replaced_entry_does_not_fire() -> None:
     async def scenario() -> list[str]:
         clock = VirtualClock()
-        scheduler = Scheduler(clock)
+        scheduler = Scheduler(SessionClock(clock))
         fired: list[str] = []
         scheduler.at(clock.now() + 1, "cancelled", lambda: fired.append("cancelled"))
         scheduler.at(clock.now() + 1, "replaced", lambda: fired.append("old"))
@@ -36,7 +39,7 @@ def test_a_cancelled_or_replaced_entry_does_not_fire() -> None:
 def test_ten_thousand_sleepers_need_one_timer_of_the_event_loop() -> None:
     async def scenario() -> int:
         clock = VirtualClock()
-        scheduler = Scheduler(clock)
+        scheduler = Scheduler(SessionClock(clock))
         fired: list[int] = []
         for number in range(10_000):
             scheduler.at(clock.now() + 10_000 + number, str(number), lambda: fired.append(1))
@@ -48,24 +51,61 @@ def test_ten_thousand_sleepers_need_one_timer_of_the_event_loop() -> None:
     assert simulate(scenario()) == 1
 
 
-def test_a_clock_that_was_set_forward_is_noticed_within_a_minute() -> None:
-    class SetClock:
-        offset = 0.0
-
-        def now(self) -> float:
-            return asyncio.get_running_loop().time() + self.offset
-
+def test_a_wall_clock_that_was_set_forward_is_noticed_within_a_minute() -> None:
     async def scenario() -> float:
-        clock = SetClock()
-        scheduler = Scheduler(clock)
+        clock = VirtualClock(0.0)
+        scheduler = Scheduler(SessionClock(clock))
         fired: list[float] = []
-        scheduler.at(100_000, "far", lambda: fired.append(asyncio.get_running_loop().time()))
+        scheduler.at_wall(100_000, "far", lambda: fired.append(clock.elapsed()))
         await asyncio.sleep(10)
-        clock.offset = 100_000
+        clock.set(100_000)
         await asyncio.sleep(200)
         return fired[0]
 
     assert simulate(scenario()) <= 60.0
+
+
+@pytest.mark.parametrize("seconds", [3600.0, -3600.0])
+def test_what_lasts_for_a_while_is_over_then_however_the_wall_clock_is_set(seconds: float) -> None:
+    async def scenario() -> float:
+        clock = VirtualClock(0.0)
+        session = SessionClock(clock)
+        scheduler = Scheduler(session)
+        fired: list[float] = []
+        scheduler.at(session.now() + 100, "lease", lambda: fired.append(clock.elapsed()))
+        await asyncio.sleep(10)
+        clock.set(seconds)
+        await asyncio.sleep(8000)
+        return fired[0]
+
+    assert simulate(scenario()) == 100.0
+
+
+def test_a_wall_clock_that_was_set_back_lets_its_times_wait() -> None:
+    async def scenario() -> float:
+        clock = VirtualClock(0.0)
+        scheduler = Scheduler(SessionClock(clock))
+        fired: list[float] = []
+        scheduler.at_wall(100, "noon", lambda: fired.append(clock.elapsed()))
+        await asyncio.sleep(10)
+        clock.set(-3600)
+        await asyncio.sleep(8000)
+        return fired[0]
+
+    assert simulate(scenario()) == 3700.0
+
+
+def test_an_entry_that_goes_by_the_other_clock_from_now_on_fires_once() -> None:
+    async def scenario() -> list[float]:
+        clock = VirtualClock(0.0)
+        scheduler = Scheduler(SessionClock(clock))
+        fired: list[float] = []
+        scheduler.at(10, "key", lambda: fired.append(clock.elapsed()))
+        scheduler.at_wall(20, "key", lambda: fired.append(clock.elapsed()))
+        await asyncio.sleep(100)
+        return fired
+
+    assert simulate(scenario()) == [20.0]
 
 
 def test_a_callback_that_fails_keeps_no_other_from_its_time() -> None:
@@ -74,7 +114,7 @@ def test_a_callback_that_fails_keeps_no_other_from_its_time() -> None:
         complaints: list[str] = []
         loop.set_exception_handler(lambda _, context: complaints.append(str(context["exception"])))
         clock = VirtualClock()
-        scheduler = Scheduler(clock)
+        scheduler = Scheduler(SessionClock(clock))
         fired: list[str] = []
         scheduler.at(clock.now() + 1, "bad", lambda: fired.remove("nothing"))
         scheduler.at(clock.now() + 2, "good", lambda: fired.append("good"))
@@ -88,7 +128,7 @@ def test_a_callback_that_fails_keeps_no_other_from_its_time() -> None:
 def test_after_the_close_nothing_is_called_back_any_more() -> None:
     async def scenario() -> list[str]:
         clock = VirtualClock()
-        scheduler = Scheduler(clock)
+        scheduler = Scheduler(SessionClock(clock))
         fired: list[str] = []
         scheduler.at(clock.now() + 1, "before", lambda: fired.append("before"))
         scheduler.close()
@@ -101,11 +141,11 @@ def test_after_the_close_nothing_is_called_back_any_more() -> None:
 
 def test_entries_that_were_cancelled_do_not_pile_up_behind_one_that_is_live() -> None:
     async def main() -> None:
-        scheduler = Scheduler(VirtualClock())
+        scheduler = Scheduler(SessionClock(VirtualClock()))
         scheduler.at(VirtualClock().now() + 60, "live", lambda: None)
         for number in range(1000):
             scheduler.at(VirtualClock().now() + 1e6, f"key{number}", lambda: None)
             scheduler.cancel(f"key{number}")
-        assert len(scheduler._heap) < 100
+        assert len(scheduler._steady._heap) < 100
 
     simulate(main())

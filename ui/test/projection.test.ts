@@ -102,7 +102,7 @@ describe("a world that is kept up to date by the log", () => {
   test("has seen most of what can happen", () => {
     const seen = new Set<string>(lives.flatMap(({ notes }) => notes.map(({ name }) => name)));
     const wanted = [
-      ...["agent.redefined", "agent.sleep_changed", "agent.tools_missing", "session.opened"],
+      ...["agent.redefined", "agent.sleep_changed", "agent.tools_missing", "clock.changed", "session.opened"],
       ...["approval.withdrawn", "lock.broken", "lock.expired", "lock.wait_ended", "resource.granted", "switch.ended"],
       ...[
         "async.task.continuation",

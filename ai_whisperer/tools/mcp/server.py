@@ -79,12 +79,12 @@ class McpServer:
             ),
             problems=listing.problems,
             error=self._error,
-            retry_at=self._retry_at,
+            retry_at=None if self._retry_at is None else self._shown(self._retry_at),
         )
 
     async def refresh(self) -> None:
         """See to it that `listing` is as the server has it now. It stays what it was if the server cannot say."""
-        if self._stale and (self._retry_at is None or self._retry_at <= self._clock.now()):
+        if self._stale and (self._retry_at is None or self._retry_at <= self._clock.elapsed()):
             try:
                 await self._list(patience_seconds=0)
             except McpError as error:
@@ -180,7 +180,7 @@ class McpServer:
     async def _wait_for_retry(self, patience_seconds: float) -> None:
         if self._retry_at is None:
             return
-        seconds = self._retry_at - self._clock.now()
+        seconds = self._retry_at - self._clock.elapsed()
         if seconds > (0.0 if self._backoff.gave_up else patience_seconds):
             raise McpError(f"{self._error} It is started again in {seconds:.0f} seconds at the earliest.")
         await asyncio.sleep(max(seconds, 0.0))
@@ -219,8 +219,13 @@ class McpServer:
     def _failed(self, error: McpError) -> None:
         self._state = McpState.FAILED
         self._error = error.message
-        self._retry_at = self._backoff.failed(self._clock.now())
-        self._tell("mcp.server_failed", {"name": self.name, "error": error.message, "willRetryAt": self._retry_at})
+        self._retry_at = self._backoff.failed(self._clock.elapsed())
+        will_retry_at = self._shown(self._retry_at)
+        self._tell("mcp.server_failed", {"name": self.name, "error": error.message, "willRetryAt": will_retry_at})
+
+    def _shown(self, retry_at: float) -> float:
+        """What the wall clock shows at that time."""
+        return self._clock.now() + retry_at - self._clock.elapsed()
 
 
 async def _pages(connection: Connection) -> list[Any]:

@@ -49,7 +49,9 @@ export type AgentState = "active" | "idle" | "paused" | "sleeping" | "stopped";
  * last began or ended, or a step of one ended; at first, when it was created. `waitingFor` names what its loops wait
  * for: agents, locks as `lock:name`, people as `approval:id`; `pausedFor` the resources that its tools wait for, since
  * others touch them now: it goes on by itself. While there are `missingTools` the agent waits for them: hand them in
- * with `give_tools`. One with a `pausedLimit` goes on when that limit is raised.
+ * with `give_tools`. One with a `pausedLimit` goes on when that limit is raised. `sleepingUntil` is what the wall clock
+ * shows when the sleep is over: if that clock is set, it changes, unless the agent is `sleepingByWallClock`, until just
+ * that time.
  */
 export interface AgentStatus {
   agentId: string;
@@ -75,6 +77,7 @@ export interface AgentStatus {
   runningSince: number | null;
   lastStepAt: number | null;
   lastActivityAt: number;
+  sleepingByWallClock: boolean;
 }
 
 /** What a finished model request brought. `provider` keeps what the provider wants to see again. */
@@ -173,7 +176,9 @@ export interface GuideAgentStates {
  * of it last began or ended, or a step of one ended; at first, when it was created. `waiting_for` names what its loops
  * wait for: agents, locks as `lock:name`, people as `approval:id`; `paused_for` the resources that its tools wait for,
  * since others touch them now: it goes on by itself. While there are `missing_tools` the agent waits for them: hand
- * them in with `give_tools`. One with a `paused_limit` goes on when that limit is raised.
+ * them in with `give_tools`. One with a `paused_limit` goes on when that limit is raised. `sleeping_until` is what the
+ * wall clock shows when the sleep is over: if that clock is set, it changes, unless the agent is
+ * `sleeping_by_wall_clock`, until just that time.
  */
 export interface GuideAgentStatus {
   agent_id: string;
@@ -199,6 +204,7 @@ export interface GuideAgentStatus {
   running_since: number | null;
   last_step_at: number | null;
   last_activity_at: number;
+  sleeping_by_wall_clock: boolean;
 }
 
 /**
@@ -717,11 +723,13 @@ export interface SessionSummary {
 /**
  * A session right after the notification `lastSeq`, which was at `at`: subscribe after it to go on from here. `waits`
  * are in the order in which they began. `deadTasks` and `deadMails` count what waits for a person, failed tasks among
- * them, dismissed ones not.
+ * them, dismissed ones not. `clockOffsetSeconds` is how far the wall clock of the server is ahead of the session's: not
+ * 0 if it was set while something was counted.
  */
 export interface Snapshot {
   lastSeq: number;
   at: number;
+  clockOffsetSeconds: number;
   agents: AgentStatus[];
   tasks: OpenTask[];
   waits: OpenWait[];
@@ -1940,6 +1948,7 @@ export interface Notifications {
     reason?: string;
     sleepingUntil?: number | null;
     wakeEvents?: string[];
+    sleepingByWallClock?: boolean;
     pausedLimit?: string;
   };
   /** Until when and for what an agent sleeps was changed. */
@@ -1951,6 +1960,7 @@ export interface Notifications {
     reason?: string;
     sleepingUntil?: number | null;
     wakeEvents?: string[];
+    sleepingByWallClock?: boolean;
     pausedLimit?: string;
   };
   /** An agent has a new definition. */
@@ -2428,7 +2438,16 @@ export interface Notifications {
     waitedSeconds: number;
   };
   /** The session was opened again: neither tool calls wait for their turn any more, nor people for locks. */
-  "session.opened": Record<string, never>;
+  "session.opened": {
+    clockOffsetSeconds?: number;
+  };
+  /**
+   * The wall clock was set, or the session has taken its time over: durations go on evenly, cron and sleeps until a
+   * time go by the new one.
+   */
+  "clock.changed": {
+    clockOffsetSeconds: number;
+  };
   /** The session was deleted or the server ends: nothing more comes. Not numbered, not kept. */
   "session.closed": Record<string, never>;
 }

@@ -121,6 +121,10 @@ const OF_CONTROL = {
   "resource.granted": ({ agentId, resources, waitedSeconds }, name) =>
     `A tool of ${name(agentId)} has ${listed(resources)} after ${duration(waitedSeconds)}`,
   "session.opened": () => "The session was opened again",
+  "clock.changed": ({ clockOffsetSeconds: offset }) =>
+    offset === 0
+      ? "The session goes by the wall clock again"
+      : `The wall clock was set: it is ${duration(Math.abs(offset))} ${offset > 0 ? "ahead of" : "behind"} the session's`,
   "session.closed": () => "The session was closed",
 } satisfies Partial<Tellings>;
 

@@ -2,11 +2,17 @@ import { useNow } from "../state/clock";
 import { usePage } from "../state/page";
 import { clockTime, duration } from "./format";
 
-/** What time it is on the page: that of the playhead, while there is one. */
+/** How far the wall clock of the server is ahead of the session's. */
+function useClockOffset(): number {
+  return usePage((page) => (page.playhead?.world ?? page.live).clockOffsetSeconds);
+}
+
+/** What time it is on the page, by the session's clock: that of the playhead, while there is one. */
 export function useShownNow(): number {
   const now = useNow();
+  const offset = useClockOffset();
   const past = usePage((page) => page.playhead?.world.at);
-  return past ?? now;
+  return past ?? now - offset;
 }
 
 /** How long ago something was. */
@@ -21,9 +27,9 @@ export function Ago({ at }: { at: number | null }) {
   );
 }
 
-/** How long it is until then. */
+/** How long it is until the wall clock shows that. */
 export function Until({ at }: { at: number }) {
-  const now = useShownNow();
+  const now = useShownNow() + useClockOffset();
   const seconds = at - now;
   return (
     <time dateTime={new Date(at * 1000).toISOString()} title={clockTime(at)}>

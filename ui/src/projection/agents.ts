@@ -1,4 +1,5 @@
 import type { NotificationOf } from "../client/client";
+import { setClock } from "./clock";
 import type { Draft } from "./draft";
 import type { Changes } from "./reduce";
 import { endWait } from "./waits";
@@ -10,6 +11,7 @@ const NEW_AGENT: Omit<Agent, "agentId" | "name" | "description" | "lastActivityA
   currentTask: null,
   queueSize: 0,
   sleepingUntil: null,
+  sleepingByWallClock: false,
   reason: "",
   unreadMail: 0,
   runningTasks: [],
@@ -28,11 +30,12 @@ const NEW_AGENT: Omit<Agent, "agentId" | "name" | "description" | "lastActivityA
 
 /** What is left out of the notification is not so any more. */
 function changed(draft: Draft, note: NotificationOf<"agent.state_changed" | "agent.sleep_changed">): void {
-  const { agentId, to, reason, sleepingUntil, wakeEvents, pausedLimit } = note.params;
+  const { agentId, to, reason, sleepingUntil, sleepingByWallClock, wakeEvents, pausedLimit } = note.params;
   draft.change("agents", agentId, {
     state: to,
     reason: reason ?? "",
     sleepingUntil: sleepingUntil ?? null,
+    sleepingByWallClock: sleepingByWallClock ?? false,
     wakeEvents: wakeEvents ?? [],
     pausedLimit: pausedLimit ?? null,
   });
@@ -61,7 +64,8 @@ export const AGENTS: Changes = {
   "agent.tools_missing": (draft, { params }) => {
     draft.change("agents", params.agentId, { missingTools: params.tools });
   },
-  "session.opened": (draft) => {
+  "session.opened": (draft, { params }) => {
+    setClock(draft, params.clockOffsetSeconds ?? 0);
     for (const [key, wait] of draft.all("waits")) {
       if (wait.kind === "resource" || (wait.kind === "lock" && wait.taskId === null)) endWait(draft, key);
     }

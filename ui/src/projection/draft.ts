@@ -16,11 +16,13 @@ export class Draft {
   readonly #maps = new Map<MapName, Map<string, unknown>>();
   deadTasks: number;
   deadMails: number;
+  clockOffsetSeconds: number;
   seq: number;
   at: number;
 
   constructor(readonly before: World) {
     ({ seq: this.seq, at: this.at, deadTasks: this.deadTasks, deadMails: this.deadMails } = before);
+    this.clockOffsetSeconds = before.clockOffsetSeconds;
   }
 
   all<Name extends MapName>(name: Name): World[Name] {
@@ -49,8 +51,12 @@ export class Draft {
   }
 
   done(): World {
-    const { seq, at, deadTasks, deadMails } = this;
-    return { ...this.before, ...Object.fromEntries(this.#maps), seq, at, deadTasks, deadMails };
+    const { seq, at, deadTasks, deadMails, clockOffsetSeconds } = this;
+    return {
+      ...this.before,
+      ...Object.fromEntries(this.#maps),
+      ...{ seq, at, deadTasks, deadMails, clockOffsetSeconds },
+    };
   }
 
   #writable<Name extends MapName>(name: Name): Map<string, unknown> {

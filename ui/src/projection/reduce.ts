@@ -1,5 +1,6 @@
 import type { Notification, NotificationName, NotificationOf } from "../client/client";
 import { AGENTS } from "./agents";
+import { CLOCK } from "./clock";
 import { CHANGES } from "./coordination";
 import { Draft } from "./draft";
 import { TASKS } from "./tasks";
@@ -10,7 +11,7 @@ export type Changes = {
   [N in NotificationName]?: (draft: Draft, note: NotificationOf<N>) => void;
 };
 
-const ALL: Changes = { ...AGENTS, ...TASKS, ...CHANGES };
+const ALL: Changes = { ...AGENTS, ...TASKS, ...CHANGES, ...CLOCK };
 
 /** The world after these notifications. Those that it has already, and those without a number, change nothing. */
 export function reduce(world: World, notes: Iterable<Notification>): World {

@@ -14,6 +14,7 @@ export function worldOf(snapshot: Snapshot): World {
   return {
     seq: snapshot.lastSeq,
     at: snapshot.at,
+    clockOffsetSeconds: snapshot.clockOffsetSeconds,
     agents: by(
       snapshot.agents.map((agent) => ({ ...agent, usage: spent(agent.usage) })),
       "agentId",

@@ -8,6 +8,8 @@ export interface World {
   /** The number of the last notification in it, and when that was. */
   readonly seq: number;
   readonly at: number;
+  /** How far the wall clock of the server is ahead of the session's, on which all that happened has its time. */
+  readonly clockOffsetSeconds: number;
   readonly agents: ReadonlyMap<string, Agent>;
   /** Those that have not ended. */
   readonly tasks: ReadonlyMap<string, Task>;
@@ -176,6 +178,7 @@ export const EMPTY: World = {
   schedules: new Map(),
   deadTasks: 0,
   deadMails: 0,
+  clockOffsetSeconds: 0,
 };
 
 export function linkKey(link: Pick<Link, "from" | "to" | "kind">): string {

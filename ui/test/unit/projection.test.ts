@@ -145,6 +145,33 @@ describe("the reducer", () => {
     expect([world.waits.size, world.lockQueues.size, ann(world)?.pausedFor]).toEqual([0, 0, []]);
   });
 
+  test("moves what lasts for a while when the wall clock is set, and nothing else", () => {
+    const asleep = { from: "idle", to: "sleeping", action: "sleep" } as const;
+    const schedule = { agentId: "ann", zone: "UTC", prompt: "p", event: null, data: null, missed: "once" } as const;
+    let world = reduce(EMPTY, [
+      ...[ANN, note("agent.created", { agentId: "ben", name: "Ben", description: "" })],
+      note("agent.state_changed", { agentId: "ann", ...asleep, sleepingUntil: 9_000 }),
+      note("agent.state_changed", { agentId: "ben", ...asleep, sleepingUntil: 9_000, sleepingByWallClock: true }),
+      note("lock.acquired", { name: "door", agentId: null, taskId: null, holder: "eve", token: 1, expiresAt: 9_000 }),
+      note("schedule.created", { scheduleId: "s", ...schedule, cron: null, intervalSeconds: 5, nextAt: 9_000 }),
+      note("schedule.created", {
+        scheduleId: "c",
+        ...schedule,
+        cron: "* * * * *",
+        intervalSeconds: null,
+        nextAt: 9_000,
+      }),
+    ]);
+    const times = () => [
+      ...[ann(world)?.sleepingUntil, world.agents.get("ben")?.sleepingUntil, world.locks.get("door")?.expiresAt],
+      ...["s", "c"].map((id) => world.schedules.get(id)?.nextAt),
+    ];
+    world = reduce(world, [note("clock.changed", { clockOffsetSeconds: -3_600 })]);
+    expect([world.clockOffsetSeconds, times()]).toEqual([-3_600, [5_400, 9_000, 5_400, 5_400, 9_000]]);
+    world = reduce(world, [note("session.opened", {})]);
+    expect([world.clockOffsetSeconds, times()]).toEqual([0, [9_000, 9_000, 9_000, 9_000, 9_000]]);
+  });
+
   test("says of an agent what its oldest task does", () => {
     let world = reduce(EMPTY, [ANN, task("ann", "t1"), task("ann", "t2"), started("ann", "t1"), started("ann", "t2")]);
     world = reduce(world, [note("async.task.progress", { agentId: "ann", taskId: "t2", percent: 70, note: "" })]);

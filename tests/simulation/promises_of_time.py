@@ -1,0 +1,60 @@
+"""The promises about time, whatever the wall clock is set to: what lasts for a while lasts just so long."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from itertools import pairwise
+
+from ai_whisperer.records import Notification
+
+Latest = Callable[[float, float], float]
+"""When what is due at a time must have happened, in the life that goes on at another time."""
+
+_LEASE_ENDS = ("lock.released", "lock.expired", "lock.broken")
+_SLEEP_NOTES = ("agent.state_changed", "agent.sleep_changed")
+
+
+def check_time(notes: Iterable[Notification], latest: Latest) -> None:
+    """Raise `AssertionError` with the promise that was broken."""
+    notes = list(notes)
+    assert all(one.at <= other.at for one, other in pairwise(notes)), "something happened before its cause"
+    _check_leases(notes, latest)
+    _check_sleeps(notes, latest)
+
+
+def due_times(notes: Iterable[Notification], key: str) -> dict[int, float]:
+    """By number, what notifications say that is due when the wall clock shows it, by the session's time."""
+    offset, found = 0, {}
+    for note in notes:
+        if note.name in ("clock.changed", "session.opened"):
+            offset = note.params.get("clockOffsetSeconds", 0)
+        if note.params.get(key) is not None:
+            found[note.seq] = note.params[key] - offset
+    return found
+
+
+def _check_leases(notes: list[Notification], latest: Latest) -> None:
+    due_at = due_times(notes, "expiresAt")
+    held: dict[str, float] = {}
+    for note in notes:
+        assert all(note.at <= latest(due, note.at) for due in held.values()), "a lease outlived its time"
+        if note.name in ("lock.acquired", "lock.renewed"):
+            held[note.params["name"]] = due_at[note.seq]
+        elif note.name in _LEASE_ENDS:
+            due = held.pop(note.params["name"])
+            assert note.name != "lock.expired" or note.at >= due, "a lease ran out before its time"
+
+
+def _check_sleeps(notes: list[Notification], latest: Latest) -> None:
+    due_at = due_times(notes, "sleepingUntil")
+    asleep: dict[str, float] = {}
+    for note in notes:
+        assert all(note.at <= latest(due, note.at) for due in asleep.values()), "somebody slept longer than they wanted"
+        if note.name not in _SLEEP_NOTES:
+            continue
+        due = asleep.pop(note.params["agentId"], None)
+        is_early = due is not None and note.at < due and note.cause.startswith("timer:")
+        assert not is_early, "somebody was woken before the time"
+        is_counted = note.seq in due_at and not note.params.get("sleepingByWallClock")
+        if is_counted and note.params["to"] == "sleeping":
+            asleep[note.params["agentId"]] = due_at[note.seq]

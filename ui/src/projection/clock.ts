@@ -1,0 +1,26 @@
+import type { Draft } from "./draft";
+import type { Changes } from "./reduce";
+
+/** What becomes of times when the wall clock of the server is set. */
+export const CLOCK: Changes = {
+  "clock.changed": (draft, { params }) => setClock(draft, params.clockOffsetSeconds),
+};
+
+/** The wall clock is so far ahead of the session's now: it shows something else at what lasts for a while. */
+export function setClock(draft: Draft, offsetSeconds: number): void {
+  const change = offsetSeconds - draft.clockOffsetSeconds;
+  if (change === 0) return;
+  draft.clockOffsetSeconds = offsetSeconds;
+  for (const { agentId, sleepingUntil, sleepingByWallClock } of draft.all("agents").values()) {
+    if (sleepingUntil !== null && !sleepingByWallClock)
+      draft.change("agents", agentId, { sleepingUntil: sleepingUntil + change });
+  }
+  for (const [key, { deadlineAt }] of draft.all("waits")) {
+    if (deadlineAt !== null) draft.change("waits", key, { deadlineAt: deadlineAt + change });
+  }
+  for (const { name, expiresAt } of draft.all("locks").values())
+    draft.change("locks", name, { expiresAt: expiresAt + change });
+  for (const { scheduleId, cron, nextAt } of draft.all("schedules").values()) {
+    if (cron === null && nextAt !== null) draft.change("schedules", scheduleId, { nextAt: nextAt + change });
+  }
+}
