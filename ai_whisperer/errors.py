@@ -190,6 +190,12 @@ class PortError(WhispererError):
     code = "port"
 
 
+class ServerFailedError(WhispererError):
+    """The server takes no more requests. Start it again; everything accepted is on disk."""
+
+    code = "server_failed"
+
+
 class UnauthorizedError(WhispererError):
     """The token is missing or wrong. Use the address with the token that `whisperer serve` printed."""
 

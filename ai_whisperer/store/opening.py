@@ -130,8 +130,12 @@ def open_database(path: Path, *, vfs: str | None = None) -> apsw.Connection:
 
 def open_reader(path: Path, *, vfs: str | None = None) -> apsw.Connection:
     connection = apsw.Connection(str(path), vfs=vfs)
-    connection.set_busy_timeout(5_000)
-    connection.execute("PRAGMA query_only=1")
+    try:
+        connection.set_busy_timeout(5_000)
+        connection.execute("PRAGMA query_only=1")
+    except BaseException:
+        connection.close()
+        raise
     return connection
 
 

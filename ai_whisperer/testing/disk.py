@@ -56,6 +56,7 @@ class _SlowCommitter:
     """Commits after a while, and tells after another: a crash may fall between the two."""
 
     rows_in_group = 2_000
+    warning: str | None = None
 
     def __init__(self, random: random.Random, slowest: float) -> None:
         self._random = random

@@ -31,12 +31,14 @@ async def serve(call: Call) -> None:
     """Run the server until Ctrl-C or SIGTERM, or until its terminal is closed.
 
     When it takes requests it prints one line, `ready ADDRESS`: open that address in a browser. The first signal lets
-    the steps under way finish and leaves with 0, a second one leaves at once with 128 and its number. Everything
-    accepted is on disk either way, and goes on at the next start.
+    the steps under way finish and leaves with 0, a second one leaves at once with 128 and its number. A server that
+    cannot leave, as its disk does not answer, is ended 5 seconds after the grace with 3. One that cannot go on, as its
+    disk is full or fails, says so and leaves with 1. Everything accepted is on disk in all cases, and goes on at the
+    next start.
     """
     from ai_whisperer.cli.model_choice import choose_model
     from ai_whisperer.cli.racing import first_of
-    from ai_whisperer.cli.signals import until_asked_to_leave
+    from ai_whisperer.cli.signals import LAST_SECONDS, until_asked_to_leave
     from ai_whisperer.cli.workflows.tools import TOOLS
     from ai_whisperer.models.catalog import SCRIPTED_DEMO
     from ai_whisperer.server.process_log import setup_logging
@@ -50,14 +52,17 @@ async def serve(call: Call) -> None:
         settings.data, level=settings.log_level, max_bytes=settings.log_max_bytes, backups=settings.log_backups
     )
     _make_room_for(settings.max_connections)
-    with closing(log), until_asked_to_leave(call.output, grace) as leaving:
+    within = settings.shutdown_grace_seconds + LAST_SECONDS
+    with closing(log), until_asked_to_leave(call.output, grace, within_seconds=within) as leaving:
         async with AsyncExitStack() as stack, running(replace(settings, model=chosen.model), tools=tools) as server:
+            leaving.trouble = server.trouble
             call.output.note(f"{chosen.told}\nThe data is in {settings.data}.\nCtrl-C ends the server.")
             _tell(call.output, server.address)
             async with asyncio.TaskGroup() as group:
                 trial = group.create_task(server.try_sandbox(), name="trial of the sandbox")
                 outcome = await first_of(leaving.asked(), server.failure())
                 trial.cancel()
+            leaving.begin()
             await stack.enter_async_context(_telling_waits(call.output, server.steps_under_way()))
     if isinstance(outcome, BaseException):
         raise outcome
