@@ -256,7 +256,7 @@ class GroupCommitWriter:
         if self._failure is not None:
             return
         self._failure = _failure_of(cause)
-        _log.error("the store has failed: %s", self._failure, exc_info=cause)
+        _log.error("the store has failed: %s", self._failure, exc_info=None if cause is self._failure else cause)
         try:
             if not self._connection.get_autocommit():
                 self._connection.execute("ROLLBACK")
