@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
 from typing import Any, TypeVar
 
 import apsw
@@ -82,41 +83,42 @@ def _fail(kind: str) -> None:
 class _Cursor(apsw.Cursor):
     injection: Injection
 
-    def execute(self, statements: str, *arguments: Any) -> Any:  # type: ignore[override]
-        return self.injection.around(call_of(statements), lambda: super(_Cursor, self).execute(statements, *arguments))
+    def execute(self, statements: str, *arguments: Any, **options: Any) -> Any:
+        run = partial(super().execute, statements, *arguments, **options)
+        return self.injection.around(call_of(statements), run)
 
-    def executemany(self, statements: str, *arguments: Any) -> Any:  # type: ignore[override]
-        return self.injection.around("write", lambda: super(_Cursor, self).executemany(statements, *arguments))
+    def executemany(self, statements: str, *arguments: Any, **options: Any) -> Any:
+        return self.injection.around("write", partial(super().executemany, statements, *arguments, **options))
 
 
 class _Connection(apsw.Connection):
     injection: Injection
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
-        self.injection.around("open", lambda: super(_Connection, self).__init__(*arguments, **options))
+        self.injection.around("open", partial(super().__init__, *arguments, **options))
         self.cursor_factory = _Cursor
 
-    def wal_checkpoint(self, *arguments: Any) -> Any:  # type: ignore[override]
-        return self.injection.around("checkpoint", lambda: super(_Connection, self).wal_checkpoint(*arguments))
+    def wal_checkpoint(self, *arguments: Any, **options: Any) -> Any:
+        return self.injection.around("checkpoint", partial(super().wal_checkpoint, *arguments, **options))
 
-    def close(self, *arguments: Any) -> None:  # type: ignore[override]
-        self.injection.around("close", lambda: super(_Connection, self).close(*arguments))
+    def close(self, *arguments: Any, **options: Any) -> None:
+        self.injection.around("close", partial(super().close, *arguments, **options))
 
 
 class _File(apsw.VFSFile):
     injection: Injection
 
     def xRead(self, amount: int, offset: int) -> bytes:  # noqa: N802 - SQLite's name
-        return self.injection.around("file.read", lambda: super(_File, self).xRead(amount, offset))
+        return self.injection.around("file.read", partial(super().xRead, amount, offset))
 
     def xWrite(self, data: bytes, offset: int) -> None:  # noqa: N802 - SQLite's name
-        self.injection.around("file.write", lambda: super(_File, self).xWrite(data, offset))
+        self.injection.around("file.write", partial(super().xWrite, data, offset))
 
     def xSync(self, flags: int) -> None:  # noqa: N802 - SQLite's name
-        self.injection.around("file.sync", lambda: super(_File, self).xSync(flags))
+        self.injection.around("file.sync", partial(super().xSync, flags))
 
     def xTruncate(self, size: int) -> None:  # noqa: N802 - SQLite's name
-        self.injection.around("file.truncate", lambda: super(_File, self).xTruncate(size))
+        self.injection.around("file.truncate", partial(super().xTruncate, size))
 
 
 class _Files(apsw.VFS):
