@@ -275,6 +275,12 @@ class StoreCorruptError(StoreError):
     code = "store_corrupt"
 
 
+class StoreLostError(StoreError):
+    """Something that was acknowledged is not in the data folder any more. Restore a backup, or accept the loss."""
+
+    code = "store_lost"
+
+
 class StoreReadOnlyError(StoreError):
     """The data folder cannot be written. Choose another or change its permissions."""
 

@@ -19,6 +19,7 @@ from pathlib import Path
 import msgspec
 
 from ai_whisperer.core.file_names import file_name
+from ai_whisperer.store.layout import LOGS
 
 SERVER_LOG = "server.log"
 CONTINUED = "log.continued"
@@ -39,7 +40,7 @@ _head = msgspec.json.Decoder(_Head)
 
 
 def log_folder(data: Path) -> Path:
-    return data / "logs"
+    return data / LOGS
 
 
 def log_path(data: Path, session_id: str, agent_id: str | None) -> Path:

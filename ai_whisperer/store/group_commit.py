@@ -28,6 +28,7 @@ from ai_whisperer.records import Notification
 from ai_whisperer.store import queries, rows
 from ai_whisperer.store.base import FailureListener, Listener, Unit
 from ai_whisperer.store.committers import Committer
+from ai_whisperer.store.custody import LOOK_SECONDS, Custody
 
 _Pending = tuple[Unit, "asyncio.Future[None]"]
 
@@ -40,7 +41,10 @@ _REFUSALS = (apsw.ConstraintError, apsw.MismatchError, TypeError, ValueError, Ov
 class GroupCommitWriter:
     """Takes units and commits them in groups on one connection."""
 
-    def __init__(self, connection: apsw.Connection, committer: Committer) -> None:
+    def __init__(self, connection: apsw.Connection, committer: Committer, custody: Custody | None = None) -> None:
+        self._custody = custody
+        self._look_at = 0.0
+        self._deleted: set[str] = set()
         self._connection = connection
         self._cursor = connection.cursor()
         self._committer = committer
@@ -125,12 +129,20 @@ class GroupCommitWriter:
         if self._loop is not None:
             self._flying_since = self._loop.time()
         try:
+            self._look_after_files()
             written = self._write(self._flying)
+            if self._deleted and self._custody is not None:
+                self._custody.acknowledged.forget(self._deleted)
             self._committer.commit(
                 self._connection, lambda failure: self._committed(written, failure), units=len(self._flying)
             )
         except Exception as error:  # noqa: BLE001 - whatever it is, whoever waits must hear of it
             self._fail(error)
+
+    def _look_after_files(self) -> None:
+        if self._custody is not None and self._flying_since >= self._look_at:
+            self._look_at = self._flying_since + LOOK_SECONDS
+            self._custody.check()
 
     def _take_group(self) -> list[_Pending]:
         group: list[_Pending] = []
@@ -145,6 +157,7 @@ class GroupCommitWriter:
         """Write the group into an open transaction; if one unit is refused, again with each unit by itself."""
         before = dict(self._last_seq)
         self._numbered, self._sizes = [], []
+        self._deleted = set()
         self._connection.execute("BEGIN IMMEDIATE")
         if self._banned:
             return self._write_one_by_one(group)
@@ -193,6 +206,7 @@ class GroupCommitWriter:
         last_seq = self._last_seq
         for session_id in unit.deleted_sessions:
             last_seq.pop(session_id, None)
+            self._deleted.add(session_id)
         for session_id, name, cause, at, params in unit.notes:
             if session_id not in last_seq:
                 ((last_seq[session_id],),) = self._connection.execute(queries.LAST_SEQ, (session_id,))
@@ -221,6 +235,8 @@ class GroupCommitWriter:
     def _settle(self, written: Sequence[_Pending]) -> None:
         self._settled += len(self._flying)
         self.commits += 1
+        if self._custody is not None and self._numbered and self._numbered[-1].session_id not in self._deleted:
+            self._custody.acknowledged.note(self._numbered[-1])
         self._publish()
         for _, future in written:
             if not future.done():

@@ -28,11 +28,14 @@ from ai_whisperer.records import MailRecord, Notification, StepRecord, TaskRecor
 from ai_whisperer.snapshot import InboxMail
 from ai_whisperer.status import ThreadSummary
 from ai_whisperer.store import coordination_rows, opening, queries, rows
+from ai_whisperer.store.acknowledged import Acknowledged
 from ai_whisperer.store.base import AgentUsage, FailureListener, Listener, SessionSnapshot, StoreHealth, Unit
 from ai_whisperer.store.committers import Committer, InlineCommitter, ThreadCommitter
+from ai_whisperer.store.custody import Custody
+from ai_whisperer.store.folder_lock import lock_folder
 from ai_whisperer.store.group_commit import GroupCommitWriter
+from ai_whisperer.store.layout import DATABASE_NAME
 
-DATABASE_NAME = "whisperer.db"
 SLICE_ROWS = 300
 """So many rows of a session that is deleted go at once; the event loop is held up for a few milliseconds."""
 
@@ -49,15 +52,15 @@ class SqliteStore:
         committer: Committer,
         *,
         path: Path,
-        lock: opening.FileLock | None = None,
+        custody: Custody | None = None,
     ) -> None:
         self._writing = writing
         self._reading = reading
         self._committer = committer
         self._path = path
-        self._lock = lock
+        self._custody = custody
         self._deleting: set[str] = set()
-        self._writer = GroupCommitWriter(writing, committer)
+        self._writer = GroupCommitWriter(writing, committer, custody)
 
     @classmethod
     def open(
@@ -70,12 +73,13 @@ class SqliteStore:
     ) -> SqliteStore:
         """Open the database in the folder, or make both; raises a `StoreError` that says what to do.
 
+        Something that was acknowledged and is missing is such an error, `StoreLostError`: see `accept_loss`.
         `synchronous="OFF"` gives up durability for speed, for tests on simulated disks.
         """
         folder = Path(folder)
         path = folder / DATABASE_NAME
         with ExitStack() as undo:
-            lock = opening.lock_folder(folder)
+            lock = lock_folder(folder)
             undo.callback(lock.release)
             writing = opening.open_database(path, vfs=vfs)
             undo.callback(_closed, writing)
@@ -85,10 +89,13 @@ class SqliteStore:
             except apsw.Error as error:
                 raise opening.explained(error, path) from error
             undo.callback(_closed, reading)
+            acknowledged = Acknowledged(folder, synced=synchronous == "FULL")
+            undo.callback(acknowledged.close)
             if committer is None:
                 committer = ThreadCommitter()
                 committer.prepare(writing)
-            store = cls(writing, reading, committer, path=path, lock=lock)
+            custody = Custody(path, writing, lock, acknowledged)
+            store = cls(writing, reading, committer, path=path, custody=custody)
             undo.pop_all()
         return store
 
@@ -168,8 +175,8 @@ class SqliteStore:
         self._committer.close()
         _closed(self._reading)
         _closed(self._writing)
-        if self._lock is not None:
-            self._lock.release()
+        if self._custody is not None:
+            self._custody.close()
 
     def load(self, session_id: str) -> SessionSnapshot:
         key = (session_id,)

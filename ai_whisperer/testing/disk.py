@@ -11,8 +11,9 @@ from pathlib import Path
 
 import apsw
 
+from ai_whisperer.store.layout import DATABASE_NAME
 from ai_whisperer.store.opening import open_database
-from ai_whisperer.store.sqlite import DATABASE_NAME, SqliteStore
+from ai_whisperer.store.sqlite import SqliteStore
 
 
 class SimulatedDisk:

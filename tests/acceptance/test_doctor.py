@@ -23,7 +23,8 @@ from ai_whisperer.cli.main import main
 from ai_whisperer.models.detection import KEYS, SERVERS, detect_model
 from ai_whisperer.server.serving import RunningServer, running
 from ai_whisperer.settings import Settings, load_settings
-from ai_whisperer.store.sqlite import DATABASE_NAME, SqliteStore
+from ai_whisperer.store.layout import DATABASE_NAME
+from ai_whisperer.store.sqlite import SqliteStore
 from ai_whisperer.templates.library import TemplateLibrary
 from ai_whisperer.testing.model_server import ModelServer, Reply
 from ai_whisperer.tools.sandbox.probing import Probe

@@ -173,8 +173,8 @@ class Case:
             self._take(f"task:alone-{number}", client.answer("async.sendTask", **_task(f"alone-{number}")))
         self._take("session:other", client.answer("session.create", sessionId="other"))
         client.answer("async.createAgent", sessionId="other", agentId=_AGENT)
-        client.answer("session.delete", sessionId="other")
         self.acknowledged = [each for each in self.acknowledged if each != "session:other"]
+        client.answer("session.delete", sessionId="other")
         several = [f"many-{number}" for number in range(12)]
         for name in several:
             client.send(frame(request_of("async.sendTask", _task(name), name)))
@@ -263,8 +263,9 @@ async def _kept(data: Path) -> set[str]:
     """What is on disk."""
     store = SqliteStore.open(data)
     try:
-        agents = {f"agent:{agent.id}" for agent in store.load("default").agents}
-        return agents | {f"task:{task.id}" for task in store.tasks("default", limit=1000)}
+        others = {f"agent:{agent.id}" for agent in store.load("default").agents}
+        others |= {f"session:{session.id}" for session in store.sessions("local", limit=1000)}
+        return others | {f"task:{task.id}" for task in store.tasks("default", limit=1000)}
     finally:
         await store.close()
 

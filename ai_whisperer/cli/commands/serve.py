@@ -7,7 +7,8 @@ import os
 import resource
 from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, closing
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from msgspec.structs import replace
@@ -27,7 +28,16 @@ def register(app: typer.Typer) -> None:
     command(app, settings=SERVING)(serve)
 
 
-async def serve(call: Call) -> None:
+async def serve(
+    call: Call,
+    *,
+    accept_loss: Annotated[
+        bool,
+        typer.Option(
+            "--accept-loss", help="Go on although something that was acknowledged is missing in the data folder."
+        ),
+    ] = False,
+) -> None:
     """Run the server until Ctrl-C or SIGTERM, or until its terminal is closed.
 
     When it takes requests it prints one line, `ready ADDRESS`: open that address in a browser. The first signal lets
@@ -45,6 +55,8 @@ async def serve(call: Call) -> None:
     from ai_whisperer.server.serving import running
 
     settings = call.settings.values
+    if accept_loss:
+        _accept_loss(call.output, settings.data)
     grace = f"Leaving: the steps under way may finish, for up to {settings.shutdown_grace_seconds:g} s."
     chosen = await asyncio.to_thread(choose_model, call.settings, os.environ)
     tools = TOOLS if chosen.model == SCRIPTED_DEMO else ()  # it plays the workflows of the guide, which need them
@@ -66,6 +78,15 @@ async def serve(call: Call) -> None:
             await stack.enter_async_context(_telling_waits(call.output, server.steps_under_way()))
     if isinstance(outcome, BaseException):
         raise outcome
+
+
+def _accept_loss(output: Output, data: Path) -> None:
+    """Say what is given up, and let the server start without it."""
+    from ai_whisperer.store.custody import accept_loss
+
+    last = accept_loss(data)
+    what = "nothing is known of it" if last is None else f"the last that was acknowledged is {last}"
+    output.note(f"What is missing in '{data}' is given up; {what}.")
 
 
 def _telling_waits(output: Output, look: Callable[[], Sequence[StepRecord]]) -> AbstractAsyncContextManager[None]:
