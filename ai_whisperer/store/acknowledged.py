@@ -1,15 +1,16 @@
 """What the store has acknowledged last, in a small file beside the database: so a loss is found when it is opened.
 
 SQLite cannot tell that something is missing. A write-ahead log that was deleted is an empty one, one that is damaged
-ends where the damage begins, and an old database is a good one. So after each commit the last notification in it is
-noted in `whisperer.acknowledged`. It is written after the commit is on disk and never before, and not synced: after a
-power cut it may be behind what is there, but it is never ahead.
+ends where the damage begins, and an old database is a good one. So the last notification of a commit is noted in
+`whisperer.acknowledged`, some times a second at most: while commits follow each other, and when they pause. It is
+written after the commit is on disk and never before, and not synced: it may be behind what is there, but never ahead.
 
 The file has two places that are written in turn, each with a checksum: one that was torn leaves the other.
 """
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import os
 from collections.abc import Collection
@@ -23,6 +24,8 @@ import msgspec
 from ai_whisperer.records import Notification
 
 ACKNOWLEDGED_NAME = "whisperer.acknowledged"
+PAUSE_SECONDS = 0.05
+"""So long nothing is written after a claim. What was acknowledged meanwhile is written then."""
 _PLACE_BYTES = 512
 _HEX = 8
 
@@ -70,6 +73,8 @@ class Acknowledged:
         self._synced = synced
         self._number = 0 if last is None else last.number
         self._claim = Claim() if last is None or last.accepted else last
+        self._last: Notification | None = None
+        self._pause: asyncio.TimerHandle | None = None
         self._file: int | None = None
         try:
             self._file = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600)
@@ -78,22 +83,41 @@ class Acknowledged:
         if last is None or last.accepted:
             self._write_both()
 
-    def note(self, last: Notification) -> None:
+    def note(self, last: Notification, loop: asyncio.AbstractEventLoop) -> None:
         """This is on disk now, and so is all before it."""
-        self._number += 1
-        self._claim = Claim(number=self._number, session_id=last.session_id, seq=last.seq, at=last.at)
-        self._write(self._claim)
+        self._last = last
+        if self._pause is None:
+            self._write_last()
+            if PAUSE_SECONDS and self._synced:  # a disk that is simulated has no time of its own
+                self._pause = loop.call_later(PAUSE_SECONDS, self._paused, loop)
+
+    def _paused(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._pause = None
+        if self._last is not None:
+            self.note(self._last, loop)
+
+    def _write_last(self) -> None:
+        last, self._last = self._last, None
+        if last is not None:
+            self._number += 1
+            self._claim = Claim(number=self._number, session_id=last.session_id, seq=last.seq, at=last.at)
+            self._write(self._claim)
 
     def forget(self, session_ids: Collection[str]) -> None:
         """These sessions are about to be deleted: claim nothing of them. That is on disk when this returns.
 
         What is on disk may be older than what was written last, so both places are written anew.
         """
+        self._write_last()
         if self._claim.session_id in session_ids:
             self._claim = Claim()
         self._write_both()
 
     def close(self) -> None:
+        self._write_last()
+        if self._pause is not None:
+            self._pause.cancel()
+            self._pause = None
         if self._file is not None:
             self._sync()
             os.close(self._file)

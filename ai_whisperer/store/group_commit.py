@@ -235,8 +235,7 @@ class GroupCommitWriter:
     def _settle(self, written: Sequence[_Pending]) -> None:
         self._settled += len(self._flying)
         self.commits += 1
-        if self._custody is not None and self._numbered and self._numbered[-1].session_id not in self._deleted:
-            self._custody.acknowledged.note(self._numbered[-1])
+        self._note_last()
         self._publish()
         for _, future in written:
             if not future.done():
@@ -246,6 +245,12 @@ class GroupCommitWriter:
         if self._waiting and not self._scheduled and self._loop is not None:
             self._scheduled = True
             self._loop.call_soon(self._flush)  # those who were just released may have more to add
+
+    def _note_last(self) -> None:
+        last = self._numbered[-1] if self._numbered else None
+        if self._custody is None or self._loop is None or last is None or last.session_id in self._deleted:
+            return
+        self._custody.acknowledged.note(last, self._loop)
 
     def _publish(self) -> None:
         numbered, sizes = self._numbered, self._sizes

@@ -27,10 +27,12 @@ from tests.contract.records import task, tell, unit_with
 
 WRITER = """
 import asyncio, os, sys
+from ai_whisperer.store import acknowledged
 from ai_whisperer.store.sqlite import SqliteStore
 from tests.contract.records import task, unit_with
 
 async def main():
+    acknowledged.PAUSE_SECONDS = 0
     store = SqliteStore.open(sys.argv[1])
     for number in range(int(sys.argv[2])):
         await store.submit(unit_with(task(f"{sys.argv[3]}{number}"), note="x"))
@@ -187,7 +189,10 @@ def test_a_claim_that_is_behind_is_no_loss(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("torn", range(0, 1_024, 64))
-def test_a_claim_that_was_torn_is_no_loss_and_leaves_the_one_before(tmp_path: Path, torn: int) -> None:
+def test_a_claim_that_was_torn_is_no_loss_and_leaves_the_one_before(
+    tmp_path: Path, torn: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(acknowledged, "PAUSE_SECONDS", 0)
     open_and_write(tmp_path, "one", "two", "three")
     content = bytearray((tmp_path / ACKNOWLEDGED_NAME).read_bytes())
     content[torn : torn + 32] = b"\xff" * 32
@@ -219,6 +224,7 @@ def test_every_state_of_the_disk_after_a_power_cut_is_no_loss(tmp_path: Path, mo
 
     async def main() -> int:
         checked = 0
+        monkeypatch.setattr(acknowledged, "PAUSE_SECONDS", 0)
         monkeypatch.setattr(acknowledged.os, "pwrite", written)
         monkeypatch.setattr(acknowledged.os, "fsync", synced)
         store = SqliteStore.open(data)
@@ -243,6 +249,18 @@ def test_every_state_of_the_disk_after_a_power_cut_is_no_loss(tmp_path: Path, mo
         return checked
 
     assert asyncio.run(main()) > 50
+
+
+def test_what_is_acknowledged_in_a_pause_is_claimed_after_it(tmp_path: Path) -> None:
+    async def main() -> None:
+        store = SqliteStore.open(tmp_path)
+        for name in ("one", "two", "three"):
+            await store.submit(unit_with(task(name), note="x"))
+        while (claim := read_claim(tmp_path)) is None or claim.seq < 3:  # noqa: ASYNC110 - nobody tells
+            await asyncio.sleep(0.001)
+        store.abandon()
+
+    asyncio.run(main())
 
 
 def test_a_session_that_was_deleted_is_no_loss(tmp_path: Path) -> None:
