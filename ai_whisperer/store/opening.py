@@ -29,7 +29,7 @@ _CHECKED_BYTES = 16 << 20
 def open_database(path: Path, *, vfs: str | None = None) -> apsw.Connection:
     """Open or create the database for writing; raises a `StoreError` and leaves a file that is not ours as it is."""
     try:
-        _check_file(path, vfs)
+        check_file(path, vfs=vfs)
         if vfs is None:
             os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))  # its log and its index are as private as it is
         connection = apsw.Connection(str(path), vfs=vfs)
@@ -71,7 +71,7 @@ def latest_version() -> int:
 def database_version(path: Path) -> int:
     """The version of an existing database that nobody has open; raises a `StoreError` if it cannot be used."""
     try:
-        _check_file(path, None)
+        check_file(path)
         connection = open_reader(path)
         try:
             ((version,),) = connection.execute("PRAGMA user_version")
@@ -105,8 +105,11 @@ def explained(error: apsw.Error, path: Path) -> StoreError:
             return StoreError(f"'{path}' cannot be used: {error}.")
 
 
-def _check_file(path: Path, vfs: str | None) -> None:
-    """Look at an existing file through a connection that cannot change it, and at what should be in it."""
+def check_file(path: Path, *, vfs: str | None = None) -> None:
+    """Look at a database through a connection that cannot change it, and at what should be in it, if it is not there.
+
+    Raises a `StoreError` if it cannot be used as it is, or an `apsw.Error`.
+    """
     claim = read_claim(path.parent)
     if not path.exists() or path.stat().st_size == 0:
         _check_new(path, claim)

@@ -225,8 +225,8 @@ def test_every_state_of_the_disk_after_a_power_cut_is_no_loss(tmp_path: Path, mo
     async def main() -> int:
         checked = 0
         monkeypatch.setattr(acknowledged, "PAUSE_SECONDS", 0)
-        monkeypatch.setattr(acknowledged.os, "pwrite", written)
-        monkeypatch.setattr(acknowledged.os, "fsync", synced)
+        monkeypatch.setattr(os, "pwrite", written)
+        monkeypatch.setattr(os, "fsync", synced)
         store = SqliteStore.open(data)
         for number in range(17):
             session = f"s{number % 3}"
@@ -279,7 +279,7 @@ def test_a_disk_that_takes_no_claims_stops_nothing(tmp_path: Path, monkeypatch: 
         raise OSError(28, "No space left on device")
 
     open_and_write(tmp_path, "one")
-    monkeypatch.setattr(acknowledged.os, "pwrite", full)
+    monkeypatch.setattr(os, "pwrite", full)
     claims = Acknowledged(tmp_path)
     claims.forget({"s"})
     claims.close()

@@ -16,6 +16,11 @@ from ai_whisperer.store.group_commit import GroupCommitWriter
 from .injection import HANG, SURPRISE, Fault
 
 
+def put(owner: type, name: str, replacement: Callable[..., Any]) -> None:
+    """Have objects of the class do something else."""
+    setattr(owner, name, replacement)
+
+
 class PlantedBug(NamedTuple):
     """How a bug is planted, the fault that shows it, and what the harness then has to say."""
 
@@ -39,7 +44,7 @@ def checkpoint_unhandled() -> None:
                     return
             loop.call_soon_threadsafe(done, failure)
 
-    ThreadCommitter._run = run  # type: ignore[method-assign]
+    put(ThreadCommitter, "_run", run)
 
 
 def statements_unhandled() -> None:
@@ -59,34 +64,34 @@ def statements_unhandled() -> None:
             self._connection, lambda failure: self._committed(written, failure), units=len(self._flying)
         )
 
-    GroupCommitWriter._flush = flush  # type: ignore[method-assign]
+    put(GroupCommitWriter, "_flush", flush)
 
 
 def health_always_ok() -> None:
-    SessionHost.trouble = lambda _: None  # type: ignore[method-assign]
+    put(SessionHost, "trouble", lambda _: None)
 
 
 def acknowledge_before_commit() -> None:
     async def commit(self: Decision) -> None:
         self.submit()
 
-    Decision.commit = commit  # type: ignore[method-assign]
+    put(Decision, "commit", commit)
 
 
 def wait_for_the_commit() -> None:
     """Whoever leaves waits for the thread that commits, and nobody watches over it."""
-    Watchman.begin = lambda _: None  # type: ignore[method-assign]
+    put(Watchman, "begin", lambda _: None)
 
     def close(self: Any) -> None:
         self._jobs.put(None)
         self._thread.join()
 
-    ThreadCommitter.close = close  # type: ignore[method-assign]
+    put(ThreadCommitter, "close", close)
 
 
 def go_on_after_a_failure() -> None:
     """A commit that failed is told to nobody but those who wait for it."""
-    GroupCommitWriter.watch = lambda *_: None  # type: ignore[method-assign]
+    put(GroupCommitWriter, "watch", lambda *_: None)
 
 
 def signals_on_the_event_loop() -> None:
@@ -97,7 +102,7 @@ def signals_on_the_event_loop() -> None:
         self._within_seconds = None
         original(self, number)
 
-    Watchman._hear = hear  # type: ignore[method-assign]
+    put(Watchman, "_hear", hear)
 
 
 PLANTED_BUGS = {
@@ -107,9 +112,9 @@ PLANTED_BUGS = {
     "statements-unhandled": PlantedBug(
         statements_unhandled, Fault(call="write", kind=SURPRISE, number=40), "was not answered"
     ),
-    "health-always-ok": PlantedBug(health_always_ok, Fault(call="commit", kind=HANG, number=12), "healthz says ok"),
+    "health-always-ok": PlantedBug(health_always_ok, Fault(call="checkpoint", kind=HANG, number=3), "healthz says ok"),
     "acknowledge-before-commit": PlantedBug(
-        acknowledge_before_commit, Fault(call="commit", kind="io", number=8), "was acknowledged and is lost"
+        acknowledge_before_commit, Fault(call="checkpoint", kind=HANG, number=3), "was acknowledged and is lost"
     ),
     "wait-for-the-commit": PlantedBug(
         wait_for_the_commit, Fault(call="commit", kind=HANG, number=8), "SIGTERM does not end it"

@@ -17,7 +17,7 @@ from ai_whisperer.server import host, serving
 from ai_whisperer.store import committers
 
 from .injection import Fault, Injection, install
-from .planted_bugs import PLANTED_BUGS
+from .planted_bugs import PLANTED_BUGS, put
 
 CHECKPOINT_PAGES = 12
 GRACE_SECONDS = 0.1
@@ -44,7 +44,7 @@ def _run(order: Order) -> int:
     committers.LAST_COMMIT_SECONDS = LAST_SECONDS
     signals.LAST_SECONDS = LAST_SECONDS
     host.STALLED_SECONDS = STALLED_SECONDS
-    serving.RunningServer.try_sandbox = _nothing  # type: ignore[method-assign] - it takes long, and is no part of this
+    put(serving.RunningServer, "try_sandbox", _nothing)  # it takes long, and is no part of this
     injection = Injection(order.fault)
     files = install(injection)
     if order.bug is not None:

@@ -18,7 +18,7 @@ from ai_whisperer.server.address import find_address
 from ai_whisperer.settings import Settings
 from ai_whisperer.store.folder_lock import FolderLock
 from ai_whisperer.store.layout import DATABASE_NAME
-from ai_whisperer.store.opening import database_version, latest_version
+from ai_whisperer.store.opening import check_file, database_version, latest_version
 from ai_whisperer.templates.library import TemplateLibrary
 from ai_whisperer.tools.toolbox import ToolBox
 
@@ -60,9 +60,10 @@ def check_database(data: Path) -> Finding:
     path = data / DATABASE_NAME
     if FolderLock.holder(data) is not None:
         return ok("Database", "open in the process that uses the folder, which has checked it")
-    if not is_there(path):
-        return ok("Database", "there is none yet; it is made at the first start")
     try:
+        if not is_there(path):
+            check_file(path)
+            return ok("Database", "there is none yet; it is made at the first start")
         version = database_version(path)
     except (StoreError, OSError) as error:
         return problem("Database", f"'{path}' cannot be used", str(error))
