@@ -113,6 +113,7 @@ def check_file(path: Path, *, vfs: str | None = None) -> None:
     claim = read_claim(path.parent)
     if not path.exists() or path.stat().st_size == 0:
         _check_new(path, claim)
+        _check_no_log(path, claim)
         return
     connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE, vfs=vfs)
     try:
@@ -171,18 +172,26 @@ def _check_new(path: Path, claim: Claim | None) -> None:
     """A database that is new is the first in its folder."""
     if claim is not None and claim.accepted:
         return
-    wal, folder = wal_of(path), path.parent
+    folder = path.parent
     if claim is not None and claim.seq:
         why = f"what was acknowledged last in this folder is {claim}"
     elif (folder / ACKNOWLEDGED_NAME).exists():
         why = f"there was one, as '{ACKNOWLEDGED_NAME}' says"
-    elif wal.exists() and wal.stat().st_size > 0:
-        why = f"its write-ahead log '{wal.name}' is there"
     elif (trace := next(traces_in(folder), None)) is not None:
         why = f"agents have worked here, as '{trace.relative_to(folder)}' shows"
     else:
         return
     raise StoreLostError(f"There is no database in '{folder}', or an empty one, and {why}. {_ADVICE}")
+
+
+def _check_no_log(path: Path, claim: Claim | None) -> None:
+    """A log belongs to a database that has its first page. (A maker that died may have left one that has no more.)"""
+    wal = wal_of(path)
+    if (claim is None or not claim.accepted) and wal.exists() and wal.stat().st_size > 0:
+        raise StoreLostError(
+            f"There is no database in '{path.parent}', or an empty one, and its write-ahead log '{wal.name}' is there. "
+            f"{_ADVICE}"
+        )
 
 
 def _migrations() -> list[str]:

@@ -166,6 +166,21 @@ def test_what_a_first_start_that_failed_has_left_is_no_loss(tmp_path: Path) -> N
     assert tasks_in(tmp_path) == []
 
 
+def test_a_process_that_was_killed_while_it_made_the_database_has_lost_nothing(tmp_path: Path) -> None:
+    connection = apsw.Connection(str(tmp_path / DATABASE_NAME))
+    connection.pragma("journal_mode", "wal")
+    connection.pragma("cache_size", 1)
+    connection.execute("BEGIN; CREATE TABLE half (x)")
+    connection.execute("INSERT INTO half VALUES (zeroblob(1000000))")  # more than is kept in memory: it is in the log
+    killed = tmp_path / "killed"
+    killed.mkdir()
+    for path in (tmp_path / DATABASE_NAME, wal_of(tmp_path / DATABASE_NAME)):
+        shutil.copy(path, killed)
+    connection.close()
+    assert wal_of(killed / DATABASE_NAME).stat().st_size > 0
+    assert tasks_in(killed) == []
+
+
 def test_a_process_that_was_killed_has_lost_nothing(tmp_path: Path) -> None:
     for life in range(3):
         write_and_die(tmp_path, prefix=f"{life}-")
