@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from ai_whisperer.runtime.agent_session import AgentSession
     from ai_whisperer.runtime.manager import AsyncAgentSessionManager
     from ai_whisperer.status import AgentStatus
+    from ai_whisperer.store.custody import accept_loss
     from ai_whisperer.templates.library import TemplateLibrary, load_template
     from ai_whisperer.templates.parsing import Template
     from ai_whisperer.tools.function import ToolContext, tool
@@ -75,6 +76,7 @@ _HOMES = {
     "TemplateLibrary": "templates.library",
     "ToolContext": "tools.function",
     "WhispererError": "errors",
+    "accept_loss": "store.custody",
     "load_template": "templates.library",
     "tool": "tools.function",
 }
@@ -112,6 +114,7 @@ __all__ = [
     "TemplateLibrary",
     "ToolContext",
     "WhispererError",
+    "accept_loss",
     "load_template",
     "tool",
 ]

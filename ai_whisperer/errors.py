@@ -190,6 +190,12 @@ class PortError(WhispererError):
     code = "port"
 
 
+class ServerFailedError(WhispererError):
+    """The server takes no more requests. Start it again; everything accepted is on disk."""
+
+    code = "server_failed"
+
+
 class UnauthorizedError(WhispererError):
     """The token is missing or wrong. Use the address with the token that `whisperer serve` printed."""
 
@@ -267,6 +273,12 @@ class StoreCorruptError(StoreError):
     """The file is not an intact AI Whisperer database. Restore a backup; the file was left untouched."""
 
     code = "store_corrupt"
+
+
+class StoreLostError(StoreError):
+    """Something that was acknowledged is not in the data folder any more. Restore a backup, or accept the loss."""
+
+    code = "store_lost"
 
 
 class StoreReadOnlyError(StoreError):

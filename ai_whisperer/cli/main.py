@@ -1,6 +1,7 @@
 """The command `whisperer`: its commands, its exit codes, and how errors are told.
 
-It ends with 0 if all is well, with 1 after an error, with 2 if it was called wrongly and with 130 after Ctrl-C.
+It ends with 0 if all is well, with 1 after an error, with 2 if it was called wrongly and with 130 after Ctrl-C. A
+server that could not leave in time is ended with 3.
 """
 
 from __future__ import annotations

@@ -15,6 +15,7 @@ from pathlib import Path
 from ai_whisperer.core.file_names import file_name, file_name_before, renamed
 from ai_whisperer.definition import Access, AgentDefinition, EffectiveLimits
 from ai_whisperer.errors import DefinitionError, InvalidInputError
+from ai_whisperer.store.layout import WORK
 from ai_whisperer.templates.folders import TemplateKind
 from ai_whisperer.templates.library import TemplateLibrary
 from ai_whisperer.tools.files.removing import remove_beneath
@@ -99,7 +100,7 @@ def _hidden_in(folder: Path, kept: Iterable[Path]) -> tuple[str, ...]:
 
 def work_of(root: Path, session_id: str) -> Path:
     """Where the agents of the session have their folders."""
-    return root / "work" / file_name(session_id)
+    return root / WORK / file_name(session_id)
 
 
 def take_over_work(root: Path, session_id: str) -> None:

@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 
 import msgspec
 
-from ai_whisperer.store.opening import LOCK_NAME, FileLock
+from ai_whisperer.store.folder_lock import FolderLock
 
 ADDRESS_FILE = "server.json"
 
@@ -40,4 +40,4 @@ def find_address(data: Path) -> Address | None:
         address = msgspec.json.decode((data / ADDRESS_FILE).read_bytes(), type=Address)
     except (OSError, msgspec.MsgspecError):
         return None
-    return None if FileLock.holder(data / LOCK_NAME) is None else address
+    return None if FolderLock.holder(data) is None else address

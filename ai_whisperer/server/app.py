@@ -91,9 +91,16 @@ class Application:
             await denied(request, denial)(scope, receive, send)
 
     async def _health(self, _: Request) -> Response:
+        """Whether what is asked for is done and kept: a server that cannot commit is not well."""
+        told: dict[str, str] = {"version": self._facts.version}
+        trouble = self._host.trouble()
+        if trouble is not None:
+            return JSONResponse({"status": "failed", "reason": trouble, **told}, status_code=503)
         if self._host.is_closing:
-            return JSONResponse({"status": "leaving"}, status_code=503)
-        return JSONResponse({"status": "ok", "version": self._facts.version})
+            return JSONResponse({"status": "leaving", **told}, status_code=503)
+        if self._host.warning is not None:
+            told["warning"] = self._host.warning
+        return JSONResponse({"status": "ok", **told})
 
     async def _page(self, request: Request) -> Response:
         answer = HTMLResponse(page.document())

@@ -19,8 +19,6 @@ from ai_whisperer.definition import SessionLimits
 from ai_whisperer.errors import (
     ClosedError,
     DuplicateIdError,
-    StoreFailedError,
-    StoreFullError,
     UnknownSessionError,
     WhispererError,
 )
@@ -42,6 +40,8 @@ from ai_whisperer.tools.toolbox import ToolBox
 
 _log = logging.getLogger(__name__)
 _NAMED_IN_ERRORS = 20
+STALLED_SECONDS = 10.0
+"""A commit that takes longer than this counts as one that never ends."""
 _chance = random.SystemRandom()
 
 
@@ -84,6 +84,7 @@ class SessionHost:
         self._deletions: set[asyncio.Task[SessionSummary]] = set()
         self._closing = False
         self.failed: asyncio.Future[BaseException] = asyncio.get_running_loop().create_future()
+        store.watch(self.fail)
 
     async def start(self, *, session_id: str) -> None:
         """Take up the sessions that have something to do; the session of that id is made if it is not there.
@@ -121,7 +122,10 @@ class SessionHost:
             deletion.cancel()
         await asyncio.gather(*self._deletions, return_exceptions=True)
         opened, self._open = list(self._open.values()), {}
-        await asyncio.gather(*(each.close(grace_seconds=grace_seconds) for each in opened))
+        closing = (each.close(grace_seconds=grace_seconds) for each in opened)
+        for outcome in await asyncio.gather(*closing, return_exceptions=True):
+            if isinstance(outcome, BaseException):
+                _log.error("a session could not be closed in peace", exc_info=outcome)
 
     async def create(
         self, principal: str, session_id: str | None = None, *, title: str = "", limits: Stated = None
@@ -143,7 +147,7 @@ class SessionHost:
         if stated != SessionLimits():
             unit.put_limits(session_id, stated)
         try:
-            await self._submit(unit)
+            await self._store.submit(unit)
         finally:
             self._created.pop(session_id, None)
         return SessionSummary(**asdict(record))
@@ -154,7 +158,7 @@ class SessionHost:
         self._limits = limits = changed(self._limits, changes)
         unit = Unit()
         unit.put_limits(SERVER, limits)
-        await self._submit(unit)
+        await self._store.submit(unit)
         told = (manager.take_server_limits(self._limits) for manager in self.open_sessions)
         for outcome in await asyncio.gather(*told, return_exceptions=True):
             if isinstance(outcome, BaseException):
@@ -239,7 +243,7 @@ class SessionHost:
             limits=self._setting,
         )
         await manager.open()
-        self._open[session_id] = _OpenSession(manager, self, owner=owner, logs=self._logs)
+        self._open[session_id] = _OpenSession(manager, owner=owner, logs=self._logs)
         return manager
 
     async def _delete(self, record: SessionRecord) -> SessionSummary:
@@ -255,9 +259,6 @@ class SessionHost:
             if self._work is not None:
                 await asyncio.to_thread(remove_work_of, self._work, record.id)
             await self._store.delete_session(record.id)
-        except WhispererError as failure:
-            self.session_failed(failure)
-            raise
         finally:
             self._deleting.discard(record.id)
         return SessionSummary(**asdict(record), agents=agents)
@@ -267,18 +268,26 @@ class SessionHost:
         if not deletion.cancelled():
             deletion.exception()  # mark as seen: whoever asked may be gone
 
-    async def _submit(self, unit: Unit) -> None:
-        """Write something that belongs to no open session; if that fails, nobody else tells that the store has."""
-        try:
-            await self._store.submit(unit)
-        except WhispererError as failure:
-            self.session_failed(failure)
-            raise
-
-    def session_failed(self, failure: BaseException) -> None:
-        """A session stopped: if the store as a whole has failed, so has the server."""
-        if isinstance(failure, StoreFailedError | StoreFullError) and not self.failed.done():
+    def fail(self, failure: BaseException) -> None:
+        """Nothing can go on: tell whoever runs the server."""
+        if not self.failed.done():
             self.failed.set_result(failure)
+
+    def trouble(self) -> str | None:
+        """Why this server does not do what it is there for; None if it does."""
+        if self.failed.done():
+            return _told(self.failed.result())
+        store = self._store.health
+        if store.failure is not None:
+            return _told(store.failure)
+        if store.commit_seconds > STALLED_SECONDS:
+            return f"The disk does not answer: a commit has been under way for {store.commit_seconds:.0f} s."
+        return None
+
+    @property
+    def warning(self) -> str | None:
+        """What a person should see to while everything still works."""
+        return self._store.health.warning
 
     def _record(self, session_id: str) -> SessionRecord | None:
         return self._created.get(session_id) or self._store.session(session_id)
@@ -300,15 +309,16 @@ class SessionHost:
         )
 
 
+def _told(failure: BaseException) -> str:
+    return failure.message if isinstance(failure, WhispererError) else repr(failure)
+
+
 class _OpenSession:
     """An open session, and the task that writes its log."""
 
-    def __init__(
-        self, manager: AsyncAgentSessionManager, host: SessionHost, *, owner: str, logs: AgentLogs | None
-    ) -> None:
+    def __init__(self, manager: AsyncAgentSessionManager, *, owner: str, logs: AgentLogs | None) -> None:
         self.manager = manager
         self.owner = owner
-        self._host = host
         self._logs = logs
         self._closing: asyncio.Task[None] | None = None
         self._logging = asyncio.create_task(self._write_log(manager.subscribe()), name=f"log of {manager.session_id}")
@@ -343,4 +353,5 @@ class _OpenSession:
                     await asyncio.sleep(0)  # what has to be caught up holds nobody up
         except WhispererError as failure:
             _log.error("session %s has stopped: %s", self.manager.session_id, failure)
-            self._host.session_failed(failure)
+        except Exception:  # noqa: BLE001 - a log that cannot be written stops nothing
+            _log.exception("the log of session %s is not written any more", self.manager.session_id)

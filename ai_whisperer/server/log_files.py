@@ -19,6 +19,7 @@ from pathlib import Path
 import msgspec
 
 from ai_whisperer.core.file_names import file_name, file_name_before, renamed
+from ai_whisperer.store.layout import LOGS
 from ai_whisperer.tools.files.taking_over import take_over
 
 SERVER_LOG = "server.log"
@@ -41,7 +42,7 @@ _head = msgspec.json.Decoder(_Head)
 
 
 def log_folder(data: Path) -> Path:
-    return data / "logs"
+    return data / LOGS
 
 
 def log_path(data: Path, session_id: str, agent_id: str | None) -> Path:

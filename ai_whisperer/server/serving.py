@@ -18,7 +18,14 @@ import uvicorn
 
 from ai_whisperer import __version__
 from ai_whisperer.clock import SystemClock, TimedIds
-from ai_whisperer.errors import InvalidInputError, PortError, SandboxError, SettingsError, StoreReadOnlyError
+from ai_whisperer.errors import (
+    InvalidInputError,
+    PortError,
+    SandboxError,
+    ServerFailedError,
+    SettingsError,
+    StoreReadOnlyError,
+)
 from ai_whisperer.models.base import ModelFactory
 from ai_whisperer.models.catalog import SCRIPTED, NameCheck, check_name, name_check, resolve
 from ai_whisperer.records import StepRecord
@@ -67,8 +74,8 @@ class RunningServer:
         """Find out what holds the programs of agents, before the first of them runs, and write it to the log."""
         try:
             chosen = await self._sandbox.choose()
-        except SandboxError as error:
-            _log.warning("agents cannot run programs: %s", error.message)
+        except (SandboxError, OSError) as error:
+            _log.warning("agents cannot run programs: %s", error)
         else:
             _log.info("programs of agents are held by %s", chosen.name)
 
@@ -77,8 +84,12 @@ class RunningServer:
         return self._host.steps_under_way()
 
     async def failure(self) -> BaseException:
-        """Wait until the store has failed, and return why: nothing runs any more."""
+        """Wait until the store has failed or no requests are taken any more, and return why: nothing runs any more."""
         return await asyncio.shield(self._host.failed)
+
+    def trouble(self) -> str | None:
+        """Why the server does not do what it is there for; None if it does. As `/healthz` says it."""
+        return self._host.trouble()
 
 
 @contextlib.asynccontextmanager
@@ -150,7 +161,7 @@ async def running(
             temporary=temporary,
         )
         await host.start(session_id=settings.session)
-        async with _listening(app, listening, settings):
+        async with _listening(app, listening, settings, on_failure=host.fail):
             with _announced(settings.data, address):
                 try:
                     yield RunningServer(address, host, sandbox, port=port)
@@ -213,8 +224,10 @@ def _listen(settings: Settings) -> socket.socket:
 
 
 @contextlib.asynccontextmanager
-async def _listening(app: Application, listening: socket.socket, settings: Settings) -> AsyncIterator[None]:
-    """Take requests while the block runs."""
+async def _listening(
+    app: Application, listening: socket.socket, settings: Settings, *, on_failure: Callable[[BaseException], None]
+) -> AsyncIterator[None]:
+    """Take requests while the block runs; calls back if they are no longer taken before its end."""
     config = uvicorn.Config(
         app,
         ws=ClientSocket,
@@ -243,11 +256,20 @@ async def _listening(app: Application, listening: socket.socket, settings: Setti
     up.cancel()
     if serving.done():
         await serving  # raises what kept it from starting
+
+    def ended(task: asyncio.Task[None]) -> None:
+        if not server.should_exit:
+            why = "it was cancelled" if task.cancelled() else task.exception() or "it ended"
+            on_failure(ServerFailedError(f"The server takes no more requests ({why}). Start it again."))
+
+    serving.add_done_callback(ended)
     try:
         yield
     finally:
         server.should_exit = True
-        await serving
+        (outcome,) = await asyncio.gather(serving, return_exceptions=True)
+        if isinstance(outcome, Exception):
+            _log.error("the server could not stop taking requests in peace", exc_info=outcome)
 
 
 class _Uvicorn(uvicorn.Server):

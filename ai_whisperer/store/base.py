@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from ai_whisperer.base_record import Record
 from ai_whisperer.conversation import Usage
@@ -21,6 +21,7 @@ from ai_whisperer.coordination import (
     WaitRecord,
 )
 from ai_whisperer.definition import SessionLimits
+from ai_whisperer.errors import StoreError
 from ai_whisperer.records import AgentRecord, MailRecord, Notification, StepRecord, TaskRecord, TimerRecord
 from ai_whisperer.snapshot import InboxMail, Link
 from ai_whisperer.status import ThreadSummary
@@ -191,6 +192,17 @@ class AgentUsage(Record, frozen=True, kw_only=True):
     usage: Usage = Usage()
 
 
+class StoreHealth(NamedTuple):
+    """How a store does: why it has failed, if it has, how long the commit under way has taken so far, and a warning.
+
+    A warning is about what a person should see to while everything still works.
+    """
+
+    failure: StoreError | None
+    commit_seconds: float
+    warning: str | None
+
+
 class Store(Protocol):
     """A durable store. Reads see what is committed, nothing else."""
 
@@ -211,6 +223,13 @@ class Store(Protocol):
         ...
 
     def unlisten(self, session_id: str) -> None: ...
+
+    def watch(self, on_failure: FailureListener) -> None:
+        """Call back, once, when the store has failed as a whole."""
+        ...
+
+    @property
+    def health(self) -> StoreHealth: ...
 
     @property
     def is_flushed(self) -> bool:

@@ -9,12 +9,9 @@ statement and a busy event loop lets a thread have it back only every few millis
 from __future__ import annotations
 
 import asyncio
-import queue
-import threading
-import time
+import logging
 from collections import deque
-from collections.abc import Callable, Sequence
-from typing import Protocol
+from collections.abc import Sequence
 
 import apsw
 
@@ -30,105 +27,24 @@ from ai_whisperer.errors import (
 from ai_whisperer.records import Notification
 from ai_whisperer.store import queries, rows
 from ai_whisperer.store.base import FailureListener, Listener, Unit
-
-_QUICK_SECONDS = 0.001
-_CHECKPOINT_PAGES = 1_000
+from ai_whisperer.store.committers import Committer
+from ai_whisperer.store.custody import LOOK_SECONDS, Custody
 
 _Pending = tuple[Unit, "asyncio.Future[None]"]
-_Committed = Callable[[BaseException | None], None]
+
+_log = logging.getLogger(__name__)
 
 _REFUSALS = (apsw.ConstraintError, apsw.MismatchError, TypeError, ValueError, OverflowError, RecursionError)
 """What a unit that cannot be written raises; it fails alone."""
 
 
-class Committer(Protocol):
-    """Makes an open transaction of so many units durable and calls back on the event loop, with the error if any.
-
-    `rows_in_group` is how many rows it wants to see together: many where a commit costs something; few where it does
-    not, so that the first who wait go on while the others are written.
-    """
-
-    rows_in_group: int
-
-    def commit(self, connection: apsw.Connection, done: _Committed, *, units: int) -> None: ...
-
-    def close(self) -> None: ...
-
-
-class InlineCommitter:
-    """Commits at once. For databases in memory, where nothing can block."""
-
-    rows_in_group = 200
-
-    def commit(self, connection: apsw.Connection, done: _Committed, *, units: int) -> None:
-        del units
-        done(_commit(connection))
-
-    def close(self) -> None:
-        """There is nothing to let go of."""
-
-
-class ThreadCommitter:
-    """Commits on a thread of its own, so that the event loop does not wait for the disk.
-
-    A unit that is alone is committed in place while commits are quick: handing it over would take longer than the
-    commit does. A commit that turns out slow holds the event loop up once; those after it go to the thread.
-    """
-
-    rows_in_group = 2_000
-
-    def __init__(self) -> None:
-        self._jobs: queue.SimpleQueue[tuple[apsw.Connection, _Committed, asyncio.AbstractEventLoop] | None]
-        self._jobs = queue.SimpleQueue()
-        self._last_seconds = 1.0
-        self._log_pages = 0
-        self._thread = threading.Thread(target=self._run, name="whisperer-commit", daemon=True)
-        self._thread.start()
-
-    def prepare(self, connection: apsw.Connection) -> None:
-        """Have the write-ahead log copied into the database here, on the thread, not wherever a commit happens."""
-        connection.set_wal_hook(self._log_grew)
-
-    def commit(self, connection: apsw.Connection, done: _Committed, *, units: int) -> None:
-        quick = self._last_seconds < _QUICK_SECONDS and self._log_pages < _CHECKPOINT_PAGES
-        if units == 1 and quick:
-            done(self._timed_commit(connection))
-        else:
-            self._jobs.put((connection, done, asyncio.get_running_loop()))
-            time.sleep(0)  # gives the interpreter lock to the thread, which would wait for it up to 5 ms
-
-    def close(self) -> None:
-        self._jobs.put(None)
-        self._thread.join()
-
-    def _run(self) -> None:
-        while (job := self._jobs.get()) is not None:
-            connection, done, loop = job
-            failure = self._timed_commit(connection)
-            if self._log_pages >= _CHECKPOINT_PAGES:
-                self._log_pages = 0
-                connection.wal_checkpoint()
-            try:
-                loop.call_soon_threadsafe(done, failure)
-            except RuntimeError:
-                return  # the event loop was closed under us: nobody is left to tell
-
-    def _log_grew(self, connection: apsw.Connection, name: str, pages: int) -> int:
-        del connection, name
-        self._log_pages = pages
-        return apsw.SQLITE_OK
-
-    def _timed_commit(self, connection: apsw.Connection) -> BaseException | None:
-        begun = time.perf_counter()
-        failure = _commit(connection)
-        self._last_seconds = time.perf_counter() - begun
-        return failure
-
-
 class GroupCommitWriter:
     """Takes units and commits them in groups on one connection."""
 
-    def __init__(self, connection: apsw.Connection, committer: Committer) -> None:
+    def __init__(self, connection: apsw.Connection, committer: Committer, custody: Custody | None = None) -> None:
+        self._custody = custody
+        self._look_at = 0.0
+        self._deleted: set[str] = set()
         self._connection = connection
         self._cursor = connection.cursor()
         self._committer = committer
@@ -138,7 +54,9 @@ class GroupCommitWriter:
         self._sizes: list[int] = []  # of the numbered ones, as far as they are written
         self._last_seq: dict[str, int] = {}
         self._listeners: dict[str, tuple[Listener, FailureListener]] = {}
+        self._watchers: list[FailureListener] = []
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._flying_since = 0.0
         self._submitted = 0
         self._settled = 0
         self._flushing: list[tuple[int, asyncio.Future[None]]] = []
@@ -154,6 +72,9 @@ class GroupCommitWriter:
 
     def unlisten(self, session_id: str) -> None:
         self._listeners.pop(session_id, None)
+
+    def watch(self, on_failure: FailureListener) -> None:
+        self._watchers.append(on_failure)
 
     def submit(self, unit: Unit) -> asyncio.Future[None]:
         if self._loop is None:
@@ -173,6 +94,15 @@ class GroupCommitWriter:
             self._scheduled = True
             self._loop.call_soon(self._flush)
         return future
+
+    @property
+    def failure(self) -> StoreError | None:
+        return self._failure
+
+    @property
+    def commit_seconds(self) -> float:
+        """How long the commit under way has taken so far; 0 if there is none."""
+        return self._loop.time() - self._flying_since if self._flying and self._loop is not None else 0.0
 
     @property
     def is_flushed(self) -> bool:
@@ -196,14 +126,23 @@ class GroupCommitWriter:
         if self._flying or not self._waiting or self._failure is not None:
             return
         self._flying = self._take_group()
+        if self._loop is not None:
+            self._flying_since = self._loop.time()
         try:
+            self._look_after_files()
             written = self._write(self._flying)
-        except apsw.Error as error:
+            if self._deleted and self._custody is not None:
+                self._custody.acknowledged.forget(self._deleted)
+            self._committer.commit(
+                self._connection, lambda failure: self._committed(written, failure), units=len(self._flying)
+            )
+        except Exception as error:  # noqa: BLE001 - whatever it is, whoever waits must hear of it
             self._fail(error)
-            return
-        self._committer.commit(
-            self._connection, lambda failure: self._committed(written, failure), units=len(self._flying)
-        )
+
+    def _look_after_files(self) -> None:
+        if self._custody is not None and self._flying_since >= self._look_at:
+            self._look_at = self._flying_since + LOOK_SECONDS
+            self._custody.check()
 
     def _take_group(self) -> list[_Pending]:
         group: list[_Pending] = []
@@ -218,6 +157,7 @@ class GroupCommitWriter:
         """Write the group into an open transaction; if one unit is refused, again with each unit by itself."""
         before = dict(self._last_seq)
         self._numbered, self._sizes = [], []
+        self._deleted = set()
         self._connection.execute("BEGIN IMMEDIATE")
         if self._banned:
             return self._write_one_by_one(group)
@@ -266,6 +206,7 @@ class GroupCommitWriter:
         last_seq = self._last_seq
         for session_id in unit.deleted_sessions:
             last_seq.pop(session_id, None)
+            self._deleted.add(session_id)
         for session_id, name, cause, at, params in unit.notes:
             if session_id not in last_seq:
                 ((last_seq[session_id],),) = self._connection.execute(queries.LAST_SEQ, (session_id,))
@@ -283,20 +224,33 @@ class GroupCommitWriter:
         return row
 
     def _committed(self, written: Sequence[_Pending], failure: BaseException | None) -> None:
+        if failure is None:
+            try:
+                self._settle(written)
+            except Exception as error:  # noqa: BLE001 - a listener failed: memory is not what is on disk
+                failure = error
         if failure is not None:
             self._fail(failure)
-            return
+
+    def _settle(self, written: Sequence[_Pending]) -> None:
         self._settled += len(self._flying)
-        self._flying = []
         self.commits += 1
+        self._note_last()
         self._publish()
         for _, future in written:
             if not future.done():
                 future.set_result(None)
+        self._flying = []
         self._tell_flushed()
         if self._waiting and not self._scheduled and self._loop is not None:
             self._scheduled = True
             self._loop.call_soon(self._flush)  # those who were just released may have more to add
+
+    def _note_last(self) -> None:
+        last = self._numbered[-1] if self._numbered else None
+        if self._custody is None or self._loop is None or last is None or last.session_id in self._deleted:
+            return
+        self._custody.acknowledged.note(last, self._loop)
 
     def _publish(self) -> None:
         numbered, sizes = self._numbered, self._sizes
@@ -320,7 +274,10 @@ class GroupCommitWriter:
 
     def _fail(self, cause: BaseException) -> None:
         """Stop for good: a commit that failed may or may not be on disk, only a restart can tell."""
+        if self._failure is not None:
+            return
         self._failure = _failure_of(cause)
+        _log.error("the store has failed: %s", self._failure, exc_info=None if cause is self._failure else cause)
         try:
             if not self._connection.get_autocommit():
                 self._connection.execute("ROLLBACK")
@@ -330,17 +287,12 @@ class GroupCommitWriter:
             _refuse(future, self._failure)
         self._flying = []
         self._waiting.clear()
-        for _, on_failure in list(self._listeners.values()):
-            on_failure(self._failure)
+        for on_failure in [*(listener[1] for listener in self._listeners.values()), *self._watchers]:
+            try:
+                on_failure(self._failure)
+            except Exception:  # noqa: BLE001 - the others have to be told as well
+                _log.exception("somebody could not be told that the store has failed")
         self._tell_flushed()
-
-
-def _commit(connection: apsw.Connection) -> BaseException | None:
-    try:
-        connection.execute("COMMIT")
-    except apsw.Error as error:
-        return error
-    return None
 
 
 def _refuse(future: asyncio.Future[None], error: WhispererError) -> None:
@@ -350,6 +302,8 @@ def _refuse(future: asyncio.Future[None], error: WhispererError) -> None:
 
 
 def _failure_of(cause: BaseException) -> StoreError:
+    if isinstance(cause, StoreError):
+        return cause
     if isinstance(cause, apsw.FullError):
         error: StoreError = StoreFullError()
     else:

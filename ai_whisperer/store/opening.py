@@ -1,12 +1,8 @@
-"""Opening a database file: take it for this process alone, refuse what is not ours, bring it up to date."""
+"""Opening a database file: refuse what is not ours and what is not all that there was, bring it up to date."""
 
 from __future__ import annotations
 
-import contextlib
-import errno
-import fcntl
 import os
-import time
 from importlib import resources
 from pathlib import Path
 
@@ -17,100 +13,23 @@ from ai_whisperer.errors import (
     StoreError,
     StoreFullError,
     StoreInUseError,
+    StoreLostError,
     StoreReadOnlyError,
     StoreVersionError,
 )
 from ai_whisperer.store import queries
+from ai_whisperer.store.acknowledged import ACKNOWLEDGED_NAME, Claim, read_claim
+from ai_whisperer.store.layout import traces_in, wal_of
 
 APPLICATION_ID = 0x57485350
-LOCK_NAME = "whisperer.lock"
-_LOOKS = 5
-_LOOK_SECONDS = 0.01
 _CHECKED_BYTES = 16 << 20
 """Up to this size the whole file is checked when it is opened; a larger one shows its faults when they are read."""
-
-
-_held: set[int] = set()
-
-
-def _let_go_in_child() -> None:
-    """A forked child has the lock too, and would keep it when we die: it lets go at once."""
-    for descriptor in _held:
-        os.close(descriptor)
-    _held.clear()
-
-
-os.register_at_fork(after_in_child=_let_go_in_child)
-
-
-class FileLock:
-    """A lock on a file that ends with the process, however the process ends."""
-
-    def __init__(self, path: Path) -> None:
-        """Raises `StoreInUseError` if another live process holds it."""
-        self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
-        try:
-            _lock(self._descriptor)
-        except BlockingIOError as error:
-            holder = os.read(self._descriptor, 32).decode(errors="replace").strip() or "unknown"
-            os.close(self._descriptor)
-            who = "This process" if holder == str(os.getpid()) else f"The process with the id {holder}"
-            what = "Close it first" if holder == str(os.getpid()) else "Stop it"
-            raise StoreInUseError(
-                f"{who} has the data folder '{path.parent}' open. {what}, or choose another data folder."
-            ) from error
-        _held.add(self._descriptor)
-        os.ftruncate(self._descriptor, 0)
-        os.pwrite(self._descriptor, str(os.getpid()).encode(), 0)
-
-    @staticmethod
-    def holder(path: Path) -> str | None:
-        """The id of the live process that holds the lock; None if nobody does."""
-        try:
-            descriptor = os.open(path, os.O_RDONLY)
-        except OSError:
-            return None
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return os.read(descriptor, 32).decode(errors="replace").strip() or "unknown"
-        finally:
-            os.close(descriptor)
-        return None
-
-    def release(self) -> None:
-        _held.discard(self._descriptor)
-        os.close(self._descriptor)
-
-
-def _lock(descriptor: int) -> None:
-    """Take the lock; raises `BlockingIOError`. Whoever looks who holds it has it for a moment, which is waited for."""
-    for _ in range(_LOOKS):
-        with contextlib.suppress(BlockingIOError):
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            return
-        time.sleep(_LOOK_SECONDS)
-    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-
-
-def lock_folder(folder: Path) -> FileLock:
-    """Make the folder and take it for this process; raises a `StoreError` that says what to do."""
-    try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        return FileLock(folder / LOCK_NAME)
-    except OSError as error:
-        if error.errno == errno.ENOSPC:
-            raise StoreFullError from error
-        raise StoreReadOnlyError(
-            f"The data folder '{folder}' cannot be written ({error.strerror}). "
-            "Choose another or change its permissions."
-        ) from error
 
 
 def open_database(path: Path, *, vfs: str | None = None) -> apsw.Connection:
     """Open or create the database for writing; raises a `StoreError` and leaves a file that is not ours as it is."""
     try:
-        _check_file(path, vfs)
+        check_file(path, vfs=vfs)
         if vfs is None:
             os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))  # its log and its index are as private as it is
         connection = apsw.Connection(str(path), vfs=vfs)
@@ -130,9 +49,19 @@ def open_database(path: Path, *, vfs: str | None = None) -> apsw.Connection:
 
 def open_reader(path: Path, *, vfs: str | None = None) -> apsw.Connection:
     connection = apsw.Connection(str(path), vfs=vfs)
-    connection.set_busy_timeout(5_000)
-    connection.execute("PRAGMA query_only=1")
+    try:
+        connection.set_busy_timeout(5_000)
+        connection.execute("PRAGMA query_only=1")
+    except BaseException:
+        connection.close()
+        raise
     return connection
+
+
+_ADVICE = (
+    "Restore a backup of the database together with its write-ahead log. To go on without what is missing: `whisperer "
+    "serve --accept-loss`, once, or ai_whisperer.accept_loss() in Python. Nothing was changed."
+)
 
 
 def latest_version() -> int:
@@ -142,7 +71,7 @@ def latest_version() -> int:
 def database_version(path: Path) -> int:
     """The version of an existing database that nobody has open; raises a `StoreError` if it cannot be used."""
     try:
-        _check_file(path, None)
+        check_file(path)
         connection = open_reader(path)
         try:
             ((version,),) = connection.execute("PRAGMA user_version")
@@ -176,37 +105,93 @@ def explained(error: apsw.Error, path: Path) -> StoreError:
             return StoreError(f"'{path}' cannot be used: {error}.")
 
 
-def _check_file(path: Path, vfs: str | None) -> None:
-    """Look at an existing file through a connection that cannot change it."""
+def check_file(path: Path, *, vfs: str | None = None) -> None:
+    """Look at a database through a connection that cannot change it, and at what should be in it, if it is not there.
+
+    Raises a `StoreError` if it cannot be used as it is, or an `apsw.Error`.
+    """
+    claim = read_claim(path.parent)
     if not path.exists() or path.stat().st_size == 0:
+        _check_new(path, claim)
+        _check_no_log(path, claim)
         return
     connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE, vfs=vfs)
     try:
         connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)  # a log that was left over stays as it is
         connection.execute("PRAGMA query_only=1")
         ((application_id,),) = connection.execute("PRAGMA application_id")
-        ((version,),) = connection.execute("PRAGMA user_version")
         ((tables,),) = connection.execute("SELECT count(*) FROM sqlite_master")
         if application_id == 0 and tables == 0:
-            return  # made, but not filled: the process that made it died
-        if application_id != APPLICATION_ID:
-            raise StoreCorruptError(
-                f"'{path}' is a database of another program. Choose another data folder; the file was left as it is."
-            )
-        if version > latest_version():
-            raise StoreVersionError(
-                f"'{path}' has version {version}, this AI Whisperer knows versions up to {latest_version()}. "
-                "Upgrade AI Whisperer; the file was left as it is."
-            )
-        if path.stat().st_size <= _CHECKED_BYTES:
-            findings = [row[0] for row in connection.execute("PRAGMA quick_check(1)")]
-            if findings != ["ok"]:
-                raise StoreCorruptError(
-                    f"'{path}' is damaged ({findings[0]}). Restore a backup or choose another data folder; "
-                    "the file was left as it is."
-                )
+            _check_new(path, claim)  # made, but not filled: the process that made it died, or the log is gone
+            return
+        _check_ours(connection, path, application_id)
+        _check_intact(connection, path)
+        _check_complete(connection, path, claim)
     finally:
         connection.close()
+
+
+def _check_ours(connection: apsw.Connection, path: Path, application_id: int) -> None:
+    if application_id != APPLICATION_ID:
+        raise StoreCorruptError(
+            f"'{path}' is a database of another program. Choose another data folder; the file was left as it is."
+        )
+    ((version,),) = connection.execute("PRAGMA user_version")
+    if version > latest_version():
+        raise StoreVersionError(
+            f"'{path}' has version {version}, this AI Whisperer knows versions up to {latest_version()}. "
+            "Upgrade AI Whisperer; the file was left as it is."
+        )
+
+
+def _check_intact(connection: apsw.Connection, path: Path) -> None:
+    if path.stat().st_size <= _CHECKED_BYTES:
+        findings = [row[0] for row in connection.execute("PRAGMA quick_check(1)")]
+        if findings != ["ok"]:
+            raise StoreCorruptError(
+                f"'{path}' is damaged ({findings[0]}). Restore a backup or choose another data folder; "
+                "the file was left as it is."
+            )
+
+
+def _check_complete(connection: apsw.Connection, path: Path, claim: Claim | None) -> None:
+    """What was acknowledged last is there, and is what it was."""
+    if claim is None or claim.accepted or not claim.seq:
+        return
+    if list(connection.execute(queries.NOTIFICATION_AT, (claim.session_id, claim.seq))) == [(claim.at,)]:
+        return
+    ((there,),) = connection.execute(queries.LAST_SEQ, (claim.session_id,))
+    what = f"the log of that session ends at {there}" if there < claim.seq else "something else is there under it"
+    raise StoreLostError(
+        f"The database in '{path.parent}' has lost what was acknowledged: the last was {claim}, and {what}. "
+        f"Its write-ahead log was deleted or damaged, or an older database was put there. {_ADVICE}"
+    )
+
+
+def _check_new(path: Path, claim: Claim | None) -> None:
+    """A database that is new is the first in its folder."""
+    if claim is not None and claim.accepted:
+        return
+    folder = path.parent
+    if claim is not None and claim.seq:
+        why = f"what was acknowledged last in this folder is {claim}"
+    elif (folder / ACKNOWLEDGED_NAME).exists():
+        why = f"there was one, as '{ACKNOWLEDGED_NAME}' says"
+    elif (trace := next(traces_in(folder), None)) is not None:
+        why = f"agents have worked here, as '{trace.relative_to(folder)}' shows"
+    else:
+        return
+    raise StoreLostError(f"There is no database in '{folder}', or an empty one, and {why}. {_ADVICE}")
+
+
+def _check_no_log(path: Path, claim: Claim | None) -> None:
+    """A log belongs to a database that has its first page. (A maker that died may have left one that has no more.)"""
+    wal = wal_of(path)
+    if (claim is None or not claim.accepted) and wal.exists() and wal.stat().st_size > 0:
+        raise StoreLostError(
+            f"There is no database in '{path.parent}', or an empty one, and its write-ahead log '{wal.name}' is there. "
+            f"{_ADVICE}"
+        )
 
 
 def _migrations() -> list[str]:

@@ -117,6 +117,7 @@ SELECT agent_id, max(at) FROM (
 
 INSERT_NOTIFICATION: Final = "INSERT INTO notification VALUES (?,?,?,?,?,?)"
 LAST_SEQ: Final = "SELECT coalesce(max(seq), 0) FROM notification WHERE session_id=?"
+NOTIFICATION_AT: Final = "SELECT at FROM notification WHERE session_id=? AND seq=?"
 LAST_AT: Final = "SELECT at FROM notification WHERE session_id=? ORDER BY seq DESC LIMIT 1"
 NOTIFICATIONS_AFTER: Final = """
 SELECT seq, name, cause, at, params FROM notification WHERE session_id=? AND seq>? ORDER BY seq LIMIT ?"""

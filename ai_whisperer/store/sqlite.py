@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import uuid
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from itertools import accumulate
 from pathlib import Path
 from typing import Literal, TypeVar
@@ -28,10 +28,14 @@ from ai_whisperer.records import MailRecord, Notification, StepRecord, TaskRecor
 from ai_whisperer.snapshot import InboxMail
 from ai_whisperer.status import ThreadSummary
 from ai_whisperer.store import coordination_rows, opening, queries, rows
-from ai_whisperer.store.base import AgentUsage, FailureListener, Listener, SessionSnapshot, Unit
-from ai_whisperer.store.group_commit import Committer, GroupCommitWriter, InlineCommitter, ThreadCommitter
+from ai_whisperer.store.acknowledged import Acknowledged
+from ai_whisperer.store.base import AgentUsage, FailureListener, Listener, SessionSnapshot, StoreHealth, Unit
+from ai_whisperer.store.committers import Committer, InlineCommitter, ThreadCommitter
+from ai_whisperer.store.custody import Custody
+from ai_whisperer.store.folder_lock import lock_folder
+from ai_whisperer.store.group_commit import GroupCommitWriter
+from ai_whisperer.store.layout import DATABASE_NAME
 
-DATABASE_NAME = "whisperer.db"
 SLICE_ROWS = 300
 """So many rows of a session that is deleted go at once; the event loop is held up for a few milliseconds."""
 
@@ -48,15 +52,15 @@ class SqliteStore:
         committer: Committer,
         *,
         path: Path,
-        lock: opening.FileLock | None = None,
+        custody: Custody | None = None,
     ) -> None:
         self._writing = writing
         self._reading = reading
         self._committer = committer
         self._path = path
-        self._lock = lock
+        self._custody = custody
         self._deleting: set[str] = set()
-        self._writer = GroupCommitWriter(writing, committer)
+        self._writer = GroupCommitWriter(writing, committer, custody)
 
     @classmethod
     def open(
@@ -69,22 +73,31 @@ class SqliteStore:
     ) -> SqliteStore:
         """Open the database in the folder, or make both; raises a `StoreError` that says what to do.
 
+        Something that was acknowledged and is missing is such an error, `StoreLostError`: see `accept_loss`.
         `synchronous="OFF"` gives up durability for speed, for tests on simulated disks.
         """
         folder = Path(folder)
-        lock = opening.lock_folder(folder)
         path = folder / DATABASE_NAME
-        try:
+        with ExitStack() as undo:
+            lock = lock_folder(folder)
+            undo.callback(lock.release)
             writing = opening.open_database(path, vfs=vfs)
-            writing.pragma("synchronous", synchronous)
-            reading = opening.open_reader(path, vfs=vfs)
-        except BaseException:
-            lock.release()
-            raise
-        if committer is None:
-            committer = ThreadCommitter()
-            committer.prepare(writing)
-        return cls(writing, reading, committer, path=path, lock=lock)
+            undo.callback(_closed, writing)
+            try:
+                writing.pragma("synchronous", synchronous)
+                reading = opening.open_reader(path, vfs=vfs)
+            except apsw.Error as error:
+                raise opening.explained(error, path) from error
+            undo.callback(_closed, reading)
+            acknowledged = Acknowledged(folder, synced=synchronous == "FULL")
+            undo.callback(acknowledged.close)
+            if committer is None:
+                committer = ThreadCommitter()
+                committer.prepare(writing)
+            custody = Custody(path, writing, lock, acknowledged)
+            store = cls(writing, reading, committer, path=path, custody=custody)
+            undo.pop_all()
+        return store
 
     @classmethod
     def in_memory(cls) -> SqliteStore:
@@ -109,6 +122,13 @@ class SqliteStore:
 
     def unlisten(self, session_id: str) -> None:
         self._writer.unlisten(session_id)
+
+    def watch(self, on_failure: FailureListener) -> None:
+        self._writer.watch(on_failure)
+
+    @property
+    def health(self) -> StoreHealth:
+        return StoreHealth(self._writer.failure, self._writer.commit_seconds, self._committer.warning)
 
     @property
     def is_flushed(self) -> bool:
@@ -148,13 +168,15 @@ class SqliteStore:
             self.abandon()
 
     def abandon(self) -> None:
-        """Let go of the database at once: what is not committed is lost, as when the process dies."""
+        """Let go of the database at once: what is not committed is lost, as when the process dies.
+
+        Raises `StoreFailedError` if the disk does not answer. Nothing is let go of then: a commit may be under way.
+        """
         self._committer.close()
-        self._reading.close()
-        with suppress(apsw.Error):
-            self._writing.close()  # on a failing disk the checkpoint at the end fails; the log has everything
-        if self._lock is not None:
-            self._lock.release()
+        _closed(self._reading)
+        _closed(self._writing)
+        if self._custody is not None:
+            self._custody.close()
 
     def load(self, session_id: str) -> SessionSnapshot:
         key = (session_id,)
@@ -309,6 +331,11 @@ class SqliteStore:
     def _one(self, sql: str, bindings: rows.Row, convert: Callable[[rows.Row], _T]) -> _T | None:
         found = self._all(sql, bindings, convert)
         return found[0] if found else None
+
+
+def _closed(connection: apsw.Connection) -> None:
+    with suppress(apsw.Error):
+        connection.close()  # on a failing disk the checkpoint at the end fails; the log has everything
 
 
 def _usage_from(row: rows.Row) -> tuple[str, AgentUsage]:

@@ -11,8 +11,9 @@ from pathlib import Path
 
 import apsw
 
+from ai_whisperer.store.layout import DATABASE_NAME
 from ai_whisperer.store.opening import open_database
-from ai_whisperer.store.sqlite import DATABASE_NAME, SqliteStore
+from ai_whisperer.store.sqlite import SqliteStore
 
 
 class SimulatedDisk:
@@ -56,6 +57,7 @@ class _SlowCommitter:
     """Commits after a while, and tells after another: a crash may fall between the two."""
 
     rows_in_group = 2_000
+    warning: str | None = None
 
     def __init__(self, random: random.Random, slowest: float) -> None:
         self._random = random

@@ -24,7 +24,9 @@ from ai_whisperer.cli.main import main
 from ai_whisperer.models.detection import KEYS, SERVERS, detect_model
 from ai_whisperer.server.serving import RunningServer, running
 from ai_whisperer.settings import Settings, load_settings
-from ai_whisperer.store.sqlite import DATABASE_NAME, SqliteStore
+from ai_whisperer.store.layout import DATABASE_NAME
+from ai_whisperer.store.opening import latest_version
+from ai_whisperer.store.sqlite import SqliteStore
 from ai_whisperer.templates.library import TemplateLibrary
 from ai_whisperer.testing.model_server import ModelServer, Reply
 from ai_whisperer.tools.sandbox.probing import Probe
@@ -213,6 +215,14 @@ def test_a_database_that_is_none_or_too_new_is_a_problem(tmp_path: Path) -> None
     asyncio.run(age(tmp_path, version=9999))
     found = folder.check_database(tmp_path)
     assert (found.level, "version 9999" in found.advice) == (Level.PROBLEM, True)
+
+
+def test_a_database_that_is_gone_is_a_problem_with_what_to_do(tmp_path: Path) -> None:
+    asyncio.run(age(tmp_path, version=latest_version()))
+    (tmp_path / DATABASE_NAME).unlink()
+    found = folder.check_database(tmp_path)
+    assert found.level is Level.PROBLEM
+    assert "--accept-loss" in found.advice
 
 
 async def age(data: Path, *, version: int) -> None:

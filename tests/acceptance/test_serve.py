@@ -18,7 +18,7 @@ from ai_whisperer.cli import long_waits
 from ai_whisperer.cli.output import Output
 from ai_whisperer.records import StepKind, StepRecord, StepState, TaskRecord
 from ai_whisperer.store.sqlite import SqliteStore
-from tests.acceptance.command_stage import Process, Whisperer, serving
+from tests.acceptance.command_stage import Process, Whisperer, run, serving
 
 
 @pytest.fixture
@@ -126,6 +126,21 @@ def test_a_second_signal_leaves_at_once(whisperer: Whisperer, number: signal.Sig
         server.error_with("Once more leaves at once.")
         server.signal(number)
         assert server.ended().code == 128 + number
+
+
+def test_what_is_lost_is_told_at_the_start_and_given_up_only_when_that_is_asked_for(whisperer: Whisperer) -> None:
+    with serving(whisperer.data) as server:
+        whisperer.ok("agents", "create", "ann")
+        server.signal(signal.SIGTERM)
+        assert server.ended().code == 0
+    (whisperer.data / "whisperer.db").unlink()
+    refused = run("serve", "--port", "0", "--data", str(whisperer.data), "--model", "scripted", "--json")
+    assert (refused.code, refused.error["code"]) == (1, "store_lost")
+    assert "of session 'default' at" in refused.error["message"]
+    assert not (whisperer.data / "whisperer.db").exists()
+    with serving(whisperer.data, "--accept-loss") as server:
+        server.error_with("is given up; the last that was acknowledged is notification")
+        assert whisperer.json("agents") == []
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="limits of another process can be set on Linux only")

@@ -27,7 +27,7 @@ from ai_whisperer.server.agent_logs import AgentLogs, level_of
 from ai_whisperer.server.host import SessionHost
 from ai_whisperer.server.log_reading import read_log
 from ai_whisperer.settings import LOCAL
-from ai_whisperer.store.group_commit import InlineCommitter
+from ai_whisperer.store.committers import InlineCommitter
 from ai_whisperer.store.sqlite import SqliteStore
 from ai_whisperer.templates.library import TemplateLibrary
 from tests.unit.log_stage import logs_in

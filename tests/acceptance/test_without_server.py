@@ -13,7 +13,7 @@ import pytest
 
 from ai_whisperer.cli.main import main
 from ai_whisperer.server.address import ADDRESS_FILE, Address, find_address
-from ai_whisperer.store.opening import LOCK_NAME, FileLock
+from ai_whisperer.store.folder_lock import FolderLock
 from tests.acceptance.command_stage import LONG_SECONDS, Whisperer, complete
 
 
@@ -32,7 +32,7 @@ def test_a_server_that_was_killed_is_not_taken_for_another_process_of_its_number
     left = Address(url="http://127.0.0.1:1", token="", pid=os.getpid())
     (tmp_path / ADDRESS_FILE).write_bytes(msgspec.json.encode(left))
     assert find_address(tmp_path) is None
-    lock = FileLock(tmp_path / LOCK_NAME)
+    lock = FolderLock(tmp_path)
     assert find_address(tmp_path) == left
     lock.release()
 

@@ -26,7 +26,8 @@ from ai_whisperer.errors import StoreRefusedError
 from ai_whisperer.records import Budget, Failure, Origin, ReportTo, RoomTurn, TaskState
 from ai_whisperer.store import opening
 from ai_whisperer.store.base import Store, Unit
-from ai_whisperer.store.sqlite import DATABASE_NAME, SqliteStore
+from ai_whisperer.store.layout import DATABASE_NAME
+from ai_whisperer.store.sqlite import SqliteStore
 from tests.contract.conftest import Run
 from tests.contract.records import agent, mail, task
 

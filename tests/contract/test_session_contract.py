@@ -38,8 +38,9 @@ from ai_whisperer.records import (
 from ai_whisperer.snapshot import Link, LinkKind
 from ai_whisperer.store import opening, queries
 from ai_whisperer.store.base import Store, Unit
-from ai_whisperer.store.group_commit import InlineCommitter
-from ai_whisperer.store.sqlite import DATABASE_NAME, SLICE_ROWS, SqliteStore
+from ai_whisperer.store.committers import InlineCommitter
+from ai_whisperer.store.layout import DATABASE_NAME
+from ai_whisperer.store.sqlite import SLICE_ROWS, SqliteStore
 from tests.contract.conftest import Run
 from tests.contract.records import agent, mail, task, tell, unit_with
 

@@ -19,7 +19,7 @@ import apsw
 
 from ai_whisperer.runtime import recovery
 from ai_whisperer.runtime.scheduler import Scheduler
-from ai_whisperer.store.group_commit import ThreadCommitter
+from ai_whisperer.store.committers import ThreadCommitter
 
 _STATEMENTS = {
     "PRAGMA journal_mode": "store.opening",

@@ -14,7 +14,7 @@ from ai_whisperer.conversation import Answer
 from ai_whisperer.errors import ClosedError, ModelRateLimitError, StoreFailedError, StoreRefusedError
 from ai_whisperer.models.base import ModelRequest
 from ai_whisperer.records import MailState, StepState
-from ai_whisperer.store.group_commit import InlineCommitter
+from ai_whisperer.store.committers import InlineCommitter
 from ai_whisperer.store.sqlite import SqliteStore
 from ai_whisperer.testing.disk import SimulatedDisk
 from ai_whisperer.testing.faulty_vfs import FaultyVFS

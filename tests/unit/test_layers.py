@@ -32,7 +32,7 @@ WORDS = {
 ALLOWED: dict[str, set[str]] = {
     **dict.fromkeys(WORDS, WORDS),
     "__main__": {"cli"},
-    "__init__": WORDS | {"runtime", "templates", "tools", "client"},
+    "__init__": WORDS | {"store", "runtime", "templates", "tools", "client"},
     "core": WORDS | {"core"},
     "store": WORDS | {"core", "store"},
     "models": WORDS | {"core", "models"},

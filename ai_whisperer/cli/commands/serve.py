@@ -7,7 +7,8 @@ import os
 import resource
 from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, closing
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from msgspec.structs import replace
@@ -27,16 +28,27 @@ def register(app: typer.Typer) -> None:
     command(app, settings=SERVING)(serve)
 
 
-async def serve(call: Call) -> None:
+async def serve(
+    call: Call,
+    *,
+    accept_loss: Annotated[
+        bool,
+        typer.Option(
+            "--accept-loss", help="Go on although something that was acknowledged is missing in the data folder."
+        ),
+    ] = False,
+) -> None:
     """Run the server until Ctrl-C or SIGTERM, or until its terminal is closed.
 
     When it takes requests it prints one line, `ready ADDRESS`: open that address in a browser. The first signal lets
-    the steps under way finish and leaves with 0, a second one leaves at once with 128 and its number. Everything
-    accepted is on disk either way, and goes on at the next start.
+    the steps under way finish and leaves with 0, a second one leaves at once with 128 and its number. A server that
+    cannot leave, as its disk does not answer, is ended 5 seconds after the grace with 3. One that cannot go on, as its
+    disk is full or fails, says so and leaves with 1. Everything accepted is on disk in all cases, and goes on at the
+    next start.
     """
     from ai_whisperer.cli.model_choice import choose_model
     from ai_whisperer.cli.racing import first_of
-    from ai_whisperer.cli.signals import until_asked_to_leave
+    from ai_whisperer.cli.signals import LAST_SECONDS, until_asked_to_leave
     from ai_whisperer.cli.workflows.tools import TOOLS
     from ai_whisperer.models.catalog import SCRIPTED_DEMO
     from ai_whisperer.server import own_user
@@ -46,6 +58,8 @@ async def serve(call: Call) -> None:
     settings = call.settings.values
     if settings.user is not None:
         own_user.become(settings.user, settings.data)
+    if accept_loss:
+        _accept_loss(call.output, settings.data)
     grace = f"Leaving: the steps under way may finish, for up to {settings.shutdown_grace_seconds:g} s."
     chosen = await asyncio.to_thread(choose_model, call.settings, os.environ)
     tools = TOOLS if chosen.model == SCRIPTED_DEMO else ()  # it plays the workflows of the guide, which need them
@@ -53,8 +67,10 @@ async def serve(call: Call) -> None:
         settings.data, level=settings.log_level, max_bytes=settings.log_max_bytes, backups=settings.log_backups
     )
     _make_room_for(settings.max_connections)
-    with closing(log), until_asked_to_leave(call.output, grace) as leaving:
+    within = settings.shutdown_grace_seconds + LAST_SECONDS
+    with closing(log), until_asked_to_leave(call.output, grace, within_seconds=within) as leaving:
         async with AsyncExitStack() as stack, running(replace(settings, model=chosen.model), tools=tools) as server:
+            leaving.trouble = server.trouble
             call.output.note(f"{chosen.told}\nThe data is in {settings.data}.\nCtrl-C ends the server.")
             if own_user.is_root():
                 call.output.note(own_user.WARNING)
@@ -64,9 +80,19 @@ async def serve(call: Call) -> None:
                 trial = group.create_task(server.try_sandbox(), name="trial of the sandbox")
                 outcome = await first_of(leaving.asked(), server.failure())
                 trial.cancel()
+            leaving.begin()
             await stack.enter_async_context(_telling_waits(call.output, server.steps_under_way()))
     if isinstance(outcome, BaseException):
         raise outcome
+
+
+def _accept_loss(output: Output, data: Path) -> None:
+    """Say what is given up, and let the server start without it."""
+    from ai_whisperer.store.custody import accept_loss
+
+    last = accept_loss(data)
+    what = "nothing is known of it" if last is None else f"the last that was acknowledged is {last}"
+    output.note(f"What is missing in '{data}' is given up; {what}.")
 
 
 def _telling_waits(output: Output, look: Callable[[], Sequence[StepRecord]]) -> AbstractAsyncContextManager[None]:

@@ -16,8 +16,9 @@ from ai_whisperer.client.address import trusting
 from ai_whisperer.errors import StoreError, WhispererError
 from ai_whisperer.server.address import find_address
 from ai_whisperer.settings import Settings
-from ai_whisperer.store.opening import LOCK_NAME, FileLock, database_version, latest_version
-from ai_whisperer.store.sqlite import DATABASE_NAME
+from ai_whisperer.store.folder_lock import FolderLock
+from ai_whisperer.store.layout import DATABASE_NAME
+from ai_whisperer.store.opening import check_file, database_version, latest_version
 from ai_whisperer.templates.library import TemplateLibrary
 from ai_whisperer.tools.toolbox import ToolBox
 
@@ -44,7 +45,7 @@ def check_folder(data: Path) -> Finding:
             f"'{data}' cannot be written ({error.strerror or error})",
             "Change its permissions, or choose another with --data.",
         )
-    holder, address = FileLock.holder(data / LOCK_NAME), find_address(data)
+    holder, address = FolderLock.holder(data), find_address(data)
     if holder is not None:
         served = f", whose server is at {address.url}" if address is not None else ""
         return ok("Data folder", f"'{data}' is used by the process {holder}{served}")
@@ -57,11 +58,12 @@ def check_folder(data: Path) -> Finding:
 def check_database(data: Path) -> Finding:
     """Whether the database is intact and of a version that is known here."""
     path = data / DATABASE_NAME
-    if FileLock.holder(data / LOCK_NAME) is not None:
+    if FolderLock.holder(data) is not None:
         return ok("Database", "open in the process that uses the folder, which has checked it")
-    if not is_there(path):
-        return ok("Database", "there is none yet; it is made at the first start")
     try:
+        if not is_there(path):
+            check_file(path)
+            return ok("Database", "there is none yet; it is made at the first start")
         version = database_version(path)
     except (StoreError, OSError) as error:
         return problem("Database", f"'{path}' cannot be used", str(error))

@@ -1,0 +1,85 @@
+"""Looking after the files of an open database: nobody else has them, nobody has taken them away."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from pathlib import Path
+
+import apsw
+
+from ai_whisperer.errors import StoreFailedError, StoreInUseError, StoreReadOnlyError
+from ai_whisperer.store.acknowledged import Acknowledged, accept, read_claim
+from ai_whisperer.store.folder_lock import FolderLock, lock_folder
+from ai_whisperer.store.layout import wal_of
+
+LOOK_SECONDS = 1.0
+"""So often, at most, it is looked whether the files are still there: what is written into a deleted one is lost."""
+_RESCUED = "whisperer.rescued.db"
+
+
+class Custody:
+    """What one process does for a data folder beside writing: the lock, the files' identity, what was acknowledged."""
+
+    def __init__(self, database: Path, connection: apsw.Connection, lock: FolderLock, noted: Acknowledged) -> None:
+        self._database = database
+        self._connection = connection
+        self._lock = lock
+        self.acknowledged = noted
+        self._known = {path: os.stat(path) for path in (database, wal_of(database)) if path.exists()}
+
+    def check(self) -> None:
+        """Raises `StoreFailedError` if a file is gone or another is in its place, or if another process came in."""
+        try:
+            self._lock.keep()
+        except (StoreInUseError, OSError) as error:
+            raise StoreFailedError(
+                f"The lock of the data folder was deleted and cannot be had again ({error}), so the runtime stopped."
+            ) from error
+        for path, known in self._known.items():
+            try:
+                if os.path.samestat(os.stat(path), known):
+                    continue
+            except OSError:
+                pass
+            raise StoreFailedError(
+                f"'{path}' was removed or replaced while it was in use, so the runtime stopped. {self._saved(path)}"
+            )
+
+    def close(self) -> None:
+        self.acknowledged.close()
+        self._lock.release()
+
+    def _saved(self, path: Path) -> str:
+        """Save what is in a file that has no name any more, and say where it is."""
+        if path != self._database:
+            return "Nothing is lost: what was in it is copied into the database now. Start again."
+        rescued = self._database.with_name(_RESCUED)
+        try:
+            with suppress(FileNotFoundError):
+                rescued.unlink()
+            self._connection.execute("VACUUM INTO ?", (str(rescued),))
+            rescued.chmod(0o600)
+        except (apsw.Error, OSError) as error:
+            return f"What was in it could not be saved ({error}). Restore a backup."
+        return f"What was in it is in '{rescued}': put it in place of '{path.name}' and start again."
+
+
+def accept_loss(data: str | Path) -> str | None:
+    """Take what is in the data folder for all there was: the next opening goes on with it, and makes what is missing.
+
+    Returns what was acknowledged last, as far as that is known. Raises a `StoreError` if the folder is in use or cannot
+    be written. Nothing is deleted; whoever restores a backup later has to accept that, too.
+    """
+    folder = Path(data)
+    lock = lock_folder(folder)
+    try:
+        claim = read_claim(folder)
+        accept(folder)
+    except OSError as error:
+        raise StoreReadOnlyError(
+            f"The data folder '{folder}' cannot be written ({error.strerror}). Change its permissions."
+        ) from error
+    finally:
+        lock.release()
+    return str(claim) if claim is not None and claim.seq else None
