@@ -1,0 +1,77 @@
+"""No test leaves anything behind: who does fails, and not who comes next."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+from typing import Any
+
+import pytest
+
+from tests.leaks import NOTHING, Held, end, held, left_since
+
+_SHARED = pytest.StashKey[dict[str, tuple[str, Held]]]()
+"""What was set up for more than one test: the scope of each fixture that holds something, and what it holds."""
+_LEFT = pytest.StashKey[list[str]]()
+"""What is to be said of leaks when the test that is being torn down has ended."""
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_fixture_setup(
+    fixturedef: pytest.FixtureDef[Any], request: pytest.FixtureRequest
+) -> Generator[None, object, object]:
+    if fixturedef.scope == "function":
+        return (yield)
+    before = held()
+    try:
+        return (yield)
+    finally:
+        if more := held().beyond(before):
+            request.config.stash.setdefault(_SHARED, {})[fixturedef.argname] = (fixturedef.scope, more)
+
+
+def pytest_fixture_post_finalizer(fixturedef: pytest.FixtureDef[Any], request: pytest.FixtureRequest) -> None:
+    if fixturedef.scope != "function":
+        request.config.stash.get(_SHARED, {}).pop(fixturedef.argname, None)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _nothing_is_left_by_the_file(request: pytest.FixtureRequest) -> Iterator[None]:
+    before = held()
+    yield
+    shared = request.config.stash.get(_SHARED, {}).values()
+    lasting = _all(what for scope, what in shared if scope in ("session", "package"))
+    _note(request.config, "The tests of this file", left_since(before, except_for=lasting))
+
+
+@pytest.fixture(autouse=True)
+def _nothing_is_left_by_the_test(request: pytest.FixtureRequest) -> Iterator[None]:
+    """What a server that several tests share holds is looked at when that server ends."""
+    before = held()
+    yield
+    shared = request.config.stash.get(_SHARED, {})
+    left = left_since(before, except_for=_all(what for _, what in shared.values()))
+    if shared.keys().isdisjoint(request.fixturenames):
+        _note(request.config, "This test", left)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, None, None]:
+    """Say what was left only when pytest has seen what Python warned of: an error before would leave that to others."""
+    item.config.stash[_LEFT] = told = []
+    yield
+    if told:
+        pytest.fail("\n".join(told), pytrace=False)
+
+
+def _all(some: Iterator[Held]) -> Held:
+    found = NOTHING
+    for each in some:
+        found = Held({**found.processes, **each.processes}, {**found.channels, **each.channels})
+    return found
+
+
+def _note(config: pytest.Config, who: str, left: Held) -> None:
+    if left:
+        advice = "End it in a 'finally' or a fixture."
+        config.stash[_LEFT].append(f"{who} left behind, still running or open: {left}. {advice}")
+        end(left)
