@@ -8,6 +8,8 @@ IS_NEW := import sys; sys.exit("Python 3.11 or newer is needed, and %s is %d.%d.
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 # The packages of those providers whose key is in the environment.
 PROVIDERS := $(if $(ANTHROPIC_API_KEY),'.[anthropic]') $(if $(GOOGLE_API_KEY)$(GEMINI_API_KEY),'.[google]')
+# Ends what tests leave running, however they end.
+ALONE := $(BIN)/python -m tests.alone
 # A single test may take longer there than any test has otherwise.
 SOAK := $(BIN)/pytest -s -o faulthandler_timeout=0
 UI_INSTALLED := ui/node_modules/.installed
@@ -17,6 +19,7 @@ CHROMIUMS := chromium-headless-shell chromium chromium-browser google-chrome goo
 HAS_CHROMIUM := test -n "$$WHISPERER_TEST_CHROMIUM" $(foreach name,$(CHROMIUMS),|| command -v $(name) >/dev/null)
 OWN_CHROMIUM := ui/test/chromium/node_modules/.unpacked/chromium-headless-shell
 NPM := PATH="$(abspath $(BIN)):$$PATH" npm --prefix ui
+NPM_TEST := WHISPERER_TEST_PYTHON="$(abspath $(BIN))/python" PATH="$(abspath $(BIN)):$$PATH" $(ALONE) npm --prefix ui run --silent
 NODE_IS_NEW := const [a, b] = process.versions.node.split(".").map(Number); \
   process.exit(a > 22 || (a == 22 && b >= 12) || (a == 20 && b >= 19) ? 0 : 1)
 
@@ -30,7 +33,7 @@ demo: $(RUNTIME) $(PAGE)
 test: $(INSTALLED) $(UI_INSTALLED) $(PAGE)
 	$(MAKE) --no-print-directory --jobs 2 lint types ui
 	$(MAKE) --no-print-directory browser
-	$(BIN)/pytest --numprocesses 2 --dist loadfile
+	$(ALONE) $(BIN)/pytest --numprocesses 2 --dist loadfile
 
 lint: $(INSTALLED)
 	$(BIN)/ruff check
@@ -44,7 +47,7 @@ page: $(PAGE)
 ui: $(UI_INSTALLED) $(PAGE)
 	$(NPM) run --silent lint
 	$(NPM) run --silent types
-	WHISPERER_TEST_PYTHON="$(abspath $(BIN))/python" $(NPM) run --silent test
+	$(NPM_TEST) test
 
 # Whoever has no Chromium gets one from npm, into the clone; there is none for other processors, where root on Debian gets
 # that of Debian. Without one these tests say that they are skipped, and why.
@@ -52,7 +55,7 @@ browser: $(UI_INSTALLED) $(PAGE)
 	@{ $(HAS_CHROMIUM); } || if [ "$$(uname -sm)" = "Linux x86_64" ]; then $(MAKE) --no-print-directory $(OWN_CHROMIUM); \
 	  elif [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
 	    apt-get update -qq && apt-get install -qq -y chromium-headless-shell >/dev/null; fi || true
-	WHISPERER_TEST_PYTHON="$(abspath $(BIN))/python" $(NPM) run --silent test:browser
+	$(NPM_TEST) test:browser
 
 docs: $(INSTALLED)
 	$(BIN)/python docs/generate.py
@@ -60,7 +63,7 @@ docs: $(INSTALLED)
 
 bench: $(INSTALLED) $(UI_INSTALLED) $(PAGE)
 	$(BIN)/python -m bench
-	WHISPERER_TEST_PYTHON="$(abspath $(BIN))/python" $(NPM) run --silent figures
+	$(NPM_TEST) figures
 
 soak: $(INSTALLED)
 	WHISPERER_SIMULATION_SEEDS=$${WHISPERER_SIMULATION_SEEDS:-20000} $(SOAK) tests/simulation/test_random_runs.py

@@ -1,7 +1,8 @@
-"""No test leaves anything behind: who does fails, and not who comes next."""
+"""No test leaves anything behind: who does fails, and not who comes next. The report tells why tests were skipped."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Generator, Iterator
 from typing import Any
 
@@ -61,6 +62,16 @@ def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, None, None]:
     yield
     if told:
         pytest.fail("\n".join(told), pytrace=False)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Each reason once, with the number of tests."""
+    skipped = terminalreporter.stats.get("skipped", [])
+    reasons = Counter(each.longrepr[2].removeprefix("Skipped: ") for each in skipped)
+    if reasons:
+        terminalreporter.section("why tests were skipped")
+        for reason, number in reasons.most_common():
+            terminalreporter.line(f"{number:>4}  {reason}")
 
 
 def _all(some: Iterator[Held]) -> Held:

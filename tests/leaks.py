@@ -55,7 +55,18 @@ def held() -> Held:
             what = os.readlink(_OPEN_FILES / name)
             if what.startswith(_KINDS):
                 channels[what] = int(name)
-    return Held(_children(), channels)
+    return Held(children(), channels)
+
+
+def children() -> dict[int, str]:
+    """What the children of this process run, by their number; none that has ended."""
+    found: dict[int, str] = {}
+    for task in os.listdir(_TASKS) if _TASKS.exists() else ():
+        with contextlib.suppress(OSError):  # the thread ended, or the kernel does not tell
+            for pid in (_TASKS / task / "children").read_text().split():
+                if command := _command(pid):
+                    found[int(pid)] = command
+    return found
 
 
 def left_since(before: Held, *, except_for: Held = NOTHING) -> Held:
@@ -82,16 +93,6 @@ def end(left: Held) -> None:
     for each in gc.get_objects():
         if isinstance(each, socket.socket) and each.fileno() in numbers:
             each.close()
-
-
-def _children() -> dict[int, str]:
-    found: dict[int, str] = {}
-    for task in os.listdir(_TASKS):
-        with contextlib.suppress(OSError):  # the thread ended, or the kernel does not tell
-            for pid in (_TASKS / task / "children").read_text().split():
-                if command := _command(pid):
-                    found[int(pid)] = command
-    return found
 
 
 def _command(pid: str) -> str:

@@ -1,4 +1,4 @@
-"""Whoever leaves a process or a socket behind fails, however the test ended, and nobody else does."""
+"""The rules for all tests: who leaves a process or a socket behind fails, and nobody else; a skip has its reason told."""
 
 from __future__ import annotations
 
@@ -108,3 +108,20 @@ def test_a_socket_that_is_left_beside_shared_ones_is_found_when_these_end(tmp_pa
     )
     assert "ERROR test_some.py::test_without" in told
     assert "The tests of this file left behind, still running or open: socket:[" in told
+
+
+_SKIPPING = """
+import pytest
+
+@pytest.mark.parametrize("number", range(3))
+def test_some(number): pytest.skip("there is no moon")
+
+@pytest.mark.skip(reason="there is no sun")
+def test_other(): pass
+"""
+
+
+def test_the_report_tells_each_reason_to_skip_with_the_number_of_tests(tmp_path: Path) -> None:
+    told = ran(tmp_path, _SKIPPING)
+    assert "   3  there is no moon\n   1  there is no sun\n" in told
+    assert "why tests were skipped" not in ran(tmp_path, "def test_all(): pass\n")
