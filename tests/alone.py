@@ -37,8 +37,8 @@ def run(command: Sequence[str]) -> int:
         signal.signal(number, pass_on)
     signal.signal(signal.SIGINT, lambda *_: None)  # the terminal tells the command too
     running.append(subprocess.Popen(command))
-    for number in told:  # while it was started
-        running[0].send_signal(number)
+    for heard in told:  # while it was started
+        running[0].send_signal(heard)
     running[0].returncode = code = _ended(running[0].pid)
     left = _left()
     for each in left:

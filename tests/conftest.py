@@ -2,31 +2,34 @@
 
 from __future__ import annotations
 
+import inspect
 from collections import Counter
 from collections.abc import Generator, Iterator
 from typing import Any
 
 import pytest
 
-from tests.leaks import NOTHING, Held, end, held, left_since
+from tests.leaks import NOTHING, Held, collect_what_came_since, end, held, left_since
 
 _SHARED = pytest.StashKey[dict[str, tuple[str, Held]]]()
-"""What was set up for more than one test: the scope of each fixture that holds something, and what it holds."""
+"""What was set up for more than one test and has to be ended: the scope of each fixture, and what it held at first."""
 _LEFT = pytest.StashKey[list[str]]()
 """What is to be said of leaks when the test that is being torn down has ended."""
+_HOLDING_NOTHING = ("nowhere", "_nothing_is_left_by_the_file")
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_fixture_setup(
     fixturedef: pytest.FixtureDef[Any], request: pytest.FixtureRequest
 ) -> Generator[None, object, object]:
-    if fixturedef.scope == "function":
+    if fixturedef.scope == "function" or fixturedef.argname in _HOLDING_NOTHING:
         return (yield)
     before = held()
     try:
         return (yield)
     finally:
-        if more := held().beyond(before):
+        more = held().beyond(before)
+        if more or inspect.isgeneratorfunction(fixturedef.func):
             request.config.stash.setdefault(_SHARED, {})[fixturedef.argname] = (fixturedef.scope, more)
 
 
@@ -39,6 +42,7 @@ def pytest_fixture_post_finalizer(fixturedef: pytest.FixtureDef[Any], request: p
 def _nothing_is_left_by_the_file(request: pytest.FixtureRequest) -> Iterator[None]:
     before = held()
     yield
+    collect_what_came_since(before)
     shared = request.config.stash.get(_SHARED, {}).values()
     lasting = _all(what for scope, what in shared if scope in ("session", "package"))
     _note(request.config, "The tests of this file", left_since(before, except_for=lasting))
@@ -46,19 +50,19 @@ def _nothing_is_left_by_the_file(request: pytest.FixtureRequest) -> Iterator[Non
 
 @pytest.fixture(autouse=True)
 def _nothing_is_left_by_the_test(request: pytest.FixtureRequest) -> Iterator[None]:
-    """What a server that several tests share holds is looked at when that server ends."""
+    """What a server that several tests share opens for one of them is looked at when that server ends."""
     before = held()
     yield
+    collect_what_came_since(before)
     shared = request.config.stash.get(_SHARED, {})
-    left = left_since(before, except_for=_all(what for _, what in shared.values()))
     if shared.keys().isdisjoint(request.fixturenames):
-        _note(request.config, "This test", left)
+        _note(request.config, "This test", left_since(before, except_for=_all(what for _, what in shared.values())))
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, None, None]:
     """Say what was left only when pytest has seen what Python warned of: an error before would leave that to others."""
-    item.config.stash[_LEFT] = told = []
+    told = item.config.stash[_LEFT] = []
     yield
     if told:
         pytest.fail("\n".join(told), pytrace=False)

@@ -70,18 +70,18 @@ def children() -> dict[int, str]:
 
 
 def left_since(before: Held, *, except_for: Held = NOTHING) -> Held:
-    """What was not held before and stays, though what nobody refers to is collected and what is about to end has time.
-
-    Python warns of what was only collected here, and that warning too is an error of whoever left it.
-    """
-    if not (left := held().beyond(before, except_for)):
-        return left
-    _forget_the_last_exception()
-    gc.collect()
+    """What was not held before and stays, though what is about to end has time to do so."""
     deadline = time.monotonic() + lingering_seconds
     while (left := held().beyond(before, except_for)) and time.monotonic() < deadline:
         time.sleep(0.01)
     return left
+
+
+def collect_what_came_since(before: Held) -> None:
+    """Let Python warn now of what nobody refers to, so that it is an error of whoever left it."""
+    if held().beyond(before):
+        _forget_the_last_exception()
+        gc.collect()
 
 
 def end(left: Held) -> None:
@@ -102,7 +102,7 @@ def _command(pid: str) -> str:
         arguments = Path(f"/proc/{pid}/cmdline").read_bytes()
     except OSError:
         return ""
-    told = arguments.replace(b"\0", b" ").decode(errors="replace").strip() or name  # it may just be starting
+    told = " ".join(arguments.replace(b"\0", b" ").decode(errors="replace").split()) or name  # it may just be starting
     return "" if rest[0] in "ZX" else told[:200]
 
 
@@ -118,7 +118,7 @@ def _address(number: int) -> str:
         with socket.socket(fileno=os.dup(number)) as copy:
             own = copy.getsockname()
             with contextlib.suppress(OSError):
-                return f"from {own} to {copy.getpeername()}"
+                return f"from {own} to {copy.getpeername()}" if own else "of a pair"
             return f"at {own}"
     except OSError:
         return ""

@@ -1,4 +1,4 @@
-"""The rules for all tests: who leaves a process or a socket behind fails, and nobody else; a skip has its reason told."""
+"""The rules for all tests: who leaves a process or a socket behind fails, and nobody else; reasons to skip are told."""
 
 from __future__ import annotations
 
