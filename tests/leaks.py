@@ -13,8 +13,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-_OPEN_FILES = Path("/proc/self/fd")
-_TASKS = Path("/proc/self/task")
+_OPEN_FILES = "/proc/self/fd"
+_TASKS = "/proc/self/task"
 lingering_seconds = 10.0
 """How long what is about to end may take: other processes and threads have to come to their turn."""
 _KINDS = ("socket:", "pipe:")
@@ -47,12 +47,12 @@ NOTHING = Held({}, {})
 
 def held() -> Held:
     """What this process holds now; nothing on a system that does not tell."""
-    if not _OPEN_FILES.exists():
+    if not os.path.exists(_OPEN_FILES):
         return NOTHING
     channels: dict[str, int] = {}
     for name in os.listdir(_OPEN_FILES):
         with contextlib.suppress(OSError):  # closed meanwhile
-            what = os.readlink(_OPEN_FILES / name)
+            what = os.readlink(f"{_OPEN_FILES}/{name}")
             if what.startswith(_KINDS):
                 channels[what] = int(name)
     return Held(children(), channels)
@@ -61,11 +61,10 @@ def held() -> Held:
 def children() -> dict[int, str]:
     """What the children of this process run, by their number; none that has ended."""
     found: dict[int, str] = {}
-    for task in os.listdir(_TASKS) if _TASKS.exists() else ():
-        with contextlib.suppress(OSError):  # the thread ended, or the kernel does not tell
-            for pid in (_TASKS / task / "children").read_text().split():
-                if command := _command(pid):
-                    found[int(pid)] = command
+    for task in os.listdir(_TASKS) if os.path.exists(_TASKS) else ():
+        # The thread may have ended, and not every kernel tells.
+        with contextlib.suppress(OSError), open(f"{_TASKS}/{task}/children") as listed:
+            found.update({int(pid): command for pid in listed.read().split() if (command := _command(pid))})
     return found
 
 
