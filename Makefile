@@ -8,13 +8,18 @@ IS_NEW := import sys; sys.exit("Python 3.11 or newer is needed, and %s is %d.%d.
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 # The packages of those providers whose key is in the environment.
 PROVIDERS := $(if $(ANTHROPIC_API_KEY),'.[anthropic]') $(if $(GOOGLE_API_KEY)$(GEMINI_API_KEY),'.[google]')
+# Ends what tests leave running, however they end.
+ALONE := $(BIN)/python -m tests.alone
 # A single test may take longer there than any test has otherwise.
 SOAK := $(BIN)/pytest -s -o faulthandler_timeout=0
 UI_INSTALLED := ui/node_modules/.installed
 UI_SOURCES := $(shell find ui/src ui/public -type f) ui/index.html ui/vite.config.ts ui/package-lock.json
 PAGE := ai_whisperer/web/index.html
 CHROMIUMS := chromium-headless-shell chromium chromium-browser google-chrome google-chrome-stable
+HAS_CHROMIUM := test -n "$$WHISPERER_TEST_CHROMIUM" $(foreach name,$(CHROMIUMS),|| command -v $(name) >/dev/null)
+OWN_CHROMIUM := ui/test/chromium/node_modules/.unpacked/chromium-headless-shell
 NPM := PATH="$(abspath $(BIN)):$$PATH" npm --prefix ui
+NPM_TEST := WHISPERER_TEST_PYTHON="$(abspath $(BIN))/python" PATH="$(abspath $(BIN)):$$PATH" $(ALONE) npm --prefix ui run --silent
 NODE_IS_NEW := const [a, b] = process.versions.node.split(".").map(Number); \
   process.exit(a > 22 || (a == 22 && b >= 12) || (a == 20 && b >= 19) ? 0 : 1)
 
@@ -28,7 +33,7 @@ demo: $(RUNTIME) $(PAGE)
 test: $(INSTALLED) $(UI_INSTALLED) $(PAGE)
 	$(MAKE) --no-print-directory --jobs 2 lint types ui
 	$(MAKE) --no-print-directory browser
-	$(BIN)/pytest --numprocesses 2 --dist loadfile
+	$(ALONE) $(BIN)/pytest --numprocesses 2 --dist loadfile
 
 lint: $(INSTALLED)
 	$(BIN)/ruff check
@@ -42,14 +47,15 @@ page: $(PAGE)
 ui: $(UI_INSTALLED) $(PAGE)
 	$(NPM) run --silent lint
 	$(NPM) run --silent types
-	WHISPERER_TEST_PYTHON="$(abspath $(BIN))/python" $(NPM) run --silent test
+	$(NPM_TEST) test
 
-# Whoever is root on Debian gets a Chromium; without one these tests say that they are skipped, and why.
+# Whoever has no Chromium gets one from npm, into the clone; there is none for other processors, where root on Debian gets
+# that of Debian. Without one these tests say that they are skipped, and why.
 browser: $(UI_INSTALLED) $(PAGE)
-	@for name in $(CHROMIUMS); do command -v $$name >/dev/null && exit 0; done; \
-	  if [ -z "$$WHISPERER_TEST_CHROMIUM" ] && [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	@{ $(HAS_CHROMIUM); } || if [ "$$(uname -sm)" = "Linux x86_64" ]; then $(MAKE) --no-print-directory $(OWN_CHROMIUM); \
+	  elif [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
 	    apt-get update -qq && apt-get install -qq -y chromium-headless-shell >/dev/null; fi || true
-	WHISPERER_TEST_PYTHON="$(abspath $(BIN))/python" $(NPM) run --silent test:browser
+	$(NPM_TEST) test:browser
 
 docs: $(INSTALLED)
 	$(BIN)/python docs/generate.py
@@ -57,7 +63,7 @@ docs: $(INSTALLED)
 
 bench: $(INSTALLED) $(UI_INSTALLED) $(PAGE)
 	$(BIN)/python -m bench
-	WHISPERER_TEST_PYTHON="$(abspath $(BIN))/python" $(NPM) run --silent figures
+	$(NPM_TEST) figures
 
 soak: $(INSTALLED)
 	WHISPERER_SIMULATION_SEEDS=$${WHISPERER_SIMULATION_SEEDS:-20000} $(SOAK) tests/simulation/test_random_runs.py
@@ -68,7 +74,7 @@ soak: $(INSTALLED)
 	WHISPERER_TEST_FRAMES=$${WHISPERER_TEST_FRAMES:-1000000} $(SOAK) tests/acceptance/test_bad_frames.py
 
 clean:
-	rm -rf $(VENV) ui/node_modules ai_whisperer/web .mypy_cache .ruff_cache .pytest_cache .hypothesis dist build
+	rm -rf $(VENV) ui/node_modules ui/test/chromium/node_modules ai_whisperer/web .mypy_cache .ruff_cache .pytest_cache .hypothesis dist build
 
 # What the demo needs is installed without what only tests and checks need.
 $(RUNTIME): pyproject.toml constraints.txt
@@ -88,6 +94,10 @@ $(UI_INSTALLED): ui/package.json ui/package-lock.json $(INSTALLED)
 	@$(NODE_READY)
 	$(NPM) ci --loglevel=error
 	touch $@
+
+$(OWN_CHROMIUM): ui/test/chromium/package-lock.json ui/test/chromium/unpack.mjs | $(UI_INSTALLED)
+	$(NPM)/test/chromium ci --loglevel=error
+	PATH="$(abspath $(BIN)):$$PATH" node ui/test/chromium/unpack.mjs
 
 # Only what is needed to build the page is installed, unless more is there already and not older than the lock file.
 $(PAGE): $(UI_SOURCES) | $(RUNTIME)

@@ -35,12 +35,14 @@ def address() -> Iterator[str]:
         stdout=subprocess.DEVNULL,
         text=True,
     ) as process:
-        assert process.stderr is not None
-        for line in process.stderr:
-            if str(port) in line:
-                break
-        yield f"http://127.0.0.1:{port}/mcp"
-        process.kill()
+        try:
+            assert process.stderr is not None
+            for line in process.stderr:
+                if str(port) in line:
+                    break
+            yield f"http://127.0.0.1:{port}/mcp"
+        finally:
+            process.kill()
 
 
 def test_an_agent_works_with_the_tools_of_published_servers(tmp_path: Path) -> None:
@@ -195,11 +197,13 @@ def test_a_call_that_was_under_way_when_the_runtime_was_killed(
     async def scenario() -> None:
         runtime = await asyncio.create_subprocess_exec(*program, cwd=Path(__file__).parents[2])
         server = odd("plain", str(witness), idempotent=idempotent)
-        async with asyncio.timeout(60):
-            while not heard_calls():  # noqa: ASYNC110
-                await asyncio.sleep(0.01)
-        runtime.kill()
-        await runtime.wait()
+        try:
+            async with asyncio.timeout(60):
+                while not heard_calls():  # noqa: ASYNC110
+                    await asyncio.sleep(0.01)
+        finally:
+            runtime.kill()
+            await runtime.wait()
         async with staged({"odd": server}, "mcp__odd", data=tmp_path / "data") as stage:
             [task] = stage.manager.list_tasks("worker")
             done = await stage.manager.wait_task(task)

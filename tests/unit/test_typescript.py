@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from ai_whisperer.protocol import typescript
@@ -39,5 +40,8 @@ def test_a_schema_of_a_new_kind_is_not_guessed() -> None:
         typescript.type_of({"type": "tuple", "prefixItems": []})
 
 
-def test_the_versions_of_packages_are_kept_without_their_hosts() -> None:
-    assert "://" not in (UI / "package-lock.json").read_text(encoding="utf-8"), "run: npm run lock --prefix ui"
+@pytest.mark.parametrize("folder", [".", "test/chromium"])
+def test_the_versions_of_packages_are_kept_without_their_hosts(folder: str) -> None:
+    lock = (UI / folder / "package-lock.json").read_text(encoding="utf-8")
+    assert "://" not in lock, f"run: npm run lock --prefix ui/{folder}"
+    assert lock.count('"integrity": "sha512-') == len(msgspec.json.decode(lock)["packages"]) - 1

@@ -14,7 +14,7 @@ const CHROMIUM = findChromium();
 /** Tests in a real browser; without one they are skipped, and the name says why. */
 export function describeInBrowser(name: string, suite: SuiteFactory): void {
   if (CHROMIUM !== null) describe(name, suite);
-  else describe.skip(`${name} (skipped: no Chromium was found; install chromium-headless-shell)`, suite);
+  else describe.skip(`${name} (skipped: no Chromium was found, and 'make browser' could not fetch one)`, suite);
 }
 
 /** A stage for all tests of a suite. What the page looks like where one fails is kept among the screenshots. */
