@@ -92,6 +92,19 @@ def test_a_granted_folder_is_there_and_its_sibling_is_not(seen: Seen, tmp_path: 
     assert SECRET.encode() not in outcome.output
 
 
+def test_a_program_without_granted_hosts_can_talk_to_itself(seen: Seen) -> None:
+    code = """
+import socket
+for family, host in ((socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::1")):
+    if family == socket.AF_INET or socket.has_dualstack_ipv6():
+        with socket.create_server((host, 0), family=family) as server:
+            socket.create_connection(server.getsockname()[:2], 10).close()
+print("talked")
+"""
+    outcome = seen.stage.python(code)
+    assert (outcome.output == b"talked\n") == (seen.stage.level != "sandlock")
+
+
 CONNECT = """
 import json, socket, sys
 for host, port in json.loads(sys.argv[1]):

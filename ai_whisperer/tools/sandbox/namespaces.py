@@ -6,7 +6,10 @@ cannot be stat'ed, watched, chmod'ed or given other times, which Landlock does n
 
 from __future__ import annotations
 
+import fcntl
 import os
+import socket
+import struct
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -24,6 +27,7 @@ _CLONE_NEWUSER = 0x10000000
 _CLONE_NEWPID = 0x20000000
 _CLONE_NEWNET = 0x40000000
 _MNT_DETACH = 2
+_SET_FLAGS, _UP = 0x8914, 0x1
 _READ_ONLY = Attribute.READ_ONLY | Attribute.NOSUID | Attribute.NODEV
 _WRITABLE = Attribute.NOSUID | Attribute.NODEV
 _SEALED = Flag.REMOUNT | Flag.BIND | Flag.READ_ONLY | Flag.NOSUID | Flag.NODEV
@@ -63,7 +67,8 @@ class Root:
     def __init__(self, *, readable: Sequence[str], devices: Sequence[str], network: bool) -> None:
         apart = _CLONE_NEWNS | _CLONE_NEWIPC | _CLONE_NEWUTS | _CLONE_NEWCGROUP
         checked(libc.unshare(apart if network else apart | _CLONE_NEWNET))
-        self.has_network = network
+        if not network:
+            _turn_on_loopback()
         mount(None, "/", None, Flag.REC | Flag.PRIVATE)
         trees = [(path, tree(path, _READ_ONLY)) for path in readable if not _is_relative_link(path)]
         trees += [(path, tree(path, Attribute.NOSUID)) for path in devices]
@@ -120,6 +125,12 @@ class Root:
     def _add(self, paths: Sequence[str], attributes: int, owned: Sequence[str]) -> None:
         for path in paths:
             put(_BASE + path, self._owners.tree(path, attributes, is_owned=path in owned))
+
+
+def _turn_on_loopback() -> None:
+    """Let processes in a new network talk to each other; it is turned off in the beginning."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
+        fcntl.ioctl(any_socket, _SET_FLAGS, struct.pack("16sh22x", b"lo", _UP))
 
 
 def _mask_kernel() -> None:
