@@ -34,6 +34,7 @@ def address() -> Iterator[str]:
         stderr=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         text=True,
+        start_new_session=True,
     ) as process:
         try:
             assert process.stderr is not None
@@ -42,7 +43,7 @@ def address() -> Iterator[str]:
                     break
             yield f"http://127.0.0.1:{port}/mcp"
         finally:
-            process.kill()
+            os.killpg(process.pid, signal.SIGKILL)  # a Node from PyPI is a program that starts another
 
 
 def test_an_agent_works_with_the_tools_of_published_servers(tmp_path: Path) -> None:
