@@ -66,7 +66,7 @@ def resume(workspace: Workspace, snapshot: SessionSnapshot) -> None:
             )
             decision.submit()
     for timer in snapshot.timers:
-        if timer.kind is TimerKind.WAKE:
+        if timer.kind is not TimerKind.TRIAL:
             workspace.agents[timer.agent_id].arm(timer)
     workspace.waits.resume()
     workspace.locks.resume()

@@ -42,7 +42,7 @@ def test_a_client_takes_renews_checks_and_releases_a_lock(server: StagedServer, 
         assert (await client.release_lock("door", lock.token)).token == lock.token
         check = await client.check_lock("door", lock.token)
         assert (check.is_current, check.ended and check.ended.ending) == (False, "released")
-        with pytest.raises(LockNotHeldError, match="the nightly job released it, with token 1"):
+        with pytest.raises(LockNotHeldError, match="'the nightly job' released it, with token 1"):
             await client.renew_lock("door", lock.token)
         assert await client.list_locks() == []
 
@@ -91,7 +91,7 @@ def test_a_person_breaks_a_lock_and_everybody_is_told(server: StagedServer, sess
         assert (await client.break_lock("door", "it hangs")).holder == "a script that hangs"
         assert (await next_one).token == 2
         with pytest.raises(
-            LockNotHeldError, match=r"user broke the lease.* \(it hangs\).*user holds it now with token 2"
+            LockNotHeldError, match=r"user broke the lease.* \('it hangs'\).*user holds it now with token 2"
         ):
             await client.release_lock("door", held.token)
         (broken,) = [note.params for note in await client.notifications() if note.name == "lock.broken"]

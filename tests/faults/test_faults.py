@@ -1,6 +1,6 @@
 """Whatever fails at whatever call: every request is answered or the server ends with a sentence, and nothing is lost.
 
-`WHISPERER_FAULTS` is how many random faults are tried beside the fixed ones.
+`WHISPERER_CRASH_FAULTS` is how many random faults are tried beside the fixed ones.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from .harness import Case, Zygote
 from .injection import CALLS, ERRORS, FILE_CALLS, HANG, SURPRISE, Fault
 from .planted_bugs import PLANTED_BUGS
 
-RANDOM_FAULTS = int(os.environ.get("WHISPERER_FAULTS", "3"))
-_SEED = int(os.environ.get("WHISPERER_FAULTS_SEED", "1"))
+RANDOM_FAULTS = int(os.environ.get("WHISPERER_CRASH_FAULTS", "3"))
+_SEED = int(os.environ.get("WHISPERER_CRASH_FAULTS_SEED", "1"))
 _KINDS = (*ERRORS, HANG)
 
 FAULTS = (

@@ -62,7 +62,9 @@ def check_now(manager: AsyncAgentSessionManager, *, loops: int, places: int) -> 
         ordinary = [loop for loop in agent.loops.values() if not loop.task.answers_a_switch]
         assert len(ordinary) <= loops, "an agent runs more loops than it may"
     at_work = [
-        loop for loop in workspace.running.values() if loop.worker is not None and not loop.task.answers_a_switch
+        loop
+        for loop in workspace.running.values()
+        if loop.worker is not None and not loop.task.answers_a_switch and not loop.is_waiting  # for its next attempt
     ]
     assert max(len(at_work), workspace.places.used) <= places, "more loops work than there are places"
     check_waits_now(manager)

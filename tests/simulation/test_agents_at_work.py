@@ -232,7 +232,7 @@ def test_text_that_is_not_text_is_mended_on_its_way_from_models_and_tools() -> N
 
     async def scenario(manager: AsyncAgentSessionManager) -> None:
         await manager.create_agent("alice")
-        assert await manager.run_task("alice", "go") == "? file?"
+        assert await manager.run_task("alice", "go") == "\ufffd file\ufffd"
 
     play(scenario, say, tools=[listing])
 

@@ -48,7 +48,7 @@ HOSTILE_ARGUMENTS = (
     "", "nonsense", "{", "[]", "null", "1", '"text"', "{}}", "{'to': 1}", '{"n": NaN}', '{"n": 1e999}', "\0",
     "\ufeff{}",
     '{"to_agent": "user", "to_agent": "bob"}', '{"body": "\\ud800"}', "[" * 100_000, '{"a":' * 100_000,
-    json.dumps({"to_agent": "bob", "subject": "s", "body": "x" * MEBIBYTE}),
+    json.dumps({"to_agent": "bob", "subject": "s", "body": "x" * 300_000}),
 )  # fmt: skip
 
 ATTACKS: dict[str, Attack] = {

@@ -228,7 +228,7 @@ def test_a_retried_task_that_is_cancelled_before_its_turn_leaves_no_open_step() 
 def test_an_answer_in_json_with_a_lone_surrogate_is_mended_and_ends_the_task() -> None:
     async def scenario(manager: AsyncAgentSessionManager) -> None:
         await manager.create_agent("alice")
-        assert await manager.run_task("alice", "go") == "hi ?"
+        assert await manager.run_task("alice", "go") == "hi \ufffd"
 
     play(scenario, lambda _: r'{"final": "hi \ud83d"}')
 

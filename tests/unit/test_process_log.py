@@ -99,8 +99,8 @@ def test_a_record_that_makes_no_sense_harms_nobody(
         handler.handle(senseless)
         handler.handle(half)
     messages = [line["message"] for line in written(log, tmp_path)]
-    assert messages == ["a record that cannot be told", "lone ? surrogate"]
-    assert capsys.readouterr().err == "whisperer: warning: lone ? surrogate\n"
+    assert messages == ["a record that cannot be told", "lone \ufffd surrogate"]
+    assert capsys.readouterr().err == "whisperer: warning: lone \ufffd surrogate\n"
 
 
 def test_the_file_is_put_aside_when_it_is_full(tmp_path: Path) -> None:

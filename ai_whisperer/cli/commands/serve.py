@@ -73,7 +73,6 @@ async def serve(
             leaving.trouble = server.trouble
             call.output.note(f"{chosen.told}\nThe data is in {settings.data}.\nCtrl-C ends the server.")
             if own_user.is_root():
-                call.output.note(own_user.WARNING)
                 server.warn(own_user.WARNING)
             _tell(call.output, server.address)
             async with asyncio.TaskGroup() as group:
