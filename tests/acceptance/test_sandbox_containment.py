@@ -92,6 +92,16 @@ def test_a_granted_folder_is_there_and_its_sibling_is_not(seen: Seen, tmp_path: 
     assert SECRET.encode() not in outcome.output
 
 
+def test_processes_of_a_program_can_share_memory_and_its_streams_have_names(seen: Seen) -> None:
+    code = """
+import multiprocessing
+with multiprocessing.get_context("fork").Pool(2) as pool:
+    print(sum(pool.map(abs, [-1, -2])), open("/dev/stdin").read(), end="")
+"""
+    outcome = seen.stage.python(code)
+    assert (outcome.output == b"3 ") == (seen.stage.level != "sandlock"), outcome.output
+
+
 def test_a_program_without_granted_hosts_can_talk_to_itself(seen: Seen) -> None:
     code = """
 import socket

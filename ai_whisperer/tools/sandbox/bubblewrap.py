@@ -18,9 +18,8 @@ from ai_whisperer.tools.sandbox.privileges import JOB_USER
 from ai_whisperer.tools.sandbox.rlimits import limit_processes
 from ai_whisperer.tools.sandbox.system import existing
 
-_SHARED_MEMORY_BYTES = 64 << 20
 _OWN_PROCESSES = 2
-_SMALL_TEMPORARY = ["--size", str(_SHARED_MEMORY_BYTES), "--perms", "1777", "--tmpfs", system.TEMPORARY]
+_SMALL_TEMPORARY = ["--size", str(system.SHARED_MEMORY_BYTES), "--perms", "1777", "--tmpfs", system.TEMPORARY]
 _APART = ("--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts", "--unshare-cgroup-try")
 _UNTIL_IT_IS_ANOTHER = ("CAP_SETUID", "CAP_SETGID", "CAP_SETPCAP", "CAP_DAC_READ_SEARCH")
 
@@ -113,8 +112,8 @@ def arguments(job: Job, *, is_root: bool) -> list[str]:
     for path in existing(system.ETC):
         told += [*_way_to(path), "--ro-bind-try", path, path]
     told += ["--proc", "/proc", "--dev", "/dev", *_nothing_over(system.OF_THE_KERNEL)]
-    told += ["--size", str(min(_SHARED_MEMORY_BYTES, job.memory_bytes)), "--perms", "1777"]
-    told += ["--tmpfs", "/dev/shm"]  # noqa: S108 - inside
+    told += ["--size", str(min(system.SHARED_MEMORY_BYTES, job.memory_bytes)), "--perms", "1777"]
+    told += ["--tmpfs", system.SHARED_MEMORY]
     told += ["--bind", job.temporary, system.TEMPORARY] if system.is_temporary_free(job) else _SMALL_TEMPORARY
     told += _binds(job, lambda path: path not in in_hidden)
     told += _cover(job)

@@ -81,6 +81,7 @@ class Root:
                 os.symlink(os.readlink(path), _BASE + path)
             for path, found in trees:
                 put(_BASE + path, found)
+            _furnish_devices()
             _mask_kernel()
             self._owners = Owners(f"{_BASE}/proc")
         except OSError:
@@ -131,6 +132,15 @@ def _turn_on_loopback() -> None:
     """Let processes in a new network talk to each other; it is turned off in the beginning."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
         fcntl.ioctl(any_socket, _SET_FLAGS, struct.pack("16sh22x", b"lo", _UP))
+
+
+def _furnish_devices() -> None:
+    """Add what programs expect beside the devices: names of their own streams, and a little memory to share."""
+    for name, target in system.STREAMS.items():
+        os.symlink(target, f"{_BASE}/dev/{name}")
+    place = _BASE + system.SHARED_MEMORY
+    os.mkdir(place)
+    mount("tmpfs", place, "tmpfs", Flag.NOSUID | Flag.NODEV, f"mode=1777,size={system.SHARED_MEMORY_BYTES}")
 
 
 def _mask_kernel() -> None:

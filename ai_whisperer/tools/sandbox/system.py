@@ -39,6 +39,17 @@ ETC = tuple(
 
 DEVICES = ("/dev/full", "/dev/null", "/dev/random", "/dev/urandom", "/dev/zero")
 
+STREAMS = {
+    "fd": "/proc/self/fd",
+    "stdin": "/proc/self/fd/0",
+    "stdout": "/proc/self/fd/1",
+    "stderr": "/proc/self/fd/2",
+}
+"""What is in /dev beside devices, and where it leads."""
+SHARED_MEMORY = "/dev/shm"  # noqa: S108 - inside
+SHARED_MEMORY_BYTES = 64 << 20
+"""So much the processes of a job may share there; no other limit counts it."""
+
 OF_THE_KERNEL = tuple(
     f"/proc/{name}"
     for name in (
