@@ -20,7 +20,7 @@ def is_root() -> bool:
 
 
 def become(name: str, data: Path) -> None:
-    """Let this process be that user from now on; the data folder is made for it, if there is none.
+    """Let this process be that user from now on; the data folder is made by it, if there is none.
 
     Raises `SettingsError` if it cannot be: nobody but root can become another, and the folder must be the user's.
     """
@@ -31,7 +31,6 @@ def become(name: str, data: Path) -> None:
         raise SettingsError(f"Only root can start a server as the user '{name}'. Leave out the setting user.")
     if user.pw_uid == 0:
         raise SettingsError("The setting user is there for servers that are not to run as root. Name another user.")
-    _give_folder(data, user)
     os.initgroups(user.pw_name, user.pw_gid)
     os.setresgid(user.pw_gid, user.pw_gid, user.pw_gid)
     os.setresuid(user.pw_uid, user.pw_uid, user.pw_uid)
@@ -42,6 +41,7 @@ def become(name: str, data: Path) -> None:
                 f"The user '{name}' cannot read this program or its Python: '{part}'. Install them where everybody may "
                 "read, not in root's own folder."
             )
+    _make_folder(data, user)
     os.environ |= {"HOME": user.pw_dir, "USER": user.pw_name, "LOGNAME": user.pw_name}
 
 
@@ -52,14 +52,16 @@ def _found(name: str) -> pwd.struct_passwd:
         raise SettingsError(f"There is no user '{name}' on this machine. Correct the setting user.") from error
 
 
-def _give_folder(data: Path, user: pwd.struct_passwd) -> None:
+def _make_folder(data: Path, user: pwd.struct_passwd) -> None:
+    """Make the data folder as the user: who may write above it could otherwise be given something else of root's."""
     try:
-        if not data.exists():
-            data.mkdir(parents=True, mode=0o700)
-            os.chown(data, user.pw_uid, user.pw_gid)
+        data.mkdir(parents=True, mode=0o700, exist_ok=True)
         owner = data.stat().st_uid
     except OSError as error:
-        raise SettingsError(f"The data folder '{data}' cannot be given to '{user.pw_name}': {error}.") from error
+        raise SettingsError(
+            f"The user '{user.pw_name}' cannot make the data folder '{data}': {error.strerror}. Make it: "
+            f"install -d -m 700 -o {user.pw_name} '{data}'"
+        ) from error
     if owner != user.pw_uid:
         raise SettingsError(
             f"The data folder '{data}' does not belong to the user '{user.pw_name}'. Hand it over: "

@@ -129,7 +129,7 @@ def _make_hidden(workplace: Workplace) -> None:
         for path in map(Path, folder.hidden_paths if folder.access is Access.WRITE else ()):
             try:
                 if path.name == SETTINGS_FILE:
-                    path.touch(exist_ok=True)
+                    os.close(os.open(path, os.O_CREAT | os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644))
                 elif not os.path.lexists(path):
                     path.mkdir(parents=True, exist_ok=True)
             except OSError as error:
@@ -158,8 +158,9 @@ def _check_apart(workplace: Workplace) -> None:
 
 def job_for(workplace: Workplace, argv: tuple[str, ...], *, temporary: str, wall_seconds: float) -> Job:
     """The job that runs a program for the agent: what it may see and take."""
-    own = str(workplace.own.path.resolve())
-    granted = [(str(folder.path.resolve()), folder.access) for name, folder in workplace.folders.items() if name]
+    # These are real paths since the session began. To follow links now would be to follow what agents put there.
+    own = str(workplace.own.path)
+    granted = [(str(folder.path), folder.access) for name, folder in workplace.folders.items() if name]
     limits = workplace.limits
     return Job(
         argv=argv,
@@ -175,7 +176,7 @@ def job_for(workplace: Workplace, argv: tuple[str, ...], *, temporary: str, wall
         readable=(*system.interpreter_folders(), *(path for path, access in granted if access is Access.READ)),
         writable=(own, *(path for path, access in granted if access is Access.WRITE)),
         hidden=_hidden(workplace),
-        owned=tuple(str(workplace.folders[name].path.resolve()) for name in workplace.made_by_the_runtime),
+        owned=tuple(str(workplace.folders[name].path) for name in workplace.made_by_the_runtime),
         temporary=temporary,
         network=workplace.network,
         wall_seconds=wall_seconds,

@@ -198,6 +198,33 @@ def test_agents_still_share_their_folder(sandbox: ChosenSandbox, project: Path) 
     assert (place.folders["shared"].path / "y").read_text() == "y\n"
 
 
+def test_a_granted_folder_that_was_swapped_for_a_link_leads_nowhere(
+    sandbox: ChosenSandbox, project: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "secret").mkdir(mode=0o700)
+    (tmp_path / "secret/token").write_text(CANARY)
+    (project / "docs").mkdir()
+    data = tmp_path / "data"
+    kept = kept_from_agents([data], hidden=[], templates=TemplateLibrary.standard())
+    granted = checked_folders({"project": project, "docs": project / "docs"}, kept=kept)
+    places = Workplaces(data, "s", granted, kept=kept, sandbox=sandbox)
+
+    def place(**folders: Access) -> Workplace:
+        return places.of("ada", AgentDefinition(folders=folders), effective(Limits()))
+
+    both = place(project=Access.WRITE, docs=Access.READ)
+    swap = f"cd project && mv docs other; ln -sfn {tmp_path}/secret docs; echo x > docs/written"
+    assert ran(both, swap).is_error
+    assert not (project / "docs").is_symlink()
+    assert not (project / "docs/written").exists()
+    assert not ran(place(project=Access.WRITE), swap.partition("; echo")[0]).is_error
+    assert (project / "docs").is_symlink()
+    for access in (Access.READ, Access.WRITE):
+        with pytest.raises(SandboxError, match="symbolic link by now"):
+            ran(place(docs=access), f"cat docs/token {tmp_path}/secret/token")
+    assert (tmp_path / "secret/token").read_text() == CANARY
+
+
 def test_a_link_in_the_place_of_what_is_hidden_lets_nothing_run(sandbox: ChosenSandbox, project: Path) -> None:
     (project / "state").mkdir()
     (project / ".whisperer").symlink_to("src")

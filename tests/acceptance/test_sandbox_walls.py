@@ -26,6 +26,8 @@ NETWORK_OF_THE_MACHINE = (
     "namespaces.Root.__init__ = lambda self, *, network, **rest: whole(self, network=True, **rest)"
 )
 NOTHING_OF_ITS_OWN = "seccomp.starter = lambda *_, **__: []"
+READABLE_FIRST = "namespaces.sorted = lambda paths: sorted(paths, key=lambda path: -len(path))"
+ANY_ADDRESS = "seccomp.Sockets.GRANTED = seccomp.Sockets(7)"
 KEEPS_CAPABILITIES = "privileges.become_job_user = lambda: None"
 
 
@@ -58,7 +60,13 @@ def probed(level: str, damage: str) -> Probe:
         ("namespaces", NO_FILTER, {"make a setuid file by chmod", "make a user namespace", "use memfd_create"}),
         ("namespaces", NO_DENIED_CALLS, {"use memfd_create", "share memory or messages by shmget"}),
         ("namespaces", ANY_ARGUMENT, {"make a setuid file by open", "make a user namespace by clone"}),
-        ("namespaces", ANY_SOCKET, {"open a socket to the routes of the kernel"}),
+        (
+            "namespaces",
+            ANY_SOCKET,
+            {"open a socket to the routes of the kernel", "connect to a socket in a folder that it may only read"},
+        ),
+        ("namespaces", READABLE_FIRST, {"write into what it may only read in a folder that it may write"}),
+        ("sandlock", ANY_ADDRESS, {"listen on the network of the machine without an address"}),
         ("namespaces", NETWORK_OF_THE_MACHINE, {"connect by TCP", SENDS_BY_UDP, "connect to an abstract socket"}),
         ("sandlock", NOTHING_OF_ITS_OWN, {"make a setuid file by openat2"}),
         ("bubblewrap", ANY_ARGUMENT, {"make a setuid file by open", "open a socket to the routes of the kernel"}),

@@ -16,7 +16,7 @@ ALLOW, ERROR, KILL = 0x7FFF0000, 0x00050000, 0x80000000
 
 
 def verdict(
-    name: str | int, *arguments: int, sockets: Sockets = Sockets.NONE, architecture: int | None = None
+    name: str | int, *arguments: int, sockets: Sockets = Sockets.LOCAL, architecture: int | None = None
 ) -> int | str:
     """What the filter says: "allowed", "killed", or the error that the call gets."""
     machine = call_numbers.this_machine()
@@ -77,10 +77,10 @@ def test_calls_of_another_architecture_kill() -> None:
 @pytest.mark.parametrize(
     ("family", "kind", "protocol", "allowed_in"),
     [
-        (socket.AF_UNIX, socket.SOCK_STREAM, 0, set(Sockets)),
-        (socket.AF_INET, socket.SOCK_STREAM | socket.SOCK_CLOEXEC, 0, {Sockets.INTERNET, Sockets.GRANTED}),
-        (socket.AF_INET6, socket.SOCK_STREAM, 6, {Sockets.INTERNET, Sockets.GRANTED}),
-        (socket.AF_INET, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK, 17, {Sockets.INTERNET, Sockets.GRANTED}),
+        (socket.AF_UNIX, socket.SOCK_STREAM, 0, {Sockets.LOCAL, Sockets.GRANTED}),
+        (socket.AF_INET, socket.SOCK_STREAM | socket.SOCK_CLOEXEC, 0, {Sockets.ALONE, Sockets.GRANTED}),
+        (socket.AF_INET6, socket.SOCK_STREAM, 6, {Sockets.ALONE, Sockets.GRANTED}),
+        (socket.AF_INET, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK, 17, {Sockets.ALONE, Sockets.GRANTED}),
         (socket.AF_INET, socket.SOCK_STREAM, 262, set()),
         (socket.AF_INET, socket.SOCK_STREAM, 132, set()),
         (socket.AF_INET, socket.SOCK_DGRAM, 1, set()),
@@ -95,14 +95,24 @@ def test_calls_of_another_architecture_kill() -> None:
 def test_only_named_families_kinds_and_protocols_of_sockets_are_allowed(
     family: int, kind: int, protocol: int, allowed_in: set[Sockets]
 ) -> None:
-    for sockets in Sockets:
+    for sockets in (Sockets.LOCAL, Sockets.ALONE, Sockets.GRANTED):
         expected = "allowed" if sockets in allowed_in else errno.EACCES
         assert verdict("socket", family, kind, protocol, sockets=sockets) == expected
 
 
 def test_who_may_talk_to_granted_hosts_can_have_no_address_there() -> None:
-    assert verdict("bind", sockets=Sockets.GRANTED) == errno.EACCES
-    assert verdict("bind", sockets=Sockets.INTERNET) == "allowed"
+    for name in ("bind", "listen", "accept", "accept4"):
+        assert verdict(name, sockets=Sockets.GRANTED) == errno.EACCES
+        assert verdict(name, sockets=Sockets.ALONE) == "allowed"
+
+
+def test_who_may_talk_to_granted_hosts_cannot_lead_packets_elsewhere() -> None:
+    routing, membership, v6_only, nodelay = (41, 57), (0, 35), (41, 26), (6, 1)
+    for level, option in (routing, membership, (17, 100), (255, 1)):
+        assert verdict("setsockopt", 3, level, option, sockets=Sockets.GRANTED) == errno.EPERM
+        assert verdict("setsockopt", 3, level, option, sockets=Sockets.ALONE) == "allowed"
+    for level, option in (v6_only, nodelay, (1, 2)):
+        assert verdict("setsockopt", 3, level, option, sockets=Sockets.GRANTED) == "allowed"
 
 
 @pytest.mark.parametrize(("name", "flags"), [("sendto", 3), ("sendmsg", 2), ("sendmmsg", 3)])
@@ -126,4 +136,4 @@ def test_no_file_gets_a_setuid_or_setgid_bit() -> None:
 def test_a_machine_that_is_not_known_cannot_be_filtered(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("platform.machine", lambda: "riscv64")
     with pytest.raises(SandboxError, match="riscv64"):
-        seccomp.program(sockets=Sockets.NONE)
+        seccomp.program(sockets=Sockets.LOCAL)

@@ -13,7 +13,7 @@ from ai_whisperer.tools.sandbox.base import Job
 from ai_whisperer.tools.sandbox.cgroups import JobGroup
 from ai_whisperer.tools.sandbox.covering import check_can_be_hidden, leading_to, lies_in, outermost
 from ai_whisperer.tools.sandbox.held import Held, PlainProcess, limit_this_process
-from ai_whisperer.tools.sandbox.owners import Owners
+from ai_whisperer.tools.sandbox.owners import LINK_ADVICE, Owners
 from ai_whisperer.tools.sandbox.privileges import JOB_USER
 from ai_whisperer.tools.sandbox.rlimits import limit_processes
 from ai_whisperer.tools.sandbox.system import existing
@@ -37,6 +37,7 @@ class BubblewrapLevel:
     def start(self, job: Job) -> Held:
         program = _found("bwrap", "bubblewrap")
         check_can_be_hidden(job.hidden, job.writable)
+        _check_no_links(job)
         is_root = os.geteuid() == 0
 
         def first() -> None:
@@ -45,7 +46,7 @@ class BubblewrapLevel:
 
         if is_root:
             _show_as_own(job)
-        calls = seccomp.descriptor(sockets=seccomp.Sockets.INTERNET)
+        calls = seccomp.descriptor(sockets=seccomp.Sockets.ALONE)
         told = [program, "--seccomp", str(calls), *arguments(job, is_root=is_root), "--"]
         self._group.enter()
         self._group.hold(job.threads + _OWN_PROCESSES)
@@ -72,6 +73,13 @@ def _found(name: str, package: str) -> str:
     if program is None:
         raise SandboxError(f"There is no program '{name}'. Install {package} with the packages of the system.")
     return program
+
+
+def _check_no_links(job: Job) -> None:
+    """Raise `SandboxError` if a folder of the job is a link: somebody may have put it there to lead elsewhere."""
+    for path in filter(None, (*job.readable, *job.writable, job.temporary)):
+        if os.path.realpath(path) != path:
+            raise SandboxError(LINK_ADVICE.format(path=path))
 
 
 def _as_job_user() -> list[str]:
@@ -129,10 +137,9 @@ def arguments(job: Job, *, is_root: bool) -> list[str]:
 
 def _binds(job: Job, is_meant: Callable[[str], bool]) -> list[str]:
     told: list[str] = []
-    for path in filter(is_meant, job.readable):
-        told += [*_way_to(path), "--ro-bind", path, path]
-    for path in filter(is_meant, job.writable):
-        told += [*_way_to(path), "--bind", path, path]
+    binds = dict.fromkeys(job.readable, "--ro-bind") | dict.fromkeys(job.writable, "--bind")
+    for path in sorted(filter(is_meant, binds)):  # what may only be read in what may be written is a mount over that
+        told += [*_way_to(path), binds[path], path, path]
     return told
 
 

@@ -19,6 +19,8 @@ class Machine(msgspec.Struct, frozen=True, kw_only=True):
 
 _TABLE = """
 _sysctl              156     -
+accept                43   202
+accept4              288   242
 acct                 163    89
 add_key              248   217
 adjtimex             159   171
@@ -46,6 +48,7 @@ fspick               433   433
 get_kernel_syms      177     -
 get_mempolicy        239   236
 init_module          175   105
+io_setup             206     0
 io_uring_enter       426   426
 io_uring_register    427   427
 io_uring_setup       425   425
@@ -58,6 +61,7 @@ kexec_load           246   104
 keyctl               250   219
 lookup_dcookie       212    18
 mbind                237   235
+listen                50   201
 memfd_create         319   279
 memfd_secret         447   447
 migrate_pages        256   238

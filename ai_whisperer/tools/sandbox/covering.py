@@ -34,6 +34,8 @@ def check_can_be_hidden(hidden: Iterable[str], writable: Sequence[str]) -> None:
     for path in hidden:
         if os.path.realpath(path) != path:
             raise SandboxError(f"'{path}' is, or leads through, a symbolic link, so programs cannot be kept from it.")
+        if os.path.isfile(path) and os.stat(path).st_nlink > 1:
+            raise SandboxError(f"'{path}' has another name (a hard link), so programs cannot be kept from it.")
         if not os.path.lexists(path) and lies_in(path, writable):
             raise SandboxError(f"'{path}' is not there, so programs cannot be kept from making it.")
 

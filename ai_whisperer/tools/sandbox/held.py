@@ -20,6 +20,10 @@ _LEAST_DATA_BYTES = 64 << 20
 """What holds the job has to live under the limit too; the exact one is held by watching."""
 
 
+_MOST_FILES = 1024
+"""What lies in open sockets and pipes is counted by no other limit."""
+
+
 class Status(msgspec.Struct, frozen=True, kw_only=True):
     """How the first process of a job ended."""
 
@@ -100,6 +104,7 @@ def limit_this_process(job: Job) -> None:
         resource.RLIMIT_FSIZE: job.file_bytes,
         resource.RLIMIT_CPU: cpu,
         resource.RLIMIT_CORE: 0,
+        resource.RLIMIT_NOFILE: _MOST_FILES,
     }
     for kind, wanted in limits.items():
         _, hard = resource.getrlimit(kind)

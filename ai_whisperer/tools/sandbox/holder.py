@@ -142,6 +142,7 @@ class HolderLevel:
 
 def _hold(library: Library, connection: socket.socket, *, apart: bool) -> None:
     family.die_with_parent()
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # which the first of a world of processes never gets from within
     os.setsid()
     library.prepare(apart=apart)
     sent, streams, _, _ = socket.recv_fds(connection, len(_STREAMS), 3)

@@ -7,6 +7,7 @@ cannot take the server along, and the job is ended even when the server is kille
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import select
 import signal
@@ -23,6 +24,7 @@ from ai_whisperer.tools.sandbox.capture import Capture
 from ai_whisperer.tools.sandbox.held import Held, Level, let_go_of_streams
 from ai_whisperer.tools.sandbox.holder import HolderLevel
 from ai_whisperer.tools.sandbox.own_world import OwnWorld
+from ai_whisperer.tools.sandbox.privileges import JOB_USER
 from ai_whisperer.tools.sandbox.rlimits import RlimitsLevel
 from ai_whisperer.tools.sandbox.sandlock import Landlock, Sandlock
 from ai_whisperer.tools.sandbox.wire import Ended, Order, Piece, Refused, Report, framed, read_order
@@ -134,13 +136,16 @@ def _stand_in(job: Job) -> int:
     readable, writable = os.pipe()
     os.set_blocking(readable, False)
     if job.stdin:
-        source = os.memfd_create("stdin")
+        source = os.memfd_create("stdin", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
         left = memoryview(job.stdin)
         while left:
             left = left[os.write(source, left) :]
+        fcntl.fcntl(source, fcntl.F_ADD_SEALS, fcntl.F_SEAL_WRITE | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SHRINK)
         source = os.open(f"/proc/self/fd/{source}", os.O_RDONLY)
     else:
         source = os.open(os.devnull, os.O_RDONLY)
+    if os.geteuid() == 0:
+        os.fchown(writable, JOB_USER, JOB_USER)  # who opens it by its name, /dev/stderr, must be its owner
     os.dup2(source, 0)
     os.dup2(writable, 1)
     os.dup2(writable, 2)

@@ -10,10 +10,11 @@ from enum import IntFlag
 
 libc = ctypes.CDLL(None, use_errno=True)
 
-_OPEN_TREE, _MOVE_MOUNT, _MOUNT_SETATTR = 428, 429, 442
+_OPEN_TREE, _MOVE_MOUNT, _OPENAT2, _MOUNT_SETATTR = 428, 429, 437, 442
 """Calls newer than the C libraries; they have the same number on all machines."""
 _OPEN_TREE_CLONE, _AT_EMPTY_PATH, _AT_RECURSIVE, _AT_FDCWD = 1, 0x1000, 0x8000, -100
 _MOVE_FROM_DESCRIPTOR = 0x4
+_NO_SYMLINKS = 0x4
 
 
 class Flag(IntFlag):
@@ -47,12 +48,22 @@ class _Attributes(ctypes.Structure):
     )
 
 
-def tree(path: str, attributes: int, *, owners: int | None = None) -> int:
-    """What lies at the path, links followed, as a mount that is nowhere yet.
+def opened(path: str) -> int:
+    """What lies at the path, to be looked at and mounted; raises `OSError` with ELOOP if any part of it is a link."""
+    how = (ctypes.c_uint64 * 3)(os.O_PATH | os.O_CLOEXEC, 0, _NO_SYMLINKS)
+    found: int = libc.syscall(_OPENAT2, _AT_FDCWD, os.fsencode(path), ctypes.byref(how), ctypes.sizeof(how))
+    checked(found)
+    return found
+
+
+def tree(place: str | int, attributes: int, *, owners: int | None = None) -> int:
+    """What lies at a path, links followed, or what was `opened`, as a mount that is nowhere yet.
 
     `owners` is a user namespace by which its files are shown as those of others.
     """
-    found: int = libc.syscall(_OPEN_TREE, _AT_FDCWD, os.fsencode(path), _OPEN_TREE_CLONE | os.O_CLOEXEC | _AT_RECURSIVE)
+    begin, path = (place, b"") if isinstance(place, int) else (_AT_FDCWD, os.fsencode(place))
+    whole = _OPEN_TREE_CLONE | os.O_CLOEXEC | _AT_RECURSIVE | _AT_EMPTY_PATH
+    found: int = libc.syscall(_OPEN_TREE, begin, path, whole)
     checked(found)
     wanted = _Attributes(set=attributes)
     if owners is not None:

@@ -103,15 +103,19 @@ class Root:
         `temporary` stands also where programs look for such a folder.
         """
         try:
-            within = {path for path in (*readable, *writable) if covering.lies_in(path, hidden)}
-            self._add([path for path in readable if path not in within], _READ_ONLY, owned)
-            self._add([path for path in writable if path not in within], _WRITABLE, owned)
-            covering.cover(_BASE, hidden, writable=writable)
-            self._add([path for path in readable if path in within], _READ_ONLY, owned)
-            self._add([path for path in writable if path in within], _WRITABLE, owned)
-            covering.seal(_BASE, [path for path in hidden if path not in within])
             if temporary:
                 put(_BASE + system.TEMPORARY, self._owners.tree(temporary, _WRITABLE, is_owned=True))
+            else:
+                _make_small_temporary()
+            attributes = dict.fromkeys(readable, _READ_ONLY) | dict.fromkeys(writable, _WRITABLE)
+            within = {path for path in attributes if covering.lies_in(path, hidden)}
+            # The outer ones first: what may only be read in a folder that may be written is a mount over that.
+            for path in sorted(attributes.keys() - within):
+                self._add(path, attributes[path], is_owned=path in owned)
+            covering.cover(_BASE, hidden, writable=writable)
+            for path in sorted(within):
+                self._add(path, attributes[path], is_owned=path in owned)
+            covering.seal(_BASE, [path for path in hidden if path not in within])
             os.chdir(_BASE)
             os.mkdir(".old")
             checked(libc.pivot_root(b".", b".old"))
@@ -123,9 +127,8 @@ class Root:
         except OSError as error:
             raise SandboxError(f"The files of the program could not be laid out: {error}.") from error
 
-    def _add(self, paths: Sequence[str], attributes: int, owned: Sequence[str]) -> None:
-        for path in paths:
-            put(_BASE + path, self._owners.tree(path, attributes, is_owned=path in owned))
+    def _add(self, path: str, attributes: int, *, is_owned: bool) -> None:
+        put(_BASE + path, self._owners.tree(path, attributes, is_owned=is_owned))
 
 
 def _turn_on_loopback() -> None:
@@ -140,6 +143,13 @@ def _furnish_devices() -> None:
         os.symlink(target, f"{_BASE}/dev/{name}")
     place = _BASE + system.SHARED_MEMORY
     os.mkdir(place)
+    mount("tmpfs", place, "tmpfs", Flag.NOSUID | Flag.NODEV, f"mode=1777,size={system.SHARED_MEMORY_BYTES}")
+
+
+def _make_small_temporary() -> None:
+    """A place for temporary files in memory, where those of the job cannot stand there."""
+    place = _BASE + system.TEMPORARY
+    os.makedirs(place, exist_ok=True)
     mount("tmpfs", place, "tmpfs", Flag.NOSUID | Flag.NODEV, f"mode=1777,size={system.SHARED_MEMORY_BYTES}")
 
 

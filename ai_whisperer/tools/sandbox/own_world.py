@@ -22,14 +22,14 @@ class OwnWorld:
 
     def prepare(self, *, apart: bool) -> None:
         self._apart.prepare(apart=apart)
-        seccomp.program(sockets=seccomp.Sockets.INTERNET)
+        seccomp.program(sockets=seccomp.Sockets.ALONE)
 
     def begin(self, job: Job) -> _Program:
         self._apart.enter(job)
         self._apart.give_up_privileges()
         privileges.be_closed_to_others()
         # There is nobody in its network but the program itself, who may well test a server of its own.
-        seccomp.take_on(sockets=seccomp.Sockets.INTERNET)
+        seccomp.take_on(sockets=seccomp.Sockets.ALONE)
         try:
             return _Program(
                 subprocess.Popen(job.argv, cwd=job.cwd, env=job.env, start_new_session=True)  # noqa: S603 - what it is for

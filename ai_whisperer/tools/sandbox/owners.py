@@ -8,6 +8,7 @@ that, the folders of the runtime itself are handed over to the user of programs;
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import signal
 import stat
@@ -15,10 +16,13 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from ai_whisperer.errors import SandboxError
-from ai_whisperer.tools.sandbox.mounting import Attribute, checked, libc, put, tree
+from ai_whisperer.tools.sandbox.mounting import Attribute, checked, libc, opened, put, tree
 from ai_whisperer.tools.sandbox.privileges import JOB_USER, job_user
 
 _CLONE_NEWUSER = 0x10000000
+LINK_ADVICE = (
+    "'{path}' is, or leads through, a symbolic link by now, so nothing was run. Put the folder back that was granted."
+)
 
 
 class Owners:
@@ -32,13 +36,28 @@ class Owners:
                 self._namespace(0, 0)  # whom most belongs to; it is had while no job waits
 
     def tree(self, path: str, attributes: int, *, is_owned: bool) -> int:
-        """What lies at the path; `is_owned`: it is the runtime's, for programs."""
-        status = os.stat(path)
+        """What lies at the path, in which no link may be; `is_owned`: it is the runtime's, for programs.
+
+        Somebody who may write above it could have put a link there, to anything, since it was granted.
+        """
+        try:
+            place = opened(path)
+        except OSError as error:
+            if error.errno == errno.ELOOP:
+                raise SandboxError(LINK_ADVICE.format(path=path)) from error
+            raise
+        try:
+            return self._tree(path, place, attributes, is_owned=is_owned)
+        finally:
+            os.close(place)
+
+    def _tree(self, path: str, place: int, attributes: int, *, is_owned: bool) -> int:
+        status = os.fstat(place)
         if job_user() != JOB_USER:
-            return tree(path, attributes)
+            return tree(place, attributes)
         if status.st_uid != JOB_USER:
             with contextlib.suppress(OSError):  # the file system, or the kernel, cannot do it
-                return tree(path, attributes, owners=self._namespace(status.st_uid, status.st_gid))
+                return tree(place, attributes, owners=self._namespace(status.st_uid, status.st_gid))
         if is_owned:
             hand_over(path)
         elif not attributes & Attribute.READ_ONLY and not _may_write(status):
@@ -47,7 +66,7 @@ class Owners:
                 "another user, so they could not write there; nothing was run. Start the server as the user whom the "
                 "folder belongs to (`whisperer serve --user NAME`), or grant a folder on another file system."
             )
-        return tree(path, attributes)
+        return tree(place, attributes)
 
     def lay_over(self, paths: Sequence[str], writable: Sequence[str], owned: Sequence[str]) -> None:
         """Mount each of these over itself, in this process's own world of mounts, with the files as the program's."""
@@ -91,12 +110,15 @@ class Owners:
 
 
 def hand_over(folder: str) -> None:
-    """Let what root made in the folder belong to the user of programs; files that have other names are left alone."""
-    for path, _, names, descriptor in os.fwalk(folder):
-        _give(descriptor, ".")
-        for name in names:
-            _give(descriptor, name)
-        del path
+    """Let what root made in the folder belong to the user of programs; files that have other names are left alone.
+
+    What lies deeper than Python can go is left alone too.
+    """
+    with contextlib.suppress(RecursionError):
+        for _, _, names, descriptor in os.fwalk(folder):
+            _give(descriptor, ".")
+            for name in names:
+                _give(descriptor, name)
 
 
 def _give(directory: int, name: str) -> None:

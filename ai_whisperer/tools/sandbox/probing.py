@@ -21,7 +21,7 @@ from ai_whisperer.tools.sandbox import system, ways_out
 from ai_whisperer.tools.sandbox.base import Job, Outcome, Sandbox
 from ai_whisperer.tools.sandbox.call_numbers import this_machine
 from ai_whisperer.tools.sandbox.cgroups import are_processes_held
-from ai_whisperer.tools.sandbox.levels import RLIMITS, TALKING
+from ai_whisperer.tools.sandbox.levels import RLIMITS, STRONG, TALKING
 from ai_whisperer.tools.sandbox.ways_out import SENDS_BY_UDP, WAYS
 
 _SECONDS = 30.0
@@ -48,12 +48,11 @@ class Probe(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def probe(sandbox: Sandbox) -> Probe:
-    """Try every way out of the sandbox from within. Where hosts can be granted, one is that no way leads to."""
-    network = (_NOBODY,) if sandbox.name in TALKING else ()
+    """Try every way out of the sandbox from within."""
     with contextlib.ExitStack() as stack:
         try:
             outside = stack.enter_context(Outside(await asyncio.to_thread(_folder)))
-            outcome = await sandbox.run(outside.trial(network))
+            outcome = await sandbox.run(outside.trial(sandbox.name))
         except (SandboxError, OSError) as error:
             return Probe(level=sandbox.name, runs=False, reason=str(error))
         return judged(sandbox.name, outcome, heard=outside.heard())
@@ -118,7 +117,7 @@ class Outside:
         self._stack.callback(shutil.rmtree, self.folder, ignore_errors=True)
         with contextlib.ExitStack() as stack:
             stack.push(self._stack)
-            for name in ("own", "readable", "data"):
+            for name in ("own", "own/only-read", "readable", "data"):
                 (self.folder / name).mkdir(mode=0o700)
             (self.folder / "readable/open").write_text("open")
             (self.folder / "data/token").write_text(secrets.token_hex(8))
@@ -138,33 +137,37 @@ class Outside:
         self._udp.bind(("127.0.0.1", 0))
         self._udp.setblocking(False)  # noqa: FBT003 - the socket's own words
         self._ports = {"tcp": tcp.getsockname()[1], "udp": self._udp.getsockname()[1]}
-        for address in (f"\0{self._word}", f"{self.folder}/data/socket"):
+        heard = self._stack.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM))
+        heard.bind(f"{self.folder}/readable/heard")
+        for address in (f"\0{self._word}", f"{self.folder}/data/socket", f"{self.folder}/readable/socket"):
             named = self._stack.enter_context(socket.socket(socket.AF_UNIX))
             named.bind(address)
             named.listen()
 
-    def trial(self, network: tuple[str, ...] = ()) -> Job:
-        """The job that tries all ways out."""
+    def trial(self, level: str) -> Job:
+        """The job that tries all ways out. Where hosts can be granted, one is that no way leads to."""
+        own = f"{self.folder}/own"
         told = {
             "data": f"{self.folder}/data",
             "readable": f"{self.folder}/readable",
             "server": self._server,
             "started": int(Path(f"/proc/{self._server}/stat").read_text().rpartition(")")[2].split()[19]),
             "is_root": os.geteuid() == 0,
+            "is_alone": level not in TALKING and level in STRONG,
+            "own": own,
             "abstract": self._word,
             "word": self._word,
             "numbers": this_machine().numbers,
             **self._ports,
         }
-        own = f"{self.folder}/own"
         return Job(
             argv=(system.interpreter(), "-I", "-S", "-c", ways_out.program(), json.dumps(told)),
             cwd=own,
             env={"PATH": system.PATH},
-            readable=(*system.interpreter_folders(), f"{self.folder}/readable"),
+            readable=(*system.interpreter_folders(), f"{self.folder}/readable", f"{own}/only-read"),
             writable=(own,),
             owned=(own,),
-            network=network,
+            network=(_NOBODY,) if level in TALKING else (),
             wall_seconds=_SECONDS,
         )
 

@@ -58,8 +58,8 @@ class Sandlock:
     def begin(self, job: Job) -> _Process:
         sandlock = _library()
         self._enter(job)
-        sockets = seccomp.Sockets.GRANTED if job.network else seccomp.Sockets.NONE
-        its_own = seccomp.Sockets.INTERNET if job.network else seccomp.Sockets.NONE
+        sockets = seccomp.Sockets.GRANTED if job.network else seccomp.Sockets.LOCAL
+        its_own = sockets | seccomp.Sockets.ADDRESSES
         try:
             # the library's own name has the process's number in it, which is the same in every namespace
             sandbox = sandlock.Sandbox(**policy(job, self.denied), name=f"whisperer-{os.urandom(8).hex()}")

@@ -12,7 +12,7 @@ import errno
 import os
 import struct
 from collections.abc import Iterable, Sequence
-from enum import IntEnum
+from enum import IntFlag
 
 from ai_whisperer.errors import SandboxError
 from ai_whisperer.tools.sandbox.call_numbers import this_machine
@@ -33,6 +33,9 @@ _STREAM, _DATAGRAM, _KIND_OF_SOCKET = 1, 2, 0xF
 _UNIX, _INTERNET = 1, (2, 10)
 _TCP_OPTIONS = (23, 30, 31)
 """Fast open as a server and as a client, and upper layers, which are code of the kernel that nobody here needs."""
+_SOCKETS = 1
+_HARMLESS_OPTIONS = {0: (1, 2, 8, 10, 11, 24), 41: (16, 23, 25, 26, 49, 67)}
+"""Of IP and IPv6: kind of service, hops, what is told of packets, errors. Not routes, and not groups to join."""
 _HOLDING_UP = (1024, 1026)
 """Leases, for which others who open a file have to wait, and the old way to hear of changes in a folder."""
 _TERMINAL_REQUESTS = (0x5412, 0x541C)
@@ -44,15 +47,21 @@ _PR_SET_NO_NEW_PRIVS = 38
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
-class Sockets(IntEnum):
-    """Which sockets a program may open beside those between processes of its own."""
+class Sockets(IntFlag):
+    """Which sockets a program may open. Pairs that are connected already it may always have."""
 
-    NONE = 0
-    INTERNET = 1
-    """TCP and UDP, in a network where nobody else is."""
-    GRANTED = 2
-    """TCP and UDP, in the network of the machine. Whom it may talk to has to be held by something else; it can have no
-    address there, and so nobody can talk to it."""
+    LOCAL = 1
+    """Those between processes of one machine. By their names, which are files, they lead out of any namespace, so they
+    are for programs that something else keeps from such files."""
+    INTERNET = 2
+    """TCP and UDP."""
+    ADDRESSES = 4
+    """It may have an address of its own, at which others can talk to it."""
+
+    ALONE = INTERNET | ADDRESSES
+    """For a program in a network where nobody else is."""
+    GRANTED = LOCAL | INTERNET
+    """For one in the network of the machine. Whom it may talk to has to be held by something else."""
 
 
 WATCHING = (
@@ -62,7 +71,7 @@ WATCHING = (
 """Calls of which a library that watches over a job needs some itself: it has to deny them to the job."""
 _NOT_THERE = ("clone3", "openat2")
 _DENIED = (
-    *("memfd_secret", "msgget", "mq_open"),
+    *("memfd_secret", "msgget", "mq_open", "io_setup"),
     *("add_key", "request_key", "keyctl", "bpf", "perf_event_open", "userfaultfd"),
     *("io_uring_setup", "io_uring_enter", "io_uring_register", "open_by_handle_at"),
     *("unshare", "setns", "chroot", "mount", "umount2", "pivot_root", "open_tree", "move_mount", "mount_setattr"),
@@ -157,29 +166,36 @@ def _rules(sockets: Sockets) -> dict[str, list[bytes]]:
     rules["clone"] = _without_bits(0, _NEW_NAMESPACES)
     rules["fcntl"] = _none_of(1, _HOLDING_UP)
     rules["ioctl"] = _none_of(1, _TERMINAL_REQUESTS)
-    rules["setsockopt"] = [
-        _load(1),
-        _line(_EQUAL, _TCP, yes=1),
-        _line(_RETURN, _ALLOW),
-        *_none_of(2, _TCP_OPTIONS, errno.EOPNOTSUPP),
-    ]
+    rules["setsockopt"] = _options(sockets)
     rules["personality"] = _one_of(0, _PERSONALITIES)
     rules["socketpair"] = _one_of(0, [_UNIX])
     rules["socket"] = _socket(sockets)
-    if sockets is Sockets.GRANTED:
-        rules["bind"] = [_refused(errno.EACCES)]
+    if Sockets.ADDRESSES not in sockets:
+        rules |= {name: [_refused(errno.EACCES)] for name in ("bind", "listen", "accept", "accept4")}
     return rules
 
 
+def _options(sockets: Sockets) -> list[bytes]:
+    """Options of TCP, and in the network of others only those that lead a packet nowhere else."""
+    for_tcp = [*_none_of(2, _TCP_OPTIONS, errno.EOPNOTSUPP), _line(_RETURN, _ALLOW)]
+    rule = [_load(1), *_line_if(_TCP, for_tcp)]
+    if Sockets.ADDRESSES in sockets or Sockets.INTERNET not in sockets:
+        return rule
+    for level, options in _HARMLESS_OPTIONS.items():
+        rule += _line_if(level, _one_of(2, options))
+    return [*rule, _line(_EQUAL, _SOCKETS, yes=1), _refused(errno.EPERM)]
+
+
 def _socket(sockets: Sockets) -> list[bytes]:
-    if sockets is Sockets.NONE:
-        return _one_of(0, [_UNIX], errno.EACCES)
     refused, allowed = _refused(errno.EACCES), _line(_RETURN, _ALLOW)
-    families = [_line(_EQUAL, _UNIX, no=1), allowed]
-    families += [_line(_EQUAL, _INTERNET[0], yes=2), _line(_EQUAL, _INTERNET[1], yes=1), refused]
+    rule = [_load(0)]
+    if Sockets.LOCAL in sockets:
+        rule += [_line(_EQUAL, _UNIX, no=1), allowed]
+    if Sockets.INTERNET not in sockets:
+        return [*rule, refused]
     return [
-        _load(0),
-        *families,
+        *rule,
+        *(_line(_EQUAL, _INTERNET[0], yes=2), _line(_EQUAL, _INTERNET[1], yes=1), refused),
         _load(1),
         _line(_AND, _KIND_OF_SOCKET),
         *_line_if(_STREAM, _one_of(2, [0, _TCP], errno.EACCES)),

@@ -79,13 +79,14 @@ def existing(paths: Iterable[str]) -> list[str]:
 
 def interpreter() -> str:
     """The Python that runs code: the server's own."""
-    return sys.executable or "python3"
+    folder, name = os.path.split(sys.executable or "/usr/bin/python3")
+    return os.path.join(os.path.realpath(folder), name)
 
 
 def interpreter_folders() -> tuple[str, ...]:
     """Where the server's Python has its library, beside what every job sees: a virtual environment, a pyenv."""
-    wanted = {sys.prefix, sys.base_prefix, sys.exec_prefix, sys.base_exec_prefix}
-    wanted |= {os.path.realpath(each) for each in wanted}
+    named = {sys.prefix, sys.base_prefix, sys.exec_prefix, sys.base_exec_prefix}
+    wanted = {os.path.realpath(each) for each in named if each}
     program = os.path.realpath(sys.executable)
     wanted.add(os.path.dirname(program))
     return tuple(sorted(each for each in wanted if each not in ("", "/") and not lies_in(each, FOLDERS)))

@@ -150,6 +150,16 @@ def _(outside: dict[str, Any]) -> Any:
     os.close(os.open(_open(outside), os.O_WRONLY))
 
 
+@way("write into what it may only read in a folder that it may write")
+def _(outside: dict[str, Any]) -> Any:
+    return _written(f"{outside['own']}/only-read/written")
+
+
+@way("move what it may only read in a folder that it may write")
+def _(outside: dict[str, Any]) -> Any:
+    os.rename(f"{outside['own']}/only-read", f"{outside['own']}/moved-away")
+
+
 @way("cut a file that it may only read")
 def _(outside: dict[str, Any]) -> Any:
     os.truncate(_open(outside), os.stat(_open(outside)).st_size)

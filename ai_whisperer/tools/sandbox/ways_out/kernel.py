@@ -207,6 +207,12 @@ def _(outside: dict[str, Any]) -> Any:
     return called(outside, "mq_open", b"whisperer", os.O_CREAT | os.O_RDWR, 0o600, None)
 
 
+@way("take the slots of asynchronous input and output")
+def _(outside: dict[str, Any]) -> Any:
+    context = ctypes.c_uint64(0)
+    return called(outside, "io_setup", 1, ctypes.byref(context))
+
+
 @way("move its pages between processors")
 def _(outside: dict[str, Any]) -> Any:
     return called(outside, "move_pages", 0, 0, None, None, None, 0)

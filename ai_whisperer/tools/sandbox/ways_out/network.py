@@ -94,6 +94,30 @@ def _(outside: dict[str, Any]) -> Any:
     return _is_taken(socket.AF_INET, socket.SOCK_DGRAM, 0, ("127.0.0.1", outside["udp"]))
 
 
+@way("listen on the network of the machine without an address")
+def _(outside: dict[str, Any]) -> Any:  # noqa: ARG001
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as made:
+        made.listen()
+        with open("/proc/net/dev") as file:
+            return sum(":" in line for line in file) > 1
+
+
+@way("send packets by another route")
+def _(outside: dict[str, Any]) -> Any:
+    with socket.socket(socket.AF_INET6, socket.SOCK_STREAM) as made:
+        through = struct.pack("BBBBBBH", 0, 4, 4, 1, 1, 0, 0) + socket.inet_pton(socket.AF_INET6, "::1") * 2
+        made.setsockopt(41, 57, through)
+        return not outside["is_alone"]
+
+
+@way("join a group of others")
+def _(outside: dict[str, Any]) -> Any:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as made:
+        group = socket.inet_aton("224.0.0.251") + socket.inet_aton("127.0.0.1")
+        made.setsockopt(socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP, group)
+        return not outside["is_alone"]
+
+
 @way("take the name of an abstract socket of the machine")
 def _(outside: dict[str, Any]) -> Any:
     return _is_taken(socket.AF_UNIX, socket.SOCK_STREAM, 0, "\0" + outside["abstract"])
@@ -112,6 +136,17 @@ def _is_taken(family: int, kind: int, protocol: int, address: Any) -> bool:
 @way("connect to an abstract socket")
 def _(outside: dict[str, Any]) -> Any:
     _connected(socket.AF_UNIX, socket.SOCK_STREAM, 0, "\0" + outside["abstract"])
+
+
+@way("connect to a socket in a folder that it may only read")
+def _(outside: dict[str, Any]) -> Any:
+    _connected(socket.AF_UNIX, socket.SOCK_STREAM, 0, outside["readable"] + "/socket")
+
+
+@way("send to a socket in a folder that it may only read")
+def _(outside: dict[str, Any]) -> Any:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as made:
+        return made.sendto(b"x", outside["readable"] + "/heard")
 
 
 @way("connect to a socket in the data folder")
