@@ -6,7 +6,8 @@ conversation each time. A stream that ends without `Finished` counts as cut off.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Iterator, Mapping
+from contextlib import asynccontextmanager
 from typing import Any, Protocol
 
 from ai_whisperer.base_record import Record
@@ -104,11 +105,22 @@ async def collect(
     answer is larger than `max_bytes`.
     """
     assembler = AnswerAssembler(max_bytes)
-    async for event in events:
-        for mended_event in assembler.take(event):
-            if on_event is not None:
-                on_event(mended_event)
+    async with _closing(events):
+        async for event in events:
+            for mended_event in assembler.take(event):
+                if on_event is not None:
+                    on_event(mended_event)
     return assembler.answer()
+
+
+@asynccontextmanager
+async def _closing(events: AsyncIterator[StreamEvent]) -> AsyncIterator[None]:
+    """Let a stream that is not read to its end close its connection here and now, if it is a generator."""
+    try:
+        yield
+    finally:
+        if isinstance(events, AsyncGenerator):
+            await events.aclose()
 
 
 class AnswerAssembler:

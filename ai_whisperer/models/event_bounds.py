@@ -13,8 +13,8 @@ import msgspec
 
 MAX_EVENT_BYTES = 2 << 20
 """The whole answer may come as one event; that of most providers has a few hundred bytes."""
-MAX_EVENT_VALUES = 5_000
-"""So many values an event may have: the description of some hundred tools, which a provider may repeat."""
+MAX_EVENT_VALUES = 50_000
+"""So many values an event may have: the description of a thousand tools, which a provider may repeat."""
 MAX_CHOICES = 64
 """So many answers, or parts of tool calls, an event of the chat completions protocol may have."""
 PIECE_BYTES = 2 << 10

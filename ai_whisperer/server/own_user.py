@@ -25,12 +25,17 @@ def become(name: str, data: Path) -> None:
     Raises `SettingsError` if it cannot be: nobody but root can become another, and the folder must be the user's.
     """
     user = _found(name)
+    if user.pw_uid == 0 and is_root():
+        raise SettingsError("The setting user is there for servers that are not to run as root. Name another user.")
     if user.pw_uid == os.geteuid():
         return
     if not is_root():
         raise SettingsError(f"Only root can start a server as the user '{name}'. Leave out the setting user.")
-    if user.pw_uid == 0:
-        raise SettingsError("The setting user is there for servers that are not to run as root. Name another user.")
+    if data.exists() and data.stat().st_uid != user.pw_uid:
+        raise SettingsError(
+            f"The data folder '{data}' does not belong to the user '{user.pw_name}'. Hand it over: "
+            f"chown -R {user.pw_name} '{data}'; or choose another data folder."
+        )
     os.initgroups(user.pw_name, user.pw_gid)
     os.setresgid(user.pw_gid, user.pw_gid, user.pw_gid)
     os.setresuid(user.pw_uid, user.pw_uid, user.pw_uid)
@@ -56,14 +61,8 @@ def _make_folder(data: Path, user: pwd.struct_passwd) -> None:
     """Make the data folder as the user: who may write above it could otherwise be given something else of root's."""
     try:
         data.mkdir(parents=True, mode=0o700, exist_ok=True)
-        owner = data.stat().st_uid
     except OSError as error:
         raise SettingsError(
             f"The user '{user.pw_name}' cannot make the data folder '{data}': {error.strerror}. Make it: "
             f"install -d -m 700 -o {user.pw_name} '{data}'"
         ) from error
-    if owner != user.pw_uid:
-        raise SettingsError(
-            f"The data folder '{data}' does not belong to the user '{user.pw_name}'. Hand it over: "
-            f"chown -R {user.pw_name} '{data}'; or choose another data folder."
-        )

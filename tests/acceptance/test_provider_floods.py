@@ -151,7 +151,7 @@ def big_event(fill: bytes, *, before: bytes, after: bytes) -> bytes:
 
 
 HEAVY = {
-    "choices": (big_event(b"{},", before=b'{"choices":[', after=b"]}"), "more than 5,000 values"),
+    "choices": (big_event(b"{},", before=b'{"choices":[', after=b"]}"), "more than 50,000 values"),
     "choices in one small event": (
         b"data: " + b'{"choices":[' + b",".join([b"{}"] * 1_000) + b"]}\n\n",
         "more than 64 answers or tool calls",
@@ -160,8 +160,8 @@ HEAVY = {
         b'data: {"choices":[{"index":0,"delta":{"tool_calls":[' + b",".join([b'{"index":1}'] * 1_000) + b"]}}]}\n\n",
         "more than 64 answers or tool calls",
     ),
-    "numbers": (big_event(b"0,", before=b'{"choices":[],"x":[', after=b"]}"), "more than 5,000 values"),
-    "depth": (big_event(b"[", before=b'{"x":', after=b""), "more than 5,000 values"),
+    "numbers": (big_event(b"0,", before=b'{"choices":[],"x":[', after=b"]}"), "more than 50,000 values"),
+    "depth": (big_event(b"[", before=b'{"x":', after=b""), "more than 50,000 values"),
     "open strings": (big_event(b'\\"', before=b'{"x":"', after=b""), "cannot be"),
     "digits": (big_event(b"9", before=b'{"created":', after=b"}"), "cannot be"),
 }

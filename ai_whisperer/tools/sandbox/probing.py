@@ -94,9 +94,12 @@ def _number_of_this_process() -> Iterator[int]:
     threads: list[threading.Thread] = []
     try:
         while not threads or (threads[-1].native_id or 0) < _HIGH_NUMBER:
-            threads.append(threading.Thread(target=done.wait, daemon=True))
-            threads[-1].start()
+            thread = threading.Thread(target=done.wait, daemon=True)
+            thread.start()
+            threads.append(thread)
         yield threads[-1].native_id or 0
+    except RuntimeError as error:
+        raise SandboxError(f"There are too few threads to be had to try the sandbox: {error}.") from error
     finally:
         done.set()
         for thread in threads:

@@ -7,6 +7,7 @@ import { Fact } from "../../parts/Fact";
 import { count, duration, money, words } from "../../parts/format";
 import { LongText } from "../../parts/LongText";
 import { Markdown } from "../../parts/Markdown";
+import { withoutMarks } from "../../parts/marks";
 import { At, Until } from "../../parts/Times";
 import { act, notify } from "../../state/actions";
 import { useAnswer } from "../../state/answers";
@@ -32,7 +33,7 @@ export function TaskDetails({ record, row }: { record: TaskRecord; row: Pick<Tas
       <Actions task={task} tree={shownTree} />
       <Facts task={task} tree={shownTree} />
       <Part title="Prompt">
-        <LongText text={task.prompt} />
+        <LongText text={withoutMarks(task.prompt)} />
       </Part>
       <Result task={task} />
       {shownTree.length > 1 && (

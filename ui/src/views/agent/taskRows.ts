@@ -1,5 +1,6 @@
 import type { Priority, TaskKind, TaskRecord, TaskState } from "../../client/client";
 import { allAsOf, taskAsOf } from "../../history/asOf";
+import { isMark } from "../../parts/marks";
 import type { Task } from "../../projection/world";
 
 /** A task as it is listed: from the server's record, from what the log told since, or from both. */
@@ -64,8 +65,6 @@ function withProgress(row: TaskRow, task: Task): TaskRow {
 }
 
 const TITLE_CHARACTERS = 200;
-/** A line that says who wrote those that follow. */
-const MARK = /^<\/?said (by="[^"]*" )?id="\d+">$/;
 
 /**
  * What a task is about, in a line. Of a mail that is its subject and who wrote it; the first line of a delegated task
@@ -78,7 +77,7 @@ export function titleOf(kind: TaskKind, prompt: string): string {
     const sender = /^From: (.+)$/m.exec(beginning)?.[1];
     if (subject && sender) return `${sender}: ${subject}`.slice(0, TITLE_CHARACTERS);
   }
-  const lines = beginning.split("\n").filter((line) => line.trim() !== "" && !MARK.test(line));
+  const lines = beginning.split("\n").filter((line) => line.trim() !== "" && !isMark(line));
   const [first = "", second] = lines;
   const line = kind === "delegated_task" && second !== undefined ? second : first;
   return line.trim().slice(0, TITLE_CHARACTERS);

@@ -7,6 +7,7 @@ import { Confirm } from "../../parts/Dialog";
 import { words } from "../../parts/format";
 import { LongText } from "../../parts/LongText";
 import { Problem } from "../../parts/Messages";
+import { withoutMarks } from "../../parts/marks";
 import { StateBadge } from "../../parts/StateBadge";
 import { Ago } from "../../parts/Times";
 import { useAddress } from "../../shell/addresses";
@@ -84,7 +85,7 @@ function Details({ letter: { id, agentId, task, mail } }: { letter: Letter }) {
   const address = useAddress();
   return (
     <div className="dead-details">
-      <LongText text={mail?.body ?? task?.prompt ?? ""} />
+      <LongText text={mail?.body ?? withoutMarks(task?.prompt ?? "")} />
       <p className="dead-facts">
         {task !== null && <Link href={`${address("agents", agentId)}?task=${encodeURIComponent(id)}`}>Its task</Link>}
         {mail !== null && (

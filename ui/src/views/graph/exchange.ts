@@ -1,5 +1,6 @@
 import type { EventRecord, MailRecord, TaskRecord } from "../../client/client";
 import { allAsOf, mailAsOf, taskAsOf } from "../../history/asOf";
+import { withoutMarks } from "../../parts/marks";
 import type { LinkKind } from "../../projection/world";
 
 /** One thing that went from one to another. */
@@ -59,8 +60,9 @@ function isDelegated(task: TaskRecord, from: string): boolean {
 
 function ofTask({ taskId, createdAt, prompt, state, result, error }: TaskRecord): Passed {
   const reply = result?.final ?? error?.message ?? null;
-  const [title = ""] = prompt.split("\n", 1);
-  return { id: taskId, kind: "delegation", at: createdAt, title, text: prompt, state, reply, taskId };
+  const text = withoutMarks(prompt);
+  const [title = ""] = text.split("\n", 1);
+  return { id: taskId, kind: "delegation", at: createdAt, title, text, state, reply, taskId };
 }
 
 function ofEvent({ eventId, createdAt, name, data, woken, notified }: EventRecord): Passed {
