@@ -34,7 +34,7 @@ ANSWER = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: clo
 REFUSAL = b"HTTP/1.1 400 Bad\r\ncontent-type: application/json\r\nconnection: close\r\n\r\n"
 IN_SOCKETS = 16 << 20
 """So much may be on its way between the server and a client that has stopped reading."""
-LONGEST_CPU_SECONDS = 0.25
+LONGEST_CPU_SECONDS = 0.5
 """What holds up the loop for a moment on a slow machine; without bounds it takes seconds."""
 MEMORY_BYTES = 64 << 20
 
