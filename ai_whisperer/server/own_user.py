@@ -7,11 +7,11 @@ import pwd
 from pathlib import Path
 
 from ai_whisperer.errors import SettingsError
-from ai_whisperer.tools.sandbox.privileges import JOB_USER, be_open_to_itself
+from ai_whisperer.tools.sandbox.privileges import be_open_to_itself
 
 WARNING = (
-    "This server runs as root. Whatever gets out of hand in it can do anything on this machine; programs of agents run "
-    f"as the user {JOB_USER} nevertheless. Start it as an ordinary user, or with --user NAME."
+    "This server runs as root: whatever gets out of hand in it can do anything on this machine. Start it as an ordinary "
+    "user, or with --user NAME."
 )
 
 

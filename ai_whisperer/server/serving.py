@@ -47,6 +47,7 @@ from ai_whisperer.templates.library import TemplateLibrary
 from ai_whisperer.tools.function import as_tools
 from ai_whisperer.tools.project_files import load_tool_files, standard_folder
 from ai_whisperer.tools.sandbox.choosing import ChosenSandbox
+from ai_whisperer.tools.sandbox.levels import STRONG
 from ai_whisperer.tools.toolbox import ToolBox
 
 _KEPT_BY_THE_SYSTEM_BYTES = 64 << 10
@@ -77,7 +78,14 @@ class RunningServer:
         except (SandboxError, OSError) as error:
             _log.warning("agents cannot run programs: %s", error)
         else:
-            _log.info("programs of agents are held by %s", chosen.name)
+            if chosen.name in STRONG:
+                _log.info("programs of agents are held by %s", chosen.name)
+            else:
+                _log.warning(
+                    "programs of agents run in '%s', as set, which does not hold them: `whisperer doctor` says what they "
+                    "can do",
+                    chosen.name,
+                )
 
     def steps_under_way(self) -> Callable[[], list[StepRecord]]:
         """A look at the steps of the tasks that run now. While the server leaves it can be taken too."""

@@ -27,7 +27,7 @@ NETWORK_OF_THE_MACHINE = (
 )
 NOTHING_OF_ITS_OWN = "seccomp.starter = lambda *_, **__: []"
 READABLE_FIRST = "namespaces.sorted = lambda paths: sorted(paths, key=lambda path: -len(path))"
-ANY_ADDRESS = "seccomp.Sockets.GRANTED = seccomp.Sockets(7)"
+ANY_ADDRESS = "whole = seccomp._rules; seccomp._rules = lambda sockets: whole(sockets | seccomp.Sockets.ADDRESSES)"
 KEEPS_CAPABILITIES = "privileges.become_job_user = lambda: None"
 
 
@@ -67,7 +67,7 @@ def probed(level: str, damage: str) -> Probe:
         ),
         ("namespaces", READABLE_FIRST, {"write into what it may only read in a folder that it may write"}),
         ("sandlock", ANY_ADDRESS, {"listen on the network of the machine without an address"}),
-        ("namespaces", NETWORK_OF_THE_MACHINE, {"connect by TCP", SENDS_BY_UDP, "connect to an abstract socket"}),
+        ("namespaces", NETWORK_OF_THE_MACHINE, {"connect by TCP", SENDS_BY_UDP}),
         ("sandlock", NOTHING_OF_ITS_OWN, {"make a setuid file by openat2"}),
         ("bubblewrap", ANY_ARGUMENT, {"make a setuid file by open", "open a socket to the routes of the kernel"}),
     ],
