@@ -82,8 +82,8 @@ class RunningServer:
                 _log.info("programs of agents are held by %s", chosen.name)
             else:
                 _log.warning(
-                    "programs of agents run in '%s', as set, which does not hold them: `whisperer doctor` says what they "
-                    "can do",
+                    "programs of agents run in '%s', as set, which does not hold them: `whisperer doctor` says what "
+                    "they can do",
                     chosen.name,
                 )
 

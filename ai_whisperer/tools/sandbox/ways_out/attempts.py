@@ -36,7 +36,8 @@ def tried(outside: dict[str, Any]) -> dict[str, str | None]:
     `outside` has the paths `data` (a folder with the files `token` and `link`, which leads to it, and the listening
     `socket`) and `readable` (a folder with the file `open`, which may be read), the process `server` and when it
     `started`, the ports `tcp` and `udp` of this machine that listen, the name of the `abstract` socket that does,
-    whether the server `is_root`, and the `numbers` of calls.
+    whether the server `is_root` and the program `is_alone` in its network, its `own` folder with `only-read` in it,
+    which may only be read, and the `numbers` of calls.
     """
     done: dict[str, str | None] = {}
     for name, attempt in WAYS.items():

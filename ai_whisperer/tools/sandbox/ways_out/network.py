@@ -95,11 +95,10 @@ def _(outside: dict[str, Any]) -> Any:
 
 
 @way("listen on the network of the machine without an address")
-def _(outside: dict[str, Any]) -> Any:  # noqa: ARG001
+def _(outside: dict[str, Any]) -> Any:
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as made:
         made.listen()
-        with open("/proc/net/dev") as file:
-            return sum(":" in line for line in file) > 1
+        return not outside["is_alone"]
 
 
 @way("send packets by another route")
