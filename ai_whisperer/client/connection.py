@@ -9,7 +9,7 @@ from typing import TypeVar
 import msgspec
 
 from ai_whisperer.client.address import ServerAddress
-from ai_whisperer.client.dialing import UnreachableError
+from ai_whisperer.client.dialing import ToldToWaitError, UnreachableError
 from ai_whisperer.client.link import UNREADABLE, Link, LinkBrokenError
 from ai_whisperer.client.patience import Patience
 from ai_whisperer.errors import ClosedError, ConnectionLostError, InvalidInputError, WhispererError
@@ -34,6 +34,8 @@ class Connection:
         """Connect; raises at once if that is not possible."""
         try:
             self._link = await Link.open(self._address)
+        except ToldToWaitError as error:
+            raise ConnectionLostError(f"{self._address.url} takes no connection now: {error}") from error
         except (UnreachableError, LinkBrokenError) as error:
             raise ConnectionLostError(
                 f"There is no answer at {self._address.url} ({error}). Start the server with `whisperer serve`, or use "

@@ -29,6 +29,10 @@ class UnreachableError(Exception):
     """Nobody answered, for a reason that may go away."""
 
 
+class ToldToWaitError(UnreachableError):
+    """The server does answer: it takes no connection from this address for a moment."""
+
+
 class _Connect(connect):
     """Goes nowhere but to the address it was given, so that the token does not either."""
 
@@ -82,7 +86,9 @@ def _refusal(address: ServerAddress, refused: InvalidStatus) -> Exception:
     said = bytes(refused.response.body).decode(errors="replace").strip()[:500]
     if status == _UNAUTHORIZED:
         return UnauthorizedError(said or None)
-    if status >= _FIRST_TEMPORARY or status == _TOO_MANY_GUESSES:
+    if status == _TOO_MANY_GUESSES:
+        return ToldToWaitError(said or "it takes no connection for a moment")
+    if status >= _FIRST_TEMPORARY:
         return UnreachableError(said or f"it answers with HTTP status {status}")
     if said:
         return ConnectionLostError(f"{address.url} refuses the connection: {said}")

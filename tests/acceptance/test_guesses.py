@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import socket
 from collections.abc import Iterator
@@ -9,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from ai_whisperer.client import Client
+from ai_whisperer.errors import ConnectionLostError
 from ai_whisperer.settings import Settings
 from tests.acceptance.raw_socket import RawSocket, RefusedError, fetch, http_head
 from tests.acceptance.server_in_thread import ALICE, LogWitness, ServerInThread, witnessed
@@ -71,6 +74,18 @@ def test_a_websocket_is_refused_in_the_same_way(server: ServerInThread) -> None:
     assert refused.value.response.status == 429
     assert int(refused.value.response.headers["retry-after"]) >= 1
     assert "Try again in" in refused.value.response.text
+
+
+def test_a_client_is_told_to_wait_and_not_to_start_a_server(server: ServerInThread) -> None:
+    async def connected() -> None:
+        async with Client(f"ws://127.0.0.1:{server.port}/ws", ALICE):
+            pass
+
+    for number in range(TRIES):
+        guess(server.port, number)
+    with pytest.raises(ConnectionLostError, match=r"takes no connection now: .*Try again in") as told:
+        asyncio.run(connected())
+    assert "whisperer serve" not in str(told.value)
 
 
 def test_the_page_and_programs_go_on_while_another_on_this_machine_guesses(server: ServerInThread) -> None:

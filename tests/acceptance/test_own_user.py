@@ -66,8 +66,8 @@ def test_a_server_that_stays_root_says_so(folder: Path) -> None:
         pytest.skip(WITHOUT_ROOT)
     ready, said, user = served(folder / "data", home=folder)
     assert ready.startswith("ready "), said
-    assert "This server runs as root." in said
-    assert "This server runs as root." in (folder / "data/logs/server.log").read_text()
+    assert "This server runs as root" in said
+    assert "This server runs as root" in (folder / "data/logs/server.log").read_text()
     assert user == 0
 
 
