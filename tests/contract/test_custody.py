@@ -1,10 +1,11 @@
-"""What becomes of the files of a database that is taken away."""
+"""What becomes of the files of a database that is taken away, and when it is noted that a session is deleted."""
 
 from __future__ import annotations
 
 import asyncio
 import os
 import shutil
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,6 +14,7 @@ import pytest
 
 from ai_whisperer import accept_loss
 from ai_whisperer.errors import StoreFailedError, StoreLostError
+from ai_whisperer.store import committers
 from ai_whisperer.store.layout import DATABASE_NAME, wal_of
 from ai_whisperer.store.sqlite import SqliteStore
 from tests.contract.records import task, unit_with
@@ -149,3 +151,55 @@ def test_a_log_that_has_its_database_stays_where_it_is_when_a_loss_is_accepted(t
     assert not wal_of(data / LOST).exists()
     SqliteStore.open(data).abandon()
     assert ids_in(data / DATABASE_NAME) == {"one"}
+
+
+def test_a_deletion_is_noted_before_it_is_committed_and_not_on_the_event_loop(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    happened: list[str] = []
+    fsync, commit = os.fsync, committers._commit
+
+    def where(what: str) -> None:
+        happened.append(f"{what} on {threading.current_thread().name}")
+
+    def synced(file: int) -> None:
+        where("note")
+        fsync(file)
+
+    def committed(connection: apsw.Connection) -> BaseException | None:
+        where("commit")
+        return commit(connection)
+
+    async def main() -> None:
+        monkeypatch.setattr(committers, "QUICK_SECONDS", 1_000.0)  # a unit that is alone is committed in place
+        store = SqliteStore.open(tmp_path)
+        for name in ("one", "two"):
+            await store.submit(unit_with(task(name), note="x"))
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "fsync", synced)
+            patch.setattr(committers, "_commit", committed)
+            await store.delete_session("s")
+        await store.close()
+
+    asyncio.run(main())
+    assert happened[:2] == ["note on whisperer-commit", "commit on whisperer-commit"]
+    assert not [each for each in happened[2:] if each.startswith("note")]
+
+
+def test_a_note_that_cannot_be_made_for_a_reason_of_ours_stops_the_store_and_deletes_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def surprise(_: int) -> None:
+        raise RuntimeError("a surprise")
+
+    async def main() -> None:
+        store = SqliteStore.open(tmp_path)
+        await store.submit(unit_with(task("one"), note="x"))
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "fsync", surprise)
+            with pytest.raises(StoreFailedError, match="a surprise"):
+                await store.delete_session("s")
+        await store.close()
+
+    asyncio.run(main())
+    assert ids_in(tmp_path / DATABASE_NAME) == {"one"}
