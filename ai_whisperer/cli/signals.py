@@ -13,7 +13,7 @@ import signal
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
 
 from ai_whisperer.cli.output import Output
@@ -22,8 +22,12 @@ from ai_whisperer.secrets import redacted
 
 STUCK = 3
 """The exit code of a process that was asked to leave, or had to, and could not."""
-LAST_SECONDS = 5.0
-"""How much longer than it should a process may take to leave before it is ended."""
+LAST_SECONDS = 40.0
+"""How much longer than the grace a process may take to leave before it is ended.
+
+It is more than all that is waited for then takes together, each at its longest: the connections to MCP servers and the
+end of their processes, the requests under way, the logs of agents, the last commit and the log of the process.
+"""
 
 _NUMBERS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _AT_ONCE_SECONDS = 2.0
@@ -79,8 +83,9 @@ class Leaving:
 class Watchman:
     """The thread that hears signals, passes them on, and ends a process that does not leave in time."""
 
-    def __init__(self, leaving: Leaving, *, within_seconds: float | None) -> None:
+    def __init__(self, leaving: Leaving, *, numbers: Collection[signal.Signals], within_seconds: float | None) -> None:
         self._leaving = leaving
+        self._numbers = numbers
         self._loop = asyncio.get_running_loop()
         self._within_seconds = within_seconds
         self._heard = 0
@@ -92,7 +97,7 @@ class Watchman:
 
     @property
     def descriptor(self) -> int:
-        """Where the numbers of signals are to be written."""
+        """Where the numbers of signals are to be written. Those that ask nobody to leave are passed over."""
         return self._writing.fileno()
 
     def begin(self) -> None:
@@ -114,7 +119,7 @@ class Watchman:
             for number in self._reading.recv(64):
                 if number == _STOP[0]:
                     hearing = False
-                elif number != _LOOK[0] and hearing:
+                elif number in self._numbers and hearing:
                     self._hear(signal.Signals(number))
         self._reading.close()
         self._writing.close()
@@ -152,8 +157,8 @@ def until_asked_to_leave(
     code 3 if it still lives so long after it was first asked; that holds after the block, too.
     """
     leaving = Leaving(output, sentence, at_once)
-    leaving.watchman = watchman = Watchman(leaving, within_seconds=within_seconds)
     numbers = [each for each in _NUMBERS if each != signal.SIGHUP or signal.getsignal(each) is not signal.SIG_IGN]
+    leaving.watchman = watchman = Watchman(leaving, numbers=numbers, within_seconds=within_seconds)
     before = signal.set_wakeup_fd(watchman.descriptor, warn_on_full_buffer=False)
     handlers = {number: signal.signal(number, lambda *_: None) for number in numbers}
     try:

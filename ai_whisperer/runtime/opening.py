@@ -124,10 +124,10 @@ async def close_workspace(workspace: Workspace, *, grace_seconds: float) -> None
         if workers:
             await asyncio.wait(workers, timeout=grace_seconds)
         await asyncio.gather(*(agent.halt_loops() for agent in workspace.agents.values()))
+        if workspace.bus.failure is None:
+            _count_no_crash(workspace)  # before all that can hang: whoever is killed in that has harmed no task
         await workspace.chores.close()
         await workspace.mcp.close()
-        if workspace.bus.failure is None:
-            _count_no_crash(workspace)
         for outcome in await asyncio.gather(
             *(agent.free() for agent in workspace.agents.values()), return_exceptions=True
         ):

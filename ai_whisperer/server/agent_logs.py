@@ -46,6 +46,8 @@ _MAX_TEXT = 2_048
 _MAX_LINE_BYTES = 64 << 10
 _REDACTED_AT_MOST = 16 << 10
 """So much of a long text is searched for secrets: far more than is shown, so that none is cut in two and missed."""
+CLOSE_SECONDS = 5.0
+"""So long the disk may take for what is left when the logs are closed."""
 _GATHER_SECONDS = 0.05
 _LINES_AT_MOST = 500
 _CAUGHT_UP_AT_MOST = 2_000
@@ -162,7 +164,7 @@ class AgentLogs:
                     "again."
                 ) from error
 
-    def close(self, *, timeout_seconds: float = 5.0) -> None:
+    def close(self, *, timeout_seconds: float = CLOSE_SECONDS) -> None:
         """Write what is left and end; what comes later is not taken.
 
         It waits for the disk, at most so long: on an event loop, call it through `asyncio.to_thread`.

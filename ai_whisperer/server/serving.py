@@ -53,6 +53,9 @@ from ai_whisperer.tools.toolbox import ToolBox
 _KEPT_BY_THE_SYSTEM_BYTES = 64 << 10
 """For a client that does not read. Left to itself the system keeps megabytes, and it takes as long to notice."""
 
+LAST_REQUESTS_SECONDS = 3
+"""So long requests under way may take when the server leaves."""
+
 _log = logging.getLogger(__name__)
 
 _TOKEN_FILE = "token"  # noqa: S105 - the name of a file
@@ -251,7 +254,7 @@ async def _listening(
         date_header=False,
         ssl_certfile=settings.tls_certificate,
         ssl_keyfile=settings.tls_key,
-        timeout_graceful_shutdown=3,
+        timeout_graceful_shutdown=LAST_REQUESTS_SECONDS,
     )
     try:
         config.load()

@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -103,15 +103,16 @@ class Acknowledged:
             self._claim = Claim(number=self._number, session_id=last.session_id, seq=last.seq, at=last.at)
             self._write(self._claim)
 
-    def forget(self, session_ids: Collection[str]) -> None:
-        """These sessions are about to be deleted: claim nothing of them. That is on disk when this returns.
+    def forget(self, session_ids: Collection[str]) -> Callable[[], None]:
+        """These sessions are about to be deleted: claim nothing of them. That is on disk when what this returns was
+        called, which waits for the disk: on any thread, before the commit. Nothing may be noted in between.
 
         What is on disk may be older than what was written last, so both places are written anew.
         """
         self._write_last()
         if self._claim.session_id in session_ids:
             self._claim = Claim()
-        self._write_both()
+        return self._write_both
 
     def close(self) -> None:
         self._write_last()

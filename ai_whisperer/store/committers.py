@@ -8,7 +8,7 @@ import queue
 import threading
 import time
 from collections.abc import Callable
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import apsw
 
@@ -21,6 +21,7 @@ LAST_COMMIT_SECONDS = 5.0
 """So long the end of a commit under way is waited for when the database is let go of."""
 
 Committed = Callable[[BaseException | None], None]
+Before = Callable[[], None]
 
 _PASSING = (apsw.FullError, apsw.BusyError, apsw.LockedError)
 """What keeps a checkpoint from its work and harms nothing: the log has everything, and it is tried again later."""
@@ -31,6 +32,7 @@ _log = logging.getLogger(__name__)
 class Committer(Protocol):
     """Makes an open transaction of so many units durable and calls back on the event loop, with the error if any.
 
+    `before` is what has to be on disk before the transaction is; it waits for the disk, too.
     `rows_in_group` is how many rows it wants to see together: many where a commit costs something; few where it does
     not, so that the first who wait go on while the others are written. `warning` is what a person should know of while
     everything still works.
@@ -39,7 +41,9 @@ class Committer(Protocol):
     rows_in_group: int
     warning: str | None
 
-    def commit(self, connection: apsw.Connection, done: Committed, *, units: int) -> None: ...
+    def commit(
+        self, connection: apsw.Connection, done: Committed, *, units: int, before: Before | None = None
+    ) -> None: ...
 
     def close(self) -> None:
         """Let go of the connection; raises `StoreFailedError` if it is in use for good, as the disk does not answer."""
@@ -52,12 +56,23 @@ class InlineCommitter:
     rows_in_group = 200
     warning: str | None = None
 
-    def commit(self, connection: apsw.Connection, done: Committed, *, units: int) -> None:
+    def commit(self, connection: apsw.Connection, done: Committed, *, units: int, before: Before | None = None) -> None:
         del units
+        if before is not None:
+            before()
         done(_commit(connection))
 
     def close(self) -> None:
         """There is nothing to let go of."""
+
+
+class _Job(NamedTuple):
+    """A commit for the thread."""
+
+    connection: apsw.Connection
+    done: Committed
+    loop: asyncio.AbstractEventLoop
+    before: Before | None
 
 
 class ThreadCommitter:
@@ -74,8 +89,7 @@ class ThreadCommitter:
     rows_in_group = 2_000
 
     def __init__(self) -> None:
-        self._jobs: queue.SimpleQueue[tuple[apsw.Connection, Committed, asyncio.AbstractEventLoop] | None]
-        self._jobs = queue.SimpleQueue()
+        self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
         self._last_seconds = 1.0
         self._log_pages = 0
         self._checkpoint_at = CHECKPOINT_PAGES
@@ -92,12 +106,12 @@ class ThreadCommitter:
         """Have the write-ahead log copied into the database here, on the thread, not wherever a commit happens."""
         connection.set_wal_hook(self._log_grew)
 
-    def commit(self, connection: apsw.Connection, done: Committed, *, units: int) -> None:
+    def commit(self, connection: apsw.Connection, done: Committed, *, units: int, before: Before | None = None) -> None:
         quick = self._last_seconds < QUICK_SECONDS and self._log_pages < self._checkpoint_at
-        if units == 1 and quick:
+        if units == 1 and quick and before is None:
             done(self._timed_commit(connection))
         else:
-            self._jobs.put((connection, done, asyncio.get_running_loop()))
+            self._jobs.put(_Job(connection, done, asyncio.get_running_loop(), before))
             time.sleep(0)  # gives the interpreter lock to the thread, which would wait for it up to 5 ms
 
     def close(self) -> None:
@@ -111,16 +125,17 @@ class ThreadCommitter:
 
     def _run(self) -> None:
         while (job := self._jobs.get()) is not None:
-            connection, done, loop = job
-            failure = self._durable(connection)
+            failure = self._durable(job.connection, job.before)
             try:
-                loop.call_soon_threadsafe(done, failure)
+                job.loop.call_soon_threadsafe(job.done, failure)
             except RuntimeError:
                 return  # the event loop was closed under us: nobody is left to tell
 
-    def _durable(self, connection: apsw.Connection) -> BaseException | None:
+    def _durable(self, connection: apsw.Connection, before: Before | None) -> BaseException | None:
         """Commit, and make a checkpoint if it is time; returns the error, whatever it is: nobody hears one raised."""
         try:
+            if before is not None:
+                before()
             failure = self._timed_commit(connection)
             if failure is None and self._log_pages >= self._checkpoint_at:
                 self._checkpoint(connection)

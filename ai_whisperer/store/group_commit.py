@@ -131,10 +131,14 @@ class GroupCommitWriter:
         try:
             self._look_after_files()
             written = self._write(self._flying)
+            forget = None
             if self._deleted and self._custody is not None:
-                self._custody.acknowledged.forget(self._deleted)
+                forget = self._custody.acknowledged.forget(self._deleted)
             self._committer.commit(
-                self._connection, lambda failure: self._committed(written, failure), units=len(self._flying)
+                self._connection,
+                lambda failure: self._committed(written, failure),
+                units=len(self._flying),
+                before=forget,
             )
         except Exception as error:  # noqa: BLE001 - whatever it is, whoever waits must hear of it
             self._fail(error)

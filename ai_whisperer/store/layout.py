@@ -15,6 +15,11 @@ def wal_of(database: Path) -> Path:
     return database.with_name(f"{database.name}-wal")
 
 
+def shm_of(database: Path) -> Path:
+    """The index of the write-ahead log, which SQLite makes anew if it is not there."""
+    return database.with_name(f"{database.name}-shm")
+
+
 def traces_in(folder: Path) -> Iterator[Path]:
     """The folders with what agents have left beside the database: their logs, and their files."""
     for name in (LOGS, WORK):

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import apsw
 
+from ai_whisperer.store.committers import Before, Committed
 from ai_whisperer.store.layout import DATABASE_NAME
 from ai_whisperer.store.opening import open_database
 from ai_whisperer.store.sqlite import SqliteStore
@@ -64,14 +65,16 @@ class _SlowCommitter:
         self._slowest = slowest
         self.crashed = False
 
-    def commit(self, connection: apsw.Connection, done: Callable[[BaseException | None], None], *, units: int) -> None:
+    def commit(self, connection: apsw.Connection, done: Committed, *, units: int, before: Before | None = None) -> None:
         del units
+        if before is not None:
+            before()
         self._later(lambda: self._commit(connection, done))
 
     def close(self) -> None:
         """There is nothing to let go of."""
 
-    def _commit(self, connection: apsw.Connection, done: Callable[[BaseException | None], None]) -> None:
+    def _commit(self, connection: apsw.Connection, done: Committed) -> None:
         connection.execute("COMMIT")
         self._later(lambda: done(None))
 

@@ -27,7 +27,7 @@ from ai_whisperer.server.agent_logs import AgentLogs, level_of
 from ai_whisperer.server.host import SessionHost
 from ai_whisperer.server.log_reading import read_log
 from ai_whisperer.settings import LOCAL
-from ai_whisperer.store.committers import InlineCommitter
+from ai_whisperer.store.committers import Before, Committed, InlineCommitter
 from ai_whisperer.store.sqlite import SqliteStore
 from ai_whisperer.templates.library import TemplateLibrary
 from tests.unit.log_stage import logs_in
@@ -40,9 +40,9 @@ class BreakingCommitter(InlineCommitter):
 
     failure: BaseException | None = None
 
-    def commit(self, connection: apsw.Connection, done: Callable[[BaseException | None], None], *, units: int) -> None:
+    def commit(self, connection: apsw.Connection, done: Committed, *, units: int, before: Before | None = None) -> None:
         if self.failure is None:
-            super().commit(connection, done, units=units)
+            super().commit(connection, done, units=units, before=before)
         else:
             done(self.failure)
 

@@ -296,7 +296,7 @@ def test_a_disk_that_takes_no_claims_stops_nothing(tmp_path: Path, monkeypatch: 
     open_and_write(tmp_path, "one")
     monkeypatch.setattr(os, "pwrite", full)
     claims = Acknowledged(tmp_path)
-    claims.forget({"s"})
+    claims.forget({"s"})()
     claims.close()
     monkeypatch.undo()
     assert read_claim(tmp_path) is None

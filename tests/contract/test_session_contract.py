@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from pathlib import Path
 
 import apsw
@@ -38,7 +37,7 @@ from ai_whisperer.records import (
 from ai_whisperer.snapshot import Link, LinkKind
 from ai_whisperer.store import opening, queries
 from ai_whisperer.store.base import Store, Unit
-from ai_whisperer.store.committers import InlineCommitter
+from ai_whisperer.store.committers import Before, Committed, InlineCommitter
 from ai_whisperer.store.layout import DATABASE_NAME
 from ai_whisperer.store.sqlite import SLICE_ROWS, SqliteStore
 from tests.contract.conftest import Run
@@ -318,10 +317,10 @@ class DyingCommitter(InlineCommitter):
         self._commits = commits
         self.died = asyncio.Event()
 
-    def commit(self, connection: apsw.Connection, done: Callable[[BaseException | None], None], *, units: int) -> None:
+    def commit(self, connection: apsw.Connection, done: Committed, *, units: int, before: Before | None = None) -> None:
         if self._commits:
             self._commits -= 1
-            super().commit(connection, done, units=units)
+            super().commit(connection, done, units=units, before=before)
         else:
             self.died.set()
 

@@ -19,7 +19,7 @@ import apsw
 
 from ai_whisperer.runtime import recovery
 from ai_whisperer.runtime.scheduler import Scheduler
-from ai_whisperer.store.committers import ThreadCommitter
+from ai_whisperer.store.committers import Before, Committed, ThreadCommitter
 
 _STATEMENTS = {
     "PRAGMA journal_mode": "store.opening",
@@ -67,14 +67,14 @@ class WatchedCommitter(ThreadCommitter):
         super().__init__()
         self._switch = switch
 
-    def commit(self, connection: apsw.Connection, done: Callable[[BaseException | None], None], *, units: int) -> None:
+    def commit(self, connection: apsw.Connection, done: Committed, *, units: int, before: Before | None = None) -> None:
         def committed(failure: BaseException | None) -> None:
             self._switch.reached("commit.after")
             done(failure)
             self._told(_TURNS_UNTIL_TOLD)
 
         self._switch.reached("commit.before")
-        super().commit(connection, committed, units=units)
+        super().commit(connection, committed, units=units, before=before)
 
     def _told(self, turns: int) -> None:
         if turns:

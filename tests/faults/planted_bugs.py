@@ -34,7 +34,7 @@ def checkpoint_unhandled() -> None:
 
     def run(self: Any) -> None:
         while (job := self._jobs.get()) is not None:
-            connection, done, loop = job
+            connection, done, loop, _ = job
             failure = self._timed_commit(connection)
             if self._log_pages >= self._checkpoint_at:
                 self._log_pages = 0

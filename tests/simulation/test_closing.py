@@ -19,7 +19,8 @@ from ai_whisperer.models.scripted import FunctionModel
 from ai_whisperer.store.sqlite import SqliteStore
 from ai_whisperer.testing.disk import SimulatedDisk
 from ai_whisperer.testing.simulation import VirtualClock, simulate
-from tests.simulation.stage import call, results_of, round_of
+from ai_whisperer.tools.mcp.servers import McpServers
+from tests.simulation.stage import call, opened, results_of, round_of
 
 
 class StubbornModel:
@@ -181,3 +182,39 @@ def test_a_forked_child_does_not_keep_the_database_when_its_parent_dies(tmp_path
         assert int(parent.stdout.readline()) > 0
         parent.wait()
         SqliteStore.open(tmp_path).abandon()
+
+
+def test_a_task_is_not_blamed_for_a_process_that_is_killed_while_it_closes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The servers of tools do not end, and whoever waits for them is killed."""
+    reached, never = asyncio.Event(), asyncio.Event()
+
+    async def hanging(_: McpServers) -> None:
+        reached.set()
+        await never.wait()
+
+    @tool
+    async def work_on() -> str:
+        """Never end."""
+        await never.wait()
+        return "done"
+
+    async def main() -> None:
+        store = SqliteStore.in_memory()
+        manager = opened(store, lambda _: call("work_on"), tools=[work_on])
+        await manager.open()
+        await manager.create_agent("alice")
+        await manager.send_task("alice", "go")
+        await asyncio.sleep(5)
+        await store.flushed()
+        ((begun,), session_id) = store.load(manager.session_id).tasks, manager.session_id
+        monkeypatch.setattr(McpServers, "close", hanging)
+        closing = asyncio.ensure_future(manager.close(grace_seconds=1))
+        await reached.wait()
+        await store.flushed()
+        (left,) = store.load(session_id).tasks
+        assert (begun.attempts, left.attempts) == (1, 0)
+        closing.cancel()
+        await asyncio.wait([closing])
+        await store.close()
+
+    simulate(main())

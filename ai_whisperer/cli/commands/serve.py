@@ -42,7 +42,7 @@ async def serve(
 
     When it takes requests it prints one line, `ready ADDRESS`: open that address in a browser. The first signal lets
     the steps under way finish and leaves with 0, a second one leaves at once with 128 and its number. A server that
-    cannot leave, as its disk does not answer, is ended 5 seconds after the grace with 3. One that cannot go on, as its
+    cannot leave, as its disk does not answer, is ended 40 seconds after the grace with 3. One that cannot go on, as its
     disk is full or fails, says so and leaves with 1. Everything accepted is on disk in all cases, and goes on at the
     next start.
     """
@@ -78,8 +78,8 @@ async def serve(
             async with asyncio.TaskGroup() as group:
                 trial = group.create_task(server.try_sandbox(), name="trial of the sandbox")
                 outcome = await first_of(leaving.asked(), server.failure())
+                leaving.begin()  # the end of the trial is waited for, too
                 trial.cancel()
-            leaving.begin()
             await stack.enter_async_context(_telling_waits(call.output, server.steps_under_way()))
     if isinstance(outcome, BaseException):
         raise outcome
