@@ -12,6 +12,7 @@ from ai_whisperer import AgentState, AsyncAgentSessionManager, TaskState, tool
 from ai_whisperer.conversation import Answer
 from ai_whisperer.core import blame
 from ai_whisperer.core.blame import Verdict
+from ai_whisperer.errors import ModelRateLimitError
 from ai_whisperer.models.base import ModelRequest
 from ai_whisperer.runtime import recovery
 from ai_whisperer.testing.disk import SimulatedDisk
@@ -33,6 +34,7 @@ class Lives:
         self._alive = False
         self._seconds = 0.0
         self.deaths = 0
+        self.is_busy = False
 
     def live(self, begin: Begin | None = None, *, kill_after_seconds: float | None = None) -> bool:
         """Live until nothing is to be done any more, or until a death; True if nothing is to be done."""
@@ -79,6 +81,8 @@ class Lives:
     def _say(self, request: ModelRequest) -> Answer | str:
         if "deadly-model" in request.agent_id:
             self._die()
+        if self.is_busy and "busy-model" in request.agent_id and request.attempt < 4:
+            raise ModelRateLimitError(retry_after_seconds=600.0)
         if "deadly-tool" in request.agent_id and round_of(request) < 50:
             return call("detonate")
         return call("list_agents") if round_of(request) < 2 else "done"
@@ -186,6 +190,24 @@ def test_a_task_at_whose_trial_the_process_was_killed_from_outside_is_cleared_by
         lives.live(kill_after_seconds=0.5)  # together, at its trial, and while it is held back
     assert lives.live()
     assert lives.states() == {"a0": TaskState.COMPLETED}
+    lives.close()
+
+
+def test_a_suspect_that_is_told_to_wait_by_its_provider_holds_nobody_up() -> None:
+    busy = "busy-model"
+    lives = Lives()
+    lives.live(tasks_for([busy, "a0"]), kill_after_seconds=0.5)
+    lives.live(kill_after_seconds=0.5)
+    lives.is_busy = True
+
+    async def send_another(manager: AsyncAgentSessionManager) -> None:
+        begun = asyncio.get_running_loop().time()
+        await manager.create_agent("b")
+        await manager.run_task("b", "go")
+        assert asyncio.get_running_loop().time() - begun < 10
+
+    assert lives.live(send_another)
+    assert set(lives.states().values()) == {TaskState.COMPLETED}
     lives.close()
 
 
