@@ -21,6 +21,7 @@ from ai_whisperer.runtime.clock_watch import ClockWatch
 from ai_whisperer.runtime.scheduler import Scheduler
 from ai_whisperer.runtime.session_clock import SessionClock
 from ai_whisperer.runtime.stall import StallWatch
+from ai_whisperer.runtime.trial_turn import TrialTurn
 from ai_whisperer.runtime.workplaces import Workplaces
 from ai_whisperer.store.base import FailureListener, Store, Unit
 from ai_whisperer.tools.function import Tool
@@ -148,6 +149,7 @@ class Workspace:
         tools: Iterable[Tool],
         workplaces: Workplaces,
         last_arrival: int,
+        trial_turn: TrialTurn,
     ) -> None:
         self.session_id = session_id
         self.store = store
@@ -160,6 +162,7 @@ class Workspace:
         self.default_model = default_model
         self.tools = tuple(tools)
         self.workplaces = workplaces
+        self.trial_turn = trial_turn
         self.event_loop = asyncio.get_running_loop()
         self.context = copy_context()
         self.context.run(forget_caller)
