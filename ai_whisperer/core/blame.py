@@ -10,6 +10,8 @@ So a task is blamed only for what it alone can explain:
    than a suspect again. If not, it is tried once more.
 3. A task that was tried so three times, and the process died each time and never without it, is set aside.
 
+All this is about a process: of its sessions one at a time tries a task, see `runtime.trial_turn`.
+
 A task that finishes a step of the kind that was under way is above suspicion, and counted anew.
 """
 
@@ -64,7 +66,7 @@ def attempts_at_start(attempts: int, *, under_way: bool) -> int:
 def rest_seconds(ran_seconds: float, *, chance: float) -> float:
     """How long a task is held back that ran for so long until the death.
 
-    `chance`, from 0 to 1, keeps those apart that are held back in several sessions of one process.
+    `chance`, from 0 to 1, keeps it from falling in with deaths that come at regular times.
     """
     rest = max(_TIMES_AS_LONG * ran_seconds, _SHORTEST_REST_SECONDS) * (1.0 + chance)
     return min(rest, _LONGEST_REST_SECONDS)

@@ -43,6 +43,7 @@ from ai_whisperer.runtime.session_mcp import SessionMcp
 from ai_whisperer.runtime.session_rooms import SessionRooms
 from ai_whisperer.runtime.session_schedules import SessionSchedules
 from ai_whisperer.runtime.status import status_of
+from ai_whisperer.runtime.trial_turn import TrialTurn
 from ai_whisperer.runtime.workplaces import Workplaces, checked_folders, kept_from_agents
 from ai_whisperer.runtime.workspace import Workspace
 from ai_whisperer.status import AgentStatus
@@ -74,7 +75,8 @@ class AsyncAgentSessionManager(
     that name none. `limits` are those that hold where neither an agent nor the session nor the server states any: the
     limits of agents, and of the session as a whole. `templates` is a library, or folders that are searched before the
     built-in templates; without it the standard library, with the current folder as the project. All that reaches
-    outside comes in through `model_factory` and the tools; time, chance and ids come in too.
+    outside comes in through `model_factory` and the tools; time, chance and ids come in too. Managers of one process
+    share a `trial_turn`, so that after deaths of the process one suspect is tried at a time.
     """
 
     def __init__(
@@ -97,6 +99,7 @@ class AsyncAgentSessionManager(
         clock: Clock | None = None,
         random: chance.Random | None = None,
         ids: IdSource | None = None,
+        trial_turn: TrialTurn | None = None,
     ) -> None:
         if data is not None and store is not None:
             raise InvalidInputError("Give a data folder or a store, not both.")
@@ -129,6 +132,7 @@ class AsyncAgentSessionManager(
         self._clock = clock or SystemClock()
         self._random = random or chance.Random()  # noqa: S311 - ids and jitter, no secrets
         self._ids = ids or TimedIds(self._clock, self._random)
+        self._trial_turn = trial_turn or TrialTurn()
         super().__init__()
         self._open: tuple[Workspace, Intake] | None = None
 
@@ -162,6 +166,7 @@ class AsyncAgentSessionManager(
                 workplaces=self._workplaces,
                 limits=self._limits,
                 mcp_servers=self._mcp_servers,
+                trial_turn=self._trial_turn,
             )
         except BaseException:
             await self._release(store)

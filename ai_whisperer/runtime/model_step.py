@@ -219,13 +219,17 @@ class ModelStep:
 
 
 async def waited_for_retry(agent: AgentWork, loop: AILoop) -> bool:
-    """Wait until the last step may be tried again, if it has to be; False if the agent may not go on then.
+    """Wait until the last step may be tried again, if it has to be; False if the agent may not go on, now or then.
 
-    Nothing is held meanwhile: no place among the loops at work, no tokens and no money.
+    Nothing is held meanwhile: no place among the loops at work, no tokens and no money. A suspect on trial holds up
+    nobody either, since it does nothing.
     """
     retry_at = loop.running.steps[-1].retry_at
     if retry_at is None:
         return True
+    if not agent.may_step:
+        return False  # nobody cuts a wait short that begins after the pause
+    loop.running.settled()
     longest = longest_wait(agent.record.definition.retry, max_retry_after_seconds=agent.limits.max_retry_after_seconds)
     loop.is_waiting = True
     try:

@@ -35,6 +35,7 @@ from ai_whisperer.runtime.supervision import Supervisor
 from ai_whisperer.runtime.switchboard import Switchboard
 from ai_whisperer.runtime.tallies import Tallies
 from ai_whisperer.runtime.trees import Trees
+from ai_whisperer.runtime.trial_turn import TrialTurn
 from ai_whisperer.runtime.trials import let_go
 from ai_whisperer.runtime.waits import Waits
 from ai_whisperer.runtime.workplaces import Workplaces
@@ -60,6 +61,7 @@ def open_workspace(
     workplaces: Workplaces,
     limits: SessionLimits,
     mcp_servers: Mapping[str, McpServerConfig],
+    trial_turn: TrialTurn,
 ) -> Workspace:
     """Bring the session into memory and go on where it was; raises a `StoreError` if it cannot be read."""
     snapshot = store.load(session_id)
@@ -76,6 +78,7 @@ def open_workspace(
         tools=tools,
         workplaces=workplaces,
         last_arrival=snapshot.last_arrival,
+        trial_turn=trial_turn,
     )
     workspace.limits = LimitKeeper(
         workspace, setting=limits, server=store.limits(SERVER), session=store.limits(session_id)
@@ -136,6 +139,7 @@ async def close_workspace(workspace: Workspace, *, grace_seconds: float) -> None
         await workspace.store.flushed()
         await workspace.workplaces.close()
     finally:
+        workspace.trial_turn.give_back(workspace)
         workspace.store.unlisten(workspace.session_id)
         workspace.release_waiters(ClosedError("The session was closed before the task ended; the task goes on later."))
         if not workspace.bus.closed:
@@ -158,6 +162,7 @@ def fail_workspace(workspace: Workspace, failure: BaseException) -> None:
     """The store has failed, or refused what memory already holds: nothing more may happen that it does not know of."""
     workspace.closing = True
     workspace.scheduler.close()
+    workspace.trial_turn.give_back(workspace)
     for loop in workspace.running.values():
         loop.abandon()
     workspace.locks.close(failure)

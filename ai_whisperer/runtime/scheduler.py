@@ -78,7 +78,7 @@ class Scheduler:
     def _arm(self) -> None:
         self._disarm()
         nap = min(self._steady.next_in(), self._wall.next_in())
-        if nap is not _NEVER:
+        if nap < _NEVER:
             self._handle = asyncio.get_running_loop().call_later(min(max(nap, 0.0), _LONGEST_NAP_SECONDS), self._fire)
 
     def _fire(self) -> None:

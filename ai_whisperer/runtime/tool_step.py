@@ -53,14 +53,14 @@ async def run_tool(agent: AgentWork, step: StepRecord) -> ToolResult:
         result = await _run(agent, step)
     finally:
         agent.workspace.admission.call_ended(step.id)
-    content = agent.workspace.breaches.bounded_result(agent.agent_id, step.task_id, mended(result.content))
-    untrusted = result.untrusted
+    content, untrusted = mended(result.content), result.untrusted
     if result.is_error:
         # It may quote what came from outside, so it is as trusted as the tool's results are.
         tool = agent.registry.find(_call_of(step).name)
         untrusted = isinstance(tool, Tool) and tool.untrusted
     if not untrusted:
         content = harmless(content)  # nobody but the runtime says who said something
+    content = agent.workspace.breaches.bounded_result(agent.agent_id, step.task_id, content)
     return replace(result, content=content, untrusted=untrusted, not_run=False)
 
 

@@ -89,7 +89,8 @@ class Trials:
     """Lets suspects run one after the other, each until it has shown itself harmless or cannot run; then all else.
 
     One that takes too long is no longer waited for: the next suspect, and all else, goes on beside it. While the first
-    of them is held back all else goes on, but for the other suspects.
+    of them is held back all else goes on, but for the other suspects; so it does while another session of the process
+    has the turn.
     """
 
     def __init__(
@@ -105,28 +106,46 @@ class Trials:
     def begin(self) -> None:
         if self._suspects and self._suspects[0][1].running.held_back:
             self._release_others()
-        self.go_on()
+        self._try_next()
 
     def go_on(self) -> None:
-        while self._suspects:
+        """Whoever was on trial is done with it: it is the turn of another session, or of the next suspect here."""
+        self._workspace.trial_turn.give_back(self._workspace)
+        self._try_next()
+
+    def _try_next(self) -> None:
+        workspace = self._workspace
+        while self._suspects and not workspace.closing:
             agent, loop = self._suspects[0]
-            if loop.running.held_back and loop.rests:
-                self._workspace.scheduler.at(loop.task.not_before or 0.0, CAUSE, self.go_on)
+            rests = loop.running.held_back and loop.rests
+            if not (rests or _can_begin(agent, loop)):
+                self._suspects.popleft()
+            elif workspace.trial_turn.take(workspace, self._try_soon):
+                self._try(loop, rests=rests)
                 return
-            if _can_begin(agent, loop):
-                if loop.may_have_place(partial(self._have_turn, loop)):
-                    self._begin(loop)
-                elif self._workspace.on_probation:
-                    self._be_patient_with(loop)
-                return
-            self._suspects.popleft()
-        self._workspace.scheduler.cancel(CAUSE)
+            else:
+                break
+        else:
+            workspace.trial_turn.give_back(workspace)
+        workspace.scheduler.cancel(CAUSE)
         self._release_others()
 
-    def _have_turn(self, loop: AILoop) -> None:
+    def _try_soon(self) -> None:
+        """It is the turn of this session; whoever had it before is still about to do something."""
+        self._workspace.event_loop.call_soon(self._try_next)
+
+    def _try(self, loop: AILoop, *, rests: bool) -> None:
+        if rests:
+            self._workspace.scheduler.at(loop.task.not_before or 0.0, CAUSE, self._try_next)
+        elif loop.may_have_place(partial(self._have_place, loop)):
+            self._begin(loop)
+        elif self._workspace.on_probation:
+            self._be_patient_with(loop)
+
+    def _have_place(self, loop: AILoop) -> None:
         """There is a place for the suspect; those who ran before it may have kept all of them."""
         if self._suspects and self._suspects[0][1] is loop:
-            self.go_on()
+            self._try_next()
 
     def _begin(self, loop: AILoop) -> None:
         self._suspects.popleft()

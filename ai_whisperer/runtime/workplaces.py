@@ -217,10 +217,15 @@ class Workplaces:
     def sweep(self) -> None:
         """Remove what programs left in folders for temporary files when the process ended before they did.
 
-        The folders are put aside at once, and removed meanwhile.
+        The folders are put aside at once, and removed meanwhile. What cannot be put aside is told in the log.
         """
-        with contextlib.suppress(FileNotFoundError):
-            (self._root / TEMPORARY).rename(self._root / f"{TEMPORARY}.{secrets.token_hex(8)}")
+        left_behind = self._root / TEMPORARY
+        try:
+            left_behind.rename(self._root / f"{TEMPORARY}.{secrets.token_hex(8)}")
+        except FileNotFoundError:
+            pass
+        except OSError as error:
+            _log.warning("the folder %s could not be put aside, remove it by hand: %s", left_behind, error.strerror)
         left = sorted(self._root.glob(f"{TEMPORARY}.*"))
         if left:
             self._sweeping = asyncio.get_running_loop().run_in_executor(None, self._swept, left)

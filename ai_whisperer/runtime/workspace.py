@@ -21,6 +21,7 @@ from ai_whisperer.runtime.clock_watch import ClockWatch
 from ai_whisperer.runtime.scheduler import Scheduler
 from ai_whisperer.runtime.session_clock import SessionClock
 from ai_whisperer.runtime.stall import StallWatch
+from ai_whisperer.runtime.trial_turn import TrialTurn
 from ai_whisperer.runtime.workplaces import Workplaces
 from ai_whisperer.store.base import FailureListener, Store, Unit
 from ai_whisperer.tools.function import Tool
@@ -69,7 +70,7 @@ class Decision:
         self._durable_calls: list[Callable[[], object]] | None = None
         self.unit = Unit(workspace.on_refused)
         self.cause = cause
-        self.at = workspace.clock.now()
+        self.at = workspace.decided_at = workspace.clock.now()
 
     def tell(self, name: str, params: dict[str, Any]) -> None:
         self.unit.notes.append((self._workspace.session_id, name, self.cause, self.at, params))
@@ -148,17 +149,20 @@ class Workspace:
         tools: Iterable[Tool],
         workplaces: Workplaces,
         last_arrival: int,
+        trial_turn: TrialTurn,
     ) -> None:
         self.session_id = session_id
         self.store = store
         self.bus = bus
         self.clock = clock
+        self.decided_at = clock.now()  # the time of the last decision
         self.random = random
         self.ids = ids
         self.model_factory = model_factory
         self.default_model = default_model
         self.tools = tuple(tools)
         self.workplaces = workplaces
+        self.trial_turn = trial_turn
         self.event_loop = asyncio.get_running_loop()
         self.context = copy_context()
         self.context.run(forget_caller)

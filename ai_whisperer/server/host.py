@@ -28,6 +28,7 @@ from ai_whisperer.models.catalog import resolve
 from ai_whisperer.records import StepRecord
 from ai_whisperer.runtime.bus import Subscription
 from ai_whisperer.runtime.manager import AnyFunction, AsyncAgentSessionManager
+from ai_whisperer.runtime.trial_turn import TrialTurn
 from ai_whisperer.runtime.workplaces import remove_work_of
 from ai_whisperer.server.agent_logs import AgentLogs
 from ai_whisperer.settings import LOCAL
@@ -78,6 +79,7 @@ class SessionHost:
         self._folders = dict(folders or {})
         self._hidden = tuple(hidden)
         self._clock = SystemClock()
+        self._trial_turn = TrialTurn()
         self._open: dict[str, _OpenSession] = {}
         self._created: dict[str, SessionRecord] = {}  # on their way to the disk
         self._deleting: set[str] = set()
@@ -241,6 +243,7 @@ class SessionHost:
             mcp_servers=self._mcp_servers,
             sandbox=self._sandbox,
             limits=self._setting,
+            trial_turn=self._trial_turn,
         )
         await manager.open()
         self._open[session_id] = _OpenSession(manager, owner=owner, logs=self._logs)

@@ -15,6 +15,7 @@ from ai_whisperer.core.marks import without_marks
 from ai_whisperer.models.base import Model, ModelRequest
 from ai_whisperer.models.scripted import FunctionModel
 from ai_whisperer.runtime.manager import AnyFunction
+from ai_whisperer.runtime.trial_turn import TrialTurn
 from ai_whisperer.store.base import Store
 from ai_whisperer.testing.disk import SimulatedDisk
 from ai_whisperer.testing.simulation import VirtualClock, simulate
@@ -33,9 +34,13 @@ def opened(
     seed: int = 0,
     models: Callable[[str], Model] | None = None,
     clock: VirtualClock | None = None,
+    session_id: str = "default",
+    trial_turn: TrialTurn | None = None,
 ) -> AsyncAgentSessionManager:
     return AsyncAgentSessionManager(
         store=store,
+        session_id=session_id,
+        trial_turn=trial_turn,
         tools=tools,
         model_factory=models or (lambda _: FunctionModel(say, latency_seconds=latency_seconds)),
         templates=(),

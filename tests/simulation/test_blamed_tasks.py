@@ -12,8 +12,11 @@ from ai_whisperer import AgentState, AsyncAgentSessionManager, TaskState, tool
 from ai_whisperer.conversation import Answer
 from ai_whisperer.core import blame
 from ai_whisperer.core.blame import Verdict
+from ai_whisperer.errors import ModelRateLimitError
 from ai_whisperer.models.base import ModelRequest
 from ai_whisperer.runtime import recovery
+from ai_whisperer.runtime.trial_turn import TrialTurn
+from ai_whisperer.store.base import Store
 from ai_whisperer.testing.disk import SimulatedDisk
 from ai_whisperer.testing.simulation import EPOCH, VirtualClock, simulate
 from tests.simulation.stage import call, opened, round_of
@@ -26,13 +29,15 @@ Begin = Callable[[AsyncAgentSessionManager], Awaitable[None]]
 class Lives:
     """A session that dies again and again: of tasks whose agent's name says so, and of kills from outside."""
 
-    def __init__(self, *, seed: int = 0) -> None:
+    def __init__(self, *, seed: int = 0, sessions: Iterable[str] = ("default",)) -> None:
+        self._sessions = list(sessions)
         self._disk = SimulatedDisk(seed)
         self._chance = random.Random(seed)
         self._clock = VirtualClock()
         self._alive = False
         self._seconds = 0.0
         self.deaths = 0
+        self.is_busy = False
 
     def live(self, begin: Begin | None = None, *, kill_after_seconds: float | None = None) -> bool:
         """Live until nothing is to be done any more, or until a death; True if nothing is to be done."""
@@ -43,14 +48,16 @@ class Lives:
             store = self._disk.open()
             self._alive = True
             self._clock = VirtualClock().later(self._seconds)
-            manager = opened(store, self._say, tools=[self._deadly()], clock=self._clock, latency_seconds=STEP_SECONDS)
-            await manager.open()
+            managers = self._managers(store)
+            for manager in managers:
+                await manager.open()
             if begin is not None:
-                await begin(manager)
+                await asyncio.gather(*map(begin, managers))
             if kill_after_seconds is not None:
-                asyncio.get_running_loop().call_later(kill_after_seconds, self._die)
-            await asyncio.gather(*(manager.wait_task(task.id) for task in manager.list_tasks(limit=1000)))
-            await manager.close()
+                asyncio.get_running_loop().call_later(kill_after_seconds, self.die)
+            await asyncio.gather(*(each.wait_task(task) for each in managers for task in each.list_tasks(limit=1000)))
+            for manager in managers:
+                await manager.close()
             await store.close()
             lived = True
 
@@ -66,8 +73,9 @@ class Lives:
 
         async def look() -> None:
             store = self._disk.open()
-            async with opened(store, self._say, tools=[self._deadly()]) as manager:
-                states.update({task.id: task.state for task in manager.list_tasks(limit=1000)})
+            for manager in self._managers(store):
+                async with manager:
+                    states.update({task.id: task.state for task in manager.list_tasks(limit=1000)})
             await store.close()
 
         simulate(look())
@@ -76,9 +84,27 @@ class Lives:
     def close(self) -> None:
         self._disk.close()
 
+    def _managers(self, store: Store) -> list[AsyncAgentSessionManager]:
+        trial_turn = TrialTurn()
+        return [
+            opened(
+                store,
+                self._say,
+                tools=[self._deadly()],
+                clock=self._clock,
+                latency_seconds=8 * STEP_SECONDS if "slow" in session else STEP_SECONDS,
+                seed=self._chance.randrange(1 << 30),
+                session_id=session,
+                trial_turn=trial_turn,
+            )
+            for session in self._sessions
+        ]
+
     def _say(self, request: ModelRequest) -> Answer | str:
         if "deadly-model" in request.agent_id:
-            self._die()
+            self.die()
+        if self.is_busy and "busy-model" in request.agent_id and request.attempt < 4:
+            raise ModelRateLimitError(retry_after_seconds=600.0)
         if "deadly-tool" in request.agent_id and round_of(request) < 50:
             return call("detonate")
         return call("list_agents") if round_of(request) < 2 else "done"
@@ -87,13 +113,13 @@ class Lives:
         @tool
         async def detonate() -> str:
             """Kill the process."""
-            self._die()
+            self.die()
             await asyncio.sleep(1)
             return "never"
 
         return detonate  # type: ignore[return-value]
 
-    def _die(self) -> None:
+    def die(self) -> None:
         if not self._alive:
             return  # two may do it at the same instant
         self._alive = False
@@ -143,6 +169,65 @@ def test_a_task_that_kills_the_process_is_set_aside_after_five_deaths_and_the_ot
     lives.close()
 
 
+def task_named_like_the_session(manager: AsyncAgentSessionManager) -> Awaitable[None]:
+    return tasks_for([manager.session_id])(manager)
+
+
+def live_in_sessions(*sessions: str, seed: int) -> set[str]:
+    """The tasks that are set aside, of sessions that have one task each."""
+    lives = Lives(seed=seed, sessions=sessions)
+    live_until_all_is_done(lives, task_named_like_the_session, most=3 * blame.MOST_STARTS)
+    dead = {task for task, state in lives.states().items() if state is TaskState.DEAD}
+    lives.close()
+    return dead
+
+
+BESIDE = [f"slow-{number}" for number in range(30)]
+
+
+@pytest.mark.parametrize("sessions", [["deadly-model", *BESIDE], [*BESIDE, "deadly-model"]], ids=["first", "last"])
+@pytest.mark.parametrize("seed", range(3))
+def test_no_task_of_another_session_is_blamed(seed: int, sessions: list[str]) -> None:
+    assert live_in_sessions(*sessions, seed=seed) == {"deadly-model"}
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_tasks_of_two_sessions_that_kill_the_process_are_both_set_aside(seed: int) -> None:
+    guilty = ("deadly-model-1", "deadly-tool-2")
+    assert live_in_sessions(*guilty, seed=seed) == set(guilty)
+
+
+@pytest.mark.parametrize("closes", [True, False])
+def test_a_suspect_waits_while_another_session_has_the_turn_and_nobody_else_does(*, closes: bool) -> None:
+    lives = Lives(sessions=["deadly-model", "slow"])
+    lives.live(task_named_like_the_session)
+    for _ in range(2):
+        lives.live()
+    begun: list[bool] = []
+
+    async def look(manager: AsyncAgentSessionManager) -> None:
+        if manager.session_id == "deadly-model":  # which is held back now
+            if closes:
+                await manager.close()
+            return
+        await manager.create_agent("b")
+        task = await manager.send_task("b", "go")
+        await asyncio.sleep(5)
+        attempts = manager.list_steps("slow")[0].attempt
+        begun.extend((attempts > 2, bool(manager.list_steps(task.id))))
+        lives.die()
+        await asyncio.sleep(1)
+
+    lives.live(look)
+    assert begun == [closes, True]
+    lives.close()
+
+
+def test_trials_that_know_nothing_of_each_other_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(TrialTurn, "take", lambda *_: True)
+    assert live_in_sessions("deadly-model", *BESIDE, seed=0) > {"deadly-model"}
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_several_tasks_that_kill_the_process_are_all_set_aside_and_no_other(seed: int) -> None:
     guilty = ["deadly-model-1", "deadly-tool-2", "deadly-model-3"]
@@ -186,6 +271,24 @@ def test_a_task_at_whose_trial_the_process_was_killed_from_outside_is_cleared_by
         lives.live(kill_after_seconds=0.5)  # together, at its trial, and while it is held back
     assert lives.live()
     assert lives.states() == {"a0": TaskState.COMPLETED}
+    lives.close()
+
+
+def test_a_suspect_that_is_told_to_wait_by_its_provider_holds_nobody_up() -> None:
+    busy = "busy-model"
+    lives = Lives()
+    lives.live(tasks_for([busy, "a0"]), kill_after_seconds=0.5)
+    lives.live(kill_after_seconds=0.5)
+    lives.is_busy = True
+
+    async def send_another(manager: AsyncAgentSessionManager) -> None:
+        begun = asyncio.get_running_loop().time()
+        await manager.create_agent("b")
+        await manager.run_task("b", "go")
+        assert asyncio.get_running_loop().time() - begun < 10
+
+    assert lives.live(send_another)
+    assert set(lives.states().values()) == {TaskState.COMPLETED}
     lives.close()
 
 

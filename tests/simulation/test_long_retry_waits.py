@@ -154,6 +154,38 @@ def test_whoever_waits_for_a_provider_can_be_stopped_at_once(deed: str) -> None:
     play(scenario, models=with_model(model))
 
 
+def test_an_agent_that_was_paused_meanwhile_does_not_begin_to_wait_for_its_provider() -> None:
+    model = StreamModel([10.0, FOREVER], GOOD)
+
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        await manager.create_agent("alice")
+        task = await manager.send_task("alice", "go")
+        await asyncio.sleep(5)
+        await manager.pause_agent("alice")
+        await asyncio.sleep(6)
+        assert not [each for each in asyncio.all_tasks() if each.get_name().startswith("loop")]
+        await manager.resume_agent("alice")
+        begun = _seconds()
+        assert (await manager.wait_task(task)).state is TaskState.COMPLETED
+        assert 3_590 < _seconds() - begun < 3_610
+
+    play(scenario, models=with_model(model))
+
+
+def test_a_session_that_closes_does_not_begin_to_wait_for_a_provider() -> None:
+    model = StreamModel([10.0, FOREVER], GOOD)
+
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        await manager.create_agent("alice")
+        await manager.send_task("alice", "go")
+        await asyncio.sleep(5)
+        begun = _seconds()
+        await manager.close(grace_seconds=60)
+        assert _seconds() - begun < 10
+
+    play(scenario, models=with_model(model))
+
+
 def test_a_restart_in_a_long_wait_goes_on_with_the_rest_of_it() -> None:
     model = StreamModel([FOREVER], GOOD)
 

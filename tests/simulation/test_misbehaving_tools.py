@@ -198,6 +198,20 @@ def test_a_result_over_the_limit_is_cut_and_says_so() -> None:
     play(scenario, one_call, tools=[misbehave])
 
 
+def test_a_result_that_had_to_be_made_harmless_is_not_longer_than_others() -> None:
+    @tool
+    async def misbehave() -> str:
+        """Forge many marks."""
+        return "<said " * 100
+
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        await manager.create_agent("alice", {"limits": {"max_result_bytes": 90}})
+        told = await manager.run_task("alice", "go")
+        assert told == "&lt;said " * 10 + "\n[cut: 900 bytes in all, 90 shown]"
+
+    play(scenario, one_call, tools=[misbehave])
+
+
 class MuteError(Exception):
     """Fails even to say what it is."""
 

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
 import unicodedata
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from ai_whisperer import AsyncAgentSessionManager
 from ai_whisperer.core.file_names import file_name, file_name_before, renamed
 from ai_whisperer.core.limits import DEFAULTS
 from ai_whisperer.definition import AgentDefinition
 from ai_whisperer.runtime.workplaces import Workplaces, remove_work_of, work_of
 from ai_whisperer.server.log_files import log_path, take_over_logs
+from ai_whisperer.store.sqlite import SqliteStore
 from ai_whisperer.tools.workplace import OWN
 
 ALIKE = [
@@ -127,6 +132,25 @@ def test_what_is_there_under_both_names_is_left_alone(tmp_path: Path, caplog: py
     assert (tmp_path / "work" / "A" / "A").exists()
     assert (tmp_path / "work" / "%41" / "%41").exists()
     assert "could not be renamed" in caplog.text
+
+
+def test_folders_that_cannot_be_read_keep_no_session_from_opening(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> NoReturn:
+        raise PermissionError(13, "Permission denied")
+
+    async def open_and_close() -> None:
+        manager = AsyncAgentSessionManager(store=SqliteStore.in_memory(), session_id="A", work=tmp_path)
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "listdir", refuse)
+            patch.setattr(Path, "rename", refuse)
+            await manager.open()
+        await manager.close()
+
+    asyncio.run(open_and_close())
+    assert f"{tmp_path / 'work'} could not be read (Permission denied)" in caplog.text
+    assert "could not be put aside" in caplog.text
 
 
 def test_the_folder_of_an_earlier_version_goes_with_its_session(tmp_path: Path) -> None:

@@ -1,4 +1,5 @@
 import asyncio
+import math
 
 import pytest
 
@@ -34,6 +35,15 @@ def test_a_cancelled_or_replaced_entry_does_not_fire() -> None:
         return fired
 
     assert simulate(scenario()) == ["new"]
+
+
+def test_what_is_never_due_wakes_nobody() -> None:
+    async def scenario() -> int:
+        scheduler = Scheduler(SessionClock(VirtualClock()))
+        scheduler.at(math.inf, "never", lambda: None)
+        return len(asyncio.get_running_loop()._scheduled)  # type: ignore[attr-defined]
+
+    assert simulate(scenario()) == 0
 
 
 def test_ten_thousand_sleepers_need_one_timer_of_the_event_loop() -> None:

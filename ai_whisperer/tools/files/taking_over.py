@@ -14,11 +14,16 @@ def take_over(folder: Path, changes: Callable[[Iterable[str]], Mapping[str, str]
     """Rename what lies in the folder as `changes` wants it, if nothing has the new name yet.
 
     Names are compared letter by letter, as the folder lists them: a file system that ignores case would find what has
-    another name. What cannot be renamed stays where it is and is told in the log.
+    another name. What cannot be renamed, or found, stays where it is and is told in the log.
     """
     try:
         found = os.listdir(folder)
     except (FileNotFoundError, NotADirectoryError):
+        return
+    except OSError as error:
+        _log.warning(
+            "%s could not be read (%s), so nothing in it was renamed: let this program read it", folder, error.strerror
+        )
         return
     for before, now in changes(found).items():
         if before not in found:
