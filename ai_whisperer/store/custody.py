@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import itertools
 import os
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 
 import apsw
 
-from ai_whisperer.errors import StoreFailedError, StoreInUseError, StoreReadOnlyError
+from ai_whisperer.errors import StoreCorruptError, StoreFailedError, StoreInUseError, StoreReadOnlyError
 from ai_whisperer.store.acknowledged import Acknowledged, accept, read_claim
 from ai_whisperer.store.folder_lock import FolderLock, lock_folder
 from ai_whisperer.store.layout import DATABASE_NAME, shm_of, wal_of
 
 LOOK_SECONDS = 1.0
 """So often, at most, it is looked whether the files are still there: what is written into a deleted one is lost."""
+_ONLY_READ = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
 _RESCUED = "whisperer.rescued.db"
 _LOST = "whisperer.lost{}.db"
 
@@ -109,6 +110,8 @@ def accept_loss(data: str | Path) -> str | None:
     lock = lock_folder(folder)
     try:
         claim = read_claim(folder)
+        if _size(database):
+            _check_is_database(database)
         if not _size(database) and _size(wal_of(database)):
             _set_log_aside(database)
         accept(folder)
@@ -119,6 +122,18 @@ def accept_loss(data: str | Path) -> str | None:
     finally:
         lock.release()
     return str(claim) if claim is not None and claim.seq else None
+
+
+def _check_is_database(path: Path) -> None:
+    """Raise `StoreCorruptError` if the file is none: then a backup has to be restored, and what it lacks be told."""
+    try:
+        with closing(apsw.Connection(f"{path.absolute().as_uri()}?immutable=1", flags=_ONLY_READ)) as connection:
+            connection.execute("SELECT count(*) FROM sqlite_master").fetchall()
+    except apsw.Error as error:
+        raise StoreCorruptError(
+            f"'{path}' is damaged or not a database ({error}), so nothing was given up. Restore a backup, then start "
+            "again; what is missing in it is told then."
+        ) from error
 
 
 def _size(path: Path) -> int:

@@ -15,7 +15,7 @@ import apsw
 import pytest
 
 from ai_whisperer import accept_loss
-from ai_whisperer.errors import StoreFailedError, StoreInUseError, StoreLostError
+from ai_whisperer.errors import StoreCorruptError, StoreFailedError, StoreInUseError, StoreLostError
 from ai_whisperer.store import acknowledged
 from ai_whisperer.store.acknowledged import ACKNOWLEDGED_NAME, Acknowledged, read_claim
 from ai_whisperer.store.base import Unit
@@ -129,6 +129,20 @@ def test_a_database_restored_from_an_older_backup_is_told(tmp_path: Path) -> Non
     shutil.copy(tmp_path / "backup", tmp_path / DATABASE_NAME)
     with pytest.raises(StoreLostError, match=r"notification 3 of session 's'.* ends at 2"):
         SqliteStore.open(tmp_path)
+
+
+def test_nothing_is_given_up_for_a_file_that_is_no_database(tmp_path: Path) -> None:
+    open_and_write(tmp_path, "t0")
+    backup = (tmp_path / DATABASE_NAME).read_bytes()
+    open_and_write(tmp_path, "t1")
+    (tmp_path / DATABASE_NAME).write_bytes(b"nonsense" * 1000)
+    with pytest.raises(StoreCorruptError, match="nothing was given up"):
+        accept_loss(tmp_path)
+    (tmp_path / DATABASE_NAME).write_bytes(backup)
+    with pytest.raises(StoreLostError):
+        tasks_in(tmp_path)
+    accept_loss(tmp_path)
+    assert tasks_in(tmp_path) == ["t0"]
 
 
 def test_a_database_with_another_history_is_told(tmp_path: Path) -> None:
