@@ -29,8 +29,12 @@ It is more than all that is waited for then takes together, each at its longest:
 end of their processes, the requests under way, the logs of agents, the last commit and the log of the process.
 """
 
+TROUBLED_SECONDS = 5.0
+"""How much longer than the grace it may take if it is in trouble, as one whose disk does not answer."""
+
 _NUMBERS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _AT_ONCE_SECONDS = 2.0
+_LOOK_SECONDS = 1.0
 _STDERR = 2
 _STOP = b"\0"
 _LOOK = b"\xff"
@@ -68,12 +72,12 @@ class Leaving:
         if self.watchman is not None:
             self.watchman.begin()
 
-    def last_words(self, seconds: float) -> str:
+    def last_words(self) -> str:
         """What is told of a process that has to be ended."""
         why = self.trouble()
         message = (
-            f"The process could not leave within {seconds:g} s, so it was ended.{f' {why}' if why else ''} Everything "
-            "that was accepted is on disk and goes on at the next start."
+            f"The process could not leave in time, so it was ended.{f' {why}' if why else ''} Everything that was "
+            "accepted is on disk and goes on at the next start."
         )
         if self._output.as_json:
             return as_json({"error": {"code": "stuck", "message": message}})
@@ -90,6 +94,7 @@ class Watchman:
         self._within_seconds = within_seconds
         self._heard = 0
         self._ends_at: float | None = None
+        self._patient_until = 0.0
         self._exit_code = STUCK
         self._reading, self._writing = socket.socketpair()
         self._writing.setblocking(False)  # noqa: FBT003
@@ -104,6 +109,7 @@ class Watchman:
         """From now on the time runs."""
         if self._within_seconds is not None and self._ends_at is None:
             self._ends_at = time.monotonic() + self._within_seconds
+            self._patient_until = self._ends_at - LAST_SECONDS + TROUBLED_SECONDS
             self._writing.send(_LOOK)
 
     def close(self) -> None:
@@ -113,9 +119,10 @@ class Watchman:
     def _run(self) -> None:
         hearing = True
         while hearing or self._ends_at is not None:
-            left = None if self._ends_at is None else max(self._ends_at - time.monotonic(), 0.0)
-            if not select.select([self._reading], [], [], left)[0]:
-                self._end()
+            if not select.select([self._reading], [], [], self._next_look())[0]:
+                if self._is_over():
+                    self._end()
+                continue
             for number in self._reading.recv(64):
                 if number == _STOP[0]:
                     hearing = False
@@ -123,6 +130,20 @@ class Watchman:
                     self._hear(signal.Signals(number))
         self._reading.close()
         self._writing.close()
+
+    def _next_look(self) -> float | None:
+        """In how many seconds it is looked whether the time is over; None if no time runs."""
+        if self._ends_at is None:
+            return None
+        now = time.monotonic()
+        first = min(self._ends_at, max(self._patient_until, now + _LOOK_SECONDS))
+        return max(first - now, 0.0)
+
+    def _is_over(self) -> bool:
+        now = time.monotonic()
+        if self._ends_at is None or now >= self._ends_at:
+            return self._ends_at is not None
+        return now >= self._patient_until and self._leaving.trouble() is not None
 
     def _hear(self, number: signal.Signals) -> None:
         self._heard += 1
@@ -136,7 +157,7 @@ class Watchman:
     def _end(self) -> None:
         if self._exit_code == STUCK and self._within_seconds is not None:
             with suppress(Exception):  # nobody may be there to read it
-                _say(self._leaving.last_words(self._within_seconds))
+                _say(self._leaving.last_words())
         os._exit(self._exit_code)
 
 

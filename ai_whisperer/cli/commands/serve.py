@@ -42,9 +42,9 @@ async def serve(
 
     When it takes requests it prints one line, `ready ADDRESS`: open that address in a browser. The first signal lets
     the steps under way finish and leaves with 0, a second one leaves at once with 128 and its number. A server that
-    cannot leave, as its disk does not answer, is ended 40 seconds after the grace with 3. One that cannot go on, as its
-    disk is full or fails, says so and leaves with 1. Everything accepted is on disk in all cases, and goes on at the
-    next start.
+    cannot leave, as its disk does not answer, is ended 5 seconds after the grace with 3, and one that is only slow 40
+    seconds after it. One that cannot go on, as its disk is full or fails, says so and leaves with 1. Everything
+    accepted is on disk in all these cases, and goes on at the next start.
     """
     from ai_whisperer.cli.model_choice import choose_model
     from ai_whisperer.cli.racing import first_of
