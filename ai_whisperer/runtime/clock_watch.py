@@ -14,8 +14,8 @@ class ClockWatch:
     """Compares the clock of one session with the wall clock whenever it looks.
 
     While the session counts something, its clock goes on evenly, and the difference is announced: what people were told
-    about times to come is now off by so much. A session that counts nothing takes the time of the wall clock over, as
-    far as that is not before its last decision: so one that was set back catches up.
+    about times to come is now off by so much. A session that counts nothing takes the time of the wall clock over, as far
+    as that is not before its last decision: so one that was set back is caught up with.
     """
 
     def __init__(self, workspace: Workspace) -> None:

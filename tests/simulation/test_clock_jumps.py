@@ -300,9 +300,7 @@ def test_a_session_that_counts_nothing_takes_the_time_of_the_wall_clock_over() -
 
 
 @pytest.mark.parametrize("was_noticed", [True, False])
-def test_a_session_that_counts_nothing_is_caught_up_with_by_a_wall_clock_that_was_set_back(
-    *, was_noticed: bool
-) -> None:
+def test_a_session_that_counts_nothing_is_caught_up_with_by_a_wall_clock_that_was_set_back(was_noticed: bool) -> None:
     async def scenario(manager: AsyncAgentSessionManager) -> None:
         await manager.create_agent("alice")
         await asyncio.sleep(100)
