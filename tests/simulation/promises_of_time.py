@@ -53,8 +53,13 @@ def _check_sleeps(notes: list[Notification], latest: Latest) -> None:
         if note.name not in _SLEEP_NOTES:
             continue
         due = asleep.pop(note.params["agentId"], None)
-        is_early = due is not None and note.at < due and note.cause.startswith("timer:")
+        is_early = due is not None and note.at < due and _is_by_time(note)
         assert not is_early, "somebody was woken before the time"
         is_counted = note.seq in due_at and not note.params.get("sleepingByWallClock")
         if is_counted and note.params["to"] == "sleeping":
             asleep[note.params["agentId"]] = due_at[note.seq]
+
+
+def _is_by_time(note: Notification) -> bool:
+    """Whether the agent was woken by its own timer, and not by a mail that followed from another, as a deadline."""
+    return note.cause.startswith("timer:") and not note.params.get("reason", "").startswith("mail ")
