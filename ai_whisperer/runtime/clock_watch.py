@@ -14,8 +14,8 @@ class ClockWatch:
     """Compares the clock of one session with the wall clock whenever it looks.
 
     While the session counts something, its clock goes on evenly, and the difference is announced: what people were told
-    about times to come is now off by so much. A session that counts nothing takes the time of the wall clock over, if
-    that is ahead: it never goes back.
+    about times to come is now off by so much. A session that counts nothing takes the time of the wall clock over, as
+    far as that is not before its last decision: so one that was set back catches up.
     """
 
     def __init__(self, workspace: Workspace) -> None:
@@ -24,11 +24,11 @@ class ClockWatch:
     def look(self) -> None:
         """Notice a wall clock that was set since the last look."""
         clock = self._workspace.clock
-        if not (clock.is_off or clock.offset > 0) or self._workspace.closing or self._workspace.bus.failure is not None:
+        if not (clock.is_off or clock.offset) or self._workspace.closing or self._workspace.bus.failure is not None:
             return
         before = clock.offset
         if self._counts_nothing():
-            clock.settle(after=clock.now())
+            clock.settle(after=self._workspace.decided_at)
         else:
             clock.notice()
         if clock.offset != before:

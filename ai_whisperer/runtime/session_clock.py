@@ -17,7 +17,7 @@ _JITTER_SECONDS = 0.5
 
 
 class SessionClock:
-    """Begins at what the wall clock shows, or at `after` if that is later: it never goes back, over restarts either.
+    """Begins at what the wall clock shows, or at `after` if that is later: nothing gets a time before that.
 
     `offset` is how far the wall clock is ahead of this one, in whole seconds, as it was noticed last: almost always 0.
     """
@@ -53,7 +53,7 @@ class SessionClock:
         """Show what the wall clock shows, or `after` if that is later. Nothing may be counted at that moment."""
         wall = self.wall()
         is_behind = wall < after - _JITTER_SECONDS
-        self._base = (after if is_behind else wall) - self._elapsed()
+        self._base = max(after, wall) - self._elapsed()
         self.offset = 0
         if is_behind:
             self.notice()

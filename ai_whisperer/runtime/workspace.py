@@ -70,7 +70,7 @@ class Decision:
         self._durable_calls: list[Callable[[], object]] | None = None
         self.unit = Unit(workspace.on_refused)
         self.cause = cause
-        self.at = workspace.clock.now()
+        self.at = workspace.decided_at = workspace.clock.now()
 
     def tell(self, name: str, params: dict[str, Any]) -> None:
         self.unit.notes.append((self._workspace.session_id, name, self.cause, self.at, params))
@@ -155,6 +155,7 @@ class Workspace:
         self.store = store
         self.bus = bus
         self.clock = clock
+        self.decided_at = clock.now()  # the time of the last decision
         self.random = random
         self.ids = ids
         self.model_factory = model_factory

@@ -299,6 +299,47 @@ def test_a_session_that_counts_nothing_takes_the_time_of_the_wall_clock_over() -
     play(scenario, clock=clock)
 
 
+@pytest.mark.parametrize("was_noticed", [True, False])
+def test_a_session_that_counts_nothing_is_caught_up_with_by_a_wall_clock_that_was_set_back(
+    *, was_noticed: bool
+) -> None:
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        await manager.create_agent("alice")
+        await asyncio.sleep(100)
+        clock.set(-HOUR)
+        if was_noticed:
+            await manager.send_task("alice", "go")
+            await asyncio.sleep(10)
+            assert (await manager.snapshot()).clock_offset_seconds < 0
+        await asyncio.sleep(48 * HOUR)
+        await manager.send_task("alice", "go")
+        assert manager.list_tasks("alice")[0].created_at == clock.now()
+        assert (await manager.snapshot()).clock_offset_seconds == 0
+        times = [note.at for note in manager.notifications(limit=1000)]
+        assert times == sorted(times)
+
+    clock = VirtualClock()
+    play(scenario, clock=clock)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_entries_stay_in_the_order_of_their_times_however_the_wall_clock_is_set(seed: int) -> None:
+    chance = random.Random(seed)
+
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        await manager.create_agent("alice")
+        for number in range(30):
+            clock.set(chance.choice((HOUR, -HOUR, 0.0, -0.3, -0.7, -1.2, 0.7)))
+            await manager.send_task("alice", str(number))
+            await asyncio.sleep(chance.choice((0.0, 0.3, 1.0, 100.0, HOUR)))
+        await manager.flushed()
+        times = [note.at for note in manager.notifications(limit=10_000)]
+        assert times == sorted(times)
+
+    clock = VirtualClock()
+    play(scenario, clock=clock)
+
+
 def test_nothing_happens_before_its_cause_when_the_clock_is_set_back() -> None:
     async def scenario(manager: AsyncAgentSessionManager) -> None:
         await manager.create_agent("alice")
