@@ -21,10 +21,13 @@ from ai_whisperer.base_record import Record
 from ai_whisperer.errors import SandboxError, WhispererError
 from ai_whisperer.tools.sandbox import family, namespaces
 from ai_whisperer.tools.sandbox.base import Ending, Job
+from ai_whisperer.tools.sandbox.cgroups import JobGroup
 from ai_whisperer.tools.sandbox.held import Status, let_go_of_streams
 from ai_whisperer.tools.sandbox.wire import Order, framed, read_body, read_order
 
 _REAP_SECONDS = 0.2
+_OWN_THREADS = 8
+"""The holder, and the threads by which a library watches over the job."""
 _STREAMS = b"+"
 """Goes before the order, with the streams of the job."""
 
@@ -72,7 +75,8 @@ class Holder:
 
     holders = 1
 
-    def __init__(self, library: Library) -> None:
+    def __init__(self, library: Library, group: JobGroup) -> None:
+        self._group = group
         self.largest_bytes = 0
         self.cpu_seconds = 0.0
         self.all_gone = False
@@ -109,7 +113,7 @@ class Holder:
         return Status(ending=report.ending, number=report.number)
 
     def step_back(self) -> None:
-        """There is nothing but its sessions."""
+        self._group.step_back()
 
     def _report(self) -> _Report | None:
         try:
@@ -126,18 +130,24 @@ class HolderLevel:
 
     def __init__(self, library: Callable[[Job], Library]) -> None:
         self._library = library
+        self._group = JobGroup()
         self._waiting: Holder | None = None
 
     def start(self, job: Job) -> Holder:
-        holder = self._waiting or Holder(self._library(job))
+        holder = self._waiting or self._holder(job)
+        self._group.hold(job.threads + _OWN_THREADS)
         holder.start(job)
         return holder
 
     def warm_up(self, job: Job) -> None:
-        self._waiting = Holder(self._library(job))
+        self._waiting = self._holder(job)
 
     def clear_up(self) -> None:
-        """Nothing was made beside its processes."""
+        self._group.remove()
+
+    def _holder(self, job: Job) -> Holder:
+        self._group.enter()
+        return Holder(self._library(job), self._group)
 
 
 def _hold(library: Library, connection: socket.socket, *, apart: bool) -> None:
