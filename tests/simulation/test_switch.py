@@ -353,7 +353,7 @@ def test_a_chain_that_is_too_deep_is_refused() -> None:
 
 def test_an_answer_in_several_parts_comes_as_a_whole() -> None:
     def bob(request: ModelRequest) -> str:
-        return "the end" if "Go on" in prompt_of(request) else "first part\n[CONTINUE]"
+        return "the end" if "Continue" in prompt_of(request) else "first part\n[CONTINUE]"
 
     async def scenario(manager: AsyncAgentSessionManager) -> None:
         await create(manager, "alice", "bob")
