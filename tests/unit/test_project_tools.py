@@ -89,7 +89,7 @@ def test_two_folders_do_not_mix_up_their_shared_files(tmp_path: Path) -> None:
         ("def f(): f()\nf()\n", "RecursionError"),
         ("x = '\0'\n", "source code string cannot contain null bytes"),
         ("x = 1\n", "there is no tool in it"),
-        ("from ai_whisperer import tool\n@tool\ndef f(*args): ...\n", "The tool 'f' cannot have the parameter 'args'"),
+        ("from ai_whisperer import tool\n@tool\ndef f(*args): ...\n", "The tool 'f' cannot have the parameter '*args'"),
     ],
 )
 def test_a_broken_file_is_told_with_its_line_and_the_others_are_loaded(tmp_path: Path, source: str, told: str) -> None:
