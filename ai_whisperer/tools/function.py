@@ -120,7 +120,7 @@ class Tool:
         untrusted: bool = False,
         optional: bool = False,
     ) -> None:
-        self.function = function
+        self.function: Any = function
         self.name = name or called(function)
         self.idempotent = idempotent
         self.touches = check_touches(touches)

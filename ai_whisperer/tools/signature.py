@@ -123,7 +123,7 @@ def _is_context(hint: Any, context: type) -> bool:
 
 def _check_kind(parameter: inspect.Parameter, tool: str) -> None:
     if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD, parameter.POSITIONAL_ONLY):
-        stars = {parameter.VAR_POSITIONAL: "*", parameter.VAR_KEYWORD: "**"}.get(parameter.kind, "")
+        stars = {"VAR_POSITIONAL": "*", "VAR_KEYWORD": "**"}.get(parameter.kind.name, "")
         kind = f"'{stars}{parameter.name}'" if stars else f"'{parameter.name}', which has no name for callers"
         raise InvalidInputError(
             f"The tool '{tool}' cannot have the parameter {kind}: models give arguments by their names. Use plain "

@@ -188,8 +188,7 @@ def test_a_blocking_tool_of_langchain_runs_in_a_thread_of_ours() -> None:
     assert not as_tool(search).callee.is_async
     assert not as_tool(Adder()).callee.is_async
     assert as_tool(AsyncAdder()).callee.is_async
-    of_coroutine = StructuredTool.from_function(coroutine=search_async.coroutine, name="x", description="x")
-    assert as_tool(of_coroutine).callee.is_async
+    assert as_tool(StructuredTool.from_function(coroutine=doze)).callee.is_async
 
 
 FILE = """
