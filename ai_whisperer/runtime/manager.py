@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import random as chance
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any
 
 from msgspec.structs import replace
 
@@ -51,12 +50,10 @@ from ai_whisperer.store.base import Store
 from ai_whisperer.store.sqlite import SqliteStore
 from ai_whisperer.templates.library import AnyLibrary, TemplateEntry, library_of
 from ai_whisperer.templates.parsing import Template
-from ai_whisperer.tools.function import Tool, as_tools
+from ai_whisperer.tools.function import AnyFunction, Tool, as_tools
 from ai_whisperer.tools.registry import ToolRegistry, told_missing
 from ai_whisperer.tools.sandbox.base import Sandbox
 from ai_whisperer.tools.sandbox.choosing import AUTO
-
-AnyFunction = Tool | Callable[..., Any]
 
 
 class AsyncAgentSessionManager(
@@ -229,11 +226,11 @@ class AsyncAgentSessionManager(
             session_id=self._session_id,
             id=agent_id,
             definition=definition,
-            own_tools=tuple(each.name for each in own),
             created_at=decision.at,
         )
         workspace.book.add(agent_id, definition)
         agent = AgentSession(workspace, record, own)
+        agent.record = record = replace(record, own_tools=agent.equipment.tools_to_remember(definition))
         workspace.agents[agent_id] = agent
         decision.unit.insert_agent(record)
         decision.tell(
@@ -277,7 +274,7 @@ class AsyncAgentSessionManager(
             definition = self._definition_for(session.agent_id, config, template, session.equipment.own_tools)
             gone, come = self._workspace.schedules.changes_for(session.agent_id, session.record.definition, definition)
             self._workspace.book.replace(session.agent_id, session.record.definition, definition)
-            own = tuple(each.name for each in session.equipment.own_tools)
+            own = session.equipment.tools_to_remember(definition)
             session.redefine(decision, replace(session.record, definition=definition, own_tools=own))
             self._workspace.schedules.change(decision, gone, come)
             session.start(decision)

@@ -27,14 +27,14 @@ from ai_whisperer.models.base import ModelFactory
 from ai_whisperer.models.catalog import resolve
 from ai_whisperer.records import StepRecord
 from ai_whisperer.runtime.bus import Subscription
-from ai_whisperer.runtime.manager import AnyFunction, AsyncAgentSessionManager
+from ai_whisperer.runtime.manager import AsyncAgentSessionManager
 from ai_whisperer.runtime.trial_turn import TrialTurn
 from ai_whisperer.runtime.workplaces import remove_work_of
 from ai_whisperer.server.agent_logs import AgentLogs
 from ai_whisperer.settings import LOCAL
 from ai_whisperer.store.base import SERVER, Store, Unit
 from ai_whisperer.templates.library import TemplateLibrary
-from ai_whisperer.tools.function import as_tools
+from ai_whisperer.tools.function import AnyFunction, as_tools
 from ai_whisperer.tools.sandbox.base import Sandbox
 from ai_whisperer.tools.sandbox.choosing import AUTO
 from ai_whisperer.tools.toolbox import ToolBox
