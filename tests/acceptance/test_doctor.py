@@ -101,7 +101,7 @@ def test_a_server_that_does_not_answer_is_a_warning_and_the_doctor_goes_on(tmp_p
 
     model, (finding,) = serving(tmp_path, look)
     assert (model, finding.level) == (None, Level.WARNING)
-    assert "127.0.0.1:9 is not known, since it does not answer" in finding.found
+    assert "127.0.0.1:9 is unknown: the server does not answer" in finding.found
     assert models.check_server(tmp_path) is None
 
 

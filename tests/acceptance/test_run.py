@@ -151,7 +151,7 @@ def test_an_unknown_name_is_told_what_there_is(run: Run) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "words"), [([], "Name a template or a workflow"), (["alice"], "Say what 'alice' is to do.")]
+    ("arguments", "words"), [([], "Name a template or a workflow"), (["alice"], "Say what 'alice' should do.")]
 )
 def test_what_is_missing_on_the_line_is_asked_for(run: Run, arguments: list[str], words: str) -> None:
     ran = run(*arguments)
@@ -182,7 +182,7 @@ def test_a_workflow_runs_in_a_session_of_its_own(run: Run) -> None:
 def test_a_workflow_of_which_nothing_comes_leaves_with_1(run: Run) -> None:
     ran = run("monitoring", "Hello")
     assert ran.code == 1
-    assert "Nothing has come of the workflow 'monitoring'." in ran.err
+    assert "The workflow 'monitoring' produced no result." in ran.err
 
 
 def call_of(data: Path, **flags: str) -> Call:

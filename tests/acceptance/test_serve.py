@@ -82,7 +82,7 @@ def linger() -> str:
 
 
 def test_whoever_waits_for_a_plain_function_is_told_so(whisperer: Whisperer, monkeypatch: pytest.MonkeyPatch) -> None:
-    word = "Waiting for what cannot be cut off, as a tool that is a plain function: linger."
+    word = "Waiting for what cannot be interrupted, such as a tool that is a plain function: linger."
     told = []
 
     def hear(_: Output, sentence: str) -> None:
@@ -172,7 +172,7 @@ def test_what_is_lost_is_told_at_the_start_and_given_up_only_when_that_is_asked_
     assert "of session 'default' at" in refused.error["message"]
     assert not (whisperer.data / "whisperer.db").exists()
     with serving(whisperer.data, "--accept-loss") as server:
-        server.error_with("is given up; the last that was acknowledged is notification")
+        server.error_with("is given up for lost; the last that was acknowledged is notification")
         assert whisperer.json("agents") == []
 
 
