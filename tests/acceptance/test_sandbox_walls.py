@@ -78,7 +78,7 @@ def test_what_a_wall_closes_works_without_it(level: str, damage: str, worked: se
     assert found.runs, found.reason
     assert not found.holds
     assert worked <= set(found.ways_out)
-    assert f"{len(found.ways_out)} of {len(WAYS)} ways out work" in found.reason
+    assert f"{len(found.ways_out)} of {len(WAYS)} escape attempts succeed" in found.reason
 
 
 def test_what_root_could_do_is_found_where_programs_stay_root() -> None:
