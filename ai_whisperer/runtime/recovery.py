@@ -88,7 +88,7 @@ def _tell_missing_tools(workspace: Workspace) -> None:
         missing = dict.fromkeys(name for agent in waiting for name in agent.equipment.missing_tools)
         some = ", ".join(agent.agent_id for agent in waiting[:_NAMED_AGENTS])
         _log.warning(
-            "session '%s': %d of its agents wait for tools that nobody has handed in (%s): %s%s. Hand these tools in "
+            "session '%s': %d of its agents wait for tools that nobody has provided (%s): %s%s. Provide these tools "
             "(tools=, agent_tools=, give_tools, a file in .whisperer/tools), or stop the agent and start it with a new "
             "definition.",
             workspace.session_id,

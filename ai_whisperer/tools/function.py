@@ -213,9 +213,10 @@ class Tool:
         When the call is cancelled it ends only once the function has really ended: a coroutine is cancelled; a plain
         function runs in a thread, sees `context.cancelled`, and its result counts.
         """
-        values = self.callee.parse(arguments)
-        if self.callee.is_async:
-            result = await self.callee.call(values, context)
+        callee = self._callee or self.callee
+        values = callee.parse(arguments)
+        if callee.is_async:
+            result = await callee.call(values, context)
         else:
             result = await in_thread(self._run, {"values": values, "context": context}, context.cancelled)
             if isinstance(result, Awaitable):

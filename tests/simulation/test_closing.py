@@ -196,7 +196,7 @@ def test_an_agent_waits_for_tools_of_the_session_that_are_not_handed_in_again(
     simulate(first())
     assert caplog.text == ""
     simulate(without())
-    assert "1 of its agents wait for tools that nobody has handed in (look_up): alice" in caplog.text
+    assert "1 of its agents wait for tools that nobody has provided (look_up): alice" in caplog.text
     simulate(again())
     disk.close()
 
