@@ -63,6 +63,7 @@ class ClockChanged(NotificationParams, frozen=True, kw_only=True):
 class AgentCreated(OfAgent, frozen=True, kw_only=True):
     name: str
     description: str
+    created_by: str | None = None
 
 
 class AgentTold(OfAgent, frozen=True, kw_only=True):

@@ -17,23 +17,21 @@ from ai_whisperer.core.limits import Stated, limits_from
 from ai_whisperer.core.marks import said
 from ai_whisperer.core.sleeping import Time, sleep_plan
 from ai_whisperer.core.text import check_reason, check_text
-from ai_whisperer.definition import AgentDefinition, SessionLimits
+from ai_whisperer.definition import SessionLimits
 from ai_whisperer.errors import (
     ClosedError,
-    DefinitionError,
     InvalidInputError,
     StateError,
 )
 from ai_whisperer.mcp_config import McpServersConfig, mcp_servers_from
 from ai_whisperer.models.base import ModelFactory
 from ai_whisperer.models.catalog import name_check, resolve
-from ai_whisperer.records import USER, AgentRecord, AgentState
+from ai_whisperer.records import USER, AgentState
 from ai_whisperer.runtime.agent_session import AgentSession
 from ai_whisperer.runtime.ai_loop import loop_that_calls
 from ai_whisperer.runtime.callers import by_caller
-from ai_whisperer.runtime.casting import check_approve, check_model, definition_for
+from ai_whisperer.runtime.creation import Stage
 from ai_whisperer.runtime.intake import Intake
-from ai_whisperer.runtime.mcp_grants import check_mcp_grants
 from ai_whisperer.runtime.opening import close_workspace, open_workspace
 from ai_whisperer.runtime.reader import AgentRef
 from ai_whisperer.runtime.session_approvals import SessionApprovals
@@ -52,7 +50,7 @@ from ai_whisperer.store.sqlite import SqliteStore
 from ai_whisperer.templates.library import AnyLibrary, TemplateEntry, library_of
 from ai_whisperer.templates.parsing import Template
 from ai_whisperer.tools.function import Tool, as_tools
-from ai_whisperer.tools.registry import ToolRegistry, told_missing
+from ai_whisperer.tools.registry import ToolRegistry
 from ai_whisperer.tools.sandbox.base import Sandbox
 from ai_whisperer.tools.sandbox.choosing import AUTO
 
@@ -74,7 +72,8 @@ class AsyncAgentSessionManager(
     network. `mcp_servers` are MCP servers that agents can be granted tools of, by name. `model` is the model of agents
     that name none. `limits` are those that hold where neither an agent nor the session nor the server states any: the
     limits of agents, and of the session as a whole. `templates` is a library, or folders that are searched before the
-    built-in templates; without it the standard library, with the current folder as the project. All that reaches
+    built-in templates; without it the standard library, with the current folder as the project. Tasks, mail and
+    delegation to a name that is a template's create that agent, unless `create_missing` is False. All that reaches
     outside comes in through `model_factory` and the tools; time, chance and ids come in too. Managers of one process
     share a `trial_turn`, so that after deaths of the process one suspect is tried at a time.
     """
@@ -95,6 +94,7 @@ class AsyncAgentSessionManager(
         model: str = "scripted",
         model_factory: ModelFactory = resolve,
         templates: AnyLibrary = None,
+        create_missing: bool = True,
         limits: Stated = None,
         clock: Clock | None = None,
         random: chance.Random | None = None,
@@ -126,6 +126,7 @@ class AsyncAgentSessionManager(
         granted = checked_folders({} if folders is None else folders, kept=apart)
         self._workplaces = Workplaces(root, session_id, granted, kept=apart, sandbox=sandbox)
         self._mcp_servers = mcp_servers_from({} if mcp_servers is None else mcp_servers, folder=Path())
+        self._create_missing = create_missing
         self._model = model
         self._model_factory = model_factory
         self._limits = limits_from(limits, SessionLimits)
@@ -162,7 +163,12 @@ class AsyncAgentSessionManager(
                 model_factory=self._model_factory,
                 default_model=self._model,
                 tools=self._tools,
-                agent_tools=self._agent_tools,
+                stage=Stage(
+                    templates=self._templates,
+                    agent_tools=self._agent_tools,
+                    check_model=self._name_check,
+                    create_missing=self._create_missing,
+                ),
                 workplaces=self._workplaces,
                 limits=self._limits,
                 mcp_servers=self._mcp_servers,
@@ -219,30 +225,10 @@ class AsyncAgentSessionManager(
         """
         workspace = self._workspace
         check_agent_id(agent_id)
-        own = as_tools(tools) or self._agent_tools.get(agent_id, [])
-        definition = self._definition_for(agent_id, config, template, own)
-        gone, come = workspace.schedules.changes_for(agent_id, None, definition)
-        if auto_start and not workspace.book.knows(agent_id):
-            workspace.limits.check_start(agent_id)
+        own = as_tools(tools) or workspace.creation.own_tools_of(agent_id)
+        definition = workspace.creation.definition_for(agent_id, config, template, own)
         decision = workspace.decide(by_caller())
-        record = AgentRecord(
-            session_id=self._session_id,
-            id=agent_id,
-            definition=definition,
-            own_tools=tuple(each.name for each in own),
-            created_at=decision.at,
-        )
-        workspace.book.add(agent_id, definition)
-        agent = AgentSession(workspace, record, own)
-        workspace.agents[agent_id] = agent
-        decision.unit.insert_agent(record)
-        decision.tell(
-            "agent.created",
-            {"agentId": agent_id, "name": definition.name or agent_id, "description": definition.description},
-        )
-        workspace.schedules.change(decision, gone, come)
-        if auto_start:
-            agent.start(decision)
+        agent = workspace.creation.create(decision, agent_id, definition, own, auto_start=auto_start)
         await decision.commit()
         return agent
 
@@ -274,7 +260,9 @@ class AsyncAgentSessionManager(
             session.start(decision)
         else:
             session.check_startable()
-            definition = self._definition_for(session.agent_id, config, template, session.equipment.own_tools)
+            definition = self._workspace.creation.definition_for(
+                session.agent_id, config, template, session.equipment.own_tools
+            )
             gone, come = self._workspace.schedules.changes_for(session.agent_id, session.record.definition, definition)
             self._workspace.book.replace(session.agent_id, session.record.definition, definition)
             own = tuple(each.name for each in session.equipment.own_tools)
@@ -332,7 +320,7 @@ class AsyncAgentSessionManager(
 
         `until` is in seconds since the epoch, a datetime with its zone, or ISO 8601 text with its zone.
         """
-        session = self._find_agent(agent)
+        session = await self._found_or_created(agent)
         clock = self._workspace.clock
         plan = sleep_plan(
             clock.now(), wall=clock.wall(), duration_seconds=duration_seconds, until=until, wake_events=wake_events
@@ -351,35 +339,6 @@ class AsyncAgentSessionManager(
         session.wake(decision, reason, details=said(USER, reason))
         await decision.commit()
         return status_of(session)
-
-    def _definition_for(
-        self, agent_id: str, config: Config, template: str | Template | None, own: Sequence[Tool]
-    ) -> AgentDefinition:
-        """The definition that is meant; raises a `DefinitionError` if it does not fit this session."""
-        workspace = self._workspace
-        definition = definition_for(
-            agent_id,
-            config,
-            template,
-            library=self._templates,
-            book=workspace.book,
-            offered=(*workspace.tools, *own),
-            servers=workspace.mcp.names,
-        )
-        check_model(definition, default_model=self._model, check=self._name_check)
-        self._check_tools(agent_id, definition, own)
-        workspace.workplaces.check(agent_id, definition)
-        return definition
-
-    def _check_tools(self, agent_id: str, definition: AgentDefinition, own: Sequence[Tool]) -> None:
-        """Raise `DefinitionError` if the definition grants a tool that nobody has."""
-        if own or definition.tools:
-            check_mcp_grants(self._workspace, agent_id, definition)
-            missing = self._workspace.registry(definition.tools, own).missing_from(definition.tools or ())
-            if missing:
-                raise DefinitionError(told_missing(agent_id, missing, (*self._workspace.tools, *own)))
-        if definition.approve:
-            check_approve(agent_id, definition, self._workspace.registry(definition.tools, own))
 
     @property
     def _workspace(self) -> Workspace:

@@ -85,6 +85,7 @@ def _used_by_session(workspace: Workspace) -> dict[str, float]:
     usage = workspace.reservations.session_usage
     return {
         "max_started_agents": workspace.limits.started,
+        "max_created_agents": len(workspace.agents),
         "max_concurrent_loops": workspace.places.used,
         "max_tokens": usage.input_tokens + usage.output_tokens,
         "max_cost_usd": usage.cost_usd or 0.0,

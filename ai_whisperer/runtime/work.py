@@ -49,7 +49,7 @@ class SessionWork(SessionReader):
         `timeout_seconds` and `budget` hold for the task and for everything that it causes.
         """
         return await self._intake.task(
-            self._find_agent(agent),
+            await self._found_or_created(agent),
             prompt,
             priority=priority_of(priority),
             thread_id=thread_id,
@@ -58,6 +58,18 @@ class SessionWork(SessionReader):
             timeout_seconds=timeout_seconds,
             budget=budget,
         )
+
+    async def _found_or_created(self, agent: AgentRef) -> AgentSession:
+        """The agent that is meant; one that is not there is created if a template is called so."""
+        await self._let_exist(agent)
+        return self._find_agent(agent)
+
+    async def _let_exist(self, agent: AgentRef) -> None:
+        if isinstance(agent, str) and not self._workspace.book.knows(agent):
+            self._workspace.check_event_loop()
+            decision = self._workspace.decide(by_caller())
+            if self._workspace.creation.let_exist(decision, agent):
+                await decision.commit()
 
     async def wait_task(self, task: str | TaskRecord) -> TaskRecord:
         """Wait until the task has ended and return it. A continued task has ended when its last continuation has.
@@ -224,6 +236,7 @@ class SessionWork(SessionReader):
     ) -> MailRecord:
         """Send mail from the user to an agent. When this returns the mail is on disk."""
         recipient = to.agent_id if isinstance(to, AgentSession) else to
+        await self._let_exist(recipient)
         return await self._intake.mail(
             recipient,
             subject=subject,
