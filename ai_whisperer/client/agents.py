@@ -43,10 +43,10 @@ class ClientAgents(ClientBase):
         return await self._do(agents.CREATE_AGENT, params)
 
     async def start_agent(self, agent: AgentRef, config: Config = None, *, template: str | None = None) -> AgentStatus:
-        """Let an agent take work.
+        """Start an agent; one that does not exist yet is created as `create_agent` does.
 
         A given config or template, or both as for `create_agent`, replaces the definition of an agent that is not
-        started; with one, an agent that is not there is created.
+        started.
         """
         _check_template(template)
         params = agents.StartAgent(

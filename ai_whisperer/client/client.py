@@ -53,9 +53,7 @@ class Client(
 
     The methods are those of `AsyncAgentSessionManager`, but all are to be awaited, and return and raise the same, with
     these exceptions. `create_agent` returns the status of the agent, takes templates by name, and no tools: those are
-    code, and the server has its own. `start_agent` without a config and a template raises `UnknownAgentError`
-    for an agent that is not there, where the manager would create it: a name that is misspelt is no new agent. In place
-    of `subscribe` there is `events`.
+    code, and the server has its own. In place of `subscribe` there is `events`.
 
     `url` is the address that the server printed, of its page or its WebSocket; `token` is needed if the address does
     not have it. A server that is not there when the client is opened is an error at once; later the client connects

@@ -11,6 +11,7 @@ from starlette.types import Message, Receive, Scope, Send
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from ai_whisperer.clock import IdSource
+from ai_whisperer.protocol.subscriptions import EXPLICIT, NOTIFICATIONS
 from ai_whisperer.server import page
 from ai_whisperer.server.audience import Audiences
 from ai_whisperer.server.calls import ServerFacts
@@ -147,6 +148,7 @@ class Application:
                 settings=self._settings,
                 metrics=self._metrics,
                 audiences=self._audiences,
+                follows=websocket.query_params.get(NOTIFICATIONS) != EXPLICIT,
             )
             await connection.run(socket.arrivals())
         except WebSocketDisconnect:

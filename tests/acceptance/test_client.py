@@ -209,11 +209,11 @@ def test_the_client_has_the_methods_of_the_manager() -> None:
     assert methods - set(dir(Client)) == {"give_tools", "flushed", "subscribe", "take_server_limits"}
 
 
-def test_an_agent_is_started_by_name_only_if_it_is_there(server: StagedServer, session_id: str) -> None:
+def test_an_agent_that_is_started_and_not_there_is_created_as_in_process(server: StagedServer, session_id: str) -> None:
     async def scenario(client: Client) -> None:
-        with pytest.raises(UnknownAgentError, match="writr"):
-            await client.start_agent("writr")
-        assert (await client.start_agent("writr", {"description": "meant so"})).started
+        assert (await client.start_agent("bob")).started
+        assert (await client.start_agent("carol", {"description": "meant so"})).started
+        assert [status.agent_id for status in await client.list_agents()] == ["bob", "carol"]
 
     server.play(scenario, session_id=session_id)
 

@@ -123,11 +123,12 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerInThread]
 
 @pytest.fixture
 def client(server: ServerInThread) -> Iterator[RawSocket]:
-    """A client of a fresh session with the id of the guide, in which there is a monitor."""
+    """A client of a fresh session with the id of the guide, in which there is a monitor.
+
+    Nobody makes the session, and nobody subscribes: the guide does not say that one must.
+    """
     with server.connect() as client:
-        client.call("session.create", sessionId="session-123")
         client.call("async.createAgent", sessionId="session-123", agentId="monitor")
-        client.call("events.subscribe", sessionId="session-123", after=0)
         yield client
         client.call("session.delete", sessionId="session-123")
 
