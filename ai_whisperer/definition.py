@@ -152,7 +152,11 @@ class Supervision(msgspec.Struct, frozen=True, kw_only=True, gc=False, forbid_un
 class ScheduleDefinition(
     msgspec.Struct, frozen=True, kw_only=True, gc=False, forbid_unknown_fields=True, omit_defaults=True
 ):
-    """When something fires, by `cron` or `interval_seconds`, and what: a `prompt` for the agent, or an `event`."""
+    """When something fires, by `cron` or `interval_seconds`, and what: a `prompt` for the agent, or an `event`.
+
+    With `wake` the prompt wakes the agent if it sleeps; without, it waits until the agent is awake. An event wakes
+    those that sleep until it.
+    """
 
     cron: str | None = None
     interval_seconds: float | None = None
@@ -161,6 +165,7 @@ class ScheduleDefinition(
     event: str | None = None
     data: Any = None
     missed: MissedRuns = MissedRuns.ONCE
+    wake: bool = False
 
     @property
     def by_wall_clock(self) -> bool:

@@ -161,10 +161,10 @@ class Client(
         task_id = None if task is None else self._task_id(task)
         return await self._ask(sessions.GET_USAGE, sessions.GetUsage(session_id=self._session_id, task_id=task_id))
 
-    async def read_log(self, agent: AgentRef, *, after: int | None = None, limit: int = 200) -> LogEntries:
+    async def read_log(self, agent_id: AgentRef, *, after: int | None = None, limit: int = 200) -> LogEntries:
         """The debug log of an agent: its last entries, or those after the `next` of an earlier answer."""
         params = sessions.ReadLog(
-            session_id=self._session_id, agent_id=agent_name(agent), after=after, limit=checked_limit(limit)
+            session_id=self._session_id, agent_id=agent_name(agent_id), after=after, limit=checked_limit(limit)
         )
         return await self._ask(sessions.READ_LOG, params)
 

@@ -285,6 +285,7 @@ class ScheduleCreated(OfSchedule, frozen=True, kw_only=True):
     event: str | None
     data: Any
     missed: MissedRuns
+    wake: bool = False
     next_at: float | None
 
 

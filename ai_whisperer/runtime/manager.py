@@ -32,6 +32,7 @@ from ai_whisperer.runtime.ai_loop import loop_that_calls
 from ai_whisperer.runtime.callers import by_caller
 from ai_whisperer.runtime.creation import Stage
 from ai_whisperer.runtime.intake import Intake
+from ai_whisperer.runtime.notifying import NotificationCallback, Notifying, checked_callback
 from ai_whisperer.runtime.opening import close_workspace, open_workspace
 from ai_whisperer.runtime.reader import AgentRef
 from ai_whisperer.runtime.session_approvals import SessionApprovals
@@ -75,7 +76,8 @@ class AsyncAgentSessionManager(
     built-in templates; without it the standard library, with the current folder as the project. Tasks, mail and
     delegation to a name that is a template's create that agent, unless `create_missing` is False. All that reaches
     outside comes in through `model_factory` and the tools; time, chance and ids come in too. Managers of one process
-    share a `trial_turn`, so that after deaths of the process one suspect is tried at a time.
+    share a `trial_turn`, so that after deaths of the process one suspect is tried at a time. `notification_callback` is
+    called with each `Notification` from the opening on, in order; it may be a coroutine function.
     """
 
     def __init__(
@@ -100,6 +102,7 @@ class AsyncAgentSessionManager(
         random: chance.Random | None = None,
         ids: IdSource | None = None,
         trial_turn: TrialTurn | None = None,
+        notification_callback: NotificationCallback | None = None,
     ) -> None:
         if data is not None and store is not None:
             raise InvalidInputError("Give a data folder or a store, not both.")
@@ -134,6 +137,8 @@ class AsyncAgentSessionManager(
         self._random = random or chance.Random()  # noqa: S311 - ids and jitter, no secrets
         self._ids = ids or TimedIds(self._clock, self._random)
         self._trial_turn = trial_turn or TrialTurn()
+        self._callback = checked_callback(notification_callback)
+        self._notifying: Notifying | None = None
         super().__init__()
         self._open: tuple[Workspace, Intake] | None = None
 
@@ -180,6 +185,8 @@ class AsyncAgentSessionManager(
         self._workplaces.take_over()
         self._workplaces.sweep()
         self._open = (workspace, Intake(workspace))
+        if self._callback is not None:
+            self._notifying = Notifying(self.subscribe(), self._callback)
 
     async def close(self, *, grace_seconds: float = 5.0) -> None:
         """Let the steps under way finish for so long, cancel what is left, and let go. Tasks go on at the next open."""
@@ -192,6 +199,8 @@ class AsyncAgentSessionManager(
         try:
             await close_workspace(workspace, grace_seconds=grace_seconds)
         finally:
+            if self._notifying is not None:
+                await self._notifying.end(grace_seconds=grace_seconds)
             await self._release(workspace.store)
 
     @property
@@ -202,6 +211,12 @@ class AsyncAgentSessionManager(
     def active_sessions(self) -> Mapping[str, AgentSession]:
         """The agents by id."""
         return dict(self._workspace.agents)
+
+    @property
+    def agent_threads(self) -> Mapping[str, Sequence[str]]:
+        """The agents that are started by id, each with the ids of the tasks that it runs now, in loops of their own."""
+        started = (status for status in self.list_agents() if status.started)
+        return {status.agent_id: status.running_tasks for status in started}
 
     @property
     def failure(self) -> BaseException | None:
@@ -236,25 +251,25 @@ class AsyncAgentSessionManager(
         """The templates that agents can be made of, and the files that cannot be used, each with its error."""
         return self._templates.list()
 
-    async def give_tools(self, agent: AgentRef, tools: Iterable[AnyFunction]) -> AgentStatus:
+    async def give_tools(self, agent_id: AgentRef, tools: Iterable[AnyFunction]) -> AgentStatus:
         """Hand an agent tools of its own, above all those that it had before a restart and now waits for."""
-        session = self._find_agent(agent)
+        session = self._find_agent(agent_id)
         decision = self._workspace.decide(by_caller())
         session.give_tools(decision, as_tools(tools))
         await decision.commit()
         return status_of(session)
 
     async def start_agent(
-        self, agent: AgentRef, config: Config = None, *, template: str | Template | None = None
+        self, agent_id: AgentRef, config: Config = None, *, template: str | Template | None = None
     ) -> AgentStatus:
         """Start an agent; one that does not exist yet is created by `create_agent`.
 
         One that is started already goes on as it is. A given config or template, or both as for `create_agent`,
         replaces the definition, and so only that of an agent that is not started.
         """
-        if isinstance(agent, str) and not self._workspace.book.knows(agent):
-            return status_of(await self.create_agent(agent, config, template=template))
-        session = self._find_agent(agent)
+        if isinstance(agent_id, str) and not self._workspace.book.knows(agent_id):
+            return status_of(await self.create_agent(agent_id, config, template=template))
+        session = self._find_agent(agent_id)
         decision = self._workspace.decide(by_caller())
         if config is None and template is None:
             session.start(decision)
@@ -272,44 +287,44 @@ class AsyncAgentSessionManager(
         await decision.commit()
         return status_of(session)
 
-    async def pause_agent(self, agent: AgentRef, *, reason: str = "") -> AgentStatus:
+    async def pause_agent(self, agent_id: AgentRef, *, reason: str = "") -> AgentStatus:
         """Let no new step begin. The step under way goes on to its end, mail keeps arriving."""
-        session = self._find_agent(agent)
+        session = self._find_agent(agent_id)
         check_reason(reason)
         decision = self._workspace.decide(by_caller())
         session.pause(decision, reason)
         await decision.commit()
         return status_of(session)
 
-    async def interrupt_agent(self, agent: AgentRef, *, reason: str = "") -> AgentStatus:
+    async def interrupt_agent(self, agent_id: AgentRef, *, reason: str = "") -> AgentStatus:
         """Pause at once, also one that is being paused: the request in flight is cancelled, and repeated later."""
-        session = self._find_agent(agent)
+        session = self._find_agent(agent_id)
         if session.state is not AgentState.PAUSED:
-            await self.pause_agent(agent, reason=reason)
+            await self.pause_agent(agent_id, reason=reason)
         await session.interrupt()
         return status_of(session)
 
-    async def resume_agent(self, agent: AgentRef) -> AgentStatus:
+    async def resume_agent(self, agent_id: AgentRef) -> AgentStatus:
         """Go on where the agent was paused."""
-        session = self._find_agent(agent)
+        session = self._find_agent(agent_id)
         decision = self._workspace.decide(by_caller())
         session.resume(decision)
         await decision.commit()
         return status_of(session)
 
-    async def stop_agent(self, agent: AgentRef, *, reason: str = "") -> AgentStatus:
+    async def stop_agent(self, agent_id: AgentRef, *, reason: str = "") -> AgentStatus:
         """Cancel what runs and free everything. When this returns, tools are gone; mail and queue are kept.
 
         One that is stopped already stays so, with the reason that it has.
         """
-        session = self._find_agent(agent)
+        session = self._find_agent(agent_id)
         check_reason(reason)
         await session.stop(by_caller(), reason)
         return status_of(session)
 
     async def sleep_agent(
         self,
-        agent: AgentRef,
+        agent_id: AgentRef,
         *,
         duration_seconds: float | None = None,
         until: Time | None = None,
@@ -320,7 +335,7 @@ class AsyncAgentSessionManager(
 
         `until` is in seconds since the epoch, a datetime with its zone, or ISO 8601 text with its zone.
         """
-        session = await self._found_or_created(agent)
+        session = await self._found_or_created(agent_id)
         clock = self._workspace.clock
         plan = sleep_plan(
             clock.now(), wall=clock.wall(), duration_seconds=duration_seconds, until=until, wake_events=wake_events
@@ -331,9 +346,9 @@ class AsyncAgentSessionManager(
         await decision.commit()
         return status_of(session)
 
-    async def wake_agent(self, agent: AgentRef, *, reason: str = "woken by the user") -> AgentStatus:
+    async def wake_agent(self, agent_id: AgentRef, *, reason: str = "woken by the user") -> AgentStatus:
         """End the agent's sleep; it is told the reason."""
-        session = self._find_agent(agent)
+        session = self._find_agent(agent_id)
         check_reason(reason)
         decision = self._workspace.decide(by_caller())
         session.wake(decision, reason, details=said(USER, reason))

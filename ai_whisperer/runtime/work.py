@@ -35,7 +35,7 @@ class SessionWork(SessionReader):
 
     async def send_task(
         self,
-        agent: AgentRef,
+        agent_id: AgentRef,
         prompt: str,
         *,
         priority: Priority | str = Priority.NORMAL,
@@ -49,7 +49,7 @@ class SessionWork(SessionReader):
         `timeout_seconds` and `budget` hold for the task and for everything that it causes.
         """
         return await self._intake.task(
-            await self._found_or_created(agent),
+            await self._found_or_created(agent_id),
             prompt,
             priority=priority_of(priority),
             thread_id=thread_id,
@@ -88,14 +88,14 @@ class SessionWork(SessionReader):
             known = self.get_task(continuation_id(known))
 
     async def run_task(
-        self, agent: AgentRef, prompt: str, *, thread_id: str | None = None, task_id: str | None = None
+        self, agent_id: AgentRef, prompt: str, *, thread_id: str | None = None, task_id: str | None = None
     ) -> str:
         """Give a task, wait for it, return the final answer; raises `TaskEndedError` if there is none.
 
         The answer of a task that was continued is the answers of all its parts. The same call again with the same
         `task_id`, also after a restart, waits for the same task.
         """
-        task = await self.send_task(agent, prompt, thread_id=thread_id, task_id=task_id)
+        task = await self.send_task(agent_id, prompt, thread_id=thread_id, task_id=task_id)
         ended = await self.wait_task(task)
         check_answered(ended)
         return answer_of(self._workspace.store, ended)

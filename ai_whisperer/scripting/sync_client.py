@@ -96,6 +96,7 @@ class SyncClient:
         """The notifications of the session from there on, as `Client.events` has them; endless."""
         return self._each(self.run(_begun(self.client, after=after, deltas=deltas)))
 
+    agent_threads = _sync(Client.agent_threads)
     acquire_lock = _sync(Client.acquire_lock)
     add_member = _sync(Client.add_member)
     answer_of = _sync(Client.answer_of)

@@ -38,7 +38,7 @@ class ToolRegistry:
         """
         tools: dict[str, AnyTool] = dict(COORDINATION_TOOLS)
         if granted is not None:  # what reaches the machine, or makes agents, has to be granted by its name
-            tools |= MACHINE_TOOLS | NAMED_TOOLS
+            tools |= {**MACHINE_TOOLS, **NAMED_TOOLS}
         for candidate in offered:
             known = tools.get(candidate.name)
             if known not in (None, candidate, MACHINE_TOOLS.get(candidate.name)):

@@ -145,7 +145,7 @@ async def use_approvals(client: Client) -> None:
 
 
 async def use_limits(client: Client) -> None:
-    report = await client.set_limits({"max_queue_length": 77}, agent="alice")
+    report = await client.set_limits({"max_queue_length": 77}, agent_id="alice")
     assert report.agent_id == "alice"
     assert {each.name: each.value for each in (await client.get_limits("alice")).limits}["max_queue_length"] == 77
     served = await client.set_server_limits({"max_mail_bytes": 200_000})

@@ -46,7 +46,7 @@ async def set_limits(
         raise typer.BadParameter("--agent and --server do not go together. Choose one.")
     changes = dict(map(_pair, limits))
     async with call.server() as client:
-        report = await (client.set_server_limits(changes) if server else client.set_limits(changes, agent=agent))
+        report = await (client.set_server_limits(changes) if server else client.set_limits(changes, agent_id=agent))
     if not call.output.as_json:
         report = replace(report, limits=tuple(each for each in report.limits if each.name in changes))
     _show(call, report)

@@ -53,6 +53,7 @@ async def create(
     missed: Annotated[MissedRuns, typer.Option("--missed", help="What becomes of times that were missed.")] = (
         MissedRuns.ONCE
     ),
+    wake: Annotated[bool, typer.Option("--wake", help="Let the prompt wake the agent if it sleeps.")] = False,
     schedule_id: Annotated[
         str | None, typer.Option("--id", metavar="ID", help="Under the same id it is made once.")
     ] = None,
@@ -69,6 +70,7 @@ async def create(
             event=event,
             data=data,
             missed=missed,
+            wake=wake,
             schedule_id=schedule_id,
         )
     call.output.told(record, f"Schedule {record.id} fires next at {moment(record.next_at) or 'no time'}.")
