@@ -18,6 +18,7 @@ from typing import Any, overload
 import msgspec
 from msgspec.structs import replace
 
+from ai_whisperer.choices import valid_values
 from ai_whisperer.conversation import ToolResult, ToolSpec
 from ai_whisperer.coordination import Touch
 from ai_whisperer.errors import InvalidInputError, LockNotHeldError, ToolArgumentsError, ToolError
@@ -305,7 +306,8 @@ class ArgumentsParser:
         except msgspec.ValidationError as error:
             known = ", ".join(self.type.__struct_fields__) or "none"
             raise ToolArgumentsError(
-                f"The arguments do not fit: {error}. Parameters: {known}. Call again with the right ones."
+                f"The arguments do not fit: {error}.{valid_values(error, self.type)} Parameters: {known}. Call again "
+                "with the right ones."
             ) from error
         except (msgspec.DecodeError, RecursionError, UnicodeError) as error:
             raise ToolArgumentsError(f"The arguments are not a JSON object: {error}. Call again with one.") from error

@@ -47,6 +47,7 @@ async def use_agents(client: Client) -> None:
     asleep = await client.sleep_agent("alice", until=tomorrow, wake_events=["alert"])
     assert (asleep.sleeping_until, asleep.wake_events) == (tomorrow.timestamp(), ("alert",))
     assert (await client.wake_agent("alice", reason="look")).state is not AgentState.SLEEPING
+    assert await client.agent_threads() == {"alice": (await client.get_agent_status("alice")).running_tasks}
     assert (await client.create_agent("bob", {"name": "Bobby"}, template="writer")).name == "Bobby"
     assert (await client.stop_agent("bob")).state is AgentState.STOPPED
     assert (await client.get_agent("bobby")).definition.description == (

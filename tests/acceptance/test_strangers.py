@@ -51,7 +51,17 @@ def script() -> str:
     return found[1].decode()
 
 
-ROUTES = {"/", "/sessions", "/s/{rest:path}", "/icon.svg", "/assets/{name}", "/healthz", "/metrics", "/ws"}
+ROUTES = {
+    "/",
+    "/sessions",
+    "/s/{rest:path}",
+    "/icon.svg",
+    "/assets/{name}",
+    "/healthz",
+    "/metrics",
+    "/ws",
+    "/{path:path}",
+}
 PAGES = (
     "/",
     "/sessions",
