@@ -199,8 +199,8 @@ class AgentCreation:
             for name, access in definition.folders.items()
             if holder.folders.get(name) not in (Access.WRITE, access)
         ]
-        if "*" not in holder.network:
-            excess += [f"the host {host}" for host in definition.network if host not in holder.network]
+        # To the letter: what "*" covers has a public address, and a host that is named need not.
+        excess += [f"the host {host}" for host in definition.network if host not in holder.network]
         if excess:
             raise DefinitionError(
                 f"'{agent_id}' was not created: it would have what '{by.agent_id}' does not have: {', '.join(excess)}. "
