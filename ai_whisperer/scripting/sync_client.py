@@ -69,7 +69,7 @@ class SyncClient:
     def close(self) -> None:
         """Let go of the server.
 
-        One that was started for this client ends; what is not done goes on when it is started again.
+        One that was started for this client ends; what is not done resumes when it is started again.
         """
         if self.is_open:
             atexit.unregister(self.close)

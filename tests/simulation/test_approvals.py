@@ -1,4 +1,4 @@
-"""Tools that need a person's yes: their calls wait for it, over restarts too, and run at most once on it."""
+"""Tools that need a person's approval: their calls wait for it, over restarts too, and run at most once on it."""
 
 from __future__ import annotations
 

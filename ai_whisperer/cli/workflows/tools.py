@@ -37,7 +37,7 @@ async def combine_and_test(parts: list[str]) -> str:
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         return f"FAILED: {error}.\n\n{module}"
     if len(names) != len(set(names)):
-        return f"FAILED: two functions have one name ({', '.join(names)}).\n\n{module}"
+        return f"FAILED: two functions have the same name ({', '.join(names)}).\n\n{module}"
     return f"Passed: one module with {', '.join(names)}.\n\n{module}"
 
 
