@@ -148,6 +148,7 @@ async def running(
             work=settings.data,
             folders=folders_of(settings),
             hidden=_hidden(settings),
+            create_missing=settings.create_missing,
         )
         stack.push_async_callback(host.close, grace_seconds=0)  # for a start that failed half-way
         port = listening.getsockname()[1]

@@ -70,6 +70,10 @@ class Desk(Protocol):
 
     def agent_status(self, name: str) -> Mapping[str, Any]: ...
 
+    def create_agent(self, agent_id: str, *, template: str | None, prompt: str | None, description: str) -> str:
+        """Create an agent that has no more rights than this one; returns its id."""
+        ...
+
     def report_progress(self, percent: float | None, note: str) -> None: ...
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from ai_whisperer.choices import valid_values
 from ai_whisperer.errors import InvalidInputError, ToolArgumentsError
 from ai_whisperer.tools.parameter_types import NoSchemaError, adapter_for, checked_by, schemas_of
 
@@ -31,7 +32,7 @@ class ArgumentsParser:
         try:
             return self._decode(arguments or "{}")
         except msgspec.ValidationError as error:
-            raise misfit(str(error), self.type.__struct_fields__) from error
+            raise misfit(f"{error}", self.type.__struct_fields__, valid_values(error, self.type)) from error
         except (msgspec.DecodeError, RecursionError, UnicodeError) as error:
             raise ToolArgumentsError(f"The arguments are not a JSON object: {error}. Call again with one.") from error
 
@@ -86,10 +87,12 @@ class Parameters:
         return {**schema, "$defs": {**known, **definitions}} if known or definitions else schema
 
 
-def misfit(why: str, known: Iterable[str]) -> ToolArgumentsError:
-    """What a model is told of arguments that it can correct."""
+def misfit(why: str, known: Iterable[str], valid: str = "") -> ToolArgumentsError:
+    """What a model is told of arguments that it can correct; `valid` is a sentence about the values that fit."""
     names = ", ".join(known) or "none"
-    return ToolArgumentsError(f"The arguments do not fit: {why}. Parameters: {names}. Call again with the right ones.")
+    return ToolArgumentsError(
+        f"The arguments do not fit: {why}.{valid} Parameters: {names}. Call again with the right ones."
+    )
 
 
 def object_schema(of: type[msgspec.Struct]) -> dict[str, Any]:

@@ -36,6 +36,7 @@ def opened(
     clock: VirtualClock | None = None,
     session_id: str = "default",
     trial_turn: TrialTurn | None = None,
+    **more: Any,
 ) -> AsyncAgentSessionManager:
     return AsyncAgentSessionManager(
         store=store,
@@ -43,9 +44,9 @@ def opened(
         trial_turn=trial_turn,
         tools=tools,
         model_factory=models or (lambda _: FunctionModel(say, latency_seconds=latency_seconds)),
-        templates=(),
         clock=clock or VirtualClock(),
         random=random.Random(seed),
+        **{"templates": (), **more},
     )
 
 

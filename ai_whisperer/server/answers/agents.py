@@ -22,8 +22,6 @@ async def create_agent(caller: Caller, params: agents.CreateAgent) -> AgentStatu
 @answers(agents.START_AGENT)
 async def start_agent(caller: Caller, params: agents.StartAgent) -> AgentStatus:
     session = await caller.session(params.session_id)
-    if params.config is None and params.template is None:
-        session.get_agent_status(params.agent_id)  # a name that is misspelt is an error, not a new agent
     return await session.start_agent(params.agent_id, params.config, template=params.template)
 
 

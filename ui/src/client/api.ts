@@ -645,7 +645,11 @@ export interface RoomTurn {
   hops: number;
 }
 
-/** When something fires, by `cron` or `interval_seconds`, and what: a `prompt` for the agent, or an `event`. */
+/**
+ * When something fires, by `cron` or `interval_seconds`, and what: a `prompt` for the agent, or an `event`. With `wake`
+ * the prompt wakes the agent if it sleeps; without, it waits until the agent is awake. An event wakes those that sleep
+ * until it.
+ */
 export interface ScheduleDefinition {
   cron?: string | null;
   interval_seconds?: number | null;
@@ -654,6 +658,7 @@ export interface ScheduleDefinition {
   event?: string | null;
   data?: unknown;
   missed?: MissedRuns;
+  wake?: boolean;
 }
 
 /** Schedules, the oldest first. */
@@ -1053,8 +1058,8 @@ export interface Methods {
     result: AgentStatus;
   };
   /**
-   * Let an agent take work. With a config or a template it must be stopped or new: they replace its definition, or make
-   * the agent if there is none. `config` overrides the fields of `template`.
+   * Let an agent take work; one that is not there is created as `async.createAgent` does. With a config or a template
+   * it must be stopped or new: they replace its definition. `config` overrides the fields of `template`.
    */
   "async.startAgent": {
     params: {
@@ -1116,8 +1121,8 @@ export interface Methods {
     result: AgentStatus;
   };
   /**
-   * Let the agent sleep for a time, until a time, or until an event, whichever comes first. `until` is in seconds since
-   * the epoch, or ISO 8601 text with its zone.
+   * Let the agent sleep for a time, until a time, or until an event, whichever comes first. An agent that is not there
+   * is created if a template is called like it. `until` is in seconds since the epoch, or ISO 8601 text with its zone.
    */
   "async.sleepAgent": {
     params: {
@@ -1149,9 +1154,10 @@ export interface Methods {
     result: AgentStatus;
   };
   /**
-   * Give the agent a task. When this is answered the task is on disk. Tasks of one thread share their history.
-   * `timeoutSeconds` and `budget` hold for the task and for everything that it causes. A caller that gives a `taskId`
-   * may call again with the same content: the task is given once.
+   * Give the agent a task. When this is answered the task is on disk. Tasks of one thread share their history. An agent
+   * that is not there is created if a template is called like it. `timeoutSeconds` and `budget` hold for the task and
+   * for everything that it causes. A caller that gives a `taskId` may call again with the same content: the task is
+   * given once.
    */
   "async.sendTask": {
     params: {
@@ -1521,7 +1527,7 @@ export interface Methods {
   /**
    * Give the agent a prompt, or broadcast an event, at every time that `cron` or `intervalSeconds` names. `cron` has
    * five fields and is read in the time zone `zone`. `missed` says what becomes of due times that passed while nothing
-   * could fire: `skip`, `once` or `all`.
+   * could fire: `skip`, `once` or `all`. With `wake` a prompt wakes its agent if it sleeps.
    */
   "schedule.create": {
     params: {
@@ -1543,6 +1549,8 @@ export interface Methods {
       data?: unknown;
       /** What happens to due times that passed while nothing could fire. */
       missed?: MissedRuns;
+      /** Whether the prompt wakes the agent if it sleeps. */
+      wake?: boolean;
       /** The id of the schedule. */
       scheduleId?: string | null;
     };
@@ -1686,7 +1694,9 @@ export interface Methods {
   /**
    * Send the session's notifications to this connection, from the one after `after` on. 0 is from the start; without
    * it, from now on. With `deltas` the pieces of answers come along as they are streamed: these are not numbered (`seq`
-   * 0) and not kept. A connection has one subscription for a session; another replaces it.
+   * 0) and not kept. A connection has one subscription for a session; another replaces it. The first call of a method
+   * `async.*` in a session subscribes the connection to it from then on, without deltas, unless it was opened as
+   * `/ws?notifications=explicit` or has called `events.subscribe` or `events.unsubscribe` for the session.
    */
   "events.subscribe": {
     params: {
@@ -1918,6 +1928,7 @@ export interface Notifications {
     agentId: string;
     name: string;
     description: string;
+    createdBy: string | null;
   };
   /** An agent was started: it takes work. */
   "agent.started": {
@@ -2158,6 +2169,7 @@ export interface Notifications {
     event: string | null;
     data: unknown;
     missed: MissedRuns;
+    wake: boolean;
     nextAt: number | null;
   };
   /** A schedule was paused or resumed. */
