@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 from ai_whisperer.errors import InvalidInputError, TooLargeError
@@ -9,6 +10,7 @@ from ai_whisperer.errors import InvalidInputError, TooLargeError
 _MAX_REASON_BYTES = 10_000
 _BREAKS = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
 """Control characters, and all that ends a line: what is one line to one reader must not be two to another."""
+_HALVES = re.compile("[\ud800-\udfff]+")
 _TURNS = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]+")
 """What changes the direction of text, so that it is read in another order than it is written in."""
 
@@ -42,7 +44,8 @@ def mended(text: str) -> str:
     try:
         text.encode()
     except UnicodeEncodeError:
-        return text.encode("utf-16-le", errors="surrogatepass").decode("utf-16-le", errors="replace")
+        # As JSON, whose reader puts pairs together, for a codec calls an error handler for each half.
+        return _HALVES.sub(lambda halves: "\ufffd" * len(halves[0]), json.loads(json.dumps(text)))
     return text
 
 

@@ -6,6 +6,7 @@ conversation each time. A stream that ends without `Finished` counts as cut off.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any, Protocol
@@ -16,6 +17,7 @@ from ai_whisperer.core.contexts import text_bytes
 from ai_whisperer.core.text import PieceMender, mended
 from ai_whisperer.definition import EffectiveLimits
 from ai_whisperer.errors import AnswerSizeError, ModelCutOffError, ModelEmptyError
+from ai_whisperer.models.event_bounds import MAX_BARE_BYTES_IN_EVENT, MAX_EVENT_VALUES, EventTooLargeError, values_in
 
 
 class ModelRequest(Record, frozen=True, kw_only=True):
@@ -87,6 +89,8 @@ ModelFactory = Callable[[str], Model]
 MAX_CALLS = 1_000
 """So many tool calls one answer may have; how many steps a task may have is another limit."""
 
+PIECE_CHARACTERS = 16 << 10
+"""A longer text is looked at in pieces of this length."""
 _KEPT_FOR_PROVIDER = 4
 """What is kept for the provider may be so many times as large as the answer: it has the answer and signatures."""
 _MAX_NAME = 500
@@ -100,17 +104,44 @@ async def collect(
 ) -> Answer:
     """Read a stream to its end and return the whole answer.
 
-    `on_event` gets each event with its text mended, so that it can be stored and sent. Raises `ModelCutOffError` when
+    `on_event` gets each event with its text mended, so that it can be stored and sent, and long texts in pieces: others
+    have their turn between them. Raises `ModelCutOffError` when
     the stream ends without `Finished`, `ModelEmptyError` when there is nothing in it, `AnswerSizeError` as soon as the
     answer is larger than `max_bytes`.
     """
     assembler = AnswerAssembler(max_bytes)
     async with _closing(events):
         async for event in events:
-            for mended_event in assembler.take(event):
-                if on_event is not None:
-                    on_event(mended_event)
-    return assembler.answer()
+            is_large = _length(event) > PIECE_CHARACTERS
+            for piece in _pieces(event) if is_large else (event,):
+                for mended_event in assembler.take(piece):
+                    if on_event is not None:
+                        on_event(mended_event)
+                if is_large:
+                    await asyncio.sleep(0)
+    answer = assembler.answer()
+    if len(answer.text) > PIECE_CHARACTERS:
+        await asyncio.sleep(0)  # whoever gets it will look at all of it
+    return answer
+
+
+def _length(event: StreamEvent) -> int:
+    match event:
+        case TextDelta() | ReasoningDelta():
+            return len(event.text)
+        case CallRequested():
+            return len(event.call.arguments)
+        case Finished():
+            return len(event.provider or "")
+    return 0
+
+
+def _pieces(event: StreamEvent) -> Iterable[StreamEvent]:
+    match event:
+        case TextDelta(text=text) | ReasoningDelta(text=text):
+            places = range(0, len(text), PIECE_CHARACTERS)
+            return [type(event)(text=text[at : at + PIECE_CHARACTERS]) for at in places]
+    return (event,)
 
 
 @asynccontextmanager
@@ -195,6 +226,7 @@ class AnswerAssembler:
         self._begun_calls += 1
         self._call_bytes += text_bytes(call.arguments) + text_bytes(call.name) + text_bytes(call.call_id)
         self._check()
+        _check_arguments(call)
         self._calls.append(
             ToolCall(call_id=mended(call.call_id), name=mended(call.name), arguments=mended(call.arguments))
         )
@@ -219,3 +251,16 @@ class AnswerAssembler:
                 f"The answer of the model asks for more than {MAX_CALLS:,} tool calls at once, so it was cut off. "
                 "Ask for less at a time."
             )
+
+
+def _check_arguments(call: ToolCall) -> None:
+    """Raise unless the arguments can be taken apart in a moment, which cannot be interrupted."""
+    if len(call.arguments) <= MAX_EVENT_VALUES:
+        return
+    try:
+        values_in(call.arguments.encode(errors="replace"))
+    except EventTooLargeError:
+        raise AnswerSizeError(
+            f"The arguments of a tool call have more than {MAX_EVENT_VALUES:,} values, or more than "
+            f"{MAX_BARE_BYTES_IN_EVENT:,} bytes beside their texts, so the answer was cut off. Ask for less at a time."
+        ) from None
