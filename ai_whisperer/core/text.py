@@ -20,7 +20,7 @@ def check_text(what: str, text: str, *, max_bytes: int) -> None:
     if not isinstance(text, str):
         raise InvalidInputError(f"The {what} must be text, not {type(text).__name__}.")
     try:
-        size = len(text.encode())
+        size = len(text) if text.isascii() else len(text.encode())
     except UnicodeEncodeError as error:
         raise InvalidInputError(
             f"The {what} has a lone surrogate at character {error.start}, which is not text. Remove it."
@@ -41,6 +41,8 @@ def one_line(text: str) -> str:
 
 def mended(text: str) -> str:
     """The text as it can be stored: the two halves of a surrogate pair become their character, others U+FFFD."""
+    if text.isascii():
+        return text
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -56,6 +58,11 @@ class PieceMender:
 
     def __init__(self) -> None:
         self._held = ""
+
+    @property
+    def holds(self) -> bool:
+        """Whether half a pair waits for the other half."""
+        return bool(self._held)
 
     def feed(self, piece: str) -> str:
         """The piece as it can be stored, without the first half of a pair at its end: that comes with the next one."""

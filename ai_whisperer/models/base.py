@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Iterator, Mapping
-from contextlib import asynccontextmanager
 from typing import Any, Protocol
 
 from ai_whisperer.base_record import Record
@@ -110,48 +109,36 @@ async def collect(
     answer is larger than `max_bytes`.
     """
     assembler = AnswerAssembler(max_bytes)
-    async with _closing(events):
+    try:
         async for event in events:
-            is_large = _length(event) > PIECE_CHARACTERS
-            for piece in _pieces(event) if is_large else (event,):
-                for mended_event in assembler.take(piece):
-                    if on_event is not None:
-                        on_event(mended_event)
-                if is_large:
+            if len(getattr(event, "text", "")) > PIECE_CHARACTERS:
+                for piece in _pieces(event):
+                    _take(assembler, piece, on_event)
                     await asyncio.sleep(0)
+            else:
+                _take(assembler, event, on_event)
+    except BaseException:
+        # A stream that is not read to its end closes its connection here and now, if it is a generator.
+        if isinstance(events, AsyncGenerator):
+            await events.aclose()
+        raise
     answer = assembler.answer()
     if len(answer.text) > PIECE_CHARACTERS:
         await asyncio.sleep(0)  # whoever gets it will look at all of it
     return answer
 
 
-def _length(event: StreamEvent) -> int:
-    match event:
-        case TextDelta() | ReasoningDelta():
-            return len(event.text)
-        case CallRequested():
-            return len(event.call.arguments)
-        case Finished():
-            return len(event.provider or "")
-    return 0
+def _take(assembler: AnswerAssembler, event: StreamEvent, on_event: Callable[[StreamEvent], None] | None) -> None:
+    for mended_event in assembler.take(event):
+        if on_event is not None:
+            on_event(mended_event)
 
 
-def _pieces(event: StreamEvent) -> Iterable[StreamEvent]:
+def _pieces(event: StreamEvent) -> Iterator[StreamEvent]:
     match event:
         case TextDelta(text=text) | ReasoningDelta(text=text):
-            places = range(0, len(text), PIECE_CHARACTERS)
-            return [type(event)(text=text[at : at + PIECE_CHARACTERS]) for at in places]
-    return (event,)
-
-
-@asynccontextmanager
-async def _closing(events: AsyncIterator[StreamEvent]) -> AsyncIterator[None]:
-    """Let a stream that is not read to its end close its connection here and now, if it is a generator."""
-    try:
-        yield
-    finally:
-        if isinstance(events, AsyncGenerator):
-            await events.aclose()
+            for at in range(0, len(text), PIECE_CHARACTERS):
+                yield type(event)(text=text[at : at + PIECE_CHARACTERS])
 
 
 class AnswerAssembler:
@@ -184,7 +171,9 @@ class AnswerAssembler:
             case Finished():
                 self._finished = event
                 self._check(event.provider)
-                return (*self._rest(), event)
+                if self._text_mender.holds or self._reasoning_mender.holds:
+                    return (*self._rest(), event)
+                return (event,)
         self._check()
         return (event,)
 
@@ -226,7 +215,8 @@ class AnswerAssembler:
         self._begun_calls += 1
         self._call_bytes += text_bytes(call.arguments) + text_bytes(call.name) + text_bytes(call.call_id)
         self._check()
-        _check_arguments(call)
+        if len(call.arguments) > MAX_EVENT_VALUES:
+            _check_arguments(call)
         self._calls.append(
             ToolCall(call_id=mended(call.call_id), name=mended(call.name), arguments=mended(call.arguments))
         )
@@ -241,7 +231,7 @@ class AnswerAssembler:
 
     def _check(self, provider: str | None = None) -> None:
         most = self._max_bytes
-        if self._bytes + self._call_bytes > most or len(provider or "") > _KEPT_FOR_PROVIDER * most:
+        if self._bytes + self._call_bytes > most or (provider and len(provider) > _KEPT_FOR_PROVIDER * most):
             raise AnswerSizeError(
                 f"The answer of the model has more than {most:,} bytes (max_answer_bytes) with its reasoning and tool "
                 "calls, so it was cut off. Ask for less at a time, set max_tokens in the settings, or raise the limit."
@@ -255,8 +245,6 @@ class AnswerAssembler:
 
 def _check_arguments(call: ToolCall) -> None:
     """Raise unless the arguments can be taken apart in a moment, which cannot be interrupted."""
-    if len(call.arguments) <= MAX_EVENT_VALUES:
-        return
     try:
         values_in(call.arguments.encode(errors="replace"))
     except EventTooLargeError:

@@ -119,6 +119,7 @@ class PydanticAIModel:
             if _is_complete(model, response):
                 for ending in self._ending(response):
                     yield ending
+                    await meter.let_others()
         except FAILURES as error:
             # The library's error may quote the request with its key: it is told in our words, not chained.
             raise translated(error, answering=answering) from None
