@@ -52,6 +52,11 @@ describeInBrowser("the door", () => {
     await page.close();
   });
 
+  test("nothing was asked of anybody else, and nothing went wrong", () => {
+    expect(stage.strangers).toEqual([]);
+    expect(stage.complaints).toEqual([]);
+  });
+
   test("a page whose token has become wrong takes the new one, and stays where it is", async () => {
     const context = await stage.browser.newContext();
     const page = await context.newPage();
@@ -65,10 +70,5 @@ describeInBrowser("the door", () => {
     await page.getByRole("heading", { name: "Events" }).waitFor();
     expect(page.url()).toBe(`${stage.server.url}/s/default/events`);
     await context.close();
-  });
-
-  test("nothing was asked of anybody else, and nothing went wrong", () => {
-    expect(stage.strangers).toEqual([]);
-    expect(stage.complaints).toEqual([]);
   });
 });
