@@ -266,6 +266,6 @@ class AgentSession(AgentWork):
             return
         decision = self.workspace.decide(f"timer:{timer.id}")
         if self.record.sleep is not None:
-            self.wake(decision, "the time has come")
+            self.wake(decision, "the sleep time is over")
         decision.unit.delete_timer(timer.session_id, timer.id)
         decision.submit()

@@ -46,7 +46,7 @@ class Equipment:
         self._registry = None
 
     def look_for_missing_tools(self, record: AgentRecord) -> None:
-        """Note the tools that the agent may use and that nobody has handed in: without them it waits."""
+        """Note the tools that the agent may use and that nobody has provided: without them it waits."""
         granted = record.definition.tools
         wanted = dict.fromkeys(record.own_tools if granted is None else granted)
         self.missing_tools = self.registry(record).missing_from(wanted) if wanted else ()

@@ -117,7 +117,7 @@ def _set_aside(workspace: Workspace, loop: AILoop) -> None:
     decision = workspace.decide(CAUSE)
     error = CrashLimitError(
         f"The process died at {loop.task.attempts} starts of this task in a row, and not while it was held back "
-        "between them, so it was set aside. Mend the cause, then retry the task."
+        "between them, so it was moved to the dead letters. Fix the cause, then retry the task."
     )
     loop.running.give_up(decision, error)
     decision.submit()

@@ -26,7 +26,7 @@ you asked for opens:</p>
 that browser shows its token only to what this server itself leads to.</p>"""
 _PAGE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
-<title>AI Whisperer: not let in</title><style>{style}</style></head>
+<title>AI Whisperer: access denied</title><style>{style}</style></head>
 <body><main><h1>AI Whisperer</h1><p role="alert">{message}</p>{entry}</main></body></html>
 """
 _WRONG_TOKEN = 401

@@ -127,7 +127,7 @@ class SessionHost:
         closing = (each.close(grace_seconds=grace_seconds) for each in opened)
         for outcome in await asyncio.gather(*closing, return_exceptions=True):
             if isinstance(outcome, BaseException):
-                _log.error("a session could not be closed in peace", exc_info=outcome)
+                _log.error("a session could not be closed cleanly", exc_info=outcome)
 
     async def create(
         self, principal: str, session_id: str | None = None, *, title: str = "", limits: Stated = None
@@ -341,7 +341,7 @@ class _OpenSession:
         try:
             await self.manager.close(grace_seconds=grace_seconds)
         except WhispererError as error:
-            _log.error("session %s could not be closed in peace: %s", self.manager.session_id, error)
+            _log.error("session %s could not be closed cleanly: %s", self.manager.session_id, error)
         await self._logging
 
     async def _write_log(self, new: Subscription) -> None:
@@ -357,4 +357,4 @@ class _OpenSession:
         except WhispererError as failure:
             _log.error("session %s has stopped: %s", self.manager.session_id, failure)
         except Exception:  # noqa: BLE001 - a log that cannot be written stops nothing
-            _log.exception("the log of session %s is not written any more", self.manager.session_id)
+            _log.exception("the log of session %s is no longer written", self.manager.session_id)

@@ -280,7 +280,7 @@ async def _listening(
         server.should_exit = True
         (outcome,) = await asyncio.gather(serving, return_exceptions=True)
         if isinstance(outcome, Exception):
-            _log.error("the server could not stop taking requests in peace", exc_info=outcome)
+            _log.error("the server could not stop taking requests cleanly", exc_info=outcome)
 
 
 class _Uvicorn(uvicorn.Server):

@@ -176,7 +176,7 @@ class Tool:
             raise
         except BaseException as error:
             what = type(error).__name__  # in words it may raise again
-            raise ToolError(f"What the tool '{self.name}' touches cannot be told: {what}.") from error
+            raise ToolError(f"What the tool '{self.name}' touches cannot be determined: {what}.") from error
 
     def wants_approval(self, arguments: str) -> bool:
         """Whether the tool itself says that a person has to allow a call with these arguments.

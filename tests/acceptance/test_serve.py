@@ -123,7 +123,7 @@ def test_a_second_signal_leaves_at_once(whisperer: Whisperer, number: signal.Sig
     with serving(whisperer.data, "--shutdown-grace-seconds", "3600") as server:
         with task_under_way(whisperer, "Work eternally"):
             server.signal(number)
-        server.error_with("Once more leaves at once.")
+        server.error_with("A second signal ends it at once.")
         server.signal(number)
         assert server.ended().code == 128 + number
 

@@ -67,7 +67,7 @@ from tests.simulation.stage import Deed, deferred, play
         (lambda m: m.sleep_agent("alice", wake_events=["\ud800"]), InvalidInputError, "event name"),
         (lambda m: m.sleep_agent("alice", wake_events="alert"), InvalidInputError, "list of names"),
         (lambda m: deferred(lambda: m.mailbox("nobody")), UnknownAgentError, "no agent 'nobody'"),
-        (lambda m: m.create_agent("x", {"tools": ["nope"]}), DefinitionError, "nobody has handed in: nope"),
+        (lambda m: m.create_agent("x", {"tools": ["nope"]}), DefinitionError, "nobody has provided: nope"),
         (lambda m: m.create_agent("x", cast(Any, "text")), DefinitionError, "a mapping of fields, not str"),
         (lambda m: m.create_agent(cast(Any, None)), InvalidInputError, "cannot name an agent"),
         (lambda m: m.send_task("alice", cast(Any, None)), InvalidInputError, "prompt must be text, not NoneType"),

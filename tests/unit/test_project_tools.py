@@ -171,5 +171,5 @@ def test_a_file_cannot_take_the_place_of_a_built_in_tool(tmp_path: Path) -> None
 
 def test_a_tool_that_is_not_there_is_told_with_the_nearest_one_and_where_to_put_it() -> None:
     told = told_missing("ada", ["write_fil", ""], ())
-    assert "handed in: write_fil, ''. Did you mean write_file? `whisperer tools` shows" in told
+    assert "provided: write_fil, ''. Did you mean write_file? `whisperer tools` shows" in told
     assert ".whisperer/tools" in told

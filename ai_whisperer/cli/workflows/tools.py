@@ -38,7 +38,7 @@ async def combine_and_test(parts: list[str]) -> str:
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         return f"FAILED: {error}.\n\n{_fenced(module)}"
     if len(names) != len(set(names)):
-        return f"FAILED: two functions have one name ({', '.join(names)}).\n\n{_fenced(module)}"
+        return f"FAILED: two functions have the same name ({', '.join(names)}).\n\n{_fenced(module)}"
     return f"Passed: one module with {', '.join(names)}.\n\n{_fenced(module)}"
 
 

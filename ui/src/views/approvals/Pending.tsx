@@ -109,7 +109,7 @@ export function Pending({ approval, isMarked, outcome }: PendingProps) {
               type="button"
               className="danger"
               disabled={!canDecide}
-              title={isLive ? "The call does not run, and its model goes on" : whyNotLive()}
+              title={isLive ? "The call does not run, and its model continues" : whyNotLive()}
               onClick={() => void decide(false)}
             >
               Refuse
