@@ -22,7 +22,8 @@ class AgentStatus(Record, frozen=True, kw_only=True):
     `missing_tools` the agent waits for them: provide them with `give_tools`. One with a `paused_limit` resumes when
     that limit is raised. `sleeping_until` is what the wall clock shows when the sleep is over: if that clock is set, it
     changes, unless the agent is `sleeping_by_wall_clock`, until just that time. `retry_at` is when a failed model
-    request of the task that has run longest is retried, `dead_tasks` how many of its tasks failed and wait for a person.
+    request of the task that has run longest is retried. `dead_tasks` counts its tasks that failed and wait for a
+    person.
     """
 
     agent_id: str

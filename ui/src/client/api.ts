@@ -51,8 +51,8 @@ export type AgentState = "active" | "idle" | "paused" | "sleeping" | "stopped";
  * others touch them now: it continues by itself. While there are `missingTools` the agent waits for them: provide them
  * with `give_tools`. One with a `pausedLimit` resumes when that limit is raised. `sleepingUntil` is what the wall clock
  * shows when the sleep is over: if that clock is set, it changes, unless the agent is `sleepingByWallClock`, until just
- * that time. `retryAt` is when a failed model request of the task that has run longest is retried, `deadTasks` how many
- * of its tasks failed and wait for a person.
+ * that time. `retryAt` is when a failed model request of the task that has run longest is retried. `deadTasks` counts
+ * its tasks that failed and wait for a person.
  */
 export interface AgentStatus {
   agentId: string;
@@ -182,7 +182,7 @@ export interface GuideAgentStates {
  * provide them with `give_tools`. One with a `paused_limit` resumes when that limit is raised. `sleeping_until` is what
  * the wall clock shows when the sleep is over: if that clock is set, it changes, unless the agent is
  * `sleeping_by_wall_clock`, until just that time. `retry_at` is when a failed model request of the task that has run
- * longest is retried, `dead_tasks` how many of its tasks failed and wait for a person.
+ * longest is retried. `dead_tasks` counts its tasks that failed and wait for a person.
  */
 export interface GuideAgentStatus {
   agent_id: string;
