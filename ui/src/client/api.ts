@@ -51,7 +51,8 @@ export type AgentState = "active" | "idle" | "paused" | "sleeping" | "stopped";
  * others touch them now: it continues by itself. While there are `missingTools` the agent waits for them: provide them
  * with `give_tools`. One with a `pausedLimit` resumes when that limit is raised. `sleepingUntil` is what the wall clock
  * shows when the sleep is over: if that clock is set, it changes, unless the agent is `sleepingByWallClock`, until just
- * that time.
+ * that time. `retryAt` is when a failed model request of the task that has run longest is retried. `deadTasks` counts
+ * its tasks that failed and wait for a person.
  */
 export interface AgentStatus {
   agentId: string;
@@ -78,6 +79,8 @@ export interface AgentStatus {
   lastStepAt: number | null;
   lastActivityAt: number;
   sleepingByWallClock: boolean;
+  retryAt: number | null;
+  deadTasks: number;
 }
 
 /** What a finished model request brought. `provider` keeps what the provider wants to see again. */
@@ -178,7 +181,8 @@ export interface GuideAgentStates {
  * since others touch them now: it continues by itself. While there are `missing_tools` the agent waits for them:
  * provide them with `give_tools`. One with a `paused_limit` resumes when that limit is raised. `sleeping_until` is what
  * the wall clock shows when the sleep is over: if that clock is set, it changes, unless the agent is
- * `sleeping_by_wall_clock`, until just that time.
+ * `sleeping_by_wall_clock`, until just that time. `retry_at` is when a failed model request of the task that has run
+ * longest is retried. `dead_tasks` counts its tasks that failed and wait for a person.
  */
 export interface GuideAgentStatus {
   agent_id: string;
@@ -205,6 +209,8 @@ export interface GuideAgentStatus {
   last_step_at: number | null;
   last_activity_at: number;
   sleeping_by_wall_clock: boolean;
+  retry_at: number | null;
+  dead_tasks: number;
 }
 
 /**
@@ -491,12 +497,17 @@ export interface NotificationList {
   lastSeq: number;
 }
 
-/** A model request or a tool call that has begun and has not ended. */
+/**
+ * A model request or a tool call that has begun and has not ended. A request that failed is retried at `retryAt`;
+ * `error` says why it failed.
+ */
 export interface OpenStep {
   stepId: string;
   kind: StepKind;
   tool: string | null;
   startedAt: number;
+  retryAt: number | null;
+  error: string;
 }
 
 /**
