@@ -348,6 +348,12 @@ class ModelServerError(ModelError):
     retryable = True
 
 
+class ModelUnavailableError(ModelServerError):
+    """The provider is down or cannot be reached. Such an outage is waited out for up to `max_outage_seconds`."""
+
+    code = "model_unavailable"
+
+
 class ModelTimeoutError(ModelError):
     """The provider did not answer in time."""
 

@@ -21,7 +21,8 @@ class AgentStatus(Record, frozen=True, kw_only=True):
     resources that its tools wait for, since others touch them now: it goes on by itself. While there are
     `missing_tools` the agent waits for them: hand them in with `give_tools`. One with a `paused_limit` goes on when
     that limit is raised. `sleeping_until` is what the wall clock shows when the sleep is over: if that clock is set, it
-    changes, unless the agent is `sleeping_by_wall_clock`, until just that time.
+    changes, unless the agent is `sleeping_by_wall_clock`, until just that time. While the task that has run longest
+    waits to ask its model again, `retry_at` says until when and `retry_reason` why: the provider is down, say.
     """
 
     agent_id: str
@@ -48,6 +49,8 @@ class AgentStatus(Record, frozen=True, kw_only=True):
     last_step_at: float | None = None
     last_activity_at: float = 0.0
     sleeping_by_wall_clock: bool = False
+    retry_at: float | None = None
+    retry_reason: str = ""
 
 
 class ResourceUse(Record, frozen=True, kw_only=True):
@@ -137,6 +140,15 @@ class DeadLetters(msgspec.Struct, frozen=True, kw_only=True):
 
     tasks: list[TaskRecord]
     mails: list[MailRecord]
+
+
+class RetriedTasks(msgspec.Struct, frozen=True, kw_only=True):
+    """What came of retrying all failed tasks: how many go on, how many could not, and why, by the id of the task."""
+
+    retried: int
+    not_retried: int
+    task_ids: tuple[str, ...]
+    reasons: dict[str, str]
 
 
 class LimitScope(StrEnum):

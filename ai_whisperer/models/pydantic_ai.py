@@ -97,12 +97,12 @@ class PydanticAIModel:
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[StreamEvent, None]:
         answering = False
+        meter = Meter()
         try:
             model = self._ready()
             messages = list(self._messages(request.turns))
             settings, parameters = _settings(model, request), _parameters(request)
             answering = True
-            meter = Meter()
             opening = model_request_stream(
                 model, messages, model_settings=settings, model_request_parameters=parameters
             )
@@ -117,7 +117,7 @@ class PydanticAIModel:
                     yield ending
         except FAILURES as error:
             # The library's error may quote the request with its key: it is told in our words, not chained.
-            raise translated(error, answering=answering) from None
+            raise translated(error, answering=answering, came=meter.received > 0) from None
 
     def price_usd(self, input_tokens: int, output_tokens: int) -> float | None:
         """What a request of that size costs; None if the price list does not know the model."""

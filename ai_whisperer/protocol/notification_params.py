@@ -91,7 +91,10 @@ class ToolsMissing(OfAgent, frozen=True, kw_only=True):
 
 
 class AgentFailing(OfTask, frozen=True, kw_only=True):
+    """`restart_at` is when the agent starts again by itself, if the cause is its provider."""
+
     reason: str
+    restart_at: float | UnsetType = UNSET
 
 
 class TaskBefore(msgspec.Struct, frozen=True, kw_only=True):

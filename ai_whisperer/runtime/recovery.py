@@ -66,7 +66,9 @@ def resume(workspace: Workspace, snapshot: SessionSnapshot) -> None:
             )
             decision.submit()
     for timer in snapshot.timers:
-        if timer.kind is not TimerKind.TRIAL:
+        if timer.kind is TimerKind.START:
+            workspace.supervisor.plan(timer)
+        elif timer.kind is not TimerKind.TRIAL:
             workspace.agents[timer.agent_id].arm(timer)
     workspace.waits.resume()
     workspace.locks.resume()

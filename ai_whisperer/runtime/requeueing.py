@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from msgspec.structs import replace
 
@@ -11,16 +11,14 @@ from ai_whisperer.records import MailState, StepKind, StepState, TaskRecord, Tas
 from ai_whisperer.runtime.notices import before_of, queued_of
 from ai_whisperer.runtime.workspace import Decision, Workspace
 
-if TYPE_CHECKING:
-    from ai_whisperer.runtime.agent_work import AgentWork
-
 
 def requeue(workspace: Workspace, decision: Decision, task: TaskRecord) -> TaskRecord:
     """Make an ended task a queued one again: a request that failed may be asked anew. See `queue_when_durable`."""
     workspace.post.reclaim(decision, task)
     for step in workspace.store.steps(task.session_id, task.id):
         if step.kind is StepKind.MODEL and step.state is StepState.FAILED:
-            decision.unit.put_step(replace(step, state=StepState.STARTED, failures=0, error=None, finished_at=None))
+            anew = replace(step, state=StepState.STARTED, failures=0, outage_seconds=0.0, error=None, finished_at=None)
+            decision.unit.put_step(anew)
     queued = replace(
         task,
         state=TaskState.QUEUED,
@@ -54,15 +52,18 @@ def dismiss(workspace: Workspace, decision: Decision, task: TaskRecord) -> TaskR
     return dismissed
 
 
-def queue_when_durable(agent: AgentWork, task: TaskRecord, durable: asyncio.Future[None]) -> None:
-    """Put a task into the queue once its journal is durable, so that it can be read when its turn comes."""
-    workspace = agent.workspace
+def queue_when_durable(workspace: Workspace, tasks: Sequence[TaskRecord], durable: asyncio.Future[None]) -> None:
+    """Put tasks into their queues once their journals are durable, so that these can be read when their turn comes."""
 
     def queue(future: asyncio.Future[None]) -> None:
-        del workspace.returning[task.id]
-        if future.exception() is None and not workspace.closing:
-            agent.queue_up(task)
-            agent.dispatch()
+        for task in tasks:
+            del workspace.returning[task.id]
+        if future.exception() is not None or workspace.closing:
+            return
+        for task in tasks:
+            workspace.agents[task.agent_id].queue_up(task)
+        for agent_id in dict.fromkeys(task.agent_id for task in tasks):
+            workspace.agents[agent_id].dispatch()
 
-    workspace.returning[task.id] = task
+    workspace.returning.update((task.id, task) for task in tasks)
     durable.add_done_callback(queue)

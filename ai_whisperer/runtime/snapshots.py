@@ -12,7 +12,8 @@ from ai_whisperer.records import StepRecord, StepState, TaskRecord, TaskState
 from ai_whisperer.runtime.lock_waits import ClientWait
 from ai_whisperer.runtime.notices import summary_of
 from ai_whisperer.runtime.rooms import turn_of
-from ai_whisperer.runtime.status import last_step_at, statuses_of
+from ai_whisperer.runtime.session_clock import SessionClock
+from ai_whisperer.runtime.status import last_step_at, retry_reason, statuses_of
 from ai_whisperer.runtime.workspace import Workspace
 from ai_whisperer.snapshot import (
     HeldLock,
@@ -35,7 +36,7 @@ def snapshot_of(workspace: Workspace) -> Snapshot:
         at=at,
         clock_offset_seconds=workspace.clock.offset,
         agents=tuple(statuses_of(workspace)),
-        tasks=tuple(_task(task, steps) for task, steps in tasks),
+        tasks=tuple(_task(task, steps, workspace.clock) for task, steps in tasks),
         waits=tuple(_waits(workspace)),
         rooms=tuple(_rooms(workspace, [task for task, _ in tasks])),
         links=workspace.tallies.links(),
@@ -71,7 +72,7 @@ def _open_tasks(workspace: Workspace) -> Iterator[tuple[TaskRecord, list[StepRec
         yield task, []
 
 
-def _task(task: TaskRecord, steps: list[StepRecord]) -> OpenTask:
+def _task(task: TaskRecord, steps: list[StepRecord], clock: SessionClock) -> OpenTask:
     runs = task.state is TaskState.RUNNING
     return OpenTask(
         task_id=task.id,
@@ -94,6 +95,8 @@ def _task(task: TaskRecord, steps: list[StepRecord]) -> OpenTask:
                 kind=step.kind,
                 tool=None if step.call is None else step.call.name,
                 started_at=step.started_at,
+                retry_at=None if step.retry_at is None else clock.shown(step.retry_at),
+                retry_reason=retry_reason(step),
             )
             for step in steps
             if step.state is StepState.STARTED

@@ -11,9 +11,18 @@ export function setClock(draft: Draft, offsetSeconds: number): void {
   const change = offsetSeconds - draft.clockOffsetSeconds;
   if (change === 0) return;
   draft.clockOffsetSeconds = offsetSeconds;
-  for (const { agentId, sleepingUntil, sleepingByWallClock } of draft.all("agents").values()) {
+  for (const { agentId, sleepingUntil, sleepingByWallClock, retryAt } of draft.all("agents").values()) {
     if (sleepingUntil !== null && !sleepingByWallClock)
       draft.change("agents", agentId, { sleepingUntil: sleepingUntil + change });
+    if (retryAt !== null) draft.change("agents", agentId, { retryAt: retryAt + change });
+  }
+  for (const { taskId, steps } of draft.all("tasks").values()) {
+    if (![...steps.values()].some(({ retryAt }) => retryAt !== null)) continue;
+    const later = [...steps.values()].map((step) => ({
+      ...step,
+      retryAt: step.retryAt === null ? null : step.retryAt + change,
+    }));
+    draft.change("tasks", taskId, { steps: new Map(later.map((step) => [step.stepId, step])) });
   }
   for (const [key, { deadlineAt }] of draft.all("waits")) {
     if (deadlineAt !== null) draft.change("waits", key, { deadlineAt: deadlineAt + change });

@@ -41,14 +41,24 @@ export const TASKS: Changes = {
   "async.task.dismissed": (draft) => {
     draft.deadTasks -= 1;
   },
-  "step.started": (draft, { at, params: { taskId, stepId, kind, tool, startedAt } }) => {
+  "step.started": (draft, { at, params: { agentId, taskId, stepId, kind, tool, startedAt } }) => {
     if (draft.get("waits", stepId)?.kind === "resource") endWait(draft, stepId); // it has its turn, or needs none
     const task = draft.get("tasks", taskId);
     if (task === undefined) return;
-    const step = { stepId, kind, tool: tool ?? null, startedAt: startedAt ?? at };
+    const step = { stepId, kind, tool: tool ?? null, startedAt: startedAt ?? at, retryAt: null, retryReason: "" };
+    const waited = task.steps.get(stepId)?.retryAt != null;
     draft.change("tasks", taskId, { steps: new Map(task.steps).set(stepId, step) });
+    if (waited) showWork(draft, agentId);
   },
-  "step.retried": (draft, { params: { agentId, requests } }) => spend(draft, agentId, { modelCalls: requests ?? 1 }),
+  "step.retried": (draft, { params: { agentId, taskId, stepId, requests, error, retryAt } }) => {
+    spend(draft, agentId, { modelCalls: requests ?? 1 });
+    const task = draft.get("tasks", taskId);
+    const step = task?.steps.get(stepId);
+    if (task === undefined || step === undefined) return;
+    const waiting = { ...step, retryAt, retryReason: error.message };
+    draft.change("tasks", taskId, { steps: new Map(task.steps).set(stepId, waiting) });
+    showWork(draft, agentId);
+  },
   "step.interrupted": (draft, { params: { agentId } }) => spend(draft, agentId, { modelCalls: 1 }),
   "step.finished": finished,
 };
@@ -141,11 +151,14 @@ function inOrder(draft: Draft, taskIds: string[]): string[] {
 function showWork(draft: Draft, agentId: string): void {
   const [oldest] = draft.get("agents", agentId)?.runningTasks ?? [];
   const task: Task | undefined = oldest === undefined ? undefined : draft.get("tasks", oldest);
+  const waiting = [...(task?.steps.values() ?? [])].find((step) => step.retryAt !== null);
   draft.change("agents", agentId, {
     currentTask: task?.kind ?? null,
     progressPercent: task?.progressPercent ?? null,
     progressNote: task?.progressNote ?? "",
     runningSince: task?.startedAt ?? null,
     lastStepAt: task?.lastStepAt ?? null,
+    retryAt: waiting?.retryAt ?? null,
+    retryReason: waiting?.retryReason ?? "",
   });
 }

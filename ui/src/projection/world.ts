@@ -76,6 +76,9 @@ export interface OpenStep {
   readonly kind: StepKind;
   readonly tool: string | null;
   readonly startedAt: number;
+  /** Until when a request that failed waits to be repeated, and why. */
+  readonly retryAt: number | null;
+  readonly retryReason: string;
 }
 
 export type WaitKind = "reply" | "lock" | "approval" | "resource";

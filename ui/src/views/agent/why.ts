@@ -1,3 +1,4 @@
+import { clockTime } from "../../parts/format";
 import type { Agent, Wait } from "../../projection/world";
 
 /** Why an agent is as it is, one thing at a time. */
@@ -38,6 +39,10 @@ export function whys(agent: Agent, waits: Iterable<Wait>): Why[] {
   }
   if (agent.pausedFor.length > 0 && ![...told].some((key) => key.startsWith("resource:")))
     found.push({ kind: "resource", target: agent.pausedFor.join(", "), wait: null });
+  if (agent.retryAt !== null) {
+    const text = `It waits for its provider, next try at ${clockTime(agent.retryAt)}: ${agent.retryReason}`;
+    found.push({ kind: "text", text });
+  }
   if (agent.pausedLimit !== null) found.push({ kind: "limit", limit: agent.pausedLimit });
   if (agent.missingTools.length > 0) found.push({ kind: "tools", tools: agent.missingTools });
   return found;
