@@ -470,7 +470,7 @@ class LoopError(WhispererError):
 
 
 class BudgetError(WhispererError):
-    """The budget of the task and of all that it caused is spent. Give a larger one to a new task."""
+    """The budget of the task and of all that it caused is spent or too small. Give a larger one to a new task."""
 
     code = "budget"
 
