@@ -426,6 +426,8 @@ class SandboxError(ToolError):
 class NoSandboxError(SandboxError):
     """No sandbox on this machine can hold that at all. Run `whisperer doctor` to see what is missing."""
 
+    code = "no_sandbox"
+
 
 class StepLimitError(WhispererError):
     """The task used up its steps without a final answer. Raise `max_steps_per_task` or split the task."""

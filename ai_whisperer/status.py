@@ -9,7 +9,7 @@ import msgspec
 from ai_whisperer.base_record import Record
 from ai_whisperer.conversation import Usage
 from ai_whisperer.definition import Access
-from ai_whisperer.records import AgentState, MailRecord, TaskRecord
+from ai_whisperer.records import AgentState, MailRecord, TaskRecord, TaskState
 
 
 class AgentStatus(Record, frozen=True, kw_only=True):
@@ -140,6 +140,20 @@ class DeadLetters(msgspec.Struct, frozen=True, kw_only=True):
 
     tasks: list[TaskRecord]
     mails: list[MailRecord]
+
+
+class WorkCounts(msgspec.Struct, frozen=True, kw_only=True):
+    """What has become of the work of a session since it was opened, and what waits for a person now.
+
+    `ended` counts tasks by the state that they ended in, `retried` what was begun again: model requests that failed
+    (`request`), loops that crashed (`loop`), tasks by a person (`task`).
+    """
+
+    ended: dict[TaskState, int]
+    retried: dict[str, int]
+    dead_tasks: int
+    dead_mails: int
+    pending_approvals: int
 
 
 class RetriedTasks(msgspec.Struct, frozen=True, kw_only=True):

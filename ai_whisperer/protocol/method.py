@@ -8,7 +8,7 @@ from typing import Any, Generic, TypeVar
 import msgspec
 from msgspec.structs import fields
 
-from ai_whisperer.protocol.jsonrpc import INVALID_PARAMS, RpcError, plain_complaint
+from ai_whisperer.protocol.jsonrpc import INVALID_PARAMS, NAMES, RpcError, plain_complaint
 from ai_whisperer.protocol.wire import wire_type
 
 
@@ -55,7 +55,7 @@ class Method(Generic[P, R]):
             raise RpcError(
                 INVALID_PARAMS,
                 f"The params of {self.name} are not valid: {plain_complaint(error)}. Expected: {self.signature}.",
-                {"code": "invalid_params", "method": self.name},
+                {"code": NAMES[INVALID_PARAMS], "method": self.name},
             ) from error
 
     def write_result(self, result: R) -> bytes:

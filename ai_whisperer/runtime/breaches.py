@@ -118,7 +118,11 @@ class Breaches:
         most = getattr(self._workspace.agents[task.agent_id].limits, run.limit, None)
         if most is None:
             return
-        taken = {"max_tool_seconds": run.wall_seconds, "max_tool_cpu_seconds": run.cpu_seconds}
+        taken = {
+            "max_tool_seconds": run.wall_seconds,
+            "max_tool_cpu_seconds": run.cpu_seconds,
+            "max_tool_memory_bytes": max(run.memory_bytes, most),
+        }
         breach = Breach(
             scope=LimitScope.AGENT,
             limit=run.limit,

@@ -29,6 +29,7 @@ from ai_whisperer.models.base import (
 from ai_whisperer.records import Failure, StepRecord, StepState
 from ai_whisperer.runtime.mcp_grants import prepare_mcp
 from ai_whisperer.runtime.notices import failure_of
+from ai_whisperer.runtime.tallies import Retried
 from ai_whisperer.runtime.tool_step import is_being_cancelled
 
 if TYPE_CHECKING:
@@ -124,6 +125,7 @@ class ModelStep:
         if wait.refused_seconds is not None:
             params["retryAfterSeconds"] = wait.refused_seconds
             workspace.breaches.wait_cut(decision, self._loop.running.task, wait.refused_seconds)
+        workspace.tallies.retried[Retried.REQUEST] += 1
         decision.tell("step.retried", params)
         decision.submit()
         return True

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from ai_whisperer.records import MailState, StepKind, StepState, TaskRecord, TaskState
 from ai_whisperer.runtime.notices import before_of, queued_of
+from ai_whisperer.runtime.tallies import Retried
 from ai_whisperer.runtime.workspace import Decision, Workspace
 
 
@@ -33,6 +34,7 @@ def requeue(workspace: Workspace, decision: Decision, task: TaskRecord) -> TaskR
     if task.dismissed_at is not None:
         decision.unit.update_dismissal(queued)
     workspace.tallies.dead_tasks -= task.is_dead_letter
+    workspace.tallies.retried[Retried.TASK] += 1
     if task.finished_at is not None:
         decision.unit.agent_was_active(task)  # the task itself does not tell any more when it ended
     decision.tell("async.task.queued", {**queued_of(queued), "again": before_of(task)})
