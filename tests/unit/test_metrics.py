@@ -6,7 +6,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from ai_whisperer import AsyncAgentSessionManager, tool
 from ai_whisperer.conversation import Answer
-from ai_whisperer.errors import ModelRefusedError, ModelServerError, ModelUnavailableError
+from ai_whisperer.errors import ModelError, ModelRefusedError, ModelServerError, ModelUnavailableError
 from ai_whisperer.models.base import ModelRequest
 from ai_whisperer.server.metrics import Metrics
 from tests.simulation.stage import call, play, prompt_of, round_of, until
@@ -65,7 +65,10 @@ async def pay() -> str:
 
 
 def test_the_work_of_sessions_is_counted_by_what_becomes_of_it() -> None:
-    failures = {"bad luck": [ModelServerError(), ModelServerError()], "fail": [ModelRefusedError()] * 2}
+    failures: dict[str, list[ModelError]] = {
+        "bad luck": [ModelServerError(), ModelServerError()],
+        "fail": [ModelRefusedError(), ModelRefusedError()],
+    }
 
     def say(request: ModelRequest) -> Answer | str:
         prompt = prompt_of(request)
