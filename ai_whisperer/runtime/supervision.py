@@ -105,7 +105,7 @@ class Supervisor:
         failed = f"{policy.max_failures} tasks failed within {policy.window_seconds:g} seconds, the last one: {last}"
         rest = rest_seconds(faults, stops=self._stops[agent_id], chance=self._workspace.random.random)
         if rest is None:
-            return _Verdict(f"{failed} Mend the cause, then start the agent.", None)
+            return _Verdict(f"{failed} Fix the cause, then start the agent.", None)
         shown = datetime.fromtimestamp(self._workspace.clock.shown(now + rest), tz=UTC)
         again = f"The cause is the provider, so the agent starts again by itself at {shown:%Y-%m-%d %H:%M:%S} UTC."
         return _Verdict(f"{failed} {again}", now + rest)

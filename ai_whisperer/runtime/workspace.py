@@ -197,7 +197,7 @@ class Workspace:
         """Raise unless the caller runs where the session does. (To ask for the running loop costs a system call.)"""
         if asyncio.get_running_loop() is not self.event_loop:
             raise ClosedError(
-                "The session was opened in another event loop, which does not run any more. Open and close it within "
+                "The session was opened in another event loop, which no longer runs. Open and close it within "
                 "one asyncio.run()."
             )
 
