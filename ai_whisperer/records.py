@@ -112,11 +112,12 @@ class StepState(StrEnum):
 
 
 class TimerKind(StrEnum):
-    """`wake`: due by the session's time. `wake_at`: due when the wall clock shows it."""
+    """`wake`: due by the session's time. `wake_at`: due when the wall clock shows it. `start`: a stop is over."""
 
     WAKE = "wake"
     TRIAL = "trial"
     WAKE_AT = "wake_at"
+    START = "start"
 
 
 class Failure(Record, frozen=True, kw_only=True):
@@ -261,12 +262,14 @@ class TaskRecord(Record, frozen=True, kw_only=True):
 class StepRecord(Record, frozen=True, kw_only=True):
     """One model request or one tool call of a task: the unit of the journal.
 
-    `attempt` counts the starts, `failures` those attempts that failed by themselves. A failed attempt leaves its error
-    and the time of the next one in `error` and `retry_at`; the step is repeated under the same id.
+    `attempt` counts the starts, `failures` those attempts that failed by themselves, outages of the provider apart. A
+    failed attempt leaves its error and the time of the next one in `error` and `retry_at`; the step is repeated under
+    the same id.
 
     `requests` counts the model requests that were made and ended, by an answer, by a failure or cut off, and
     `request_seconds` is how long these took together, without the waits before and between them. A step that is taken
-    up again keeps them.
+    up again keeps them. `outage_seconds` is how long the step was held up because its provider was down or could not
+    be reached: the requests that failed so, and the waits after them.
     """
 
     session_id: str
@@ -285,6 +288,7 @@ class StepRecord(Record, frozen=True, kw_only=True):
     finished_at: float | None = None
     requests: int = 0
     request_seconds: float = 0.0
+    outage_seconds: float = 0.0
 
     @property
     def id(self) -> str:

@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from ai_whisperer import __version__
+from ai_whisperer.protocol.errors import stable_codes
 from ai_whisperer.protocol.openrpc import document
 from ai_whisperer.settings import FIELDS, Settings
 from ai_whisperer.tools.sandbox.levels import ALL
@@ -130,9 +131,17 @@ def _api() -> Iterator[str]:
         text = f"{method['summary']} {method.get('description', '')}".strip()
         yield f"| `{method['name']}` | {params} | {_kind(method['result']['schema'])} | {_cell(text)} |"
     yield from ["", "## Errors", "", "| code | meaning |", "|---|---|"]
+    meanings = {error["code"]: error["message"] for error in described["components"]["errors"].values()}
     for error in described["components"]["errors"].values():
         yield f"| {error['code']} | {_cell(error['message'])} |"
-    yield from ["", "`error.data.code` is the stable code of the error in `ai_whisperer.errors`."]
+    yield from [
+        "",
+        "`error.data.code` is the stable code of the error, in `ai_whisperer.errors` if it is one of its own:",
+    ]
+    yield from ["", "| `data.code` | code | meaning |", "|---|---|---|"]
+    for each in stable_codes():
+        meaning = each.meaning or meanings[each.number]
+        yield f"| `{each.code}` | {each.number} | {_cell(meaning)} |"
     yield from ["", "## Notifications", "", "| name | params beside those of all | |", "|---|---|---|"]
     for note in described["x-notifications"]:
         params = ", ".join(_param(each) for each in note["params"]) or "none"

@@ -13,7 +13,7 @@ from ai_whisperer.core.text import check_reason, check_text
 from ai_whisperer.protocol import tasks
 from ai_whisperer.protocol.agents import SEND_TASK, SendTask, TaskBudget
 from ai_whisperer.records import Budget, Priority, StepRecord, TaskRecord, TaskState
-from ai_whisperer.status import DeadLetters, ThreadSummary
+from ai_whisperer.status import DeadLetters, RetriedTasks, ThreadSummary
 
 _ONE_WAIT_SECONDS = 30.0
 """So long one request waits for a task."""
@@ -111,6 +111,16 @@ class ClientTasks(ClientBase):
         """Take a failed, cancelled or dead task up again at the step where it ended; no finished step is repeated."""
         params = tasks.RetryTask(session_id=self._session_id, task_id=self._task_id(task))
         return await self._do(tasks.RETRY_TASK, params)
+
+    async def retry_failed_tasks(self, agent: AgentRef | None = None) -> RetriedTasks:
+        """Retry all failed tasks of an agent, or of all agents, that nobody has dismissed; the oldest first.
+
+        Tasks at which the process died and cancelled ones are left alone. Those that cannot be retried, since their
+        time is over, their budget is spent or the queue is full, are told with the reason.
+        """
+        name = None if agent is None else agent_name(agent)
+        params = tasks.RetryFailed(session_id=self._session_id, agent_id=name)
+        return await self._do(tasks.RETRY_FAILED, params)
 
     async def dismiss_task(self, task: TaskRef) -> TaskRecord:
         """Take a failed or dead task off the dead letters; the mail that it was for is archived.

@@ -17,7 +17,7 @@ from ai_whisperer.runtime.status import status_of, statuses_of
 from ai_whisperer.runtime.usage import usage_of_session, usage_of_tree
 from ai_whisperer.runtime.workspace import Workspace
 from ai_whisperer.snapshot import Snapshot
-from ai_whisperer.status import AgentStatus, DeadLetters, ResourceStatus, ThreadSummary, UsageReport
+from ai_whisperer.status import AgentStatus, DeadLetters, ResourceStatus, ThreadSummary, UsageReport, WorkCounts
 
 AgentRef = str | AgentSession
 """An agent: its handle, its id, or any of its names."""
@@ -86,6 +86,18 @@ class SessionReader:
         store = self._workspace.store
         return DeadLetters(
             tasks=store.dead_tasks(self._workspace.session_id), mails=store.dead_mail(self._workspace.session_id)
+        )
+
+    @property
+    def work_counts(self) -> WorkCounts:
+        """What has become of tasks since the session was opened, and what waits for a person now."""
+        tallies = self._workspace.tallies
+        return WorkCounts(
+            ended=dict(tallies.ended),
+            retried={kind.value: count for kind, count in tallies.retried.items()},
+            dead_tasks=tallies.dead_tasks.total(),
+            dead_mails=tallies.dead_mails,
+            pending_approvals=len(self._workspace.approvals.pending()),
         )
 
     def get_agent_status(self, agent_id: AgentRef) -> AgentStatus:

@@ -156,6 +156,7 @@ class SyncClient:
     reply_mail = _sync(Client.reply_mail)
     resume_agent = _sync(Client.resume_agent)
     resume_schedule = _sync(Client.resume_schedule)
+    retry_failed_tasks = _sync(Client.retry_failed_tasks)
     retry_task = _sync(Client.retry_task)
     dismiss_task = _sync(Client.dismiss_task)
     room_messages = _sync(Client.room_messages)

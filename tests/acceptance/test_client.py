@@ -77,6 +77,10 @@ async def use_tasks(client: Client) -> None:
     assert (await client.dismiss_task(failed)).dismissed_at is not None
     assert failed.id not in [each.id for each in (await client.dead_letters()).tasks]
     assert (await client.retry_task(failed)).state is TaskState.QUEUED
+    assert (await client.wait_task(failed)).state is TaskState.FAILED
+    again = await client.retry_failed_tasks("alice")
+    assert (again.retried, again.not_retried, again.task_ids, again.reasons) == (1, 0, (failed.id,), {})
+    assert (await client.retry_failed_tasks("bob")).retried == 0
     waiting = [await client.send_task("bob", "wait") for _ in range(2)]
     assert (await client.wait_task(waiting[0], timeout_seconds=0.01)).state is TaskState.QUEUED
     assert (await client.cancel_task(waiting[0])).state is TaskState.CANCELLED

@@ -9,7 +9,7 @@ from ai_whisperer.protocol import tasks
 from ai_whisperer.records import TaskRecord
 from ai_whisperer.runtime.manager import AsyncAgentSessionManager
 from ai_whisperer.server.calls import Caller, answers, reads
-from ai_whisperer.status import DeadLetters
+from ai_whisperer.status import DeadLetters, RetriedTasks
 
 _LONGEST_WAIT_SECONDS = 24 * 3600.0
 
@@ -51,6 +51,11 @@ async def cancel_tree(caller: Caller, params: tasks.CancelTree) -> tasks.TaskLis
 @answers(tasks.RETRY_TASK)
 async def retry_task(caller: Caller, params: tasks.RetryTask) -> TaskRecord:
     return await (await caller.session(params.session_id)).retry_task(params.task_id)
+
+
+@answers(tasks.RETRY_FAILED)
+async def retry_failed(caller: Caller, params: tasks.RetryFailed) -> RetriedTasks:
+    return await (await caller.session(params.session_id)).retry_failed_tasks(params.agent_id)
 
 
 @answers(tasks.DISMISS_TASK)
