@@ -148,6 +148,7 @@ class AsyncAgentSessionManager(
     async def open(self) -> None:
         """Open the store and go on where the session was; raises a `StoreError` that says what to do."""
         if self._open is not None:
+            self._open[0].check_event_loop()
             raise StateError("The session manager is open already.")
         store = self._given_store
         if store is None:
@@ -179,6 +180,7 @@ class AsyncAgentSessionManager(
         """Let the steps under way finish for so long, cancel what is left, and let go. Tasks go on at the next open."""
         if self._open is None:
             return
+        self._open[0].check_event_loop()
         calling = loop_that_calls()
         if calling is not None and calling.agent.workspace is self._open[0]:
             raise StateError("A tool cannot close the session that it runs in. Do it from outside.")
@@ -383,14 +385,17 @@ class AsyncAgentSessionManager(
 
     @property
     def _workspace(self) -> Workspace:
+        """The open session. All that is public comes through here or `_intake` first, and so in the right event loop."""
         if self._open is None:
             raise ClosedError
+        self._open[0].check_event_loop()
         return self._open[0]
 
     @property
     def _intake(self) -> Intake:
         if self._open is None:
             raise ClosedError
+        self._open[0].check_event_loop()
         return self._open[1]
 
     async def _release(self, store: Store) -> None:

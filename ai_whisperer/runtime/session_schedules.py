@@ -40,7 +40,6 @@ class SessionSchedules(SessionWork):
         schedule is on disk. The same call again with the same `schedule_id` returns the schedule that is there.
         Raises `ScheduleError` that names the field which is wrong.
         """
-        self._workspace.check_event_loop()
         session = None if agent is None else self._find_agent(agent)
         definition = schedule_from(
             cron=cron,
