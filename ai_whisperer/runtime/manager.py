@@ -26,6 +26,7 @@ from ai_whisperer.errors import (
 )
 from ai_whisperer.mcp_config import McpServersConfig, mcp_servers_from
 from ai_whisperer.models.base import ModelFactory
+from ai_whisperer.models.catalog import AUTO as ANY_MODEL
 from ai_whisperer.models.catalog import name_check, resolve
 from ai_whisperer.records import USER, AgentRecord, AgentState
 from ai_whisperer.runtime.agent_session import AgentSession
@@ -72,7 +73,7 @@ class AsyncAgentSessionManager(
     runtime is set up by (settings, templates, tool files) are hidden, and the paths in `hidden` too. `sandbox` is what
     holds the programs that they run: `auto`, a level by its name, or `rlimits`, which holds neither files nor
     network. `mcp_servers` are MCP servers that agents can be granted tools of, by name. `model` is the model of agents
-    that name none. `limits` are those that hold where neither an agent nor the session nor the server states any: the
+    that name none; `auto` is the one that `whisperer serve` would find in the environment. `limits` are those that hold where neither an agent nor the session nor the server states any: the
     limits of agents, and of the session as a whole. `templates` is a library, or folders that are searched before the
     built-in templates; without it the standard library, with the current folder as the project. All that reaches
     outside comes in through `model_factory` and the tools; time, chance and ids come in too. Managers of one process
@@ -92,7 +93,7 @@ class AsyncAgentSessionManager(
         work: str | Path | None = None,
         mcp_servers: McpServersConfig | None = None,
         sandbox: str | Sandbox = AUTO,
-        model: str = "scripted",
+        model: str = ANY_MODEL,
         model_factory: ModelFactory = resolve,
         templates: AnyLibrary = None,
         limits: Stated = None,
