@@ -86,8 +86,8 @@ class ProviderModel:
 def resolve(name: str) -> Model:
     """Make the model of that name; raises `ModelNameError` for a name that means none.
 
-    The forms are `auto`, `scripted`, `scripted:demo`, `scripted:PATH` and `PREFIX:NAME`. That a provider's package is missing,
-    or the key, is told by the first request.
+    The forms are `auto`, `scripted`, `scripted:demo`, `scripted:PATH` and `PREFIX:NAME`. That a
+    provider's package is missing, or the key, is told by the first request.
     """
     check_name(name)
     if name == AUTO:

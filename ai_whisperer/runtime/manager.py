@@ -71,13 +71,14 @@ class AsyncAgentSessionManager(
     agent whose tools are not handed in again waits for them. `folders` are folders that agents can be granted, by name;
     their own folders are kept in `work`, by default in the data folder. In granted folders the data folder and what the
     runtime is set up by (settings, templates, tool files) are hidden, and the paths in `hidden` too. `sandbox` is what
-    holds the programs that they run: `auto`, a level by its name, or `rlimits`, which holds neither files nor
-    network. `mcp_servers` are MCP servers that agents can be granted tools of, by name. `model` is the model of agents
-    that name none; `auto` is the one that `whisperer serve` would find in the environment. `limits` are those that hold where neither an agent nor the session nor the server states any: the
-    limits of agents, and of the session as a whole. `templates` is a library, or folders that are searched before the
-    built-in templates; without it the standard library, with the current folder as the project. All that reaches
-    outside comes in through `model_factory` and the tools; time, chance and ids come in too. Managers of one process
-    share a `trial_turn`, so that after deaths of the process one suspect is tried at a time.
+    holds the programs that they run: `auto`, a level by its name, or `rlimits`, which holds neither files nor network.
+    `mcp_servers` are MCP servers that agents can be granted tools of, by name. `model` is the model of agents that name
+    none; `auto` is the one that `whisperer serve` would find in the environment. `limits` are those that hold where
+    neither an agent nor the session nor the server states any: the limits of agents, and of the session as a whole.
+    `templates` is a library, or folders that are searched before the built-in templates; without it the standard
+    library, with the current folder as the project. All that reaches outside comes in through `model_factory` and the
+    tools; time, chance and ids come in too. Managers of one process share a `trial_turn`, so that after deaths of the
+    process one suspect is tried at a time.
     """
 
     def __init__(
@@ -386,7 +387,7 @@ class AsyncAgentSessionManager(
 
     @property
     def _workspace(self) -> Workspace:
-        """The open session. All that is public comes through here or `_intake` first, and so in the right event loop."""
+        """The open session. All that is public comes here or to `_intake` first, and so in the right event loop."""
         if self._open is None:
             raise ClosedError
         self._open[0].check_event_loop()

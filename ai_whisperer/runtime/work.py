@@ -76,14 +76,31 @@ class SessionWork(SessionReader):
             known = self.get_task(continuation_id(known))
 
     async def run_task(
-        self, agent: AgentRef, prompt: str, *, thread_id: str | None = None, task_id: str | None = None
+        self,
+        agent: AgentRef,
+        prompt: str,
+        *,
+        priority: Priority | str = Priority.NORMAL,
+        thread_id: str | None = None,
+        task_id: str | None = None,
+        timeout_seconds: float | None = None,
+        budget: Budget | None = None,
     ) -> str:
-        """Give a task, wait for it, return the final answer; raises `TaskEndedError` if there is none.
+        """Give a task as `send_task` does, wait for it, return the final answer.
 
+        Raises `TaskEndedError` if there is none, for instance because `timeout_seconds` or the `budget` was used up.
         The answer of a task that was continued is the answers of all its parts. The same call again with the same
         `task_id`, also after a restart, waits for the same task.
         """
-        task = await self.send_task(agent, prompt, thread_id=thread_id, task_id=task_id)
+        task = await self.send_task(
+            agent,
+            prompt,
+            priority=priority,
+            thread_id=thread_id,
+            task_id=task_id,
+            timeout_seconds=timeout_seconds,
+            budget=budget,
+        )
         ended = await self.wait_task(task)
         check_answered(ended)
         return answer_of(self._workspace.store, ended)

@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from ai_whisperer.client import Client, EventStream
-from ai_whisperer.client.base import AgentRef
+from ai_whisperer.client.base import AgentRef, TaskRef
 from ai_whisperer.core.budgets import deadline_after
 from ai_whisperer.core.definitions import Config
 from ai_whisperer.errors import DuplicateIdError, UnknownAgentError, UnknownTemplateError
@@ -19,6 +19,8 @@ from ai_whisperer.records import Budget, Notification, Priority, TaskRecord
 from ai_whisperer.scripting.background import BackgroundLoop
 from ai_whisperer.scripting.finding import open_client
 from ai_whisperer.status import AgentStatus
+from ai_whisperer.task_events import TaskEvent
+from ai_whisperer.task_stream import TaskStream
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -112,12 +114,28 @@ class SyncClient:
         return self.run(_with_agent(self.client, agent, send))
 
     def run_task(
-        self, agent: AgentRef, prompt: str, *, thread_id: str | None = None, task_id: str | None = None
+        self,
+        agent: AgentRef,
+        prompt: str,
+        *,
+        priority: Priority | str = Priority.NORMAL,
+        thread_id: str | None = None,
+        task_id: str | None = None,
+        timeout_seconds: float | None = None,
+        budget: Budget | None = None,
     ) -> str:
         """Give the agent a task as `send_task` does, wait for it and return the final answer."""
 
         def ask() -> Awaitable[str]:
-            return self.client.run_task(agent, prompt, thread_id=thread_id, task_id=task_id)
+            return self.client.run_task(
+                agent,
+                prompt,
+                priority=priority,
+                thread_id=thread_id,
+                task_id=task_id,
+                timeout_seconds=timeout_seconds,
+                budget=budget,
+            )
 
         return self.run(_with_agent(self.client, agent, ask))
 
@@ -132,6 +150,16 @@ class SyncClient:
     def events(self, *, after: int | None = None, deltas: bool = False) -> Iterator[Notification]:
         """The notifications of the session from there on, as `Client.events` has them; endless."""
         return self._each(self.run(_begun(self.client, after=after, deltas=deltas)))
+
+    def stream(self, task: TaskRef) -> Iterator[TaskEvent]:
+        """What happens to a task, from its beginning to its end, as `Client.stream` has it."""
+        stream = self.client.stream(task)
+        try:
+            while (event := self.run(_next_event(stream))) is not None:
+                yield event
+        finally:
+            if self.is_open:
+                self.run(stream.close())
 
     acquire_lock = _sync(Client.acquire_lock)
     add_member = _sync(Client.add_member)
@@ -250,6 +278,10 @@ async def _rested(client: Client, timeout_seconds: float | None) -> dict[str, Ag
 
 async def _begun(client: Client, *, after: int | None, deltas: bool) -> EventStream:
     return await client.events(after=after, deltas=deltas).__aenter__()
+
+
+async def _next_event(stream: TaskStream) -> TaskEvent | None:
+    return await anext(stream, None)
 
 
 async def _next(stream: EventStream) -> Notification | None:

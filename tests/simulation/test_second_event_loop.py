@@ -163,7 +163,16 @@ def test_no_method_does_anything_from_a_second_event_loop(method: str) -> None:
 
 @pytest.mark.parametrize(
     "method",
-    ["cancel_task", "create_agent", "give_tools", "mark_mail", "pause_schedule", "send_task", "set_limits", "stop_agent"],
+    [
+        "cancel_task",
+        "create_agent",
+        "give_tools",
+        "mark_mail",
+        "pause_schedule",
+        "send_task",
+        "set_limits",
+        "stop_agent",
+    ],
 )
 def test_the_comparison_would_see_a_method_that_is_not_guarded(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Workspace, "check_event_loop", lambda _: None)
