@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random as chance
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AsyncExitStack
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -41,6 +42,7 @@ from ai_whisperer.runtime.session_approvals import SessionApprovals
 from ai_whisperer.runtime.session_limits import SessionLimiting
 from ai_whisperer.runtime.session_locks import SessionLocks
 from ai_whisperer.runtime.session_mcp import SessionMcp
+from ai_whisperer.runtime.session_page import SessionPage
 from ai_whisperer.runtime.session_rooms import SessionRooms
 from ai_whisperer.runtime.session_schedules import SessionSchedules
 from ai_whisperer.runtime.status import status_of
@@ -76,9 +78,10 @@ class AsyncAgentSessionManager(
     none; `auto` is the one that `whisperer serve` would find in the environment. `limits` are those that hold where
     neither an agent nor the session nor the server states any: the limits of agents, and of the session as a whole.
     `templates` is a library, or folders that are searched before the built-in templates; without it the standard
-    library, with the current folder as the project. All that reaches outside comes in through `model_factory` and the
-    tools; time, chance and ids come in too. Managers of one process share a `trial_turn`, so that after deaths of the
-    process one suspect is tried at a time.
+    library, with the current folder as the project. With `page` this process serves the page and the WebSocket of the
+    session on this machine's own address, prints where, and has it as `page`; `whisperer page` finds it too. All that
+    reaches outside comes in through `model_factory` and the tools; time, chance and ids come in too. Managers of one
+    process share a `trial_turn`, so that after deaths of the process one suspect is tried at a time.
     """
 
     def __init__(
@@ -98,6 +101,7 @@ class AsyncAgentSessionManager(
         model_factory: ModelFactory = resolve,
         templates: AnyLibrary = None,
         limits: Stated = None,
+        page: bool = False,
         clock: Clock | None = None,
         random: chance.Random | None = None,
         ids: IdSource | None = None,
@@ -135,6 +139,7 @@ class AsyncAgentSessionManager(
         self._random = random or chance.Random()  # noqa: S311 - ids and jitter, no secrets
         self._ids = ids or TimedIds(self._clock, self._random)
         self._trial_turn = trial_turn or TrialTurn()
+        self._page = SessionPage(wanted=page)
         super().__init__()
         self._open: tuple[Workspace, Intake] | None = None
 
@@ -177,6 +182,13 @@ class AsyncAgentSessionManager(
         self._workplaces.take_over()
         self._workplaces.sweep()
         self._open = (workspace, Intake(workspace))
+        try:
+            await self._page.begin(
+                self, store=store, data=self._data, model=self._model, templates=self._templates, tools=self._tools
+            )
+        except BaseException:
+            await self.close(grace_seconds=0)
+            raise
 
     async def close(self, *, grace_seconds: float = 5.0) -> None:
         """Let the steps under way finish for so long, cancel what is left, and let go. Tasks go on at the next open."""
@@ -187,14 +199,19 @@ class AsyncAgentSessionManager(
         if calling is not None and calling.agent.workspace is self._open[0]:
             raise StateError("A tool cannot close the session that it runs in. Do it from outside.")
         (workspace, _), self._open = self._open, None
-        try:
-            await close_workspace(workspace, grace_seconds=grace_seconds)
-        finally:
-            await self._release(workspace.store)
+        async with AsyncExitStack() as stack:  # whatever fails, the rest is let go too
+            stack.push_async_callback(self._release, workspace.store)
+            stack.push_async_callback(close_workspace, workspace, grace_seconds=grace_seconds)
+            await self._page.end()
 
     @property
     def session_id(self) -> str:
         return self._session_id
+
+    @property
+    def page(self) -> str | None:
+        """The address of the page with the token that lets in; None unless it was asked for and the session is open."""
+        return self._page.url
 
     @property
     def active_sessions(self) -> Mapping[str, AgentSession]:
