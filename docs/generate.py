@@ -227,7 +227,7 @@ def _python() -> Iterator[str]:
 def _class(name: str, kind: type) -> Iterator[str]:
     yield from ["", f"## {name}", ""]
     if "__init__" in vars(kind):
-        yield from [_code(f"{name}{_written(kind.__init__)}"), ""]
+        yield from [_code(f"{name}{_written(vars(kind)['__init__'])}"), ""]
     yield inspect.getdoc(kind) or ""
     if issubclass(kind, msgspec.Struct):
         yield from _field_table(kind)
@@ -238,7 +238,7 @@ def _class(name: str, kind: type) -> Iterator[str]:
             yield from _function(f"{name}.{method}", member)
         elif isinstance(member, property):
             yield from ["", f"### `{name}.{method}`", "", f"A property: {_code(_annotation(member.fget))}."]
-            yield from ["", inspect.getdoc(member)] if inspect.getdoc(member) else []
+            yield from ["", told] if (told := inspect.getdoc(member)) else []
 
 
 def _function(name: str, function: Any) -> Iterator[str]:

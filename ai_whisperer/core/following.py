@@ -7,6 +7,7 @@ how late a look comes, nor whether a notification comes twice.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from ai_whisperer.conversation import Usage
 from ai_whisperer.core.channels import parse
@@ -122,8 +123,11 @@ class Follower:
         if step.state is not StepState.STARTED:
             self._ended[step.number] = step.attempt
 
+    def _head(self, step: StepRecord) -> dict[str, Any]:
+        return {"task_id": self.task_id, "agent_id": self._agent_id, "step_id": step.id}
+
     def _model(self, step: StepRecord) -> Iterator[StepEvent]:
-        number, head = step.number, {"task_id": self.task_id, "agent_id": self._agent_id, "step_id": step.id}
+        number, head = step.number, self._head(step)
         if self._begun.get(number, 0) < step.attempt:
             self._begun[number] = step.attempt
             yield ModelStepStarted(**head, at=step.started_at, attempt=step.attempt)
@@ -156,7 +160,7 @@ class Follower:
         )
 
     def _tool(self, step: StepRecord) -> Iterator[StepEvent]:
-        head = {"task_id": self.task_id, "agent_id": self._agent_id, "step_id": step.id}
+        head = self._head(step)
         tool, arguments = ("", "") if step.call is None else (step.call.name, step.call.arguments)
         if step.number not in self._begun:
             self._begun[step.number] = step.attempt
