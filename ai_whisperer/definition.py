@@ -170,7 +170,7 @@ class AgentDefinition(
 ):
     """What an agent is, apart from what it is doing.
 
-    `tools=None` grants the coordination tools and all that were handed in; tools that reach the machine or the network
+    `tools=None` grants the coordination tools and all that were provided; tools that reach the machine or the network
     (`read_file`, `run_command`, …) have to be named. `folders` are the folders that it may use beside its own, by the
     names that the session has for them; `network` the hosts that its tools may talk to, `"*"` for all public ones.
     `approve` names tools of which a person has to allow each call, whatever the tools say themselves; a name that ends

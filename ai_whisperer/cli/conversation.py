@@ -86,7 +86,7 @@ class Conversation:
         if params["taskId"].partition("~")[0] in self._answering:
             self._stream.end()
             self._output.note(
-                f"{params['agentId']} waits for your yes to {params['tool']}. In another terminal: "
+                f"{params['agentId']} waits for your approval of {params['tool']}. In another terminal: "
                 f"whisperer approvals show {params['approvalId']}"
             )
 

@@ -48,11 +48,11 @@ async def _say(word: Word, output: Output) -> None:
 async def tools_of(client: Client, tasks: Iterable[str]) -> str:
     """What is waited for if these tasks are to end, in a sentence."""
     journals = [await client.list_steps(task) for task in tasks]
-    return waits_for(step for steps in journals for step in steps) or "The server is still at it."
+    return waits_for(step for steps in journals for step in steps) or "The server is still working on it."
 
 
 def waits_for(steps: Iterable[StepRecord]) -> str:
     """The tools of these steps that have not returned, in a sentence; empty if there are none."""
     calls = [step.call.name for step in steps if step.call is not None and step.state is StepState.STARTED]
     names = ", ".join(dict.fromkeys(calls))
-    return names and f"Waiting for what cannot be cut off, as a tool that is a plain function: {names}."
+    return names and f"Waiting for what cannot be interrupted, such as a tool that is a plain function: {names}."

@@ -55,7 +55,7 @@ class ClientAgents(ClientBase):
         return await self._do(agents.START_AGENT, params)
 
     async def pause_agent(self, agent: AgentRef, *, reason: str = "") -> AgentStatus:
-        """Let no new step begin. The step under way goes on to its end, mail keeps arriving."""
+        """Let no new step begin. The step under way runs to its end, mail keeps arriving."""
         check_reason(reason)
         params = agents.PauseAgent(session_id=self._session_id, agent_id=agent_name(agent), reason=reason)
         return await self._do(agents.PAUSE_AGENT, params)
@@ -67,12 +67,12 @@ class ClientAgents(ClientBase):
         return await self._do(agents.INTERRUPT_AGENT, params)
 
     async def resume_agent(self, agent: AgentRef) -> AgentStatus:
-        """Go on where the agent was paused."""
+        """Resume where the agent was paused."""
         params = agents.ResumeAgent(session_id=self._session_id, agent_id=agent_name(agent))
         return await self._do(agents.RESUME_AGENT, params)
 
     async def stop_agent(self, agent: AgentRef, *, reason: str = "") -> AgentStatus:
-        """Cancel what runs and free everything. When this returns, tools are gone; mail and queue are kept."""
+        """Cancel what runs and free everything. When this returns, tools have ended; mail and queue are kept."""
         check_reason(reason)
         params = agents.StopAgent(session_id=self._session_id, agent_id=agent_name(agent), reason=reason)
         return await self._do(agents.STOP_AGENT, params)

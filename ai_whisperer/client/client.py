@@ -113,7 +113,7 @@ class Client(
     def events(self, *, after: int | None = None, deltas: bool = False) -> EventStream:
         """An iterator over the notifications after this number (0: from the start; None: from now on).
 
-        It goes on over lost connections and restarts of the server without a gap and without a repetition. With
+        It continues across lost connections and restarts of the server without a gap and without a repetition. With
         `deltas` the pieces of answers come along as they are streamed, unnumbered.
         """
         position = None if after is None else checked_position(after)
@@ -187,7 +187,7 @@ class Client(
         return (await self._ask(sessions.LIST_SESSIONS, params)).sessions
 
     async def snapshot(self) -> Snapshot:
-        """Everything that is to be seen of the session at one moment: subscribe after it to go on from there."""
+        """Everything that is to be seen of the session at one moment: subscribe after it to resume from there."""
         return await self._ask(sessions.GET_SNAPSHOT, sessions.GetSnapshot(session_id=self._session_id))
 
     async def get_session(self, session_id: str | None = None) -> SessionSummary:

@@ -25,7 +25,7 @@ class ClientLimits(ClientBase):
 
         None in place of a number takes the limit back, so that what the session, the server or the default says holds
         again. Limits that are not named stay as they are. Those of an agent are part of its definition. What waits for
-        room goes on when a limit is raised, and so does an agent that was paused for it.
+        room resumes when a limit is raised, and so does an agent that was paused for it.
         """
         name = None if agent is None else agent_name(agent)
         changes = changes_by_name(limits, SessionLimits if agent is None else Limits)
@@ -35,7 +35,7 @@ class ClientLimits(ClientBase):
     async def set_server_limits(self, limits: Stated) -> LimitsReport:
         """Change the limits of the server, which hold for all its sessions; only the principal `local` may.
 
-        Returns those of this session as they are now. They go over the setting `limits` and survive a restart.
+        Returns those of this session as they are now. They override the setting `limits` and survive a restart.
         """
         changes = changes_by_name(limits, SessionLimits)
         params = protocol.SetLimits(session_id=self._session_id, limits=changes, scope=LimitScope.SERVER)

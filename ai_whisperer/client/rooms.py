@@ -54,7 +54,7 @@ class ClientRooms(ClientBase):
         return await self._do(rooms.ADD_MEMBER, params)
 
     async def remove_member(self, room: RoomRef, agent: AgentRef) -> RoomRecord:
-        """Take an agent out of a group. What it is about to answer is not posted any more."""
+        """Take an agent out of a group. What it is about to answer is no longer posted."""
         params = rooms.RemoveMember(session_id=self._session_id, room_id=room_id_of(room), agent_id=agent_name(agent))
         return await self._do(rooms.REMOVE_MEMBER, params)
 

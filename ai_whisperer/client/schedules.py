@@ -71,12 +71,12 @@ class ClientSchedules(ClientBase):
         return await self._ask(schedules.GET_SCHEDULE, params)
 
     async def pause_schedule(self, schedule: ScheduleRef) -> ScheduleRecord:
-        """Let the schedule fire no more until it is resumed."""
+        """Let the schedule no longer fire until it is resumed."""
         params = schedules.PauseSchedule(session_id=self._session_id, schedule_id=schedule_id_of(schedule))
         return await self._do(schedules.PAUSE_SCHEDULE, params)
 
     async def resume_schedule(self, schedule: ScheduleRef) -> ScheduleRecord:
-        """Let a paused schedule go on from now: what passed while it was paused does not fire and is not missed."""
+        """Let a paused schedule resume from now: what passed while it was paused does not fire and is not missed."""
         params = schedules.ResumeSchedule(session_id=self._session_id, schedule_id=schedule_id_of(schedule))
         return await self._do(schedules.RESUME_SCHEDULE, params)
 

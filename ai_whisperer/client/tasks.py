@@ -116,7 +116,7 @@ class ClientTasks(ClientBase):
         return whole_answer(parts)
 
     async def cancel_task(self, task: TaskRef, *, reason: str = "cancelled by the user") -> TaskRecord:
-        """End a task. When this returns, what it ran is gone. Raises `StateError` if it has ended already."""
+        """End a task. When this returns, what it ran has ended. Raises `StateError` if it has ended already."""
         check_reason(reason)
         params = tasks.CancelTask(session_id=self._session_id, task_id=self._task_id(task), reason=reason)
         return await self._do(tasks.CANCEL_TASK, params)

@@ -16,8 +16,8 @@ from ai_whisperer.errors import StepLimitError
 from ai_whisperer.records import Failure, StepKind, StepRecord, StepState, TaskRecord
 
 OUTCOME_UNKNOWN = (
-    "Outcome unknown: this call was cut off while it was under way, for the process ended or the task was stopped. It "
-    "may have taken effect or not, and it was not repeated. Find out before you call it again."
+    "Outcome unknown: this call was cut off while it was under way, because the process ended or the task was stopped. "
+    "It may have taken effect or not, and it was not repeated. Find out before you call it again."
 )
 NO_LONGER_WAITED = "No result: the task ended while this call waited. Should an answer come, it arrives as mail."
 _NO_RESULT = "No result: the task ended before this call did."

@@ -53,7 +53,7 @@ class StartAgent(OfAgent, frozen=True, kw_only=True):
 
 
 class PauseAgent(OfAgent, frozen=True, kw_only=True):
-    """Let no new step begin. The step under way goes on to its end, mail keeps arriving."""
+    """Let no new step begin. The step under way runs to its end, mail keeps arriving."""
 
     reason: str = ""
 
@@ -65,7 +65,7 @@ class InterruptAgent(OfAgent, frozen=True, kw_only=True):
 
 
 class ResumeAgent(OfAgent, frozen=True, kw_only=True):
-    """Go on where the agent was paused."""
+    """Resume where the agent was paused."""
 
 
 class StopAgent(OfAgent, frozen=True, kw_only=True):

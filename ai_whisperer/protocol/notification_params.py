@@ -97,7 +97,7 @@ class AgentFailing(OfTask, frozen=True, kw_only=True):
 class TaskBefore(msgspec.Struct, frozen=True, kw_only=True):
     """How a task that is taken up again was before. `started_at` is None if it had never begun.
 
-    `dismissed` is there if it was no dead letter any more.
+    `dismissed` is there if it was no longer a dead letter.
     """
 
     state: TaskState

@@ -52,11 +52,11 @@ class GetSchedule(OfSchedule, frozen=True, kw_only=True):
 
 
 class PauseSchedule(OfSchedule, frozen=True, kw_only=True):
-    """Let the schedule fire no more until it is resumed."""
+    """Let the schedule no longer fire until it is resumed."""
 
 
 class ResumeSchedule(OfSchedule, frozen=True, kw_only=True):
-    """Let a paused schedule go on from now: what passed while it was paused does not fire."""
+    """Let a paused schedule resume from now: what passed while it was paused does not fire."""
 
 
 class DeleteSchedule(OfSchedule, frozen=True, kw_only=True):

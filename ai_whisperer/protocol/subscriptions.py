@@ -22,7 +22,7 @@ class Subscribe(InSession, frozen=True, kw_only=True):
 
 
 class Unsubscribe(InSession, frozen=True, kw_only=True):
-    """Send no more notifications of the session. The answer has the number of the last that was sent."""
+    """Stop sending notifications of the session. The answer has the number of the last that was sent."""
 
 
 class Subscribed(msgspec.Struct, frozen=True, kw_only=True):

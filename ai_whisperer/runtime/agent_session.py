@@ -42,8 +42,9 @@ class AgentSession(AgentWork):
 
     def give_tools(self, decision: Decision, tools: Iterable[Tool]) -> None:
         """Hand the agent tools of its own, and let it go on if it waited for them."""
-        names = self.equipment.give_tools(self.record, tools)
+        self.equipment.give_tools(self.record, tools)
         # For what it had and was not given again, it goes on waiting.
+        names = self.equipment.tools_to_remember(self.record.definition)
         known = dict.fromkeys((*self.record.own_tools, *names))
         self.redefine(decision, replace(self.record, own_tools=tuple(known)))
         decision.then(self.take_up_loops)
@@ -266,6 +267,6 @@ class AgentSession(AgentWork):
             return
         decision = self.workspace.decide(f"timer:{timer.id}")
         if self.record.sleep is not None:
-            self.wake(decision, "the time has come")
+            self.wake(decision, "the sleep time is over")
         decision.unit.delete_timer(timer.session_id, timer.id)
         decision.submit()

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import random as chance
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
 from types import TracebackType
-from typing import Any
 
 from msgspec.structs import replace
 
@@ -54,12 +53,10 @@ from ai_whisperer.store.base import Store
 from ai_whisperer.store.sqlite import SqliteStore
 from ai_whisperer.templates.library import AnyLibrary, TemplateEntry, library_of
 from ai_whisperer.templates.parsing import Template
-from ai_whisperer.tools.function import Tool, as_tools
+from ai_whisperer.tools.function import AnyFunction, Tool, as_tools
 from ai_whisperer.tools.registry import ToolRegistry, told_missing
 from ai_whisperer.tools.sandbox.base import Sandbox
 from ai_whisperer.tools.sandbox.choosing import AUTO
-
-AnyFunction = Tool | Callable[..., Any]
 
 
 class AsyncAgentSessionManager(
@@ -68,9 +65,9 @@ class AsyncAgentSessionManager(
     """Runs the agents of one session. Use it as `async with AsyncAgentSessionManager("data-folder") as manager:`.
 
     With a folder everything is durable: whatever a method returned survives the death of the process, and opening the
-    same folder again goes on where it stopped. Without one the session lives in memory. `tools` are functions that
+    same folder again resumes where it stopped. Without one the session lives in memory. `tools` are functions that
     agents can be granted; `agent_tools` are those of single agents, by agent id. Tools are code and are not kept: an
-    agent whose tools are not handed in again waits for them. `folders` are folders that agents can be granted, by name;
+    agent whose tools are not provided again waits for them. `folders` are folders that agents can be granted, by name;
     their own folders are kept in `work`, by default in the data folder. In granted folders the data folder and what the
     runtime is set up by (settings, templates, tool files) are hidden, and the paths in `hidden` too. `sandbox` is what
     holds the programs that they run: `auto`, a level by its name, or `rlimits`, which holds neither files nor network.
@@ -119,7 +116,7 @@ class AsyncAgentSessionManager(
         self._session_id = session_id
         self._tools = as_tools(tools)
         if agent_tools is not None and not isinstance(agent_tools, Mapping):
-            raise InvalidInputError("agent_tools must lead from agent ids to lists of functions.")
+            raise InvalidInputError("agent_tools must map agent ids to lists of functions.")
         self._agent_tools = {key: as_tools(some) for key, some in (agent_tools or {}).items()}
         for own in ([], *self._agent_tools.values()):
             ToolRegistry((*self._tools, *own))  # raises if two have one name
@@ -153,7 +150,7 @@ class AsyncAgentSessionManager(
         await self.close()
 
     async def open(self) -> None:
-        """Open the store and go on where the session was; raises a `StoreError` that says what to do."""
+        """Open the store and resume where the session was; raises a `StoreError` that says what to do."""
         if self._open is not None:
             self._open[0].check_event_loop()
             raise StateError("The session manager is open already.")
@@ -191,7 +188,7 @@ class AsyncAgentSessionManager(
             raise
 
     async def close(self, *, grace_seconds: float = 5.0) -> None:
-        """Let the steps under way finish for so long, cancel what is left, and let go. Tasks go on at the next open."""
+        """Let the steps under way finish for so long, cancel what is left, and close. Tasks resume at the next open."""
         if self._open is None:
             return
         self._open[0].check_event_loop()
@@ -220,7 +217,7 @@ class AsyncAgentSessionManager(
 
     @property
     def failure(self) -> BaseException | None:
-        """Why the store failed, if it did: nothing runs any more, restart the process."""
+        """Why the store failed, if it did: nothing runs, restart the process."""
         return self._workspace.bus.failure
 
     async def create_agent(
@@ -250,11 +247,11 @@ class AsyncAgentSessionManager(
             session_id=self._session_id,
             id=agent_id,
             definition=definition,
-            own_tools=tuple(each.name for each in own),
             created_at=decision.at,
         )
         workspace.book.add(agent_id, definition)
         agent = AgentSession(workspace, record, own)
+        agent.record = record = replace(record, own_tools=agent.equipment.tools_to_remember(definition))
         workspace.agents[agent_id] = agent
         decision.unit.insert_agent(record)
         decision.tell(
@@ -284,7 +281,7 @@ class AsyncAgentSessionManager(
     ) -> AgentStatus:
         """Start an agent; one that does not exist yet is created by `create_agent`.
 
-        One that is started already goes on as it is. A given config or template, or both as for `create_agent`,
+        One that is started already continues as it is. A given config or template, or both as for `create_agent`,
         replaces the definition, and so only that of an agent that is not started.
         """
         if isinstance(agent, str) and not self._workspace.book.knows(agent):
@@ -298,7 +295,7 @@ class AsyncAgentSessionManager(
             definition = self._definition_for(session.agent_id, config, template, session.equipment.own_tools)
             gone, come = self._workspace.schedules.changes_for(session.agent_id, session.record.definition, definition)
             self._workspace.book.replace(session.agent_id, session.record.definition, definition)
-            own = tuple(each.name for each in session.equipment.own_tools)
+            own = session.equipment.tools_to_remember(definition)
             session.redefine(decision, replace(session.record, definition=definition, own_tools=own))
             self._workspace.schedules.change(decision, gone, come)
             session.start(decision)
@@ -306,7 +303,7 @@ class AsyncAgentSessionManager(
         return status_of(session)
 
     async def pause_agent(self, agent: AgentRef, *, reason: str = "") -> AgentStatus:
-        """Let no new step begin. The step under way goes on to its end, mail keeps arriving."""
+        """Let no new step begin. The step under way runs to its end, mail keeps arriving."""
         session = self._find_agent(agent)
         check_reason(reason)
         decision = self._workspace.decide(by_caller())
@@ -323,7 +320,7 @@ class AsyncAgentSessionManager(
         return status_of(session)
 
     async def resume_agent(self, agent: AgentRef) -> AgentStatus:
-        """Go on where the agent was paused."""
+        """Resume where the agent was paused."""
         session = self._find_agent(agent)
         decision = self._workspace.decide(by_caller())
         session.resume(decision)
@@ -331,7 +328,7 @@ class AsyncAgentSessionManager(
         return status_of(session)
 
     async def stop_agent(self, agent: AgentRef, *, reason: str = "") -> AgentStatus:
-        """Cancel what runs and free everything. When this returns, tools are gone; mail and queue are kept.
+        """Cancel what runs and free everything. When this returns, tools have ended; mail and queue are kept.
 
         One that is stopped already stays so, with the reason that it has.
         """

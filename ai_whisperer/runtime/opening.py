@@ -1,4 +1,4 @@
-"""The life of an open session: taken up from the store, closed in peace, or stopped when the store fails."""
+"""The life of an open session: taken up from the store, closed cleanly, or stopped when the store fails."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ async def close_workspace(workspace: Workspace, *, grace_seconds: float) -> None
     finally:
         workspace.trial_turn.give_back(workspace)
         workspace.store.unlisten(workspace.session_id)
-        workspace.release_waiters(ClosedError("The session was closed before the task ended; the task goes on later."))
+        workspace.release_waiters(ClosedError("The session was closed before the task ended; the task resumes later."))
         if not workspace.bus.closed:
             workspace.bus.close()
 

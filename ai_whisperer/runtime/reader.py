@@ -45,9 +45,7 @@ class SessionReader:
         workspace = self._workspace
         calling = loop_that_calls()
         if calling is not None and calling.agent.workspace is workspace:
-            raise StateError(
-                "A tool cannot wait until all agents are at rest: its own agent is not. Do it from outside."
-            )
+            raise StateError("A tool cannot wait until all agents are idle: its own agent is not. Do it from outside.")
         subscription = self.subscribe()
         try:
             while busy := [agent for agent in workspace.agents.values() if not agent.is_at_rest]:
@@ -55,7 +53,7 @@ class SessionReader:
                     while not agent.is_at_rest:  # whatever brings it to rest is told after it has happened
                         await anext(subscription)
         except StopAsyncIteration:
-            raise ClosedError("The session was closed before its agents had come to rest; they go on later.") from None
+            raise ClosedError("The session was closed before its agents were idle; they resume later.") from None
         finally:
             subscription.close()
         await workspace.store.flushed()

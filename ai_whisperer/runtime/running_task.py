@@ -133,8 +133,8 @@ class RunningTask(TaskJournal):
         refused = refusals_at_end(self.steps)
         if refused and refused >= self._agent.limits.max_same_calls:
             circle = LoopError(
-                "The task made the same call with the same result again and again, and went on after it was told "
-                f"so {refused} times. Tell it what to do instead, or raise max_same_calls."
+                "The task made the same call with the same result again and again, and repeated it after it was "
+                f"told so {refused} times. Tell it what to do instead, or raise max_same_calls."
             )
             return Fail(failure=failure_from(circle))
         if self.task.budget is not None:

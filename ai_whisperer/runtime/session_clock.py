@@ -46,7 +46,7 @@ class SessionClock:
         return not -_JITTER_SECONDS < self.wall() - self.now() - self.offset < 1 + _JITTER_SECONDS
 
     def notice(self) -> None:
-        """Take note of how far the wall clock is ahead, and go on as before."""
+        """Take note of how far the wall clock is ahead, and continue as before."""
         self.offset = math.floor(self.wall() - self.now() + _JITTER_SECONDS / 2)
 
     def settle(self, *, after: float) -> None:

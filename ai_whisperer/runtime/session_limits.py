@@ -45,7 +45,7 @@ class SessionLimiting(SessionReader):
 
         None in place of a number takes the limit back, so that what the session, the server or the default says holds
         again. Limits that are not named stay as they are. Those of an agent are part of its definition. What waits for
-        room goes on when a limit is raised, and so does an agent that was paused for it.
+        room resumes when a limit is raised, and so does an agent that was paused for it.
         """
         decision = self._workspace.decide(by_caller())
         if agent is None:

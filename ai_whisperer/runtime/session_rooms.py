@@ -64,7 +64,7 @@ class SessionRooms(SessionWork):
         return changed
 
     async def remove_member(self, room: RoomRef, agent: AgentRef) -> RoomRecord:
-        """Take an agent out of a group. What it is about to answer is not posted any more."""
+        """Take an agent out of a group. What it is about to answer is no longer posted."""
         decision = self._workspace.decide(by_caller())
         agent_id = self._find_agent(agent).agent_id
         changed = self._workspace.rooms.remove_member(decision, self.get_room(room), agent_id)

@@ -83,14 +83,14 @@ class SessionSchedules(SessionWork):
         return schedules.shown(schedules.get(schedule_id_of(schedule)))
 
     async def pause_schedule(self, schedule: ScheduleRef) -> ScheduleRecord:
-        """Let the schedule fire no more until it is resumed."""
+        """Let the schedule no longer fire until it is resumed."""
         decision = self._workspace.decide(by_caller())
         record = self._workspace.schedules.pause(decision, schedule_id_of(schedule))
         await decision.commit()
         return self._workspace.schedules.shown(record)
 
     async def resume_schedule(self, schedule: ScheduleRef) -> ScheduleRecord:
-        """Let a paused schedule go on from now: what passed while it was paused does not fire and is not missed."""
+        """Let a paused schedule resume from now: what passed while it was paused does not fire and is not missed."""
         decision = self._workspace.decide(by_caller())
         record = self._workspace.schedules.resume(decision, schedule_id_of(schedule))
         await decision.commit()

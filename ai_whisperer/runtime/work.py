@@ -106,7 +106,7 @@ class SessionWork(SessionReader):
         return answer_of(self._workspace.store, ended)
 
     async def cancel_task(self, task: str | TaskRecord, *, reason: str = "cancelled by the user") -> TaskRecord:
-        """End a task. When this returns, what it ran is gone. Raises `StateError` if it has ended already."""
+        """End a task. When this returns, what it ran has ended. Raises `StateError` if it has ended already."""
         known = self._last_part(task)
         if known.state.ended:
             raise StateError(

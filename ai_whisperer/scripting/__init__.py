@@ -8,7 +8,7 @@
 
 The functions talk to the server that `connect` was told, that the settings name (`WHISPERER_URL`, `whisperer.toml`), or
 that runs on the data folder. If there is none, one is started in this process. That one ends with the script: what is
-not done then goes on when a server is started on the same folder, so call `wait_until_done` to see the end of it.
+not done then resumes when a server is started on the same folder, so call `wait_until_done` to see the end of it.
 Another script that runs on the folder meanwhile uses that server too, and loses it then: start one with `whisperer
 serve` for scripts that are to outlive each other.
 """

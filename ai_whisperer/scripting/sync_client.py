@@ -72,7 +72,7 @@ class SyncClient:
     def close(self) -> None:
         """Let go of the server.
 
-        One that was started for this client ends; what is not done goes on when it is started again.
+        One that was started for this client ends; what is not done resumes when it is started again.
         """
         if self.is_open:
             atexit.unregister(self.close)
@@ -98,7 +98,7 @@ class SyncClient:
         timeout_seconds: float | None = None,
         budget: Budget | None = None,
     ) -> TaskRecord:
-        """Give the agent a task. An agent that is not there is created if there is a template of that name."""
+        """Give the agent a task. An agent that is not there is created if there is a template with that name."""
 
         def send() -> Awaitable[TaskRecord]:
             return self.client.send_task(

@@ -22,7 +22,7 @@ _ENTRY = """<p>The address that <code>whisperer serve</code> printed when it sta
 <button>Open the page</button></form>"""
 _PAGE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
-<title>AI Whisperer: not let in</title><style>{style}</style></head>
+<title>AI Whisperer: access denied</title><style>{style}</style></head>
 <body><main><h1>AI Whisperer</h1><p role="alert">{message}</p>{entry}</main></body></html>
 """
 _WRONG_TOKEN = 401

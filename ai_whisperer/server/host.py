@@ -27,14 +27,14 @@ from ai_whisperer.models.base import ModelFactory
 from ai_whisperer.models.catalog import resolve
 from ai_whisperer.records import StepRecord
 from ai_whisperer.runtime.bus import Subscription
-from ai_whisperer.runtime.manager import AnyFunction, AsyncAgentSessionManager
+from ai_whisperer.runtime.manager import AsyncAgentSessionManager
 from ai_whisperer.runtime.trial_turn import TrialTurn
 from ai_whisperer.runtime.workplaces import remove_work_of
 from ai_whisperer.server.agent_logs import AgentLogs
 from ai_whisperer.settings import LOCAL
 from ai_whisperer.store.base import SERVER, Store, Unit
 from ai_whisperer.templates.library import TemplateLibrary
-from ai_whisperer.tools.function import as_tools
+from ai_whisperer.tools.function import AnyFunction, as_tools
 from ai_whisperer.tools.sandbox.base import Sandbox
 from ai_whisperer.tools.sandbox.choosing import AUTO
 from ai_whisperer.tools.toolbox import ToolBox
@@ -127,7 +127,7 @@ class SessionHost:
         closing = (each.close(grace_seconds=grace_seconds) for each in opened)
         for outcome in await asyncio.gather(*closing, return_exceptions=True):
             if isinstance(outcome, BaseException):
-                _log.error("a session could not be closed in peace", exc_info=outcome)
+                _log.error("a session could not be closed cleanly", exc_info=outcome)
 
     async def create(
         self, principal: str, session_id: str | None = None, *, title: str = "", limits: Stated = None
@@ -341,7 +341,7 @@ class _OpenSession:
         try:
             await self.manager.close(grace_seconds=grace_seconds)
         except WhispererError as error:
-            _log.error("session %s could not be closed in peace: %s", self.manager.session_id, error)
+            _log.error("session %s could not be closed cleanly: %s", self.manager.session_id, error)
         await self._logging
 
     async def _write_log(self, new: Subscription) -> None:
@@ -357,4 +357,4 @@ class _OpenSession:
         except WhispererError as failure:
             _log.error("session %s has stopped: %s", self.manager.session_id, failure)
         except Exception:  # noqa: BLE001 - a log that cannot be written stops nothing
-            _log.exception("the log of session %s is not written any more", self.manager.session_id)
+            _log.exception("the log of session %s is no longer written", self.manager.session_id)

@@ -316,7 +316,7 @@ class SqliteStore:
 
     def _check_not_deleting(self, session_id: str) -> None:
         if session_id in self._deleting:
-            raise StoreInUseError(f"The session '{session_id}' is being deleted. Wait until it is gone.")
+            raise StoreInUseError(f"The session '{session_id}' is being deleted. Wait until that is done.")
 
     def _all(self, sql: str, bindings: rows.Row, convert: Callable[[rows.Row], _T]) -> list[_T]:
         try:

@@ -170,7 +170,7 @@ class TemplateLibrary:
             further = " further down the search path" if same_name else ""
             raise fault(*where, f"there is no template '{name}'{further} to extend ({shown}).{self._nearest(name)}")
         if any(each.file.path == found.file.path for each in chain):
-            raise fault(*where, f"`extends` goes round in a circle: {shown}.")
+            raise fault(*where, f"`extends` forms a cycle: {shown}.")
         if isinstance(found.file.content, TemplateError):
             raise fault(*where, f"what it extends cannot be used ({shown}): {found.file.content.message}")
         return found

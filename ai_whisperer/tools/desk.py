@@ -14,7 +14,7 @@ import msgspec
 from ai_whisperer.conversation import ToolResult, ToolSpec
 from ai_whisperer.coordination import EventRecord, LockRecord, LockSummary
 from ai_whisperer.records import MailRecord, Priority, TaskRecord
-from ai_whisperer.tools.function import ArgumentsParser, object_schema
+from ai_whisperer.tools.parameters import ArgumentsParser, object_schema
 
 
 class Desk(Protocol):

@@ -83,7 +83,7 @@ def told_missing(agent_id: str, missing: Iterable[str], offered: Iterable[Tool])
     hint = f" Did you mean {' and '.join(near)}?" if near else ""
     names = ", ".join(name if name.isidentifier() else _quoted(name) for name in wanted)
     return (
-        f"'{agent_id}' is granted tools that nobody has handed in: {names}.{hint} `whisperer tools` shows those of a "
+        f"'{agent_id}' is granted tools that nobody has provided: {names}.{hint} `whisperer tools` shows those of a "
         "server; put one of your own into a file in .whisperer/tools and start the server again. In Python, give it to "
         "the manager (tools=, agent_tools=) or to create_agent."
     )

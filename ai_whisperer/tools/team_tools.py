@@ -182,7 +182,7 @@ def _json(value: Any) -> ToolResult:
 TEAM_TOOLS = (
     CoordinationTool(
         "delegate_task",
-        "Give a task to another agent. You get its id at once and go on; the result comes to you as mail.",
+        "Give a task to another agent. You get its id at once and continue; the result comes to you as mail.",
         DelegateTask,
         _delegate_task,
     ),

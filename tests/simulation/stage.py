@@ -14,11 +14,11 @@ from ai_whisperer.conversation import Answer, AnswerTurn, ToolCall, ToolTurn, Us
 from ai_whisperer.core.marks import without_marks
 from ai_whisperer.models.base import Model, ModelRequest
 from ai_whisperer.models.scripted import FunctionModel
-from ai_whisperer.runtime.manager import AnyFunction
 from ai_whisperer.runtime.trial_turn import TrialTurn
 from ai_whisperer.store.base import Store
 from ai_whisperer.testing.disk import SimulatedDisk
 from ai_whisperer.testing.simulation import VirtualClock, simulate
+from ai_whisperer.tools.function import AnyFunction
 
 Say = Callable[[ModelRequest], Answer | str]
 Scenario = Callable[[AsyncAgentSessionManager], Coroutine[Any, Any, None]]

@@ -15,7 +15,7 @@ from ai_whisperer.cli.output import moment
 from ai_whisperer.definition import INHERIT
 from ai_whisperer.status import AgentStatus
 
-NO_AGENTS = "There are no agents yet. Make one: whisperer agents create NAME, or: whisperer templates"
+NO_AGENTS = "There are no agents yet. Create one: whisperer agents create NAME, or: whisperer templates"
 
 ConfigOption = Annotated[
     str | None, typer.Option("--config", "-c", metavar="JSON", help="Fields of its definition, as a template has them.")
@@ -23,7 +23,9 @@ ConfigOption = Annotated[
 
 TemplateOption = Annotated[
     str | None,
-    typer.Option("--template", "-t", metavar="NAME", help="Make it of this template.", autocompletion=template_names),
+    typer.Option(
+        "--template", "-t", metavar="NAME", help="Create it from this template.", autocompletion=template_names
+    ),
 ]
 
 
@@ -48,16 +50,16 @@ async def create(
     *,
     template: TemplateOption = None,
     config: ConfigOption = None,
-    auto_start: Annotated[bool, typer.Option("--start/--no-start", help="Let it take work at once.")] = True,
+    auto_start: Annotated[bool, typer.Option("--start/--no-start", help="Start it at once.")] = True,
 ) -> None:
     """Create an agent.
 
-    Without --template and --config it is made of the template that is called like it, if there is one.
+    Without --template and --config it is created from the template with the same name, if there is one.
     """
     definition = object_of(config, option="--config")
     async with call.server() as client:
         status = await client.create_agent(agent, definition, template=template, auto_start=auto_start)
-    call.output.told(status, f"{status.agent_id} was created{' and started' if status.started else ''}.")
+    call.output.told(status, f"Created {status.agent_id}{' and started it' if status.started else ''}.")
 
 
 async def show(call: Call, agent: AgentName) -> None:
@@ -81,7 +83,7 @@ async def show(call: Call, agent: AgentName) -> None:
             ("tasks", str(status.tasks)),
             ("tokens", tokens(status.usage)),
             ("cost", cost(status.usage)),
-            ("model", f"{inherited} (that of the server)" if inherited else definition.model),
+            ("model", f"{inherited} (the server's)" if inherited else definition.model),
             ("tools", _tools(definition.tools)),
             ("folders", ", ".join(f"{name} ({access})" for name, access in definition.folders.items())),
             ("network", ", ".join(definition.network)),
@@ -119,14 +121,14 @@ async def pause(
     ] = False,
     reason: ReasonOption = "",
 ) -> None:
-    """Let no new step of an agent begin. The step under way goes on to its end, mail keeps arriving."""
+    """Let no new step of an agent begin. The step under way runs to its end, mail keeps arriving."""
     async with call.server() as client:
         act = client.interrupt_agent if now else client.pause_agent
         _tell(call, await act(agent, reason=reason))
 
 
 async def resume(call: Call, agent: AgentName) -> None:
-    """Let a paused agent go on where it was."""
+    """Let a paused agent resume where it was."""
     async with call.server() as client:
         limit = (await client.get_agent_status(agent)).paused_limit
         status = await client.resume_agent(agent)
@@ -134,7 +136,9 @@ async def resume(call: Call, agent: AgentName) -> None:
         _tell(call, status)
     else:
         command = larger_limit(status.agent_id, limit)
-        _tell(call, status, more=f"It has reached {limit} and pauses again at its next step. Let it go on: {command}")
+        _tell(
+            call, status, more=f"It has reached {limit} and pauses again at its next step. Raise the limit: {command}"
+        )
 
 
 async def stop(call: Call, agent: AgentName, *, reason: ReasonOption = "") -> None:
@@ -149,9 +153,9 @@ async def sleep(
     call: Call,
     agent: AgentName,
     *,
-    seconds: Annotated[float | None, typer.Option("--for", metavar="SECONDS", help="For so long.")] = None,
+    seconds: Annotated[float | None, typer.Option("--for", metavar="SECONDS", help="For this many seconds.")] = None,
     until: Annotated[
-        str | None, typer.Option("--until", metavar="TIME", help="Until then: ISO 8601 with its zone.")
+        str | None, typer.Option("--until", metavar="TIME", help="Until this time: ISO 8601 with a time zone.")
     ] = None,
     events: Annotated[
         list[str] | None, typer.Option("--event", metavar="NAME", help="Until this event; may be repeated.")

@@ -34,7 +34,7 @@ async def set_limits(
     call: Call,
     limits: Annotated[
         list[str],
-        typer.Argument(metavar="NAME=NUMBER …", help="A limit and its number; `NAME=` takes what was set back."),
+        typer.Argument(metavar="NAME=NUMBER …", help="A limit and its number; `NAME=` resets it."),
     ],
     *,
     agent: AgentOption = None,
@@ -42,7 +42,7 @@ async def set_limits(
 ) -> None:
     """Change limits of the session, of an agent or of the server; it takes effect at once."""
     if server and agent is not None:
-        raise typer.BadParameter("--agent and --server do not go together. Choose one.")
+        raise typer.BadParameter("--agent and --server cannot be used together. Choose one.")
     changes = dict(map(_pair, limits))
     async with call.server() as client:
         report = await (client.set_server_limits(changes) if server else client.set_limits(changes, agent=agent))

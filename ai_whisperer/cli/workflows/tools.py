@@ -13,7 +13,7 @@ from ai_whisperer import tool
 _READING_SECONDS = 0.3
 
 
-@tool(idempotent=True)
+@tool(idempotent=True, optional=True)
 async def read_feedback() -> str:
     """Count the ratings in the customers' feedback, and quote it."""
     await asyncio.sleep(_READING_SECONDS)
@@ -28,7 +28,7 @@ async def read_feedback() -> str:
     return "\n".join([figures, *(f"{row['rating']} of 5: {row['comment']}" for row in rows)])
 
 
-@tool(idempotent=True)
+@tool(idempotent=True, optional=True)
 async def combine_and_test(parts: list[str]) -> str:
     """Put parts of a Python module together, test that they make one, and return the verdict with the module."""
     module = "\n\n\n".join(part.strip() for part in parts)
@@ -37,7 +37,7 @@ async def combine_and_test(parts: list[str]) -> str:
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         return f"FAILED: {error}.\n\n{module}"
     if len(names) != len(set(names)):
-        return f"FAILED: two functions have one name ({', '.join(names)}).\n\n{module}"
+        return f"FAILED: two functions have the same name ({', '.join(names)}).\n\n{module}"
     return f"Passed: one module with {', '.join(names)}.\n\n{module}"
 
 

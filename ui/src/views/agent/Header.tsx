@@ -85,14 +85,14 @@ function Reason({ why, agentId }: { why: Why; agentId: string }) {
     case "limit":
       return (
         <span>
-          Paused at its limit <code>{why.limit}</code>: it goes on when that is raised.{" "}
+          Paused at its limit <code>{why.limit}</code>: it resumes when that is raised.{" "}
           <Link href={limitsOf(agentId)}>Raise it</Link>
         </span>
       );
     case "tools":
       return (
         <span>
-          Waits for tools that were not handed in: {why.tools.join(", ")}. Start the program that has them, or{" "}
+          Waits for tools that were not provided: {why.tools.join(", ")}. Start the program that has them, or{" "}
           <Link href={to("tools")}>see which tools there are</Link>.
         </span>
       );

@@ -38,8 +38,8 @@ export default function ApprovalsView() {
       </div>
       {shown.length === 0 ? (
         <Empty title="Nothing waits for your decision.">
-          A tool that needs a person's yes stops its task here until you approve or refuse that exact call. The task
-          keeps its place meanwhile: other tasks of the agent wait in its queue, unless its{" "}
+          A tool that needs a person's approval stops its task here until you approve or refuse that exact call. The
+          task keeps its place meanwhile: other tasks of the agent wait in its queue, unless its{" "}
           <code>max_concurrent_tasks</code> lets it work at several at once. Tools say so themselves, or a template
           lists them under <code>approve:</code>.
         </Empty>

@@ -106,7 +106,7 @@ export function Pending({ approval, isMarked }: PendingProps) {
           type="submit"
           className="danger"
           disabled={!canDecide}
-          title={isLive ? "The call does not run, and its model goes on (R)" : whyNotLive()}
+          title={isLive ? "The call does not run, and its model continues (R)" : whyNotLive()}
         >
           Refuse
         </button>

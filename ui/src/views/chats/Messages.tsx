@@ -166,7 +166,7 @@ function NotAsked({ message, hopLimit, known }: { message: MessageRecord; hopLim
       {isAtLimit && (
         <p className="chat-line">
           Nobody was asked: {hopLimit} answers of agents in a row may ask others, and these were more. Write something
-          to let them go on.
+          to let them continue.
         </p>
       )}
       {absent.map(({ agentId, reason }) => (

@@ -28,7 +28,7 @@ export default function DeadLettersView() {
   return (
     <>
       {until < Number.POSITIVE_INFINITY && (
-        <p className="quiet">What was taken up again or dismissed since then is not listed any more.</p>
+        <p className="quiet">What was taken up again or dismissed since then is no longer listed.</p>
       )}
       <Loaded answer={answer}>{(dead) => <Letters letters={lettersOf(dead, until)} />}</Loaded>
     </>
@@ -153,7 +153,7 @@ function Letters({ letters }: { letters: readonly Letter[] }) {
           onConfirm={() => void retry(asking)}
           onClose={() => setAsking(null)}
         >
-          Each goes on at the step where it ended. Their model requests cost again what they cost.
+          Each resumes at the step where it ended. Their model requests cost again what they cost.
         </Confirm>
       )}
     </>
@@ -164,9 +164,9 @@ function Nothing({ isFiltered }: { isFiltered: boolean }) {
   if (isFiltered) return <Empty title="Nothing here matches what you look for." />;
   return (
     <Empty title="No dead letters.">
-      A task that fails for good, or breaks its agent again and again, is set aside here together with the mail that it
-      was for: nothing is lost, and nothing is tried for ever. When you have mended the cause, retry it from here or
-      with <code>whisperer tasks retry TASK</code>. What need not be done any more can be dismissed, here or with{" "}
+      A task that fails for good, or breaks its agent again and again, becomes a dead letter together with the mail that
+      it was for: nothing is lost, and nothing is tried for ever. When you have fixed the cause, retry it from here or
+      with <code>whisperer tasks retry TASK</code>. What no longer needs to be done can be dismissed, here or with{" "}
       <code>whisperer tasks dismiss TASK</code>; one that you leave alone does no harm.
     </Empty>
   );

@@ -48,7 +48,7 @@ const KNOWN: Readonly<Record<string, Known>> = {
     group: "Work",
     outcome: "The question to the next agent is refused.",
   },
-  switch_timeout_seconds: { title: "Wait for an answer", group: "Work", outcome: "The agent waits no more." },
+  switch_timeout_seconds: { title: "Wait for an answer", group: "Work", outcome: "The agent no longer waits." },
   max_tasks_per_tree: {
     title: "Tasks of a task tree",
     group: "Work",
