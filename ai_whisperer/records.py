@@ -236,6 +236,11 @@ class TaskRecord(Record, frozen=True, kw_only=True):
     dismissed_at: float | None = None
 
     @property
+    def task_id(self) -> str:
+        """The id, called as it is on the wire."""
+        return self.id
+
+    @property
     def is_dead_letter(self) -> bool:
         """Whether it could not be done and waits for a person, who has not dismissed it."""
         return self.state.is_dead_letter and self.dismissed_at is None
@@ -324,6 +329,11 @@ class MailRecord(Record, frozen=True, kw_only=True):
     read_at: float | None = None
     awaited: bool = False
     origin: Origin | None = None
+
+    @property
+    def mail_id(self) -> str:
+        """The id, called as it is on the wire."""
+        return self.id
 
     @property
     def work_thread_id(self) -> str:

@@ -136,6 +136,11 @@ class ThreadSummary(Record, frozen=True, kw_only=True):
     first_at: float
     last_at: float
 
+    @property
+    def thread_id(self) -> str:
+        """The id, called as it is on the wire."""
+        return self.id
+
 
 class DeadLetters(msgspec.Struct, frozen=True, kw_only=True):
     """What could not be done and waits for a person: `retry_task` takes it up again, `dismiss_task` off the list."""

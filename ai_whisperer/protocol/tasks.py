@@ -93,7 +93,9 @@ class GetTree(OfTask, frozen=True, kw_only=True):
 
 
 class ListSteps(OfTask, frozen=True, kw_only=True):
-    """The journal of a task: its model requests and tool calls."""
+    """The journal of a task: its model requests and tool calls, or what follows the step of the number `after`."""
+
+    after: int = 0
 
 
 class ListThreads(OfAgent, frozen=True, kw_only=True):

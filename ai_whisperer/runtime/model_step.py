@@ -3,32 +3,24 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
 from ai_whisperer.conversation import Answer, Turn
-from ai_whisperer.core.channel_markers import Channel
-from ai_whisperer.core.channels import ChannelParser
 from ai_whisperer.core.contexts import estimated_usage
 from ai_whisperer.core.failures import failure_from
 from ai_whisperer.core.retry import Wait, longest_wait, wait_before_retry, wait_in_outage
 from ai_whisperer.core.usage import believable
 from ai_whisperer.errors import ModelError, ModelUnavailableError
 from ai_whisperer.models.base import (
-    CallDelta,
-    CallRequested,
-    Finished,
     ModelRequest,
-    ReasoningDelta,
-    StreamEvent,
-    TextDelta,
     collect,
 )
 from ai_whisperer.records import Failure, StepRecord, StepState
 from ai_whisperer.runtime.mcp_grants import prepare_mcp
 from ai_whisperer.runtime.notices import failure_of
+from ai_whisperer.runtime.stream_teller import StreamTeller
 from ai_whisperer.runtime.tallies import Retried
 from ai_whisperer.runtime.tool_step import is_being_cancelled
 
@@ -83,7 +75,7 @@ class ModelStep:
             attempt=self._step.attempt,
             max_output_tokens=self._max_output_tokens,
         )
-        tell = self._stream_teller() if self._agent.workspace.bus.wants_deltas else None
+        tell = StreamTeller(self._agent.workspace, self._agent.agent_id, self._step).take
         self._asked_at = self._now()
         try:
             with self._agent.workspace.stalls.guard(
@@ -214,42 +206,6 @@ class ModelStep:
         self._loop.running.record_step(decision, self._step)
         self._loop.running.tell_started(decision, self._step)
         await decision.submit()
-
-    def _stream_teller(self) -> Callable[[StreamEvent], None]:
-        """Passes the pieces of the stream on, told apart by channel."""
-        parser = ChannelParser()
-        workspace = self._agent.workspace
-
-        def send(channel: Channel, text: str) -> None:
-            workspace.bus.publish_delta(
-                "async.task.delta",
-                cause=f"task:{self._step.task_id}",
-                at=workspace.clock.now(),
-                params={
-                    "agentId": self._agent.agent_id,
-                    "taskId": self._step.task_id,
-                    "stepId": self._step.id,
-                    "attempt": self._step.attempt,
-                    "channel": channel,
-                    "text": text,
-                },
-            )
-
-        def tell(event: StreamEvent) -> None:
-            match event:
-                case ReasoningDelta():
-                    if event.text:
-                        send(Channel.ANALYSIS, event.text)
-                case TextDelta():
-                    for delta in parser.feed(event.text):
-                        send(delta.channel, delta.text)
-                case Finished():
-                    for delta in parser.finish():
-                        send(delta.channel, delta.text)
-                case CallDelta() | CallRequested():
-                    pass
-
-        return tell
 
 
 async def waited_for_retry(agent: AgentWork, loop: AILoop) -> bool:

@@ -93,14 +93,31 @@ class SessionWork(SessionReader):
             known = self.get_task(continuation_id(known))
 
     async def run_task(
-        self, agent_id: AgentRef, prompt: str, *, thread_id: str | None = None, task_id: str | None = None
+        self,
+        agent_id: AgentRef,
+        prompt: str,
+        *,
+        priority: Priority | str = Priority.NORMAL,
+        thread_id: str | None = None,
+        task_id: str | None = None,
+        timeout_seconds: float | None = None,
+        budget: Budget | None = None,
     ) -> str:
-        """Give a task, wait for it, return the final answer; raises `TaskEndedError` if there is none.
+        """Give a task as `send_task` does, wait for it, return the final answer.
 
+        Raises `TaskEndedError` if there is none, for instance because `timeout_seconds` or the `budget` was used up.
         The answer of a task that was continued is the answers of all its parts. The same call again with the same
         `task_id`, also after a restart, waits for the same task.
         """
-        task = await self.send_task(agent_id, prompt, thread_id=thread_id, task_id=task_id)
+        task = await self.send_task(
+            agent_id,
+            prompt,
+            priority=priority,
+            thread_id=thread_id,
+            task_id=task_id,
+            timeout_seconds=timeout_seconds,
+            budget=budget,
+        )
         ended = await self.wait_task(task)
         check_answered(ended)
         return answer_of(self._workspace.store, ended)
@@ -173,17 +190,17 @@ class SessionWork(SessionReader):
         (queued,) = await self._requeue([known])
         return queued
 
-    async def retry_failed_tasks(self, agent: AgentRef | None = None) -> RetriedTasks:
+    async def retry_failed_tasks(self, agent_id: AgentRef | None = None) -> RetriedTasks:
         """Retry all failed tasks of an agent, or of all agents, that nobody has dismissed; the oldest first.
 
         Those at which the process died are left alone, as are cancelled ones: these are retried one by one. Tasks that
         cannot be retried, since their time is over, their budget is spent or the queue is full, are told with the
         reason.
         """
-        agent_id = None if agent is None else self._find_agent(agent).agent_id
+        of = None if agent_id is None else self._find_agent(agent_id).agent_id
         await self._workspace.store.flushed()
         dead = sorted(self.dead_letters().tasks, key=lambda each: each.arrival)
-        failed = [each.id for each in dead if each.state is TaskState.FAILED and agent_id in (None, each.agent_id)]
+        failed = [each.id for each in dead if each.state is TaskState.FAILED and of in (None, each.agent_id)]
         retried: list[str] = []
         reasons: dict[str, str] = {}
         for batch in _batches(failed, _RETRIED_AT_ONCE):

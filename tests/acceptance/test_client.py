@@ -21,6 +21,7 @@ from ai_whisperer.errors import (
     UnknownSessionError,
 )
 from ai_whisperer.records import AgentState, Budget, MailState, TaskState
+from ai_whisperer.task_events import TaskEnded
 from tests.acceptance.client_stage import StagedServer
 
 
@@ -71,6 +72,10 @@ async def use_tasks(client: Client) -> None:
     assert task.id in [each.id for each in await client.list_tasks("alice", limit=50)]
     assert [each.id for each in await client.get_task_tree(task)] == [task.id]
     assert len(await client.list_steps(task)) == 1
+    assert await client.list_steps(task, after=1) == []
+    last = [event async for event in client.stream(task)][-1]
+    assert isinstance(last, TaskEnded)
+    assert (last.task, last.answer) == (await client.get_task(task), "done")
     assert "t" in [thread.id for thread in await client.list_threads("alice")]
     failed = await client.wait_task(await client.send_task("alice", "fail"))
     assert failed.state is TaskState.FAILED

@@ -98,7 +98,7 @@ def test_a_first_request_that_is_larger_than_the_limit_is_not_sent(
         (breach,) = await breaches(manager)
         assert (breach["limit"], breach["max"]) == (limit, 100)
         assert breach["used"] > 2_000
-        await manager.set_limits({limit: 100_000}, agent="a")
+        await manager.set_limits({limit: 100_000}, agent_id="a")
         await manager.run_task("a", "word " * 1_700)
 
     play(scenario, say)

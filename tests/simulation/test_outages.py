@@ -107,7 +107,7 @@ def test_an_outage_is_waited_out_no_longer_than_the_limit_that_was_set(scope: st
 
     async def scenario(manager: AsyncAgentSessionManager) -> None:
         await manager.create_agent("a")
-        await manager.set_limits({"max_outage_seconds": 100}, agent="a" if scope == "agent" else None)
+        await manager.set_limits({"max_outage_seconds": 100}, agent_id="a" if scope == "agent" else None)
         (failed,) = await ended(manager, await manager.send_task("a", "go"))
         assert (failed.state, failed.error and failed.error.code) == (TaskState.FAILED, "model_unavailable")
         assert failed.error is not None
@@ -405,13 +405,13 @@ def test_failed_tasks_that_find_no_room_are_told_and_can_be_retried_later() -> N
         await ended(manager, *tasks)
         await asyncio.sleep(60)
         await manager.pause_agent("a")
-        await manager.set_limits({"max_queue_length": 5}, agent="a")
+        await manager.set_limits({"max_queue_length": 5}, agent_id="a")
         first = await manager.retry_failed_tasks()
         assert first.retried + first.not_retried == 20
         assert first.not_retried
         assert all("queue" in reason for reason in first.reasons.values())
         await manager.resume_agent("a")
-        await manager.set_limits({"max_queue_length": 100}, agent="a")
+        await manager.set_limits({"max_queue_length": 100}, agent_id="a")
         second = await manager.retry_failed_tasks()
         assert second.retried == first.not_retried
         assert {task.state for task in await ended(manager, *tasks)} == {TaskState.COMPLETED}

@@ -70,7 +70,7 @@ def get_tree(session: AsyncAgentSessionManager, params: tasks.GetTree) -> tasks.
 
 @reads(tasks.LIST_STEPS)
 def list_steps(session: AsyncAgentSessionManager, params: tasks.ListSteps) -> tasks.StepList:
-    return tasks.StepList(session.list_steps(params.task_id))
+    return tasks.StepList(session.list_steps(params.task_id, after=params.after))
 
 
 @reads(tasks.LIST_THREADS)

@@ -1362,13 +1362,15 @@ export interface Methods {
     };
     result: TaskList;
   };
-  /** The journal of a task: its model requests and tool calls. */
+  /** The journal of a task: its model requests and tool calls, or what follows the step of the number `after`. */
   "task.steps": {
     params: {
       /** The id of the session. */
       sessionId: string;
       /** The id of the task. */
       taskId: string;
+      /** Begin after this number. */
+      after?: number;
     };
     result: StepList;
   };
