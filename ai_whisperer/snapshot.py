@@ -32,12 +32,17 @@ class Link(Record, frozen=True, kw_only=True):
 
 
 class OpenStep(Record, frozen=True, kw_only=True):
-    """A model request or a tool call that has begun and has not ended."""
+    """A model request or a tool call that has begun and has not ended.
+
+    A request that failed is retried at `retry_at`; `error` says why it failed.
+    """
 
     step_id: str
     kind: StepKind
     tool: str | None
     started_at: float
+    retry_at: float | None = None
+    error: str = ""
 
 
 class OpenTask(Record, frozen=True, kw_only=True):

@@ -21,7 +21,9 @@ class AgentStatus(Record, frozen=True, kw_only=True):
     resources that its tools wait for, since others touch them now: it continues by itself. While there are
     `missing_tools` the agent waits for them: provide them with `give_tools`. One with a `paused_limit` resumes when
     that limit is raised. `sleeping_until` is what the wall clock shows when the sleep is over: if that clock is set, it
-    changes, unless the agent is `sleeping_by_wall_clock`, until just that time.
+    changes, unless the agent is `sleeping_by_wall_clock`, until just that time. `retry_at` is when a failed model
+    request of the task that has run longest is retried. `dead_tasks` counts its tasks that failed and wait for a
+    person.
     """
 
     agent_id: str
@@ -48,6 +50,8 @@ class AgentStatus(Record, frozen=True, kw_only=True):
     last_step_at: float | None = None
     last_activity_at: float = 0.0
     sleeping_by_wall_clock: bool = False
+    retry_at: float | None = None
+    dead_tasks: int = 0
 
 
 class ResourceUse(Record, frozen=True, kw_only=True):

@@ -14,7 +14,7 @@ from ai_whisperer import AgentSession, AsyncAgentSessionManager, WhispererError
 from ai_whisperer.cli.printable import printable
 from ai_whisperer.cli.telling import shown_line
 from ai_whisperer.runtime.bus import Subscription
-from ai_whisperer.runtime.manager import AnyFunction
+from ai_whisperer.tools.function import AnyFunction
 
 _WIDTH = 120
 RULES = Path(__file__).parent / "rules"

@@ -13,6 +13,7 @@ from websockets.exceptions import InvalidHandshake, InvalidStatus
 
 from ai_whisperer.client.address import ServerAddress
 from ai_whisperer.errors import ConnectionLostError, UnauthorizedError
+from ai_whisperer.protocol.subscriptions import EXPLICIT, NOTIFICATIONS
 
 _UNAUTHORIZED = 401
 _TOO_MANY_GUESSES = 429
@@ -48,7 +49,7 @@ async def dial(address: ServerAddress) -> ClientConnection:
     """
     try:
         return await _Connect(
-            address.url,
+            f"{address.url}?{NOTIFICATIONS}={EXPLICIT}",
             additional_headers=address.headers,
             ssl=address.trust,
             compression=None,

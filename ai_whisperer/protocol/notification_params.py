@@ -63,6 +63,7 @@ class ClockChanged(NotificationParams, frozen=True, kw_only=True):
 class AgentCreated(OfAgent, frozen=True, kw_only=True):
     name: str
     description: str
+    created_by: str | None = None
 
 
 class AgentTold(OfAgent, frozen=True, kw_only=True):
@@ -284,6 +285,7 @@ class ScheduleCreated(OfSchedule, frozen=True, kw_only=True):
     event: str | None
     data: Any
     missed: MissedRuns
+    wake: bool = False
     next_at: float | None
 
 

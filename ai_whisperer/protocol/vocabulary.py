@@ -50,6 +50,7 @@ MEANINGS = {
     "ttlSeconds": "How long the lease lasts unless it is renewed.",
     "until": "When to wake up.",
     "waitSeconds": "How long to wait for the lock; 0: not at all.",
+    "wake": "Whether the prompt wakes the agent if it sleeps.",
     "wakeEvents": "The events that end the sleep.",
     "zone": "The time zone, as `Europe/Berlin`.",
 }

@@ -86,7 +86,7 @@ def _check_mcp_name(agent_id: str, name: str) -> None:
 
 def _chosen(agent_id: str, template: str | Template | None, library: TemplateLibrary) -> Template | None:
     if template is None:
-        return library.find(agent_id)
+        return library.called(agent_id)
     if isinstance(template, Template):
         return template
     if not isinstance(template, str):

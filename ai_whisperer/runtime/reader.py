@@ -88,8 +88,8 @@ class SessionReader:
             tasks=store.dead_tasks(self._workspace.session_id), mails=store.dead_mail(self._workspace.session_id)
         )
 
-    def get_agent_status(self, agent: AgentRef) -> AgentStatus:
-        return status_of(self._find_agent(agent))
+    def get_agent_status(self, agent_id: AgentRef) -> AgentStatus:
+        return status_of(self._find_agent(agent_id))
 
     def list_agents(self) -> list[AgentStatus]:
         return list(statuses_of(self._workspace))
@@ -105,12 +105,12 @@ class SessionReader:
             )
         return found
 
-    def list_tasks(self, agent: AgentRef | None = None, *, limit: int = 100) -> list[TaskRecord]:
+    def list_tasks(self, agent_id: AgentRef | None = None, *, limit: int = 100) -> list[TaskRecord]:
         """The tasks of an agent, or of all agents, the newest first."""
         store, session_id = self._workspace.store, self._workspace.session_id
-        if agent is None:
+        if agent_id is None:
             return store.tasks(session_id, limit=checked_limit(limit))
-        return store.tasks_of_agent(session_id, self._find_agent(agent).agent_id, limit=checked_limit(limit))
+        return store.tasks_of_agent(session_id, self._find_agent(agent_id).agent_id, limit=checked_limit(limit))
 
     def get_task_tree(self, task_id: str) -> list[TaskRecord]:
         """All tasks of the tree that the task belongs to, the oldest first; `parent_id` says what caused what."""
@@ -126,8 +126,8 @@ class SessionReader:
             return usage_of_tree(self._workspace, self._tree(self.get_task(task).root_id))
         return usage_of_session(self._workspace)
 
-    def list_threads(self, agent: AgentRef) -> list[ThreadSummary]:
-        return self._workspace.store.threads_of_agent(self._workspace.session_id, self._find_agent(agent).agent_id)
+    def list_threads(self, agent_id: AgentRef) -> list[ThreadSummary]:
+        return self._workspace.store.threads_of_agent(self._workspace.session_id, self._find_agent(agent_id).agent_id)
 
     def list_events(self, *, limit: int = 100) -> list[EventRecord]:
         """The events that were broadcast, the newest first."""

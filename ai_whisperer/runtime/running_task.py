@@ -370,7 +370,8 @@ class RunningTask(TaskJournal):
             decision, replace(self.task, state=state, attempts=0, result=response, error=error, finished_at=decision.at)
         )
         self._agent.was_active(decision.at)
-        self._agent.workspace.tallies.dead_tasks += state.is_dead_letter
+        if state.is_dead_letter:
+            self._agent.workspace.tallies.dead_tasks[self.task.agent_id] += 1
         decision.task_ended(self.task)
 
     def _hand_back(self, decision: Decision) -> None:

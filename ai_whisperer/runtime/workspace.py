@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from ai_whisperer.runtime.approvals import Approvals
     from ai_whisperer.runtime.breaches import Breaches
     from ai_whisperer.runtime.circles import Circles
+    from ai_whisperer.runtime.creation import AgentCreation
     from ai_whisperer.runtime.deadlines import Deadlines
     from ai_whisperer.runtime.events import Events
     from ai_whisperer.runtime.limit_keeper import LimitKeeper
@@ -115,6 +116,7 @@ class Workspace:
 
     agents: dict[str, AgentSession]
     running: dict[str, AILoop]
+    creation: AgentCreation
     limits: LimitKeeper
     breaches: Breaches
     places: LoopPlaces

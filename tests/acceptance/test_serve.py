@@ -112,6 +112,39 @@ def test_whoever_waits_for_a_plain_function_is_told_so(whisperer: Whisperer, mon
         assert server.ended().code == 0
 
 
+UNFIT = """
+import socket
+from pathlib import Path
+
+from ai_whisperer import tool
+
+@tool
+def connect(to: socket.socket) -> str:
+    return "connected"
+
+@tool
+def look(at: Path) -> str:
+    return f"{at.name} seen"
+"""
+
+
+def test_a_tool_that_models_cannot_call_is_left_out_and_the_server_and_the_doctor_say_so(whisperer: Whisperer) -> None:
+    tools = whisperer.data / "own"
+    tools.mkdir()
+    (tools / "unfit.py").write_text(UNFIT, encoding="utf-8")
+    word = "The tool 'connect' has the parameter 'to' of the type socket.socket, which models cannot give"
+    rules = "rules:\n  - {turn: 0, tools: [{name: look, arguments: {at: /a/b}}]}\n  - {text: '{last}'}\n"
+    with serving(whisperer.data, "--tools", str(tools), answers=rules) as server:
+        server.error_with(word)
+        assert word in whisperer.ok("tools", "--json")
+        whisperer.ok("agents", "create", "ann", "--config", '{"tools": ["look"]}')
+        assert "b seen" in whisperer.ok("tasks", "send", "ann", "look", "--wait")
+    diagnosed = run("doctor", "--data", str(whisperer.data), "--tools", str(tools))
+    assert diagnosed.code == 1
+    assert word in " ".join(diagnosed.out.split())
+    assert "Traceback" not in diagnosed.err
+
+
 def test_a_server_whose_terminal_is_closed_leaves_in_peace(whisperer: Whisperer) -> None:
     with serving(whisperer.data) as server:
         server.signal(signal.SIGHUP)

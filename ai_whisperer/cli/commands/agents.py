@@ -109,6 +109,8 @@ async def start(call: Call, agent: AgentName, *, template: TemplateOption = None
     """
     definition = object_of(config, option="--config")
     async with call.server() as client:
+        if definition is None and template is None:
+            await client.get_agent_status(agent)  # a name that is misspelt is an error, not a new agent
         _tell(call, await client.start_agent(agent, definition, template=template))
 
 

@@ -51,6 +51,7 @@ async def create(
     event: Annotated[str | None, typer.Option("--event", metavar="NAME", help="An event to broadcast.")] = None,
     payload: EventData = None,
     missed: Annotated[MissedRuns, typer.Option("--missed", help="What happens to missed times.")] = (MissedRuns.ONCE),
+    wake: Annotated[bool, typer.Option("--wake", help="Let the prompt wake the agent if it sleeps.")] = False,
     schedule_id: Annotated[
         str | None, typer.Option("--id", metavar="ID", help="Repeated with the same id, it is created once.")
     ] = None,
@@ -67,6 +68,7 @@ async def create(
             event=event,
             data=data,
             missed=missed,
+            wake=wake,
             schedule_id=schedule_id,
         )
     call.output.told(record, f"Schedule {record.id} fires next at {moment(record.next_at) or 'no time'}.")

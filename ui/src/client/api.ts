@@ -51,7 +51,8 @@ export type AgentState = "active" | "idle" | "paused" | "sleeping" | "stopped";
  * others touch them now: it continues by itself. While there are `missingTools` the agent waits for them: provide them
  * with `give_tools`. One with a `pausedLimit` resumes when that limit is raised. `sleepingUntil` is what the wall clock
  * shows when the sleep is over: if that clock is set, it changes, unless the agent is `sleepingByWallClock`, until just
- * that time.
+ * that time. `retryAt` is when a failed model request of the task that has run longest is retried. `deadTasks` counts
+ * its tasks that failed and wait for a person.
  */
 export interface AgentStatus {
   agentId: string;
@@ -78,6 +79,8 @@ export interface AgentStatus {
   lastStepAt: number | null;
   lastActivityAt: number;
   sleepingByWallClock: boolean;
+  retryAt: number | null;
+  deadTasks: number;
 }
 
 /** What a finished model request brought. `provider` keeps what the provider wants to see again. */
@@ -178,7 +181,8 @@ export interface GuideAgentStates {
  * since others touch them now: it continues by itself. While there are `missing_tools` the agent waits for them:
  * provide them with `give_tools`. One with a `paused_limit` resumes when that limit is raised. `sleeping_until` is what
  * the wall clock shows when the sleep is over: if that clock is set, it changes, unless the agent is
- * `sleeping_by_wall_clock`, until just that time.
+ * `sleeping_by_wall_clock`, until just that time. `retry_at` is when a failed model request of the task that has run
+ * longest is retried. `dead_tasks` counts its tasks that failed and wait for a person.
  */
 export interface GuideAgentStatus {
   agent_id: string;
@@ -205,6 +209,8 @@ export interface GuideAgentStatus {
   last_step_at: number | null;
   last_activity_at: number;
   sleeping_by_wall_clock: boolean;
+  retry_at: number | null;
+  dead_tasks: number;
 }
 
 /**
@@ -491,12 +497,17 @@ export interface NotificationList {
   lastSeq: number;
 }
 
-/** A model request or a tool call that has begun and has not ended. */
+/**
+ * A model request or a tool call that has begun and has not ended. A request that failed is retried at `retryAt`;
+ * `error` says why it failed.
+ */
 export interface OpenStep {
   stepId: string;
   kind: StepKind;
   tool: string | null;
   startedAt: number;
+  retryAt: number | null;
+  error: string;
 }
 
 /**
@@ -645,7 +656,11 @@ export interface RoomTurn {
   hops: number;
 }
 
-/** When something fires, by `cron` or `interval_seconds`, and what: a `prompt` for the agent, or an `event`. */
+/**
+ * When something fires, by `cron` or `interval_seconds`, and what: a `prompt` for the agent, or an `event`. With `wake`
+ * the prompt wakes the agent if it sleeps; without, it waits until the agent is awake. An event wakes those that sleep
+ * until it.
+ */
 export interface ScheduleDefinition {
   cron?: string | null;
   interval_seconds?: number | null;
@@ -654,6 +669,7 @@ export interface ScheduleDefinition {
   event?: string | null;
   data?: unknown;
   missed?: MissedRuns;
+  wake?: boolean;
 }
 
 /** Schedules, the oldest first. */
@@ -1053,8 +1069,8 @@ export interface Methods {
     result: AgentStatus;
   };
   /**
-   * Let an agent take work. With a config or a template it must be stopped or new: they replace its definition, or make
-   * the agent if there is none. `config` overrides the fields of `template`.
+   * Let an agent take work; one that is not there is created as `async.createAgent` does. With a config or a template
+   * it must be stopped or new: they replace its definition. `config` overrides the fields of `template`.
    */
   "async.startAgent": {
     params: {
@@ -1116,8 +1132,8 @@ export interface Methods {
     result: AgentStatus;
   };
   /**
-   * Let the agent sleep for a time, until a time, or until an event, whichever comes first. `until` is in seconds since
-   * the epoch, or ISO 8601 text with its zone.
+   * Let the agent sleep for a time, until a time, or until an event, whichever comes first. An agent that is not there
+   * is created if a template is called like it. `until` is in seconds since the epoch, or ISO 8601 text with its zone.
    */
   "async.sleepAgent": {
     params: {
@@ -1149,9 +1165,10 @@ export interface Methods {
     result: AgentStatus;
   };
   /**
-   * Give the agent a task. When this is answered the task is on disk. Tasks of one thread share their history.
-   * `timeoutSeconds` and `budget` hold for the task and for everything that it causes. A caller that gives a `taskId`
-   * may call again with the same content: the task is given once.
+   * Give the agent a task. When this is answered the task is on disk. Tasks of one thread share their history. An agent
+   * that is not there is created if a template is called like it. `timeoutSeconds` and `budget` hold for the task and
+   * for everything that it causes. A caller that gives a `taskId` may call again with the same content: the task is
+   * given once.
    */
   "async.sendTask": {
     params: {
@@ -1521,7 +1538,7 @@ export interface Methods {
   /**
    * Give the agent a prompt, or broadcast an event, at every time that `cron` or `intervalSeconds` names. `cron` has
    * five fields and is read in the time zone `zone`. `missed` says what becomes of due times that passed while nothing
-   * could fire: `skip`, `once` or `all`.
+   * could fire: `skip`, `once` or `all`. With `wake` a prompt wakes its agent if it sleeps.
    */
   "schedule.create": {
     params: {
@@ -1543,6 +1560,8 @@ export interface Methods {
       data?: unknown;
       /** What happens to due times that passed while nothing could fire. */
       missed?: MissedRuns;
+      /** Whether the prompt wakes the agent if it sleeps. */
+      wake?: boolean;
       /** The id of the schedule. */
       scheduleId?: string | null;
     };
@@ -1686,7 +1705,9 @@ export interface Methods {
   /**
    * Send the session's notifications to this connection, from the one after `after` on. 0 is from the start; without
    * it, from now on. With `deltas` the pieces of answers come along as they are streamed: these are not numbered (`seq`
-   * 0) and not kept. A connection has one subscription for a session; another replaces it.
+   * 0) and not kept. A connection has one subscription for a session; another replaces it. The first call of a method
+   * `async.*` in a session subscribes the connection to it from then on, without deltas, unless it was opened as
+   * `/ws?notifications=explicit` or has called `events.subscribe` or `events.unsubscribe` for the session.
    */
   "events.subscribe": {
     params: {
@@ -1918,6 +1939,7 @@ export interface Notifications {
     agentId: string;
     name: string;
     description: string;
+    createdBy: string | null;
   };
   /** An agent was started: it takes work. */
   "agent.started": {
@@ -2158,6 +2180,7 @@ export interface Notifications {
     event: string | null;
     data: unknown;
     missed: MissedRuns;
+    wake: boolean;
     nextAt: number | null;
   };
   /** A schedule was paused or resumed. */

@@ -1,8 +1,9 @@
-import { useMemo, useState } from "react";
+import { useMemo, useRef, useState } from "react";
 import type { Notification } from "../../client/client";
 import { useActing } from "../../parts/acting";
 import { Confirm } from "../../parts/Dialog";
 import { Empty, Loaded } from "../../parts/Messages";
+import { useSettling } from "../../parts/settling";
 import { usePlace, useSelectedIds, useSelection } from "../../shell/addresses";
 import { act, notify } from "../../state/actions";
 import { useAnswer } from "../../state/answers";
@@ -50,7 +51,9 @@ function Letters({ letters }: { letters: readonly Letter[] }) {
   const [most, setMost] = useState(PAGE);
   const [asking, setAsking] = useState<readonly Letter[] | null>(null);
   const [dismissing, setDismissing] = useState<readonly Letter[] | null>(null);
-  const { busy, retry, dismiss } = useSettling();
+  const { busy, retry, dismiss } = useDoingAll();
+  const list = useRef<HTMLUListElement>(null);
+  useSettling(list);
   const agents = useMemo(() => [...new Set(letters.map((letter) => letter.agentId))].sort(), [letters]);
   const shown = matching(letters, agentId, query);
   const chosen = shown.filter((letter) => chosenIds.has(letter.id) && canSettle(letter));
@@ -111,7 +114,7 @@ function Letters({ letters }: { letters: readonly Letter[] }) {
         )}
       </div>
       {shown.length === 0 && <Nothing isFiltered={letters.length > 0} />}
-      <ul className="cards">
+      <ul ref={list} className="cards">
         {shown.slice(0, most).map((letter) => (
           <li key={letter.id}>
             <LetterCard
@@ -173,7 +176,7 @@ function Nothing({ isFiltered }: { isFiltered: boolean }) {
 }
 
 /** Taking letters up again or off the list, one after the other. */
-function useSettling() {
+function useDoingAll() {
   const [busy, setBusy] = useState<ReadonlySet<string>>(new Set());
   const settle = async (method: "task.retry" | "task.dismiss", letters: readonly Letter[]) => {
     setBusy(new Set(letters.map(({ id }) => id)));

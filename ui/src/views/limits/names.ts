@@ -20,6 +20,11 @@ const KNOWN: Readonly<Record<string, Known>> = {
     group: "The session as a whole",
     outcome: "The start of another is refused.",
   },
+  max_created_agents: {
+    title: "Agents, for agents to create more",
+    group: "The session as a whole",
+    outcome: "An agent that wants to create another is refused.",
+  },
   max_concurrent_loops: {
     title: "Loops at once",
     group: "The session as a whole",
