@@ -157,7 +157,10 @@ class WorkCounts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RetriedTasks(msgspec.Struct, frozen=True, kw_only=True):
-    """What came of retrying all failed tasks: how many were queued again, how many could not be, and why, by the id of the task."""
+    """What came of retrying all failed tasks: how many were queued again, how many could not be.
+
+    `reasons` says why not, by the id of the task.
+    """
 
     retried: int
     not_retried: int

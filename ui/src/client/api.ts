@@ -606,8 +606,8 @@ export interface ResourceUse {
 }
 
 /**
- * What came of retrying all failed tasks: how many were queued again, how many could not be, and why, by the id of the
- * task.
+ * What came of retrying all failed tasks: how many were queued again, how many could not be. `reasons` says why not, by
+ * the id of the task.
  */
 export interface RetriedTasks {
   retried: number;
