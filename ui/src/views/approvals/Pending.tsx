@@ -84,9 +84,11 @@ export function Pending({ approval, isMarked, outcome }: PendingProps) {
         <span>
           of <AgentLink agentId={agentId} />
         </span>
-        <span className="quiet">
-          waits for <Since at={at} />
-        </span>
+        {outcome === null && (
+          <span className="quiet">
+            waits for <Since at={at} />
+          </span>
+        )}
         <span className="space" />
         <Link href={`${address("agents", agentId)}?task=${encodeURIComponent(taskId)}`}>{summary || "Its task"}</Link>
       </header>
