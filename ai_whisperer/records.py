@@ -183,7 +183,7 @@ class Origin(Record, frozen=True, kw_only=True, omit_defaults=True):
 class AgentRecord(Record, frozen=True, kw_only=True):
     """A paused agent whose `paused_limit` is not None is paused for that limit, and resumes when it is raised.
 
-    `own_tools` names the functions that were handed in for it, and if it has all tools those of the session too.
+    `own_tools` names the functions that were provided for it, and if it has all tools those of the session too.
     """
 
     session_id: str

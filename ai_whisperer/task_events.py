@@ -16,7 +16,7 @@ class TaskEvent(Record, frozen=True, kw_only=True):
 
 
 class TaskStateChanged(TaskEvent, frozen=True, kw_only=True):
-    """The task is in another state now; `queued` again if it begins anew later."""
+    """The task is in another state now; `queued` again if it begins again later."""
 
     state: TaskState
 

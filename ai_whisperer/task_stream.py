@@ -38,7 +38,7 @@ class TaskSource(Protocol):
 class TaskStream:
     """An iterator over what happens to a task, from its beginning, also if it lies in the past; it ends with the task.
 
-    The last event is a `TaskEnded`. A task that is continued goes on with the events of its continuation. A reader may
+    The last event is a `TaskEnded`. A task that is continued goes over to the events of its continuation. A reader may
     take its time: nothing is kept for it but some pieces of text, and only those can be missed. Raises `ClosedError` if
     the session is closed before the task has ended.
     """
@@ -85,7 +85,7 @@ class TaskStream:
         try:
             note = await self._source.next_note()
         except StopAsyncIteration:
-            raise ClosedError("The session was closed before the task ended; the task goes on later.") from None
+            raise ClosedError("The session was closed before the task ended; the task resumes later.") from None
         piece = follower.piece(note)
         if piece is not None:
             self._events.append(piece)

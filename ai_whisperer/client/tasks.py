@@ -176,7 +176,7 @@ class ClientTasks(ClientBase):
     def stream(self, task: TaskRef) -> TaskStream:
         """An iterator over what happens to a task, from its beginning to its end: `async for event in …`.
 
-        The events are the records of `ai_whisperer.task_events`; the last is a `TaskEnded`. It goes on over lost
+        The events are the records of `ai_whisperer.task_events`; the last is a `TaskEnded`. It continues over lost
         connections, and works for a task that has ended too. `UnknownTaskError` comes with the first event.
         """
         listen = partial(self._hub.stream, self._session_id, after=None, deltas=True)

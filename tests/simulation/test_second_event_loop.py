@@ -69,11 +69,12 @@ async def prepare(manager: AsyncAgentSessionManager) -> None:
 def arguments_of(manager: AsyncAgentSessionManager, method: str) -> dict[str, Any]:
     """Arguments with which the method would do something; a parameter that is not known here fails the test."""
     own: dict[str, dict[str, Any]] = {
-        "add_member": {"agent": "idle"},
-        "remove_member": {"agent": "paused"},
-        "resume_agent": {"agent": "paused"},
-        "start_agent": {"agent": "stopped"},
-        "wake_agent": {"agent": "asleep"},
+        "add_member": {"agent_id": "idle"},
+        "remove_member": {"agent_id": "paused"},
+        "resume_agent": {"agent_id": "paused"},
+        "start_agent": {"agent_id": "stopped"},
+        "wake_agent": {"agent_id": "asleep"},
+        "create_agent": {"agent_id": "newcomer"},
         "sleep_agent": {"duration_seconds": 5},
         "retry_task": {"task": "cancelled"},
         "dismiss_task": {"task": "failed"},
@@ -82,8 +83,7 @@ def arguments_of(manager: AsyncAgentSessionManager, method: str) -> dict[str, An
         "start_mcp_server": {"name": "shelf"},
     }
     usual = {
-        "agent": "idle",
-        "agent_id": "newcomer",
+        "agent_id": "idle",
         "approval_id": "payment.2",
         "body": "Thanks",
         "event": "alert",
