@@ -29,7 +29,7 @@ _LINE_END_OR_BACKTICK = re.compile(r"[\n`]")
 _BLANK_RUN = re.compile(r"[ \t\r]+")
 _BACKTICK_RUN = re.compile(r"`+")
 _FENCE_LENGTH = 3
-_MAX_TURNS = 1_000
+_MAX_TURNS = 500
 """So many markers and fences are looked at."""
 _MAX_PLACES = 10_000
 """So many places are looked at where there could be one: line ends, brackets and backticks. Each takes its time."""

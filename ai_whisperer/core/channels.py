@@ -6,7 +6,7 @@ the start of a line turn the text after them over to their channel. A text that 
 
 The text may arrive in chunks split anywhere: the outcome depends on the text alone. Text is held back only while it
 may still turn out to be a marker or the JSON form. The work is linear in the length of the text, little for text that
-has no markers in it, and no text makes the parser raise. After some thousand markers and fences, or some ten thousand
+has no markers in it, and no text makes the parser raise. After some hundred markers and fences, or ten thousand
 places where one could be, nothing is a marker: a text of 1 MiB takes a few milliseconds, whatever is in it.
 """
 

@@ -104,9 +104,8 @@ async def collect(
     """Read a stream to its end and return the whole answer.
 
     `on_event` gets each event with its text mended, so that it can be stored and sent, and long texts in pieces: others
-    have their turn between them. Raises `ModelCutOffError` when
-    the stream ends without `Finished`, `ModelEmptyError` when there is nothing in it, `AnswerSizeError` as soon as the
-    answer is larger than `max_bytes`.
+    have their turn between them. Raises `ModelCutOffError` when the stream ends without `Finished`, `ModelEmptyError`
+    when there is nothing in it, `AnswerSizeError` as soon as the answer is larger than `max_bytes`.
     """
     assembler = AnswerAssembler(max_bytes)
     try:

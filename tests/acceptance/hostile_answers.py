@@ -124,7 +124,7 @@ ANSWERS: dict[str, bytes] = {
     "arguments with too many objects": _arguments(_filled('{"a":1},', '{"items": [', "{}]}")),
     "arguments that are deep": _arguments(_filled("[", '{"items": ')),
     "many calls": ANSWER + b"".join(event({"tool_calls": [_call(n, "{}")]}) for n in range(900)) + CALLS_END,
-    "calls of long names": ANSWER + event({"tool_calls": [_call(n, "{}", "x" * 9_000) for n in range(60)]}) + CALLS_END,
+    "calls of long names": ANSWER + event({"tool_calls": [_call(n, "{}", "x" * 9_999) for n in range(20)]}) + CALLS_END,
     "an answer that is no stream": JSON + b'{"choices":[{"message":{"content":"' + b"x" * _ROOM + b'"}}]}',
     "a huge answer that is no stream": JSON + b'{"choices":[{"message":{"content":"' + b"x" * (20 << 20) + b'"}}]}',
     "an answer in lines that is no stream": JSON + b'{"choices":[\n' + b"{},\n" * (1 << 20),
