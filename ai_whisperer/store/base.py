@@ -81,6 +81,11 @@ class Unit:
     def end_deletion(self, session_id: str) -> None:
         self.writes.append((queries.END_DELETION, (session_id,)))
 
+    def free_pages(self, count: int) -> None:
+        """Give so many pages that hold nothing back to the file system, or as many as there are."""
+        self.writes += [(queries.FREE_PAGE, ())] * count
+        self.writes.append((queries.NOTHING, ()))
+
     def insert_agent(self, agent: AgentRecord) -> None:
         self.writes.append((queries.INSERT_AGENT, rows.agent_row(agent)))
 
@@ -247,9 +252,10 @@ class Store(Protocol):
     async def delete_session(self, session_id: str) -> None:
         """Delete all that there is of a session; one of the same id begins anew, its log at 1.
 
-        The session is gone at once, what was in it goes in slices, so that nobody is held up. If the process ends in
-        between, the rest goes when the store is opened again. Until this returns nothing may be written to a session
-        of this id. Raises `StoreInUseError` while somebody listens to it, and if it is being deleted already.
+        The session is gone at once, what was in it goes in slices, so that nobody is held up, and the file becomes
+        smaller by it. If the process ends in between, the rest goes when the store is opened again. Until this returns
+        nothing may be written to a session of this id. Raises `StoreInUseError` while somebody listens to it, and if it
+        is being deleted already.
         """
         ...
 

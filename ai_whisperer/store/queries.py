@@ -66,6 +66,11 @@ DELETE_SOME: Final = {
 }
 END_DELETION: Final = "DELETE FROM deletion WHERE session_id=?"
 
+FREE_PAGE: Final = "PRAGMA incremental_vacuum(1)"
+"""Gives the last page of the file back. It is under way until its cursor runs another statement: see `NOTHING`."""
+NOTHING: Final = "SELECT 1 WHERE 0"
+FREE_PAGES: Final = "PRAGMA freelist_count"
+
 INSERT_AGENT: Final = "INSERT INTO agent VALUES (?,?,?,?,?,?,?,?,?,?,?,NULL)"
 UPDATE_AGENT: Final = """
 UPDATE agent SET state=?, started=?, sleep=?, reason=?, started_at=?, paused_limit=? WHERE session_id=? AND id=?"""

@@ -39,6 +39,9 @@ from ai_whisperer.store.layout import DATABASE_NAME
 SLICE_ROWS = 300
 """So many rows of a session that is deleted go at once; the event loop is held up for a few milliseconds."""
 
+SLICE_PAGES = 100
+"""So many free pages go at once; that holds the event loop up for about a millisecond."""
+
 _T = TypeVar("_T")
 
 
@@ -60,6 +63,7 @@ class SqliteStore:
         self._path = path
         self._custody = custody
         self._deleting: set[str] = set()
+        self._gives_back = opening.gives_back(writing)
         self._writer = GroupCommitWriter(writing, committer, custody)
 
     @classmethod
@@ -160,6 +164,19 @@ class SqliteStore:
         unit.end_deletion(session_id)
         await self._writer.submit(unit)
         self._deleting.discard(session_id)
+        await self._free_pages()
+
+    async def _free_pages(self) -> None:
+        """Give back what pages hold nothing, in slices; the last one makes the file smaller."""
+        while free := self._pages_to_free():
+            unit = Unit()
+            unit.free_pages(min(free, SLICE_PAGES))
+            if free <= SLICE_PAGES:
+                self._committer.checkpoint_soon()
+            await self._writer.submit(unit)
+
+    def _pages_to_free(self) -> int:
+        return self._all(queries.FREE_PAGES, (), lambda row: int(row[0]))[0] if self._gives_back else 0
 
     async def close(self) -> None:
         try:
