@@ -8,6 +8,7 @@ import logging
 import os
 import random
 import secrets
+import signal
 import socket
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
@@ -56,6 +57,8 @@ _KEPT_BY_THE_SYSTEM_BYTES = 64 << 10
 LAST_REQUESTS_SECONDS = 3
 """So long requests under way may take when the server leaves."""
 
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
 _log = logging.getLogger(__name__)
 
 _TOKEN_FILE = "token"  # noqa: S105 - the name of a file
@@ -98,9 +101,28 @@ class RunningServer:
         """Wait until the store has failed or no requests are taken any more, and return why: nothing runs any more."""
         return await asyncio.shield(self._host.failed)
 
+    async def serve_forever(self) -> None:
+        """Serve until SIGINT or SIGTERM; raises what stopped the server if it cannot go on. For the main thread."""
+        loop = asyncio.get_running_loop()
+        asked = loop.create_future()
+        for number in _SIGNALS:
+            loop.add_signal_handler(number, _resolve, asked)
+        try:
+            await asyncio.wait([asked, self._host.failed], return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for number in _SIGNALS:
+                loop.remove_signal_handler(number)
+        if self._host.failed.done():
+            raise self._host.failed.result()
+
     def trouble(self) -> str | None:
         """Why the server does not do what it is there for; None if it does. As `/healthz` says it."""
         return self._host.trouble()
+
+
+def _resolve(asked: asyncio.Future[None]) -> None:
+    if not asked.done():
+        asked.set_result(None)
 
 
 @contextlib.asynccontextmanager
