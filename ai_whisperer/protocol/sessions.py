@@ -64,11 +64,15 @@ class TemplateList(msgspec.Struct, frozen=True):
 
 
 class TemplateDetails(msgspec.Struct, frozen=True, kw_only=True):
-    """A template, where it was read from, and the definition that it gives."""
+    """A template, where it was read from, and the definition that it gives an agent.
+
+    `ignored` is what its file says that means nothing here: fields, and tools that are not there.
+    """
 
     name: str
     source: str
     definition: AgentDefinition
+    ignored: tuple[str, ...] = ()
 
 
 class GetUsage(InSession, frozen=True, kw_only=True):

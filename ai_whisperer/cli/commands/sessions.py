@@ -11,6 +11,7 @@ import typer
 from ai_whisperer.cli.calling import Call, command, group
 from ai_whisperer.cli.commands.limits import numbers_of
 from ai_whisperer.cli.connecting import session_names, template_names
+from ai_whisperer.cli.definitions import facts_of
 from ai_whisperer.cli.fleet import cost, tokens
 from ai_whisperer.cli.output import Column, moment
 from ai_whisperer.conversation import Usage
@@ -85,7 +86,7 @@ async def show_template(
         str, typer.Argument(metavar="NAME", help="The name of the template.", autocompletion=template_names)
     ],
 ) -> None:
-    """Show a template: its definition and its prompt."""
+    """Show a template: its definition and its prompt, and what of its file means nothing here."""
     async with call.server() as client:
         template = await client.get_template(name)
     definition = template.definition
@@ -95,11 +96,8 @@ async def show_template(
             ("template", template.name),
             ("description", definition.description),
             ("file", template.source),
-            ("model", definition.model),
-            ("tools", "all" if definition.tools is None else ", ".join(definition.tools)),
-            ("aliases", ", ".join(definition.aliases)),
-            ("subscribes", ", ".join(definition.subscribes)),
-            ("schedules", str(len(definition.schedule) or "")),
+            *facts_of(definition),
+            ("ignored", ", ".join(template.ignored)),
         ],
         body=definition.prompt,
     )

@@ -893,11 +893,15 @@ export interface TaskRecord {
 /** `continued`: the answer asked for more, and another task goes on with it. `dead`: set aside for a person. */
 export type TaskState = "cancelled" | "completed" | "continued" | "dead" | "failed" | "queued" | "running";
 
-/** A template, where it was read from, and the definition that it gives. */
+/**
+ * A template, where it was read from, and the definition that it gives an agent. `ignored` is what its file says that
+ * means nothing here: fields, and tools that are not there.
+ */
 export interface TemplateDetails {
   name: string;
   source: string;
   definition: AgentDefinition;
+  ignored: string[];
 }
 
 /** One line of the list: a template or, with an `error`, a file or folder that cannot be used. */
