@@ -34,7 +34,7 @@ from ai_whisperer.store.committers import Committer, InlineCommitter, ThreadComm
 from ai_whisperer.store.custody import Custody
 from ai_whisperer.store.folder_lock import lock_folder
 from ai_whisperer.store.group_commit import GroupCommitWriter
-from ai_whisperer.store.layout import DATABASE_NAME
+from ai_whisperer.store.layout import DATABASE_NAME, keep_out_of_git
 
 SLICE_ROWS = 300
 """So many rows of a session that is deleted go at once; the event loop is held up for a few milliseconds."""
@@ -85,6 +85,7 @@ class SqliteStore:
         with ExitStack() as undo:
             lock = lock_folder(folder)
             undo.callback(lock.release)
+            keep_out_of_git(folder)
             writing = opening.open_database(path, vfs=vfs)
             undo.callback(_closed, writing)
             try:
