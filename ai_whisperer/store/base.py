@@ -24,7 +24,7 @@ from ai_whisperer.definition import SessionLimits
 from ai_whisperer.errors import StoreError
 from ai_whisperer.records import AgentRecord, MailRecord, Notification, StepRecord, TaskRecord, TimerRecord
 from ai_whisperer.snapshot import InboxMail, Link
-from ai_whisperer.status import ThreadSummary
+from ai_whisperer.status import IdKind, ThreadSummary
 from ai_whisperer.store import coordination_rows, queries, rows
 
 Write = tuple[str, rows.Row]
@@ -332,6 +332,10 @@ class Store(Protocol):
     def sent_mail(self, session_id: str, sender: str, *, limit: int) -> list[MailRecord]: ...
 
     def dead_mail(self, session_id: str) -> list[MailRecord]: ...
+
+    def ids_beginning(self, session_id: str, kind: IdKind, beginning: str, *, limit: int) -> list[str]:
+        """The ids of what is of that kind which begin so, in order."""
+        ...
 
     def approval(self, session_id: str, approval_id: str) -> ApprovalRecord | None: ...
 

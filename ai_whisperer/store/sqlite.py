@@ -26,7 +26,7 @@ from ai_whisperer.definition import SessionLimits
 from ai_whisperer.errors import StoreCorruptError, StoreInUseError
 from ai_whisperer.records import MailRecord, Notification, StepRecord, TaskRecord
 from ai_whisperer.snapshot import InboxMail
-from ai_whisperer.status import ThreadSummary
+from ai_whisperer.status import IdKind, ThreadSummary
 from ai_whisperer.store import coordination_rows, opening, queries, rows
 from ai_whisperer.store.acknowledged import Acknowledged
 from ai_whisperer.store.base import AgentUsage, FailureListener, Listener, SessionSnapshot, StoreHealth, Unit
@@ -41,6 +41,8 @@ SLICE_ROWS = 300
 
 SLICE_PAGES = 100
 """So many free pages go at once; that holds the event loop up for about a millisecond."""
+
+_LAST_CHARACTER = "\U0010ffff"
 
 _T = TypeVar("_T")
 
@@ -295,6 +297,10 @@ class SqliteStore:
 
     def dead_mail(self, session_id: str) -> list[MailRecord]:
         return self._all(queries.DEAD_MAIL, (session_id,), rows.mail_from)
+
+    def ids_beginning(self, session_id: str, kind: IdKind, beginning: str, *, limit: int) -> list[str]:
+        bindings = (session_id, beginning, f"{beginning}{_LAST_CHARACTER}", limit)
+        return self._all(queries.IDS_BEGINNING[kind], bindings, lambda row: str(row[0]))
 
     def approval(self, session_id: str, approval_id: str) -> ApprovalRecord | None:
         return self._one(queries.APPROVAL, (session_id, approval_id), coordination_rows.approval_from)

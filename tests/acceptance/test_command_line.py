@@ -83,7 +83,7 @@ def test_a_task_is_sent_awaited_and_shown_with_its_steps(whisperer: Whisperer, a
     assert (sent["taskId"], sent["priority"]) == ("count-1", "high")
     assert whisperer.json("tasks", "wait", "count-1")["result"]["final"] == "Done: Count on"
     listed = whisperer.ok("tasks", "--agent", agent)
-    assert listed.splitlines()[0].split() == ["TASK", "AGENT", "KIND", "STATE", "CREATED", "PROGRESS", "RESULT"]
+    assert listed.splitlines()[0].split() == ["TASK", "AGENT", "KIND", "STATE", "CREATED", "PROGRESS", "PROMPT", "RESULT"]
     assert "count-1" in listed
     shown = whisperer.ok("tasks", "show", "count-1")
     assert "state:     completed\n" in shown

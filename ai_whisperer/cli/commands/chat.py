@@ -13,8 +13,10 @@ from ai_whisperer.cli.calling import Call, command, group
 from ai_whisperer.cli.connecting import FOLLOWING_SECONDS, AgentName, agent_names
 from ai_whisperer.cli.fleet import hindrance
 from ai_whisperer.cli.output import Column, Output, moment
+from ai_whisperer.cli.short_ids import whole_id
 from ai_whisperer.coordination import RoomKind, RoomRecord
 from ai_whisperer.errors import ConflictError, InvalidInputError, NotFoundError, TooManyRequestsError
+from ai_whisperer.status import IdKind
 
 if TYPE_CHECKING:
     from ai_whisperer.cli.conversation import Conversation
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
 
 _REFUSED = (InvalidInputError, NotFoundError, ConflictError, TooManyRequestsError)
 
-RoomId = Annotated[str, typer.Argument(metavar="ROOM", help="The id of the room.")]
+RoomId = Annotated[str, typer.Argument(metavar="ROOM", help="The id of the room, or how it begins.")]
 Agents = Annotated[
     list[str],
     typer.Argument(metavar="AGENT...", help="Their ids, names or aliases.", autocompletion=agent_names),
@@ -76,7 +78,7 @@ async def chat(
 
 async def _room(client: Client, agents: Sequence[str], room: str | None) -> RoomRecord:
     if room is not None:
-        return await client.get_room(room)
+        return await client.get_room(await whole_id(client, IdKind.ROOM, room))
     if len(agents) == 1:
         return await client.open_chat(agents[0])
     members = {(await client.get_agent_status(agent)).agent_id for agent in agents}
@@ -156,6 +158,7 @@ async def show(
 ) -> None:
     """Show what was said last in a room."""
     async with call.server() as client:
+        room = await whole_id(client, IdKind.ROOM, room)
         if after is None:
             after = max(0, (await client.get_room(room)).last_number - limit)
         messages = await client.room_messages(room, after=after, limit=limit)
@@ -175,6 +178,7 @@ async def post(
 ) -> None:
     """Say something in a room."""
     async with call.server() as client:
+        room = await whole_id(client, IdKind.ROOM, room)
         message = await client.post_message(room, text)
     call.output.told(message, f"Message {message.number} was posted. Asked: {', '.join(message.asked) or 'nobody'}.")
 
@@ -182,6 +186,7 @@ async def post(
 async def add(call: Call, room: RoomId, agent: AgentName) -> None:
     """Let an agent into a group."""
     async with call.server() as client:
+        room = await whole_id(client, IdKind.ROOM, room)
         record = await client.add_member(room, agent)
     call.output.told(record, f"In room {record.id} are now: {', '.join(record.members)}.")
 
@@ -189,6 +194,7 @@ async def add(call: Call, room: RoomId, agent: AgentName) -> None:
 async def remove(call: Call, room: RoomId, agent: AgentName) -> None:
     """Take an agent out of a group."""
     async with call.server() as client:
+        room = await whole_id(client, IdKind.ROOM, room)
         record = await client.remove_member(room, agent)
     call.output.told(record, f"In room {record.id} are now: {', '.join(record.members)}.")
 

@@ -14,8 +14,10 @@ from ai_whisperer.cli.connecting import session_names, template_names
 from ai_whisperer.cli.definitions import facts_of
 from ai_whisperer.cli.fleet import cost, tokens
 from ai_whisperer.cli.output import Column, moment
+from ai_whisperer.cli.short_ids import whole_id, whole_session_id
 from ai_whisperer.conversation import Usage
 from ai_whisperer.coordination import SessionSummary
+from ai_whisperer.status import IdKind
 
 if TYPE_CHECKING:
     from ai_whisperer.status import UsageTotals
@@ -63,7 +65,7 @@ async def delete(
 ) -> None:
     """Stop all agents of a session and delete everything in it, for good."""
     async with call.server() as client:
-        session = await client.get_session(session_id)
+        session = await client.get_session(await whole_session_id(client, session_id))
         if not yes:
             if call.output.as_json:
                 raise typer.BadParameter("Nobody can be asked with --json. Say --yes to delete the session.")
@@ -111,7 +113,7 @@ async def usage(
 ) -> None:
     """Show what the agents have used, each and together."""
     async with call.server() as client:
-        report = await client.usage(task)
+        report = await client.usage(None if task is None else await whole_id(client, IdKind.TASK, task))
     if call.output.as_json:
         call.output.json(report)
         return

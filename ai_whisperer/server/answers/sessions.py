@@ -71,6 +71,11 @@ async def get_template(caller: Caller, params: sessions.GetTemplate) -> sessions
     )
 
 
+@reads(sessions.FIND_IDS)
+def find_ids(session: AsyncAgentSessionManager, params: sessions.FindIds) -> sessions.IdList:
+    return sessions.IdList(session.find_ids(params.kind, params.beginning, limit=params.limit))
+
+
 @reads(sessions.GET_USAGE)
 def get_usage(session: AsyncAgentSessionManager, params: sessions.GetUsage) -> UsageReport:
     return session.usage(params.task_id)

@@ -237,6 +237,14 @@ export interface HeldLock {
   expiresAt: number;
 }
 
+/** What an id is of. Mail is that in the user's inbox. */
+export type IdKind = "approval" | "mail" | "room" | "schedule" | "task";
+
+/** Ids, in order. */
+export interface IdList {
+  ids: string[];
+}
+
 /** A mail of the user that is neither archived nor dead. `arrival` is its place in the session's order. */
 export interface InboxMail {
   mailId: string;
@@ -1878,6 +1886,20 @@ export interface Methods {
       name: string;
     };
     result: TemplateDetails;
+  };
+  /** The ids of what is of that kind which begin so; one that is just this comes first. */
+  "session.findIds": {
+    params: {
+      /** The id of the session. */
+      sessionId: string;
+      /** What the ids are of. */
+      kind: IdKind;
+      /** What the ids begin with. */
+      beginning: string;
+      /** How many entries at most. */
+      limit?: number;
+    };
+    result: IdList;
   };
   /** What the agents of the session have used, each and together; of a task, what all its tree has used. */
   "usage.get": {
