@@ -16,6 +16,7 @@ _GITIGNORE = """\
 !/whisperer.toml
 /token*
 /server.json*
+/page.html
 /logs/
 /work/
 """

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from ai_whisperer.cli.commands.page import DOOR
 from tests.acceptance.command_stage import Whisperer, serving
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
@@ -25,6 +26,7 @@ def test_the_token_and_the_data_stay_out_of_git_and_what_people_write_does_not(
         (data / written).parent.mkdir(parents=True, exist_ok=True)
         (data / written).touch()
     git(tmp_path, "init", "--quiet")
+    (data / DOOR).touch()  # it has the token in it
     with serving(data):
         whisperer = Whisperer(data, capsys)
         whisperer.ok("agents", "create", "ann")
