@@ -25,6 +25,7 @@ from ai_whisperer.errors import (
     SandboxError,
     ServerFailedError,
     SettingsError,
+    StoreInUseError,
     StoreReadOnlyError,
 )
 from ai_whisperer.models.base import ModelFactory
@@ -34,7 +35,7 @@ from ai_whisperer.runtime.manager import AnyFunction
 from ai_whisperer.runtime.workplaces import checked_folders, kept_from_agents
 from ai_whisperer.secrets import remember_secret
 from ai_whisperer.server import answers  # noqa: F401 - it registers itself
-from ai_whisperer.server.address import ADDRESS_FILE, Address
+from ai_whisperer.server.address import ADDRESS_FILE, Address, find_address
 from ai_whisperer.server.agent_logs import AgentLogs
 from ai_whisperer.server.app import Application
 from ai_whisperer.server.calls import ServerFacts
@@ -143,6 +144,7 @@ async def running(
     toolbox = await asyncio.to_thread(toolbox_of, settings, tools)
     for error in toolbox.errors:
         _log.error("Tools are left out. %s", error)
+    _check_not_served(settings.data)
     listening = _listen(settings)
     async with contextlib.AsyncExitStack() as stack:
         stack.callback(listening.close)
@@ -236,6 +238,16 @@ def _announced(data: Path, address: Address) -> Iterator[None]:
         yield
     finally:
         path.unlink(missing_ok=True)
+
+
+def _check_not_served(data: Path) -> None:
+    """Raise `StoreInUseError` if another process serves the folder: its port is taken, too, and would be blamed."""
+    address = find_address(data)
+    if address is not None and address.pid != os.getpid():
+        raise StoreInUseError(
+            f"A server (process {address.pid}) serves the data folder '{data}' already, at {address.url}. Use that "
+            "one, stop it, or choose another data folder with --data."
+        )
 
 
 def _listen(settings: Settings) -> socket.socket:
