@@ -1,6 +1,7 @@
 """AI Whisperer: a durable runtime for many AI agents that work at the same time and coordinate by mail.
 
-The names below are loaded when they are first used, so that `import ai_whisperer` costs next to nothing.
+The names below are loaded when they are first used, so that `import ai_whisperer` costs next to nothing. The functions
+are those of `ai_whisperer.scripting`: agents from a script, without asyncio.
 """
 
 from __future__ import annotations
@@ -35,6 +36,41 @@ if TYPE_CHECKING:
     from ai_whisperer.records import AgentState, Budget, MailRecord, Notification, Priority, TaskRecord, TaskState
     from ai_whisperer.runtime.agent_session import AgentSession
     from ai_whisperer.runtime.manager import AsyncAgentSessionManager
+    from ai_whisperer.scripting import (
+        agent_states,
+        agent_threads,
+        broadcast_event,
+        cancel_task,
+        connect,
+        create_agent,
+        create_schedule,
+        delete_schedule,
+        disconnect,
+        events,
+        get_agent_status,
+        get_task,
+        interrupt_agent,
+        list_agents,
+        list_events,
+        list_schedules,
+        list_tasks,
+        mailbox,
+        pause_agent,
+        pause_schedule,
+        reply_mail,
+        resume_agent,
+        resume_schedule,
+        run_task,
+        send_mail,
+        send_task,
+        sent_mail,
+        sleep_agent,
+        start_agent,
+        stop_agent,
+        wait_task,
+        wait_until_done,
+        wake_agent,
+    )
     from ai_whisperer.status import AgentStatus
     from ai_whisperer.store.custody import accept_loss
     from ai_whisperer.templates.library import TemplateLibrary, load_template
@@ -79,6 +115,39 @@ _HOMES = {
     "accept_loss": "store.custody",
     "load_template": "templates.library",
     "tool": "tools.function",
+    "agent_states": "scripting",
+    "agent_threads": "scripting",
+    "broadcast_event": "scripting",
+    "cancel_task": "scripting",
+    "connect": "scripting",
+    "create_agent": "scripting",
+    "create_schedule": "scripting",
+    "delete_schedule": "scripting",
+    "disconnect": "scripting",
+    "events": "scripting",
+    "get_agent_status": "scripting",
+    "get_task": "scripting",
+    "interrupt_agent": "scripting",
+    "list_agents": "scripting",
+    "list_events": "scripting",
+    "list_schedules": "scripting",
+    "list_tasks": "scripting",
+    "mailbox": "scripting",
+    "pause_agent": "scripting",
+    "pause_schedule": "scripting",
+    "reply_mail": "scripting",
+    "resume_agent": "scripting",
+    "resume_schedule": "scripting",
+    "run_task": "scripting",
+    "send_mail": "scripting",
+    "send_task": "scripting",
+    "sent_mail": "scripting",
+    "sleep_agent": "scripting",
+    "start_agent": "scripting",
+    "stop_agent": "scripting",
+    "wait_task": "scripting",
+    "wait_until_done": "scripting",
+    "wake_agent": "scripting",
 }
 
 __all__ = [
@@ -117,6 +186,39 @@ __all__ = [
     "accept_loss",
     "load_template",
     "tool",
+    "agent_states",
+    "agent_threads",
+    "broadcast_event",
+    "cancel_task",
+    "connect",
+    "create_agent",
+    "create_schedule",
+    "delete_schedule",
+    "disconnect",
+    "events",
+    "get_agent_status",
+    "get_task",
+    "interrupt_agent",
+    "list_agents",
+    "list_events",
+    "list_schedules",
+    "list_tasks",
+    "mailbox",
+    "pause_agent",
+    "pause_schedule",
+    "reply_mail",
+    "resume_agent",
+    "resume_schedule",
+    "run_task",
+    "send_mail",
+    "send_task",
+    "sent_mail",
+    "sleep_agent",
+    "start_agent",
+    "stop_agent",
+    "wait_task",
+    "wait_until_done",
+    "wake_agent",
 ]
 
 

@@ -11,7 +11,7 @@ from ai_whisperer.definition import Access, ScheduleDefinition
 
 
 class WaitKind(StrEnum):
-    """What a tool call waits for: the reply to a mail, a lock, a person's yes, its turn to touch something."""
+    """What a tool call waits for: the reply to a mail, a lock, a person's approval, its turn to touch something."""
 
     REPLY = "reply"
     LOCK = "lock"

@@ -105,6 +105,7 @@ class SessionLimits(Limits, frozen=True, kw_only=True, gc=False, forbid_unknown_
     """
 
     max_started_agents: int | None = None
+    max_created_agents: int | None = None
     max_concurrent_loops: int | None = None
     max_tokens: int | None = None
     max_cost_usd: float | None = None
@@ -114,10 +115,12 @@ class EffectiveSessionLimits(msgspec.Struct, frozen=True, kw_only=True, gc=False
     """What a session may use in all, with the defaults. Where 0 is the default, 0 means that there is no limit.
 
     A loop takes a place while it works: one that only waits for a reply, a lock, a resource or a person has none, and
-    the answer to an agent that waits needs none.
+    the answer to an agent that waits needs none. Agents may create others while the session has fewer than
+    `max_created_agents` agents, whoever created them; 0 means that they may not.
     """
 
     max_started_agents: int = 100_000
+    max_created_agents: int = 100
     max_concurrent_loops: int = 10_000
     max_tokens: int = 0
     max_cost_usd: float = 0.0
@@ -149,7 +152,11 @@ class Supervision(msgspec.Struct, frozen=True, kw_only=True, gc=False, forbid_un
 class ScheduleDefinition(
     msgspec.Struct, frozen=True, kw_only=True, gc=False, forbid_unknown_fields=True, omit_defaults=True
 ):
-    """When something fires, by `cron` or `interval_seconds`, and what: a `prompt` for the agent, or an `event`."""
+    """When something fires, by `cron` or `interval_seconds`, and what: a `prompt` for the agent, or an `event`.
+
+    With `wake` the prompt wakes the agent if it sleeps; without, it waits until the agent is awake. An event wakes
+    those that sleep until it.
+    """
 
     cron: str | None = None
     interval_seconds: float | None = None
@@ -158,6 +165,7 @@ class ScheduleDefinition(
     event: str | None = None
     data: Any = None
     missed: MissedRuns = MissedRuns.ONCE
+    wake: bool = False
 
     @property
     def by_wall_clock(self) -> bool:
@@ -170,7 +178,7 @@ class AgentDefinition(
 ):
     """What an agent is, apart from what it is doing.
 
-    `tools=None` grants the coordination tools and all that were handed in; tools that reach the machine or the network
+    `tools=None` grants the coordination tools and all that were provided; tools that reach the machine or the network
     (`read_file`, `run_command`, …) have to be named. `folders` are the folders that it may use beside its own, by the
     names that the session has for them; `network` the hosts that its tools may talk to, `"*"` for all public ones.
     `approve` names tools of which a person has to allow each call, whatever the tools say themselves; a name that ends

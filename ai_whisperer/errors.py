@@ -89,7 +89,7 @@ class UnknownSessionError(NotFoundError):
 
 
 class UnknownAgentError(NotFoundError):
-    """There is no agent of that name in this session."""
+    """There is no agent with that name in this session."""
 
     code = "unknown_agent"
 
@@ -113,7 +113,7 @@ class UnknownMailError(NotFoundError):
 
 
 class UnknownTemplateError(NotFoundError):
-    """There is no template of that name."""
+    """There is no template with that name."""
 
     code = "unknown_template"
 
@@ -137,7 +137,7 @@ class UnknownRoomError(NotFoundError):
 
 
 class UnknownMcpServerError(NotFoundError):
-    """The session has no MCP server of that name."""
+    """The session has no MCP server with that name."""
 
     code = "unknown_mcp_server"
 
@@ -222,7 +222,7 @@ class ConnectionLostError(WhispererError):
 
 
 class WaitCycleError(ConflictError):
-    """The wait would close a circle of agents that wait for each other; nothing was sent."""
+    """The wait would close a cycle of agents that wait for each other; nothing was sent."""
 
     code = "wait_cycle"
 
@@ -276,7 +276,7 @@ class StoreCorruptError(StoreError):
 
 
 class StoreLostError(StoreError):
-    """Something that was acknowledged is not in the data folder any more. Restore a backup, or accept the loss."""
+    """Something that was acknowledged is no longer in the data folder. Restore a backup, or accept the loss."""
 
     code = "store_lost"
 
@@ -300,7 +300,7 @@ class StoreInUseError(StoreError):
 
 
 class StoreFailedError(StoreError):
-    """A commit failed, so the runtime stopped. Mend the cause and start again; nothing accepted is lost."""
+    """A commit failed, so the runtime stopped. Fix the cause and start again; nothing accepted is lost."""
 
     code = "store_failed"
 
@@ -394,7 +394,7 @@ class ToolFileError(WhispererError):
 
 
 class UnknownToolError(ToolError):
-    """The agent has no tool of that name."""
+    """The agent has no tool with that name."""
 
     code = "unknown_tool"
 
@@ -434,7 +434,7 @@ class ContinuationLimitError(WhispererError):
 
 
 class CrashLimitError(WhispererError):
-    """The process died each time this task ran, so it was set aside. Mend the cause, then retry it."""
+    """The process died each time this task ran, so it was set aside. Fix the cause, then retry it."""
 
     code = "crash_limit"
 

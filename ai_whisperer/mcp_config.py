@@ -118,7 +118,7 @@ def _path(value: Any, folder: Path) -> Path:
 
 def _problems(config: McpServerConfig) -> Iterator[tuple[str, str]]:
     if (config.command is None) == (config.url is None):
-        yield "command", "a server has either a command that is run, or a url that is talked to. State one of them."
+        yield "command", "a server has either a command that is run, or a url to connect to. State one of them."
     elif config.url is None:
         yield from _command_problems(config)
     else:

@@ -64,7 +64,7 @@ class TaskKind(StrEnum):
 
 
 class TaskState(StrEnum):
-    """`continued`: the answer asked for more, and another task goes on with it. `dead`: set aside for a person."""
+    """`continued`: the answer asked for more, in another task. `dead`: a dead letter, which waits for a person."""
 
     QUEUED = "queued"
     RUNNING = "running"
@@ -85,7 +85,7 @@ class TaskState(StrEnum):
 
 
 class MailState(StrEnum):
-    """How far a mail has come. `dead`: set aside for a person."""
+    """How far a mail has come. `dead`: a dead letter, which waits for a person."""
 
     QUEUED = "queued"
     DELIVERED = "delivered"
@@ -180,7 +180,10 @@ class Origin(Record, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class AgentRecord(Record, frozen=True, kw_only=True):
-    """A paused agent whose `paused_limit` is not None is paused for that limit, and goes on when it is raised."""
+    """A paused agent whose `paused_limit` is not None is paused for that limit, and resumes when it is raised.
+
+    `own_tools` names the functions that were handed in for it, and if it has all tools those of the session too.
+    """
 
     session_id: str
     id: str
@@ -199,9 +202,9 @@ class TaskRecord(Record, frozen=True, kw_only=True):
     """One unit of work. A task that opens a thread lends it its id: `thread_id == id`.
 
     `arrival` is the place in the session's order of arrivals. `attempts` counts the starts, and is written before the
-    run, so that a task that kills the process cannot do so for ever; a task that shows itself harmless is counted anew.
+    run, so that a task that kills the process cannot do so for ever; a task that proves harmless is counted from zero.
     `restarts` counts the times its loop crashed; it does not begin again before `not_before`, nor does one at whose
-    start the process died again and again. `dismissed_at` is when a person took it off the dead letters.
+    start the process died again and again. `dismissed_at` is when a person dismissed the dead letter.
     """
 
     session_id: str

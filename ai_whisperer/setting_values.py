@@ -13,6 +13,8 @@ from msgspec import inspect
 
 from ai_whisperer.near_names import nearest
 
+_TRUTH = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False, "0": False}
+
 
 def kind_of(declared: inspect.Type) -> inspect.Type:
     """What a value is once it is there: without the description, and without the None of what can be missing."""
@@ -33,6 +35,8 @@ def from_text(text: str, kind: inspect.Type) -> Any:
             return int(text)
         case inspect.FloatType():
             return float(text)
+        case inspect.BoolType():
+            return _TRUTH.get(text.lower(), text)
         case inspect.LiteralType():
             return text.lower()
         case inspect.VarTupleType(item_type=inspect.CustomType()):
@@ -79,6 +83,8 @@ def expected(kind: inspect.Type) -> str:
             return "a whole number" + _range(kind)
         case inspect.FloatType():
             return "a number" + _range(kind)
+        case inspect.BoolType():
+            return "true or false"
         case inspect.LiteralType():
             return f"one of {', '.join(str(value) for value in kind.values)}"
         case inspect.CustomType():

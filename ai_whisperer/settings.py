@@ -82,6 +82,13 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     templates: Annotated[
         tuple[Path, ...], Meta(description="Folders with templates, searched before the standard ones.")
     ] = ()
+    create_missing: Annotated[
+        bool,
+        Meta(
+            description="Whether work for an agent that is not there, but is called like a template, creates it, and "
+            "whether requests of async.* that begin something create a session that is not there."
+        ),
+    ] = True
     folders: Annotated[
         Mapping[_FolderName, Path],
         Meta(

@@ -1,4 +1,4 @@
-"""A whole session as it is at one moment: what its page shows. The log goes on from there."""
+"""A whole session as it is at one moment: what its page shows. The log resumes from there."""
 
 from __future__ import annotations
 
@@ -32,12 +32,17 @@ class Link(Record, frozen=True, kw_only=True):
 
 
 class OpenStep(Record, frozen=True, kw_only=True):
-    """A model request or a tool call that has begun and has not ended."""
+    """A model request or a tool call that has begun and has not ended.
+
+    A request that failed is retried at `retry_at`; `error` says why it failed.
+    """
 
     step_id: str
     kind: StepKind
     tool: str | None
     started_at: float
+    retry_at: float | None = None
+    error: str = ""
 
 
 class OpenTask(Record, frozen=True, kw_only=True):
@@ -148,7 +153,7 @@ class ScheduleState(Record, frozen=True, kw_only=True):
 
 
 class Snapshot(Record, frozen=True, kw_only=True):
-    """A session right after the notification `last_seq`, which was at `at`: subscribe after it to go on from here.
+    """A session right after the notification `last_seq`, which was at `at`: subscribe after it to resume from here.
 
     `waits` are in the order in which they began. `dead_tasks` and `dead_mails` count what waits for a person, failed
     tasks among them, dismissed ones not. `clock_offset_seconds` is how far the wall clock of the server is ahead of the

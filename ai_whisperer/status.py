@@ -18,10 +18,12 @@ class AgentStatus(Record, frozen=True, kw_only=True):
     It runs since `running_since`, and a step of it ended last at `last_step_at`: one that hangs shows itself there.
     `last_activity_at` is when a task of it last began or ended, or a step of one ended; at first, when it was created.
     `waiting_for` names what its loops wait for: agents, locks as `lock:name`, people as `approval:id`; `paused_for` the
-    resources that its tools wait for, since others touch them now: it goes on by itself. While there are
-    `missing_tools` the agent waits for them: hand them in with `give_tools`. One with a `paused_limit` goes on when
+    resources that its tools wait for, since others touch them now: it continues by itself. While there are
+    `missing_tools` the agent waits for them: provide them with `give_tools`. One with a `paused_limit` resumes when
     that limit is raised. `sleeping_until` is what the wall clock shows when the sleep is over: if that clock is set, it
-    changes, unless the agent is `sleeping_by_wall_clock`, until just that time.
+    changes, unless the agent is `sleeping_by_wall_clock`, until just that time. `retry_at` is when a failed model
+    request of the task that has run longest is retried. `dead_tasks` counts its tasks that failed and wait for a
+    person.
     """
 
     agent_id: str
@@ -48,6 +50,8 @@ class AgentStatus(Record, frozen=True, kw_only=True):
     last_step_at: float | None = None
     last_activity_at: float = 0.0
     sleeping_by_wall_clock: bool = False
+    retry_at: float | None = None
+    dead_tasks: int = 0
 
 
 class ResourceUse(Record, frozen=True, kw_only=True):
@@ -101,7 +105,7 @@ class IdKind(StrEnum):
 
 
 class ToolKind(StrEnum):
-    """`coordination` tools touch only the session, `machine` tools come with the package, `own` were handed in."""
+    """`coordination` tools touch only the session, `machine` tools come with the package, `own` were provided."""
 
     COORDINATION = "coordination"
     MACHINE = "machine"

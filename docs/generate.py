@@ -56,7 +56,7 @@ Notifications come after a subscription, from any number on; 0 is from the start
 
 Each is a JSON-RPC notification whose params have `sessionId`, `seq`, `cause` and `at` beside its own. `seq` rises by
 one without gaps. Keep the last one: subscribing after it misses nothing and repeats nothing. A client that does not
-read is closed with the code 4008 and the number to go on from. Times are seconds since the epoch."""
+read is closed with the code 4008 and the number to resume from. Times are seconds since the epoch."""
 
 
 def pages() -> dict[str, str]:
@@ -70,10 +70,10 @@ def pages() -> dict[str, str]:
 
 
 _CONTAINMENT = """\
-# Ways out of a sandbox, tried
+# Sandbox escape attempts
 
-A level of the [sandbox](how-to/run-code.md) holds on a machine only if none of these works from within it; each is
-tried there before the first program of an agent runs, and by the tests. To try them on yours:
+A level of the [sandbox](how-to/run-code.md) holds on a machine only if none of these attempts succeeds from within
+it; each is tried there before the first program of an agent runs, and by the tests. To try them on yours:
 
 ```sh
 python -m ai_whisperer.tools.sandbox.ways_out
@@ -95,7 +95,7 @@ def _containment() -> Iterator[str]:
     yield _CONTAINMENT.format(kernel=kernel, levels=" | ".join(f"`{level}`" for level in ALL), dashes=dashes)
     for machine, found in recorded.items():
         yield f"| {machine} | {' | '.join(_held(found['levels'][level]) for level in ALL)} |"
-    yield f"\nWhere each of the {len(WAYS)} ways works:\n"
+    yield f"\nWhere each of the {len(WAYS)} attempts succeeds:\n"
     yield f"| a program could | {' | '.join(f'`{level}`' for level in ALL)} |"
     yield f"|---|{dashes}|"
     for way in WAYS:
@@ -108,8 +108,8 @@ def _containment() -> Iterator[str]:
 
 def _held(found: dict[str, Any]) -> str:
     if not found["runs"]:
-        return "not to be had"
-    return f"{len(found['waysOut'])} work" if found["waysOut"] else "**holds**"
+        return "not available"
+    return f"{len(found['waysOut'])} succeed" if found["waysOut"] else "**holds**"
 
 
 def _api() -> Iterator[str]:

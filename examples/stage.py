@@ -14,7 +14,7 @@ from ai_whisperer import AgentSession, AsyncAgentSessionManager, WhispererError
 from ai_whisperer.cli.printable import printable
 from ai_whisperer.cli.telling import shown_line
 from ai_whisperer.runtime.bus import Subscription
-from ai_whisperer.runtime.manager import AnyFunction
+from ai_whisperer.tools.function import AnyFunction
 
 _WIDTH = 120
 RULES = Path(__file__).parent / "rules"
@@ -53,7 +53,7 @@ def play(
 ) -> None:
     """Run an example as a program. One that has a period gets a short one here, unless another is asked for."""
     parser = argparse.ArgumentParser(description=sys.modules[run.__module__].__doc__)
-    parser.add_argument("data", nargs="?", help="keep the session in this folder; run again to go on with it")
+    parser.add_argument("data", nargs="?", help="keep the session in this folder; run again to continue with it")
     parser.add_argument("--model", metavar="NAME", help="a real model, for instance openai-chat:NAME")
     if period_seconds is not None:
         parser.add_argument(
@@ -80,20 +80,20 @@ async def _show(
     terms: dict[str, Any],
 ) -> int:
     if model.startswith("scripted"):
-        print("Model: the built-in scripted one, which plays fixed answers. Use a real one with --model.")
+        print("Model: the built-in scripted one, which gives fixed answers. Use a real one with --model.")
     manager = AsyncAgentSessionManager(data, model=model, tools=tools)
     await manager.open()
     telling = asyncio.create_task(_tell(manager.subscribe()))
     try:
         for task in manager.dead_letters().tasks:
             if task.error is not None and task.error.code == "crash_limit":
-                await manager.retry_task(task)  # whoever kills the example again and again wants to see it go on
+                await manager.retry_task(task)  # whoever kills the example again and again wants to see it continue
         outcome = await run(manager, **terms)
         failed = [f"{task.agent_id}: {task.error.message}" for task in manager.dead_letters().tasks if task.error]
     finally:
         await manager.close()
         await telling  # it ends with the session
-    print(printable("\n".join(["", outcome or "Nothing has come of it.", *failed])))
+    print(printable("\n".join(["", outcome or "There is no result.", *failed])))
     return 0 if outcome and not failed else 1
 
 

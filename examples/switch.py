@@ -1,4 +1,4 @@
-"""Switching: Alice asks Patricia and waits; Patricia looks at the mail, replies, and Alice goes on with the answer."""
+"""Switching: Alice asks Patricia and waits; Patricia reads the mail, replies, and Alice continues with the answer."""
 
 from __future__ import annotations
 

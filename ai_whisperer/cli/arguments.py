@@ -14,7 +14,7 @@ from ai_whisperer.records import Priority
 PriorityOption = Annotated[
     Priority, typer.Option("--priority", "-p", help="How important it is.", show_choices=True, case_sensitive=False)
 ]
-LimitOption = Annotated[int, typer.Option("--limit", "-n", min=1, help="Show at most so many.")]
+LimitOption = Annotated[int, typer.Option("--limit", "-n", min=1, help="Show at most this many.")]
 TimeoutOption = Annotated[
     float | None,
     typer.Option("--timeout", min=0.001, metavar="SECONDS", help="For the task and everything that it causes."),
@@ -29,7 +29,7 @@ def json_of(text: str | None, *, option: str) -> Any:
     try:
         return msgspec.json.decode(text)
     except msgspec.DecodeError as error:
-        raise typer.BadParameter(f"{option} takes JSON, and this is none: {error}.") from error
+        raise typer.BadParameter(f"{option} takes JSON, and this is not valid JSON: {error}.") from error
 
 
 def object_of(text: str | None, *, option: str) -> dict[str, Any] | None:
@@ -52,7 +52,7 @@ def _text_of(context: typer.Context, given: str | None) -> str | None:
         return stream.buffer.read().decode() if isinstance(stream, io.TextIOWrapper) else stream.read()
     except UnicodeDecodeError as error:
         raise typer.BadParameter(
-            f"The standard input is no UTF-8 text: {error.reason}, at byte {error.start}."
+            f"The standard input is not UTF-8 text: {error.reason}, at byte {error.start}."
         ) from error
 
 

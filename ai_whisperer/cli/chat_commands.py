@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _COMMAND = re.compile(r"/(\w*)(?:\s+(.*))?\Z", re.DOTALL)
 _HELP = {
     "/help": "shows this.",
-    "/approve [ID]": "lets the tool call run that waits for your yes, exactly as it was shown.",
+    "/approve [ID]": "lets the tool call run that waits for your approval, exactly as it was shown.",
     "/refuse [REASON]": "refuses it; the agent is told so and goes on without it.",
     "/stop": "cancels the answers that are under way, with everything that they have caused.",
 }
@@ -78,9 +78,9 @@ class ChatCommands:
         if len(found) == 1:
             return found[0]
         if not shown:
-            raise InvalidInputError("Nothing waits for your yes in this chat.")
+            raise InvalidInputError("Nothing waits for your approval in this chat.")
         ids = ", ".join(each.id for each in shown)
-        raise InvalidInputError(f"Several calls wait for your yes: {ids}. Name one: /approve ID")
+        raise InvalidInputError(f"Several calls wait for your approval: {ids}. Name one: /approve ID")
 
     async def _stop(self, _: str) -> None:
         answers = self._conversation.awaited

@@ -53,7 +53,7 @@ class Conversation:
         return sorted(self._owed)
 
     async def asks(self) -> None:
-        """Wait until an answer waits for a yes."""
+        """Wait until an answer waits for an approval."""
         await self._asking.wait()
 
     async def say(self, text: str) -> None:
@@ -103,7 +103,7 @@ class Conversation:
             self._output.note(line)
 
     async def _see_approval(self, params: Mapping[str, Any]) -> None:
-        """Show a tool call that waits, with all that a yes would be to."""
+        """Show a tool call that waits, with all that an approval would be for."""
         if params["taskId"].partition("~")[0] not in self._answering:
             return
         approval = await self._client.get_approval(params["approvalId"])

@@ -14,7 +14,7 @@ from ai_whisperer.definition import INHERIT, AgentDefinition, ScheduleDefinition
 def facts_of(definition: AgentDefinition, *, inherited: str = "") -> Iterator[tuple[str, str]]:
     """What the definition states, beside its names and its prompt. `inherited` is the model of the server."""
     model = definition.model
-    yield "model", f"{inherited} (that of the server)" if model == INHERIT and inherited else model
+    yield "model", f"{inherited} (the server's)" if model == INHERIT and inherited else model
     yield "settings", _stated(definition.settings)
     yield "tools", _tools(definition.tools)
     yield "approve", ", ".join(definition.approve)

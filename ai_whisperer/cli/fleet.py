@@ -29,7 +29,7 @@ def hindrance(status: AgentStatus) -> str | None:
     name = status.agent_id
     if status.missing_tools:
         missing = ", ".join(status.missing_tools)
-        return f"{name} waits for tools that nobody has handed in: {missing}. Start the program that has them."
+        return f"{name} waits for tools that nobody has provided: {missing}. Start the program that has them."
     command = way_out(status.state, name) or f"whisperer start {name}"
     if status.started and status.state in (AgentState.IDLE, AgentState.ACTIVE):
         return None
@@ -37,11 +37,11 @@ def hindrance(status: AgentStatus) -> str | None:
         command = larger_limit(name, status.paused_limit)
     described = status.state if status.started or status.state is AgentState.STOPPED else "not started"
     reason = f" ({status.reason})" if status.reason else ""
-    return f"{name} is {described}{reason} and takes no work now. Let it: {command}"
+    return f"{name} is {described}{reason} and takes no work now. To change that: {command}"
 
 
 def larger_limit(agent_id: str, limit: str) -> str:
-    """The command that lets an agent go on which is paused for that limit."""
+    """The command that resumes an agent that is paused for that limit."""
     whose = f"--agent {agent_id} " if limit in Limits.__struct_fields__ else ""
     return f"whisperer limits set {whose}{limit}=NUMBER"
 

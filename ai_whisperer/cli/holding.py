@@ -58,7 +58,7 @@ async def _renew(client: Client, lock: LockRecord, ttl_seconds: float) -> None:
                 await client.renew_lock(lock.name, lock.token, ttl_seconds)
         except TimeoutError as error:
             raise LockNotHeldError(
-                f"Lock '{lock.name}' could not be renewed before its lease was over: the server did not answer."
+                f"Lock '{lock.name}' could not be renewed before its lease expired: the server did not answer."
             ) from error
 
 

@@ -48,7 +48,7 @@ async def _say(word: Word, output: Output) -> None:
 async def tools_of(client: Client, tasks: Iterable[str]) -> str:
     """What is waited for if these tasks are to end, in a sentence."""
     journals = [await client.list_steps(task) for task in tasks]
-    return waits_for(step for steps in journals for step in steps) or "The server is still at it."
+    return waits_for(step for steps in journals for step in steps) or "The server is still working on it."
 
 
 def waits_for(steps: Iterable[StepRecord]) -> str:
@@ -57,11 +57,11 @@ def waits_for(steps: Iterable[StepRecord]) -> str:
     names = list(dict.fromkeys(calls))
     if not names:
         return ""
-    why = "" if all(map(_can_be_cut_off, names)) else " A tool that is a plain function cannot be cut off."
+    why = "" if all(map(_can_be_interrupted, names)) else " A tool that is a plain function cannot be interrupted."
     return f"Waiting until these tools have ended: {', '.join(names)}.{why}"
 
 
-def _can_be_cut_off(name: str) -> bool:
+def _can_be_interrupted(name: str) -> bool:
     """Whether the tool is known to end when its task does. Of one that was handed in nobody knows here."""
     from ai_whisperer.tools.machine import MACHINE_TOOLS
     from ai_whisperer.tools.mcp.names import server_of

@@ -29,7 +29,7 @@ class ModelChoice(NamedTuple):
         choice = f"The model is {self.model} ({self.why})."
         if self.model in (SCRIPTED, SCRIPTED_DEMO):
             choice = (
-                f"The model is {self.model}, the built-in one that plays fixed answers ({self.why}). "
+                f"The model is {self.model}, the built-in one with fixed answers ({self.why}). "
                 "Set the key of a provider, or --model, for a real one."
             )
         return "\n".join([*self.problems, choice])

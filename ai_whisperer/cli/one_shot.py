@@ -1,6 +1,6 @@
 """One task or one workflow from beginning to end: what it says on the way, and what has come of it.
 
-What has been begun can be played again, on another server of the same data folder: it goes on where it was.
+What has been begun can be played again, on another server of the same data folder: it resumes where it was.
 """
 
 from __future__ import annotations
@@ -82,9 +82,9 @@ class TemplateRun:
             status = await client.create_agent(template.name, config or None, template=template.name)
         else:
             if config:
-                raise StateError(f"{status.agent_id} is there already and keeps its model. Leave --model away.")
+                raise StateError(f"{status.agent_id} already exists and keeps its model. Leave out --model.")
         if (command := way_out(status.state, status.agent_id)) is not None:
-            raise StateError(f"{status.agent_id} is {status.state} and takes no work now. Let it: {command}")
+            raise StateError(f"{status.agent_id} is {status.state} and takes no work now. To change that: {command}")
         return status.agent_id
 
     async def _template(self, client: Client) -> TemplateDetails:
@@ -124,7 +124,7 @@ class WorkflowRun:
         tasks = await client.list_tasks(limit=1000)
         failures = troubles_of(tasks)
         if not answer and not failures:
-            failures.append(f"Nothing has come of the workflow '{self._workflow.name}'.")
+            failures.append(f"The workflow '{self._workflow.name}' produced no result.")
         record = {
             "workflow": self._workflow.name,
             "sessionId": self._session_id,

@@ -62,4 +62,4 @@ async def _reader_gone() -> None:
         await gone.wait()
     finally:
         loop.remove_reader(pipe)
-    raise BrokenPipeError(errno.EPIPE, "nobody reads the output any more")
+    raise BrokenPipeError(errno.EPIPE, "nobody reads the output")

@@ -49,7 +49,7 @@ class Screen:
         async for note in notes:
             if note.name in _HALTS and note.params["agentId"] == task.agent_id:
                 self.show_event(note)
-                self.tell(f"Let it go on: {way_out(_HALTS[note.name], task.agent_id)}")
+                self.tell(f"To resume it: {way_out(_HALTS[note.name], task.agent_id)}")
             if str(note.params.get("taskId", "")).partition("~")[0] != task.id:
                 continue
             if note.name == "async.task.delta":

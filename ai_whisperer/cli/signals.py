@@ -61,7 +61,7 @@ class Leaving:
         if self._output.as_json:
             return
         with suppress(OSError):  # the terminal may be gone
-            self._output.note(f"{self._sentence} Once more leaves at once.")
+            self._output.note(f"{self._sentence} A second signal ends it at once.")
 
     async def asked(self) -> signal.Signals:
         """Wait until somebody asks."""
@@ -76,8 +76,8 @@ class Leaving:
         """What is told of a process that has to be ended."""
         why = self.trouble()
         message = (
-            f"The process could not leave in time, so it was ended.{f' {why}' if why else ''} Everything that was "
-            "accepted is on disk and goes on at the next start."
+            f"The process could not exit in time, so it was killed.{f' {why}' if why else ''} Everything that was "
+            "accepted is on disk and resumes at the next start."
         )
         if self._output.as_json:
             return as_json({"error": {"code": "stuck", "message": message}})
@@ -102,7 +102,7 @@ class Watchman:
 
     @property
     def descriptor(self) -> int:
-        """Where the numbers of signals are to be written. Those that ask nobody to leave are passed over."""
+        """Where the numbers of signals are to be written. Those that ask nobody to leave are skipped."""
         return self._writing.fileno()
 
     def begin(self) -> None:

@@ -61,5 +61,5 @@ STEPS: Sequence[Column[StepRecord]] = (
     Column("TOOK", took, right=True),
     Column("ATTEMPT", lambda each: str(each.attempt), right=True),
     Column("ARGUMENTS", lambda each: "" if each.call is None else each.call.arguments),
-    Column("WHAT IT BROUGHT", brought),
+    Column("RESULT", brought),
 )

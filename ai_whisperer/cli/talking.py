@@ -18,7 +18,7 @@ class Talk:
     """Takes the lines of a person, who is prompted for them, or of a program.
 
     A person is told of a line that is refused and asked for the next, and commands count at once. For a program a line
-    that is refused ends it, and each waits until the one before was answered, or until an answer waits for a yes.
+    that is refused ends it, and each waits until the one before was answered, or until an answer waits for an approval.
     """
 
     def __init__(

@@ -42,44 +42,46 @@ class ClientAgents(ClientBase):
         )
         return await self._do(agents.CREATE_AGENT, params)
 
-    async def start_agent(self, agent: AgentRef, config: Config = None, *, template: str | None = None) -> AgentStatus:
-        """Let an agent take work.
+    async def start_agent(
+        self, agent_id: AgentRef, config: Config = None, *, template: str | None = None
+    ) -> AgentStatus:
+        """Start an agent; one that does not exist yet is created as `create_agent` does.
 
         A given config or template, or both as for `create_agent`, replaces the definition of an agent that is not
-        started; with one, an agent that is not there is created.
+        started.
         """
         _check_template(template)
         params = agents.StartAgent(
-            session_id=self._session_id, agent_id=agent_name(agent), config=_written(config), template=template
+            session_id=self._session_id, agent_id=agent_name(agent_id), config=_written(config), template=template
         )
         return await self._do(agents.START_AGENT, params)
 
-    async def pause_agent(self, agent: AgentRef, *, reason: str = "") -> AgentStatus:
-        """Let no new step begin. The step under way goes on to its end, mail keeps arriving."""
+    async def pause_agent(self, agent_id: AgentRef, *, reason: str = "") -> AgentStatus:
+        """Let no new step begin. The step under way runs to its end, mail keeps arriving."""
         check_reason(reason)
-        params = agents.PauseAgent(session_id=self._session_id, agent_id=agent_name(agent), reason=reason)
+        params = agents.PauseAgent(session_id=self._session_id, agent_id=agent_name(agent_id), reason=reason)
         return await self._do(agents.PAUSE_AGENT, params)
 
-    async def interrupt_agent(self, agent: AgentRef, *, reason: str = "") -> AgentStatus:
+    async def interrupt_agent(self, agent_id: AgentRef, *, reason: str = "") -> AgentStatus:
         """Pause at once, also one that is being paused: the request in flight is cancelled, and repeated later."""
         check_reason(reason)
-        params = agents.InterruptAgent(session_id=self._session_id, agent_id=agent_name(agent), reason=reason)
+        params = agents.InterruptAgent(session_id=self._session_id, agent_id=agent_name(agent_id), reason=reason)
         return await self._do(agents.INTERRUPT_AGENT, params)
 
-    async def resume_agent(self, agent: AgentRef) -> AgentStatus:
-        """Go on where the agent was paused."""
-        params = agents.ResumeAgent(session_id=self._session_id, agent_id=agent_name(agent))
+    async def resume_agent(self, agent_id: AgentRef) -> AgentStatus:
+        """Resume where the agent was paused."""
+        params = agents.ResumeAgent(session_id=self._session_id, agent_id=agent_name(agent_id))
         return await self._do(agents.RESUME_AGENT, params)
 
-    async def stop_agent(self, agent: AgentRef, *, reason: str = "") -> AgentStatus:
-        """Cancel what runs and free everything. When this returns, tools are gone; mail and queue are kept."""
+    async def stop_agent(self, agent_id: AgentRef, *, reason: str = "") -> AgentStatus:
+        """Cancel what runs and free everything. When this returns, tools have ended; mail and queue are kept."""
         check_reason(reason)
-        params = agents.StopAgent(session_id=self._session_id, agent_id=agent_name(agent), reason=reason)
+        params = agents.StopAgent(session_id=self._session_id, agent_id=agent_name(agent_id), reason=reason)
         return await self._do(agents.STOP_AGENT, params)
 
     async def sleep_agent(
         self,
-        agent: AgentRef,
+        agent_id: AgentRef,
         *,
         duration_seconds: float | None = None,
         until: Time | None = None,
@@ -96,7 +98,7 @@ class ClientAgents(ClientBase):
         check_reason(reason)
         params = agents.SleepAgent(
             session_id=self._session_id,
-            agent_id=agent_name(agent),
+            agent_id=agent_name(agent_id),
             duration_seconds=duration_seconds,
             until=until,
             wake_events=tuple(wake_events),
@@ -104,24 +106,28 @@ class ClientAgents(ClientBase):
         )
         return await self._do(agents.SLEEP_AGENT, params)
 
-    async def wake_agent(self, agent: AgentRef, *, reason: str = "woken by the user") -> AgentStatus:
+    async def wake_agent(self, agent_id: AgentRef, *, reason: str = "woken by the user") -> AgentStatus:
         """End the agent's sleep; it is told the reason."""
         check_reason(reason)
-        params = agents.WakeAgent(session_id=self._session_id, agent_id=agent_name(agent), reason=reason)
+        params = agents.WakeAgent(session_id=self._session_id, agent_id=agent_name(agent_id), reason=reason)
         return await self._do(agents.WAKE_AGENT, params)
 
-    async def get_agent(self, agent: AgentRef) -> AgentDetails:
+    async def get_agent(self, agent_id: AgentRef) -> AgentDetails:
         """What one agent is doing, and its definition."""
-        params = agents.GetAgent(session_id=self._session_id, agent_id=agent_name(agent))
+        params = agents.GetAgent(session_id=self._session_id, agent_id=agent_name(agent_id))
         return await self._ask(agents.GET_AGENT, params)
 
-    async def get_agent_status(self, agent: AgentRef) -> AgentStatus:
+    async def get_agent_status(self, agent_id: AgentRef) -> AgentStatus:
         """What one agent is doing."""
-        return (await self.get_agent(agent)).status
+        return (await self.get_agent(agent_id)).status
 
     async def get_agent_states(self) -> AgentStates:
         """What all agents are doing, by id, as they are after the notification `last_seq`."""
         return await self._ask(agents.GET_AGENT_STATES, agents.GetAgentStates(session_id=self._session_id))
+
+    async def agent_threads(self) -> dict[str, Sequence[str]]:
+        """The agents that are started by id, each with the ids of the tasks that it runs now, in loops of their own."""
+        return {status.agent_id: status.running_tasks for status in await self.list_agents() if status.started}
 
     async def list_agents(self) -> list[AgentStatus]:
         """What all agents are doing."""

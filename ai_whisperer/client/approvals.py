@@ -47,7 +47,7 @@ class ClientApprovals(ClientBase):
         return await self._do(approvals.APPROVE, params)
 
     async def refuse(self, approval_id: str, *, reason: str = "") -> ApprovalRecord:
-        """Refuse the call: its model is told so, with the reason, and goes on. Raises `StateError` like `approve`."""
+        """Refuse the call: its model is told so, with the reason, and continues. Raises `StateError` like `approve`."""
         check_reason(reason)
         params = approvals.Refuse(session_id=self._session_id, approval_id=_checked(approval_id), reason=reason)
         return await self._do(approvals.REFUSE, params)

@@ -53,9 +53,7 @@ class Client(
 
     The methods are those of `AsyncAgentSessionManager`, but all are to be awaited, and return and raise the same, with
     these exceptions. `create_agent` returns the status of the agent, takes templates by name, and no tools: those are
-    code, and the server has its own. `start_agent` without a config and a template raises `UnknownAgentError`
-    for an agent that is not there, where the manager would create it: a name that is misspelt is no new agent. In place
-    of `subscribe` there is `events`.
+    code, and the server has its own. In place of `subscribe` there is `events`.
 
     `url` is the address that the server printed, of its page or its WebSocket; `token` is needed if the address does
     not have it. A server that is not there when the client is opened is an error at once; later the client connects
@@ -113,7 +111,7 @@ class Client(
     def events(self, *, after: int | None = None, deltas: bool = False) -> EventStream:
         """An iterator over the notifications after this number (0: from the start; None: from now on).
 
-        It goes on over lost connections and restarts of the server without a gap and without a repetition. With
+        It continues across lost connections and restarts of the server without a gap and without a repetition. With
         `deltas` the pieces of answers come along as they are streamed, unnumbered.
         """
         position = None if after is None else checked_position(after)
@@ -170,10 +168,10 @@ class Client(
         task_id = None if task is None else self._task_id(task)
         return await self._ask(sessions.GET_USAGE, sessions.GetUsage(session_id=self._session_id, task_id=task_id))
 
-    async def read_log(self, agent: AgentRef, *, after: int | None = None, limit: int = 200) -> LogEntries:
+    async def read_log(self, agent_id: AgentRef, *, after: int | None = None, limit: int = 200) -> LogEntries:
         """The debug log of an agent: its last entries, or those after the `next` of an earlier answer."""
         params = sessions.ReadLog(
-            session_id=self._session_id, agent_id=agent_name(agent), after=after, limit=checked_limit(limit)
+            session_id=self._session_id, agent_id=agent_name(agent_id), after=after, limit=checked_limit(limit)
         )
         return await self._ask(sessions.READ_LOG, params)
 
@@ -194,7 +192,7 @@ class Client(
         return (await self._ask(sessions.LIST_SESSIONS, params)).sessions
 
     async def snapshot(self) -> Snapshot:
-        """Everything that is to be seen of the session at one moment: subscribe after it to go on from there."""
+        """Everything that is to be seen of the session at one moment: subscribe after it to resume from there."""
         return await self._ask(sessions.GET_SNAPSHOT, sessions.GetSnapshot(session_id=self._session_id))
 
     async def get_session(self, session_id: str | None = None) -> SessionSummary:

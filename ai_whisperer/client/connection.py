@@ -35,7 +35,7 @@ class Connection:
         try:
             self._link = await Link.open(self._address)
         except ToldToWaitError as error:
-            raise ConnectionLostError(f"{self._address.url} takes no connection now: {error}") from error
+            raise ConnectionLostError(f"{self._address.url} accepts no connections now: {error}") from error
         except (UnreachableError, LinkBrokenError) as error:
             raise ConnectionLostError(
                 f"There is no answer at {self._address.url} ({error}). Start the server with `whisperer serve`, or use "
@@ -129,7 +129,7 @@ class Connection:
         )
         return ConnectionLostError(
             f"{self._address.url} could not be reached for {self._reconnect_seconds:g} seconds ({error}), so "
-            f"{method.name} {outcome}. See whether the server runs.",
+            f"{method.name} {outcome}. Check that the server is running.",
             was_sent=was_sent,
         )
 

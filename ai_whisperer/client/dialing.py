@@ -13,6 +13,7 @@ from websockets.exceptions import InvalidHandshake, InvalidStatus
 
 from ai_whisperer.client.address import ServerAddress
 from ai_whisperer.errors import ConnectionLostError, UnauthorizedError
+from ai_whisperer.protocol.subscriptions import EXPLICIT, NOTIFICATIONS
 
 _UNAUTHORIZED = 401
 _TOO_MANY_GUESSES = 429
@@ -48,7 +49,7 @@ async def dial(address: ServerAddress) -> ClientConnection:
     """
     try:
         return await _Connect(
-            address.url,
+            f"{address.url}?{NOTIFICATIONS}={EXPLICIT}",
             additional_headers=address.headers,
             ssl=address.trust,
             compression=None,
@@ -70,7 +71,7 @@ async def in_time() -> AsyncIterator[None]:
         async with asyncio.timeout(_ANSWER_SECONDS):
             yield
     except TimeoutError:
-        raise UnreachableError("it takes the connection, but does not answer in time") from None
+        raise UnreachableError("it accepts the connection, but does not answer in time") from None
 
 
 def not_understood(address: ServerAddress, error: Exception) -> ConnectionLostError:
@@ -87,7 +88,7 @@ def _refusal(address: ServerAddress, refused: InvalidStatus) -> Exception:
     if status == _UNAUTHORIZED:
         return UnauthorizedError(said or None)
     if status == _TOO_MANY_GUESSES:
-        return ToldToWaitError(said or "it takes no connection for a moment")
+        return ToldToWaitError(said or "it accepts no connections at the moment")
     if status >= _FIRST_TEMPORARY:
         return UnreachableError(said or f"it answers with HTTP status {status}")
     if said:
@@ -104,4 +105,4 @@ def _in_words(error: Exception) -> str:
         return os.strerror(error.errno).lower()  # asyncio says no more than that the call failed
     if isinstance(error, OSError):
         return error.strerror or str(error) or type(error).__name__
-    return f"what answers is no AI Whisperer server ({error})"
+    return f"what answers is not an AI Whisperer server ({error})"

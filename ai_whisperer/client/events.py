@@ -42,7 +42,7 @@ class EventStream:
     """An iterator over a session's notifications: each numbered one comes once, in order, whatever happens between.
 
     It has a connection of its own. If that breaks, or the server closes it because too little was read, or goes away
-    and comes back, the stream goes on after the last notification that it gave. Nothing is read ahead but a few frames:
+    and comes back, the stream resumes after the last notification that it gave. Nothing is read ahead but a few frames:
     a reader that takes its time slows nobody. The pieces of answers (`deltas`) are not kept by the server: those that
     are sent during an outage are lost. If the session is deleted, the stream ends with `UnknownSessionError`, also if
     another session has its id by then: that one has a log of its own.
@@ -173,7 +173,7 @@ class EventStream:
                 if self._patience.is_over:
                     raise ConnectionLostError(
                         f"{self._address.url} could not be reached for {self._reconnect_seconds:g} seconds ({error}). "
-                        f"See whether the server runs; the notifications after {self._after or 0} are still to come."
+                        f"Check that the server is running; those after {self._after or 0} are still to come."
                     ) from error
                 await self._patience.pause()
         return self._socket
@@ -200,7 +200,7 @@ class EventStream:
         return socket
 
     def _take_up(self, answer: Incoming) -> None:
-        """See that the server goes on with the log that was followed; raises `UnknownSessionError` if it cannot."""
+        """See that the server continues with the log that was followed; raises `UnknownSessionError` if it cannot."""
         try:
             check_answer(answer)
         except InvalidInputError as refused:

@@ -23,7 +23,7 @@ class ClientLocks(ClientBase):
 
         If it is held, wait for `wait_seconds` at most; raises `LockHeldError` if it is not free by then. `holder` is
         what others see of who has it, `user` by default. Whoever gives up waiting, by a cancellation for instance,
-        has not got it. The lease goes on over restarts of the server, a wait does not.
+        has not got it. The lease lasts across restarts of the server, a wait does not.
         """
         locking.check_lock(name, ttl_seconds)
         params = locks.AcquireLock(

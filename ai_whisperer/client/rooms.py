@@ -35,9 +35,9 @@ class ClientRooms(ClientBase):
         )
         return await self._ask(rooms.CREATE_ROOM, params)
 
-    async def open_chat(self, agent: AgentRef) -> RoomRecord:
+    async def open_chat(self, agent_id: AgentRef) -> RoomRecord:
         """The 1-1 room of an agent. It is made when it is asked for the first time."""
-        params = rooms.OpenChat(session_id=self._session_id, agent_id=agent_name(agent))
+        params = rooms.OpenChat(session_id=self._session_id, agent_id=agent_name(agent_id))
         return await self._ask(rooms.OPEN_CHAT, params)
 
     async def list_rooms(self) -> list[RoomRecord]:
@@ -48,14 +48,16 @@ class ClientRooms(ClientBase):
         """The room as it is now; raises `UnknownRoomError`."""
         return await self._ask(rooms.GET_ROOM, rooms.GetRoom(session_id=self._session_id, room_id=room_id_of(room)))
 
-    async def add_member(self, room: RoomRef, agent: AgentRef) -> RoomRecord:
+    async def add_member(self, room: RoomRef, agent_id: AgentRef) -> RoomRecord:
         """Let an agent into a group; it can see what was said before."""
-        params = rooms.AddMember(session_id=self._session_id, room_id=room_id_of(room), agent_id=agent_name(agent))
+        params = rooms.AddMember(session_id=self._session_id, room_id=room_id_of(room), agent_id=agent_name(agent_id))
         return await self._do(rooms.ADD_MEMBER, params)
 
-    async def remove_member(self, room: RoomRef, agent: AgentRef) -> RoomRecord:
-        """Take an agent out of a group. What it is about to answer is not posted any more."""
-        params = rooms.RemoveMember(session_id=self._session_id, room_id=room_id_of(room), agent_id=agent_name(agent))
+    async def remove_member(self, room: RoomRef, agent_id: AgentRef) -> RoomRecord:
+        """Take an agent out of a group. What it is about to answer is no longer posted."""
+        params = rooms.RemoveMember(
+            session_id=self._session_id, room_id=room_id_of(room), agent_id=agent_name(agent_id)
+        )
         return await self._do(rooms.REMOVE_MEMBER, params)
 
     async def post_message(self, room: RoomRef, text: str, *, message_id: str | None = None) -> MessageRecord:

@@ -24,7 +24,7 @@ class ClientTasks(ClientBase):
 
     async def send_task(
         self,
-        agent: AgentRef,
+        agent_id: AgentRef,
         prompt: str,
         *,
         priority: Priority | str = Priority.NORMAL,
@@ -38,7 +38,7 @@ class ClientTasks(ClientBase):
         `timeout_seconds` and `budget` hold for the task and for everything that it causes. A caller that gives a
         `task_id` may call again with the same content: the task is given once.
         """
-        name = agent_name(agent)
+        name = agent_name(agent_id)
         check_text("prompt", prompt, max_bytes=ANY_SIZE)
         deadline_after(timeout_seconds, now=0.0)
         if budget is not None:
@@ -77,14 +77,14 @@ class ClientTasks(ClientBase):
                 return known
 
     async def run_task(
-        self, agent: AgentRef, prompt: str, *, thread_id: str | None = None, task_id: str | None = None
+        self, agent_id: AgentRef, prompt: str, *, thread_id: str | None = None, task_id: str | None = None
     ) -> str:
         """Give a task, wait for it, return the final answer; raises `TaskEndedError` if there is none.
 
         The answer of a task that was continued is the answers of all its parts. The same call again with the same
         `task_id`, also after a restart, waits for the same task.
         """
-        task = await self.send_task(agent, prompt, thread_id=thread_id, task_id=task_id)
+        task = await self.send_task(agent_id, prompt, thread_id=thread_id, task_id=task_id)
         return await self.answer_of(await self.wait_task(task))
 
     async def answer_of(self, task: TaskRecord) -> str:
@@ -96,7 +96,7 @@ class ClientTasks(ClientBase):
         return whole_answer(parts)
 
     async def cancel_task(self, task: TaskRef, *, reason: str = "cancelled by the user") -> TaskRecord:
-        """End a task. When this returns, what it ran is gone. Raises `StateError` if it has ended already."""
+        """End a task. When this returns, what it ran has ended. Raises `StateError` if it has ended already."""
         check_reason(reason)
         params = tasks.CancelTask(session_id=self._session_id, task_id=self._task_id(task), reason=reason)
         return await self._do(tasks.CANCEL_TASK, params)
@@ -125,9 +125,9 @@ class ClientTasks(ClientBase):
         params = tasks.GetTask(session_id=self._session_id, task_id=self._task_id(task))
         return await self._ask(tasks.GET_TASK, params)
 
-    async def list_tasks(self, agent: AgentRef | None = None, *, limit: int = 100) -> list[TaskRecord]:
+    async def list_tasks(self, agent_id: AgentRef | None = None, *, limit: int = 100) -> list[TaskRecord]:
         """The tasks of an agent, or of all agents, the newest first."""
-        name = None if agent is None else agent_name(agent)
+        name = None if agent_id is None else agent_name(agent_id)
         params = tasks.ListTasks(session_id=self._session_id, agent_id=name, limit=checked_limit(limit))
         return (await self._ask(tasks.LIST_TASKS, params)).tasks
 
@@ -141,9 +141,9 @@ class ClientTasks(ClientBase):
         params = tasks.ListSteps(session_id=self._session_id, task_id=self._task_id(task))
         return (await self._ask(tasks.LIST_STEPS, params)).steps
 
-    async def list_threads(self, agent: AgentRef) -> list[ThreadSummary]:
+    async def list_threads(self, agent_id: AgentRef) -> list[ThreadSummary]:
         """The conversations of an agent."""
-        params = tasks.ListThreads(session_id=self._session_id, agent_id=agent_name(agent))
+        params = tasks.ListThreads(session_id=self._session_id, agent_id=agent_name(agent_id))
         return (await self._ask(tasks.LIST_THREADS, params)).threads
 
     async def dead_letters(self) -> DeadLetters:

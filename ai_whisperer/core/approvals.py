@@ -1,4 +1,4 @@
-"""What a person's yes to a tool call is bound to, and which decisions there can be about one."""
+"""What a person's approval to a tool call is bound to, and which decisions there can be about one."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ def check_digest(approval: ApprovalRecord, digest: str | None) -> None:
         raise InvalidInputError(f"digest must be text, not {type(digest).__name__}.")
     if digest != approval.digest:
         raise StateError(
-            f"The digest is not that of approval {approval.id}: the call of '{approval.tool}' that waits is another "
-            "than the one you saw. Nothing was decided. Look at its arguments again."
+            f"The digest does not match approval {approval.id}: the call of '{approval.tool}' that waits is not "
+            "the one you saw. Nothing was decided. Look at its arguments again."
         )
 
 
@@ -56,8 +56,8 @@ def decided(
         return approval
     if approval.state is not ApprovalState.PENDING:
         raise StateError(
-            f"Approval {approval.id} is {approval.state} already{_why(approval)}. Nothing was changed; the call does "
-            "not wait any more."
+            f"Approval {approval.id} is {approval.state} already{_why(approval)}. Nothing was changed; the call no "
+            "longer waits."
         )
     return replace(approval, state=state, decided_at=at, decided_by=by, reason=reason)
 
@@ -67,7 +67,7 @@ def refusal_text(approval: ApprovalRecord) -> str:
     words = f" They say: {said(approval.decided_by or USER, approval.reason)}" if approval.reason else ""
     return (
         f"Refused: a person did not allow this call of '{approval.tool}', and it was not run.{words}\n"
-        "Do not repeat it as it is. Go on without it, or say what you would need it for."
+        "Do not repeat it as it is. Continue without it, or say what you would need it for."
     )
 
 

@@ -29,8 +29,11 @@ _LINE_END_OR_BACKTICK = re.compile(r"[\n`]")
 _BLANK_RUN = re.compile(r"[ \t\r]+")
 _BACKTICK_RUN = re.compile(r"`+")
 _FENCE_LENGTH = 3
-_MAX_TURNS = 2_000
+_MAX_TURNS = 1_000
 """So many markers and fences are looked at."""
+_MAX_PLACES = 10_000
+"""So many places are looked at where there could be one: line ends, brackets and backticks. Each takes its time."""
+_PLACES = "\n[`"
 
 # What a line may begin with that has to be looked at, also if it is cut off at the end of the chunk.
 _NAMES = "|".join(Channel)
@@ -50,6 +53,26 @@ _NEXT_OF_NOTE = {
 def _next_line_of_fence(backticks: int) -> re.Pattern[str]:
     """The end of a line after which the fence may end."""
     return re.compile(rf"\n(?=[ \t\r]*(?:`{{{backticks}}}|`*\Z))")
+
+
+def looked_at(text: str, places_before: int = 0) -> tuple[int, int]:
+    """How far into the text markers count if so many places came before it, and how many places there are by then."""
+    places = places_before + _places(text, 0, len(text))
+    if places <= _MAX_PLACES:
+        return len(text), places
+    begin, end, left = 0, len(text), _MAX_PLACES - places_before
+    while end - begin > 1:  # the place after those that count is between them
+        middle = (begin + end) // 2
+        before = _places(text, begin, middle)
+        if before > left:
+            end = middle
+        else:
+            begin, left = middle, left - before
+    return begin, _MAX_PLACES
+
+
+def _places(text: str, begin: int, end: int) -> int:
+    return sum(text.count(place, begin, end) for place in _PLACES)
 
 
 class MarkerScanner:
@@ -75,12 +98,22 @@ class MarkerScanner:
         self._backticks = 0
         self._fence = 0
         self._turns = 0
+        self._places = 0
 
     def feed(self, text: str) -> list[tuple[Channel, str]]:
+        end, self._places = looked_at(text, self._places)
+        if end < len(text):
+            self._read(text[:end])
+            self._state = MarkerScanner._rest_as_it_is
+            self._read(text[end:])
+        else:
+            self._read(text)
+        return self._take()
+
+    def _read(self, text: str) -> None:
         at = 0
         while at < len(text):
             at = self._state(self, text, at)
-        return self._take()
 
     def finish(self) -> list[tuple[Channel, str]]:
         if self._continue_held and not self._tag:

@@ -6,7 +6,8 @@ the start of a line turn the text after them over to their channel. A text that 
 
 The text may arrive in chunks split anywhere: the outcome depends on the text alone. Text is held back only while it
 may still turn out to be a marker or the JSON form. The work is linear in the length of the text, little for text that
-has no markers in it, and no text makes the parser raise. After some thousand markers and fences nothing is a marker.
+has no markers in it, and no text makes the parser raise. After some thousand markers and fences, or some ten thousand
+places where one could be, nothing is a marker: a text of 1 MiB takes a few milliseconds, whatever is in it.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ import msgspec
 
 from ai_whisperer.base_record import Record
 from ai_whisperer.conversation import ChannelResponse
-from ai_whisperer.core.channel_markers import MARKER, Channel, MarkerScanner, starts_of
+from ai_whisperer.core.channel_markers import MARKER, Channel, MarkerScanner, looked_at, starts_of
 from ai_whisperer.core.text import mended
 from ai_whisperer.errors import StateError
 
@@ -44,7 +45,7 @@ class ParsedAnswer(Record, frozen=True, kw_only=True):
 
 def parse(text: str) -> ParsedAnswer:
     """Tell the channels of a whole text apart. Feeding it to a `ChannelParser` in any chunks brings the same."""
-    if not MARKER.search(text) and _Opening().read(text) is not _Form.JSON:
+    if not MARKER.search(text, 0, looked_at(text)[0]) and _Opening().read(text) is not _Form.JSON:
         return ParsedAnswer(response=ChannelResponse(final=text.strip()), wants_continuation=False)
     parser = ChannelParser()
     parser.feed(text)
@@ -125,6 +126,10 @@ _JSON_BLANKS = " \t\r\n"
 _JSON_BLANKS_OR_CHAR = re.compile(r"[ \t\r\n]+|[^ \t\r\n]")
 _CONTINUATION_KEYS = ("continue", "continuation")
 _KEYS = (*Channel, *_CONTINUATION_KEYS)
+_MAX_DECODED_CHARACTERS = 16 << 10
+"""A value of the JSON form that is no text is written anew up to this length; a longer one stays as it was written."""
+_FIELDS = {key: f"{key}_" if key == "continue" else str(key) for key in _KEYS}
+_NOTHING = msgspec.Raw()
 
 
 class _Form(Enum):
@@ -170,6 +175,19 @@ class _JsonForm(msgspec.Struct, frozen=True):
     wants_continuation: bool
 
 
+class _Written(msgspec.Struct, forbid_unknown_fields=True, rename={"continue_": "continue"}):
+    """The JSON form with its values as they were written: taking these apart may take long."""
+
+    analysis: msgspec.Raw = _NOTHING
+    commentary: msgspec.Raw = _NOTHING
+    final: msgspec.Raw = _NOTHING
+    continue_: msgspec.Raw = _NOTHING
+    continuation: msgspec.Raw = _NOTHING
+
+
+_WRITTEN = msgspec.json.Decoder(_Written)
+
+
 def _json_form(text: str) -> _JsonForm | None:
     text = text.strip(_JSON_BLANKS)
     if text.startswith("```"):
@@ -177,7 +195,7 @@ def _json_form(text: str) -> _JsonForm | None:
             return None
         text = text[len("```json") : -len("```")]
     try:
-        value = json.loads(text)
+        value = _values(text)
         if not isinstance(value, dict) or not value.keys() <= set(_KEYS) or value.keys().isdisjoint(Channel):
             return None
         texts = {channel: _text_of(value.get(channel)) for channel in Channel}
@@ -185,6 +203,19 @@ def _json_form(text: str) -> _JsonForm | None:
         # Not JSON, or nested deeper than the decoder goes: either way it was not meant as channels.
         return None
     return _JsonForm(texts, any(_asks_to_continue(value.get(key)) for key in _CONTINUATION_KEYS))
+
+
+def _values(text: str) -> Any:
+    """The values of an object, the long ones that are no text as the text that they were written as."""
+    if len(text) <= _MAX_DECODED_CHARACTERS:
+        return json.loads(text)
+    written = _WRITTEN.decode(text)
+    given = {key: bytes(getattr(written, name)).decode() for key, name in _FIELDS.items()}
+    return {
+        key: json.loads(value) if value[0] == '"' or len(value) <= _MAX_DECODED_CHARACTERS else value
+        for key, value in given.items()
+        if value
+    }
 
 
 def _text_of(value: Any) -> str:

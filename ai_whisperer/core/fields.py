@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from enum import Enum
 from functools import cache
 from typing import Any, NoReturn, get_args, get_origin
 
 import msgspec
 
+from ai_whisperer.choices import choices_of
 from ai_whisperer.near_names import nearest
 
 Place = tuple[str | int, ...]
@@ -81,9 +81,8 @@ def _check_value(value: Any, kind: Any, place: Place, complain: Complain) -> Non
 
 
 def _choices(kind: Any) -> str:
-    if isinstance(kind, type) and issubclass(kind, Enum):
-        return f" Write one of: {', '.join(str(each.value) for each in kind)}."
-    return ""
+    choices = choices_of(kind)
+    return f" Write one of: {', '.join(choices)}." if choices else ""
 
 
 def _items_of(kind: Any) -> Any:

@@ -11,15 +11,16 @@ from collections.abc import Sequence
 
 from ai_whisperer.base_record import Record
 from ai_whisperer.conversation import Answer, AnswerTurn, ChannelResponse, ToolCall, ToolTurn, Turn, UserTurn
-from ai_whisperer.core.channels import parse
+from ai_whisperer.core.channels import ParsedAnswer, parse
 from ai_whisperer.errors import StepLimitError
 from ai_whisperer.records import Failure, StepKind, StepRecord, StepState, TaskRecord
 
 OUTCOME_UNKNOWN = (
-    "Outcome unknown: this call was cut off while it was under way, for the process ended or the task was stopped. It "
-    "may have taken effect or not, and it was not repeated. Find out before you call it again."
+    "Outcome unknown: this call was cut off while it was under way, because the process ended or the task was stopped. "
+    "It may have taken effect or not, and it was not repeated. Find out before you call it again."
 )
 NO_LONGER_WAITED = "No result: the task ended while this call waited. Should an answer come, it arrives as mail."
+_NOTHING_SAID = ParsedAnswer(response=ChannelResponse(), wants_continuation=False)
 _NO_RESULT = "No result: the task ended before this call did."
 _COMMENTARY_CHARACTERS = 500
 
@@ -136,12 +137,19 @@ def mails_shown_by(steps: Sequence[StepRecord], answered: StepRecord) -> list[st
 
 def response_of(steps: Sequence[StepRecord]) -> ChannelResponse:
     """The answer so far in its channels: reasoning, then the talk around tools, then what the user reads."""
+    return _parsed(steps)[0]
+
+
+def _parsed(steps: Sequence[StepRecord]) -> tuple[ChannelResponse, bool]:
+    """The answer so far in its channels, and whether the last text asks to be continued. Each text is read once."""
+    wants_continuation = False
     analysis: list[str] = []
     commentary: list[str] = []
     final = ""
     for step in steps:
         if step.answer is not None:
-            parsed = parse(step.answer.text).response if step.answer.text else ChannelResponse()
+            whole = parse(step.answer.text) if step.answer.text else _NOTHING_SAID
+            parsed, wants_continuation = whole.response, whole.wants_continuation
             analysis.extend((step.answer.reasoning, parsed.analysis))
             commentary.append(parsed.commentary)
             if step.answer.tool_calls:
@@ -150,16 +158,17 @@ def response_of(steps: Sequence[StepRecord]) -> ChannelResponse:
                 final = parsed.final
         elif step.call is not None and step.result is not None:
             commentary.append(_call_line(step.call, step.result.content))
-    return ChannelResponse(
+    response = ChannelResponse(
         analysis="\n".join(filter(None, analysis)),
         commentary="\n".join(filter(None, commentary)),
         final=final,
     )
+    return response, wants_continuation
 
 
 def _ending(steps: Sequence[StepRecord], answer: Answer) -> Next:
-    response = response_of(steps)
-    if answer.finish == "length" or parse(answer.text).wants_continuation:
+    response, wants_continuation = _parsed(steps)
+    if answer.finish == "length" or wants_continuation:
         return Continue(response=response)
     return Complete(response=response)
 

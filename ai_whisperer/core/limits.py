@@ -19,7 +19,8 @@ AGENT_LIMITS = Limits.__struct_fields__
 SESSION_LIMITS = EffectiveSessionLimits.__struct_fields__
 _MOST = 10**15
 _MOST_SECONDS_OF_A_LIMIT = 1e9
-_MAY_BE_ZERO = ("max_continuations", "max_started_agents")
+MAY_BE_ZERO = ("max_continuations", "max_started_agents", "max_created_agents")
+"""Limits of which 0 means none at all, where it means no limit of others."""
 
 Stated = Limits | Mapping[str, Any] | None
 """Limits as they are written: a record of them, or numbers by name."""
@@ -82,13 +83,33 @@ def changes_by_name(changes: Stated, kind: type[Limits]) -> dict[str, Any]:
     return {name: getattr(written, name) for name in changes}
 
 
+def tightened(stated: Limits, holder: Limits) -> Limits:
+    """The limits of an agent that may use no more than the one that holds these, as far as that one states any."""
+    tighter = {
+        name: most
+        for name, most in asdict(holder).items()
+        if most is not None and _is_tighter(name, most, getattr(stated, name))
+    }
+    return replace(stated, **tighter) if tighter else stated
+
+
+def _is_tighter(name: str, most: float, stated: float | None) -> bool:
+    """Whether the first number leaves less. 0 is no limit where 0 is the default."""
+    if stated is None:
+        return True
+    unlimited = getattr(DEFAULTS, name) == 0
+    if unlimited and 0 in (most, stated):
+        return most != 0
+    return most < stated
+
+
 def check_limits(limits: Limits) -> None:
     """Raise `DefinitionError` that names the limit unless each that is stated can be kept."""
     for name, value in asdict(limits).items():
         if value is None:
             continue
         default = getattr(DEFAULTS if name in AGENT_LIMITS else SESSION_DEFAULTS, name)
-        least = 0 if default == 0 or name in _MAY_BE_ZERO else 1
+        least = 0 if default == 0 or name in MAY_BE_ZERO else 1
         if name.endswith("_seconds"):
             if not 0 < value < _MOST_SECONDS_OF_A_LIMIT:
                 raise DefinitionError(

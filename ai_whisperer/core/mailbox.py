@@ -49,7 +49,7 @@ def check_mail_text(subject: str, body: str, max_bytes: int) -> None:
     """Raise unless the text can be a mail: not empty, within the recipient's limit."""
     check_text("mail body", body, max_bytes=max_bytes)
     check_text("subject", subject, max_bytes=max(max_bytes, 4 * MAX_SUBJECT_CHARACTERS))
-    if not one_line(subject).strip() and not body.strip():
+    if not body.strip() and not one_line(subject).strip():
         raise InvalidInputError("The mail has neither a subject nor a body; nothing was sent. Write at least one.")
     if len(subject) > MAX_SUBJECT_CHARACTERS:
         raise TooLargeError(

@@ -106,13 +106,13 @@ def check_presence(room: RoomRecord, mentions: Mentions, *, absent: Sequence[str
     named = [member for member in mentions.named if member in absent]
     if named and room.kind is RoomKind.GROUP:
         raise StateError(
-            f"You mention who is stopped and cannot answer: {', '.join(named)}; nothing was posted. Start them first, "
-            "or leave the mention out."
+            f"You mention members that are stopped and cannot answer: {', '.join(named)}; nothing was posted. "
+            "Start them first, or leave the mention out."
         )
     if len(absent) == len(room.members):
         raise StateError(
-            f"Nobody in {_as_known(room)} can answer, for all are stopped: {', '.join(absent)}; nothing was posted. "
-            "Start one of them first."
+            f"Nobody in {_as_known(room)} can answer, because all are stopped: {', '.join(absent)}; nothing was "
+            "posted. Start one of them first."
         )
 
 

@@ -79,6 +79,8 @@ def check_schedule(definition: ScheduleDefinition, *, agent_id: str | None, max_
     elif definition.event is not None:
         _check_field("event", partial(check_event_name, definition.event))
         _check_field("data", partial(check_event_data, definition.data))
+    if definition.event is not None and definition.wake:
+        raise ScheduleError("wake goes with a prompt only: an event wakes the agents that sleep until it.")
     if definition.event is None and definition.data is not None:
         raise ScheduleError("data goes with an event only. Put what the agent needs to know into the prompt.")
 

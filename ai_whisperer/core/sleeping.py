@@ -32,7 +32,7 @@ def sleep_plan(
     if duration_seconds is not None and not 0 < duration_seconds <= _LONGEST_SLEEP_SECONDS:
         raise InvalidInputError(f"duration_seconds must be more than 0 and at most 100 years, not {duration_seconds}.")
     if until is not None and not wall - 1 <= until <= wall + _LONGEST_SLEEP_SECONDS:
-        raise InvalidInputError(f"until must be a time to come, at most 100 years ahead, not {until}.")
+        raise InvalidInputError(f"until must be a time in the future, at most 100 years ahead, not {until}.")
     by_wall_clock = until is not None and (duration_seconds is None or until - wall < duration_seconds)
     if duration_seconds is not None and not by_wall_clock:
         until = now + duration_seconds

@@ -78,7 +78,7 @@ def continuation_of(task: TaskRecord, *, now: float) -> TaskRecord:
         agent_id=task.agent_id,
         thread_id=task.thread_id,
         kind=TaskKind.CONTINUATION,
-        prompt="Go on where you stopped.",
+        prompt="Continue where you stopped.",
         arrival=task.arrival,
         cause=f"task:{task.id}",
         priority=task.priority,

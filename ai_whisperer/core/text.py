@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 from ai_whisperer.errors import InvalidInputError, TooLargeError
@@ -9,6 +10,7 @@ from ai_whisperer.errors import InvalidInputError, TooLargeError
 _MAX_REASON_BYTES = 10_000
 _BREAKS = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
 """Control characters, and all that ends a line: what is one line to one reader must not be two to another."""
+_HALVES = re.compile("[\ud800-\udfff]+")
 _TURNS = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]+")
 """What changes the direction of text, so that it is read in another order than it is written in."""
 
@@ -18,7 +20,7 @@ def check_text(what: str, text: str, *, max_bytes: int) -> None:
     if not isinstance(text, str):
         raise InvalidInputError(f"The {what} must be text, not {type(text).__name__}.")
     try:
-        size = len(text.encode())
+        size = len(text) if text.isascii() else len(text.encode())
     except UnicodeEncodeError as error:
         raise InvalidInputError(
             f"The {what} has a lone surrogate at character {error.start}, which is not text. Remove it."
@@ -39,10 +41,13 @@ def one_line(text: str) -> str:
 
 def mended(text: str) -> str:
     """The text as it can be stored: the two halves of a surrogate pair become their character, others U+FFFD."""
+    if text.isascii():
+        return text
     try:
         text.encode()
     except UnicodeEncodeError:
-        return text.encode("utf-16-le", errors="surrogatepass").decode("utf-16-le", errors="replace")
+        # As JSON, whose reader puts pairs together, for a codec calls an error handler for each half.
+        return _HALVES.sub(lambda halves: "\ufffd" * len(halves[0]), json.loads(json.dumps(text)))
     return text
 
 
@@ -53,6 +58,11 @@ class PieceMender:
 
     def __init__(self) -> None:
         self._held = ""
+
+    @property
+    def holds(self) -> bool:
+        """Whether half a pair waits for the other half."""
+        return bool(self._held)
 
     def feed(self, piece: str) -> str:
         """The piece as it can be stored, without the first half of a pair at its end: that comes with the next one."""

@@ -42,6 +42,10 @@ def believable(usage: Usage, estimate: Callable[[], Usage]) -> Usage:
     That are numbers of tokens that are negative, no whole numbers or beyond `MOST_TOKENS`. A cost that is negative, no
     number or beyond `MOST_USD` is not known. More tokens than were sent cannot come from a cache.
     """
+    sent, got, cached = usage.input_tokens, usage.output_tokens, usage.cached_tokens
+    if type(sent) is int and type(got) is int and type(cached) is int and usage.cost_usd is None:  # noqa: SIM102
+        if 0 <= cached <= sent <= MOST_TOKENS and 0 <= got <= MOST_TOKENS:
+            return usage  # as nearly always
     if not (_is_count(usage.input_tokens) and _is_count(usage.output_tokens)):
         guess = estimate()
         usage = replace(

@@ -6,8 +6,8 @@ conversation each time. A stream that ends without `Finished` counts as cut off.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Iterator, Mapping
-from contextlib import asynccontextmanager
 from typing import Any, Protocol
 
 from ai_whisperer.base_record import Record
@@ -16,6 +16,7 @@ from ai_whisperer.core.contexts import text_bytes
 from ai_whisperer.core.text import PieceMender, mended
 from ai_whisperer.definition import EffectiveLimits
 from ai_whisperer.errors import AnswerSizeError, ModelCutOffError, ModelEmptyError
+from ai_whisperer.models.event_bounds import MAX_BARE_BYTES_IN_EVENT, MAX_EVENT_VALUES, EventTooLargeError, values_in
 
 
 class ModelRequest(Record, frozen=True, kw_only=True):
@@ -87,6 +88,8 @@ ModelFactory = Callable[[str], Model]
 MAX_CALLS = 1_000
 """So many tool calls one answer may have; how many steps a task may have is another limit."""
 
+PIECE_CHARACTERS = 16 << 10
+"""A longer text is looked at in pieces of this length."""
 _KEPT_FOR_PROVIDER = 4
 """What is kept for the provider may be so many times as large as the answer: it has the answer and signatures."""
 _MAX_NAME = 500
@@ -100,27 +103,42 @@ async def collect(
 ) -> Answer:
     """Read a stream to its end and return the whole answer.
 
-    `on_event` gets each event with its text mended, so that it can be stored and sent. Raises `ModelCutOffError` when
+    `on_event` gets each event with its text mended, so that it can be stored and sent, and long texts in pieces: others
+    have their turn between them. Raises `ModelCutOffError` when
     the stream ends without `Finished`, `ModelEmptyError` when there is nothing in it, `AnswerSizeError` as soon as the
     answer is larger than `max_bytes`.
     """
     assembler = AnswerAssembler(max_bytes)
-    async with _closing(events):
-        async for event in events:
-            for mended_event in assembler.take(event):
-                if on_event is not None:
-                    on_event(mended_event)
-    return assembler.answer()
-
-
-@asynccontextmanager
-async def _closing(events: AsyncIterator[StreamEvent]) -> AsyncIterator[None]:
-    """Let a stream that is not read to its end close its connection here and now, if it is a generator."""
     try:
-        yield
-    finally:
+        async for event in events:
+            if len(getattr(event, "text", "")) > PIECE_CHARACTERS:
+                for piece in _pieces(event):
+                    _take(assembler, piece, on_event)
+                    await asyncio.sleep(0)
+            else:
+                _take(assembler, event, on_event)
+    except BaseException:
+        # A stream that is not read to its end closes its connection here and now, if it is a generator.
         if isinstance(events, AsyncGenerator):
             await events.aclose()
+        raise
+    answer = assembler.answer()
+    if len(answer.text) > PIECE_CHARACTERS:
+        await asyncio.sleep(0)  # whoever gets it will look at all of it
+    return answer
+
+
+def _take(assembler: AnswerAssembler, event: StreamEvent, on_event: Callable[[StreamEvent], None] | None) -> None:
+    for mended_event in assembler.take(event):
+        if on_event is not None:
+            on_event(mended_event)
+
+
+def _pieces(event: StreamEvent) -> Iterator[StreamEvent]:
+    match event:
+        case TextDelta(text=text) | ReasoningDelta(text=text):
+            for at in range(0, len(text), PIECE_CHARACTERS):
+                yield type(event)(text=text[at : at + PIECE_CHARACTERS])
 
 
 class AnswerAssembler:
@@ -153,7 +171,9 @@ class AnswerAssembler:
             case Finished():
                 self._finished = event
                 self._check(event.provider)
-                return (*self._rest(), event)
+                if self._text_mender.holds or self._reasoning_mender.holds:
+                    return (*self._rest(), event)
+                return (event,)
         self._check()
         return (event,)
 
@@ -195,6 +215,8 @@ class AnswerAssembler:
         self._begun_calls += 1
         self._call_bytes += text_bytes(call.arguments) + text_bytes(call.name) + text_bytes(call.call_id)
         self._check()
+        if len(call.arguments) > MAX_EVENT_VALUES:
+            _check_arguments(call)
         self._calls.append(
             ToolCall(call_id=mended(call.call_id), name=mended(call.name), arguments=mended(call.arguments))
         )
@@ -209,7 +231,7 @@ class AnswerAssembler:
 
     def _check(self, provider: str | None = None) -> None:
         most = self._max_bytes
-        if self._bytes + self._call_bytes > most or len(provider or "") > _KEPT_FOR_PROVIDER * most:
+        if self._bytes + self._call_bytes > most or (provider and len(provider) > _KEPT_FOR_PROVIDER * most):
             raise AnswerSizeError(
                 f"The answer of the model has more than {most:,} bytes (max_answer_bytes) with its reasoning and tool "
                 "calls, so it was cut off. Ask for less at a time, set max_tokens in the settings, or raise the limit."
@@ -219,3 +241,14 @@ class AnswerAssembler:
                 f"The answer of the model asks for more than {MAX_CALLS:,} tool calls at once, so it was cut off. "
                 "Ask for less at a time."
             )
+
+
+def _check_arguments(call: ToolCall) -> None:
+    """Raise unless the arguments can be taken apart in a moment, which cannot be interrupted."""
+    try:
+        values_in(call.arguments.encode(errors="replace"))
+    except EventTooLargeError:
+        raise AnswerSizeError(
+            f"The arguments of a tool call have more than {MAX_EVENT_VALUES:,} values, or more than "
+            f"{MAX_BARE_BYTES_IN_EVENT:,} bytes beside their texts, so the answer was cut off. Ask for less at a time."
+        ) from None

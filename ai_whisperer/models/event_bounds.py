@@ -11,18 +11,22 @@ from collections.abc import Iterator
 
 import msgspec
 
-MAX_EVENT_BYTES = 2 << 20
+MAX_EVENT_BYTES = 1 << 20
 """The whole answer may come as one event; that of most providers has a few hundred bytes."""
-MAX_EVENT_VALUES = 50_000
-"""So many values an event may have: the description of a thousand tools, which a provider may repeat."""
+MAX_EVENT_VALUES = 10_000
+"""So many values an event may have: the description of two hundred tools, which a provider may repeat."""
+MAX_EVENT_LINES = 1_000
+"""So many lines an event may have; nearly all have one."""
+MAX_BARE_BYTES_IN_EVENT = 256 << 10
+"""So much there may be beside the texts of an event: numbers of many digits take long."""
 MAX_CHOICES = 64
 """So many answers, or parts of tool calls, an event of the chat completions protocol may have."""
 PIECE_BYTES = 2 << 10
 """Small events are passed on together, up to about so many bytes."""
 
 _LOOKED_INTO_BYTES = 512
-_STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
-"""Never looks back, and takes a string that nothing ends too: the work is linear, whatever the event."""
+_QUOTES_PER_VALUE = 4
+"""A value has a name and may be a text."""
 _EVENT_END = re.compile(rb"\n\n|\r\n\r\n|\r\r")
 _LONGEST_END = 4
 
@@ -97,12 +101,36 @@ class EventCutter:
 def _check(event: bytes) -> None:
     if len(event) > MAX_EVENT_BYTES:
         raise EventTooLargeError(f"an event has more than {MAX_EVENT_BYTES:,} bytes")
-    values = _STRING.sub(b"", event)
-    count = values.count(b",") + values.count(b"[") + values.count(b"{")
-    if count > MAX_EVENT_VALUES:
-        raise EventTooLargeError(f"an event has more than {MAX_EVENT_VALUES:,} values")
+    if event.count(b"\n") + event.count(b"\r") > MAX_EVENT_LINES:
+        raise EventTooLargeError(f"an event has more than {MAX_EVENT_LINES:,} lines")
+    count = values_in(event)
     if count > MAX_CHOICES and _most_choices(event) > MAX_CHOICES:
         raise EventTooLargeError(f"an event has more than {MAX_CHOICES:,} answers or tool calls")
+
+
+def values_in(document: bytes) -> int:
+    """About how many values there are in a JSON document; raises `EventTooLargeError` if it takes long to read.
+
+    The work is linear, whatever the document, and next to nothing for a text that is not escaped.
+    """
+    count = _marks(document)
+    if count <= MAX_EVENT_VALUES and len(document) <= MAX_BARE_BYTES_IN_EVENT:
+        return count
+    if b"\\" in document:
+        document = document.replace(b"\\\\", b"").replace(b'\\"', b"")
+    if document.count(b'"') > _QUOTES_PER_VALUE * (MAX_EVENT_VALUES + 1):
+        raise EventTooLargeError(f"an event has more than {MAX_EVENT_VALUES:,} values")
+    bare = b"".join(document.split(b'"')[::2])
+    count = _marks(bare)
+    if count > MAX_EVENT_VALUES:
+        raise EventTooLargeError(f"an event has more than {MAX_EVENT_VALUES:,} values")
+    if len(bare) > MAX_BARE_BYTES_IN_EVENT:
+        raise EventTooLargeError(f"an event has more than {MAX_BARE_BYTES_IN_EVENT:,} bytes beside its texts")
+    return count
+
+
+def _marks(text: bytes) -> int:
+    return text.count(b",") + text.count(b"[") + text.count(b"{")
 
 
 def _most_choices(event: bytes) -> int:

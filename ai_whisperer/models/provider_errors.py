@@ -69,13 +69,13 @@ def _status_error(error: library.ModelHTTPError, told: str) -> ModelError:
     if status == 429:
         return ModelRateLimitError(f"The provider asks for fewer requests: {told}", retry_after_seconds=wait)
     if status == 408:
-        return ModelTimeoutError(f"The provider gave up waiting: {told}", retry_after_seconds=wait)
+        return ModelTimeoutError(f"The provider timed out: {told}", retry_after_seconds=wait)
     if status == 409 or status >= 500:
         return ModelServerError(f"The provider failed (status {status}): {told}", retry_after_seconds=wait)
     if status in (401, 403):
         return ModelRefusedError(f"The provider refused the key (status {status}): {told} Check the key.")
     if status == 404:
-        return ModelRefusedError(f"The provider knows no such model: {told} Check its name and the address.")
+        return ModelRefusedError(f"The provider does not know the model: {told} Check its name and the address.")
     return ModelRefusedError(f"The provider refused the request (status {status}): {told} Correct it or the settings.")
 
 

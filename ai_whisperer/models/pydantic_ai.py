@@ -101,10 +101,13 @@ class PydanticAIModel:
         answering = False
         try:
             model = self._ready()
-            messages = list(self._messages(request.turns))
+            meter = Meter()
+            messages = []
+            for message in self._messages(request.turns):
+                messages.append(message)
+                await meter.let_others()
             settings, parameters = _settings(model, request), _parameters(request)
             answering = True
-            meter = Meter()
             opening = model_request_stream(
                 model, messages, model_settings=settings, model_request_parameters=parameters
             )
@@ -114,9 +117,11 @@ class PydanticAIModel:
                         meter.content += _size(delta)
                         yield delta
                 response = stream.get()
+            await meter.let_others()
             if _is_complete(model, response):
                 for ending in self._ending(response):
                     yield ending
+                    await meter.let_others()
         except FAILURES as error:
             # The library's error may quote the request with its key: it is told in our words, not chained.
             raise translated(error, answering=answering) from None

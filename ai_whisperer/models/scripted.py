@@ -70,7 +70,9 @@ class Rule(Record, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_d
     `agent` is the id of the asking agent; `match` is found in the text of the last turn, whatever its kind;
     `prompt_match` is found in the latest user turn; `after_tool` names the tool whose result is the last turn; `turn`
     is the number of answers since the latest user turn; `attempt` is the attempt of the request; the rule was used
-    fewer than `times` times by this model.
+    fewer than `times` times by this model; `tool_failed` says whether a call of the last answer must have failed. A
+    rule that neither states it nor has a `match`, and so has not looked at what came, does not fit after a failed call:
+    it would speak of what was not done.
 
     Effects: `reasoning`, `text` and `tools` are answered, the text in pieces of `chunk_characters` with pauses of
     `chunk_seconds` between them, after `latency_seconds`. `{name}` and `{1}` in them are the groups of `match`, else
@@ -85,6 +87,7 @@ class Rule(Record, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_d
     turn: Annotated[int, msgspec.Meta(ge=0)] | None = None
     attempt: Annotated[int, msgspec.Meta(ge=1)] | None = None
     times: Annotated[int, msgspec.Meta(ge=1)] | None = None
+    tool_failed: bool | None = None
     text: str = ""
     reasoning: str = ""
     tools: tuple[ScriptedCall, ...] = ()
@@ -97,6 +100,8 @@ class Rule(Record, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_d
 
 class ScriptedModel:
     """A `Model` that plays rules. Where no rule fits it says so and repeats the start of the last turn.
+
+    After a failed tool call that no rule is made for, it says what failed.
 
     Usage is estimated at four characters a token and costs nothing. Raises `DefinitionError` for a rule that cannot
     be played.
@@ -154,9 +159,11 @@ class ScriptedModel:
             if found is not None:
                 playable.uses += 1
                 return playable.rule, playable.answer(situation, found)
-        # On one line, so that nothing in the excerpt can be taken for a channel's marker.
-        excerpt = " ".join(situation.last[:_EXCERPT_CHARACTERS].split())
-        text = f"[scripted model] No rule matches: {excerpt}"
+        if situation.failed is not None:
+            why = _excerpt(without_marks(situation.failed.content))
+            text = f"[scripted model] I could not do all of it: {situation.failed.call.name} failed. {why}"
+        else:
+            text = f"[scripted model] No rule matches: {_excerpt(situation.last)}"
         return _NO_RULE, _answer(situation.request, model="scripted", text=text)
 
 
@@ -195,13 +202,17 @@ class FunctionModel:
 
 
 class _Situation(msgspec.Struct, frozen=True):
-    """What the conditions of rules look at. `turn` counts the answers since the latest user turn."""
+    """What the conditions of rules look at. `turn` counts the answers since the latest user turn.
+
+    `failed` is the first call of the last answer that failed, if one did.
+    """
 
     request: ModelRequest
     last: str
     prompt: str
     after_tool: str | None
     turn: int
+    failed: ToolTurn | None
 
 
 def _situation(request: ModelRequest) -> _Situation:
@@ -219,7 +230,23 @@ def _situation(request: ModelRequest) -> _Situation:
         prompt=prompt,
         after_tool=last.call.name if isinstance(last, ToolTurn) else None,
         turn=answers,
+        failed=_failed_of(turns),
     )
+
+
+def _failed_of(turns: Sequence[Turn]) -> ToolTurn | None:
+    """The first failed call among the results that the conversation ends with."""
+    failed: ToolTurn | None = None
+    for turn in reversed(turns):
+        if not isinstance(turn, ToolTurn):
+            break
+        failed = turn if turn.is_error else failed
+    return failed
+
+
+def _excerpt(text: str) -> str:
+    """The start of the text, on one line, so that nothing in it can be taken for a channel's marker."""
+    return " ".join(text[:_EXCERPT_CHARACTERS].split())
 
 
 def _text_of(turn: Turn) -> str:
@@ -258,6 +285,7 @@ class _PlayableRule:
             or (rule.turn is not None and rule.turn != situation.turn)
             or (rule.attempt is not None and rule.attempt != situation.request.attempt)
             or (rule.after_tool is not None and rule.after_tool != situation.after_tool)
+            or not self._suits_outcome(failed=situation.failed is not None)
         ):
             return None
         found = []
@@ -268,6 +296,12 @@ class _PlayableRule:
                     return None
                 found.append(match)
         return tuple(found)
+
+    def _suits_outcome(self, *, failed: bool) -> bool:
+        """Whether the rule may speak after calls of which one failed, or none."""
+        if self.rule.tool_failed is not None:
+            return self.rule.tool_failed is failed
+        return not failed or self._match is not None
 
     def answer(self, situation: _Situation, found: tuple[re.Match[str], ...]) -> Answer | ModelError:
         rule = self.rule

@@ -45,15 +45,18 @@ class CreateAgent(OfAgent, frozen=True, kw_only=True):
 
 
 class StartAgent(OfAgent, frozen=True, kw_only=True):
-    """Let an agent take work. With a config or a template it must be stopped or new: they replace its definition, or
-    make the agent if there is none. `config` overrides the fields of `template`."""
+    """Let an agent take work; one that is not there is created as `async.createAgent` does.
+
+    With a config or a template it must be stopped or new: they replace its definition. `config` overrides the fields of
+    `template`.
+    """
 
     config: dict[str, Any] | None = None
     template: str | None = None
 
 
 class PauseAgent(OfAgent, frozen=True, kw_only=True):
-    """Let no new step begin. The step under way goes on to its end, mail keeps arriving."""
+    """Let no new step begin. The step under way runs to its end, mail keeps arriving."""
 
     reason: str = ""
 
@@ -65,7 +68,7 @@ class InterruptAgent(OfAgent, frozen=True, kw_only=True):
 
 
 class ResumeAgent(OfAgent, frozen=True, kw_only=True):
-    """Go on where the agent was paused."""
+    """Resume where the agent was paused."""
 
 
 class StopAgent(OfAgent, frozen=True, kw_only=True):
@@ -77,6 +80,7 @@ class StopAgent(OfAgent, frozen=True, kw_only=True):
 class SleepAgent(OfAgent, frozen=True, kw_only=True):
     """Let the agent sleep for a time, until a time, or until an event, whichever comes first.
 
+    An agent that is not there is created if a template is called like it.
     `until` is in seconds since the epoch, or ISO 8601 text with its zone.
     """
 
@@ -102,6 +106,7 @@ class TaskBudget(Params, frozen=True, kw_only=True):
 class SendTask(OfAgent, frozen=True, kw_only=True):
     """Give the agent a task. When this is answered the task is on disk. Tasks of one thread share their history.
 
+    An agent that is not there is created if a template is called like it.
     `timeoutSeconds` and `budget` hold for the task and for everything that it causes. A caller that gives a `taskId`
     may call again with the same content: the task is given once.
     """
@@ -158,6 +163,9 @@ GET_AGENT_STATES = Method("async.getAgentStates", GetAgentStates, AgentStates, w
 BROADCAST_EVENT = Method("async.broadcastEvent", BroadcastEvent, EventRecord)
 GET_AGENT = Method("agent.get", GetAgent, AgentDetails)
 LIST_EVENTS = Method("async.listEvents", ListEvents, EventList)
+
+IN_NEW_SESSIONS = frozenset((CREATE_AGENT, START_AGENT, SLEEP_AGENT, SEND_TASK, BROADCAST_EVENT))
+"""The methods that begin something: a session that is not there is made for them, never for one that looks or ends."""
 
 METHODS: tuple[Method[Any, Any], ...] = (
     CREATE_AGENT,

@@ -41,7 +41,7 @@ class Approve(OfApproval, frozen=True, kw_only=True):
 
 
 class Refuse(OfApproval, frozen=True, kw_only=True):
-    """Refuse the call: its model is told so, with the reason, and goes on."""
+    """Refuse the call: its model is told so, with the reason, and continues."""
 
     reason: str = ""
 

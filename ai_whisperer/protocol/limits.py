@@ -8,7 +8,7 @@ from ai_whisperer.protocol.method import InSession, Method
 from ai_whisperer.status import LimitScope, LimitsReport
 
 Numbers = dict[str, int | float | None]
-"""Limits by name; null takes one back."""
+"""Limits by name; null resets one."""
 
 
 class GetLimits(InSession, frozen=True, kw_only=True):
@@ -18,7 +18,7 @@ class GetLimits(InSession, frozen=True, kw_only=True):
 
 
 class SetLimits(InSession, frozen=True, kw_only=True):
-    """Change limits by name; null takes one back, so that what is stated below holds again. It takes effect at once.
+    """Change limits by name; null resets one, so that what is stated below holds again. It takes effect at once.
 
     `scope` is `agent` with an `agentId`, else `session`, unless it is said. Those of the `server` hold for all its
     sessions, and only the principal `local` may change them.

@@ -25,7 +25,7 @@ class OfLock(InSession, frozen=True, kw_only=True):
 class AcquireLock(OfLock, frozen=True, kw_only=True):
     """Take a lock, and wait for it in the same order as the agents. Its token renews and releases it.
 
-    The wait ends when the lock is had, after `waitSeconds`, and when the connection that asked is gone.
+    The wait ends when the lock is had, after `waitSeconds`, and when the connection that asked is closed.
     """
 
     ttl_seconds: float = 60.0

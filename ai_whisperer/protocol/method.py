@@ -8,6 +8,7 @@ from typing import Any, Generic, TypeVar
 import msgspec
 from msgspec.structs import fields
 
+from ai_whisperer.choices import valid_values
 from ai_whisperer.protocol.jsonrpc import INVALID_PARAMS, RpcError, plain_complaint
 from ai_whisperer.protocol.wire import wire_type
 
@@ -54,7 +55,8 @@ class Method(Generic[P, R]):
         except (msgspec.DecodeError, RecursionError) as error:
             raise RpcError(
                 INVALID_PARAMS,
-                f"The params of {self.name} are not valid: {plain_complaint(error)}. Expected: {self.signature}.",
+                f"The params of {self.name} are not valid: {plain_complaint(error)}.{valid_values(error, self.params)} "
+                f"Expected: {self.signature}.",
                 {"code": "invalid_params", "method": self.name},
             ) from error
 

@@ -63,6 +63,7 @@ class ClockChanged(NotificationParams, frozen=True, kw_only=True):
 class AgentCreated(OfAgent, frozen=True, kw_only=True):
     name: str
     description: str
+    created_by: str | None = None
 
 
 class AgentTold(OfAgent, frozen=True, kw_only=True):
@@ -97,7 +98,7 @@ class AgentFailing(OfTask, frozen=True, kw_only=True):
 class TaskBefore(msgspec.Struct, frozen=True, kw_only=True):
     """How a task that is taken up again was before. `started_at` is None if it had never begun.
 
-    `dismissed` is there if it was no dead letter any more.
+    `dismissed` is there if it was no longer a dead letter.
     """
 
     state: TaskState
@@ -284,6 +285,7 @@ class ScheduleCreated(OfSchedule, frozen=True, kw_only=True):
     event: str | None
     data: Any
     missed: MissedRuns
+    wake: bool = False
     next_at: float | None
 
 

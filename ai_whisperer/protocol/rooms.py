@@ -56,7 +56,7 @@ class AddMember(OfRoom, frozen=True, kw_only=True):
 
 
 class RemoveMember(OfRoom, frozen=True, kw_only=True):
-    """Take an agent out of a group. What it is about to answer is not posted any more."""
+    """Take an agent out of a group. What it is about to answer is no longer posted."""
 
     agent_id: str
 

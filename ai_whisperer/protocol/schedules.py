@@ -21,7 +21,7 @@ class CreateSchedule(InSession, frozen=True, kw_only=True):
     """Give the agent a prompt, or broadcast an event, at every time that `cron` or `intervalSeconds` names.
 
     `cron` has five fields and is read in the time zone `zone`. `missed` says what becomes of due times that passed
-    while nothing could fire: `skip`, `once` or `all`.
+    while nothing could fire: `skip`, `once` or `all`. With `wake` a prompt wakes its agent if it sleeps.
     """
 
     agent_id: str | None = None
@@ -32,6 +32,7 @@ class CreateSchedule(InSession, frozen=True, kw_only=True):
     event: str | None = None
     data: Any = None
     missed: MissedRuns = MissedRuns.ONCE
+    wake: bool = False
     schedule_id: str | None = None
 
 
@@ -52,11 +53,11 @@ class GetSchedule(OfSchedule, frozen=True, kw_only=True):
 
 
 class PauseSchedule(OfSchedule, frozen=True, kw_only=True):
-    """Let the schedule fire no more until it is resumed."""
+    """Let the schedule no longer fire until it is resumed."""
 
 
 class ResumeSchedule(OfSchedule, frozen=True, kw_only=True):
-    """Let a paused schedule go on from now: what passed while it was paused does not fire."""
+    """Let a paused schedule resume from now: what passed while it was paused does not fire."""
 
 
 class DeleteSchedule(OfSchedule, frozen=True, kw_only=True):

@@ -38,7 +38,7 @@ class DeleteSession(InSession, frozen=True, kw_only=True):
 
 
 class GetSnapshot(InSession, frozen=True, kw_only=True):
-    """Everything that is to be seen of the session at one moment; subscribe after its `lastSeq` to go on from there."""
+    """All that can be seen of the session at one moment; subscribe after its `lastSeq` to follow from there."""
 
 
 class SessionList(msgspec.Struct, frozen=True):

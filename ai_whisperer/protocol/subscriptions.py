@@ -9,12 +9,19 @@ import msgspec
 from ai_whisperer.protocol.method import InSession, Method
 from ai_whisperer.records import Notification
 
+NOTIFICATIONS = "notifications"
+EXPLICIT = "explicit"
+"""A WebSocket that is opened as `/ws?notifications=explicit` gets what `events.subscribe` asks for, nothing else."""
+
 
 class Subscribe(InSession, frozen=True, kw_only=True):
     """Send the session's notifications to this connection, from the one after `after` on.
 
     0 is from the start; without it, from now on. With `deltas` the pieces of answers come along as they are streamed:
     these are not numbered (`seq` 0) and not kept. A connection has one subscription for a session; another replaces it.
+    The first call of a method `async.*` in a session subscribes the connection to it from then on, without deltas,
+    unless it was opened as `/ws?notifications=explicit` or has called `events.subscribe` or `events.unsubscribe` for
+    the session.
     """
 
     after: int | None = None
@@ -22,7 +29,7 @@ class Subscribe(InSession, frozen=True, kw_only=True):
 
 
 class Unsubscribe(InSession, frozen=True, kw_only=True):
-    """Send no more notifications of the session. The answer has the number of the last that was sent."""
+    """Stop sending notifications of the session. The answer has the number of the last that was sent."""
 
 
 class Subscribed(msgspec.Struct, frozen=True, kw_only=True):

@@ -56,7 +56,7 @@ class WaitTask(OfTask, frozen=True, kw_only=True):
 
 
 class CancelTask(OfTask, frozen=True, kw_only=True):
-    """End a task. When this is answered, what it ran is gone."""
+    """End a task. When this is answered, what it ran has ended."""
 
     reason: str = "cancelled by the user"
 

@@ -25,7 +25,7 @@ export type Result<M extends MethodName> = Methods[M]["result"];
 
 export type NotificationName = keyof Notifications;
 
-/** A notification of that name. `seq` is 0 for what is not kept: the deltas of a stream. */
+/** A notification with that name. `seq` is 0 for what is not kept: the deltas of a stream. */
 export interface NotificationOf<N extends NotificationName> {
   seq: number;
   sessionId: string;

@@ -20,6 +20,7 @@ from ai_whisperer.records import (
     MailRecord,
     Origin,
     SleepPlan,
+    TaskRecord,
     TimerKind,
     TimerRecord,
 )
@@ -42,8 +43,9 @@ class AgentSession(AgentWork):
 
     def give_tools(self, decision: Decision, tools: Iterable[Tool]) -> None:
         """Hand the agent tools of its own, and let it go on if it waited for them."""
-        names = self.equipment.give_tools(self.record, tools)
+        self.equipment.give_tools(self.record, tools)
         # For what it had and was not given again, it goes on waiting.
+        names = self.equipment.tools_to_remember(self.record.definition)
         known = dict.fromkeys((*self.record.own_tools, *names))
         self.redefine(decision, replace(self.record, own_tools=tuple(known)))
         decision.then(self.take_up_loops)
@@ -56,16 +58,15 @@ class AgentSession(AgentWork):
         whose sender waits is answered at once, and the agent sleeps on.
         """
         self.queue_up(mail)
-        if self.record.state is not AgentState.PAUSED and not mail.awaited:
-            self._wake_for_mail(decision, [mail])
+        if not mail.awaited:
+            self.wake_for(decision, [mail])
         decision.then(self.dispatch)
 
     def take_mail_back(self, decision: Decision, mails: Sequence[MailRecord]) -> None:
         """Put mails that no model was shown into the mailbox again; like new ones they may end a sleep."""
         for mail in mails:
             self.queue_up(mail)
-        if self.record.state is not AgentState.PAUSED:
-            self._wake_for_mail(decision, [mail for mail in mails if not mail.awaited])
+        self.wake_for(decision, [mail for mail in mails if not mail.awaited])
 
     def check_startable(self) -> None:
         """Raise `StateError` if the agent cannot be started now or is already, `LimitError` if too many are."""
@@ -105,7 +106,7 @@ class AgentSession(AgentWork):
         self._transition(decision, Action.RESUME)
         if self.loops:
             self._transition(decision, Action.WORK)
-        self._wake_for_mail(decision, self.queue)
+        self.wake_for(decision, self.queue)
         decision.then(self.take_up_loops)
         decision.then(self.dispatch)
 
@@ -127,7 +128,7 @@ class AgentSession(AgentWork):
             )
             decision.unit.put_timer(timer)
             self.arm(timer)
-        waiting = next((item for item in self.queue if keeps_awake(item, plan)), None)
+        waiting = next((item for item in self.queue if self._keeps_awake(item, plan)), None)
         if waiting is not None:
             self._transition(decision, Action.WAKE, reason=f"{waiting.id} is waiting")
             decision.then(self.dispatch)
@@ -159,6 +160,19 @@ class AgentSession(AgentWork):
             origin=origin,
         )
         self.accept_task(decision, task, by=by)
+
+    def wake_for(self, decision: Decision, waiting: Iterable[Work]) -> None:
+        """End the sleep, unless the agent is paused, if one of these is a mail or a scheduled task that wakes it."""
+        sleep = self.record.sleep
+        if sleep is None or self.record.state is AgentState.PAUSED:
+            return
+        for item in waiting:
+            if isinstance(item, MailRecord) and wakes(item, sleep):
+                self._transition(decision, Action.WAKE, reason=f"mail {item.id} from {item.sender}")
+                return
+            if isinstance(item, TaskRecord) and self.workspace.schedules.wakes(item):
+                self._transition(decision, Action.WAKE, reason=item.cause)
+                return
 
     def listens_for(self, event: str) -> bool:
         """Whether the agent sleeps and the event wakes it."""
@@ -251,13 +265,9 @@ class AgentSession(AgentWork):
         self._rest_or_go_on(decision)
         decision.submit()
 
-    def _wake_for_mail(self, decision: Decision, waiting: Iterable[Work]) -> None:
-        """End the sleep if one of these is a mail that wakes."""
-        sleep = self.record.sleep
-        mails = (item for item in waiting if isinstance(item, MailRecord))
-        mail = next((mail for mail in mails if sleep is not None and wakes(mail, sleep)), None)
-        if mail is not None:
-            self._transition(decision, Action.WAKE, reason=f"mail {mail.id} from {mail.sender}")
+    def _keeps_awake(self, item: Work, plan: SleepPlan) -> bool:
+        """Whether what waits in the queue lets the agent not fall asleep."""
+        return keeps_awake(item, plan) or (isinstance(item, TaskRecord) and self.workspace.schedules.wakes(item))
 
     def _timer_fired(self, timer: TimerRecord) -> None:
         if self._halting:
@@ -266,6 +276,6 @@ class AgentSession(AgentWork):
             return
         decision = self.workspace.decide(f"timer:{timer.id}")
         if self.record.sleep is not None:
-            self.wake(decision, "the time has come")
+            self.wake(decision, "the sleep time is over")
         decision.unit.delete_timer(timer.session_id, timer.id)
         decision.submit()

@@ -279,7 +279,7 @@ class AILoop:
         turns = self._turns_so_far()
         reservations = self._agent.workspace.reservations
         reserved: Reserved | None = _UNLIMITED
-        if not await waited_for_retry(self._agent, self):
+        if self.running.steps[-1].retry_at is not None and not await waited_for_retry(self._agent, self):
             reserved = None
         elif reservations.hold_for(self._agent, self.running.task):
             reserved = await reservations.reserve(self, turns)

@@ -34,7 +34,7 @@ class Approvals:
             self._remember(approval)
 
     def hold(self, decision: Decision, task: TaskRecord, step: StepRecord, tool: Tool) -> WaitRecord | None:
-        """Let the call wait for a person's yes, unless it has it or needs none."""
+        """Let the call wait for a person's approval, unless it has it or needs none."""
         call = step.call
         if call is None or not self._is_needed(task, tool, call):
             return None

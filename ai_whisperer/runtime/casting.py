@@ -68,7 +68,7 @@ def check_approve(agent_id: str, definition: AgentDefinition, registry: ToolRegi
             continue
         why = "which has no effects outside the session" if found is not None else "which the agent does not have"
         raise DefinitionError(
-            f"'{agent_id}' is to ask a person about the tool '{name}', {why}. Correct approve, or leave the name away."
+            f"'{agent_id}' is to ask a person about the tool '{name}', {why}. Correct approve, or leave the name out."
         )
 
 
@@ -86,7 +86,7 @@ def _check_mcp_name(agent_id: str, name: str) -> None:
 
 def _chosen(agent_id: str, template: str | Template | None, library: TemplateLibrary) -> Template | None:
     if template is None:
-        return library.find(agent_id)
+        return library.called(agent_id)
     if isinstance(template, Template):
         return template
     if not isinstance(template, str):

@@ -72,7 +72,7 @@ class Circles:
         if circle is not None:
             raise WaitCycleError(
                 f"This tool cannot wait for task {task.id}: that waits for what the tool touches, or for the task that "
-                f"called the tool ({' → '.join(circle)}), so that nobody would ever go on. Do not wait for it here."
+                f"called the tool ({' → '.join(circle)}), a cycle that would never end. Do not wait for it here."
             )
 
     def _queued_behind(self, task_id: str) -> list[list[str]]:

@@ -24,7 +24,9 @@ class ClockWatch:
     def look(self) -> None:
         """Notice a wall clock that was set since the last look."""
         clock = self._workspace.clock
-        if not (clock.is_off or clock.offset) or self._workspace.closing or self._workspace.bus.failure is not None:
+        if not clock.offset and not clock.is_off:
+            return  # as nearly always
+        if self._workspace.closing or self._workspace.bus.failure is not None:
             return
         before = clock.offset
         if self._counts_nothing():

@@ -74,7 +74,7 @@ def report(workspace: Workspace, decision: Decision, task: TaskRecord, to: Repor
         subject, body = "Result of", answer_of(workspace.store, task)
     else:
         subject = f"Not done ({task.state}):"
-        body = task.error.message if task.error is not None else "No reason is known."
+        body = task.error.message if task.error is not None else "No reason was recorded."
     prompt = without_marks(first.prompt)
     words = prompt.partition("\n\n")[2].strip() or prompt
     workspace.post.send(

@@ -35,6 +35,7 @@ class AgentDesk:
 
     def send_mail(self, *, to: str, subject: str, body: str, priority: Priority) -> MailRecord:
         post, book = self._agent.workspace.post, self._agent.workspace.book
+        self._let_exist(to)
         if book.resolve_recipient(to) != USER:
             self._check_tree()
         return post.send(
@@ -69,6 +70,7 @@ class AgentDesk:
         return mail if mail is not None and mail.state in (MailState.DELIVERED, MailState.READ) else None
 
     def ask(self, *, to: str, subject: str, body: str, priority: Priority, timeout_seconds: float | None) -> None:
+        self._let_exist(to)
         self._check_tree()
         self._agent.workspace.switchboard.ask(
             self._decision,
@@ -82,6 +84,7 @@ class AgentDesk:
         )
 
     def delegate(self, *, to: str, prompt: str, priority: Priority, timeout_seconds: float | None) -> TaskRecord:
+        self._let_exist(to)
         self._check_tree()
         return delegate(
             self._agent.workspace,
@@ -205,6 +208,11 @@ class AgentDesk:
             "reason": status.reason,
         }
 
+    def create_agent(self, agent_id: str, *, template: str | None, prompt: str | None, description: str) -> str:
+        return self._agent.workspace.creation.create_for(
+            self._decision, self._own_agent, agent_id, template=template, prompt=prompt, description=description
+        ).agent_id
+
     def report_progress(self, percent: float | None, note: str) -> None:
         task = replace(self._running.task, progress_percent=percent, progress_note=note)
         self._running.update_task(self._decision, task)
@@ -212,6 +220,13 @@ class AgentDesk:
             "async.task.progress",
             {"agentId": task.agent_id, "taskId": task.id, "percent": percent, "note": note},
         )
+
+    def _let_exist(self, name: str) -> None:
+        """Whoever is given work by the name of a template is created, if that is wanted here.
+
+        The step's result is kept with this decision whatever comes of the work, so the agent stays in any case.
+        """
+        self._agent.workspace.creation.let_exist(self._decision, name, by=self._own_agent)
 
     def _check_tree(self) -> None:
         """What is done next gives somebody work: the tree of the task must have room for it."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ai_whisperer.definition import INHERIT
+from ai_whisperer.definition import INHERIT, AgentDefinition
 from ai_whisperer.models.base import Model
 from ai_whisperer.records import AgentRecord
 from ai_whisperer.runtime.workspace import Workspace
@@ -46,15 +46,23 @@ class Equipment:
         self._registry = None
 
     def look_for_missing_tools(self, record: AgentRecord) -> None:
-        """Note the tools that the agent may use and that nobody has handed in: without them it waits."""
+        """Note the tools that the agent may use and that nobody has provided: without them it waits."""
         granted = record.definition.tools
         wanted = dict.fromkeys(record.own_tools if granted is None else granted)
         self.missing_tools = self.registry(record).missing_from(wanted) if wanted else ()
 
-    def give_tools(self, record: AgentRecord, tools: Iterable[Tool]) -> tuple[str, ...]:
-        """Take tools in place of those of the same names; returns the names of all. Raises if two have one name."""
+    def tools_to_remember(self, definition: AgentDefinition) -> tuple[str, ...]:
+        """The names of the functions that were handed in for the agent: it waits for them when it is back.
+
+        They are its own and, if it has all tools, those of the session that are not optional.
+        """
+        shared = () if definition.tools is not None else self._workspace.tools
+        named = dict.fromkeys(tool.name for tool in (*self.own_tools, *shared) if not tool.optional)
+        return tuple(named)
+
+    def give_tools(self, record: AgentRecord, tools: Iterable[Tool]) -> None:
+        """Take tools in place of those of the same names. Raises if two have one name."""
         given = {tool.name: tool for tool in tools}
         own = (*(tool for tool in self.own_tools if tool.name not in given), *given.values())
         self._registry = self._workspace.registry(record.definition.tools, own)
         self.own_tools = own
-        return tuple(tool.name for tool in own)

@@ -51,7 +51,7 @@ class Intake:
         with self._workspace.breaches.telling_size(agent.agent_id, "max_prompt_bytes", prompt, most=most):
             check_text("prompt", prompt, max_bytes=most)
         if not prompt.strip():
-            raise InvalidInputError("The prompt is empty. Say what the agent is to do.")
+            raise InvalidInputError("The prompt is empty. Say what the agent should do.")
         if task_id is not None:
             known = self._tasks.get(checked_id(task_id)) or self._workspace.store.task(
                 self._workspace.session_id, task_id

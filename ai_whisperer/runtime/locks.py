@@ -33,7 +33,7 @@ class Locks(LockBook):
     """The locks of one session. A lock is held until it is released or broken, its lease is over or its task ends.
 
     A free lock has nobody who waits for it, and is forgotten. `token` rises each time any lock of the session changes
-    hands, so that a write by a holder of the past can be told from others; the last one is kept under an empty name.
+    hands, so that a write by a stale holder can be told from others; the last one is kept under an empty name.
     A lock that a person or program holds has no task; whoever knows the token can renew and release it.
     """
 
@@ -81,8 +81,8 @@ class Locks(LockBook):
         if circle is not None:
             raise WaitCycleError(
                 f"You cannot wait for lock '{name}': {circle[1]} has it or gets it before you, and waits for you "
-                f"({' → '.join(circle)}), so that nobody would ever go on. Nothing was changed. Release what you hold, "
-                "or go on without it."
+                f"({' → '.join(circle)}), a cycle that would never end. Nothing was changed. Release what you hold, "
+                "or continue without it."
             )
         wait = WaitRecord(
             session_id=self._workspace.session_id,

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import random as chance
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any
 
 from msgspec.structs import replace
 
@@ -17,23 +16,22 @@ from ai_whisperer.core.limits import Stated, limits_from
 from ai_whisperer.core.marks import said
 from ai_whisperer.core.sleeping import Time, sleep_plan
 from ai_whisperer.core.text import check_reason, check_text
-from ai_whisperer.definition import AgentDefinition, SessionLimits
+from ai_whisperer.definition import SessionLimits
 from ai_whisperer.errors import (
     ClosedError,
-    DefinitionError,
     InvalidInputError,
     StateError,
 )
 from ai_whisperer.mcp_config import McpServersConfig, mcp_servers_from
 from ai_whisperer.models.base import ModelFactory
 from ai_whisperer.models.catalog import name_check, resolve
-from ai_whisperer.records import USER, AgentRecord, AgentState
+from ai_whisperer.records import USER, AgentState
 from ai_whisperer.runtime.agent_session import AgentSession
 from ai_whisperer.runtime.ai_loop import loop_that_calls
 from ai_whisperer.runtime.callers import by_caller
-from ai_whisperer.runtime.casting import check_approve, check_model, definition_for
+from ai_whisperer.runtime.creation import Stage
 from ai_whisperer.runtime.intake import Intake
-from ai_whisperer.runtime.mcp_grants import check_mcp_grants
+from ai_whisperer.runtime.notifying import NotificationCallback, Notifying, checked_callback
 from ai_whisperer.runtime.opening import close_workspace, open_workspace
 from ai_whisperer.runtime.reader import AgentRef
 from ai_whisperer.runtime.session_approvals import SessionApprovals
@@ -51,12 +49,10 @@ from ai_whisperer.store.base import Store
 from ai_whisperer.store.sqlite import SqliteStore
 from ai_whisperer.templates.library import AnyLibrary, TemplateEntry, library_of
 from ai_whisperer.templates.parsing import Template
-from ai_whisperer.tools.function import Tool, as_tools
-from ai_whisperer.tools.registry import ToolRegistry, told_missing
+from ai_whisperer.tools.function import AnyFunction, as_tools
+from ai_whisperer.tools.registry import ToolRegistry
 from ai_whisperer.tools.sandbox.base import Sandbox
 from ai_whisperer.tools.sandbox.choosing import AUTO
-
-AnyFunction = Tool | Callable[..., Any]
 
 
 class AsyncAgentSessionManager(
@@ -65,18 +61,20 @@ class AsyncAgentSessionManager(
     """Runs the agents of one session. Use it as `async with AsyncAgentSessionManager("data-folder") as manager:`.
 
     With a folder everything is durable: whatever a method returned survives the death of the process, and opening the
-    same folder again goes on where it stopped. Without one the session lives in memory. `tools` are functions that
+    same folder again resumes where it stopped. Without one the session lives in memory. `tools` are functions that
     agents can be granted; `agent_tools` are those of single agents, by agent id. Tools are code and are not kept: an
-    agent whose tools are not handed in again waits for them. `folders` are folders that agents can be granted, by name;
+    agent whose tools are not provided again waits for them. `folders` are folders that agents can be granted, by name;
     their own folders are kept in `work`, by default in the data folder. In granted folders the data folder and what the
     runtime is set up by (settings, templates, tool files) are hidden, and the paths in `hidden` too. `sandbox` is what
     holds the programs that they run: `auto`, a level by its name, or `rlimits`, which holds neither files nor
     network. `mcp_servers` are MCP servers that agents can be granted tools of, by name. `model` is the model of agents
     that name none. `limits` are those that hold where neither an agent nor the session nor the server states any: the
     limits of agents, and of the session as a whole. `templates` is a library, or folders that are searched before the
-    built-in templates; without it the standard library, with the current folder as the project. All that reaches
+    built-in templates; without it the standard library, with the current folder as the project. Tasks, mail and
+    delegation to a name that is a template's create that agent, unless `create_missing` is False. All that reaches
     outside comes in through `model_factory` and the tools; time, chance and ids come in too. Managers of one process
-    share a `trial_turn`, so that after deaths of the process one suspect is tried at a time.
+    share a `trial_turn`, so that after deaths of the process one suspect is tried at a time. `notification_callback` is
+    called with each `Notification` from the opening on, in order; it may be a coroutine function.
     """
 
     def __init__(
@@ -95,11 +93,13 @@ class AsyncAgentSessionManager(
         model: str = "scripted",
         model_factory: ModelFactory = resolve,
         templates: AnyLibrary = None,
+        create_missing: bool = True,
         limits: Stated = None,
         clock: Clock | None = None,
         random: chance.Random | None = None,
         ids: IdSource | None = None,
         trial_turn: TrialTurn | None = None,
+        notification_callback: NotificationCallback | None = None,
     ) -> None:
         if data is not None and store is not None:
             raise InvalidInputError("Give a data folder or a store, not both.")
@@ -113,7 +113,7 @@ class AsyncAgentSessionManager(
         self._session_id = session_id
         self._tools = as_tools(tools)
         if agent_tools is not None and not isinstance(agent_tools, Mapping):
-            raise InvalidInputError("agent_tools must lead from agent ids to lists of functions.")
+            raise InvalidInputError("agent_tools must map agent ids to lists of functions.")
         self._agent_tools = {key: as_tools(some) for key, some in (agent_tools or {}).items()}
         for own in ([], *self._agent_tools.values()):
             ToolRegistry((*self._tools, *own))  # raises if two have one name
@@ -126,6 +126,7 @@ class AsyncAgentSessionManager(
         granted = checked_folders({} if folders is None else folders, kept=apart)
         self._workplaces = Workplaces(root, session_id, granted, kept=apart, sandbox=sandbox)
         self._mcp_servers = mcp_servers_from({} if mcp_servers is None else mcp_servers, folder=Path())
+        self._create_missing = create_missing
         self._model = model
         self._model_factory = model_factory
         self._limits = limits_from(limits, SessionLimits)
@@ -133,6 +134,8 @@ class AsyncAgentSessionManager(
         self._random = random or chance.Random()  # noqa: S311 - ids and jitter, no secrets
         self._ids = ids or TimedIds(self._clock, self._random)
         self._trial_turn = trial_turn or TrialTurn()
+        self._callback = checked_callback(notification_callback)
+        self._notifying: Notifying | None = None
         super().__init__()
         self._open: tuple[Workspace, Intake] | None = None
 
@@ -146,7 +149,7 @@ class AsyncAgentSessionManager(
         await self.close()
 
     async def open(self) -> None:
-        """Open the store and go on where the session was; raises a `StoreError` that says what to do."""
+        """Open the store and resume where the session was; raises a `StoreError` that says what to do."""
         if self._open is not None:
             raise StateError("The session manager is open already.")
         store = self._given_store
@@ -162,7 +165,12 @@ class AsyncAgentSessionManager(
                 model_factory=self._model_factory,
                 default_model=self._model,
                 tools=self._tools,
-                agent_tools=self._agent_tools,
+                stage=Stage(
+                    templates=self._templates,
+                    agent_tools=self._agent_tools,
+                    check_model=self._name_check,
+                    create_missing=self._create_missing,
+                ),
                 workplaces=self._workplaces,
                 limits=self._limits,
                 mcp_servers=self._mcp_servers,
@@ -174,9 +182,11 @@ class AsyncAgentSessionManager(
         self._workplaces.take_over()
         self._workplaces.sweep()
         self._open = (workspace, Intake(workspace))
+        if self._callback is not None:
+            self._notifying = Notifying(self.subscribe(), self._callback)
 
     async def close(self, *, grace_seconds: float = 5.0) -> None:
-        """Let the steps under way finish for so long, cancel what is left, and let go. Tasks go on at the next open."""
+        """Let the steps under way finish for so long, cancel what is left, and close. Tasks resume at the next open."""
         if self._open is None:
             return
         calling = loop_that_calls()
@@ -186,6 +196,8 @@ class AsyncAgentSessionManager(
         try:
             await close_workspace(workspace, grace_seconds=grace_seconds)
         finally:
+            if self._notifying is not None:
+                await self._notifying.end(grace_seconds=grace_seconds)
             await self._release(workspace.store)
 
     @property
@@ -198,8 +210,14 @@ class AsyncAgentSessionManager(
         return dict(self._workspace.agents)
 
     @property
+    def agent_threads(self) -> Mapping[str, Sequence[str]]:
+        """The agents that are started by id, each with the ids of the tasks that it runs now, in loops of their own."""
+        started = (status for status in self.list_agents() if status.started)
+        return {status.agent_id: status.running_tasks for status in started}
+
+    @property
     def failure(self) -> BaseException | None:
-        """Why the store failed, if it did: nothing runs any more, restart the process."""
+        """Why the store failed, if it did: nothing runs, restart the process."""
         return self._workspace.bus.failure
 
     async def create_agent(
@@ -219,30 +237,10 @@ class AsyncAgentSessionManager(
         """
         workspace = self._workspace
         check_agent_id(agent_id)
-        own = as_tools(tools) or self._agent_tools.get(agent_id, [])
-        definition = self._definition_for(agent_id, config, template, own)
-        gone, come = workspace.schedules.changes_for(agent_id, None, definition)
-        if auto_start and not workspace.book.knows(agent_id):
-            workspace.limits.check_start(agent_id)
+        own = as_tools(tools) or workspace.creation.own_tools_of(agent_id)
+        definition = workspace.creation.definition_for(agent_id, config, template, own)
         decision = workspace.decide(by_caller())
-        record = AgentRecord(
-            session_id=self._session_id,
-            id=agent_id,
-            definition=definition,
-            own_tools=tuple(each.name for each in own),
-            created_at=decision.at,
-        )
-        workspace.book.add(agent_id, definition)
-        agent = AgentSession(workspace, record, own)
-        workspace.agents[agent_id] = agent
-        decision.unit.insert_agent(record)
-        decision.tell(
-            "agent.created",
-            {"agentId": agent_id, "name": definition.name or agent_id, "description": definition.description},
-        )
-        workspace.schedules.change(decision, gone, come)
-        if auto_start:
-            agent.start(decision)
+        agent = workspace.creation.create(decision, agent_id, definition, own, auto_start=auto_start)
         await decision.commit()
         return agent
 
@@ -250,78 +248,80 @@ class AsyncAgentSessionManager(
         """The templates that agents can be made of, and the files that cannot be used, each with its error."""
         return self._templates.list()
 
-    async def give_tools(self, agent: AgentRef, tools: Iterable[AnyFunction]) -> AgentStatus:
+    async def give_tools(self, agent_id: AgentRef, tools: Iterable[AnyFunction]) -> AgentStatus:
         """Hand an agent tools of its own, above all those that it had before a restart and now waits for."""
-        session = self._find_agent(agent)
+        session = self._find_agent(agent_id)
         decision = self._workspace.decide(by_caller())
         session.give_tools(decision, as_tools(tools))
         await decision.commit()
         return status_of(session)
 
     async def start_agent(
-        self, agent: AgentRef, config: Config = None, *, template: str | Template | None = None
+        self, agent_id: AgentRef, config: Config = None, *, template: str | Template | None = None
     ) -> AgentStatus:
         """Start an agent; one that does not exist yet is created by `create_agent`.
 
-        One that is started already goes on as it is. A given config or template, or both as for `create_agent`,
+        One that is started already continues as it is. A given config or template, or both as for `create_agent`,
         replaces the definition, and so only that of an agent that is not started.
         """
-        if isinstance(agent, str) and not self._workspace.book.knows(agent):
-            return status_of(await self.create_agent(agent, config, template=template))
-        session = self._find_agent(agent)
+        if isinstance(agent_id, str) and not self._workspace.book.knows(agent_id):
+            return status_of(await self.create_agent(agent_id, config, template=template))
+        session = self._find_agent(agent_id)
         decision = self._workspace.decide(by_caller())
         if config is None and template is None:
             session.start(decision)
         else:
             session.check_startable()
-            definition = self._definition_for(session.agent_id, config, template, session.equipment.own_tools)
+            definition = self._workspace.creation.definition_for(
+                session.agent_id, config, template, session.equipment.own_tools
+            )
             gone, come = self._workspace.schedules.changes_for(session.agent_id, session.record.definition, definition)
             self._workspace.book.replace(session.agent_id, session.record.definition, definition)
-            own = tuple(each.name for each in session.equipment.own_tools)
+            own = session.equipment.tools_to_remember(definition)
             session.redefine(decision, replace(session.record, definition=definition, own_tools=own))
             self._workspace.schedules.change(decision, gone, come)
             session.start(decision)
         await decision.commit()
         return status_of(session)
 
-    async def pause_agent(self, agent: AgentRef, *, reason: str = "") -> AgentStatus:
-        """Let no new step begin. The step under way goes on to its end, mail keeps arriving."""
-        session = self._find_agent(agent)
+    async def pause_agent(self, agent_id: AgentRef, *, reason: str = "") -> AgentStatus:
+        """Let no new step begin. The step under way runs to its end, mail keeps arriving."""
+        session = self._find_agent(agent_id)
         check_reason(reason)
         decision = self._workspace.decide(by_caller())
         session.pause(decision, reason)
         await decision.commit()
         return status_of(session)
 
-    async def interrupt_agent(self, agent: AgentRef, *, reason: str = "") -> AgentStatus:
+    async def interrupt_agent(self, agent_id: AgentRef, *, reason: str = "") -> AgentStatus:
         """Pause at once, also one that is being paused: the request in flight is cancelled, and repeated later."""
-        session = self._find_agent(agent)
+        session = self._find_agent(agent_id)
         if session.state is not AgentState.PAUSED:
-            await self.pause_agent(agent, reason=reason)
+            await self.pause_agent(agent_id, reason=reason)
         await session.interrupt()
         return status_of(session)
 
-    async def resume_agent(self, agent: AgentRef) -> AgentStatus:
-        """Go on where the agent was paused."""
-        session = self._find_agent(agent)
+    async def resume_agent(self, agent_id: AgentRef) -> AgentStatus:
+        """Resume where the agent was paused."""
+        session = self._find_agent(agent_id)
         decision = self._workspace.decide(by_caller())
         session.resume(decision)
         await decision.commit()
         return status_of(session)
 
-    async def stop_agent(self, agent: AgentRef, *, reason: str = "") -> AgentStatus:
-        """Cancel what runs and free everything. When this returns, tools are gone; mail and queue are kept.
+    async def stop_agent(self, agent_id: AgentRef, *, reason: str = "") -> AgentStatus:
+        """Cancel what runs and free everything. When this returns, tools have ended; mail and queue are kept.
 
         One that is stopped already stays so, with the reason that it has.
         """
-        session = self._find_agent(agent)
+        session = self._find_agent(agent_id)
         check_reason(reason)
         await session.stop(by_caller(), reason)
         return status_of(session)
 
     async def sleep_agent(
         self,
-        agent: AgentRef,
+        agent_id: AgentRef,
         *,
         duration_seconds: float | None = None,
         until: Time | None = None,
@@ -332,7 +332,7 @@ class AsyncAgentSessionManager(
 
         `until` is in seconds since the epoch, a datetime with its zone, or ISO 8601 text with its zone.
         """
-        session = self._find_agent(agent)
+        session = await self._found_or_created(agent_id)
         clock = self._workspace.clock
         plan = sleep_plan(
             clock.now(), wall=clock.wall(), duration_seconds=duration_seconds, until=until, wake_events=wake_events
@@ -343,43 +343,14 @@ class AsyncAgentSessionManager(
         await decision.commit()
         return status_of(session)
 
-    async def wake_agent(self, agent: AgentRef, *, reason: str = "woken by the user") -> AgentStatus:
+    async def wake_agent(self, agent_id: AgentRef, *, reason: str = "woken by the user") -> AgentStatus:
         """End the agent's sleep; it is told the reason."""
-        session = self._find_agent(agent)
+        session = self._find_agent(agent_id)
         check_reason(reason)
         decision = self._workspace.decide(by_caller())
         session.wake(decision, reason, details=said(USER, reason))
         await decision.commit()
         return status_of(session)
-
-    def _definition_for(
-        self, agent_id: str, config: Config, template: str | Template | None, own: Sequence[Tool]
-    ) -> AgentDefinition:
-        """The definition that is meant; raises a `DefinitionError` if it does not fit this session."""
-        workspace = self._workspace
-        definition = definition_for(
-            agent_id,
-            config,
-            template,
-            library=self._templates,
-            book=workspace.book,
-            offered=(*workspace.tools, *own),
-            servers=workspace.mcp.names,
-        )
-        check_model(definition, default_model=self._model, check=self._name_check)
-        self._check_tools(agent_id, definition, own)
-        workspace.workplaces.check(agent_id, definition)
-        return definition
-
-    def _check_tools(self, agent_id: str, definition: AgentDefinition, own: Sequence[Tool]) -> None:
-        """Raise `DefinitionError` if the definition grants a tool that nobody has."""
-        if own or definition.tools:
-            check_mcp_grants(self._workspace, agent_id, definition)
-            missing = self._workspace.registry(definition.tools, own).missing_from(definition.tools or ())
-            if missing:
-                raise DefinitionError(told_missing(agent_id, missing, (*self._workspace.tools, *own)))
-        if definition.approve:
-            check_approve(agent_id, definition, self._workspace.registry(definition.tools, own))
 
     @property
     def _workspace(self) -> Workspace:

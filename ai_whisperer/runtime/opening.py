@@ -1,4 +1,4 @@
-"""The life of an open session: taken up from the store, closed in peace, or stopped when the store fails."""
+"""The life of an open session: taken up from the store, closed cleanly, or stopped when the store fails."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from ai_whisperer.runtime.approvals import Approvals
 from ai_whisperer.runtime.breaches import Breaches
 from ai_whisperer.runtime.bus import NotificationBus
 from ai_whisperer.runtime.circles import Circles
+from ai_whisperer.runtime.creation import AgentCreation, Stage
 from ai_whisperer.runtime.deadlines import Deadlines
 from ai_whisperer.runtime.events import Events
 from ai_whisperer.runtime.limit_keeper import LimitKeeper
@@ -57,7 +58,7 @@ def open_workspace(
     model_factory: ModelFactory,
     default_model: str,
     tools: Sequence[Tool],
-    agent_tools: Mapping[str, Sequence[Tool]],
+    stage: Stage,
     workplaces: Workplaces,
     limits: SessionLimits,
     mcp_servers: Mapping[str, McpServerConfig],
@@ -83,6 +84,7 @@ def open_workspace(
     workspace.limits = LimitKeeper(
         workspace, setting=limits, server=store.limits(SERVER), session=store.limits(session_id)
     )
+    workspace.creation = AgentCreation(workspace, stage)
     workspace.breaches = Breaches(workspace)
     workspace.places = LoopPlaces(workspace)
     workspace.reservations = Reservations(workspace)
@@ -107,7 +109,7 @@ def open_workspace(
     workspace.rooms = Rooms(workspace, snapshot.rooms, snapshot.rooms_last_at)
     workspace.on_refused = lambda failure: fail_workspace(workspace, failure)
     store.listen(session_id, bus.publish, workspace.on_refused)
-    recovery.restore(workspace, snapshot, agent_tools)
+    recovery.restore(workspace, snapshot, stage.agent_tools)
     workspace.schedules.restore(snapshot.schedules)
     recovery.resume(workspace, snapshot)
     workspace.schedules.arm_all()
@@ -141,7 +143,7 @@ async def close_workspace(workspace: Workspace, *, grace_seconds: float) -> None
     finally:
         workspace.trial_turn.give_back(workspace)
         workspace.store.unlisten(workspace.session_id)
-        workspace.release_waiters(ClosedError("The session was closed before the task ended; the task goes on later."))
+        workspace.release_waiters(ClosedError("The session was closed before the task ended; the task resumes later."))
         if not workspace.bus.closed:
             workspace.bus.close()
 

@@ -43,9 +43,7 @@ class SessionReader:
         workspace = self._workspace
         calling = loop_that_calls()
         if calling is not None and calling.agent.workspace is workspace:
-            raise StateError(
-                "A tool cannot wait until all agents are at rest: its own agent is not. Do it from outside."
-            )
+            raise StateError("A tool cannot wait until all agents are idle: its own agent is not. Do it from outside.")
         subscription = self.subscribe()
         try:
             while busy := [agent for agent in workspace.agents.values() if not agent.is_at_rest]:
@@ -53,7 +51,7 @@ class SessionReader:
                     while not agent.is_at_rest:  # whatever brings it to rest is told after it has happened
                         await anext(subscription)
         except StopAsyncIteration:
-            raise ClosedError("The session was closed before its agents had come to rest; they go on later.") from None
+            raise ClosedError("The session was closed before its agents were idle; they resume later.") from None
         finally:
             subscription.close()
         await workspace.store.flushed()
@@ -98,8 +96,8 @@ class SessionReader:
         store, session_id = self._workspace.store, self._workspace.session_id
         return store.ids_beginning(session_id, known, beginning, limit=checked_limit(limit))
 
-    def get_agent_status(self, agent: AgentRef) -> AgentStatus:
-        return status_of(self._find_agent(agent))
+    def get_agent_status(self, agent_id: AgentRef) -> AgentStatus:
+        return status_of(self._find_agent(agent_id))
 
     def list_agents(self) -> list[AgentStatus]:
         return list(statuses_of(self._workspace))
@@ -115,12 +113,12 @@ class SessionReader:
             )
         return found
 
-    def list_tasks(self, agent: AgentRef | None = None, *, limit: int = 100) -> list[TaskRecord]:
+    def list_tasks(self, agent_id: AgentRef | None = None, *, limit: int = 100) -> list[TaskRecord]:
         """The tasks of an agent, or of all agents, the newest first."""
         store, session_id = self._workspace.store, self._workspace.session_id
-        if agent is None:
+        if agent_id is None:
             return store.tasks(session_id, limit=checked_limit(limit))
-        return store.tasks_of_agent(session_id, self._find_agent(agent).agent_id, limit=checked_limit(limit))
+        return store.tasks_of_agent(session_id, self._find_agent(agent_id).agent_id, limit=checked_limit(limit))
 
     def get_task_tree(self, task_id: str) -> list[TaskRecord]:
         """All tasks of the tree that the task belongs to, the oldest first; `parent_id` says what caused what."""
@@ -136,8 +134,8 @@ class SessionReader:
             return usage_of_tree(self._workspace, self._tree(self.get_task(task).root_id))
         return usage_of_session(self._workspace)
 
-    def list_threads(self, agent: AgentRef) -> list[ThreadSummary]:
-        return self._workspace.store.threads_of_agent(self._workspace.session_id, self._find_agent(agent).agent_id)
+    def list_threads(self, agent_id: AgentRef) -> list[ThreadSummary]:
+        return self._workspace.store.threads_of_agent(self._workspace.session_id, self._find_agent(agent_id).agent_id)
 
     def list_events(self, *, limit: int = 100) -> list[EventRecord]:
         """The events that were broadcast, the newest first."""

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Container, Mapping, Sequence
+
+from msgspec.structs import replace
 
 from ai_whisperer.core.blame import SUSPECT, Verdict, judge, trial_key
 from ai_whisperer.errors import CrashLimitError
@@ -13,6 +16,10 @@ from ai_whisperer.runtime.trials import CAUSE, Trials, clear, hold_back, was_und
 from ai_whisperer.runtime.workspace import Workspace
 from ai_whisperer.store.base import SessionSnapshot
 from ai_whisperer.tools.function import Tool
+
+_log = logging.getLogger(__name__)
+
+_NAMED_AGENTS = 5
 
 
 def restore(workspace: Workspace, snapshot: SessionSnapshot, own_tools: Mapping[str, Sequence[Tool]]) -> None:
@@ -58,13 +65,8 @@ def resume(workspace: Workspace, snapshot: SessionSnapshot) -> None:
         offset = workspace.clock.offset
         decision.tell("session.opened", {"clockOffsetSeconds": offset} if offset else {})
         decision.submit()
-    for agent in workspace.agents.values():
-        if agent.equipment.missing_tools:
-            decision = workspace.decide(CAUSE)
-            decision.tell(
-                "agent.tools_missing", {"agentId": agent.agent_id, "tools": list(agent.equipment.missing_tools)}
-            )
-            decision.submit()
+    _tell_missing_tools(workspace)
+    _remember_tools(workspace)
     for timer in snapshot.timers:
         if timer.kind is not TimerKind.TRIAL:
             workspace.agents[timer.agent_id].arm(timer)
@@ -73,6 +75,41 @@ def resume(workspace: Workspace, snapshot: SessionSnapshot) -> None:
     workspace.supervisor.resume()
     _take_up(workspace, held_back={timer.id for timer in snapshot.timers if timer.kind is TimerKind.TRIAL})
     _let_go_on(workspace)
+
+
+def _tell_missing_tools(workspace: Workspace) -> None:
+    """Say which agents wait for tools that nobody has handed in."""
+    waiting = [agent for agent in workspace.agents.values() if agent.equipment.missing_tools]
+    for agent in waiting:
+        decision = workspace.decide(CAUSE)
+        decision.tell("agent.tools_missing", {"agentId": agent.agent_id, "tools": list(agent.equipment.missing_tools)})
+        decision.submit()
+    if waiting:
+        missing = dict.fromkeys(name for agent in waiting for name in agent.equipment.missing_tools)
+        some = ", ".join(agent.agent_id for agent in waiting[:_NAMED_AGENTS])
+        _log.warning(
+            "session '%s': %d of its agents wait for tools that nobody has provided (%s): %s%s. Provide these tools "
+            "(tools=, agent_tools=, give_tools, a file in .whisperer/tools), or stop the agent and start it with a new "
+            "definition.",
+            workspace.session_id,
+            len(waiting),
+            ", ".join(missing),
+            some,
+            "" if len(waiting) <= _NAMED_AGENTS else ", …",
+        )
+
+
+def _remember_tools(workspace: Workspace) -> None:
+    """Agents that have all tools have those too that were not there when they were created."""
+    decision = workspace.decide(CAUSE)
+    for agent in workspace.agents.values():
+        names = agent.equipment.tools_to_remember(agent.record.definition)
+        known = dict.fromkeys((*agent.record.own_tools, *names))
+        if len(known) > len(agent.record.own_tools):
+            agent.record = replace(agent.record, own_tools=tuple(known))
+            decision.unit.update_definition(agent.record)
+    if decision.unit:
+        decision.submit()
 
 
 def _take_up(workspace: Workspace, *, held_back: Container[str]) -> None:
@@ -117,7 +154,7 @@ def _set_aside(workspace: Workspace, loop: AILoop) -> None:
     decision = workspace.decide(CAUSE)
     error = CrashLimitError(
         f"The process died at {loop.task.attempts} starts of this task in a row, and not while it was held back "
-        "between them, so it was set aside. Mend the cause, then retry the task."
+        "between them, so it was moved to the dead letters. Fix the cause, then retry the task."
     )
     loop.running.give_up(decision, error)
     decision.submit()

@@ -34,7 +34,7 @@ def requeue(workspace: Workspace, decision: Decision, task: TaskRecord) -> TaskR
     decision.unit.update_task(queued)
     if task.dismissed_at is not None:
         decision.unit.update_dismissal(queued)
-    workspace.tallies.dead_tasks -= task.is_dead_letter
+    workspace.tallies.dead_tasks[task.agent_id] -= task.is_dead_letter
     if task.finished_at is not None:
         decision.unit.agent_was_active(task)  # the task itself does not tell any more when it ended
     decision.tell("async.task.queued", {**queued_of(queued), "again": before_of(task)})
@@ -46,7 +46,7 @@ def dismiss(workspace: Workspace, decision: Decision, task: TaskRecord) -> TaskR
     """Take a dead letter off the list, and with it the mail that it was for."""
     dismissed = replace(task, dismissed_at=decision.at)
     decision.unit.update_dismissal(dismissed)
-    workspace.tallies.dead_tasks -= task.is_dead_letter
+    workspace.tallies.dead_tasks[task.agent_id] -= task.is_dead_letter
     decision.tell("async.task.dismissed", {"agentId": task.agent_id, "taskId": task.id})
     mail = None if task.mail_id is None else workspace.post.find(task.mail_id)
     if mail is not None and mail.state is MailState.DEAD and mail.task_id == task.id:

@@ -262,7 +262,7 @@ class Reservations:
         limit, used, most = _numbers(account)
         decision = self._workspace.decide(f"task:{loop.task.id}")
         agent = self._workspace.agents[loop.task.agent_id]
-        why = f"A limit is reached: {why} ({limit}). Raise {limit} and the agent goes on."
+        why = f"A limit is reached: {why} ({limit}). Raise {limit} to resume the agent."
         agent.pause(decision, why, limit=limit)
         breach = Breach(
             scope=account.scope,

@@ -145,7 +145,7 @@ class Resources:
         names = ", ".join(self._shown(name) for name in request.resources)
         told = (
             f"You cannot wait for {names}: a tool of another agent has it and waits for this very task "
-            f"({' → '.join(circle)}), so that nobody would ever go on. The tool was not run. Do without it."
+            f"({' → '.join(circle)}), a cycle that would never end. The tool was not run. Do without it."
         )
         return ToolResult(content=told, is_error=True)
 

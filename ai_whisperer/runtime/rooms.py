@@ -84,7 +84,7 @@ class Rooms:
         return changed
 
     def remove_member(self, decision: Decision, room: RoomRecord, agent_id: str) -> RoomRecord:
-        """Take an agent out of a group. Answers that it is about to give are not posted any more."""
+        """Take an agent out of a group. Answers that it is about to give are no longer posted."""
         rules.check_group(room)
         if agent_id not in room.members:
             raise UnknownMemberError(f"'{agent_id}' is not a member of room '{room.id}'. {rules.members_of(room)}")

@@ -133,8 +133,8 @@ class RunningTask(TaskJournal):
         refused = refusals_at_end(self.steps)
         if refused and refused >= self._agent.limits.max_same_calls:
             circle = LoopError(
-                "The task made the same call with the same result again and again, and went on after it was told "
-                f"so {refused} times. Tell it what to do instead, or raise max_same_calls."
+                "The task made the same call with the same result again and again, and repeated it after it was "
+                f"told so {refused} times. Tell it what to do instead, or raise max_same_calls."
             )
             return Fail(failure=failure_from(circle))
         if self.task.budget is not None:
@@ -370,7 +370,8 @@ class RunningTask(TaskJournal):
             decision, replace(self.task, state=state, attempts=0, result=response, error=error, finished_at=decision.at)
         )
         self._agent.was_active(decision.at)
-        self._agent.workspace.tallies.dead_tasks += state.is_dead_letter
+        if state.is_dead_letter:
+            self._agent.workspace.tallies.dead_tasks[self.task.agent_id] += 1
         decision.task_ended(self.task)
 
     def _hand_back(self, decision: Decision) -> None:

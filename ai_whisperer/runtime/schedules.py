@@ -14,12 +14,13 @@ from ai_whisperer.core import schedules
 from ai_whisperer.core.tasks import scheduled
 from ai_whisperer.definition import AgentDefinition, MissedRuns, ScheduleDefinition
 from ai_whisperer.errors import DuplicateIdError, QueueFullError, ScheduleError, StateError, UnknownScheduleError
-from ai_whisperer.records import AgentState
+from ai_whisperer.records import AgentState, TaskKind, TaskRecord
 from ai_whisperer.runtime.workspace import Decision, Workspace
 
 if TYPE_CHECKING:
     from ai_whisperer.runtime.agent_session import AgentSession
 
+_CAUSE = "schedule:"
 _LATE = "late"
 _STOPPED = "agent_stopped"
 _FULL = "queue_full"
@@ -66,6 +67,13 @@ class Schedules:
     def of_agent(self, agent_id: str | None) -> list[ScheduleRecord]:
         """The schedules of an agent, or all of the session, in the order of their creation."""
         return [record for record in self._records.values() if agent_id is None or record.agent_id == agent_id]
+
+    def wakes(self, task: TaskRecord) -> bool:
+        """Whether the task was fired by a schedule that wakes its agent."""
+        if task.kind is not TaskKind.SCHEDULED:
+            return False
+        record = self._records.get(task.cause.removeprefix(_CAUSE))
+        return record is not None and record.definition.wake
 
     def create(
         self, decision: Decision, definition: ScheduleDefinition, *, agent: AgentSession | None, schedule_id: str
@@ -195,7 +203,7 @@ class Schedules:
         record = self._records.get(schedule_id)
         if record is None or record.paused or self._workspace.closing:
             return
-        decision = self._workspace.decide(f"schedule:{schedule_id}")
+        decision = self._workspace.decide(f"{_CAUSE}{schedule_id}")
         now = self._now(record.definition)
         try:
             hindrance = self._hindrance(record)
@@ -265,7 +273,9 @@ class Schedules:
                 cause=decision.cause,
                 now=decision.at,
             )
-            self._workspace.agents[task.agent_id].accept_task(decision, task)
+            agent = self._workspace.agents[task.agent_id]
+            agent.accept_task(decision, task)
+            agent.wake_for(decision, [task])
             params["taskId"] = task.id
         decision.tell("schedule.fired", params)
         return replace(record, last_at=due_at, fired=record.fired + 1)
@@ -291,6 +301,7 @@ def _created(record: ScheduleRecord) -> dict[str, Any]:
         "event": definition.event,
         "data": definition.data,
         "missed": definition.missed,
+        "wake": definition.wake,
         "nextAt": record.next_at,
     }
 

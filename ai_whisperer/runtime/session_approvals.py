@@ -50,7 +50,7 @@ class SessionApprovals(SessionWork):
         return approval
 
     async def refuse(self, approval_id: str, *, reason: str = "", by: str = USER) -> ApprovalRecord:
-        """Refuse the call: its model is told so, with the reason, and goes on.
+        """Refuse the call: its model is told so, with the reason, and continues.
 
         The same decision again changes nothing; raises `StateError` if it was decided otherwise.
         """

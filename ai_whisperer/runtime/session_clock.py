@@ -43,10 +43,10 @@ class SessionClock:
     @property
     def is_off(self) -> bool:
         """Whether the wall clock was set since it was looked at last."""
-        return not -_JITTER_SECONDS < self.wall() - self.now() - self.offset < 1 + _JITTER_SECONDS
+        return not -_JITTER_SECONDS < self.wall() - self._base - self._elapsed() - self.offset < 1 + _JITTER_SECONDS
 
     def notice(self) -> None:
-        """Take note of how far the wall clock is ahead, and go on as before."""
+        """Take note of how far the wall clock is ahead, and continue as before."""
         self.offset = math.floor(self.wall() - self.now() + _JITTER_SECONDS / 2)
 
     def settle(self, *, after: float) -> None:

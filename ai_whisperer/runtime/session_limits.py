@@ -18,14 +18,14 @@ from ai_whisperer.status import LimitScope, LimitsReport, LimitState
 class SessionLimiting(SessionReader):
     """The part of the session manager that has limits."""
 
-    def get_limits(self, agent: AgentRef | None = None) -> LimitsReport:
+    def get_limits(self, agent_id: AgentRef | None = None) -> LimitsReport:
         """The limits of an agent, or of the session with the defaults of its agents.
 
         Each with the place where it was stated and, where that can be told, what is used of it now.
         """
         workspace = self._workspace
-        if agent is not None:
-            found = self._find_agent(agent)
+        if agent_id is not None:
+            found = self._find_agent(agent_id)
             return LimitsReport(
                 scope=LimitScope.AGENT,
                 agent_id=found.agent_id,
@@ -40,21 +40,21 @@ class SessionLimiting(SessionReader):
         """How often each limit was reached since the session was opened."""
         return self._workspace.breaches.totals()
 
-    async def set_limits(self, limits: Stated, *, agent: AgentRef | None = None) -> LimitsReport:
+    async def set_limits(self, limits: Stated, *, agent_id: AgentRef | None = None) -> LimitsReport:
         """Change limits of an agent, or of the session: numbers by name. It takes effect at once and is kept.
 
         None in place of a number takes the limit back, so that what the session, the server or the default says holds
         again. Limits that are not named stay as they are. Those of an agent are part of its definition. What waits for
-        room goes on when a limit is raised, and so does an agent that was paused for it.
+        room resumes when a limit is raised, and so does an agent that was paused for it.
         """
         self._workspace.check_event_loop()
         decision = self._workspace.decide(by_caller())
-        if agent is None:
+        if agent_id is None:
             self._workspace.limits.change_session(decision, limits)
         else:
-            self._workspace.limits.change_agent(decision, self._find_agent(agent), limits)
+            self._workspace.limits.change_agent(decision, self._find_agent(agent_id), limits)
         await decision.commit()
-        return self.get_limits(agent)
+        return self.get_limits(agent_id)
 
     async def take_server_limits(self, limits: Stated) -> None:
         """Take over what the server states for all its sessions. The server keeps it; here it is not kept."""
@@ -85,6 +85,7 @@ def _used_by_session(workspace: Workspace) -> dict[str, float]:
     usage = workspace.reservations.session_usage
     return {
         "max_started_agents": workspace.limits.started,
+        "max_created_agents": len(workspace.agents),
         "max_concurrent_loops": workspace.places.used,
         "max_tokens": usage.input_tokens + usage.output_tokens,
         "max_cost_usd": usage.cost_usd or 0.0,

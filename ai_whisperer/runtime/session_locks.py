@@ -32,7 +32,7 @@ class SessionLocks(SessionWork):
 
         If it is held, wait for `wait_seconds` at most; raises `LockHeldError` if it is not free by then. `holder` is
         what others see of who has it, `user` by default. Whoever gives up waiting, by a cancellation for instance,
-        has not got it. The lease goes on over restarts, a wait does not.
+        has not got it. The lease lasts across restarts, a wait does not.
         """
         workspace = self._workspace
         workspace.check_event_loop()

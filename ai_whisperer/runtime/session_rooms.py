@@ -39,15 +39,15 @@ class SessionRooms(SessionWork):
             return await self._same_room(room)
         return await self._create(room)
 
-    async def open_chat(self, agent: AgentRef) -> RoomRecord:
+    async def open_chat(self, agent_id: AgentRef) -> RoomRecord:
         """The 1-1 room of an agent. It is made when it is asked for the first time."""
         self._workspace.check_event_loop()
-        agent_id = self._find_agent(agent).agent_id
-        room_id = rules.chat_id(agent_id)
+        member = self._find_agent(agent_id).agent_id
+        room_id = rules.chat_id(member)
         if self._workspace.rooms.knows(room_id):
             await self._workspace.store.flushed()
             return self._workspace.rooms.find(room_id)
-        return await self._create(self._room(room_id, kind=RoomKind.DIRECT, title="", members=(agent_id,), hop_limit=0))
+        return await self._create(self._room(room_id, kind=RoomKind.DIRECT, title="", members=(member,), hop_limit=0))
 
     def list_rooms(self) -> list[RoomRecord]:
         """All rooms, the oldest first."""
@@ -57,21 +57,21 @@ class SessionRooms(SessionWork):
         """The room as it is now; raises `UnknownRoomError`."""
         return self._workspace.rooms.find(rules.room_id_of(room))
 
-    async def add_member(self, room: RoomRef, agent: AgentRef) -> RoomRecord:
+    async def add_member(self, room: RoomRef, agent_id: AgentRef) -> RoomRecord:
         """Let an agent into a group; it can see what was said before."""
         self._workspace.check_event_loop()
         decision = self._workspace.decide(by_caller())
-        agent_id = self._find_agent(agent).agent_id
-        changed = self._workspace.rooms.add_member(decision, self.get_room(room), agent_id)
+        member = self._find_agent(agent_id).agent_id
+        changed = self._workspace.rooms.add_member(decision, self.get_room(room), member)
         await decision.commit()
         return changed
 
-    async def remove_member(self, room: RoomRef, agent: AgentRef) -> RoomRecord:
-        """Take an agent out of a group. What it is about to answer is not posted any more."""
+    async def remove_member(self, room: RoomRef, agent_id: AgentRef) -> RoomRecord:
+        """Take an agent out of a group. What it is about to answer is no longer posted."""
         self._workspace.check_event_loop()
         decision = self._workspace.decide(by_caller())
-        agent_id = self._find_agent(agent).agent_id
-        changed = self._workspace.rooms.remove_member(decision, self.get_room(room), agent_id)
+        member = self._find_agent(agent_id).agent_id
+        changed = self._workspace.rooms.remove_member(decision, self.get_room(room), member)
         await decision.commit()
         return changed
 

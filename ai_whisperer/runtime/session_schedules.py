@@ -22,7 +22,7 @@ class SessionSchedules(SessionWork):
 
     async def create_schedule(
         self,
-        agent: AgentRef | None = None,
+        agent_id: AgentRef | None = None,
         *,
         cron: str | None = None,
         interval_seconds: float | None = None,
@@ -31,17 +31,19 @@ class SessionSchedules(SessionWork):
         event: str | None = None,
         data: Any = None,
         missed: MissedRuns | str = MissedRuns.ONCE,
+        wake: bool = False,
         schedule_id: str | None = None,
     ) -> ScheduleRecord:
         """Give the agent a prompt, or broadcast an event, at every time that `cron` or `interval_seconds` names.
 
         `cron` has five fields and is read in the time zone `zone`; intervals are counted from now on. `missed` says
-        what becomes of due times that passed while nothing could fire: `skip`, `once` or `all`. When this returns the
-        schedule is on disk. The same call again with the same `schedule_id` returns the schedule that is there.
+        what becomes of due times that passed while nothing could fire: `skip`, `once` or `all`. With `wake` a prompt
+        wakes its agent if it sleeps. When this returns the schedule is on disk. The same call again with the same
+        `schedule_id` returns the schedule that is there.
         Raises `ScheduleError` that names the field which is wrong.
         """
         self._workspace.check_event_loop()
-        session = None if agent is None else self._find_agent(agent)
+        session = None if agent_id is None else self._find_agent(agent_id)
         definition = schedule_from(
             cron=cron,
             interval_seconds=interval_seconds,
@@ -50,15 +52,16 @@ class SessionSchedules(SessionWork):
             event=event,
             data=data,
             missed=missed,
+            wake=wake,
         )
-        agent_id = None if session is None else session.agent_id
+        owner = None if session is None else session.agent_id
         limits = DEFAULTS if session is None else session.limits
-        check_schedule(definition, agent_id=agent_id, max_prompt_bytes=limits.max_prompt_bytes)
+        check_schedule(definition, agent_id=owner, max_prompt_bytes=limits.max_prompt_bytes)
         definition = msgspec.json.decode(msgspec.json.encode(definition), type=ScheduleDefinition)  # as it is stored
         schedules = self._workspace.schedules
         known = None if schedule_id is None else schedules.find(checked_id(schedule_id))
         if known is not None:
-            if (known.agent_id, known.definition) != (agent_id, definition):
+            if (known.agent_id, known.definition) != (owner, definition):
                 raise DuplicateIdError(
                     f"There is another schedule '{known.id}' already. Delete it or choose another id; nothing was "
                     "changed."
@@ -72,10 +75,10 @@ class SessionSchedules(SessionWork):
         await decision.commit()
         return self._workspace.schedules.shown(record)
 
-    def list_schedules(self, agent: AgentRef | None = None) -> list[ScheduleRecord]:
+    def list_schedules(self, agent_id: AgentRef | None = None) -> list[ScheduleRecord]:
         """The schedules of an agent, or of the whole session, the oldest first."""
         schedules = self._workspace.schedules
-        found = schedules.of_agent(None if agent is None else self._find_agent(agent).agent_id)
+        found = schedules.of_agent(None if agent_id is None else self._find_agent(agent_id).agent_id)
         return [schedules.shown(record) for record in found]
 
     def get_schedule(self, schedule: ScheduleRef) -> ScheduleRecord:
@@ -84,14 +87,14 @@ class SessionSchedules(SessionWork):
         return schedules.shown(schedules.get(schedule_id_of(schedule)))
 
     async def pause_schedule(self, schedule: ScheduleRef) -> ScheduleRecord:
-        """Let the schedule fire no more until it is resumed."""
+        """Let the schedule no longer fire until it is resumed."""
         decision = self._workspace.decide(by_caller())
         record = self._workspace.schedules.pause(decision, schedule_id_of(schedule))
         await decision.commit()
         return self._workspace.schedules.shown(record)
 
     async def resume_schedule(self, schedule: ScheduleRef) -> ScheduleRecord:
-        """Let a paused schedule go on from now: what passed while it was paused does not fire and is not missed."""
+        """Let a paused schedule resume from now: what passed while it was paused does not fire and is not missed."""
         decision = self._workspace.decide(by_caller())
         record = self._workspace.schedules.resume(decision, schedule_id_of(schedule))
         await decision.commit()

@@ -35,7 +35,7 @@ def snapshot_of(workspace: Workspace) -> Snapshot:
         at=at,
         clock_offset_seconds=workspace.clock.offset,
         agents=tuple(statuses_of(workspace)),
-        tasks=tuple(_task(task, steps) for task, steps in tasks),
+        tasks=tuple(_task(workspace, task, steps) for task, steps in tasks),
         waits=tuple(_waits(workspace)),
         rooms=tuple(_rooms(workspace, [task for task, _ in tasks])),
         links=workspace.tallies.links(),
@@ -53,7 +53,7 @@ def snapshot_of(workspace: Workspace) -> Snapshot:
             for each in workspace.approvals.pending()
         ),
         schedules=tuple(_schedule(workspace.schedules.shown(record)) for record in workspace.schedules.of_agent(None)),
-        dead_tasks=workspace.tallies.dead_tasks,
+        dead_tasks=workspace.tallies.dead_tasks.total(),
         dead_mails=workspace.tallies.dead_mails,
     )
 
@@ -71,7 +71,7 @@ def _open_tasks(workspace: Workspace) -> Iterator[tuple[TaskRecord, list[StepRec
         yield task, []
 
 
-def _task(task: TaskRecord, steps: list[StepRecord]) -> OpenTask:
+def _task(workspace: Workspace, task: TaskRecord, steps: list[StepRecord]) -> OpenTask:
     runs = task.state is TaskState.RUNNING
     return OpenTask(
         task_id=task.id,
@@ -94,6 +94,8 @@ def _task(task: TaskRecord, steps: list[StepRecord]) -> OpenTask:
                 kind=step.kind,
                 tool=None if step.call is None else step.call.name,
                 started_at=step.started_at,
+                retry_at=None if step.retry_at is None else workspace.clock.shown(step.retry_at),
+                error="" if step.error is None else step.error.message,
             )
             for step in steps
             if step.state is StepState.STARTED

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from ai_whisperer.coordination import WaitKind
 from ai_whisperer.core.sleeping import shown_until
-from ai_whisperer.records import MailRecord, StepKind, StepRecord, TaskRecord
+from ai_whisperer.records import MailRecord, StepKind, StepRecord, StepState, TaskRecord
 from ai_whisperer.status import AgentStatus
 
 if TYPE_CHECKING:
@@ -62,6 +62,8 @@ def _status_of(agent: AgentSession, *, returning: int) -> AgentStatus:
         running_since=loop.task.started_at if loop else None,
         last_step_at=last_step_at(loop.task, loop.running.steps) if loop else None,
         last_activity_at=_last_activity_at(agent, loops) if loops else agent.active_at,
+        retry_at=retry_at(agent.workspace, loop.running.steps) if loop else None,
+        dead_tasks=agent.workspace.tallies.dead_tasks[record.id],
     )
 
 
@@ -75,6 +77,14 @@ def last_step_at(task: TaskRecord, steps: Sequence[StepRecord]) -> float | None:
         if at is not None and step.kind is StepKind.MODEL:
             break  # all before it had ended when it began
     return last
+
+
+def retry_at(workspace: Workspace, steps: Sequence[StepRecord]) -> float | None:
+    """What the wall clock shows when the model request of a running task that failed is repeated."""
+    step = steps[-1] if steps else None
+    if step is None or step.retry_at is None or step.state is not StepState.STARTED:
+        return None
+    return workspace.clock.shown(step.retry_at)
 
 
 def _last_activity_at(agent: AgentSession, loops: Iterable[AILoop]) -> float:

@@ -59,5 +59,5 @@ class Supervisor:
 def _reason(policy: Supervision, last: str) -> str:
     return (
         f"{policy.max_failures} tasks failed within {policy.window_seconds:g} seconds, the last one: {last} "
-        "Mend the cause, then start the agent."
+        "Fix the cause, then start the agent."
     )

@@ -151,8 +151,8 @@ class Switchboard:
         circle = self._workspace.circles.of_switch(task, recipient)
         if circle is not None:
             raise WaitCycleError(
-                f"You cannot wait for '{recipient}': it waits for you ({' → '.join(circle)}), and nobody would ever go "
-                "on. Nothing was sent. Answer with what you have, or use send_mail, which does not wait."
+                f"You cannot wait for '{recipient}': it waits for you ({' → '.join(circle)}), a cycle that would "
+                "never end. Nothing was sent. Answer with what you have, or use send_mail, which does not wait."
             )
 
     def _check_depth(self, decision: Decision, task: TaskRecord, max_depth: int) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from ai_whisperer.snapshot import Link, LinkKind
@@ -12,12 +13,14 @@ if TYPE_CHECKING:
 
 
 class Tallies:
-    """Who had to do with whom in a session, and how many tasks and mails wait in it for a person."""
+    """Who had to do with whom in a session, and how many tasks, by agent, and mails wait in it for a person."""
 
-    def __init__(self, session_id: str, links: Iterable[Link], *, dead_tasks: int, dead_mails: int) -> None:
+    def __init__(
+        self, session_id: str, links: Iterable[Link], *, dead_tasks: Mapping[str, int], dead_mails: int
+    ) -> None:
         self._session_id = session_id
         self._links = {(link.kind, link.sender, link.recipient): link for link in links}
-        self.dead_tasks = dead_tasks
+        self.dead_tasks = Counter(dead_tasks)
         self.dead_mails = dead_mails
 
     def link(self, decision: Decision, kind: LinkKind, sender: str, recipient: str) -> None:

@@ -47,7 +47,7 @@ def hold_back(workspace: Workspace, running: RunningTask) -> None:
         )
     )
     told = (
-        f"The process died at {task.attempts} starts of this task in a row. It goes on later, to see whether the "
+        f"The process died at {task.attempts} starts of this task in a row. It resumes later, to see whether the "
         "process dies without it too."
     )
     running.tell_restarting(decision, Failure(code=CrashLimitError.code, message=told))

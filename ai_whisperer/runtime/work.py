@@ -35,7 +35,7 @@ class SessionWork(SessionReader):
 
     async def send_task(
         self,
-        agent: AgentRef,
+        agent_id: AgentRef,
         prompt: str,
         *,
         priority: Priority | str = Priority.NORMAL,
@@ -49,7 +49,7 @@ class SessionWork(SessionReader):
         `timeout_seconds` and `budget` hold for the task and for everything that it causes.
         """
         return await self._intake.task(
-            self._find_agent(agent),
+            await self._found_or_created(agent_id),
             prompt,
             priority=priority_of(priority),
             thread_id=thread_id,
@@ -58,6 +58,18 @@ class SessionWork(SessionReader):
             timeout_seconds=timeout_seconds,
             budget=budget,
         )
+
+    async def _found_or_created(self, agent: AgentRef) -> AgentSession:
+        """The agent that is meant; one that is not there is created if a template is called so."""
+        await self._let_exist(agent)
+        return self._find_agent(agent)
+
+    async def _let_exist(self, agent: AgentRef) -> None:
+        if isinstance(agent, str) and not self._workspace.book.knows(agent):
+            self._workspace.check_event_loop()
+            decision = self._workspace.decide(by_caller())
+            if self._workspace.creation.let_exist(decision, agent):
+                await decision.commit()
 
     async def wait_task(self, task: str | TaskRecord) -> TaskRecord:
         """Wait until the task has ended and return it. A continued task has ended when its last continuation has.
@@ -76,20 +88,20 @@ class SessionWork(SessionReader):
             known = self.get_task(continuation_id(known))
 
     async def run_task(
-        self, agent: AgentRef, prompt: str, *, thread_id: str | None = None, task_id: str | None = None
+        self, agent_id: AgentRef, prompt: str, *, thread_id: str | None = None, task_id: str | None = None
     ) -> str:
         """Give a task, wait for it, return the final answer; raises `TaskEndedError` if there is none.
 
         The answer of a task that was continued is the answers of all its parts. The same call again with the same
         `task_id`, also after a restart, waits for the same task.
         """
-        task = await self.send_task(agent, prompt, thread_id=thread_id, task_id=task_id)
+        task = await self.send_task(agent_id, prompt, thread_id=thread_id, task_id=task_id)
         ended = await self.wait_task(task)
         check_answered(ended)
         return answer_of(self._workspace.store, ended)
 
     async def cancel_task(self, task: str | TaskRecord, *, reason: str = "cancelled by the user") -> TaskRecord:
-        """End a task. When this returns, what it ran is gone. Raises `StateError` if it has ended already."""
+        """End a task. When this returns, what it ran has ended. Raises `StateError` if it has ended already."""
         known = self._last_part(task)
         if known.state.ended:
             raise StateError(
@@ -224,6 +236,7 @@ class SessionWork(SessionReader):
     ) -> MailRecord:
         """Send mail from the user to an agent. When this returns the mail is on disk."""
         recipient = to.agent_id if isinstance(to, AgentSession) else to
+        await self._let_exist(recipient)
         return await self._intake.mail(
             recipient,
             subject=subject,

@@ -38,7 +38,7 @@ def checked_folders(folders: Mapping[str, str | Path], *, kept: Sequence[Path]) 
     it is hidden.
     """
     if not isinstance(folders, Mapping):
-        raise InvalidInputError(f"folders must lead from names to the paths of folders, not {type(folders).__name__}.")
+        raise InvalidInputError(f"folders must map names to the paths of folders, not {type(folders).__name__}.")
     return {_checked_name(name): _checked_path(name, path, kept) for name, path in folders.items()}
 
 
@@ -49,7 +49,9 @@ def _checked_name(name: str) -> str:
             "'_' and '.', 100 at most."
         )
     if name == SHARED:
-        raise InvalidInputError(f"A folder cannot be called '{SHARED}': every session has one of that name already.")
+        raise InvalidInputError(
+            f"A folder cannot be called '{SHARED}': every session already has one with the same name."
+        )
     return name
 
 

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from ai_whisperer.runtime.approvals import Approvals
     from ai_whisperer.runtime.breaches import Breaches
     from ai_whisperer.runtime.circles import Circles
+    from ai_whisperer.runtime.creation import AgentCreation
     from ai_whisperer.runtime.deadlines import Deadlines
     from ai_whisperer.runtime.events import Events
     from ai_whisperer.runtime.limit_keeper import LimitKeeper
@@ -115,6 +116,7 @@ class Workspace:
 
     agents: dict[str, AgentSession]
     running: dict[str, AILoop]
+    creation: AgentCreation
     limits: LimitKeeper
     breaches: Breaches
     places: LoopPlaces
@@ -197,7 +199,7 @@ class Workspace:
         """Raise unless the caller runs where the session does. (To ask for the running loop costs a system call.)"""
         if asyncio.get_running_loop() is not self.event_loop:
             raise ClosedError(
-                "The session was opened in another event loop, which does not run any more. Open and close it within "
+                "The session was opened in another event loop, which no longer runs. Open and close it within "
                 "one asyncio.run()."
             )
 

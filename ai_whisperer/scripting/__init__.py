@@ -1,6 +1,6 @@
 """Agents from a script, without asyncio and without ceremony:
 
-    from ai_whisperer.scripting import create_agent, send_task, wait_until_done
+    from ai_whisperer import create_agent, send_task, wait_until_done
 
     analyzer = create_agent("analyzer")
     send_task(analyzer, "Analyze customer sentiment from feedback.csv")
@@ -8,7 +8,7 @@
 
 The functions talk to the server that `connect` was told, that the settings name (`WHISPERER_URL`, `whisperer.toml`), or
 that runs on the data folder. If there is none, one is started in this process. That one ends with the script: what is
-not done then goes on when a server is started on the same folder, so call `wait_until_done` to see the end of it.
+not done then resumes when a server is started on the same folder, so call `wait_until_done` to see the end of it.
 Another script that runs on the folder meanwhile uses that server too, and loses it then: start one with `whisperer
 serve` for scripts that are to outlive each other.
 """
@@ -27,21 +27,28 @@ from ai_whisperer.scripting.sync_client import SyncClient
 __all__ = [
     "SyncClient",
     "agent_states",
+    "agent_threads",
     "broadcast_event",
     "cancel_task",
     "connect",
     "create_agent",
+    "create_schedule",
+    "delete_schedule",
     "disconnect",
     "events",
     "get_agent_status",
     "get_task",
     "interrupt_agent",
     "list_agents",
+    "list_events",
+    "list_schedules",
     "list_tasks",
     "mailbox",
     "pause_agent",
+    "pause_schedule",
     "reply_mail",
     "resume_agent",
+    "resume_schedule",
     "run_task",
     "send_mail",
     "send_task",
@@ -119,19 +126,26 @@ def _shared(method: Callable[Concatenate[SyncClient, P], R]) -> Callable[P, R]:
 
 
 agent_states = _shared(SyncClient.agent_states)
+agent_threads = _shared(SyncClient.agent_threads)
 broadcast_event = _shared(SyncClient.broadcast_event)
 cancel_task = _shared(SyncClient.cancel_task)
 create_agent = _shared(SyncClient.create_agent)
+create_schedule = _shared(SyncClient.create_schedule)
+delete_schedule = _shared(SyncClient.delete_schedule)
 events = _shared(SyncClient.events)
 get_agent_status = _shared(SyncClient.get_agent_status)
 get_task = _shared(SyncClient.get_task)
 interrupt_agent = _shared(SyncClient.interrupt_agent)
 list_agents = _shared(SyncClient.list_agents)
+list_events = _shared(SyncClient.list_events)
+list_schedules = _shared(SyncClient.list_schedules)
 list_tasks = _shared(SyncClient.list_tasks)
 mailbox = _shared(SyncClient.mailbox)
 pause_agent = _shared(SyncClient.pause_agent)
+pause_schedule = _shared(SyncClient.pause_schedule)
 reply_mail = _shared(SyncClient.reply_mail)
 resume_agent = _shared(SyncClient.resume_agent)
+resume_schedule = _shared(SyncClient.resume_schedule)
 run_task = _shared(SyncClient.run_task)
 send_mail = _shared(SyncClient.send_mail)
 send_task = _shared(SyncClient.send_task)

@@ -5,17 +5,16 @@ from __future__ import annotations
 import asyncio
 import atexit
 import functools
-from collections.abc import Awaitable, Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from contextlib import AsyncExitStack, suppress
 from types import TracebackType
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from ai_whisperer.client import Client, EventStream
-from ai_whisperer.client.base import AgentRef
 from ai_whisperer.core.budgets import deadline_after
 from ai_whisperer.core.definitions import Config
-from ai_whisperer.errors import DuplicateIdError, UnknownAgentError, UnknownTemplateError
-from ai_whisperer.records import Budget, Notification, Priority, TaskRecord
+from ai_whisperer.errors import DuplicateIdError, UnknownAgentError
+from ai_whisperer.records import Notification
 from ai_whisperer.scripting.background import BackgroundLoop
 from ai_whisperer.scripting.finding import open_client
 from ai_whisperer.status import AgentStatus
@@ -70,7 +69,7 @@ class SyncClient:
     def close(self) -> None:
         """Let go of the server.
 
-        One that was started for this client ends; what is not done goes on when it is started again.
+        One that was started for this client ends; what is not done resumes when it is started again.
         """
         if self.is_open:
             atexit.unregister(self.close)
@@ -85,42 +84,6 @@ class SyncClient:
         """Create an agent as `Client.create_agent` does. One that is there already is returned as it is."""
         return self.run(_created(self.client, agent_id, config, template=template, auto_start=auto_start))
 
-    def send_task(
-        self,
-        agent: AgentRef,
-        prompt: str,
-        *,
-        priority: Priority | str = Priority.NORMAL,
-        thread_id: str | None = None,
-        task_id: str | None = None,
-        timeout_seconds: float | None = None,
-        budget: Budget | None = None,
-    ) -> TaskRecord:
-        """Give the agent a task. An agent that is not there is created if there is a template of that name."""
-
-        def send() -> Awaitable[TaskRecord]:
-            return self.client.send_task(
-                agent,
-                prompt,
-                priority=priority,
-                thread_id=thread_id,
-                task_id=task_id,
-                timeout_seconds=timeout_seconds,
-                budget=budget,
-            )
-
-        return self.run(_with_agent(self.client, agent, send))
-
-    def run_task(
-        self, agent: AgentRef, prompt: str, *, thread_id: str | None = None, task_id: str | None = None
-    ) -> str:
-        """Give the agent a task as `send_task` does, wait for it and return the final answer."""
-
-        def ask() -> Awaitable[str]:
-            return self.client.run_task(agent, prompt, thread_id=thread_id, task_id=task_id)
-
-        return self.run(_with_agent(self.client, agent, ask))
-
     def agent_states(self) -> dict[str, AgentStatus]:
         """What all agents are doing, by id."""
         return self.run(self.client.get_agent_states()).agents
@@ -133,6 +96,7 @@ class SyncClient:
         """The notifications of the session from there on, as `Client.events` has them; endless."""
         return self._each(self.run(_begun(self.client, after=after, deltas=deltas)))
 
+    agent_threads = _sync(Client.agent_threads)
     acquire_lock = _sync(Client.acquire_lock)
     add_member = _sync(Client.add_member)
     answer_of = _sync(Client.answer_of)
@@ -196,10 +160,12 @@ class SyncClient:
     retry_task = _sync(Client.retry_task)
     dismiss_task = _sync(Client.dismiss_task)
     room_messages = _sync(Client.room_messages)
+    run_task = _sync(Client.run_task)
     send_mail = _sync(Client.send_mail)
     server_info = _sync(Client.server_info)
     set_limits = _sync(Client.set_limits)
     set_server_limits = _sync(Client.set_server_limits)
+    send_task = _sync(Client.send_task)
     sent_mail = _sync(Client.sent_mail)
     sleep_agent = _sync(Client.sleep_agent)
     start_agent = _sync(Client.start_agent)
@@ -224,21 +190,6 @@ async def _created(
         with suppress(UnknownAgentError):
             return await client.get_agent_status(agent_id)
         raise taken from None  # not the id is taken, but another name that the agent was to have
-
-
-async def _with_agent(client: Client, agent: AgentRef, call: Callable[[], Awaitable[R]]) -> R:
-    """Make the call, and once more if it needs an agent that can be made of a template."""
-    try:
-        return await call()
-    except UnknownAgentError as unknown:
-        if not isinstance(agent, str):
-            raise
-        try:
-            template = await client.get_template(agent)
-        except UnknownTemplateError:
-            raise unknown from None
-    await _created(client, template.name, None, template=None, auto_start=True)
-    return await call()
 
 
 async def _rested(client: Client, timeout_seconds: float | None) -> dict[str, AgentStatus]:

@@ -239,7 +239,7 @@ class AgentLogs:
         if not self._is_reported:
             self._is_reported = True
             _log.warning(
-                "The logs of agents in '%s' cannot be written: %s. Agents go on; what is lost will be counted there.",
+                "The logs of agents in '%s' cannot be written: %s. Agents continue; lost lines are counted there.",
                 log_folder(self._data),
                 error.strerror or error,
             )

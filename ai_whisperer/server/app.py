@@ -11,6 +11,8 @@ from starlette.types import Message, Receive, Scope, Send
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from ai_whisperer.clock import IdSource
+from ai_whisperer.protocol.jsonrpc import INVALID_REQUEST, RpcError, error_frame
+from ai_whisperer.protocol.subscriptions import EXPLICIT, NOTIFICATIONS
 from ai_whisperer.server import page
 from ai_whisperer.server.audience import Audiences
 from ai_whisperer.server.calls import ServerFacts
@@ -35,6 +37,10 @@ _HEADERS = {
 }
 _ANSWERS = ("http.response.start", "websocket.http.response.start")
 _HEALTH = "/healthz"
+_SOCKET = "/ws"
+_WRONG_ADDRESS = 4404
+"""The code with which a WebSocket at another address is closed: of those for applications, 404 for not found."""
+_SHOWN_PATH = 200
 _PRINCIPAL = "whisperer.principal"
 
 
@@ -65,7 +71,8 @@ class Application:
                 Route(page.ICON, self._asset),
                 Route(_HEALTH, self._health),
                 Route("/metrics", self._show_metrics),
-                WebSocketRoute("/ws", self._connect),
+                WebSocketRoute(_SOCKET, self._connect),
+                WebSocketRoute("/{path:path}", self._direct),
             ],
             exception_handlers={404: self._not_found},
         )
@@ -124,8 +131,27 @@ class Application:
     async def _show_metrics(self, _: Request) -> Response:
         return PlainTextResponse(self._metrics.text())
 
+    async def _direct(self, websocket: WebSocket) -> None:
+        """Tell a client that opened its WebSocket at another address, such as that of the page, which one is right.
+
+        It is let in for that: most clients show nothing of an answer that refuses them.
+        """
+        host = websocket.headers.get("host", "")
+        scheme = "wss" if self._settings.tls_certificate is not None else "ws"
+        wrong = websocket.url.path[:_SHOWN_PATH]
+        message = f"There is no WebSocket at {wrong}. Connect to {scheme}://{host}{_SOCKET}, with the same token."
+        error = RpcError(INVALID_REQUEST, message, {"code": "wrong_address", "path": _SOCKET})
+        await websocket.accept()
+        await websocket.send_text(error_frame(None, error).decode())
+        await websocket.close(_WRONG_ADDRESS, f"The WebSocket is at {_SOCKET}.")
+
     async def _not_found(self, request: Request, _: Exception | None) -> Response:
-        message = f"There is nothing at {request.url.path[:200]}. There are /, /ws, /healthz and /metrics.\n"
+        if request.url.path == _SOCKET:
+            told = (
+                f"{_SOCKET} is the address of the WebSocket: connect to it with a WebSocket client. The page is at /."
+            )
+            return PlainTextResponse(f"{told}\n", status_code=404)
+        message = f"There is nothing at {request.url.path[:_SHOWN_PATH]}. There are /, /ws, /healthz and /metrics.\n"
         return PlainTextResponse(message, status_code=404)
 
     async def _connect(self, websocket: WebSocket) -> None:
@@ -147,6 +173,7 @@ class Application:
                 settings=self._settings,
                 metrics=self._metrics,
                 audiences=self._audiences,
+                follows=websocket.query_params.get(NOTIFICATIONS) != EXPLICIT,
             )
             await connection.run(socket.arrivals())
         except WebSocketDisconnect:

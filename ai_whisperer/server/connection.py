@@ -10,6 +10,7 @@ from typing import Any
 
 from ai_whisperer.errors import ClosedError, ConnectionLostError, TooManyRequestsError, WhispererError
 from ai_whisperer.protocol import jsonrpc
+from ai_whisperer.protocol.agents import IN_NEW_SESSIONS
 from ai_whisperer.protocol.catalog import method_named
 from ai_whisperer.protocol.errors import to_rpc
 from ai_whisperer.protocol.jsonrpc import Call, Frame, Refusal, RpcError
@@ -35,6 +36,8 @@ _nothing = nullcontext()
 _CLOSED = "The session was closed while the request was under way: it was deleted, or the server is ending."
 _LATE = (WAIT_TASK, ACQUIRE_LOCK)
 """The methods that wait for what others do."""
+_GUIDE = "async."
+"""How the names of the methods of the user guide begin."""
 _TURN_SECONDS = 0.005
 """How long the requests of one client are answered before others have their turn."""
 _WAITS_FOR_A_REQUEST = 16
@@ -55,7 +58,9 @@ class Connection:
         settings: Settings,
         metrics: Metrics,
         audiences: Audiences,
+        follows: bool = True,
     ) -> None:
+        """With `follows` the client gets the notifications of each session that it calls a method `async.*` in."""
         self._id = connection_id
         self._settings = settings
         self._metrics = metrics
@@ -63,6 +68,7 @@ class Connection:
         self._outbox = Outbox(socket, patience_seconds=settings.slow_client_seconds, last_word=self._last_word)
         self._caller = Caller(principal=principal, host=host, facts=facts, peer=self)
         self._loop = asyncio.get_running_loop()
+        self._follows = follows
         self._requests = 0
         self._rate = _Rate(settings.max_requests_per_second, self._loop)
         self._pending: dict[asyncio.Task[None], int] = {}
@@ -138,7 +144,10 @@ class Connection:
         began_at = self._loop.time()
         try:
             method = method_named(call.method)
-            result = method.write_result(answer.now(self._caller, method.read_params(bytes(call.params))))
+            params = method.read_params(bytes(call.params))
+            if self._is_to_follow(method, params):
+                return False
+            result = method.write_result(answer.now(self._caller, params))
         except Exception:  # noqa: BLE001 - see above
             return False
         self._requests += 1
@@ -210,6 +219,8 @@ class Connection:
             method = method_named(call.method)
             known = method.name
             params = method.read_params(bytes(call.params))
+            if method.name.startswith(_GUIDE):
+                await self._begin_with(method, params)
             with called_by(f"request:{request_id}"), self._only_waiting() if method in _LATE else _nothing:
                 result = await ANSWERS[known](self._caller, params)
             return method.write_result(result)
@@ -233,6 +244,17 @@ class Connection:
         finally:
             self._metrics.count_request(known, outcome=outcome, seconds=self._loop.time() - began_at)
             _log.debug("request %s %s by %s: %s", request_id, known, self._caller.principal, outcome)
+
+    def _is_to_follow(self, method: Method[Any, Any], params: Any) -> bool:
+        """Whether the client gets the notifications of the session from this call on, which is one of the guide."""
+        return self._follows and method.name.startswith(_GUIDE) and not self._feeds.is_settled(params.session_id)
+
+    async def _begin_with(self, method: Method[Any, Any], params: Any) -> None:
+        """Let the session be there if the method makes sense in a new one, and follow it."""
+        if method in IN_NEW_SESSIONS:
+            self._caller.host.let_exist(self._caller.principal, params.session_id)
+        if self._is_to_follow(method, params):
+            self._feeds.follow(await self._caller.session(params.session_id), self._outbox)
 
     @contextmanager
     def _only_waiting(self) -> Iterator[None]:

@@ -6,6 +6,7 @@ import base64
 import hashlib
 from html import escape
 
+from starlette.datastructures import QueryParams
 from starlette.requests import HTTPConnection
 from starlette.responses import HTMLResponse, PlainTextResponse, Response
 
@@ -17,12 +18,15 @@ _STYLE = (
     "input{font:inherit;padding:.4rem;width:100%;box-sizing:border-box}button{font:inherit;margin-top:.6rem}"
 )
 _ENTRY = """<p>The address that <code>whisperer serve</code> printed when it started lets you in: it ends in
-<code>?token=…</code>. <code>whisperer page</code> in the same folder prints it again. Or give the token here:</p>
-<form action="/" method="get"><label>Token <input name="token" type="password" autocomplete="off" required></label>
-<button>Open the page</button></form>"""
+<code>?token=…</code>. <code>whisperer page</code> in the same folder prints it again. Or give the token here, and what
+you asked for opens:</p>
+<form method="get">{kept}<label>Token <input name="token" type="password" autocomplete="off" required></label>
+<button>Open the page</button></form>
+<p>Did you follow a link from another site in a browser that was let in before? Then <a href="">go on without it</a>:
+that browser shows its token only to what this server itself leads to.</p>"""
 _PAGE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
-<title>AI Whisperer: not let in</title><style>{style}</style></head>
+<title>AI Whisperer: access denied</title><style>{style}</style></head>
 <body><main><h1>AI Whisperer</h1><p role="alert">{message}</p>{entry}</main></body></html>
 """
 _WRONG_TOKEN = 401
@@ -33,9 +37,19 @@ def denied(request: HTTPConnection, denial: Denial) -> Response:
     wait = {} if denial.retry_after_seconds is None else {"Retry-After": str(denial.retry_after_seconds)}
     if "text/html" not in request.headers.get("accept", ""):
         return PlainTextResponse(f"{denial.message}\n", status_code=denial.status, headers=wait)
-    entry = _ENTRY if denial.status == _WRONG_TOKEN else ""
+    entry = _ENTRY.format(kept=_kept(request)) if denial.status == _WRONG_TOKEN else ""
     page = _PAGE.format(style=_STYLE, message=escape(denial.message), entry=entry)
     return HTMLResponse(page, status_code=denial.status, headers={"Content-Security-Policy": _policy(), **wait})
+
+
+def _kept(request: HTTPConnection) -> str:
+    """What the address asks for behind its `?`: a form, which leads back to its own address, would leave that out."""
+    asked = QueryParams(request.scope.get("query_string", b""))
+    return "".join(
+        f'<input type="hidden" name="{escape(name)}" value="{escape(value)}">'
+        for name, value in asked.multi_items()
+        if name != "token"
+    )
 
 
 def _policy() -> str:

@@ -30,6 +30,7 @@ class Feeds:
         self._max_feeds = max_feeds
         self._audiences = audiences
         self._feeds: dict[str, Feed] = {}
+        self._settled: set[str] = set()  # sessions of which it was settled whether the client follows them
         self._ending: set[asyncio.Task[None]] = set()
 
     def subscribe(
@@ -48,12 +49,24 @@ class Feeds:
             )
         subscription = session.subscribe(after=last_seq if after is None else after, deltas=deltas)
         self._end(session.session_id)
-        feed = Feed(session.session_id, subscription, outbox, self._audiences, on_closed=self._feeds.pop)
+        self._settled.add(session.session_id)
+        feed = Feed(session.session_id, subscription, outbox, self._audiences, on_closed=self._closed)
         self._feeds[session.session_id] = feed
         feed.begin()
         return Subscribed(session_id=session.session_id, after=feed.sent, last_seq=last_seq)
 
+    def is_settled(self, session_id: str) -> bool:
+        """Whether the client has said if it wants the notifications of the session, or follows it already."""
+        return session_id in self._settled
+
+    def follow(self, session: AsyncAgentSessionManager, outbox: Outbox) -> None:
+        """Subscribe a client that has said nothing of the session, unless it has as many subscriptions as it may."""
+        self._settled.add(session.session_id)
+        if len(self._feeds) < self._max_feeds:
+            self.subscribe(session, outbox, after=None, deltas=False)
+
     def unsubscribe(self, session: AsyncAgentSessionManager) -> Subscribed:
+        self._settled.add(session.session_id)
         feed = self._end(session.session_id)
         after = session.last_seq if feed is None else feed.sent
         return Subscribed(session_id=session.session_id, after=after, last_seq=session.last_seq)
@@ -72,6 +85,10 @@ class Feeds:
         for session_id in list(self._feeds):
             self._end(session_id)
         await asyncio.gather(*self._ending, return_exceptions=True)
+
+    def _closed(self, session_id: str) -> None:
+        self._feeds.pop(session_id, None)
+        self._settled.discard(session_id)
 
     def _end(self, session_id: str) -> Feed | None:
         feed = self._feeds.pop(session_id, None)

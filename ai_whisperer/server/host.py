@@ -13,7 +13,7 @@ from msgspec.structs import asdict
 from ai_whisperer.clock import SystemClock, TimedIds
 from ai_whisperer.coordination import SessionRecord, SessionSummary
 from ai_whisperer.core.limits import Stated, changed, limits_from
-from ai_whisperer.core.paging import checked_id
+from ai_whisperer.core.paging import can_be_id, checked_id
 from ai_whisperer.core.text import check_text
 from ai_whisperer.definition import SessionLimits
 from ai_whisperer.errors import (
@@ -27,14 +27,14 @@ from ai_whisperer.models.base import ModelFactory
 from ai_whisperer.models.catalog import resolve
 from ai_whisperer.records import StepRecord
 from ai_whisperer.runtime.bus import Subscription
-from ai_whisperer.runtime.manager import AnyFunction, AsyncAgentSessionManager
+from ai_whisperer.runtime.manager import AsyncAgentSessionManager
 from ai_whisperer.runtime.trial_turn import TrialTurn
 from ai_whisperer.runtime.workplaces import remove_work_of
 from ai_whisperer.server.agent_logs import AgentLogs
 from ai_whisperer.settings import LOCAL
 from ai_whisperer.store.base import SERVER, Store, Unit
 from ai_whisperer.templates.library import TemplateLibrary
-from ai_whisperer.tools.function import as_tools
+from ai_whisperer.tools.function import AnyFunction, as_tools
 from ai_whisperer.tools.sandbox.base import Sandbox
 from ai_whisperer.tools.sandbox.choosing import AUTO
 from ai_whisperer.tools.toolbox import ToolBox
@@ -64,6 +64,7 @@ class SessionHost:
         work: Path | None = None,
         folders: Mapping[str, Path] | None = None,
         hidden: Iterable[Path] = (),
+        create_missing: bool = True,
     ) -> None:
         self.model = model
         self.templates = templates
@@ -78,6 +79,7 @@ class SessionHost:
         self._work = work
         self._folders = dict(folders or {})
         self._hidden = tuple(hidden)
+        self._create_missing = create_missing
         self._clock = SystemClock()
         self._trial_turn = TrialTurn()
         self._open: dict[str, _OpenSession] = {}
@@ -127,7 +129,7 @@ class SessionHost:
         closing = (each.close(grace_seconds=grace_seconds) for each in opened)
         for outcome in await asyncio.gather(*closing, return_exceptions=True):
             if isinstance(outcome, BaseException):
-                _log.error("a session could not be closed in peace", exc_info=outcome)
+                _log.error("a session could not be closed cleanly", exc_info=outcome)
 
     async def create(
         self, principal: str, session_id: str | None = None, *, title: str = "", limits: Stated = None
@@ -143,16 +145,35 @@ class SessionHost:
         if session_id in self._deleting or self._record(session_id) is not None:
             raise DuplicateIdError(f"There is a session '{session_id}' already. Choose another id, or none.")
         record = self._new(principal, session_id, title=title)
-        self._created[session_id] = record
+        await asyncio.shield(self._submitted(record, stated))
+        return SessionSummary(**asdict(record))
+
+    def let_exist(self, principal: str, session_id: str) -> None:
+        """Make the session if it is not there and sessions are made so here.
+
+        There is no await in here: what is done in the session next comes after it, in memory and on disk.
+        """
+        if not self._create_missing or session_id in self._open or session_id in self._deleting:
+            return
+        if can_be_id(session_id) and self._record(session_id) is None:
+            self._check_open()
+            self._submitted(self._new(principal, session_id), SessionLimits())
+
+    def _submitted(self, record: SessionRecord, stated: SessionLimits) -> asyncio.Future[None]:
+        """Hand a new session to the store; the future is done when it is durable."""
+        self._created[record.id] = record
         unit = Unit()
         unit.put_session(record)
         if stated != SessionLimits():
-            unit.put_limits(session_id, stated)
-        try:
-            await self._store.submit(unit)
-        finally:
-            self._created.pop(session_id, None)
-        return SessionSummary(**asdict(record))
+            unit.put_limits(record.id, stated)
+        durable = self._store.submit(unit)
+        durable.add_done_callback(lambda future: self._is_kept(record.id, future))
+        return durable
+
+    def _is_kept(self, session_id: str, durable: asyncio.Future[None]) -> None:
+        self._created.pop(session_id, None)
+        if not durable.cancelled():
+            durable.exception()  # marked as seen: whoever acts in the session meets the same failure
 
     async def set_limits(self, changes: Stated) -> None:
         """Change the limits of the server, which hold for all its sessions, at once and after a restart."""
@@ -236,6 +257,7 @@ class SessionHost:
             model=self.model,
             model_factory=self._model_factory,
             templates=self.templates,
+            create_missing=self._create_missing,
             work=self._work,
             folders=self._folders,
             hidden=self._hidden,
@@ -341,7 +363,7 @@ class _OpenSession:
         try:
             await self.manager.close(grace_seconds=grace_seconds)
         except WhispererError as error:
-            _log.error("session %s could not be closed in peace: %s", self.manager.session_id, error)
+            _log.error("session %s could not be closed cleanly: %s", self.manager.session_id, error)
         await self._logging
 
     async def _write_log(self, new: Subscription) -> None:
@@ -357,4 +379,4 @@ class _OpenSession:
         except WhispererError as failure:
             _log.error("session %s has stopped: %s", self.manager.session_id, failure)
         except Exception:  # noqa: BLE001 - a log that cannot be written stops nothing
-            _log.exception("the log of session %s is not written any more", self.manager.session_id)
+            _log.exception("the log of session %s is no longer written", self.manager.session_id)

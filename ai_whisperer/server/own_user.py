@@ -10,7 +10,7 @@ from ai_whisperer.errors import SettingsError
 from ai_whisperer.tools.sandbox.privileges import be_open_to_itself
 
 WARNING = (
-    "This server runs as root: whatever gets out of hand in it can do anything on this machine. Start it as an "
+    "This server runs as root: whatever escapes from it can do anything on this machine. Start it as an "
     "ordinary user, or with --user NAME."
 )
 

@@ -31,7 +31,6 @@ from ai_whisperer.errors import (
 from ai_whisperer.models.base import ModelFactory
 from ai_whisperer.models.catalog import SCRIPTED, NameCheck, check_name, name_check, resolve
 from ai_whisperer.records import StepRecord
-from ai_whisperer.runtime.manager import AnyFunction
 from ai_whisperer.runtime.workplaces import checked_folders, kept_from_agents
 from ai_whisperer.secrets import remember_secret
 from ai_whisperer.server import answers  # noqa: F401 - it registers itself
@@ -46,7 +45,7 @@ from ai_whisperer.server.socket import ClientSocket
 from ai_whisperer.settings import LOCAL, Settings
 from ai_whisperer.store.sqlite import SqliteStore
 from ai_whisperer.templates.library import TemplateLibrary
-from ai_whisperer.tools.function import as_tools
+from ai_whisperer.tools.function import AnyFunction, as_tools
 from ai_whisperer.tools.project_files import load_tool_files, standard_folder
 from ai_whisperer.tools.sandbox.choosing import ChosenSandbox
 from ai_whisperer.tools.sandbox.levels import STRONG
@@ -173,6 +172,7 @@ async def running(
             work=settings.data,
             folders=folders_of(settings),
             hidden=_hidden(settings),
+            create_missing=settings.create_missing,
         )
         stack.push_async_callback(host.close, grace_seconds=0)  # for a start that failed half-way
         port = listening.getsockname()[1]
@@ -314,7 +314,7 @@ async def _listening(
         server.should_exit = True
         (outcome,) = await asyncio.gather(serving, return_exceptions=True)
         if isinstance(outcome, Exception):
-            _log.error("the server could not stop taking requests in peace", exc_info=outcome)
+            _log.error("the server could not stop taking requests cleanly", exc_info=outcome)
 
 
 class _Uvicorn(uvicorn.Server):

@@ -150,7 +150,7 @@ class Acknowledged:
 
     def _give_up(self, error: OSError) -> None:
         """Without the file a loss is not found. One that stayed as it is could claim what is deleted from now on."""
-        _log.warning("what is acknowledged cannot be noted any more: %s", error)
+        _log.warning("what is acknowledged can no longer be noted: %s", error)
         if self._file is not None:
             os.close(self._file)
             self._file = None

@@ -165,7 +165,8 @@ class SessionSnapshot(Record, frozen=True, kw_only=True):
     """What is needed to take a session up where it was: its agents and all that is not finished.
 
     `approvals` are those that are pending and those that were given, of the tasks that have not ended. `active_at` is
-    when a task of an agent began or ended last, `rooms_last_at` when something was said last in a room.
+    when a task of an agent began or ended last, `rooms_last_at` when something was said last in a room. `dead_tasks`
+    counts the tasks that wait for a person, by agent.
     """
 
     agents: tuple[AgentRecord, ...]
@@ -183,7 +184,7 @@ class SessionSnapshot(Record, frozen=True, kw_only=True):
     active_at: dict[str, float]
     rooms_last_at: dict[str, float]
     links: tuple[Link, ...]
-    dead_tasks: int
+    dead_tasks: dict[str, int]
     dead_mails: int
     last_arrival: int
     last_seq: int

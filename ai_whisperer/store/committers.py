@@ -130,7 +130,7 @@ class ThreadCommitter:
         if self._thread.is_alive():
             raise StoreFailedError(
                 f"The disk has not answered for {LAST_COMMIT_SECONDS:g} s, so the database cannot be closed. End the "
-                "process and look after the disk; nothing that was accepted is lost."
+                "process and check the disk; nothing that was accepted is lost."
             )
 
     def _run(self) -> None:
@@ -160,7 +160,7 @@ class ThreadCommitter:
             self._put_off(error)
         except Exception as error:
             raise StoreFailedError(
-                f"The log of the database cannot be copied into it ({error}), so the runtime stopped. Mend the cause "
+                f"The log of the database cannot be copied into it ({error}), so the runtime stopped. Fix the cause "
                 "and start again; nothing that was accepted is lost."
             ) from error
         else:

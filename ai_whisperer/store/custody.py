@@ -37,7 +37,7 @@ class Custody:
             self._lock.keep()
         except (StoreInUseError, OSError) as error:
             raise StoreFailedError(
-                f"The lock of the data folder was deleted and cannot be had again ({error}), so the runtime stopped."
+                f"The lock of the data folder was deleted and cannot be taken again ({error}), so the runtime stopped."
             ) from error
         for path, known in self._known.items():
             try:

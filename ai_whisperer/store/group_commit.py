@@ -312,7 +312,7 @@ def _failure_of(cause: BaseException) -> StoreError:
         error: StoreError = StoreFullError()
     else:
         error = StoreFailedError(
-            f"A commit failed ({cause}), so the runtime stopped. Mend the cause and start again; "
+            f"A commit failed ({cause}), so the runtime stopped. Fix the cause and start again; "
             "nothing that was accepted is lost."
         )
     error.__cause__ = cause

@@ -73,7 +73,7 @@ def open_reader(path: Path, *, vfs: str | None = None) -> apsw.Connection:
 
 
 _ADVICE = (
-    "Restore a backup of the database together with its write-ahead log. To go on without what is missing: `whisperer "
+    "Restore a backup of the database together with its write-ahead log. To start without what is missing: `whisperer "
     "serve --accept-loss`, once, or ai_whisperer.accept_loss() in Python. Nothing was changed."
 )
 

@@ -161,9 +161,9 @@ SELECT * FROM task INDEXED BY task_open WHERE session_id=? AND state IN ('queued
 DEAD_TASKS: Final = """
 SELECT * FROM task INDEXED BY task_dead_letter
 WHERE session_id=? AND state IN ('dead', 'failed') AND dismissed_at IS NULL ORDER BY arrival"""
-DEAD_TASK_COUNT: Final = """
-SELECT count(*) FROM task INDEXED BY task_dead_letter
-WHERE session_id=? AND state IN ('dead', 'failed') AND dismissed_at IS NULL"""
+DEAD_TASK_COUNTS: Final = """
+SELECT agent_id, count(*) FROM task INDEXED BY task_dead_letter
+WHERE session_id=? AND state IN ('dead', 'failed') AND dismissed_at IS NULL GROUP BY agent_id"""
 TASKS: Final = "SELECT * FROM task WHERE session_id=? ORDER BY rowid DESC LIMIT ?"
 TASKS_OF_AGENT: Final = """
 SELECT * FROM task WHERE session_id=? AND agent_id=? ORDER BY arrival DESC, created_at DESC LIMIT ?"""

@@ -216,7 +216,7 @@ class SqliteStore:
             active_at=dict(self._all(queries.ACTIVE_AGENTS, key, lambda row: (row[0], row[1]))),
             rooms_last_at=dict(self._all(queries.ROOMS_LAST_AT, key, lambda row: (row[0], row[1]))),
             links=tuple(self._all(queries.LINKS, key, coordination_rows.link_from)),
-            dead_tasks=self._all(queries.DEAD_TASK_COUNT, key, lambda row: int(row[0]))[0],
+            dead_tasks=dict(self._all(queries.DEAD_TASK_COUNTS, key, lambda row: (row[0], int(row[1])))),
             dead_mails=self._all(queries.DEAD_MAIL_COUNT, key, lambda row: int(row[0]))[0],
             last_arrival=self._all(queries.LAST_ARRIVAL, key, lambda row: int(row[0]))[0],
             last_seq=self._all(queries.LAST_SEQ, key, lambda row: int(row[0]))[0],
@@ -340,7 +340,7 @@ class SqliteStore:
 
     def _check_not_deleting(self, session_id: str) -> None:
         if session_id in self._deleting:
-            raise StoreInUseError(f"The session '{session_id}' is being deleted. Wait until it is gone.")
+            raise StoreInUseError(f"The session '{session_id}' is being deleted. Wait until that is done.")
 
     def _all(self, sql: str, bindings: rows.Row, convert: Callable[[rows.Row], _T]) -> list[_T]:
         try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
@@ -26,6 +27,9 @@ from ai_whisperer.templates.parsing import Template, template_of
 
 BUILTIN = TemplateFolder(Path(__file__).parent / "builtin", TemplateKind.BUILTIN)
 """The templates that come with the package."""
+
+
+_NUMBER = re.compile(r"(?<=\w) ?[0-9]+\Z")
 
 
 class TemplateEntry(msgspec.Struct, frozen=True, kw_only=True):
@@ -107,6 +111,24 @@ class TemplateLibrary:
         found = self._first(normalized(name))
         return None if found is None else self._template(found)
 
+    def called(self, agent_id: str) -> Template | None:
+        """The template that is called like the agent, or like it but for a number at its end, or None.
+
+        So `coder1` and `coder-2` are made of `coder`, unless they have templates of their own.
+        """
+        whole = normalized(agent_id)
+        found = self.find(whole)
+        base = _NUMBER.sub("", whole)
+        return self.find(base) if found is None and base != whole else found
+
+    def addressed(self, name: str) -> Template | None:
+        """The template that `called` finds, or the one that has this further name (`display_name`, `aliases`)."""
+        found = self.called(name)
+        if found is not None:
+            return found
+        usable = (self.find(known) for known in self.names())
+        return next((each for each in usable if each is not None and normalized(name) in _names_of(each)), None)
+
     def names(self) -> list[str]:
         """The names of the templates that can be used, in order."""
         return [entry.name for entry in self.list() if entry.error is None]
@@ -169,7 +191,7 @@ class TemplateLibrary:
         if found is None:
             raise fault(*where, self._nothing_to_extend(chain, name, shown))
         if any(each.file.path == found.file.path for each in chain):
-            raise fault(*where, f"`extends` goes round in a circle: {shown}.")
+            raise fault(*where, f"`extends` forms a cycle: {shown}.")
         if isinstance(found.file.content, TemplateError):
             raise fault(*where, f"what it extends cannot be used ({shown}): {found.file.content.message}")
         return found
@@ -227,6 +249,10 @@ def load_template(path: str | Path) -> Template:
     """
     standard = TemplateLibrary.standard()
     return TemplateLibrary([Path(path).parent, *standard.folders]).load(path)
+
+
+def _names_of(template: Template) -> set[str]:
+    return {normalized(name) for name in (template.definition.name, *template.definition.aliases)}
 
 
 def _current_folder() -> Path | None:

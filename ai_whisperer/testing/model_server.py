@@ -306,6 +306,7 @@ async def _send_raw(pieces: Iterable[bytes], received: Received, writer: asyncio
         for piece in pieces:
             writer.write(piece)
             await writer.drain()
+            await asyncio.sleep(0)  # a client in the same loop has its turn after each piece
             received.sent_bytes += len(piece)
     except ConnectionError:
         received.client_left.set()

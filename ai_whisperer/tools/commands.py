@@ -148,7 +148,7 @@ def _check_apart(workplace: Workplace) -> None:
     granted = [folder for name, folder in workplace.folders.items() if name and own.is_relative_to(folder.path)]
     seen = [*system.FOLDERS, *system.interpreter_folders()]
     seen += [str(each.path) for each in granted if not each.hides(own.relative_to(each.path).as_posix())]
-    around = system.lies_in(str(workplace.own.path), seen)
+    around = system.folder_around(str(workplace.own.path), seen)
     if around is not None:
         raise SandboxError(
             f"The data folder lies in {around}, which programs of the agent may see, so nothing was run. Choose a data "

@@ -14,7 +14,7 @@ import msgspec
 from ai_whisperer.conversation import ToolResult, ToolSpec
 from ai_whisperer.coordination import EventRecord, LockRecord, LockSummary
 from ai_whisperer.records import MailRecord, Priority, TaskRecord
-from ai_whisperer.tools.function import ArgumentsParser, object_schema
+from ai_whisperer.tools.parameters import ArgumentsParser, object_schema
 
 
 class Desk(Protocol):
@@ -69,6 +69,10 @@ class Desk(Protocol):
     def agents(self) -> Sequence[Mapping[str, Any]]: ...
 
     def agent_status(self, name: str) -> Mapping[str, Any]: ...
+
+    def create_agent(self, agent_id: str, *, template: str | None, prompt: str | None, description: str) -> str:
+        """Create an agent that has no more rights than this one; returns its id."""
+        ...
 
     def report_progress(self, percent: float | None, note: str) -> None: ...
 

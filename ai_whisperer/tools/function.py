@@ -1,6 +1,6 @@
-"""A Python function with type hints and a docstring becomes a tool.
+"""A Python function with type hints and a docstring becomes a tool, and so does a tool of LangChain or pydantic-ai.
 
-The schema is built from the signature when a model is first told about the tool, once for each function.
+What it is called with is read from its signature when it is handed in, once for each function.
 """
 
 from __future__ import annotations
@@ -8,11 +8,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import contextvars
-import inspect
+import re
 import threading
-import typing
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
+from functools import partial
 from typing import Any, overload
 
 import msgspec
@@ -22,6 +22,7 @@ from ai_whisperer.conversation import ToolResult, ToolSpec
 from ai_whisperer.coordination import Touch
 from ai_whisperer.errors import InvalidInputError, LockNotHeldError, ToolArgumentsError, ToolError
 from ai_whisperer.tools.approving import NeedsApproval, check_needs_approval, says_yes_is_needed
+from ai_whisperer.tools.callee import Callee, OtherTool, called, callee_of, described, is_of_others, wants_approval
 from ai_whisperer.tools.returning import as_text, is_large
 from ai_whisperer.tools.touching import Touches, check_touches, touches_of
 from ai_whisperer.tools.workplace import Workplace
@@ -41,6 +42,9 @@ class CancelSignal:
     def is_set(self) -> bool:
         return self._set
 
+
+_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}", re.ASCII)
+"""What all providers take as the name of a tool."""
 
 Idempotent = bool | Callable[[Mapping[str, Any]], bool]
 """Whether calls may be repeated after a crash, or a function from the arguments of a call to that."""
@@ -87,69 +91,81 @@ class ToolContext(msgspec.Struct, frozen=True, kw_only=True):
 class Tool:
     """A function that models can call. `idempotent` says that a call may be repeated after a crash, or which may.
 
-    `touches` names the resources that a call touches, see `tools.touching`; `needs_approval` that a person has to allow
-    each call first, or those that a function of the arguments says; `untrusted` that its results hold what strangers
-    may have written.
+    `function` can be a tool of LangChain or pydantic-ai too. `touches` names the resources that a call touches, see
+    `tools.touching`; `needs_approval` that a person has to allow each call first, or those that a function of the
+    arguments says; `untrusted` that its results hold what strangers may have written; `optional` that agents which
+    have all tools do not wait for it where it is not handed in again.
     """
 
     __slots__ = (
-        "_parameters",
+        "_callee",
         "_spec",
         "function",
         "idempotent",
         "name",
         "needs_approval",
+        "optional",
         "touches",
         "untrusted",
     )
 
     def __init__(
         self,
-        function: Callable[..., Any],
+        function: AnyFunction,
         *,
         name: str = "",
         idempotent: Idempotent = False,
         touches: Touches = (),
         needs_approval: NeedsApproval = False,
         untrusted: bool = False,
+        optional: bool = False,
     ) -> None:
-        self.function = function
-        self.name = name or getattr(function, "__name__", "")
+        self.function: Any = function
+        self.name = name or called(function)
         self.idempotent = idempotent
         self.touches = check_touches(touches)
-        self.needs_approval = check_needs_approval(needs_approval)
+        self.needs_approval = check_needs_approval(needs_approval) or wants_approval(function)
         self.untrusted = untrusted
+        self.optional = optional
         self._spec: ToolSpec | None = None
-        self._parameters: _Parameters | None = None
+        self._callee: Callee | None = None
+
+    def check(self) -> Tool:
+        """The tool itself; raises `InvalidInputError` that says what to change if models cannot call it."""
+        if not isinstance(self.name, str) or not _NAME.fullmatch(self.name):
+            raise InvalidInputError(_bad_name(self.name))
+        self.spec  # noqa: B018 - it is made now
+        return self
 
     @property
     def spec(self) -> ToolSpec:
+        """What models are told of the tool; raises `InvalidInputError` if they cannot call it."""
         if self._spec is None:
             self._spec = ToolSpec(
                 name=self.name,
-                description=inspect.getdoc(self.function) or self.name,
-                parameters=object_schema(self.parameters.parser.type),
+                description=described(self.function) or self.name,
+                parameters=self.callee.schema,
                 untrusted=self.untrusted,
             )
         return self._spec
 
     @property
-    def parameters(self) -> _Parameters:
-        if self._parameters is None:
-            self._parameters = _parameters_of(self.function, self.name)
-        return self._parameters
+    def callee(self) -> Callee:
+        if self._callee is None:
+            self._callee = callee_of(self.function, self.name, context=ToolContext)
+        return self._callee
 
     @property
     def takes_context(self) -> bool:
         """Whether the function, or a `call` of a tool's own, looks at the `ToolContext` of its call."""
-        return type(self).call is not Tool.call or self.parameters.context is not None
+        return type(self).call is not Tool.call or self.callee.takes_context
 
     def may_repeat(self, arguments: str) -> bool:
         """Whether a call with these arguments does no harm if it is done twice; not if that cannot be told."""
         if not callable(self.idempotent):
             return self.idempotent
         try:
-            values = self.parameters.parse(arguments)
+            values = self.callee.parse(arguments)
         except ToolArgumentsError:
             return True  # then the call does nothing at all
         try:
@@ -167,7 +183,7 @@ class Tool:
         if not self.touches:
             return ()
         try:
-            values = self.parameters.parse(arguments)
+            values = self.callee.parse(arguments)
         except ToolArgumentsError:
             return ()
         try:
@@ -176,7 +192,7 @@ class Tool:
             raise
         except BaseException as error:
             what = type(error).__name__  # in words it may raise again
-            raise ToolError(f"What the tool '{self.name}' touches cannot be told: {what}.") from error
+            raise ToolError(f"What the tool '{self.name}' touches cannot be determined: {what}.") from error
 
     def wants_approval(self, arguments: str) -> bool:
         """Whether the tool itself says that a person has to allow a call with these arguments.
@@ -186,7 +202,7 @@ class Tool:
         if not self.needs_approval:
             return False
         try:
-            values = self.parameters.parse(arguments)
+            values = self.callee.parse(arguments)
         except ToolArgumentsError:
             return False
         return says_yes_is_needed(self.needs_approval, values)
@@ -197,22 +213,21 @@ class Tool:
         When the call is cancelled it ends only once the function has really ended: a coroutine is cancelled; a plain
         function runs in a thread, sees `context.cancelled`, and its result counts.
         """
-        values = self.parameters.parse(arguments)
-        if self.parameters.context is not None:
-            values[self.parameters.context] = context
-        if self.parameters.of_coroutine:
-            result = await self.function(**values)
+        callee = self._callee or self.callee
+        values = callee.parse(arguments)
+        if callee.is_async:
+            result = await callee.call(values, context)
         else:
-            result = await in_thread(self._run, {"values": values}, context.cancelled)
+            result = await in_thread(self._run, {"values": values, "context": context}, context.cancelled)
             if isinstance(result, Awaitable):
                 result = await result
         if is_large(result):  # the event loop is not for that
             result = await in_thread(as_text, {"name": self.name, "result": result}, context.cancelled)
         return self._result(result)
 
-    def _run(self, values: dict[str, Any]) -> Any:
+    def _run(self, values: dict[str, Any], context: ToolContext) -> Any:
         """Call the plain function, in its thread, and let what it returns be text already when it leaves it."""
-        result = self.function(**values)
+        result = self.callee.call(values, context)
         return result if isinstance(result, Awaitable) else self._result(result)
 
     def _result(self, result: Any) -> ToolResult:
@@ -221,32 +236,13 @@ class Tool:
         return ToolResult(content=as_text(self.name, result), untrusted=self.untrusted)
 
 
-class _Parameters:
-    """The parameters of a function; `context` is the one that takes the `ToolContext`."""
-
-    def __init__(self, struct: type[msgspec.Struct], context: str | None, *, of_coroutine: bool) -> None:
-        self.parser = ArgumentsParser(struct)
-        self.context = context
-        self.of_coroutine = of_coroutine
-
-    def parse(self, arguments: str) -> dict[str, Any]:
-        parsed = self.parser.parse(arguments)
-        return {name: getattr(parsed, name) for name in self.parser.type.__struct_fields__}
+AnyFunction = Tool | Callable[..., Any] | OtherTool
+"""What can be handed in as a tool."""
 
 
 @overload
-def tool(function: Callable[..., Any], /) -> Tool: ...
-@overload
 def tool(
-    *,
-    name: str = "",
-    idempotent: Idempotent = False,
-    touches: Touches = (),
-    needs_approval: NeedsApproval = False,
-    untrusted: bool = False,
-) -> Callable[[Callable[..., Any]], Tool]: ...
-def tool(
-    function: Callable[..., Any] | None = None,
+    function: AnyFunction,
     /,
     *,
     name: str = "",
@@ -254,99 +250,56 @@ def tool(
     touches: Touches = (),
     needs_approval: NeedsApproval = False,
     untrusted: bool = False,
-) -> Tool | Callable[[Callable[..., Any]], Tool]:
+    optional: bool = False,
+) -> Tool: ...
+@overload
+def tool(
+    *,
+    name: str = "",
+    idempotent: Idempotent = False,
+    touches: Touches = (),
+    needs_approval: NeedsApproval = False,
+    untrusted: bool = False,
+    optional: bool = False,
+) -> Callable[[AnyFunction], Tool]: ...
+def tool(function: AnyFunction | None = None, /, **stated: Any) -> Tool | Callable[[AnyFunction], Tool]:
     """Make a tool of a function: `@tool`, or `@tool(idempotent=True)` if repeating it after a crash does no harm.
 
-    `touches="write file:{path}"` lets calls that touch the same thing take turns; `needs_approval=True` lets each call
-    wait until a person has allowed it, a function such calls for whose arguments it returns True; `untrusted=True`
-    tells models that the results may be written by strangers.
+    `tool(search, idempotent=True)` says the same of a tool of LangChain or pydantic-ai. `touches="write file:{path}"`
+    lets calls that touch the same thing take turns; `needs_approval=True` lets each call wait until a person has
+    allowed it, a function such calls for whose arguments it returns True; `untrusted=True` tells models that the
+    results may be written by strangers; with `optional=True` agents that have all tools do not wait for this one where
+    it is not handed in again.
     """
-
-    def made(decorated: Callable[..., Any]) -> Tool:
-        return Tool(
-            decorated,
-            name=name,
-            idempotent=idempotent,
-            touches=touches,
-            needs_approval=needs_approval,
-            untrusted=untrusted,
-        )
-
-    return made if function is None else made(function)
+    return partial(Tool, **stated) if function is None else Tool(function, **stated)
 
 
-def as_tool(candidate: Tool | Callable[..., Any]) -> Tool:
-    """The tool itself, or the function made into one."""
+def as_tool(candidate: AnyFunction) -> Tool:
+    """The tool itself, or what was handed in made into one; raises `InvalidInputError` unless models can call it."""
     if isinstance(candidate, Tool):
-        return candidate
-    if not callable(candidate):
-        raise InvalidInputError(f"{candidate!r} cannot be a tool. Give a function or what @tool made of one.")
-    return Tool(candidate)
+        return candidate.check()
+    if not callable(candidate) and not is_of_others(candidate):
+        raise InvalidInputError(
+            f"{candidate!r} cannot be a tool. Give a function, what @tool made of one, or a tool of LangChain or "
+            "pydantic-ai."
+        )
+    return Tool(candidate).check()
 
 
-def as_tools(candidates: Iterable[Tool | Callable[..., Any]]) -> list[Tool]:
-    """The functions as tools; raises `InvalidInputError` unless each can be one."""
+def as_tools(candidates: Iterable[AnyFunction]) -> list[Tool]:
+    """The functions as tools; raises `InvalidInputError` unless models can call each."""
     if not isinstance(candidates, Iterable):
         raise InvalidInputError(f"tools must be a list of functions, not {type(candidates).__name__}.")
     return [as_tool(each) for each in candidates]
 
 
-class ArgumentsParser:
-    """Reads the JSON text that a model wrote as the parameters of a tool."""
-
-    def __init__(self, struct: type[msgspec.Struct]) -> None:
-        self.type = struct
-        self._decode = msgspec.json.Decoder(struct).decode
-
-    def parse(self, arguments: str) -> msgspec.Struct:
-        """The parameters; raises `ToolArgumentsError` that names the field that does not fit."""
-        try:
-            return self._decode(arguments or "{}")
-        except msgspec.ValidationError as error:
-            known = ", ".join(self.type.__struct_fields__) or "none"
-            raise ToolArgumentsError(
-                f"The arguments do not fit: {error}. Parameters: {known}. Call again with the right ones."
-            ) from error
-        except (msgspec.DecodeError, RecursionError, UnicodeError) as error:
-            raise ToolArgumentsError(f"The arguments are not a JSON object: {error}. Call again with one.") from error
-
-
-def object_schema(of: type[msgspec.Struct]) -> dict[str, Any]:
-    """The JSON Schema of an object of this type, with what it refers to inside."""
-    _, components = msgspec.json.schema_components([of], ref_template="#/$defs/{name}")
-    schema = dict(components.pop(of.__name__))
-    schema.pop("title", None)
-    if components:
-        schema["$defs"] = components
-    return schema
-
-
-def _parameters_of(function: Callable[..., Any], name: str) -> _Parameters:
-    try:
-        hints = typing.get_type_hints(function, include_extras=True)
-        signature = inspect.signature(function)
-    except (NameError, TypeError, ValueError) as error:
-        raise InvalidInputError(f"The tool '{name}' has a signature that cannot be read: {error}.") from error
-    context: str | None = None
-    fields: list[tuple[str, Any] | tuple[str, Any, Any]] = []
-    for parameter in signature.parameters.values():
-        hint = hints.get(parameter.name, Any)
-        if hint is ToolContext:
-            context = parameter.name
-        elif parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD, parameter.POSITIONAL_ONLY):
-            raise InvalidInputError(
-                f"The tool '{name}' cannot have the parameter '{parameter.name}' of its kind: use plain named ones."
-            )
-        elif parameter.default is parameter.empty:
-            fields.append((parameter.name, hint))
-        else:
-            fields.append((parameter.name, hint, msgspec.field(default_factory=_constant(parameter.default))))
-    struct = msgspec.defstruct("Arguments", fields, kw_only=True, forbid_unknown_fields=True)
-    return _Parameters(struct, context, of_coroutine=inspect.iscoroutinefunction(function))
-
-
-def _constant(value: Any) -> Callable[[], Any]:
-    return lambda: value
+def _bad_name(name: Any) -> str:
+    if not name:
+        return "A lambda has no name, so it cannot be a tool. Give it one: tool(…, name='look_up')."
+    return (
+        f"A tool cannot be called {name!r}: providers take up to 64 letters (a-z, A-Z), digits, _ and -. Give it "
+        "another name: @tool(name='look_up')."
+    )
 
 
 async def in_thread(function: Callable[..., Any], values: dict[str, Any], cancelled: CancelSignal) -> Any:

@@ -88,7 +88,7 @@ MAIL_TOOLS = (
     CoordinationTool(
         "send_mail_with_switch",
         "Ask another agent and wait: it answers at once, and its reply is the result of this call. For a short "
-        "question whose answer you need to go on.",
+        "question whose answer you need to continue.",
         SendMailWithSwitch,
         _send_mail_with_switch,
     ),

@@ -1,4 +1,4 @@
-"""Tools from files of a project: every `@tool` in `.whisperer/tools/*.py`.
+"""Tools from files of a project: every `@tool` in `.whisperer/tools/*.py`, and every tool of LangChain or pydantic-ai.
 
 A file that begins with `_` holds code that the others share. The files are run as modules of one package, so that
 `from ._shared import …` works, and so does `from _shared import …`.
@@ -15,12 +15,15 @@ from contextlib import contextmanager
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import msgspec
 
 from ai_whisperer.errors import InvalidInputError, ToolFileError
 from ai_whisperer.secrets import redacted
-from ai_whisperer.tools.function import Tool
+from ai_whisperer.tools.callee import is_of_others
+from ai_whisperer.tools.function import Tool, as_tool
+from ai_whisperer.tools.signature import innermost
 
 _MAX_FILE_BYTES = 1 << 20
 
@@ -77,16 +80,18 @@ def _load(path: Path, package: str) -> ToolFile:
     try:
         source = _source_of(path)
         module = _run(path, source, package)
-        tools = tuple(_tools_of(module, path.parent))
-        for each in tools:
-            each.spec  # noqa: B018 - a signature that cannot be read is told now, not when a model is
     except ToolFileError as error:
         return ToolFile(path=path, error=error.message)
-    except InvalidInputError as error:
-        return ToolFile(path=path, error=f"{path}: {error.message}")
-    if not tools:
-        return ToolFile(path=path, error=f"{path}: there is no tool in it. Put @tool before a function.")
-    return ToolFile(path=path, tools=tools)
+    tools: list[Tool] = []
+    complaints: list[str] = []
+    for each in _tools_of(module, path.parent):
+        try:
+            tools.append(as_tool(each))
+        except InvalidInputError as error:
+            complaints.append(f"{path}: {error.message} The tool is left out.")
+    if not tools and not complaints:
+        complaints.append(f"{path}: there is no tool in it. Put @tool before a function.")
+    return ToolFile(path=path, tools=tuple(tools), error=" ".join(complaints) or None)
 
 
 def _source_of(path: Path) -> bytes:
@@ -122,13 +127,28 @@ def _run(path: Path, source: bytes, package: str) -> ModuleType:
     return module
 
 
-def _tools_of(module: ModuleType, folder: Path) -> Iterator[Tool]:
+def _tools_of(module: ModuleType, folder: Path) -> Iterator[Any]:
     """The tools that the file makes, each once; those that it took from its neighbours are theirs."""
-    for each in dict.fromkeys(value for value in vars(module).values() if isinstance(value, Tool)):
-        home = getattr(each.function, "__module__", None)
-        source = getattr(sys.modules.get(home or ""), "__file__", None)
-        if home == module.__name__ or source is None or Path(source).parent != folder:
+    found = {id(value): value for value in vars(module).values() if isinstance(value, Tool) or is_of_others(value)}
+    for each in found.values():
+        function = each.function if isinstance(each, Tool) else each
+        if is_of_others(function):  # its class, or its function, may be a neighbour's and itself not
+            is_own = not any(value is each for other in _neighbours(module, folder) for value in vars(other).values())
+        else:
+            home = getattr(innermost(function), "__module__", None)
+            source = getattr(sys.modules.get(home or ""), "__file__", None)
+            is_own = home == module.__name__ or source is None or Path(source).parent != folder
+        if is_own:
             yield each
+
+
+def _neighbours(module: ModuleType, folder: Path) -> list[ModuleType]:
+    """The other modules of the folder, as far as they are loaded."""
+    return [
+        other
+        for other in list(sys.modules.values())
+        if other is not module and (source := getattr(other, "__file__", None)) and Path(source).parent == folder
+    ]
 
 
 def _package_of(folder: Path) -> str:

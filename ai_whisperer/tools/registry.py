@@ -7,7 +7,7 @@ from difflib import get_close_matches
 
 from ai_whisperer.conversation import ToolSpec
 from ai_whisperer.errors import DuplicateIdError, UnknownToolError
-from ai_whisperer.tools.coordination import COORDINATION_TOOLS
+from ai_whisperer.tools.coordination import COORDINATION_TOOLS, NAMED_TOOLS
 from ai_whisperer.tools.desk import CoordinationTool
 from ai_whisperer.tools.function import Tool
 from ai_whisperer.tools.machine import MACHINE_TOOLS
@@ -37,8 +37,8 @@ class ToolRegistry:
         servers: these tools are known once they were asked for with `mcp.prepare()`.
         """
         tools: dict[str, AnyTool] = dict(COORDINATION_TOOLS)
-        if granted is not None:  # what reaches the machine has to be granted by its name
-            tools |= MACHINE_TOOLS
+        if granted is not None:  # what reaches the machine, or makes agents, has to be granted by its name
+            tools |= {**MACHINE_TOOLS, **NAMED_TOOLS}
         for candidate in offered:
             known = tools.get(candidate.name)
             if known not in (None, candidate, MACHINE_TOOLS.get(candidate.name)):
@@ -77,13 +77,13 @@ class ToolRegistry:
 
 def told_missing(agent_id: str, missing: Iterable[str], offered: Iterable[Tool]) -> str:
     """What to say of an agent that is granted tools which are not there, with those that may be meant."""
-    known = {*COORDINATION_TOOLS, *MACHINE_TOOLS, *(each.name for each in offered)}
+    known = {*COORDINATION_TOOLS, *NAMED_TOOLS, *MACHINE_TOOLS, *(each.name for each in offered)}
     wanted = list(missing)
     near = dict.fromkeys(each for name in wanted for each in get_close_matches(name, known, n=1))
     hint = f" Did you mean {' and '.join(near)}?" if near else ""
     names = ", ".join(name if name.isidentifier() else _quoted(name) for name in wanted)
     return (
-        f"'{agent_id}' is granted tools that nobody has handed in: {names}.{hint} `whisperer tools` shows those of a "
+        f"'{agent_id}' is granted tools that nobody has provided: {names}.{hint} `whisperer tools` shows those of a "
         "server; put one of your own into a file in .whisperer/tools and start the server again. In Python, give it to "
         "the manager (tools=, agent_tools=) or to create_agent."
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from pathlib import PurePath
 from typing import Any
 
 import msgspec
@@ -29,6 +30,8 @@ def is_large(result: Any) -> bool:
             inside: Any = each.values()
         elif isinstance(each, list | tuple | set | frozenset):
             inside = each
+        elif _is_model(each):
+            inside = vars(each).values()
         elif isinstance(each, ToolResult) or not (fields := _fields(each)):
             continue
         else:
@@ -53,7 +56,7 @@ def as_text(name: str, result: Any) -> str:
                 ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=_plain
             ).iterencode(result)
             return "".join([*written])
-        plain = msgspec.to_builtins(result, str_keys=True, builtin_types=_BINARY)
+        plain = msgspec.to_builtins(result, str_keys=True, builtin_types=_BINARY, enc_hook=_dumped)
         return json.dumps(plain, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     except (TypeError, ValueError, RecursionError) as error:
         raise ToolError(
@@ -68,7 +71,20 @@ def _plain(value: Any) -> Any:
         raise TypeError(f"Object of type {type(value).__name__} is not JSON serializable")
     if isinstance(value, set | frozenset):
         return list(value)
-    return _fields(value) or msgspec.to_builtins(value)
+    return _fields(value) or msgspec.to_builtins(value, enc_hook=_dumped)
+
+
+def _dumped(value: Any) -> Any:
+    """A model of pydantic as it writes itself, and a path as text."""
+    if isinstance(value, PurePath):
+        return str(value)
+    if _is_model(value):
+        return value.model_dump(mode="json")
+    raise TypeError(f"Encoding objects of type {type(value).__name__} is unsupported")
+
+
+def _is_model(value: Any) -> bool:
+    return hasattr(type(value), "model_dump")
 
 
 def _fields(value: Any) -> dict[str, Any]:

@@ -76,6 +76,13 @@ class AgentStatusOf(Arguments, frozen=True, kw_only=True):
     agent: str
 
 
+class CreateAgent(Arguments, frozen=True, kw_only=True):
+    agent_id: str
+    template: str | None = None
+    prompt: str | None = None
+    description: Annotated[str, msgspec.Meta(max_length=1000)] = ""
+
+
 class ReportProgress(Arguments, frozen=True, kw_only=True):
     percent: Annotated[float, msgspec.Meta(ge=0, le=100)] | None = None
     note: Annotated[str, msgspec.Meta(max_length=500)] = ""
@@ -170,6 +177,13 @@ def _agent_status(desk: Desk, given: AgentStatusOf) -> ToolResult:
     return _json(desk.agent_status(given.agent))
 
 
+def _create_agent(desk: Desk, given: CreateAgent) -> ToolResult:
+    agent_id = desk.create_agent(
+        given.agent_id, template=given.template, prompt=given.prompt, description=given.description
+    )
+    return ToolResult(content=f"Created and started {agent_id}. Give it work with delegate_task or send_mail.")
+
+
 def _report_progress(desk: Desk, given: ReportProgress) -> ToolResult:
     desk.report_progress(given.percent, given.note)
     return ToolResult(content="Noted.")
@@ -182,7 +196,7 @@ def _json(value: Any) -> ToolResult:
 TEAM_TOOLS = (
     CoordinationTool(
         "delegate_task",
-        "Give a task to another agent. You get its id at once and go on; the result comes to you as mail.",
+        "Give a task to another agent. You get its id at once and continue; the result comes to you as mail.",
         DelegateTask,
         _delegate_task,
     ),
@@ -232,4 +246,13 @@ TEAM_TOOLS = (
         "agent_status", "See the state, the work and the progress of one agent.", AgentStatusOf, _agent_status
     ),
     CoordinationTool("report_progress", "Tell others how far your present task is.", ReportProgress, _report_progress),
+)
+
+CREATE_AGENT_TOOL = CoordinationTool(
+    "create_agent",
+    "Create an agent and start it: of a template, or with a prompt that says what it is and does. It has no more "
+    "rights than you. Without a template and a prompt it is made of the template that is called like it, if there is "
+    "one.",
+    CreateAgent,
+    _create_agent,
 )

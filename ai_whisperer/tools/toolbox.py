@@ -8,7 +8,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from ai_whisperer.status import Extent, ToolEntry, ToolKind
-from ai_whisperer.tools.coordination import COORDINATION_TOOLS
+from ai_whisperer.tools.coordination import COORDINATION_TOOLS, NAMED_TOOLS
 from ai_whisperer.tools.function import Tool
 from ai_whisperer.tools.machine import MACHINE_TOOLS
 from ai_whisperer.tools.project_files import ToolFile
@@ -24,7 +24,7 @@ class ToolBox:
     def __init__(self, handed_in: Iterable[Tool] = (), files: Iterable[ToolFile] = ()) -> None:
         self._handed_in = tuple(handed_in)
         self._files = _without_doubles(
-            files, taken={*(each.name for each in self._handed_in), *COORDINATION_TOOLS, *MACHINE_TOOLS}
+            files, taken={*(each.name for each in self._handed_in), *COORDINATION_TOOLS, *NAMED_TOOLS, *MACHINE_TOOLS}
         )
 
     @property
@@ -51,7 +51,7 @@ class ToolBox:
             *(_entry(each, ToolKind.MACHINE, "") for each in MACHINE_TOOLS.values() if each.name not in own),
             *(
                 ToolEntry(name=each.spec.name, kind=ToolKind.COORDINATION, description=each.spec.description)
-                for each in COORDINATION_TOOLS.values()
+                for each in (*COORDINATION_TOOLS.values(), *NAMED_TOOLS.values())
             ),
         ]
 

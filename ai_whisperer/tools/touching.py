@@ -68,7 +68,7 @@ def _statements(stated: Touches, arguments: Mapping[str, Any]) -> Iterable[Any]:
             told = stated(arguments)
             return (told,) if isinstance(told, str) else tuple(told)
         except (Exception, SystemExit) as error:
-            raise ToolError(f"What the tool touches cannot be told: {type(error).__name__}: {error}") from error
+            raise ToolError(f"What the tool touches cannot be determined: {type(error).__name__}: {error}") from error
     each = (stated,) if isinstance(stated, str) else stated
     return [_filled(one, arguments) for one in each]
 

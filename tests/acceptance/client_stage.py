@@ -101,7 +101,7 @@ def say(request: ModelRequest) -> Answer | str:
         raise ModelRefusedError("as you wish")
     if "in two parts" in told:
         return "one\n[CONTINUE]"
-    if "Go on" in told:
+    if "Continue" in told:
         return "two"
     if "write to me" in told and not results_of(request):
         return call("send_mail", to_agent="user", subject="hello", body="it is me")

@@ -73,6 +73,10 @@ def request_of(method: str, params: Mapping[str, Any], request_id: Any = 1) -> b
     return json.dumps({"jsonrpc": "2.0", "id": request_id, "method": method, "params": params}).encode()
 
 
+ONLY_WHAT_IS_SUBSCRIBED = "/ws?notifications=explicit"
+"""The path for a client that is not to get the notifications of a session because it calls `async.*` in it."""
+
+
 class RawSocket:
     """An open WebSocket. Raises `RefusedError` if the server does not let it in."""
 

@@ -15,9 +15,9 @@ import apsw
 
 from ai_whisperer.models.base import ModelFactory
 from ai_whisperer.models.catalog import resolve
-from ai_whisperer.runtime.manager import AnyFunction
 from ai_whisperer.server.serving import RunningServer, running
 from ai_whisperer.settings import Settings
+from ai_whisperer.tools.function import AnyFunction
 from tests.acceptance.raw_socket import RawSocket
 
 T = TypeVar("T")

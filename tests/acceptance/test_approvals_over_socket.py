@@ -109,7 +109,7 @@ def test_a_call_is_allowed_over_the_socket_by_the_principal_whose_session_it_is(
     async def scenario(client: Client) -> None:
         approval = await asked(client, "t1")
         assert (await client.get_agent_status("clerk")).waiting_for == (f"approval:{approval.id}",)
-        with pytest.raises(StateError, match="another than the one you saw"):
+        with pytest.raises(StateError, match="not the one you saw"):
             await client.approve(approval.id, digest="0" * 64)
         assert shop.paid("t1") == []
         approved = await client.approve(approval.id, digest=approval.digest, reason="fine")

@@ -16,10 +16,10 @@ from ai_whisperer.errors import ModelServerError, ToolError
 from ai_whisperer.models.base import Model, ModelRequest, StreamEvent, TextDelta
 from ai_whisperer.models.catalog import resolve
 from ai_whisperer.models.scripted import FunctionModel
-from ai_whisperer.runtime.manager import AnyFunction
 from ai_whisperer.server.agent_logs import AgentLogs
 from ai_whisperer.server.log_reading import read_log
 from ai_whisperer.testing.model_server import ModelServer, Reply
+from ai_whisperer.tools.function import AnyFunction
 from tests.acceptance.provider_stage import KEY
 from tests.simulation.stage import call, results_of, round_of
 

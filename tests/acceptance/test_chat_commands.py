@@ -46,7 +46,7 @@ def write(process: Process, *lines: str) -> None:
 def test_a_call_that_waits_is_shown_with_its_arguments_and_approved(whisperer: Whisperer) -> None:
     with chat(whisperer, "ann", **ASKS_FIRST) as process:
         write(process, "look into the cellar", "/approve", "and now?")
-        assert process.line().startswith("ann: Done: There is no 'the cellar")
+        assert "There is no 'the cellar" in process.line()
         assert process.line() == "ann: Done: and now?\n"
         code, _, told = process.ended()
     assert code == 0
@@ -60,7 +60,7 @@ def test_a_call_that_waits_is_shown_with_its_arguments_and_approved(whisperer: W
 def test_a_call_that_waits_is_refused_with_the_reason(whisperer: Whisperer) -> None:
     with chat(whisperer, "bob", **ASKS_FIRST) as process:
         write(process, "look into the cellar", "/refuse too dark")
-        assert process.line().endswith("They say: too dark\n")
+        assert "They say: too dark" in process.line()
         assert "bob may not call read_file" in process.ended()[2]
     (approval,) = [each for each in whisperer.json("approvals", "--all") if each["agentId"] == "bob"]
     assert (approval["state"], approval["reason"]) == ("refused", "too dark")
@@ -72,7 +72,7 @@ def test_what_waits_no_more_cannot_be_approved(whisperer: Whisperer) -> None:
         process.line()
         write(process, "/approve")
         code, _, told = process.ended()
-    assert (code, "Nothing waits for your yes in this chat." in told) == (1, True)
+    assert (code, "Nothing waits for your approval in this chat." in told) == (1, True)
 
 
 class Typed(io.StringIO):
@@ -114,7 +114,7 @@ def test_help_tells_the_commands_and_others_are_refused_with_them(
     assert all(each in told for each in ("/help", "/approve [ID]", "/refuse [REASON]", "/stop"))
     assert "There is no command '/quit'. Commands: /help, /approve, /refuse, /stop." in told
     assert "Nobody is answering now." in told
-    assert "Nothing waits for your yes in this chat." in told
+    assert "Nothing waits for your approval in this chat." in told
     assert "eve: Done: /etc\n" in out
     assert "eve: Done: /etc/hosts is\n" in out
     assert whisperer.json("tasks", "--agent", "eve")[-1]["prompt"] != "/help"

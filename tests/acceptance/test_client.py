@@ -48,6 +48,7 @@ async def use_agents(client: Client) -> None:
     asleep = await client.sleep_agent("alice", until=tomorrow, wake_events=["alert"])
     assert (asleep.sleeping_until, asleep.wake_events) == (tomorrow.timestamp(), ("alert",))
     assert (await client.wake_agent("alice", reason="look")).state is not AgentState.SLEEPING
+    assert await client.agent_threads() == {"alice": (await client.get_agent_status("alice")).running_tasks}
     assert (await client.create_agent("bob", {"name": "Bobby"}, template="writer")).name == "Bobby"
     assert (await client.stop_agent("bob")).state is AgentState.STOPPED
     assert (await client.get_agent("bobby")).definition.description == (
@@ -146,7 +147,7 @@ async def use_approvals(client: Client) -> None:
 
 
 async def use_limits(client: Client) -> None:
-    report = await client.set_limits({"max_queue_length": 77}, agent="alice")
+    report = await client.set_limits({"max_queue_length": 77}, agent_id="alice")
     assert report.agent_id == "alice"
     assert {each.name: each.value for each in (await client.get_limits("alice")).limits}["max_queue_length"] == 77
     served = await client.set_server_limits({"max_mail_bytes": 200_000})
@@ -214,11 +215,11 @@ def test_the_client_has_the_methods_of_the_manager() -> None:
     assert methods - set(dir(Client)) == {"give_tools", "flushed", "subscribe", "take_server_limits"}
 
 
-def test_an_agent_is_started_by_name_only_if_it_is_there(server: StagedServer, session_id: str) -> None:
+def test_an_agent_that_is_started_and_not_there_is_created_as_in_process(server: StagedServer, session_id: str) -> None:
     async def scenario(client: Client) -> None:
-        with pytest.raises(UnknownAgentError, match="writr"):
-            await client.start_agent("writr")
-        assert (await client.start_agent("writr", {"description": "meant so"})).started
+        assert (await client.start_agent("bob")).started
+        assert (await client.start_agent("carol", {"description": "meant so"})).started
+        assert [status.agent_id for status in await client.list_agents()] == ["bob", "carol"]
 
     server.play(scenario, session_id=session_id)
 

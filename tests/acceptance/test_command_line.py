@@ -45,13 +45,13 @@ def agent(whisperer: Whisperer) -> str:
 
 def test_an_agent_is_created_listed_and_shown(whisperer: Whisperer) -> None:
     created = whisperer.ok("agents", "create", "ann", "--config", '{"description": "Writes", "aliases": ["annie"]}')
-    assert created == "ann was created and started.\n"
+    assert created == "Created ann and started it.\n"
     (line,) = [line for line in whisperer.ok("agents").splitlines() if line.startswith("ann ")]
     assert line.split()[:3] == ["ann", "idle", "0"]
     assert "ann" in [each["agentId"] for each in whisperer.json("agents", "list")]
     shown = whisperer.ok("agents", "show", "annie")
     assert "description: Writes\n" in shown
-    assert re.search(r"\nmodel: +scripted:\S+ \(that of the server\)\n", shown)
+    assert re.search(r"\nmodel: +scripted:\S+ \(the server's\)\n", shown)
     assert whisperer.json("agents", "show", "ann")["definition"]["aliases"] == ["annie"]
 
 
@@ -218,7 +218,7 @@ def test_schedules_are_made_paused_resumed_and_removed(whisperer: Whisperer, age
     assert whisperer.ok("schedule", "pause", "round") == "Schedule round is paused.\n"
     assert [each["paused"] for each in whisperer.json("schedule", "--agent", agent)] == [True]
     assert whisperer.json("schedule", "resume", "round")["paused"] is False
-    assert whisperer.ok("schedule", "delete", "round") == "Schedule round is gone.\n"
+    assert whisperer.ok("schedule", "delete", "round") == "Deleted schedule round.\n"
     wrong = whisperer("schedule", "create", agent, "--cron", "often", "--prompt", "x", "--json")
     assert (wrong.code, wrong.error["code"]) == (1, "invalid_schedule")
 
@@ -262,7 +262,7 @@ def test_a_group_is_opened_and_talked_with(whisperer: Whisperer, agent: str, mon
         refused = whisperer(*wrong)
         assert (refused.code, "Name either the agents to talk with, or" in refused.err) == (2, True)
     assert [each["number"] for each in whisperer.json("rooms", "show", "hall", "-n", "1")] == [4]
-    assert whisperer.ok("rooms", "remove", "hall", "guest") == f"In room hall are now: {agent}.\n"
+    assert whisperer.ok("rooms", "remove", "hall", "guest") == f"Members of room hall: {agent}.\n"
 
 
 class Typed(io.StringIO):
@@ -303,7 +303,7 @@ def test_several_agents_are_talked_with_in_the_newest_group_of_them(
     whisperer.ok("rooms", "create", agent, "partner", "third")
     assert chat(agent, "partner") == ""
     (_, first) = rooms()
-    assert chat("pard", agent) == f"Going on in room {first}; --new opens another.\n"
+    assert chat("pard", agent) == f"Continuing in room {first}; --new opens another.\n"
     assert chat(agent, "partner", "--new") == ""
     (_, _, second) = rooms()
     assert second in chat(agent, "partner")
@@ -372,7 +372,7 @@ def test_a_session_has_its_own_agents_and_is_deleted_after_a_question(
     assert "second " in whisperer.ok("sessions")
     unasked = whisperer("sessions", "delete", "second", "--json")
     assert (unasked.code, unasked.error["code"]) == (2, "usage")
-    assert whisperer.ok("sessions", "delete", "second", "--yes") == "Session second is gone.\n"
+    assert whisperer.ok("sessions", "delete", "second", "--yes") == "Deleted session second.\n"
     gone = whisperer("agents", "--session", "second")
     assert (gone.code, "There is no session 'second'." in gone.err) == (1, True)
 

@@ -39,7 +39,7 @@ def shown(folder: Path) -> str:
 
 
 def test_the_first_line_says_which_model_plays(shown: str) -> None:
-    assert shown.splitlines()[0].startswith("The model is scripted, the built-in one that plays fixed answers")
+    assert shown.splitlines()[0].startswith("The model is scripted, the built-in one with fixed answers")
 
 
 def test_the_server_is_killed_in_the_middle_and_nothing_is_lost_or_repeated(shown: str) -> None:
@@ -53,7 +53,7 @@ def test_every_workflow_brings_its_result(shown: str) -> None:
     assert shown.count("All agents are well. I was told:") == 2
     assert "Passed: one module with count_words, longest_word, most_common_word." in shown
     assert "Debbie answered: Nobody is stuck." in shown
-    assert "Nothing has come of it." not in shown
+    assert "There is no result." not in shown
 
 
 def test_at_its_end_it_says_that_the_server_has_left_and_how_to_see_the_agents(shown: str, folder: Path) -> None:
@@ -97,7 +97,7 @@ def test_a_model_that_does_otherwise_is_told_of_as_it_was() -> None:
 
     code, printed = asyncio.run(scenario())
     assert printed.startswith("The model is openai-chat:my-model (OPENAI_BASE_URL is http://127.0.0.1:")
-    assert printed.count("Nothing has come of it.") == 3
+    assert printed.count("There is no result.") == 3
     assert code == 1
 
 
@@ -140,9 +140,9 @@ def test_whoever_asks_twice_has_the_demo_leave_at_once_and_nothing_stays(tmp_pat
         demo.line_with("starts a task")
         (folder,) = tmp_path.glob("whisperer-demo-*")
         server = server_of(folder)
-        os.kill(server, signal.SIGSTOP)  # it cannot leave in peace
+        os.kill(server, signal.SIGSTOP)  # it cannot leave cleanly
         demo.signal(signal.SIGINT)
-        demo.error_with("Once more leaves at once.")
+        demo.error_with("A second signal ends it at once.")
         demo.signal(signal.SIGINT)
         assert demo.ended().code == 130
     assert not is_alive(server)

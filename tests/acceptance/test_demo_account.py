@@ -127,7 +127,7 @@ def test_the_summary_tells_every_trouble() -> None:
     told = summary(
         replace(WELL, results={"switch": ""}, failed=("ada: the\nmodel",) * 7, unfinished=2, repeated=3, lost=4)
     )
-    assert "switch:\n  Nothing has come of it." in told
+    assert "switch:\n  There is no result." in told
     assert told.count("failed: ada: the model") == 5
     assert "failed: 2 more" in told
     assert "(2 not finished)" in told

@@ -89,7 +89,7 @@ def test_the_model_is_that_of_the_server_that_runs_unless_another_is_named(
         return [*told, server.address.url]
 
     told, named, url = serving(tmp_path, look, model="vllm:mine")
-    assert told == f"vllm:mine (that of the server at {url})"
+    assert told == f"vllm:mine (the model of the server at {url})"
     assert named.startswith("scripted:demo")
 
 
@@ -101,7 +101,7 @@ def test_a_server_that_does_not_answer_is_a_warning_and_the_doctor_goes_on(tmp_p
 
     model, (finding,) = serving(tmp_path, look)
     assert (model, finding.level) == (None, Level.WARNING)
-    assert "127.0.0.1:9 is not known, since it does not answer" in finding.found
+    assert "127.0.0.1:9 is unknown: the server does not answer" in finding.found
     assert models.check_server(tmp_path) is None
 
 
@@ -125,7 +125,7 @@ def test_programs_get_one_document(
     out = capsys.readouterr().out
     told = json.loads(out)
     assert told["ok"] is True
-    assert {"check": "Keys", "level": "ok", "found": "set are OPENAI_API_KEY", "advice": ""} in told["checks"]
+    assert {"check": "Keys", "level": "ok", "found": "set: OPENAI_API_KEY", "advice": ""} in told["checks"]
     assert KEY not in out
 
 
@@ -157,17 +157,17 @@ def test_each_sandbox_is_told_with_whether_it_holds_and_which_is_used() -> None:
         ]
 
     all_hold = sandbox.check_sandbox("auto", probes(namespaces=True, bubblewrap=True, rlimits=True))
-    assert all_hold[0].found.startswith("namespaces holds")
+    assert all_hold[0].found.startswith("namespaces contains")
     second = sandbox.check_sandbox("auto", probes(namespaces=False, bubblewrap=True, rlimits=True))
-    assert second[0].found.startswith("bubblewrap holds")
+    assert second[0].found.startswith("bubblewrap contains")
     assert "It is not there." in second[1].found
     none = sandbox.check_sandbox("auto", probes(namespaces=False, bubblewrap=False, rlimits=True))
     assert none[0].level is Level.WARNING
     assert "refused" in none[0].found
-    weak = Probe(level="rlimits", ways_out=("read the token",), reason="1 of 2 ways out work: …")
+    weak = Probe(level="rlimits", ways_out=("read the token",), reason="1 of 2 escape attempts succeed: …")
     weakest = sandbox.check_sandbox("rlimits", [*probes(namespaces=True), weak])
     assert weakest[0].level is Level.WARNING
-    assert "rlimits (as set) does not hold: 1 of 2 ways out work" in weakest[0].found
+    assert "rlimits (as set) does not contain programs: 1 of 2 escape attempts succeed" in weakest[0].found
 
 
 def test_a_server_that_root_would_run_is_told_of() -> None:

@@ -83,7 +83,7 @@ def test_a_client_is_told_to_wait_and_not_to_start_a_server(server: ServerInThre
 
     for number in range(TRIES):
         guess(server.port, number)
-    with pytest.raises(ConnectionLostError, match=r"takes no connection now: .*Try again in") as told:
+    with pytest.raises(ConnectionLostError, match=r"accepts no connections now: .*Try again in") as told:
         asyncio.run(connected())
     assert "whisperer serve" not in str(told.value)
 

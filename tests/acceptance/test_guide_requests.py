@@ -123,11 +123,12 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerInThread]
 
 @pytest.fixture
 def client(server: ServerInThread) -> Iterator[RawSocket]:
-    """A client of a fresh session with the id of the guide, in which there is a monitor."""
+    """A client of a fresh session with the id of the guide, in which there is a monitor.
+
+    Nobody makes the session, and nobody subscribes: the guide does not say that one must.
+    """
     with server.connect() as client:
-        client.call("session.create", sessionId="session-123")
         client.call("async.createAgent", sessionId="session-123", agentId="monitor")
-        client.call("events.subscribe", sessionId="session-123", after=0)
         yield client
         client.call("session.delete", sessionId="session-123")
 
@@ -269,3 +270,19 @@ def test_a_task_that_goes_on_and_one_that_fails(client: RawSocket) -> None:
         task = client.call("async.sendTask", sessionId="session-123", agentId="analyzer", prompt=prompt)
         assert told(client, name, taskId=task["taskId"])["agentId"] == "analyzer"
     assert "broken" in told(client, "async.task.error")["error"]["message"]
+
+
+@pytest.mark.parametrize("path", ["/", "/?x=1", "/s/default", "/socket", "/ws/", "/healthz"])
+def test_a_websocket_at_another_address_is_told_the_right_one(server: ServerInThread, path: str) -> None:
+    """As by whoever opens the address that the server printed, which is that of the page."""
+    with server.connect(path=path) as client:
+        told = client.receive()
+        assert f"Connect to ws://127.0.0.1:{server.port}/ws" in told["error"]["message"]
+        assert (told["id"], told["error"]["data"]["path"]) == (None, "/ws")
+        closed = client.until_closed()
+        assert (closed.code, closed.reason) == (4404, "The WebSocket is at /ws.")
+
+
+def test_a_priority_that_there_is_not_is_answered_with_those_that_there_are(client: RawSocket) -> None:
+    error = client.error("async.sendTask", sessionId="session-123", agentId="monitor", prompt="p", priority="asap")
+    assert "Invalid enum value 'asap' at `priority`. Valid values: urgent, high, normal, low." in error["message"]

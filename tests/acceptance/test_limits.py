@@ -146,7 +146,7 @@ def test_the_command_line_shows_and_sets_limits(
         (["max_queue_length"], "Write a limit as NAME=NUMBER"),
         (["max_queue_length=many"], "Write a limit as NAME=NUMBER"),
         (["max_qeue=5"], "There is no limit 'max_qeue'"),
-        (["--server", "--agent", "worker", "max_tokens=5"], "do not go together"),
+        (["--server", "--agent", "worker", "max_tokens=5"], "cannot be used together"),
     ],
 )
 def test_limits_that_are_written_wrongly_are_explained(

@@ -18,10 +18,10 @@ from tests.acceptance.mcp_stage import is_alive, odd, play, staged
     ("mode", "error"),
     [
         ("exits", "ended with the code 1; it said: no licence was found for password=[secret]"),
-        ("endless_garbage", "lines that are no JSON-RPC messages"),
+        ("endless_garbage", "lines that are not JSON-RPC messages"),
         ("huge_line", "it wrote a line that has no end"),
         ("closes_output", "it closed its output"),
-        ("wrong_greeting", "its greeting is no answer of an MCP server"),
+        ("wrong_greeting", "its answer to initialize is not one of an MCP server"),
     ],
 )
 def test_a_server_that_does_not_begin_is_announced_and_its_agent_works_without_it(mode: str, error: str) -> None:
@@ -113,7 +113,8 @@ def test_a_server_that_dies_in_a_call_leaves_its_outcome_open_and_is_started_aga
             first, second = await stage.run(("mcp__odd__act", {}), ("mcp__odd__act", {"text": "again"}))
         for result in (first, second):
             assert result.is_error
-            assert "is gone: it ended with the code 3. This call was begun: it may have taken effect" in result.content
+            assert "has ended: it ended with the code 3. This call was begun" in result.content
+            assert "it may have taken effect" in result.content
         assert len(stage.told("mcp.server_started")) >= 2
         assert len(stage.told("mcp.server_failed")) >= 2
 
@@ -169,7 +170,7 @@ def test_answers_that_are_none_become_errors_that_a_model_can_read() -> None:
         async with staged(servers, "mcp__odd", "mcp__no") as stage:
             odd_one, refused = await stage.run(("mcp__odd__act", {}), ("mcp__no__act", {}))
         assert (odd_one.is_error, refused.is_error) == (True, True)
-        assert "returned something that is no tool result" in odd_one.content
+        assert "returned something that is not a tool result" in odd_one.content
         assert refused.content == "The MCP server 'no' refused: text must not be empty"
 
     play(scenario)

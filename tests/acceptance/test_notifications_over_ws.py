@@ -18,7 +18,15 @@ from ai_whisperer.models.scripted import FunctionModel, Rule, ScriptedModel
 from ai_whisperer.records import Notification
 from ai_whisperer.server.frames import NotificationFrames
 from ai_whisperer.settings import Settings
-from tests.acceptance.raw_socket import CLOSE, ClosedError, Json, RawSocket, frame, request_of
+from tests.acceptance.raw_socket import (
+    CLOSE,
+    ONLY_WHAT_IS_SUBSCRIBED,
+    ClosedError,
+    Json,
+    RawSocket,
+    frame,
+    request_of,
+)
 from tests.acceptance.server_in_thread import LogWitness, ServerInThread, witnessed
 from tests.acceptance.session_talk import last_seq, numbers, read_up_to, say, sockets, work
 
@@ -61,7 +69,7 @@ def session(server: ServerInThread) -> str:
 
 
 def test_a_subscription_begins_after_its_cursor_and_goes_on(server: ServerInThread, session: str) -> None:
-    with server.connect() as client:
+    with server.connect(path=ONLY_WHAT_IS_SUBSCRIBED) as client:
         work(client, session)
         last = last_seq(client, session)
         subscribed = client.call("events.subscribe", sessionId=session, after=3)
@@ -184,7 +192,7 @@ def leave(client: RawSocket, chance: random.Random) -> None:
 
 @pytest.mark.parametrize("deltas", [True, False])
 def test_pieces_of_answers_come_only_to_those_who_ask(server: ServerInThread, deltas: bool) -> None:  # noqa: FBT001
-    with server.connect() as client:
+    with server.connect(path=ONLY_WHAT_IS_SUBSCRIBED) as client:
         session = client.call("session.create")["sessionId"]
         client.call("async.createAgent", sessionId=session, agentId="worker", config={"model": "streaming"})
         client.call("events.subscribe", sessionId=session, after=0, deltas=deltas)
@@ -223,7 +231,8 @@ def test_requests_take_effect_in_the_order_in_which_they_were_sent(server: Serve
         answers: dict[int, Json] = {}
         while len(answers) < len(deeds):
             answer = client.receive()
-            answers[answer["id"]] = answer
+            if "id" in answer:
+                answers[answer["id"]] = answer
         refused = [(deeds[number], answer["error"]) for number, answer in answers.items() if "error" in answer]
         assert refused == []
         results = {method: answers[number]["result"] for number, (method, _) in enumerate(deeds)}
@@ -318,3 +327,77 @@ def test_a_feed_that_fails_closes_the_connection_and_does_not_fall_silent(
     assert (closed.code, closed.reason) == (1011, "internal")
     assert len(witness.complaints) == 1
     assert "cannot tell agent.created" in witness.complaints.pop()
+
+
+def test_a_client_that_calls_a_method_of_the_guide_gets_the_notifications_of_that_session(
+    server: ServerInThread, session: str
+) -> None:
+    """From its first such call on, with what comes of it; of no other session, and without pieces of answers."""
+    with server.connect() as client, server.connect() as other:
+        last = last_seq(client, session)
+        other.call("async.createAgent", sessionId="another", agentId="streamer", config={"model": "streaming"})
+        task = client.call("async.sendTask", sessionId=session, agentId="worker", prompt="go")["taskId"]
+        notes = client.notes_until("async.task.completed")
+        assert numbers(notes) == list(range(last + 1, last + 1 + len(notes)))
+        assert notes[0]["params"]["taskId"] == task
+        other.call("async.sendTask", sessionId="another", agentId="streamer", prompt="go")
+        heard = other.notes_until("async.task.completed")
+        assert {note["params"]["sessionId"] for note in heard} == {"another"}
+        assert "async.task.delta" not in {note["method"] for note in heard}
+        other.call("session.delete", sessionId="another")
+
+
+def test_a_first_call_that_only_reads_subscribes_too(server: ServerInThread, session: str) -> None:
+    with server.connect() as client, server.connect() as other:
+        last = client.call("async.getAgentStates", sessionId=session)["last_seq"]
+        other.call("async.broadcastEvent", sessionId=session, event="now")
+        assert client.next_note()["params"]["seq"] == last + 1
+
+
+def test_what_a_client_has_said_about_its_notifications_stays(server: ServerInThread, session: str) -> None:
+    """Neither one that unsubscribed is subscribed again, nor one that asked to be asked."""
+    with server.connect() as gone, server.connect(path=ONLY_WHAT_IS_SUBSCRIBED) as silent:
+        gone.call("events.unsubscribe", sessionId=session)
+        for client in (gone, silent):
+            work(client, session)
+            client.call("async.getAgentStates", sessionId=session)
+            assert client.notes == []
+        silent.call("events.subscribe", sessionId=session)
+        silent.call("async.broadcastEvent", sessionId=session, event="now")
+        assert silent.next_note()["params"]["event"] == "now"
+
+
+def test_a_session_that_was_deleted_and_made_again_is_followed_again(server: ServerInThread) -> None:
+    with server.connect() as client:
+        for _ in range(2):
+            client.call("async.createAgent", sessionId="again", agentId="worker")
+            assert client.notes_until("agent.started")[0]["params"]["seq"] == 1
+            client.call("session.delete", sessionId="again")
+            client.notes_until("session.closed")
+
+
+def test_requests_that_begin_something_make_the_session_in_the_order_in_which_they_were_sent(
+    server: ServerInThread,
+) -> None:
+    with server.connect(path=ONLY_WHAT_IS_SUBSCRIBED) as client:
+        deeds: list[tuple[str, dict[str, Any]]] = [
+            ("async.createAgent", {"agentId": "a", "autoStart": False}),
+            ("async.sendTask", {"agentId": "a", "prompt": "go"}),
+            ("async.startAgent", {"agentId": "a"}),
+            ("async.startAgent", {"agentId": "b"}),
+        ]
+        for number, (method, params) in enumerate(deeds):
+            client.send(frame(request_of(method, {"sessionId": "made", **params}, number)))
+        for number in range(len(deeds)):
+            assert "error" not in client.answer_to(number)
+        created = [each["sessionId"] for each in client.call("session.list")["sessions"]]
+        assert "made" in created
+        assert list(client.call("async.getAgentStates", sessionId="made")["agents"]) == ["a", "b"]
+        client.call("session.delete", sessionId="made")
+
+
+@pytest.mark.parametrize("method", ["async.getAgentStates", "async.listEvents", "task.list", "session.get"])
+def test_a_request_that_only_looks_makes_no_session(server: ServerInThread, method: str) -> None:
+    with server.connect() as client:
+        assert client.error(method, sessionId="nowhere")["data"]["code"] == "unknown_session"
+        assert "nowhere" not in [each["sessionId"] for each in client.call("session.list")["sessions"]]

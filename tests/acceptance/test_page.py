@@ -99,6 +99,14 @@ def test_a_browser_without_the_right_token_is_told_how_to_get_in(server: ServerI
     assert "form-action 'self'" in answer.headers["content-security-policy"]
 
 
+def test_whoever_gives_the_token_is_led_to_what_was_asked_for(server: ServerInThread) -> None:
+    answer = refusal(server, "/s/default/agents/a%20b?tab=mail&mail=1&tab=x&token=wrong&q=%22%3E%3Cscript%3E")
+    assert "<form method" in answer.text  # without an action it leads to the address that was asked for
+    kept = re.findall('<input type="hidden" name="([^"]*)" value="([^"]*)">', answer.text)
+    assert kept == [("tab", "mail"), ("mail", "1"), ("tab", "x"), ("q", "&quot;&gt;&lt;script&gt;")]
+    assert "wrong&" not in answer.text
+
+
 def test_what_a_stranger_sends_is_text_on_the_page_that_refuses_it(server: ServerInThread) -> None:
     answer = fetch(server.port, "/", headers={**BROWSER, "Host": "<script>alert(1)</script>"})
     assert answer.status == 421

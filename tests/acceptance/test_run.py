@@ -151,7 +151,7 @@ def test_an_unknown_name_is_told_what_there_is(run: Run) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "words"), [([], "Name a template or a workflow"), (["alice"], "Say what 'alice' is to do.")]
+    ("arguments", "words"), [([], "Name a template or a workflow"), (["alice"], "Say what 'alice' should do.")]
 )
 def test_what_is_missing_on_the_line_is_asked_for(run: Run, arguments: list[str], words: str) -> None:
     ran = run(*arguments)
@@ -182,7 +182,7 @@ def test_a_workflow_runs_in_a_session_of_its_own(run: Run) -> None:
 def test_a_workflow_of_which_nothing_comes_leaves_with_1(run: Run) -> None:
     ran = run("monitoring", "Hello")
     assert ran.code == 1
-    assert "Nothing has come of the workflow 'monitoring'." in ran.err
+    assert "The workflow 'monitoring' produced no result." in ran.err
 
 
 def call_of(data: Path, **flags: str) -> Call:
@@ -224,7 +224,7 @@ def test_an_agent_that_takes_no_work_is_told_of_with_the_way_out(tmp_path: Path,
 def test_a_run_whose_agent_is_paused_tells_the_way_out(slowly: Process, tmp_path: Path) -> None:
     assert run_to_end("pause", "alice", "--reason", "lunch", "--data", str(tmp_path)).code == 0
     slowly.error_with("is paused: lunch")
-    slowly.error_with("Let it go on: whisperer resume alice")
+    slowly.error_with("To resume it: whisperer resume alice")
 
 
 def test_a_model_cannot_be_named_for_an_agent_that_has_one(tmp_path: Path) -> None:
@@ -267,7 +267,7 @@ def test_whoever_asks_twice_has_the_run_leave_at_once(tmp_path: Path) -> None:
             process.error_with("starts a task")
             server.signal(signal.SIGSTOP)  # nobody answers the request to cancel
             process.signal(signal.SIGINT)
-            process.error_with("Once more leaves at once.")
+            process.error_with("A second signal ends it at once.")
             process.signal(signal.SIGINT)
             assert process.ended().code == 130
         server.signal(signal.SIGCONT)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import os
+from pathlib import Path
 
 import pytest
 
 from ai_whisperer.tools.sandbox.launcher import KeptSandbox, Launcher
 from ai_whisperer.tools.sandbox.probing import Probe, probe
 from ai_whisperer.tools.sandbox.ways_out import SENDS_BY_UDP, WAYS
-from tests.acceptance.sandbox_stage import need
+from tests.acceptance.sandbox_stage import need, until
 
 _WITHOUT = """
 from ai_whisperer.tools.sandbox import apart, bubblewrap, namespaces, own_world, privileges, sandlock, seccomp, zygote
@@ -77,7 +78,7 @@ def test_what_a_wall_closes_works_without_it(level: str, damage: str, worked: se
     assert found.runs, found.reason
     assert not found.holds
     assert worked <= set(found.ways_out)
-    assert f"{len(found.ways_out)} of {len(WAYS)} ways out work" in found.reason
+    assert f"{len(found.ways_out)} of {len(WAYS)} escape attempts succeed" in found.reason
 
 
 def test_what_root_could_do_is_found_where_programs_stay_root() -> None:
@@ -92,6 +93,21 @@ def test_with_limits_alone_nearly_everything_works() -> None:
     assert {"read the token", "connect by TCP", "signal the server", SENDS_BY_UDP} <= set(found.ways_out)
     if os.geteuid() == 0:
         assert "change the mode of the token" in found.ways_out
+
+
+def left_by_others() -> set[str]:
+    """What stays on a machine when the process that made it has gone: mounts, memory and queues that are shared."""
+    shared = [Path(f"/proc/sysvipc/{kind}") for kind in ("shm", "msg", "sem")]
+    made = {f"{path.name} {' '.join(line.split()[:2])}" for path in shared for line in path.read_text().splitlines()}
+    mounted = {line.split()[1] for line in Path("/proc/self/mounts").read_text().splitlines()}
+    return made | {path for path in mounted if "whisperer-probe-" in path}
+
+
+def test_a_trial_of_what_holds_nothing_leaves_nothing_on_the_machine() -> None:
+    before = left_by_others()
+    found = probed("rlimits", "pass")
+    assert "share memory or messages by shmget" in found.ways_out
+    assert until(lambda: not left_by_others() - before)  # a test beside this one may be trying just now
 
 
 def test_the_ways_out_are_many_and_none_is_there_twice() -> None:

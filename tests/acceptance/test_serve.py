@@ -83,7 +83,7 @@ def linger() -> str:
 
 
 def test_whoever_waits_for_a_plain_function_is_told_so(whisperer: Whisperer, monkeypatch: pytest.MonkeyPatch) -> None:
-    word = "Waiting until these tools have ended: linger. A tool that is a plain function cannot be cut off."
+    word = "Waiting until these tools have ended: linger. A tool that is a plain function cannot be interrupted."
     told = []
 
     def hear(_: Output, sentence: str) -> None:
@@ -113,14 +113,14 @@ def test_whoever_waits_for_a_plain_function_is_told_so(whisperer: Whisperer, mon
         assert server.ended().code == 0
 
 
-def test_of_a_tool_that_can_be_cut_off_it_is_not_said_that_it_cannot() -> None:
+def test_of_a_tool_that_can_be_interrupted_it_is_not_said_that_it_cannot() -> None:
     def under_way(name: str) -> StepRecord:
         call = ToolCall(call_id="c", name=name, arguments="{}")
         return StepRecord(session_id="s", task_id="t", number=1, kind=StepKind.TOOL, state=StepState.STARTED, call=call)
 
     alone = long_waits.waits_for([under_way("run_command"), under_way("mcp__odd__act"), under_way("run_command")])
     assert alone == "Waiting until these tools have ended: run_command, mcp__odd__act."
-    assert long_waits.waits_for([under_way("run_command"), under_way("own")]).endswith("cannot be cut off.")
+    assert long_waits.waits_for([under_way("run_command"), under_way("own")]).endswith("cannot be interrupted.")
     assert long_waits.waits_for([]) == ""
 
 
@@ -136,6 +136,39 @@ def test_a_second_server_in_one_folder_is_told_of_the_first(whisperer: Whisperer
         assert "Port" not in told.err
 
 
+UNFIT = """
+import socket
+from pathlib import Path
+
+from ai_whisperer import tool
+
+@tool
+def connect(to: socket.socket) -> str:
+    return "connected"
+
+@tool
+def look(at: Path) -> str:
+    return f"{at.name} seen"
+"""
+
+
+def test_a_tool_that_models_cannot_call_is_left_out_and_the_server_and_the_doctor_say_so(whisperer: Whisperer) -> None:
+    tools = whisperer.data / "own"
+    tools.mkdir()
+    (tools / "unfit.py").write_text(UNFIT, encoding="utf-8")
+    word = "The tool 'connect' has the parameter 'to' of the type socket.socket, which models cannot give"
+    rules = "rules:\n  - {turn: 0, tools: [{name: look, arguments: {at: /a/b}}]}\n  - {text: '{last}'}\n"
+    with serving(whisperer.data, "--tools", str(tools), answers=rules) as server:
+        server.error_with(word)
+        assert word in whisperer.ok("tools", "--json")
+        whisperer.ok("agents", "create", "ann", "--config", '{"tools": ["look"]}')
+        assert "b seen" in whisperer.ok("tasks", "send", "ann", "look", "--wait")
+    diagnosed = run("doctor", "--data", str(whisperer.data), "--tools", str(tools))
+    assert diagnosed.code == 1
+    assert word in " ".join(diagnosed.out.split())
+    assert "Traceback" not in diagnosed.err
+
+
 def test_a_server_whose_terminal_is_closed_leaves_in_peace(whisperer: Whisperer) -> None:
     with serving(whisperer.data) as server:
         server.signal(signal.SIGHUP)
@@ -147,7 +180,7 @@ def test_a_second_signal_leaves_at_once(whisperer: Whisperer, number: signal.Sig
     with serving(whisperer.data, "--shutdown-grace-seconds", "3600") as server:
         with task_under_way(whisperer, "Work eternally"):
             server.signal(number)
-        server.error_with("Once more leaves at once.")
+        server.error_with("A second signal ends it at once.")
         server.signal(number)
         assert server.ended().code == 128 + number
 
@@ -163,7 +196,7 @@ def test_what_is_lost_is_told_at_the_start_and_given_up_only_when_that_is_asked_
     assert "of session 'default' at" in refused.error["message"]
     assert not (whisperer.data / "whisperer.db").exists()
     with serving(whisperer.data, "--accept-loss") as server:
-        server.error_with("is given up; the last that was acknowledged is notification")
+        server.error_with("is given up for lost; the last that was acknowledged is notification")
         assert whisperer.json("agents") == []
 
 

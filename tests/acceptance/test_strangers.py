@@ -15,6 +15,7 @@ from urllib.parse import quote
 import pytest
 from starlette.routing import Route, WebSocketRoute
 
+from ai_whisperer.protocol.agents import IN_NEW_SESSIONS
 from ai_whisperer.protocol.catalog import METHODS
 from ai_whisperer.protocol.method import Method
 from ai_whisperer.server.app import Application
@@ -50,7 +51,17 @@ def script() -> str:
     return found[1].decode()
 
 
-ROUTES = {"/", "/sessions", "/s/{rest:path}", "/icon.svg", "/assets/{name}", "/healthz", "/metrics", "/ws"}
+ROUTES = {
+    "/",
+    "/sessions",
+    "/s/{rest:path}",
+    "/icon.svg",
+    "/assets/{name}",
+    "/healthz",
+    "/metrics",
+    "/ws",
+    "/{path:path}",
+}
 PAGES = (
     "/",
     "/sessions",
@@ -247,7 +258,8 @@ def test_a_session_of_somebody_else_does_not_exist(server: ServerInThread, metho
     with server.connect(BOB) as bob:
         for make in (required_params, all_params):
             hers = bob.error(method.name, **make(method, HERS))
-            nowhere = bob.error(method.name, **make(method, "no-such-session!"))
+            looking = method if method not in IN_NEW_SESSIONS else METHODS["async.stopAgent"]  # others make the session
+            nowhere = bob.error(looking.name, **make(looking, "no-such-session!"))
             assert (hers["code"], hers["data"]["code"]) == (-32004, "unknown_session")
             assert hers["message"] == nowhere["message"].replace("no-such-session!", HERS)
         assert bob.notes == []

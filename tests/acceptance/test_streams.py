@@ -47,7 +47,7 @@ def test_streams_and_folders_that_are_gone_end_in_no_traceback(line: str, code: 
 def test_an_input_that_is_no_text_is_told_in_a_sentence() -> None:
     ran = run("tasks", "send", "ann", "-", given=b"Gr\xfc\xdfe")
     assert (ran.code, ran.out) == (2, "")
-    assert "The standard input is no UTF-8 text: invalid start byte, at byte 2." in ran.err
+    assert "The standard input is not UTF-8 text: invalid start byte, at byte 2." in ran.err
 
 
 def test_json_stays_json_where_the_output_is_not_utf_8() -> None:

@@ -114,7 +114,10 @@ def test_the_integrator_combines_and_tests_once_when_it_has_all_three_parts() ->
     (tested,) = outcome.moments("step.finished", tool="combine_and_test")
     assert tested > max(outcome.moments("mail.sent", recipient="integrator"))
     (delivered,) = outcome.inbox
-    assert delivered.body.startswith("Passed: one module with count_words, longest_word, most_common_word.")
+    verdict, _, module = delivered.body.partition("\n\n")
+    assert verdict == "Passed: one module with count_words, longest_word, most_common_word."
+    assert module.startswith("```python\ndef count_words(text):\n    return len(text.split())\n")
+    assert module.endswith("\n```")
     finals = [task.result.final for task in outcome.tasks_of("integrator") if task.result]
     assert finals == ["Not all parts are there yet; I wait for the others."] * 2 + [
         "The parts are together, tested and delivered."

@@ -22,10 +22,10 @@ from ai_whisperer.cli.workflows.tools import combine_and_test, read_feedback
 from ai_whisperer.models.base import ModelRequest, StreamEvent
 from ai_whisperer.models.scripted import ScriptedModel
 from ai_whisperer.records import USER, AgentRecord, MailRecord, StepKind
-from ai_whisperer.runtime.manager import AnyFunction
 from ai_whisperer.store.sqlite import SqliteStore
 from ai_whisperer.testing.disk import SimulatedDisk
 from ai_whisperer.testing.simulation import EPOCH, VirtualClock, simulate
+from ai_whisperer.tools.function import AnyFunction
 from stage import RULES
 
 SESSION = "default"

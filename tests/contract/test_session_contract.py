@@ -392,9 +392,9 @@ def test_a_session_that_is_being_deleted_is_neither_opened_nor_deleted_twice(run
         await store.submit(unit_with(task(), note="x"))
         deleting = asyncio.ensure_future(store.delete_session("s"))
         await asyncio.sleep(0)
-        with pytest.raises(StoreInUseError, match="Wait until it is gone"):
+        with pytest.raises(StoreInUseError, match="Wait until that is done"):
             store.listen("s", lambda *_: None, lambda _: None)
-        with pytest.raises(StoreInUseError, match="Wait until it is gone"):
+        with pytest.raises(StoreInUseError, match="Wait until that is done"):
             await store.delete_session("s")
         await deleting
         store.listen("s", lambda *_: None, lambda _: None)

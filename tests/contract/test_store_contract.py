@@ -296,6 +296,7 @@ def test_open_and_dead_work_is_found_and_ended_work_is_not(run: Run) -> None:
         assert [each.id for each in snapshot.tasks] == ["t-queued", "t-running"]
         assert [each.id for each in snapshot.mails] == ["m-queued", "m-delivered"]
         assert [each.id for each in store.dead_tasks("s")] == ["t-failed", "t-dead"]
+        assert snapshot.dead_tasks == {"alice": 2}
         assert [each.id for each in store.dead_mail("s")] == ["m-dead"]
         assert snapshot.last_arrival == len(TaskState) - 1
         assert len(store.mailbox("s", "alice", limit=3)) == 3

@@ -130,7 +130,7 @@ class Case:
 
     @property
     def counts(self) -> dict[str, int]:
-        """How often each call was made, in a server that has ended in peace."""
+        """How often each call was made, in a server that has ended cleanly."""
         counted: dict[str, int] = json.loads(self._counts.read_bytes())
         return counted
 

@@ -233,7 +233,7 @@ class Chaos:
         )
         of_session = name == "max_concurrent_loops"
         self._check_now(manager)
-        await manager.set_limits({name: self._random.choice(values)}, agent=None if of_session else agent)
+        await manager.set_limits({name: self._random.choice(values)}, agent_id=None if of_session else agent)
 
     async def _break_a_lock(self, manager: AsyncAgentSessionManager, agent: str) -> None:
         await manager.break_lock(self._random.choice(LOCKS), f"{agent} may go on")

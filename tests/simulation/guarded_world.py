@@ -182,7 +182,7 @@ class GuardedWorld:
         leases = self._leases()
         written = sorted((entry.wrote_at, entry.token) for entry in self.attempts if entry.wrote_at is not None)
         tokens = [token for _, token in written]
-        assert tokens == sorted(tokens), f"a holder of the past wrote: {written}"
+        assert tokens == sorted(tokens), f"a stale holder wrote: {written}"
         for entry in self.attempts:
             lease = leases[entry.token]
             stale = lease.is_over(entry.began_at)

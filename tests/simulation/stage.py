@@ -14,11 +14,11 @@ from ai_whisperer.conversation import Answer, AnswerTurn, ToolCall, ToolTurn, Us
 from ai_whisperer.core.marks import without_marks
 from ai_whisperer.models.base import Model, ModelRequest
 from ai_whisperer.models.scripted import FunctionModel
-from ai_whisperer.runtime.manager import AnyFunction
 from ai_whisperer.runtime.trial_turn import TrialTurn
 from ai_whisperer.store.base import Store
 from ai_whisperer.testing.disk import SimulatedDisk
 from ai_whisperer.testing.simulation import VirtualClock, simulate
+from ai_whisperer.tools.function import AnyFunction
 
 Say = Callable[[ModelRequest], Answer | str]
 Scenario = Callable[[AsyncAgentSessionManager], Coroutine[Any, Any, None]]
@@ -36,6 +36,7 @@ def opened(
     clock: VirtualClock | None = None,
     session_id: str = "default",
     trial_turn: TrialTurn | None = None,
+    **more: Any,
 ) -> AsyncAgentSessionManager:
     return AsyncAgentSessionManager(
         store=store,
@@ -43,9 +44,9 @@ def opened(
         trial_turn=trial_turn,
         tools=tools,
         model_factory=models or (lambda _: FunctionModel(say, latency_seconds=latency_seconds)),
-        templates=(),
         clock=clock or VirtualClock(),
         random=random.Random(seed),
+        **{"templates": (), **more},
     )
 
 

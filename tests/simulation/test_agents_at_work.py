@@ -140,7 +140,7 @@ def test_tasks_of_one_thread_run_in_order_and_share_their_history() -> None:
 
 def test_an_answer_that_asks_for_more_is_continued_in_the_same_thread() -> None:
     def say(request: ModelRequest) -> str:
-        rounds = sum(prompt in ("long", "Go on where you stopped.") for prompt in prompts(request))
+        rounds = sum(prompt in ("long", "Continue where you stopped.") for prompt in prompts(request))
         return "the end" if rounds == 3 else f"part {rounds}\n[CONTINUE]"
 
     def prompts(request: ModelRequest) -> list[str]:

@@ -128,7 +128,7 @@ def test_what_is_not_a_template_is_refused_and_changes_nothing() -> None:
             await manager.create_agent("x", {"modle": "y"}, template="coder")
         with pytest.raises(DefinitionError, match="a mapping of fields, not str"):
             await manager.create_agent("x", cast(Any, "y"), template="coder")
-        with pytest.raises(DefinitionError, match="nobody has handed in: nope"):
+        with pytest.raises(DefinitionError, match="nobody has provided: nope"):
             await manager.create_agent("x", template=parse_template("---\nname: x\ntools: nope\n---\n"))
         assert manager.active_sessions == {}
 

@@ -82,6 +82,42 @@ def test_an_answer_is_cut_off_at_its_size_and_the_task_fails(event: StreamEvent,
     play(scenario, models=with_model(model))
 
 
+def test_arguments_that_take_long_to_take_apart_fail_the_task() -> None:
+    call = ToolCall(call_id="c", name="add", arguments='{"a": [' + "0," * 20_000 + "0]}")
+    model = StreamModel([CallRequested(call=call), Finished()])
+
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        await manager.create_agent("alice")
+        ended = await manager.wait_task(await manager.send_task("alice", "go"))
+        assert ended.error is not None
+        assert ended.error.code == "answer_size"
+        assert "more than 10,000 values" in ended.error.message
+
+    play(scenario, models=with_model(model))
+
+
+def test_a_long_text_comes_in_pieces_and_is_whole_in_the_journal() -> None:
+    text = "It is so: \U0001f600. " * 5_000
+    model = StreamModel([TextDelta(text=text), Finished()])
+
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        await manager.create_agent("alice")
+        subscription = manager.subscribe(deltas=True)
+        task = await manager.send_task("alice", "go")
+        told: list[str] = []
+        async for note in subscription:
+            if note.name == "async.task.delta":
+                told.append(note.params["text"])
+            elif note.name == "async.task.completed":
+                break
+        assert max(map(len, told)) <= 40_000
+        (step,) = manager.list_steps(task.id)
+        assert step.answer is not None
+        assert step.answer.text == text
+
+    play(scenario, models=with_model(model))
+
+
 @pytest.mark.parametrize("event", [CallDelta(name="add", arguments=""), CallRequested(call=A_CALL)])
 def test_an_answer_has_so_many_tool_calls_at_most(event: StreamEvent) -> None:
     model = Endless(event)

@@ -1,4 +1,4 @@
-"""Tools that need a person's yes: their calls wait for it, over restarts too, and run at most once on it."""
+"""Tools that need a person's approval: their calls wait for it, over restarts too, and run at most once on it."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ def test_a_yes_to_other_arguments_than_those_that_wait_is_no_yes() -> None:
             await manager.create_agent(name)
             await manager.send_task(name, amount, task_id=name)
         small, large = await asked(manager, count=2)
-        with pytest.raises(StateError, match="another than the one you saw"):
+        with pytest.raises(StateError, match="not the one you saw"):
             await manager.approve(large.id, digest=small.digest)
         assert manager.list_approvals() == [small, large]
         assert not till.paid

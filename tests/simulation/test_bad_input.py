@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import pytest
 
-from ai_whisperer import AgentDefinition, AsyncAgentSessionManager, WhispererError
+from ai_whisperer import AgentDefinition, AsyncAgentSessionManager, WhispererError, tool
 from ai_whisperer.errors import (
     ClosedError,
     DefinitionError,
@@ -19,6 +19,8 @@ from ai_whisperer.errors import (
     UnknownAgentError,
     UnknownTaskError,
 )
+from ai_whisperer.server.serving import toolbox_of
+from ai_whisperer.settings import Settings
 from tests.simulation.stage import Deed, deferred, play
 
 
@@ -67,7 +69,7 @@ from tests.simulation.stage import Deed, deferred, play
         (lambda m: m.sleep_agent("alice", wake_events=["\ud800"]), InvalidInputError, "event name"),
         (lambda m: m.sleep_agent("alice", wake_events="alert"), InvalidInputError, "list of names"),
         (lambda m: deferred(lambda: m.mailbox("nobody")), UnknownAgentError, "no agent 'nobody'"),
-        (lambda m: m.create_agent("x", {"tools": ["nope"]}), DefinitionError, "nobody has handed in: nope"),
+        (lambda m: m.create_agent("x", {"tools": ["nope"]}), DefinitionError, "nobody has provided: nope"),
         (lambda m: m.create_agent("x", cast(Any, "text")), DefinitionError, "a mapping of fields, not str"),
         (lambda m: m.create_agent(cast(Any, None)), InvalidInputError, "cannot name an agent"),
         (lambda m: m.send_task("alice", cast(Any, None)), InvalidInputError, "prompt must be text, not NoneType"),
@@ -125,17 +127,27 @@ def test_two_tools_of_one_name_are_refused_at_once() -> None:
         AsyncAgentSessionManager(tools=[send_mail])
 
 
-def test_a_tool_that_cannot_be_described_fails_the_task_with_the_reason() -> None:
+def test_a_tool_that_models_cannot_call_is_refused_wherever_it_is_handed_in() -> None:
     async def odd(*values: int) -> str:
         return str(values)
 
+    refused = pytest.raises(InvalidInputError, match=r"The tool 'odd' cannot have the parameter '\*values'")
+
     async def scenario(manager: AsyncAgentSessionManager) -> None:
-        await manager.create_agent("alice", tools=[odd])
-        ended = await manager.wait_task(await manager.send_task("alice", "go"))
-        assert ended.error is not None
-        assert ended.error.message.startswith("The tool 'odd' cannot have the parameter 'values'")
+        with refused:
+            await manager.create_agent("alice", tools=[odd])
+        await manager.create_agent("alice")
+        with refused:
+            await manager.give_tools("alice", [odd])
+        assert await manager.run_task("alice", "go") == "done"
 
     play(scenario)
+    with refused:
+        AsyncAgentSessionManager(tools=[odd])
+    with refused:
+        AsyncAgentSessionManager(agent_tools={"alice": [tool(odd)]})
+    with refused:
+        toolbox_of(Settings(), [odd])
 
 
 def test_the_same_task_sent_twice_under_one_id_runs_once() -> None:

@@ -99,7 +99,7 @@ async def wait_for_a_person_with_a_deadline(manager: AsyncAgentSessionManager) -
 
 
 async def run_for_too_long(manager: AsyncAgentSessionManager) -> None:
-    await manager.set_limits({"max_task_seconds": LASTS}, agent="alice")
+    await manager.set_limits({"max_task_seconds": LASTS}, agent_id="alice")
     await manager.send_task("alice", "approve")
 
 

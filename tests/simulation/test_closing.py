@@ -143,6 +143,109 @@ def test_an_agent_whose_tools_are_not_handed_in_again_waits_for_them(handed_in: 
     disk.close()
 
 
+@pytest.mark.parametrize("handed_in", ["when opened", "later"])
+@pytest.mark.parametrize("config", [None, {"tools": ["look_up"]}])
+def test_an_agent_waits_for_tools_of_the_session_that_are_not_handed_in_again(
+    handed_in: str, config: dict[str, Any] | None, caplog: pytest.LogCaptureFixture
+) -> None:
+    disk = SimulatedDisk()
+
+    def manager_of(**options: Any) -> AsyncAgentSessionManager:
+        return AsyncAgentSessionManager(
+            store=disk.open(),
+            model_factory=lambda _: FunctionModel(looks_up, latency_seconds=1.0),
+            clock=VirtualClock(),
+            **options,
+        )
+
+    async def first() -> None:
+        manager = manager_of(tools=[look_up])
+        await manager.open()
+        await manager.create_agent("alice", config)
+        await manager.send_task("alice", "go", task_id="running")
+        await manager.send_task("alice", "go", task_id="queued")
+        await asyncio.sleep(50)
+        disk.crash()
+
+    async def without() -> None:
+        manager = manager_of()
+        await manager.open()
+        await manager.send_task("alice", "go", task_id="new")
+        await asyncio.sleep(1000)
+        assert manager.get_agent_status("alice").missing_tools == ("look_up",)
+        assert {each.state for each in manager.list_tasks("alice")} == {"running", "queued"}
+        if handed_in == "later":
+            await manager.give_tools("alice", [look_up])
+            await all_found(manager)
+        disk.crash()
+
+    async def again() -> None:
+        manager = manager_of(tools=[look_up])
+        await manager.open()
+        assert manager.get_agent_status("alice").missing_tools == ()
+        await all_found(manager)
+        await manager.close()
+        disk.crash()
+
+    async def all_found(manager: AsyncAgentSessionManager) -> None:
+        for each in ("running", "queued", "new"):
+            ended = await manager.wait_task(each)
+            assert ended.result is not None
+            assert ended.result.final == "x found"
+
+    simulate(first())
+    assert caplog.text == ""
+    simulate(without())
+    assert "1 of its agents wait for tools that nobody has provided (look_up): alice" in caplog.text
+    simulate(again())
+    disk.close()
+
+
+def test_an_agent_that_has_all_tools_waits_for_those_too_that_came_later_but_not_for_optional_ones() -> None:
+    disk = SimulatedDisk()
+    by_chance = tool(look_up.function, name="by_chance", optional=True)
+
+    def missing_with(*tools: Any) -> tuple[str, ...]:
+        async def run() -> tuple[str, ...]:
+            async with AsyncAgentSessionManager(store=disk.open(), tools=tools, clock=VirtualClock()) as manager:
+                if "alice" not in manager.active_sessions:
+                    await manager.create_agent("alice")
+                    await manager.create_agent("bob", {"tools": ["check_mail"]})
+                assert manager.get_agent_status("bob").missing_tools == ()
+                found = manager.get_agent_status("alice").missing_tools
+            disk.crash()
+            return found
+
+        return simulate(run())
+
+    assert missing_with(by_chance) == ()
+    assert missing_with(look_up) == ()
+    assert missing_with() == ("look_up",)
+    assert missing_with(look_up) == ()
+    disk.close()
+
+
+def test_an_agent_that_is_defined_anew_waits_no_longer_for_tools_of_the_session_that_are_gone() -> None:
+    disk = SimulatedDisk()
+
+    async def first() -> None:
+        async with AsyncAgentSessionManager(store=disk.open(), tools=[look_up], clock=VirtualClock()) as manager:
+            await manager.create_agent("alice")
+        disk.crash()
+
+    async def second() -> None:
+        async with AsyncAgentSessionManager(store=disk.open(), clock=VirtualClock()) as manager:
+            await manager.stop_agent("alice")
+            await manager.start_agent("alice", {})
+            assert manager.get_agent_status("alice").missing_tools == ()
+            assert (await manager.wait_task(await manager.send_task("alice", "go"))).state == "completed"
+        disk.crash()
+
+    simulate(first())
+    simulate(second())
+    disk.close()
+
+
 def test_a_session_that_was_left_open_in_another_event_loop_says_so() -> None:
     manager = AsyncAgentSessionManager()
 

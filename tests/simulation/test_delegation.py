@@ -114,7 +114,7 @@ def test_a_delegated_task_that_fails_is_reported_too() -> None:
 
 def test_the_result_of_a_task_in_several_parts_is_reported_as_a_whole_under_its_first_id() -> None:
     def c1(request: ModelRequest) -> str:
-        return "part two" if "Go on" in prompt_of(request) else "part one\n[CONTINUE]"
+        return "part two" if "Continue" in prompt_of(request) else "part one\n[CONTINUE]"
 
     async def scenario(manager: AsyncAgentSessionManager) -> None:
         await manager.create_agent("plan")

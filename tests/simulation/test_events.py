@@ -217,7 +217,7 @@ def test_an_agent_sleeps_until_a_time_of_day() -> None:
         ({"duration_seconds": 1e300}, "at most 100 years"),
         ({"until": "tomorrow"}, "is not a time"),
         ({"until": "2030-01-01T00:00:00"}, "has no zone"),
-        ({"until": "2001-01-01T00:00:00Z"}, "a time to come"),
+        ({"until": "2001-01-01T00:00:00Z"}, "a time in the future"),
         ({"wake_events": ["*"]}, "cannot name an event"),
         ({"wake_events": "alert"}, "do not fit"),
         ({"duration_seconds": "5"}, "do not fit"),

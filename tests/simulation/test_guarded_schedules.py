@@ -26,7 +26,7 @@ def test_in_no_schedule_does_a_holder_of_the_past_write() -> None:
         except AssertionError as error:
             raise AssertionError(f"schedule {seed}: {error}") from error
         total = Figures(*(sum(pair) for pair in zip(total, figures, strict=True)))
-    print(f"locks: {SCHEDULES} schedules from {FIRST}: {total}; every write of a holder of the past was refused")
+    print(f"locks: {SCHEDULES} schedules from {FIRST}: {total}; every write of a stale holder was refused")
     assert min(total) > SCHEDULES, "too little happened to show anything"
 
 

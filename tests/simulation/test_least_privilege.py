@@ -140,7 +140,7 @@ def test_a_tool_that_is_taken_away_is_gone_for_work_that_waits_too() -> None:
 
 def test_a_grant_of_a_tool_that_nobody_has_is_refused_when_it_is_made() -> None:
     async def scenario(manager: AsyncAgentSessionManager) -> None:
-        with pytest.raises(DefinitionError, match="granted tools that nobody has handed in: Fetch_Url"):
+        with pytest.raises(DefinitionError, match="granted tools that nobody has provided: Fetch_Url"):
             await manager.create_agent("alice", {"tools": ["Fetch_Url", "fetch_url"]})
 
     play(scenario)

@@ -105,7 +105,7 @@ def test_an_agent_that_has_spent_enough_is_paused_for_a_person_and_goes_on_when_
         await manager.resume_agent("a")
         await until(lambda: manager.get_agent_status("a").state is AgentState.PAUSED)
         assert tokens_of(manager) == 300, "resumed without more, it is paused again before it spends anything"
-        await manager.set_limits(raised, agent="a")
+        await manager.set_limits(raised, agent_id="a")
         ended = await manager.wait_task(task)
         assert (ended.state, tokens_of(manager)) == (TaskState.COMPLETED, 500)
         told = await breaches(manager)
@@ -143,7 +143,7 @@ def test_a_pause_for_a_limit_survives_a_crash_and_nothing_is_lost_or_repeated() 
     async def after(manager: AsyncAgentSessionManager) -> None:
         assert manager.get_agent_status("a").state is AgentState.PAUSED
         assert tokens_of(manager) == 300
-        await manager.set_limits({"max_tokens_per_agent": 0}, agent="a")
+        await manager.set_limits({"max_tokens_per_agent": 0}, agent_id="a")
         ended = await manager.wait_task("t")
         assert (ended.state, tokens_of(manager)) == (TaskState.COMPLETED, 500)
 

@@ -285,7 +285,7 @@ def test_a_task_in_time_is_left_alone_and_a_lowered_limit_holds_at_once() -> Non
         long = await manager.send_task("a", "go")
         await asyncio.sleep(30)
         assert manager.get_task(long.id).state is TaskState.RUNNING
-        await manager.set_limits({"max_task_seconds": 20}, agent="a")
+        await manager.set_limits({"max_task_seconds": 20}, agent_id="a")
         await until(lambda: manager.get_task(long.id).state is TaskState.FAILED)
 
     play(scenario, latency_seconds=50)
@@ -352,7 +352,7 @@ def test_limits_come_from_the_agent_before_the_session_before_what_the_manager_w
         sources = {each.name: (each.value, str(each.source)) for each in manager.get_limits("a").limits}
         wanted = {"max_queue_length": (5, "agent"), "max_continuations": (4, "server")}
         assert {**sources, **wanted, "max_steps_per_task": (100, "default")} == sources
-        await manager.set_limits({"max_queue_length": None}, agent="a")
+        await manager.set_limits({"max_queue_length": None}, agent_id="a")
         await manager.set_limits({"max_queue_length": None})
         assert manager.active_sessions["a"].limits.max_queue_length == 90
         changed = [note.params for note in _named(manager, "limits.changed")]
@@ -369,7 +369,7 @@ def test_limits_come_from_the_agent_before_the_session_before_what_the_manager_w
 def test_stated_limits_survive_a_restart() -> None:
     async def before(manager: AsyncAgentSessionManager) -> None:
         await manager.create_agent("a")
-        await manager.set_limits({"max_queue_length": 7}, agent="a")
+        await manager.set_limits({"max_queue_length": 7}, agent_id="a")
         await manager.set_limits({"max_mail_bytes": 77, "max_tokens": 1000})
         await asyncio.sleep(5)
 
@@ -397,7 +397,7 @@ def test_limits_that_make_no_sense_are_refused_and_change_nothing(limits: Any, m
         await manager.create_agent("a")
         before = manager.get_limits("a")
         with pytest.raises(DefinitionError, match=message):
-            await manager.set_limits(limits, agent="a")
+            await manager.set_limits(limits, agent_id="a")
         assert manager.get_limits("a") == before
 
     play(scenario)

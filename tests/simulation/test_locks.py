@@ -345,7 +345,7 @@ def test_a_waiter_whose_agent_is_paused_keeps_its_place_gets_the_lock_and_its_le
 
 def test_a_continuation_keeps_the_locks_of_its_task() -> None:
     def a(request: ModelRequest) -> Answer | str:
-        if "Go on" in prompt_of(request):
+        if "Continue" in prompt_of(request):
             return rounds(rest(10), release())(request)
         return rounds(acquire(), "a part\n[CONTINUE]")(request)
 

@@ -115,7 +115,7 @@ def assert_one_holder_at_a_time(manager: AsyncAgentSessionManager) -> None:
 @pytest.mark.parametrize("crash_after", [0.1 + 0.37 * step for step in range(60)])
 def test_over_a_crash_at_any_time_there_is_one_holder_and_nobody_is_forgotten(crash_after: float) -> None:
     def say(request: ModelRequest) -> Answer | str:
-        return "the rest" if "Go on" in prompt_of(request) else CONTEST(request)
+        return "the rest" if "Continue" in prompt_of(request) else CONTEST(request)
 
     async def before(manager: AsyncAgentSessionManager) -> None:
         for name in "abcde":

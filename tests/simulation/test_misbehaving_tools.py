@@ -245,7 +245,7 @@ async def asynchronous_pieces() -> Any:
         (lambda: [float("nan")], "is not JSON, so its result is lost: Out of range float"),
         (lambda: (each for each in "ab"), "is not JSON, so its result is lost: Encoding objects of type generator"),
         (asynchronous_pieces, "is not JSON, so its result is lost"),
-        (object, "is not JSON, so its result is lost"),
+        (lambda: [object()], "is not JSON, so its result is lost"),
         (lambda: ToolResult(content=5), '{"content":5}'),  # type: ignore[arg-type]
         (recursive, "failed: RecursionError"),
         (mute, "The tool 'misbehave' failed: MuteError"),

@@ -245,7 +245,7 @@ def test_a_wait_for_a_task_is_told_when_the_session_closes_first() -> None:
         waiting = asyncio.ensure_future(manager.run_task("alice", "go"))
         await asyncio.sleep(1)
         await manager.close(grace_seconds=1)
-        with pytest.raises(ClosedError, match="goes on later"):
+        with pytest.raises(ClosedError, match="resumes later"):
             await waiting
 
     play(scenario, latency_seconds=100)

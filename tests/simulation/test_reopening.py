@@ -21,7 +21,7 @@ async def work_on(seconds: float) -> str:
 
 
 def play_over_close(before: Scenario, after: Scenario, say: Say, **settings: Any) -> None:
-    """Run a scenario, close its session in peace, and run another one on the same store, in the same process."""
+    """Run a scenario, close its session cleanly, and run another one on the same store, in the same process."""
 
     async def main() -> None:
         store = SqliteStore.in_memory()

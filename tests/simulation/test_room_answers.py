@@ -16,7 +16,7 @@ from tests.simulation.stage import play, prompt_of
 
 def test_the_parts_of_a_continued_answer_are_one_message_that_comes_at_the_end() -> None:
     def say(request: ModelRequest) -> str:
-        return "and more @bob" if prompt_of(request).startswith("Go on") else "first part\n[CONTINUE]"
+        return "and more @bob" if prompt_of(request).startswith("Continue") else "first part\n[CONTINUE]"
 
     async def scenario(manager: AsyncAgentSessionManager) -> None:
         room = await group(manager, "alice", "bob", hop_limit=0)
@@ -58,7 +58,7 @@ def test_a_continued_answer_that_fails_can_be_retried_by_the_task_that_was_annou
     works = False
 
     def say(request: ModelRequest) -> str:
-        if not prompt_of(request).startswith("Go on"):
+        if not prompt_of(request).startswith("Continue"):
             return "one\n[CONTINUE]"
         if not works:
             raise ModelRefusedError

@@ -23,7 +23,7 @@ def answer(request: ModelRequest) -> str:
     """Alice and bob mention each other without end, carol passes, and alice takes two parts for the morning."""
     if request.agent_id == "carol":
         return "[PASS]"
-    if prompt_of(request).startswith("Go on"):
+    if prompt_of(request).startswith("Continue"):
         return "the rest"
     if request.agent_id == "alice" and lines_of(request)[-1] == "[1] user: good morning":
         return "a part\n[CONTINUE]"

@@ -545,3 +545,57 @@ def test_the_same_schedule_survives_many_closings_and_openings() -> None:
         await manager.close()
 
     play_over_crash(before, after, crash_after_seconds=1, latency_seconds=0.1)
+
+
+def test_a_schedule_wakes_its_agent_if_it_is_to() -> None:
+    """Without that its prompt waits until the agent wakes by itself."""
+
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        for name in ("sound", "light"):
+            await manager.create_agent(name)
+            await manager.sleep_agent(name, duration_seconds=10 * HOUR, wake_events=["alert"])
+        await manager.create_schedule("sound", interval_seconds=HOUR, prompt="look", missed="skip")
+        record = await manager.create_schedule("light", interval_seconds=HOUR, prompt="look", wake=True)
+        assert record.definition.wake
+        await asyncio.sleep(HOUR + 60)
+        assert [task.state for task in tasks_of(manager, "sound")] == [TaskState.QUEUED]
+        assert manager.get_agent_status("sound").state is AgentState.SLEEPING
+        assert [(task.prompt, task.state) for task in tasks_of(manager, "light")] == [("look", TaskState.COMPLETED)]
+        assert manager.get_agent_status("light").state is AgentState.IDLE
+
+    play(scenario)
+
+
+def test_an_agent_that_is_about_to_sleep_stays_awake_for_a_schedule_that_wakes_it() -> None:
+    """What it fired a moment before would otherwise wait for ever, since nothing fires again while it waits."""
+
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        await manager.create_agent("alice")
+        await manager.send_task("alice", "work for half a minute")
+        await manager.create_schedule("alice", interval_seconds=10, prompt="look", wake=True)
+        await asyncio.sleep(12)
+        assert [task.state for task in tasks_of(manager)] == [TaskState.RUNNING, TaskState.QUEUED]
+        await manager.sleep_agent("alice", wake_events=["never"])
+        await asyncio.sleep(60)
+        assert tasks_of(manager)[1].state is TaskState.COMPLETED
+
+    play(scenario, latency_seconds=30.0)
+
+
+def test_an_event_needs_no_wake() -> None:
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        with pytest.raises(ScheduleError, match="wake goes with a prompt only"):
+            await manager.create_schedule(interval_seconds=10, event="tick", wake=True)
+
+    play(scenario)
+
+
+def test_the_hourly_check_of_the_monitor_fires_by_itself() -> None:
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        await manager.create_agent("monitor")
+        await manager.sleep_agent("monitor", wake_events=["alert", "hourly_check"])
+        await asyncio.sleep(HOUR + 60)
+        assert [event.name for event in manager.list_events()] == ["hourly_check"]
+        assert [task.kind for task in tasks_of(manager, "monitor")] == ["wake_up"]
+
+    play(scenario)

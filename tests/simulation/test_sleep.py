@@ -23,7 +23,7 @@ def test_a_sleeper_wakes_when_its_time_has_come_and_is_told_so() -> None:
         assert manager.get_agent_status("alice").state is AgentState.SLEEPING
         assert (await manager.wait_task(task)).result is not None
         prompts = [each.prompt for each in manager.list_tasks("alice")]
-        assert "You were asleep and have been woken. Reason: the time has come" in prompts
+        assert "You were asleep and have been woken. Reason: the sleep time is over" in prompts
 
     play(scenario)
 

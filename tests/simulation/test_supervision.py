@@ -74,7 +74,9 @@ def test_a_dead_letter_that_is_dismissed_is_kept_but_not_listed_and_can_still_be
         await manager.create_agent("a")
         faults["a"] = 4
         dead = await manager.wait_task(await manager.send_task("a", "go"))
+        assert [status.dead_tasks for status in (await manager.snapshot()).agents] == [1]
         dismissed = await manager.dismiss_task(dead)
+        assert [status.dead_tasks for status in (await manager.snapshot()).agents] == [0]
         assert dismissed.dismissed_at is not None
         assert manager.get_task(dead.id) == dismissed == replace(dead, dismissed_at=dismissed.dismissed_at)
         assert manager.dead_letters().tasks == []

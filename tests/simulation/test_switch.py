@@ -115,7 +115,7 @@ def test_a_sleeper_is_woken_for_the_question_and_sleeps_on() -> None:
         await until(lambda: manager.get_agent_status("patricia").state is AgentState.SLEEPING)
         assert manager.get_agent_status("patricia").sleeping_until == due
         await asyncio.sleep(1000)
-        assert "the time has come" in manager.list_tasks("patricia")[0].prompt
+        assert "the sleep time is over" in manager.list_tasks("patricia")[0].prompt
 
     play(scenario, team(alice=asks("patricia"), patricia=lambda _: "mm-hm"))
 
@@ -353,7 +353,7 @@ def test_a_chain_that_is_too_deep_is_refused() -> None:
 
 def test_an_answer_in_several_parts_comes_as_a_whole() -> None:
     def bob(request: ModelRequest) -> str:
-        return "the end" if "Go on" in prompt_of(request) else "first part\n[CONTINUE]"
+        return "the end" if "Continue" in prompt_of(request) else "first part\n[CONTINUE]"
 
     async def scenario(manager: AsyncAgentSessionManager) -> None:
         await create(manager, "alice", "bob")

@@ -172,7 +172,7 @@ def test_a_loop_that_crashes_goes_on_waiting_for_its_answer(monkeypatch: pytest.
 @pytest.mark.parametrize("crash_after", [0.5 + 0.5 * step for step in range(10)])
 def test_an_answer_in_parts_survives_a_crash_between_them(crash_after: float) -> None:
     def b(request: ModelRequest) -> str:
-        return "the end" if "Go on" in prompt_of(request) else "a part\n[CONTINUE]"
+        return "the end" if "Continue" in prompt_of(request) else "a part\n[CONTINUE]"
 
     async def before(manager: AsyncAgentSessionManager) -> None:
         await create(manager, "a", "b")

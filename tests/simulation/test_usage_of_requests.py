@@ -51,7 +51,7 @@ def test_a_pause_before_a_request_is_no_work() -> None:
         await manager.send_task("a", "go", task_id="t")
         await until(lambda: manager.get_agent_status("a").state is AgentState.PAUSED)
         await asyncio.sleep(36_000)
-        await manager.set_limits({"max_tokens_per_agent": 10_000}, agent="a")
+        await manager.set_limits({"max_tokens_per_agent": 10_000}, agent_id="a")
         ended = await manager.wait_task("t")
         assert (ended.usage.model_calls, round(ended.usage.wall_seconds, 3)) == (1, 1.0)
 

@@ -228,7 +228,7 @@ def test_a_question_does_not_wait_behind_another_of_its_conversation() -> None:
 
 def test_a_task_that_holds_a_lock_is_continued_before_more_urgent_work_that_wants_the_lock() -> None:
     def say(request: ModelRequest) -> Answer | str:
-        if "Go on" in prompt_of(request):
+        if "Continue" in prompt_of(request):
             return "the second part"
         if "urgent" in prompt_of(request):
             return calls(acquire("lock")) if round_of(request) == 0 else results_of(request)[-1]

@@ -151,7 +151,7 @@ def test_a_wait_ends_with_its_result_though_the_task_may_not_have_so_many_steps_
     async def scenario(manager: AsyncAgentSessionManager) -> None:
         await one_that_waits(manager)
         await manager.pause_agent("alice")  # so that it does not fail at once
-        await manager.set_limits({"max_steps_per_task": 1}, agent="alice")
+        await manager.set_limits({"max_steps_per_task": 1}, agent_id="alice")
         assert (await manager.refuse("t.2")).state is ApprovalState.REFUSED
         assert [step.number for step in manager.list_steps("t")] == [1, 2]
         await manager.resume_agent("alice")

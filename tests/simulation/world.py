@@ -28,7 +28,7 @@ EVENTS = ("data_ready", "all_clear", "help_requested")
 LOCKS = ("north", "south", "west")
 THINGS = ("ledger", "map", "tower")
 ALWAYS_ASKS = "costly"
-"""The tool of which no call runs without a person's yes. Of `effect` people are asked at times."""
+"""The tool of which no call runs without a person's approval. Of `effect` people are asked at times."""
 
 DEEPEST = 3
 """What is caused by something so deep causes nothing more: chatter dies out."""
@@ -152,7 +152,7 @@ class World:
 
         @tool(touches=touched, needs_approval=True)
         async def costly(seconds: float, touches: list[str], context: ToolContext) -> str:
-            """Something that must not happen twice, nor without a person's yes."""
+            """Something that must not happen twice, nor without a person's approval."""
             self.effects[context.step_id] += 1
             await self._touch(touches, seconds)
             return "ok"

@@ -336,3 +336,31 @@ def test_the_json_form_never_shows_in_a_channel(
     assert parsed.wants_continuation == (wish not in ({}, {"continue": False}))
     for channel in Channel:
         assert getattr(parsed.response, channel) == values.get(channel, "").strip()
+
+
+@pytest.mark.parametrize("place", ["\n", "[", "`"])
+def test_after_ten_thousand_places_nothing_is_a_marker_however_the_text_is_split(place: str) -> None:
+    within = f"[ANALYSIS]a{place * 9_000}\n[FINAL]b"
+    assert parse(within).response.final == "b"
+    beyond = f"[ANALYSIS]a{place * 10_000}\n[FINAL]b"
+    assert parse(beyond).response.final == ""
+    assert parse(beyond).response.analysis.endswith("[FINAL]b")
+    for size in (1, 777, 9_999):
+        assert stream([beyond[at : at + size] for at in range(0, len(beyond), size)])[0] == parse(beyond)
+
+
+def test_a_long_value_of_the_json_form_stays_as_it_was_written() -> None:
+    numbers = "[" + "1,  " * 20_000 + "2]"
+    text = f'{{"analysis": {{"a":1}}, "final": {numbers}, "continue": true}}'
+    assert parse(text) == answer(analysis='{"a": 1}', final=numbers, wants_continuation=True)
+
+
+def test_the_json_form_may_have_long_texts() -> None:
+    text = json.dumps({"final": 'a "\u00e4"\n' * 20_000})
+    assert parse(text).response.final == ('a "\u00e4"\n' * 20_000).strip()
+
+
+@pytest.mark.parametrize("more", [', "other": 1}', "", "} and more"])
+def test_long_json_of_another_kind_is_text(more: str) -> None:
+    text = '{"final": "' + "x" * 20_000 + '"' + more
+    assert parse(text) == answer(final=text)

@@ -3,8 +3,10 @@ import re
 import pytest
 
 from ai_whisperer.models.event_bounds import (
+    MAX_BARE_BYTES_IN_EVENT,
     MAX_CHOICES,
     MAX_EVENT_BYTES,
+    MAX_EVENT_LINES,
     MAX_EVENT_VALUES,
     PIECE_BYTES,
     EventCutter,
@@ -63,6 +65,9 @@ def test_an_event_may_have_much_text_whatever_is_in_it() -> None:
         (b"x" * (MAX_EVENT_BYTES + 1), f"more than {MAX_EVENT_BYTES:,} bytes"),
         (b"data: [" + b"0," * MAX_EVENT_VALUES + b"0]\n\n", f"more than {MAX_EVENT_VALUES:,} values"),
         (b"data: " + b'{"a":' * (MAX_EVENT_VALUES + 1) + b"\n\n", f"more than {MAX_EVENT_VALUES:,} values"),
+        (b"data: x\n" * MAX_EVENT_LINES + b"\n", f"more than {MAX_EVENT_LINES:,} lines"),
+        (b"data: " + b'""' * MAX_BARE_BYTES_IN_EVENT + b"\n\n", f"more than {MAX_EVENT_VALUES:,} values"),
+        (b"data: 1." + b"9" * MAX_BARE_BYTES_IN_EVENT + b"\n\n", f"more than {MAX_BARE_BYTES_IN_EVENT:,} bytes beside"),
         (
             b'data: {"choices": [' + b",".join([b"{}"] * (MAX_CHOICES + 200)) + b"]}\n\n",
             f"more than {MAX_CHOICES} answers",

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
+import msgspec
 import pytest
 
+from ai_whisperer.choices import valid_values
 from ai_whisperer.core.definitions import definition_from
 from ai_whisperer.core.limits import limits_from
 from ai_whisperer.definition import SessionLimits
@@ -53,3 +56,41 @@ def test_a_wrong_name_in_a_table_of_settings_is_named(tmp_path: Path, table: str
 def test_approve_may_be_text_with_commas() -> None:
     written = parse_template("---\nname: a\ntools: pay, send\napprove: pay, send\n---\nBe careful.")
     assert written.definition.approve == ("pay", "send")
+
+
+class Kind(StrEnum):
+    NEAR = "near"
+    FAR = "far"
+
+
+class Inner(msgspec.Struct, rename="camel"):
+    this_kind: Kind = Kind.NEAR
+
+
+class Outer(msgspec.Struct):
+    one: Kind | None = None
+    several: tuple[Annotated[Kind, msgspec.Meta(description="x")], ...] = ()
+    named: dict[str, Kind] = {}
+    inner: Inner | None = None
+    word: Literal["a", "b"] = "a"
+    number: int = 0
+
+
+@pytest.mark.parametrize(
+    ("written", "told"),
+    [
+        ({"one": "x"}, " Valid values: near, far."),
+        ({"several": ["near", "x"]}, " Valid values: near, far."),
+        ({"named": {"k": "x"}}, " Valid values: near, far."),
+        ({"inner": {"thisKind": "x"}}, " Valid values: near, far."),
+        ({"one": 5}, " Valid values: near, far."),
+        ({"word": "c"}, " Valid values: a, b."),
+        ({"number": "x"}, ""),
+        ({"inner": []}, ""),
+        ([], ""),
+    ],
+)
+def test_a_complaint_about_a_choice_is_followed_by_the_values_that_there_are(written: Any, told: str) -> None:
+    with pytest.raises(msgspec.ValidationError) as complaint:
+        msgspec.json.decode(msgspec.json.encode(written), type=Outer)
+    assert valid_values(complaint.value, Outer) == told

@@ -66,7 +66,7 @@ def test_a_version_that_has_passed_is_refused(desk: Desk) -> None:
     desk.use("write_file", path="f", content="three", version=desk.version("f"))
     assert (desk.own / "f").read_text() == "three"
     (desk.own / "f").unlink()
-    assert "it is gone" in desk.refused("write_file", path="f", content="x", version=version)
+    assert "it was deleted" in desk.refused("write_file", path="f", content="x", version=version)
 
 
 def test_nothing_is_lost_when_many_append_edit_and_replace_by_version_at_the_same_time(desk: Desk) -> None:

@@ -50,8 +50,8 @@ def test_a_file_is_read_in_parts(desk: Desk) -> None:
     heading, _, text = desk.use("read_file", path="f", first_line=11, lines=2).partition("\n")
     assert text == "line 11\nline 12\n"
     assert "lines 11-12" in heading
-    assert "go on with first_line=13" in heading
-    assert "go on" not in desk.use("read_file", path="f", first_line=99).partition("\n")[0]
+    assert "continue with first_line=13" in heading
+    assert "continue with" not in desk.use("read_file", path="f", first_line=99).partition("\n")[0]
     assert desk.refused("read_file", path="f", first_line=101) == "'f' has only 100 lines. Ask for one of them."
 
 
@@ -60,7 +60,7 @@ def test_a_result_ends_with_a_whole_line_where_the_limit_is_reached(tmp_path: Pa
     (desk.own / "f").write_text("".join(f"{n:09}\n" for n in range(1, 101)))
     heading, _, text = desk.use("read_file", path="f").partition("\n")
     assert text.endswith("000000040\n")
-    assert "go on with first_line=41" in heading
+    assert "continue with first_line=41" in heading
 
 
 def test_a_line_that_is_longer_than_a_result_is_cut_at_a_character(tmp_path: Path) -> None:
@@ -261,7 +261,7 @@ def test_lines_are_found_by_an_expression(desk: Desk) -> None:
     (desk.own / "link").symlink_to("b.txt")
     told = desk.use("search_files", pattern=r"def \w")
     assert told.split("\n") == [
-        "[.: 2 matching lines; 2 text files searched; 1 files are no text]",
+        "[.: 2 matching lines; 2 text files searched; 1 files are not text]",
         "b.txt:1: def g",
         "src/a.py:2: def f():",
     ]

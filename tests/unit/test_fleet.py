@@ -34,23 +34,23 @@ AT_WORK = AgentStatus(
     [
         (
             replace(AT_WORK, state=AgentState.PAUSED),
-            "ann is paused and takes no work now. Let it: whisperer resume ann",
+            "ann is paused and takes no work now. To change that: whisperer resume ann",
         ),
         (
             replace(AT_WORK, state=AgentState.SLEEPING),
-            "ann is sleeping and takes no work now. Let it: whisperer wake ann",
+            "ann is sleeping and takes no work now. To change that: whisperer wake ann",
         ),
         (
             replace(AT_WORK, state=AgentState.STOPPED, started=False, reason="too many failures"),
-            "ann is stopped (too many failures) and takes no work now. Let it: whisperer start ann",
+            "ann is stopped (too many failures) and takes no work now. To change that: whisperer start ann",
         ),
         (
             replace(AT_WORK, state=AgentState.IDLE, started=False),
-            "ann is not started and takes no work now. Let it: whisperer start ann",
+            "ann is not started and takes no work now. To change that: whisperer start ann",
         ),
         (
             replace(AT_WORK, missing_tools=("stock_of",)),
-            "ann waits for tools that nobody has handed in: stock_of. Start the program that has them.",
+            "ann waits for tools that nobody has provided: stock_of. Start the program that has them.",
         ),
     ],
 )
@@ -73,4 +73,4 @@ def test_of_an_agent_at_work_nothing_is_told() -> None:
 )
 def test_an_agent_that_is_paused_for_a_limit_is_helped_by_a_larger_one(limit: str | None, command: str) -> None:
     paused = replace(AT_WORK, state=AgentState.PAUSED, paused_limit=limit)
-    assert str(hindrance(paused)).endswith(f"Let it: {command}")
+    assert str(hindrance(paused)).endswith(f"To change that: {command}")

@@ -318,7 +318,10 @@ def test_an_unknown_method_is_named_with_what_is_near() -> None:
         (b'{"sessionId":"s","agentId":"a"}', "missing required field `prompt`"),
         (b'{"sessionId":"s","agentId":"a","prompt":5}', "Expected `str`, got `int` at `prompt`"),
         (b'{"sessionId":"s","agentId":"a","prompt":"p","promt":1}', "unknown field `promt`"),
-        (b'{"sessionId":"s","agentId":"a","prompt":"p","priority":"now"}', "Invalid enum value 'now' at `priority`"),
+        (
+            b'{"sessionId":"s","agentId":"a","prompt":"p","priority":"now"}',
+            "Invalid enum value 'now' at `priority`. Valid values: urgent, high, normal, low. Expected: {",
+        ),
         (b'{"sessionId":"s","agentId":"a","prompt":"p","budget":{"maxTokens":"1"}}', "at `budget.maxTokens`"),
         (b'{"sessionId":"s","agentId":"a","prompt":"p","timeoutSeconds":1e999}', "out of range at `timeoutSeconds`"),
         (b"[1]", "Expected `str`, got `int` at `sessionId`"),

@@ -14,6 +14,7 @@ PACKAGE = Path(__file__).parents[2] / "ai_whisperer"
 
 WORDS = {
     "base_record",
+    "choices",
     "clock",
     "conversation",
     "coordination",
@@ -32,7 +33,7 @@ WORDS = {
 ALLOWED: dict[str, set[str]] = {
     **dict.fromkeys(WORDS, WORDS),
     "__main__": {"cli"},
-    "__init__": WORDS | {"store", "runtime", "templates", "tools", "client"},
+    "__init__": WORDS | {"store", "runtime", "templates", "tools", "client", "scripting"},
     "core": WORDS | {"core"},
     "store": WORDS | {"core", "store"},
     "models": WORDS | {"core", "models"},

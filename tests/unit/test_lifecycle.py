@@ -106,9 +106,9 @@ def test_a_paused_sleeper_sleeps_on_for_the_reason_that_it_had() -> None:
 
 
 def test_what_an_agent_was_woken_for_is_told_while_it_works_and_not_at_rest() -> None:
-    woken = apply(agent(AgentState.SLEEPING, sleep=PLAN), Action.WAKE, reason="the time has come")
+    woken = apply(agent(AgentState.SLEEPING, sleep=PLAN), Action.WAKE, reason="the sleep time is over")
     working = apply(woken, Action.WORK)
-    assert working.reason == "the time has come"
+    assert working.reason == "the sleep time is over"
     assert apply(working, Action.REST).reason == ""
 
 
@@ -144,7 +144,7 @@ def test_only_idle_and_active_agents_take_work(state: AgentState) -> None:
 
 def test_an_agent_stays_paused_for_its_limit_until_it_is_resumed() -> None:
     paused = apply(agent(AgentState.SLEEPING, sleep=PLAN), Action.PAUSE, limit="max_tokens")
-    woken = apply(paused, Action.WAKE, reason="the time has come")
+    woken = apply(paused, Action.WAKE, reason="the sleep time is over")
     assert (paused.paused_limit, woken.paused_limit) == ("max_tokens", "max_tokens")
     assert apply(woken, Action.RESUME).paused_limit is None
     assert apply(woken, Action.STOP).paused_limit is None

@@ -89,7 +89,7 @@ def test_two_folders_do_not_mix_up_their_shared_files(tmp_path: Path) -> None:
         ("def f(): f()\nf()\n", "RecursionError"),
         ("x = '\0'\n", "source code string cannot contain null bytes"),
         ("x = 1\n", "there is no tool in it"),
-        ("from ai_whisperer import tool\n@tool\ndef f(*args): ...\n", "The tool 'f' cannot have the parameter 'args'"),
+        ("from ai_whisperer import tool\n@tool\ndef f(*args): ...\n", "The tool 'f' cannot have the parameter '*args'"),
     ],
 )
 def test_a_broken_file_is_told_with_its_line_and_the_others_are_loaded(tmp_path: Path, source: str, told: str) -> None:
@@ -97,6 +97,39 @@ def test_a_broken_file_is_told_with_its_line_and_the_others_are_loaded(tmp_path:
     assert told in error_in(folder, "broken")
     assert str(folder / "broken.py") in error_in(folder, "broken")
     assert loaded(folder)["counting"].error is None
+
+
+@pytest.mark.parametrize("hint", ["socket.socket", "list[socket.socket] | None", "Nowhere", "type"])
+def test_a_tool_that_models_cannot_call_is_left_out_and_the_others_of_its_file_are_not(
+    tmp_path: Path, hint: str
+) -> None:
+    odd = f"from __future__ import annotations\nimport socket\n{COUNT}\n@tool\ndef odd(x: {hint}) -> str: ...\n"
+    file = loaded(folder_with(tmp_path, odd=odd))["odd"]
+    assert [each.name for each in file.tools] == ["count"]
+    assert str(file.path) in (file.error or "")
+    assert "The tool 'odd' has " in (file.error or "")
+    assert "The tool is left out." in (file.error or "")
+    toolbox = ToolBox(files=[file])
+    assert [each.name for each in toolbox.tools] == ["count"]
+    assert toolbox.errors == [file.error]
+    assert [each.error for each in toolbox.entries() if each.error] == [file.error]
+
+
+def test_a_tool_in_a_file_can_take_paths_and_models_of_pydantic(tmp_path: Path) -> None:
+    source = """
+from pathlib import Path
+from pydantic import BaseModel
+from ai_whisperer import tool
+
+class Order(BaseModel):
+    article: str
+
+@tool
+def order(order: Order, bill: Path) -> str:
+    return order.article
+"""
+    file = loaded(folder_with(tmp_path, order=source))["order"]
+    assert ([each.name for each in file.tools], file.error) == (["order"], None)
 
 
 def test_a_file_that_everybody_can_change_is_not_run(tmp_path: Path) -> None:
@@ -171,5 +204,5 @@ def test_a_file_cannot_take_the_place_of_a_built_in_tool(tmp_path: Path) -> None
 
 def test_a_tool_that_is_not_there_is_told_with_the_nearest_one_and_where_to_put_it() -> None:
     told = told_missing("ada", ["write_fil", ""], ())
-    assert "handed in: write_fil, ''. Did you mean write_file? `whisperer tools` shows" in told
+    assert "provided: write_fil, ''. Did you mean write_file? `whisperer tools` shows" in told
     assert ".whisperer/tools" in told

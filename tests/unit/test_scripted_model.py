@@ -397,3 +397,34 @@ def test_closing_a_model_is_harmless() -> None:
     models: list[Model] = [ScriptedModel(), FunctionModel(lambda _: "x")]
     for model in models:
         asyncio.run(model.close())
+
+
+def failed_call(content: str, *, name: str = "read") -> ToolTurn:
+    return ToolTurn(call=ToolCall(call_id="c", name=name, arguments="{}"), content=content, is_error=True)
+
+
+def test_a_rule_that_has_not_looked_at_the_result_does_not_speak_after_a_failed_call() -> None:
+    model = ScriptedModel([Rule(prompt_match="go", turn=1, text="I have mailed it.")])
+    assert say(model, "go", answered("I mail"), tool_result("sent", name="send_mail")) == "I have mailed it."
+    told = say(model, "go", answered("I mail"), failed_call("Nobody is called 'x'.", name="send_mail"))
+    assert told == "[scripted model] I could not do all of it: send_mail failed. Nobody is called 'x'."
+
+
+def test_a_failed_call_counts_also_when_another_call_of_the_answer_went_well() -> None:
+    model = ScriptedModel([Rule(prompt_match="go", turn=1, text="All is done.")])
+    for results in ((failed_call("no"), tool_result("yes")), (tool_result("yes"), failed_call("no"))):
+        assert "read failed. no" in say(model, "go", answered("both"), *results)
+    assert say(model, "go", failed_call("no"), answered("again"), tool_result("yes")) == "All is done."
+
+
+def test_a_rule_can_be_made_for_failed_calls_or_look_at_what_they_said() -> None:
+    model = ScriptedModel(
+        [
+            Rule(tool_failed=True, prompt_match="one", text="That went wrong."),
+            Rule(tool_failed=False, match="no", text="never after a failure"),
+            Rule(match="(no .*)", text="I saw: {1}"),
+        ]
+    )
+    assert say(model, "one", answered("x"), failed_call("no way")) == "That went wrong."
+    assert say(model, "two", answered("x"), failed_call("no way")) == "I saw: no way"
+    assert say(model, "two", answered("x"), tool_result("no way")) == "never after a failure"

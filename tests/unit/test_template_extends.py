@@ -64,7 +64,7 @@ def test_a_circle_is_refused_with_the_file_the_line_and_the_chain(tmp_path: Path
     write(tmp_path, "b", "extends: c")
     write(tmp_path, "c", "description: x\nextends: a")
     library = TemplateLibrary([tmp_path])
-    with pytest.raises(TemplateError, match=r"c\.md, line 4: .* in a circle: a → b → c → a\."):
+    with pytest.raises(TemplateError, match=r"c\.md, line 4: .* forms a cycle: a → b → c → a\."):
         library.get("a")
     assert [bool(entry.error) for entry in library.list()] == [True, True, True]
 

@@ -117,5 +117,8 @@ describe("a world that is kept up to date by the log", () => {
     expect(wanted.filter((name) => !seen.has(name))).toEqual([]);
     const kinds = lives.flatMap(({ snapshots }) => snapshots.flatMap(({ waits }) => waits.map(({ kind }) => kind)));
     expect([...new Set(kinds)].sort()).toEqual(["approval", "lock", "reply", "resource"]);
+    const agents = lives.flatMap(({ snapshots }) => snapshots.flatMap(({ agents }) => agents));
+    expect(agents.some(({ retryAt }) => retryAt !== null)).toBe(true);
+    expect(agents.some(({ deadTasks }) => deadTasks > 0)).toBe(true);
   });
 });

@@ -128,7 +128,7 @@ class Filmed(Chaos):
                 await manager.retry_task(task.id)
 
     async def _limit_tokens(self, manager: AsyncAgentSessionManager, agent: str) -> None:
-        await manager.set_limits({"max_tokens_per_agent": self._random.choice((1, 40, None, None))}, agent=agent)
+        await manager.set_limits({"max_tokens_per_agent": self._random.choice((1, 40, None, None))}, agent_id=agent)
 
     async def _hand_in(self, manager: AsyncAgentSessionManager, _: str) -> None:
         await manager.give_tools("eve", [own_tool])

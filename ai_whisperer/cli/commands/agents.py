@@ -21,7 +21,7 @@ from ai_whisperer.status import AgentStatus
 if TYPE_CHECKING:
     from ai_whisperer.client import Client
 
-NO_AGENTS = "There are no agents yet. Make one: whisperer agents create NAME, or: whisperer templates"
+NO_AGENTS = "There are no agents yet. Create one: whisperer agents create NAME, or: whisperer templates"
 
 ConfigOption = Annotated[
     str | None, typer.Option("--config", "-c", metavar="JSON", help="Fields of its definition, as a template has them.")
@@ -29,7 +29,9 @@ ConfigOption = Annotated[
 
 TemplateOption = Annotated[
     str | None,
-    typer.Option("--template", "-t", metavar="NAME", help="Make it of this template.", autocompletion=template_names),
+    typer.Option(
+        "--template", "-t", metavar="NAME", help="Create it from this template.", autocompletion=template_names
+    ),
 ]
 
 
@@ -54,18 +56,18 @@ async def create(
     *,
     template: TemplateOption = None,
     config: ConfigOption = None,
-    auto_start: Annotated[bool, typer.Option("--start/--no-start", help="Let it take work at once.")] = True,
+    auto_start: Annotated[bool, typer.Option("--start/--no-start", help="Start it at once.")] = True,
 ) -> None:
     """Create an agent.
 
-    Without --template and --config it is made of the template that is called like it, if there is one.
+    Without --template and --config it is created from the template with the same name, if there is one.
     """
     definition = object_of(config, option="--config")
     async with call.server() as client:
         status = await client.create_agent(agent, definition, template=template, auto_start=auto_start)
         if template is not None or definition is None:
             await _tell_ignored(call, client, template or agent)
-    call.output.told(status, f"{status.agent_id} was created{' and started' if status.started else ''}.")
+    call.output.told(status, f"Created {status.agent_id}{' and started it' if status.started else ''}.")
 
 
 async def _tell_ignored(call: Call, client: Client, template: str) -> None:
@@ -112,6 +114,8 @@ async def start(call: Call, agent: AgentName, *, template: TemplateOption = None
     """
     definition = object_of(config, option="--config")
     async with call.server() as client:
+        if definition is None and template is None:
+            await client.get_agent_status(agent)  # a name that is misspelt is an error, not a new agent
         _tell(call, await client.start_agent(agent, definition, template=template))
 
 
@@ -124,14 +128,14 @@ async def pause(
     ] = False,
     reason: ReasonOption = "",
 ) -> None:
-    """Let no new step of an agent begin. The step under way goes on to its end, mail keeps arriving."""
+    """Let no new step of an agent begin. The step under way runs to its end, mail keeps arriving."""
     async with call.server() as client:
         act = client.interrupt_agent if now else client.pause_agent
         _tell(call, await act(agent, reason=reason))
 
 
 async def resume(call: Call, agent: AgentName) -> None:
-    """Let a paused agent go on where it was."""
+    """Let a paused agent resume where it was."""
     async with call.server() as client:
         limit = (await client.get_agent_status(agent)).paused_limit
         status = await client.resume_agent(agent)
@@ -139,7 +143,9 @@ async def resume(call: Call, agent: AgentName) -> None:
         _tell(call, status)
     else:
         command = larger_limit(status.agent_id, limit)
-        _tell(call, status, more=f"It has reached {limit} and pauses again at its next step. Let it go on: {command}")
+        _tell(
+            call, status, more=f"It has reached {limit} and pauses again at its next step. Raise the limit: {command}"
+        )
 
 
 async def stop(call: Call, agent: AgentName, *, reason: ReasonOption = "") -> None:
@@ -154,9 +160,9 @@ async def sleep(
     call: Call,
     agent: AgentName,
     *,
-    seconds: Annotated[float | None, typer.Option("--for", metavar="SECONDS", help="For so long.")] = None,
+    seconds: Annotated[float | None, typer.Option("--for", metavar="SECONDS", help="For this many seconds.")] = None,
     until: Annotated[
-        str | None, typer.Option("--until", metavar="TIME", help="Until then: ISO 8601 with its zone.")
+        str | None, typer.Option("--until", metavar="TIME", help="Until this time: ISO 8601 with a time zone.")
     ] = None,
     events: Annotated[
         list[str] | None, typer.Option("--event", metavar="NAME", help="Until this event; may be repeated.")

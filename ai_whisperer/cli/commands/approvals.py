@@ -1,4 +1,4 @@
-"""`whisperer approvals`: tool calls that wait for a person's yes."""
+"""`whisperer approvals`: tool calls that wait for a person's approval."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ApprovalId = Annotated[
 
 
 def register(app: typer.Typer) -> None:
-    below = group(app, "approvals", help="Show the tool calls that wait for your yes; allow or refuse one.")(
+    below = group(app, "approvals", help="Show the tool calls that wait for your approval; approve or refuse one.")(
         list_approvals
     )
     command(below, "show")(show)
@@ -32,13 +32,13 @@ def register(app: typer.Typer) -> None:
 async def list_approvals(
     call: Call,
     *,
-    everything: Annotated[bool, typer.Option("--all", help="Those that were decided, too, the newest first.")] = False,
+    everything: Annotated[bool, typer.Option("--all", help="Include those already decided, newest first.")] = False,
     limit: LimitOption = 100,
 ) -> None:
-    """Show the tool calls that wait for a yes, the oldest first."""
+    """Show the tool calls that wait for approval, the oldest first."""
     async with call.server() as client:
         found = await client.list_approvals(state=None if everything else ApprovalState.PENDING, limit=limit)
-    call.output.table(found, APPROVALS, empty="Nothing waits for your yes.", limit=limit)
+    call.output.table(found, APPROVALS, empty="Nothing waits for your approval.", limit=limit)
 
 
 async def show(call: Call, approval: ApprovalId) -> None:
@@ -69,7 +69,7 @@ async def approve(
     *,
     digest: Annotated[
         str | None,
-        typer.Option("--digest", metavar="TEXT", help="Only if the call has this digest, as `show` tells it."),
+        typer.Option("--digest", metavar="TEXT", help="Only if the call has this digest, as `show` prints it."),
     ] = None,
     reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why; it is kept.")] = "",
 ) -> None:
@@ -86,7 +86,7 @@ async def refuse(
     *,
     reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why; the agent is told.")] = "",
 ) -> None:
-    """Refuse a tool call: the agent is told so, with your reason, and goes on without it."""
+    """Refuse a tool call: the agent is told so, with your reason, and continues without it."""
     async with call.server() as client:
         approval = await whole_id(client, IdKind.APPROVAL, approval)
         record = await client.refuse(approval, reason=reason)

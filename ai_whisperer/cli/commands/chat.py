@@ -41,15 +41,15 @@ async def chat(
         typer.Argument(metavar="AGENT", help="Their ids, names or aliases.", autocompletion=agent_names),
     ] = None,
     *,
-    room: Annotated[str | None, typer.Option("--room", metavar="ROOM", help="Go on in this room.")] = None,
-    new: Annotated[bool, typer.Option("--new", help="Open another group, also where there is one of them.")] = False,
+    room: Annotated[str | None, typer.Option("--room", metavar="ROOM", help="Continue in this room.")] = None,
+    new: Annotated[bool, typer.Option("--new", help="Open a new group, even if one with these agents exists.")] = False,
 ) -> None:
     """Talk with an agent, or with several in a group; Ctrl-D ends it.
 
     Several agents are talked with in the newest group that they alone are in; where there is none, one is opened.
     Answers come as they are written. Lines can also be piped in: each is sent when the one before was answered. In a
     group `@name` asks one member, without it all may answer or pass. `/help` shows the commands of a chat: `/approve`
-    and `/refuse` for a tool call that waits for your yes, `/stop` for the answers under way.
+    and `/refuse` for a tool call that waits for your approval, `/stop` for the answers under way.
     """
     from ai_whisperer.cli.chat_commands import ChatCommands
     from ai_whisperer.cli.conversation import Conversation
@@ -58,13 +58,13 @@ async def chat(
     from ai_whisperer.cli.talking import Talk
 
     if bool(agents) == (room is not None):
-        raise typer.BadParameter("Name either the agents to talk with, or with --room the room to go on in.")
+        raise typer.BadParameter("Name either the agents to talk with, or with --room the room to continue in.")
     if new and len(agents or ()) < 2:
         raise typer.BadParameter("--new is for a group: name several agents. With one agent you have one chat.")
     async with call.server(patience_seconds=FOLLOWING_SECONDS) as client:
         record = await _room(client, agents or (), room) if not new else await client.create_room(agents or ())
         if room is None and record.last_number and record.kind is RoomKind.GROUP:
-            call.output.note(f"Going on in room {_named(record)}; --new opens another.")
+            call.output.note(f"Continuing in room {_named(record)}; --new opens another.")
         for member in record.members:
             waits = hindrance(await client.get_agent_status(member))
             if waits is not None:
@@ -114,25 +114,23 @@ async def create(
     *,
     title: Annotated[str, typer.Option("--title", metavar="TEXT", help="What it is about.")] = "",
     hop_limit: Annotated[
-        int, typer.Option("--hop-limit", min=0, help="So often in a row may agents ask each other.")
+        int, typer.Option("--hop-limit", min=0, help="How often in a row agents may ask each other.")
     ] = 4,
     room_id: Annotated[
-        str | None, typer.Option("--id", metavar="ID", help="Under the same id it is made once.")
+        str | None, typer.Option("--id", metavar="ID", help="Repeated with the same id, it is created once.")
     ] = None,
 ) -> None:
     """Open a group."""
     async with call.server() as client:
         room = await client.create_room(agents, title=title, hop_limit=hop_limit, room_id=room_id)
-    call.output.told(room, f"Room {room.id} is open: {', '.join(room.members)}.")
+    call.output.told(room, f"Created room {room.id}: {', '.join(room.members)}.")
 
 
 async def show(
     call: Call,
     room: RoomId,
     *,
-    after: Annotated[
-        int | None, typer.Option("--after", min=0, help="Show the first that were said after this number.")
-    ] = None,
+    after: Annotated[int | None, typer.Option("--after", min=0, help="Show the messages after this number.")] = None,
     limit: LimitOption = 100,
 ) -> None:
     """Show what was said last in a room."""
@@ -145,7 +143,7 @@ async def show(
         call.output.json(messages)
         return
     if not messages:
-        call.output.note("Nothing was said there.")
+        call.output.note("There are no messages.")
     for message in messages:
         call.output.text(f"{message.number:4}  {moment(message.created_at)}  {message.sender}: {message.text}")
 
@@ -167,7 +165,7 @@ async def add(call: Call, room: RoomId, agent: AgentName) -> None:
     async with call.server() as client:
         room = await whole_id(client, IdKind.ROOM, room)
         record = await client.add_member(room, agent)
-    call.output.told(record, f"In room {record.id} are now: {', '.join(record.members)}.")
+    call.output.told(record, f"Members of room {record.id}: {', '.join(record.members)}.")
 
 
 async def remove(call: Call, room: RoomId, agent: AgentName) -> None:
@@ -175,7 +173,7 @@ async def remove(call: Call, room: RoomId, agent: AgentName) -> None:
     async with call.server() as client:
         room = await whole_id(client, IdKind.ROOM, room)
         record = await client.remove_member(room, agent)
-    call.output.told(record, f"In room {record.id} are now: {', '.join(record.members)}.")
+    call.output.told(record, f"Members of room {record.id}: {', '.join(record.members)}.")
 
 
 ROOMS: Sequence[Column[RoomRecord]] = (

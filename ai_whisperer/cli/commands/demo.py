@@ -27,7 +27,7 @@ def register(app: typer.Typer) -> None:
 async def demo(
     call: Call,
     *,
-    once: Annotated[bool, typer.Option("--once", help="No live view; leave when the work is done.")] = False,
+    once: Annotated[bool, typer.Option("--once", help="No live view; exit when the work is done.")] = False,
     data: Annotated[
         str | None, typer.Option("--data", metavar="FOLDER", help="Keep the session here, not in a temporary folder.")
     ] = None,
@@ -42,7 +42,7 @@ async def demo(
         ),
     ] = None,
 ) -> int:
-    """Watch eleven agents at work on the workflows of the guide, see the plug pulled, and see them go on.
+    """Watch eleven agents at work on the workflows of the guide, see the plug pulled, and see them resume.
 
     With the key of a provider in the environment, or a model server beside it, a real model is used, else the built-in
     scripted one. Afterwards the server stays, for you to open its page and talk to the agents, until Ctrl-C. With
@@ -88,7 +88,7 @@ async def _play(call: Call, server: ServerProcess, folder: DemoFolder, *, leavin
     if call.output.is_terminal and not headless:
         call.output.text(
             f"\nThe agents are still there: {server.address.page}\n"
-            "See there what they did: Timeline shows all of it, the clock in the top bar plays it again.\n"
+            "See there what they did: Timeline shows all of it, the clock in the top bar replays it.\n"
             "Ctrl-C ends the demo."
         )
         ended = await first_of(leaving.asked(), server.failure())

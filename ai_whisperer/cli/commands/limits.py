@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from ai_whisperer.cli.calling import Call, command, group
 from ai_whisperer.cli.connecting import AgentOption
 from ai_whisperer.cli.output import Column
+from ai_whisperer.core.limits import MAY_BE_ZERO
 
 if TYPE_CHECKING:
     from ai_whisperer.status import LimitsReport, LimitState
@@ -34,7 +35,7 @@ async def set_limits(
     call: Call,
     limits: Annotated[
         list[str],
-        typer.Argument(metavar="NAME=NUMBER …", help="A limit and its number; `NAME=` takes what was set back."),
+        typer.Argument(metavar="NAME=NUMBER …", help="A limit and its number; `NAME=` resets it."),
     ],
     *,
     agent: AgentOption = None,
@@ -42,10 +43,10 @@ async def set_limits(
 ) -> None:
     """Change limits of the session, of an agent or of the server; it takes effect at once."""
     if server and agent is not None:
-        raise typer.BadParameter("--agent and --server do not go together. Choose one.")
+        raise typer.BadParameter("--agent and --server cannot be used together. Choose one.")
     changes = dict(map(_pair, limits))
     async with call.server() as client:
-        report = await (client.set_server_limits(changes) if server else client.set_limits(changes, agent=agent))
+        report = await (client.set_server_limits(changes) if server else client.set_limits(changes, agent_id=agent))
     if not call.output.as_json:
         report = replace(report, limits=tuple(each for each in report.limits if each.name in changes))
     _show(call, report)
@@ -76,11 +77,7 @@ def _show(call: Call, report: LimitsReport) -> None:
 
 def _value(limit: LimitState) -> str:
     """Where 0 is the default it stands for no limit."""
-    return (
-        _NONE
-        if not limit.value and limit.name not in ("max_continuations", "max_started_agents")
-        else _number(limit.value)
-    )
+    return _NONE if not limit.value and limit.name not in MAY_BE_ZERO else _number(limit.value)
 
 
 def _number(value: float | None) -> str:

@@ -82,7 +82,7 @@ async def break_lock(
     """Take a lock from whoever holds it: the first that waits has it."""
     async with call.server() as client:
         lock = await client.break_lock(name, reason)
-    call.output.told(lock, f"Lock '{name}' was taken from {lock.holder}, whose token {lock.token} is good no more.")
+    call.output.told(lock, f"Lock '{name}' was taken from {lock.holder}, whose token {lock.token} is no longer valid.")
 
 
 async def check(call: Call, name: LockName, token: Token) -> None:

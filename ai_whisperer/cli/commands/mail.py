@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from ai_whisperer.client import Client
 
 MailId = Annotated[str, typer.Argument(metavar="MAIL", help="The id of a mail in the inbox, or how it begins.")]
-SentOnceId = Annotated[str | None, typer.Option("--id", metavar="ID", help="Under the same id it is sent once.")]
+SentOnceId = Annotated[
+    str | None, typer.Option("--id", metavar="ID", help="Repeated with the same id, it is sent once.")
+]
 Body = Annotated[str, text_argument("BODY", "The text")]
 
 _SEARCHED = (50, 10_000)

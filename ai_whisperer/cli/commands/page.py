@@ -74,7 +74,7 @@ def _open(address: str, data: Path) -> bool:
             file.write(_LEADS_ON.format(address=escape(address)))
     except OSError as error:
         raise InvalidInputError(
-            f"The browser is led to the page by a file in the data folder, which cannot be written: {error}. Open the "
+            f"The browser opens the page through a file in the data folder, which cannot be written: {error}. Open the "
             "address by hand, or name another folder with --data."
         ) from error
     return webbrowser.open(door.as_uri())

@@ -44,9 +44,9 @@ async def run(
 ) -> int:
     """Do one thing and leave: give an agent one task, or play a workflow of the guide.
 
-    The server of the data folder is used if one runs, else one is started for as long as it takes. An agent that is not
-    there is made of the template of that name; the task is a conversation of its own. A workflow has a session of its
-    own, and a prompt if none is given. The answer goes to the standard output, all else to the standard error. It
+    The server of the data folder is used if one runs, else one is started for as long as it takes. An agent that does
+    not exist is created from its template; the task is a conversation of its own. A workflow has a session of
+    its own, and a prompt if none is given. The answer goes to the standard output, all else to the standard error. It
     leaves with 0, with 1 if the task failed, and with 130 after Ctrl-C, which cancels the task.
     """
     from ai_whisperer.cli.one_shot import TemplateRun, WorkflowRun
@@ -61,14 +61,14 @@ async def run(
         raise typer.BadParameter("Name a template or a workflow; --list shows them.")
     workflow = WORKFLOWS.get(what)
     if workflow is None and prompt is None:
-        raise typer.BadParameter(f"Say what '{what}' is to do.")
+        raise typer.BadParameter(f"Say what '{what}' should do.")
     work: TemplateRun | WorkflowRun
     if workflow is None:
         work = TemplateRun(what, prompt or "", timeout_seconds=timeout_seconds)
     else:
         work = WorkflowRun(workflow, prompt or workflow.prompt, timeout_seconds=timeout_seconds)
     screen = Screen(call.output, analysis=analysis)
-    with until_asked_to_leave(call.output, "Leaving: the work is being cancelled.") as leaving:
+    with until_asked_to_leave(call.output, "Stopping: the work is being cancelled.") as leaving:
         try:
             outcome = await _played(call, work, screen, leaving=leaving, tools=workflow.tools if workflow else ())
         except UnknownTemplateError as error:
@@ -79,7 +79,7 @@ async def run(
 async def _played(
     call: Call, work: TemplateRun | WorkflowRun, screen: Screen, *, leaving: Leaving, tools: Sequence[Tool]
 ) -> Outcome | signal.Signals:
-    """What has come of the work, which goes on elsewhere if the server was another command's and left with it."""
+    """What has come of the work, which continues elsewhere if the server was another command's and left with it."""
     from ai_whisperer.cli.any_server import ServerLeftError, any_server
     from ai_whisperer.cli.racing import first_of
 

@@ -20,12 +20,12 @@ from ai_whisperer.status import IdKind
 ScheduleId = Annotated[str, typer.Argument(metavar="SCHEDULE", help="The id of the schedule, or how it begins.")]
 EventData = Annotated[
     str | None,
-    typer.Option("--payload", metavar="JSON", help="What goes with the event."),
+    typer.Option("--payload", metavar="JSON", help="The data of the event."),
 ]
 
 
 def register(app: typer.Typer) -> None:
-    below = group(app, "schedule", help="Show what happens by the clock; add, pause or remove it.")(list_schedules)
+    below = group(app, "schedule", help="Show the schedules; create, pause or delete one.")(list_schedules)
     for function in (create, pause, resume, delete):
         command(below)(function)
     command(group(app, "events", help="Show the events; broadcast one.")(list_events))(send)
@@ -47,19 +47,18 @@ async def create(
     cron: Annotated[
         str | None, typer.Option("--cron", metavar="FIELDS", help="Five fields, such as '0 9 * * 1-5'.")
     ] = None,
-    every: Annotated[float | None, typer.Option("--every", metavar="SECONDS", help="Again and again.")] = None,
+    every: Annotated[float | None, typer.Option("--every", metavar="SECONDS", help="How often to fire.")] = None,
     zone: Annotated[str, typer.Option("--zone", metavar="NAME", help="The time zone of --cron.")] = "UTC",
-    prompt: Annotated[str | None, typer.Option("--prompt", metavar="TEXT", help="What the agent is to do.")] = None,
+    prompt: Annotated[str | None, typer.Option("--prompt", metavar="TEXT", help="What the agent should do.")] = None,
     event: Annotated[str | None, typer.Option("--event", metavar="NAME", help="An event to broadcast.")] = None,
     payload: EventData = None,
-    missed: Annotated[MissedRuns, typer.Option("--missed", help="What becomes of times that were missed.")] = (
-        MissedRuns.ONCE
-    ),
+    missed: Annotated[MissedRuns, typer.Option("--missed", help="What happens to missed times.")] = (MissedRuns.ONCE),
+    wake: Annotated[bool, typer.Option("--wake", help="Let the prompt wake the agent if it sleeps.")] = False,
     schedule_id: Annotated[
-        str | None, typer.Option("--id", metavar="ID", help="Under the same id it is made once.")
+        str | None, typer.Option("--id", metavar="ID", help="Repeated with the same id, it is created once.")
     ] = None,
 ) -> None:
-    """Give an agent a prompt, or broadcast an event, by the clock."""
+    """Give an agent a prompt, or broadcast an event, on a schedule."""
     data = json_of(payload, option="--payload")
     async with call.server() as client:
         record = await client.create_schedule(
@@ -71,30 +70,31 @@ async def create(
             event=event,
             data=data,
             missed=missed,
+            wake=wake,
             schedule_id=schedule_id,
         )
     call.output.told(record, f"Schedule {record.id} fires next at {moment(record.next_at) or 'no time'}.")
 
 
 async def pause(call: Call, schedule: ScheduleId) -> None:
-    """Let a schedule fire no more until it is resumed."""
+    """Pause a schedule: it does not fire until it is resumed."""
     async with call.server() as client:
         record = await client.pause_schedule(await whole_id(client, IdKind.SCHEDULE, schedule))
     call.output.told(record, f"Schedule {record.id} is paused.")
 
 
 async def resume(call: Call, schedule: ScheduleId) -> None:
-    """Let a paused schedule go on from now."""
+    """Resume a paused schedule from now on."""
     async with call.server() as client:
         record = await client.resume_schedule(await whole_id(client, IdKind.SCHEDULE, schedule))
     call.output.told(record, f"Schedule {record.id} fires next at {moment(record.next_at) or 'no time'}.")
 
 
 async def delete(call: Call, schedule: ScheduleId) -> None:
-    """Remove a schedule. Tasks that it has fired already stay."""
+    """Delete a schedule. Tasks that it has fired already stay."""
     async with call.server() as client:
         record = await client.delete_schedule(await whole_id(client, IdKind.SCHEDULE, schedule))
-    call.output.told(record, f"Schedule {record.id} is gone.")
+    call.output.told(record, f"Deleted schedule {record.id}.")
 
 
 async def list_events(call: Call, *, limit: LimitOption = 100) -> None:
@@ -110,7 +110,7 @@ async def send(
     *,
     payload: EventData = None,
     event_id: Annotated[
-        str | None, typer.Option("--id", metavar="ID", help="Under the same id it happens once.")
+        str | None, typer.Option("--id", metavar="ID", help="Repeated with the same id, it is broadcast once.")
     ] = None,
 ) -> None:
     """Broadcast an event: it wakes agents that sleep until it, and becomes a task for those that subscribe."""

@@ -33,9 +33,7 @@ async def serve(
     *,
     accept_loss: Annotated[
         bool,
-        typer.Option(
-            "--accept-loss", help="Go on although something that was acknowledged is missing in the data folder."
-        ),
+        typer.Option("--accept-loss", help="Start even if acknowledged data is missing from the data folder."),
     ] = False,
 ) -> None:
     """Run the server until Ctrl-C or SIGTERM, or until its terminal is closed.
@@ -43,8 +41,8 @@ async def serve(
     When it takes requests it prints one line, `ready ADDRESS`: open that address in a browser. The first signal lets
     the steps under way finish and leaves with 0, a second one leaves at once with 128 and its number. A server that
     cannot leave, as its disk does not answer, is ended 5 seconds after the grace with 3, and one that is only slow 40
-    seconds after it. One that cannot go on, as its disk is full or fails, says so and leaves with 1. Everything
-    accepted is on disk in all these cases, and goes on at the next start.
+    seconds after it. One that cannot continue, as its disk is full or fails, says so and leaves with 1. Everything
+    accepted is on disk in all these cases, and resumes at the next start.
     """
     from ai_whisperer.cli.model_choice import choose_model
     from ai_whisperer.cli.racing import first_of
@@ -60,7 +58,7 @@ async def serve(
         own_user.become(settings.user, settings.data)
     if accept_loss:
         _accept_loss(call.output, settings.data)
-    grace = f"Leaving: the steps under way may finish, for up to {settings.shutdown_grace_seconds:g} s."
+    grace = f"Stopping: the steps in progress may finish, for up to {settings.shutdown_grace_seconds:g} s."
     chosen = await asyncio.to_thread(choose_model, call.settings, os.environ)
     tools = TOOLS if chosen.model == SCRIPTED_DEMO else ()  # it plays the workflows of the guide, which need them
     log = setup_logging(
@@ -91,7 +89,7 @@ def _accept_loss(output: Output, data: Path) -> None:
 
     last = accept_loss(data)
     what = "nothing is known of it" if last is None else f"the last that was acknowledged is {last}"
-    output.note(f"What is missing in '{data}' is given up; {what}.")
+    output.note(f"What is missing from '{data}' is given up for lost; {what}.")
 
 
 def _telling_waits(output: Output, look: Callable[[], Sequence[StepRecord]]) -> AbstractAsyncContextManager[None]:

@@ -51,10 +51,10 @@ async def create(
         typer.Option("--limits", metavar="NAME=NUMBER,…", help="What its agents, and all of it, may use."),
     ] = None,
 ) -> None:
-    """Make a session: a workspace with agents of its own."""
+    """Create a session: a workspace with agents of its own."""
     async with call.server() as client:
         session = await client.create_session(session_id, title=title, limits=numbers_of(limits))
-    call.output.told(session, f"Session {session.id} is there. Use it with --session {shlex.quote(session.id)}.")
+    call.output.told(session, f"Created session {session.id}. Use it with --session {shlex.quote(session.id)}.")
 
 
 async def delete(
@@ -68,11 +68,11 @@ async def delete(
         session = await client.get_session(await whole_session_id(client, session_id))
         if not yes:
             if call.output.as_json:
-                raise typer.BadParameter("Nobody can be asked with --json. Say --yes to delete the session.")
+                raise typer.BadParameter("--json cannot ask for confirmation. Pass --yes to delete the session.")
             question = f"Delete session {session.id} with {session.agents} agents and all their work, for good?"
             await call.output.ask(question)
         session = await client.delete_session(session.id)
-    call.output.told(session, f"Session {session.id} is gone.")
+    call.output.told(session, f"Deleted session {session.id}.")
 
 
 async def list_templates(call: Call) -> None:

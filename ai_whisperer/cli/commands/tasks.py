@@ -47,7 +47,7 @@ async def send(
         str | None, typer.Option("--thread", metavar="NAME", help="Tasks of one thread share their history.")
     ] = None,
     task_id: Annotated[
-        str | None, typer.Option("--id", metavar="ID", help="Under the same id it is given once.")
+        str | None, typer.Option("--id", metavar="ID", help="Repeated with the same id, it is sent once.")
     ] = None,
     seconds: TimeoutOption = None,
     max_tokens: Annotated[
@@ -75,7 +75,7 @@ async def send(
         if until_done:
             _show_answer(call, await client.wait_task(task.id))
             return
-    call.output.told(task, f"Task {task.id} was given to {task.agent_id}.")
+    call.output.told(task, f"Sent task {task.id} to {task.agent_id}.")
 
 
 async def wait(call: Call, task: TaskId) -> None:
@@ -88,7 +88,7 @@ async def show(
     call: Call,
     task: TaskId,
     *,
-    full: Annotated[bool, typer.Option("--full", help="Show each step with nothing cut.")] = False,
+    full: Annotated[bool, typer.Option("--full", help="Show each step in full.")] = False,
 ) -> None:
     """Show a task with its steps and its answer."""
     async with call.server() as client:
@@ -170,7 +170,7 @@ async def dead(call: Call) -> None:
     if call.output.as_json:
         call.output.json(letters)
         return
-    call.output.table(letters.tasks, TASKS, empty="No task was set aside.")
+    call.output.table(letters.tasks, TASKS, empty="There are no dead letters.")
     for mail in letters.mails:
         call.output.text(f"mail {mail.id} from {mail.sender} to {mail.recipient}: {mail.subject}")
 

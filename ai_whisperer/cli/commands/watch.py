@@ -36,7 +36,7 @@ def register(app: typer.Typer) -> None:
 async def watch(
     call: Call,
     *,
-    once: Annotated[bool, typer.Option("--once", help="Show one table and leave.")] = False,
+    once: Annotated[bool, typer.Option("--once", help="Show one table and exit.")] = False,
     after: Annotated[
         int | None,
         typer.Option("--after", min=0, metavar="NUMBER", help="Begin after this event; 0 is from the start."),
@@ -97,8 +97,8 @@ async def logs(
     call: Call,
     agent: AgentName,
     *,
-    follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on with what is written; Ctrl-C ends it.")] = False,
-    lines: Annotated[int, typer.Option("--lines", "-n", min=1, help="Show so many of the last entries.")] = 50,
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Keep printing new entries; Ctrl-C ends it.")] = False,
+    lines: Annotated[int, typer.Option("--lines", "-n", min=1, help="Show this many of the latest entries.")] = 50,
 ) -> None:
     """Show the debug log of an agent; with --json an entry a line."""
     async with call.server(patience_seconds=FOLLOWING_SECONDS) as client:

@@ -63,7 +63,7 @@ class ServerProcess:
             await self._process.wait()
 
     async def stop(self) -> None:
-        """Let it leave in peace, if it runs; what does not leave is killed."""
+        """Let it leave cleanly, if it runs; what does not leave is killed."""
         process = self._process
         if process is not None and process.returncode is None:
             with suppress(ProcessLookupError):

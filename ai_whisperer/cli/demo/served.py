@@ -1,7 +1,7 @@
 """The server of the demo, in a process of its own: it can be killed at any moment and started again.
 
 Called with the data folder, the port and the model. When it takes requests it prints its address as a line of JSON; if
-it cannot go on, it prints why as another. It leaves in peace on SIGTERM, and when its standard input ends: so it does
+it cannot continue, it prints why as another. It leaves cleanly on SIGTERM, and when its standard input ends: so it does
 not outlive the demo, however that ends.
 """
 
@@ -23,7 +23,7 @@ from ai_whisperer.settings import Settings
 
 
 class Complaint(msgspec.Struct, frozen=True, kw_only=True):
-    """Why it cannot go on, as a `WhispererError` says it."""
+    """Why it cannot continue, as a `WhispererError` says it."""
 
     code: str
     message: str

@@ -40,8 +40,8 @@ class _Performance:
     async def play(self) -> tuple[dict[str, str], Evidence | None]:
         """What each workflow has brought, and what was on disk when the plug was pulled.
 
-        Raises the `WhispererError` that keeps the server from going on or from coming back, and what keeps the audience
-        from being told.
+        Raises the `WhispererError` that keeps the server from continuing or from coming back, and what keeps the
+        audience from being told.
         """
         try:
             return await self._play()
@@ -103,10 +103,10 @@ class _Performance:
     async def _pull_the_plug(self) -> Evidence:
         await self._in_the_middle.wait()
         await self._server.pull_the_plug()
-        self._audience.say("*** kill -9: the server is gone, in the middle of its work. It is started again. ***")
+        self._audience.say("*** kill -9: the server was killed in the middle of its work. It is restarted. ***")
         evidence = await asyncio.to_thread(evidence_in, self._data, SESSION)
         await self._server.start()
-        self._audience.say("*** The server is back, and everything goes on. ***")
+        self._audience.say("*** The server is back, and everything resumes. ***")
         return evidence
 
 

@@ -19,7 +19,7 @@ def _results(account: Account) -> Iterator[str]:
     for name, result in account.results.items():
         yield ""
         yield f"{name}:"
-        yield from (f"  {line}".rstrip() for line in (result or "Nothing has come of it.").splitlines())
+        yield from (f"  {line}".rstrip() for line in (result or "There is no result.").splitlines())
 
 
 def _figures(account: Account) -> Iterator[str]:
@@ -35,8 +35,8 @@ def _figures(account: Account) -> Iterator[str]:
     if account.plug_pulled:
         yield (
             f"When the plug was pulled, {account.finished_before} steps were finished: {account.repeated} of them were "
-            f"done again, {account.lost} tasks, mails and steps were lost. {account.begun_anew} steps were under way "
-            "and were begun anew."
+            f"done again, {account.lost} tasks, mails and steps were lost. {account.begun_anew} steps were in "
+            "progress and were repeated."
         )
     else:
         yield "The plug was not pulled: there was too little left to do."

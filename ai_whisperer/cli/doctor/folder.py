@@ -34,8 +34,8 @@ def check_folder(data: Path) -> Finding:
             tempfile.TemporaryDirectory(dir=above).cleanup()
         except OSError as error:
             why = error.strerror or str(error)
-            return problem("Data folder", f"'{data}' cannot be made ({why})", "Choose another with --data.")
-        return ok("Data folder", f"'{data}' is not there yet; it is made at the first start")
+            return problem("Data folder", f"'{data}' cannot be created ({why})", "Choose another with --data.")
+        return ok("Data folder", f"'{data}' does not exist yet; it is created at the first start")
     try:
         with tempfile.TemporaryFile(dir=data):
             pass
@@ -63,7 +63,7 @@ def check_database(data: Path) -> Finding:
     try:
         if not is_there(path):
             check_file(path)
-            return ok("Database", "there is none yet; it is made at the first start")
+            return ok("Database", "there is none yet; it is created at the first start")
         version = database_version(path)
     except (StoreError, OSError) as error:
         return problem("Database", f"'{path}' cannot be used", str(error))

@@ -29,14 +29,14 @@ def check_keys(environment: Mapping[str, str]) -> Finding:
     there = [name for name in names if environment.get(name, "").strip()]
     if not there:
         return ok("Keys", f"none of {', '.join(names)} is set")
-    return ok("Keys", f"set are {', '.join(there)}")
+    return ok("Keys", f"set: {', '.join(there)}")
 
 
 def check_packages() -> Finding:
     """Which providers can be used, and what to install for the others."""
     usable = [provider.prefix for provider in PROVIDERS if provider.is_installed]
     missing = [f"{each.prefix} needs {each.install}" for each in PROVIDERS if not each.is_installed]
-    return ok("Providers", "; ".join([f"usable are {', '.join(usable)}", *missing]))
+    return ok("Providers", "; ".join([f"usable: {', '.join(usable)}", *missing]))
 
 
 class Chosen(NamedTuple):
@@ -56,7 +56,7 @@ def check_choice(settings: LoadedSettings, environment: Mapping[str, str]) -> Ch
     passed_over = [warning("Model", each) for each in choice.problems]
     found = f"{choice.model} ({choice.why})"
     if settings.values.model is None and choice.model == SCRIPTED_DEMO:
-        advice = "It plays fixed answers. Set the key of a provider, or name a model with --model."
+        advice = "It gives fixed answers. Set the key of a provider, or name a model with --model."
         return Chosen(choice.model, (*passed_over, warning("Model", found, advice)))
     return Chosen(choice.model, (*passed_over, ok("Model", found)))
 
@@ -69,11 +69,11 @@ def check_server(data: Path) -> Chosen | None:
     try:
         model = asyncio.run(_model_at(address))
     except (TimeoutError, WhispererError) as error:
-        found = f"that of the server at {address.url} is not known, since it does not answer"
-        return Chosen(None, (warning("Model", found, str(error) or "See whether it still works, and start it again."),))
-    found = f"{model} (that of the server at {address.url})"
+        found = f"the model of the server at {address.url} is unknown: the server does not answer"
+        return Chosen(None, (warning("Model", found, str(error) or "Check whether it still runs, and restart it."),))
+    found = f"{model} (the model of the server at {address.url})"
     if model in (SCRIPTED, SCRIPTED_DEMO):
-        advice = "It plays fixed answers. Start the server again with the key of a provider, or with --model."
+        advice = "It gives fixed answers. Start the server again with the key of a provider, or with --model."
         return Chosen(model, (warning("Model", found, advice),))
     return Chosen(model, (ok("Model", found),))
 
@@ -104,9 +104,7 @@ async def _ask(name: str) -> Finding:
         finally:
             await model.close()
     except TimeoutError:
-        return problem(
-            "Answer", f"{name} did not answer within {_ASKING_SECONDS:.0f} s", "See whether it is reachable."
-        )
+        return problem("Answer", f"{name} did not answer within {_ASKING_SECONDS:.0f} s", "Check that it is reachable.")
     except WhispererError as error:
         return problem("Answer", f"{name} does not answer", error.message)
     used = answer.usage.input_tokens + answer.usage.output_tokens

@@ -42,18 +42,18 @@ def check_sandbox(wanted: str = AUTO, probes: list[Probe] | None = None) -> list
     if chosen is None:
         first = warning(
             "Sandbox",
-            f"none holds (setting sandbox: {wanted}); run_command and run_python are refused",
+            f"none works (setting sandbox: {wanted}); run_command and run_python are refused",
             "See below what each needs. In a container that gives no namespaces, set sandbox = 'landlock' if you can "
-            "bear what it lets out, or 'rlimits' to run code with nothing but limits around it.",
+            "accept what it leaves open, or 'rlimits' to run code with nothing but limits around it.",
         )
     elif not chosen.holds:
         first = warning(
             "Sandbox",
-            f"{chosen.level} (as set) does not hold: {chosen.reason}",
-            f"Set sandbox = 'auto' where one of {', '.join(STRONG)} holds.",
+            f"{chosen.level} (as set) does not contain programs: {chosen.reason}",
+            f"Set sandbox = 'auto' where one of {', '.join(STRONG)} works.",
         )
     else:
-        first = ok("Sandbox", f"{chosen.level} holds the programs of agents (setting sandbox: {wanted})")
+        first = ok("Sandbox", f"{chosen.level} contains the programs of agents (setting sandbox: {wanted})")
     return [first, *(_of_level(each) for each in probes)]
 
 
@@ -62,7 +62,7 @@ def _of_level(probe: Probe) -> Finding:
     if not probe.holds:
         advice = _ADVICE.get(probe.level, "It is used only if it is named.")
         return Finding(check=check, level=ok("", "").level, found=f"no: {probe.reason}", advice=advice)
-    held = f"holds: none of {len(WAYS)} ways out works"
+    held = f"works: none of {len(WAYS)} escape attempts succeeds"
     return ok(check, f"{held}, but {probe.weakness}" if probe.weakness else held)
 
 

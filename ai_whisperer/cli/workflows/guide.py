@@ -181,7 +181,7 @@ DECOMPOSITION = Workflow(
 )
 SWITCH = Workflow(
     name="switch",
-    description="Alice asks Debbie, waits for the answer, and goes on with it.",
+    description="Alice asks Debbie, waits for the answer, and continues with it.",
     prompt="Is any of the agents stuck?",
     run=switch,
     agents=("alice", "debbie"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import asyncio
 import csv
+import re
 from collections import Counter
 from importlib import resources
 
@@ -13,7 +14,7 @@ from ai_whisperer import tool
 _READING_SECONDS = 0.3
 
 
-@tool(idempotent=True)
+@tool(idempotent=True, optional=True)
 async def read_feedback() -> str:
     """Count the ratings in the customers' feedback, and quote it."""
     await asyncio.sleep(_READING_SECONDS)
@@ -28,17 +29,23 @@ async def read_feedback() -> str:
     return "\n".join([figures, *(f"{row['rating']} of 5: {row['comment']}" for row in rows)])
 
 
-@tool(idempotent=True)
+@tool(idempotent=True, optional=True)
 async def combine_and_test(parts: list[str]) -> str:
     """Put parts of a Python module together, test that they make one, and return the verdict with the module."""
     module = "\n\n\n".join(part.strip() for part in parts)
     try:
         names = [node.name for node in ast.parse(module).body if isinstance(node, ast.FunctionDef)]
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        return f"FAILED: {error}.\n\n{module}"
+        return f"FAILED: {error}.\n\n{_fenced(module)}"
     if len(names) != len(set(names)):
-        return f"FAILED: two functions have one name ({', '.join(names)}).\n\n{module}"
-    return f"Passed: one module with {', '.join(names)}.\n\n{module}"
+        return f"FAILED: two functions have the same name ({', '.join(names)}).\n\n{_fenced(module)}"
+    return f"Passed: one module with {', '.join(names)}.\n\n{_fenced(module)}"
+
+
+def _fenced(code: str) -> str:
+    """Code as Markdown shows it: in its lines and with its indentation."""
+    fence = "`" * max([3, *(len(run) + 1 for run in re.findall("`+", code))])
+    return f"{fence}python\n{code}\n{fence}"
 
 
 TOOLS = (read_feedback, combine_and_test)

@@ -22,8 +22,6 @@ async def create_agent(caller: Caller, params: agents.CreateAgent) -> AgentStatu
 @answers(agents.START_AGENT)
 async def start_agent(caller: Caller, params: agents.StartAgent) -> AgentStatus:
     session = await caller.session(params.session_id)
-    if params.config is None and params.template is None:
-        session.get_agent_status(params.agent_id)  # a name that is misspelt is an error, not a new agent
     return await session.start_agent(params.agent_id, params.config, template=params.template)
 
 
@@ -89,12 +87,13 @@ def get_agent_states(session: AsyncAgentSessionManager, _: agents.GetAgentStates
 @reads(agents.GET_AGENT)
 def get_agent(session: AsyncAgentSessionManager, params: agents.GetAgent) -> agents.AgentDetails:
     status = session.get_agent_status(params.agent_id)
-    record = session.active_sessions[status.agent_id].record
+    agent = session.active_sessions[status.agent_id]
+    record = agent.record
     return agents.AgentDetails(
         agent_id=record.id,
         status=status,
         definition=record.definition,
-        own_tools=record.own_tools,
+        own_tools=tuple(tool.name for tool in agent.equipment.own_tools),
         created_at=record.created_at,
         started_at=record.started_at,
     )

@@ -25,7 +25,7 @@ async def set_limits(caller: Caller, params: limits.SetLimits) -> LimitsReport:
             "an agentId); nothing was changed."
         )
     if scope is not LimitScope.SERVER:
-        return await session.set_limits(params.limits, agent=params.agent_id)
+        return await session.set_limits(params.limits, agent_id=params.agent_id)
     if caller.principal != LOCAL:
         raise ForbiddenError(
             f"Only the principal '{LOCAL}' may change the limits of the server, and you are '{caller.principal}'; "

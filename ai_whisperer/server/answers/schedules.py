@@ -20,6 +20,7 @@ async def create_schedule(caller: Caller, params: schedules.CreateSchedule) -> S
         event=params.event,
         data=params.data,
         missed=params.missed,
+        wake=params.wake,
         schedule_id=params.schedule_id,
     )
 

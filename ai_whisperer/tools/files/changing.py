@@ -46,7 +46,7 @@ async def write_file(
     mode "new" fails if the file is there already, "append" adds to its end; neither ever loses what others wrote.
     "replace" writes the whole file: give the version that read_file told, and it fails if somebody else has changed
     the file since. If the file is guarded by a lock, give its name and the token that acquire_lock told, and it fails
-    if you do not hold the lock any more. Others see the old content or the new one, never a part.
+    if you no longer hold the lock. Others see the old content or the new one, never a part.
     """
 
     def make(before: bytes | None) -> bytes:
@@ -172,7 +172,7 @@ class _Change:
                 )
             data = target.current.read(target.name)
         if self._version is not None and (data is None or version_of(data) != self._version):
-            now = "it is gone" if data is None else f"its version is {version_of(data)}"
+            now = "it was deleted" if data is None else f"its version is {version_of(data)}"
             raise ToolError(
                 f"'{target.name}' is not as you read it: {now}; nothing was written. Read it again, see what others "
                 "changed, and make your change to that."

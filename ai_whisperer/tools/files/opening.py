@@ -18,7 +18,7 @@ _READING = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY
 
 _FAILURES = {
     errno.ENOENT: "There is no {path}. list_directory shows what is there.",
-    errno.ENOTDIR: "In {path} something is used as a folder that is none. list_directory shows what is there.",
+    errno.ENOTDIR: "In {path} something is used as a folder that is not one. list_directory shows what is there.",
     errno.EISDIR: "{path} is a folder. Name a file in it; list_directory shows what is there.",
     errno.ELOOP: "{path} is, or leads through, a symbolic link that is not followed here. Use the name of what it "
     "leads to.",

@@ -76,7 +76,7 @@ def _read(descriptor: int, size: int, place: OpenPlace, context: ToolContext, *,
     if part.is_cut:
         notes.append(f"line {last} is cut, it is longer than a result may be; search_files finds what is further on")
     elif part.has_more:
-        notes.append(f"go on with first_line={last + 1}")
+        notes.append(f"continue with first_line={last + 1}")
     return f"[{place.name}: {heading}; {'; '.join(notes)}]\n{text}"
 
 

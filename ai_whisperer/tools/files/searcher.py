@@ -156,7 +156,7 @@ def translated(glob: str) -> str:
 
 
 def _as_text(name: str) -> str:
-    """The name with bytes that are no text written out."""
+    """The name with bytes that are not text written out."""
     return name.encode(errors="backslashreplace").decode()
 
 

@@ -24,7 +24,7 @@ _SECONDS = 30.0
 _MOST_CHARACTERS = 10_000
 
 _LEFT_OUT = {
-    "binary": "are no text",
+    "binary": "are not text",
     "large": "are too large",
     "unreadable": "could not be read",
 }

@@ -30,7 +30,7 @@ def take_over(folder: Path, changes: Callable[[Iterable[str]], Mapping[str, str]
             continue
         try:
             if now in found:
-                raise FileExistsError(17, "there is one of that name already")
+                raise FileExistsError(17, "one with the same name already exists")
             (folder / before).rename(folder / now)
         except OSError as error:
             _log.warning(

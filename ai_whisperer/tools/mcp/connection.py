@@ -137,7 +137,7 @@ class Connection:
         told = mended(redacted(reason)).rstrip(".")
         was_ready = self._ready.done()
         if not told.startswith("The MCP server"):
-            told = f"The MCP server '{self._name}' {'is gone' if was_ready else 'cannot be used'}: {told}"
+            told = f"The MCP server '{self._name}' {'has ended' if was_ready else 'cannot be used'}: {told}"
         self._failure = McpError(f"{told}.")
         for request in list(self._open):
             outcome = "This call was not begun."
@@ -186,12 +186,12 @@ class Connection:
         except MCPError as error:
             reason = await self._refusal(wire, error)
         except (ValidationError, RuntimeError, ValueError) as error:
-            reason = f"its greeting is no answer of an MCP server: {_words(error)[:500]}"
+            reason = f"its answer to initialize is not one of an MCP server: {_words(error)[:500]}"
         else:
             wire.greeted = True
             self.has_tools = greeted.capabilities.tools is not None
             return None
-        return f"{reason} (it wrote {wire.nonsense!r}, which is no JSON-RPC message)" if wire.nonsense else reason
+        return f"{reason} (it wrote {wire.nonsense!r}, which is not a JSON-RPC message)" if wire.nonsense else reason
 
     async def _refusal(self, wire: Wire, error: MCPError) -> str:
         if error.code == CONNECTION_CLOSED:
@@ -225,7 +225,7 @@ class Connection:
         if error.code == CONNECTION_CLOSED:
             self._end(await _break_of(wire, said))
         elif said == _SESSION_ENDED:
-            wire.break_off("it does not know the session any more")
+            wire.break_off("it no longer knows the session")
         request.fail(McpError(f"The MCP server '{self._name}' refused: {said}"))
 
     async def _heard(self, message: object) -> None:

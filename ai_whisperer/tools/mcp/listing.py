@@ -46,7 +46,7 @@ def listing_of(server: str, raw: Iterable[Any]) -> Listing:
         if problem is None and name in sound:
             problem = f"the tool {name!r} is there twice."
         if problem is None and len(sound) >= MAX_TOOLS:
-            problem = f"the tool {name!r} is one too many: {MAX_TOOLS} are taken."
+            problem = f"the tool {name!r} is over the limit of {MAX_TOOLS} tools."
         if problem is None:
             size += _size_of(entry)
             if size > _MAX_LISTING_BYTES:

@@ -16,7 +16,7 @@ _MAX_PARTS = 1_000
 def result_of(tool: str, raw: Any) -> ToolResult:
     """The raw result as text. Pictures, sounds and files are told about, not shown."""
     if not isinstance(raw, Mapping) or not isinstance(raw.get("content", []), list):
-        return _result(f"The tool '{tool}' returned something that is no tool result.", is_error=True)
+        return _result(f"The tool '{tool}' returned something that is not a tool result.", is_error=True)
     parts = raw.get("content", [])
     texts = [_text_of(part) for part in parts[:_MAX_PARTS]]
     if len(parts) > _MAX_PARTS:
@@ -38,7 +38,7 @@ def _text_of(part: Any) -> str:
     match part.get("type"):
         case "text":
             text = part.get("text")
-            return text if isinstance(text, str) else "[a text that is none]"
+            return text if isinstance(text, str) else "[a text part without text]"
         case "image" | "audio" as kind:
             return f"[{kind}: {_kind_of(part)}, {_bytes_of(part.get('data'))}]"
         case "resource_link":

@@ -125,7 +125,7 @@ class _Reader:
         if isinstance(line, bytes):
             self._wire.nonsense = self._wire.nonsense or line[:200].decode(errors="replace").strip()
         if self._nonsense > _MAX_NONSENSE:
-            self._wire.break_off(f"it wrote {self._nonsense:,} lines that are no JSON-RPC messages")
+            self._wire.break_off(f"it wrote {self._nonsense:,} lines that are not JSON-RPC messages")
 
     def _answer(self, request: JSONRPCRequest) -> None:
         """Servers may ask whether we are there, and nothing else."""

@@ -37,8 +37,8 @@ class Apart:
         """Go in, under the limits of the job; raises `SandboxError` if it cannot be."""
         if self._root is None:
             raise SandboxError(
-                f"Namespaces cannot be had here ({self._why_not}), and without them a program could change modes and "
-                "times of the server's files."
+                f"Namespaces are not available here ({self._why_not}), and without them a program could change modes "
+                "and times of the server's files."
             )
         check_can_be_hidden(job.hidden, job.writable)
         temporary = [job.temporary] if job.temporary else []

@@ -73,6 +73,8 @@ mount_setattr        442   442
 move_mount           429   429
 move_pages           279   239
 mq_open              240   180
+mq_unlink            241   181
+msgctl                71   187
 msgget                68   186
 name_to_handle_at    303   264
 nfsservctl           180    42
@@ -95,6 +97,7 @@ quotactl_fd          443   443
 reboot               169   142
 request_key          249   218
 seccomp              317   277
+semctl                66   191
 semget                64   190
 sendmmsg             307   269
 sendmsg               46   211

@@ -20,8 +20,8 @@ CHOICES = (AUTO, *ALL)
 _ADVICE = (
     "Code is run only where a sandbox holds it: let the kernel give namespaces to the user of the server, or install "
     "bubblewrap with the packages of the system; `whisperer doctor` shows what holds, and why not. In a container that "
-    "gives no namespaces, set sandbox = 'landlock' if you can bear what it lets out, or 'rlimits' to run code with "
-    "nothing but limits around it."
+    "gives no namespaces, set sandbox = 'landlock' if you can accept what it leaves open, or 'rlimits' to run code "
+    "with nothing but limits around it."
 )
 
 

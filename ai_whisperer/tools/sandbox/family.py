@@ -7,7 +7,6 @@ This process is their subreaper: a child whose parent ends becomes a child of th
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import os
 import resource
 import signal
@@ -18,13 +17,13 @@ from pathlib import Path
 import msgspec
 
 from ai_whisperer.errors import SandboxError
+from ai_whisperer.tools.sandbox.libc import libc
 
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 _TICKS = os.sysconf("SC_CLK_TCK")
 _END_SECONDS = 20.0
-_libc = ctypes.CDLL(None, use_errno=True)
 
 
 class Taken(msgspec.Struct, frozen=True, kw_only=True):
@@ -40,7 +39,7 @@ class Taken(msgspec.Struct, frozen=True, kw_only=True):
 
 def adopt_orphans() -> None:
     """Become the subreaper; raises `SandboxError` where the kernel does not let children be found."""
-    if _libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0 or not Path("/proc/thread-self/children").exists():
+    if libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0 or not Path("/proc/thread-self/children").exists():
         raise SandboxError(
             "This kernel cannot tell which processes a tool has started, so they could not be ended for certain. It "
             "needs Linux with /proc and CONFIG_PROC_CHILDREN."
@@ -49,7 +48,7 @@ def adopt_orphans() -> None:
 
 def die_with_parent() -> None:
     """Let the kernel kill this process when the thread that started it ends."""
-    _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
 
 
 def descendants(most: int) -> list[int]:

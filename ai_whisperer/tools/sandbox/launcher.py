@@ -212,5 +212,5 @@ async def _carried_out(connection: socket.socket, order: bytes, on_output: Calla
                 raise SandboxError(report.message)
     except (EOFError, OSError) as error:
         raise SandboxError(
-            "The keeper of the sandbox ended without a word, so it is not known what the program did."
+            "The keeper of the sandbox ended without a report, so it is not known what the program did."
         ) from error

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import ctypes
-import errno
 import os
 import stat
 from enum import IntFlag
 
-libc = ctypes.CDLL(None, use_errno=True)
+from ai_whisperer.tools.sandbox.libc import checked, libc
 
 _OPEN_TREE, _MOVE_MOUNT, _OPENAT2, _MOUNT_SETATTR = 428, 429, 437, 442
 """Calls newer than the C libraries; they have the same number on all machines."""
@@ -93,9 +92,3 @@ def put(target: str, found: int) -> None:
 def mount(source: str | None, target: str, kind: str | None, flags: int, data: str | None = None) -> None:
     words = [None if word is None else os.fsencode(word) for word in (source, target, kind, data)]
     checked(libc.mount(*words[:3], ctypes.c_ulong(flags), words[3]))
-
-
-def checked(result: int) -> None:
-    if result < 0:
-        number = ctypes.get_errno() or errno.EPERM
-        raise OSError(number, os.strerror(number))

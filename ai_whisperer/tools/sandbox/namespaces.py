@@ -15,7 +15,8 @@ from pathlib import Path
 
 from ai_whisperer.errors import SandboxError
 from ai_whisperer.tools.sandbox import covering, system
-from ai_whisperer.tools.sandbox.mounting import Attribute, Flag, checked, libc, mount, put, tree
+from ai_whisperer.tools.sandbox.libc import CLONE_NEWUSER, checked, libc
+from ai_whisperer.tools.sandbox.mounting import Attribute, Flag, mount, put, tree
 from ai_whisperer.tools.sandbox.owners import Owners
 from ai_whisperer.tools.sandbox.system import existing
 
@@ -23,7 +24,6 @@ _CLONE_NEWNS = 0x00020000
 _CLONE_NEWCGROUP = 0x02000000
 _CLONE_NEWUTS = 0x04000000
 _CLONE_NEWIPC = 0x08000000
-_CLONE_NEWUSER = 0x10000000
 _CLONE_NEWPID = 0x20000000
 _CLONE_NEWNET = 0x40000000
 _MNT_DETACH = 2
@@ -42,7 +42,7 @@ def enter_processes() -> bool:
             checked(libc.unshare(_CLONE_NEWPID))
             return True
         user, group = os.geteuid(), os.getegid()
-        checked(libc.unshare(_CLONE_NEWUSER | _CLONE_NEWPID))
+        checked(libc.unshare(CLONE_NEWUSER | _CLONE_NEWPID))
         Path("/proc/self/setgroups").write_text("deny")
         Path("/proc/self/uid_map").write_text(f"{user} {user} 1")
         Path("/proc/self/gid_map").write_text(f"{group} {group} 1")

@@ -16,10 +16,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from ai_whisperer.errors import SandboxError
-from ai_whisperer.tools.sandbox.mounting import Attribute, checked, libc, opened, put, tree
+from ai_whisperer.tools.sandbox.libc import CLONE_NEWUSER, checked, libc
+from ai_whisperer.tools.sandbox.mounting import Attribute, opened, put, tree
 from ai_whisperer.tools.sandbox.privileges import JOB_USER, job_user
 
-_CLONE_NEWUSER = 0x10000000
 LINK_ADVICE = (
     "'{path}' is, or leads through, a symbolic link by now, so nothing was run. Put the folder back that was granted."
 )
@@ -89,7 +89,7 @@ class Owners:
         pid = os.fork()
         if pid == 0:
             try:
-                checked(libc.unshare(_CLONE_NEWUSER))
+                checked(libc.unshare(CLONE_NEWUSER))
                 os.write(begun, b"+")
                 signal.pause()
             finally:

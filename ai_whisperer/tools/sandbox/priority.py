@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import errno
 import os
 from collections.abc import Sequence
 from pathlib import Path
+
+from ai_whisperer.tools.sandbox.libc import libc
 
 _NICENESS = 10
 _HAS_LEFT = (errno.ENOENT, errno.ESRCH)
 _PROC = Path("/proc")
 _PR_CAPBSET_DROP = 24
 _CAP_SYS_NICE = 23
-_libc = ctypes.CDLL(None, use_errno=True)
 
 
 def step_back(session: Sequence[int]) -> bool:
@@ -39,7 +39,7 @@ def step_back(session: Sequence[int]) -> bool:
 
 def give_up_urgency() -> None:
     """Keep the programs that this process starts from going before others, or before everything, even as root."""
-    _libc.prctl(_PR_CAPBSET_DROP, _CAP_SYS_NICE, 0, 0, 0)
+    libc.prctl(_PR_CAPBSET_DROP, _CAP_SYS_NICE, 0, 0, 0)
 
 
 def go_first() -> None:

@@ -8,13 +8,13 @@ import ctypes
 import os
 
 from ai_whisperer.errors import SandboxError
+from ai_whisperer.tools.sandbox.libc import checked, libc
 
 JOB_USER = 65521
 """The user, and the group, that programs of a server run by root run as. No system gives this number to anybody."""
 
 _PR_SET_DUMPABLE, _PR_CAPBSET_DROP = 4, 24
 _CAPABILITIES_VERSION = 0x20080522
-_libc = ctypes.CDLL(None, use_errno=True)
 
 
 class _Header(ctypes.Structure):
@@ -41,18 +41,18 @@ def become_job_user() -> None:
 
 def be_closed_to_others() -> None:
     """Let no other process of the same user look into this one, or trace it."""
-    _libc.prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
+    libc.prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
 
 
 def be_open_to_itself() -> None:
     """Let this process look into its own files in /proc: those of one that has changed its user are root's."""
-    _libc.prctl(_PR_SET_DUMPABLE, 1, 0, 0, 0)
+    libc.prctl(_PR_SET_DUMPABLE, 1, 0, 0, 0)
 
 
 def drop_bounding_set() -> None:
     """Let no program that this process starts ever have a capability."""
     capability = 0
-    while _libc.prctl(_PR_CAPBSET_DROP, capability, 0, 0, 0) == 0:  # until there are no more, or there is no right to
+    while libc.prctl(_PR_CAPBSET_DROP, capability, 0, 0, 0) == 0:  # until there are no more, or there is no right to
         capability += 1
 
 
@@ -60,6 +60,4 @@ def drop_capabilities() -> None:
     """Give up all capabilities that this process has."""
     none = (ctypes.c_uint32 * 6)()
     header = _Header(version=_CAPABILITIES_VERSION, pid=0)
-    if _libc.capset(ctypes.byref(header), ctypes.byref(none)) != 0:
-        number = ctypes.get_errno()
-        raise OSError(number, os.strerror(number))
+    checked(libc.capset(ctypes.byref(header), ctypes.byref(none)))

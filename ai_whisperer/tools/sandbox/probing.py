@@ -66,7 +66,8 @@ def judged(level: str, outcome: Outcome, *, heard: bool = False) -> Probe:
         told = outcome.output.decode(errors="replace").strip()[-300:] or f"it ended with {outcome.status}"
         return Probe(level=level, runs=False, reason=f"A program could not be run in it: {told}")
     worked = tuple(way for way in WAYS if could.get(way) is not None or (heard and way == SENDS_BY_UDP))
-    reason = f"{len(worked)} of {len(WAYS)} ways out work: a program in it could {_some(worked)}." if worked else ""
+    found = f"{len(worked)} of {len(WAYS)} escape attempts succeed: a program in it could {_some(worked)}."
+    reason = found if worked else ""
     is_held = level != RLIMITS or are_processes_held()
     weakness = "" if is_held else "a program in it can start more processes than it may, until it is ended"
     return Probe(level=level, reason=reason, ways_out=worked, weakness=weakness)
@@ -99,7 +100,7 @@ def _number_of_this_process() -> Iterator[int]:
             threads.append(thread)
         yield threads[-1].native_id or 0
     except RuntimeError as error:
-        raise SandboxError(f"There are too few threads to be had to try the sandbox: {error}.") from error
+        raise SandboxError(f"There are too few threads to test the sandbox: {error}.") from error
     finally:
         done.set()
         for thread in threads:

@@ -16,6 +16,7 @@ from enum import IntFlag
 
 from ai_whisperer.errors import SandboxError
 from ai_whisperer.tools.sandbox.call_numbers import this_machine
+from ai_whisperer.tools.sandbox.libc import libc
 
 _LOAD, _EQUAL, _ANY_BIT, _AT_LEAST, _AND, _RETURN = 0x20, 0x15, 0x45, 0x35, 0x54, 0x06
 _ALLOW, _ERROR, _KILL = 0x7FFF0000, 0x00050000, 0x80000000
@@ -44,7 +45,6 @@ _PERSONALITIES = (0, 0x8, 0x20000, 0x20008, 0xFFFFFFFF)
 
 _SECCOMP_SET_MODE_FILTER, _ALL_THREADS = 1, 1
 _PR_SET_NO_NEW_PRIVS = 38
-_libc = ctypes.CDLL(None, use_errno=True)
 
 
 class Sockets(IntFlag):
@@ -116,7 +116,7 @@ def take_on(*, sockets: Sockets, left_out: Sequence[str] = ()) -> None:
     code = program(sockets=sockets, left_out=left_out)
     filtered = Program(length=len(code) // len(_line(_RETURN, 0)), lines=code)
     no_new_privileges()
-    result = _libc.syscall(
+    result = libc.syscall(
         this_machine().numbers["seccomp"], _SECCOMP_SET_MODE_FILTER, ctypes.c_uint(_ALL_THREADS), ctypes.byref(filtered)
     )
     if result != 0:
@@ -148,7 +148,7 @@ def starter(interpreter: str, *, sockets: Sockets) -> list[str]:
 
 def no_new_privileges() -> None:
     """Let no program that this process starts gain anything by setuid bits or capabilities of its file."""
-    if _libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0:
+    if libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0:
         raise SandboxError("This kernel cannot keep programs from gaining privileges; it is too old to run code on.")
 
 

@@ -89,10 +89,10 @@ def interpreter_folders() -> tuple[str, ...]:
     wanted = {os.path.realpath(each) for each in named if each}
     program = os.path.realpath(sys.executable)
     wanted.add(os.path.dirname(program))
-    return tuple(sorted(each for each in wanted if each not in ("", "/") and not lies_in(each, FOLDERS)))
+    return tuple(sorted(each for each in wanted if each not in ("", "/") and not folder_around(each, FOLDERS)))
 
 
-def lies_in(path: str, folders: Iterable[str]) -> str | None:
+def folder_around(path: str, folders: Iterable[str]) -> str | None:
     """The first of the folders that the path is, or lies in, with links followed; None if there is none."""
     real = os.path.realpath(path)
     for folder in folders:

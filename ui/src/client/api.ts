@@ -4,8 +4,8 @@
 export type Access = "read" | "write";
 
 /**
- * What an agent is, apart from what it is doing. `tools=None` grants the coordination tools and all that were handed
- * in; tools that reach the machine or the network (`read_file`, `run_command`, …) have to be named. `folders` are the
+ * What an agent is, apart from what it is doing. `tools=None` grants the coordination tools and all that were provided;
+ * tools that reach the machine or the network (`read_file`, `run_command`, …) have to be named. `folders` are the
  * folders that it may use beside its own, by the names that the session has for them; `network` the hosts that its
  * tools may talk to, `"*"` for all public ones. `approve` names tools of which a person has to allow each call,
  * whatever the tools say themselves; a name that ends in `*` stands for all that begin so, `"*"` for all tools but
@@ -48,10 +48,11 @@ export type AgentState = "active" | "idle" | "paused" | "sleeping" | "stopped";
  * a step of it ended last at `lastStepAt`: one that hangs shows itself there. `lastActivityAt` is when a task of it
  * last began or ended, or a step of one ended; at first, when it was created. `waitingFor` names what its loops wait
  * for: agents, locks as `lock:name`, people as `approval:id`; `pausedFor` the resources that its tools wait for, since
- * others touch them now: it goes on by itself. While there are `missingTools` the agent waits for them: hand them in
- * with `give_tools`. One with a `pausedLimit` goes on when that limit is raised. `sleepingUntil` is what the wall clock
+ * others touch them now: it continues by itself. While there are `missingTools` the agent waits for them: provide them
+ * with `give_tools`. One with a `pausedLimit` resumes when that limit is raised. `sleepingUntil` is what the wall clock
  * shows when the sleep is over: if that clock is set, it changes, unless the agent is `sleepingByWallClock`, until just
- * that time.
+ * that time. `retryAt` is when a failed model request of the task that has run longest is retried. `deadTasks` counts
+ * its tasks that failed and wait for a person.
  */
 export interface AgentStatus {
   agentId: string;
@@ -78,6 +79,8 @@ export interface AgentStatus {
   lastStepAt: number | null;
   lastActivityAt: number;
   sleepingByWallClock: boolean;
+  retryAt: number | null;
+  deadTasks: number;
 }
 
 /** What a finished model request brought. `provider` keeps what the provider wants to see again. */
@@ -175,10 +178,11 @@ export interface GuideAgentStates {
  * and a step of it ended last at `last_step_at`: one that hangs shows itself there. `last_activity_at` is when a task
  * of it last began or ended, or a step of one ended; at first, when it was created. `waiting_for` names what its loops
  * wait for: agents, locks as `lock:name`, people as `approval:id`; `paused_for` the resources that its tools wait for,
- * since others touch them now: it goes on by itself. While there are `missing_tools` the agent waits for them: hand
- * them in with `give_tools`. One with a `paused_limit` goes on when that limit is raised. `sleeping_until` is what the
- * wall clock shows when the sleep is over: if that clock is set, it changes, unless the agent is
- * `sleeping_by_wall_clock`, until just that time.
+ * since others touch them now: it continues by itself. While there are `missing_tools` the agent waits for them:
+ * provide them with `give_tools`. One with a `paused_limit` resumes when that limit is raised. `sleeping_until` is what
+ * the wall clock shows when the sleep is over: if that clock is set, it changes, unless the agent is
+ * `sleeping_by_wall_clock`, until just that time. `retry_at` is when a failed model request of the task that has run
+ * longest is retried. `dead_tasks` counts its tasks that failed and wait for a person.
  */
 export interface GuideAgentStatus {
   agent_id: string;
@@ -205,6 +209,8 @@ export interface GuideAgentStatus {
   last_step_at: number | null;
   last_activity_at: number;
   sleeping_by_wall_clock: boolean;
+  retry_at: number | null;
+  dead_tasks: number;
 }
 
 /**
@@ -436,7 +442,7 @@ export interface MailRecord {
   origin: Origin | null;
 }
 
-/** How far a mail has come. `dead`: set aside for a person. */
+/** How far a mail has come. `dead`: a dead letter, which waits for a person. */
 export type MailState = "archived" | "dead" | "delivered" | "queued" | "read" | "replied";
 
 /** Servers, by name. */
@@ -499,12 +505,17 @@ export interface NotificationList {
   lastSeq: number;
 }
 
-/** A model request or a tool call that has begun and has not ended. */
+/**
+ * A model request or a tool call that has begun and has not ended. A request that failed is retried at `retryAt`;
+ * `error` says why it failed.
+ */
 export interface OpenStep {
   stepId: string;
   kind: StepKind;
   tool: string | null;
   startedAt: number;
+  retryAt: number | null;
+  error: string;
 }
 
 /**
@@ -653,7 +664,11 @@ export interface RoomTurn {
   hops: number;
 }
 
-/** When something fires, by `cron` or `interval_seconds`, and what: a `prompt` for the agent, or an `event`. */
+/**
+ * When something fires, by `cron` or `interval_seconds`, and what: a `prompt` for the agent, or an `event`. With `wake`
+ * the prompt wakes the agent if it sleeps; without, it waits until the agent is awake. An event wakes those that sleep
+ * until it.
+ */
 export interface ScheduleDefinition {
   cron?: string | null;
   interval_seconds?: number | null;
@@ -662,6 +677,7 @@ export interface ScheduleDefinition {
   event?: string | null;
   data?: unknown;
   missed?: MissedRuns;
+  wake?: boolean;
 }
 
 /** Schedules, the oldest first. */
@@ -729,7 +745,7 @@ export interface SessionSummary {
 }
 
 /**
- * A session right after the notification `lastSeq`, which was at `at`: subscribe after it to go on from here. `waits`
+ * A session right after the notification `lastSeq`, which was at `at`: subscribe after it to resume from here. `waits`
  * are in the order in which they began. `deadTasks` and `deadMails` count what waits for a person, failed tasks among
  * them, dismissed ones not. `clockOffsetSeconds` is how far the wall clock of the server is ahead of the session's: not
  * 0 if it was set while something was counted.
@@ -829,7 +845,7 @@ export interface Supervision {
 
 /**
  * How a task that is taken up again was before. `startedAt` is None if it had never begun. `dismissed` is there if it
- * was no dead letter any more.
+ * was no longer a dead letter.
  */
 export interface TaskBefore {
   state: TaskState;
@@ -865,9 +881,9 @@ export interface TaskList {
 /**
  * One unit of work. A task that opens a thread lends it its id: `threadId == taskId`. `arrival` is the place in the
  * session's order of arrivals. `attempts` counts the starts, and is written before the run, so that a task that kills
- * the process cannot do so for ever; a task that shows itself harmless is counted anew. `restarts` counts the times its
+ * the process cannot do so for ever; a task that proves harmless is counted from zero. `restarts` counts the times its
  * loop crashed; it does not begin again before `notBefore`, nor does one at whose start the process died again and
- * again. `dismissedAt` is when a person took it off the dead letters.
+ * again. `dismissedAt` is when a person dismissed the dead letter.
  */
 export interface TaskRecord {
   sessionId: string;
@@ -898,7 +914,7 @@ export interface TaskRecord {
   dismissedAt: number | null;
 }
 
-/** `continued`: the answer asked for more, and another task goes on with it. `dead`: set aside for a person. */
+/** `continued`: the answer asked for more, in another task. `dead`: a dead letter, which waits for a person. */
 export type TaskState = "cancelled" | "completed" | "continued" | "dead" | "failed" | "queued" | "running";
 
 /**
@@ -965,7 +981,7 @@ export interface ToolEntry {
   error: string | null;
 }
 
-/** `coordination` tools touch only the session, `machine` tools come with the package, `own` were handed in. */
+/** `coordination` tools touch only the session, `machine` tools come with the package, `own` were provided. */
 export type ToolKind = "coordination" | "machine" | "own";
 
 /** The tools that there are, and the tool files that cannot be used. */
@@ -990,7 +1006,8 @@ export interface ToolResult {
 
 /**
  * What the processes of a tool call took from the machine, and what held them: the name of the sandbox. `limit` is the
- * limit that they reached and were ended for, if any.
+ * limit that they reached and were ended for, if any. `memoryBytes` of a small program that ended at once is no more
+ * than the most that it can have had.
  */
 export interface ToolRun {
   sandbox: string;
@@ -1039,7 +1056,7 @@ export interface UsageTotals {
   contextBytes: number;
 }
 
-/** What a tool call waits for: the reply to a mail, a lock, a person's yes, its turn to touch something. */
+/** What a tool call waits for: the reply to a mail, a lock, a person's approval, its turn to touch something. */
 export type WaitKind = "approval" | "lock" | "reply" | "resource";
 
 /** Params and result by the name of the method. */
@@ -1057,7 +1074,7 @@ export interface Methods {
       agentId: string;
       /** Fields of a definition, called as in templates. */
       config?: Record<string, unknown> | null;
-      /** The name of the template that the agent is made of. */
+      /** The name of the template that the agent is created from. */
       template?: string | null;
       /** Whether the agent takes work at once. */
       autoStart?: boolean;
@@ -1065,8 +1082,8 @@ export interface Methods {
     result: AgentStatus;
   };
   /**
-   * Let an agent take work. With a config or a template it must be stopped or new: they replace its definition, or make
-   * the agent if there is none. `config` overrides the fields of `template`.
+   * Let an agent take work; one that is not there is created as `async.createAgent` does. With a config or a template
+   * it must be stopped or new: they replace its definition. `config` overrides the fields of `template`.
    */
   "async.startAgent": {
     params: {
@@ -1076,12 +1093,12 @@ export interface Methods {
       agentId: string;
       /** Fields of a definition, called as in templates. */
       config?: Record<string, unknown> | null;
-      /** The name of the template that the agent is made of. */
+      /** The name of the template that the agent is created from. */
       template?: string | null;
     };
     result: AgentStatus;
   };
-  /** Let no new step begin. The step under way goes on to its end, mail keeps arriving. */
+  /** Let no new step begin. The step under way runs to its end, mail keeps arriving. */
   "async.pauseAgent": {
     params: {
       /** The id of the session. */
@@ -1105,7 +1122,7 @@ export interface Methods {
     };
     result: AgentStatus;
   };
-  /** Go on where the agent was paused. */
+  /** Resume where the agent was paused. */
   "async.resumeAgent": {
     params: {
       /** The id of the session. */
@@ -1128,8 +1145,8 @@ export interface Methods {
     result: AgentStatus;
   };
   /**
-   * Let the agent sleep for a time, until a time, or until an event, whichever comes first. `until` is in seconds since
-   * the epoch, or ISO 8601 text with its zone.
+   * Let the agent sleep for a time, until a time, or until an event, whichever comes first. An agent that is not there
+   * is created if a template is called like it. `until` is in seconds since the epoch, or ISO 8601 text with its zone.
    */
   "async.sleepAgent": {
     params: {
@@ -1161,9 +1178,10 @@ export interface Methods {
     result: AgentStatus;
   };
   /**
-   * Give the agent a task. When this is answered the task is on disk. Tasks of one thread share their history.
-   * `timeoutSeconds` and `budget` hold for the task and for everything that it causes. A caller that gives a `taskId`
-   * may call again with the same content: the task is given once.
+   * Give the agent a task. When this is answered the task is on disk. Tasks of one thread share their history. An agent
+   * that is not there is created if a template is called like it. `timeoutSeconds` and `budget` hold for the task and
+   * for everything that it causes. A caller that gives a `taskId` may call again with the same content: the task is
+   * given once.
    */
   "async.sendTask": {
     params: {
@@ -1268,7 +1286,7 @@ export interface Methods {
     };
     result: TaskRecord;
   };
-  /** End a task. When this is answered, what it ran is gone. */
+  /** End a task. When this is answered, what it ran has ended. */
   "task.cancel": {
     params: {
       /** The id of the session. */
@@ -1487,7 +1505,7 @@ export interface Methods {
     };
     result: RoomRecord;
   };
-  /** Take an agent out of a group. What it is about to answer is not posted any more. */
+  /** Take an agent out of a group. What it is about to answer is no longer posted. */
   "room.removeMember": {
     params: {
       /** The id of the session. */
@@ -1533,7 +1551,7 @@ export interface Methods {
   /**
    * Give the agent a prompt, or broadcast an event, at every time that `cron` or `intervalSeconds` names. `cron` has
    * five fields and is read in the time zone `zone`. `missed` says what becomes of due times that passed while nothing
-   * could fire: `skip`, `once` or `all`.
+   * could fire: `skip`, `once` or `all`. With `wake` a prompt wakes its agent if it sleeps.
    */
   "schedule.create": {
     params: {
@@ -1553,8 +1571,10 @@ export interface Methods {
       event?: string | null;
       /** What the event carries: any JSON value. */
       data?: unknown;
-      /** What becomes of due times that passed while nothing could fire. */
+      /** What happens to due times that passed while nothing could fire. */
       missed?: MissedRuns;
+      /** Whether the prompt wakes the agent if it sleeps. */
+      wake?: boolean;
       /** The id of the schedule. */
       scheduleId?: string | null;
     };
@@ -1580,7 +1600,7 @@ export interface Methods {
     };
     result: ScheduleRecord;
   };
-  /** Let the schedule fire no more until it is resumed. */
+  /** Let the schedule no longer fire until it is resumed. */
   "schedule.pause": {
     params: {
       /** The id of the session. */
@@ -1590,7 +1610,7 @@ export interface Methods {
     };
     result: ScheduleRecord;
   };
-  /** Let a paused schedule go on from now: what passed while it was paused does not fire. */
+  /** Let a paused schedule resume from now: what passed while it was paused does not fire. */
   "schedule.resume": {
     params: {
       /** The id of the session. */
@@ -1612,7 +1632,7 @@ export interface Methods {
   };
   /**
    * Take a lock, and wait for it in the same order as the agents. Its token renews and releases it. The wait ends when
-   * the lock is had, after `waitSeconds`, and when the connection that asked is gone.
+   * the lock is had, after `waitSeconds`, and when the connection that asked is closed.
    */
   "lock.acquire": {
     params: {
@@ -1698,7 +1718,9 @@ export interface Methods {
   /**
    * Send the session's notifications to this connection, from the one after `after` on. 0 is from the start; without
    * it, from now on. With `deltas` the pieces of answers come along as they are streamed: these are not numbered (`seq`
-   * 0) and not kept. A connection has one subscription for a session; another replaces it.
+   * 0) and not kept. A connection has one subscription for a session; another replaces it. The first call of a method
+   * `async.*` in a session subscribes the connection to it from then on, without deltas, unless it was opened as
+   * `/ws?notifications=explicit` or has called `events.subscribe` or `events.unsubscribe` for the session.
    */
   "events.subscribe": {
     params: {
@@ -1711,7 +1733,7 @@ export interface Methods {
     };
     result: Subscribed;
   };
-  /** Send no more notifications of the session. The answer has the number of the last that was sent. */
+  /** Stop sending notifications of the session. The answer has the number of the last that was sent. */
   "events.unsubscribe": {
     params: {
       /** The id of the session. */
@@ -1785,7 +1807,7 @@ export interface Methods {
     };
     result: ApprovalRecord;
   };
-  /** Refuse the call: its model is told so, with the reason, and goes on. */
+  /** Refuse the call: its model is told so, with the reason, and continues. */
   "approval.refuse": {
     params: {
       /** The id of the session. */
@@ -1813,15 +1835,15 @@ export interface Methods {
     result: LimitsReport;
   };
   /**
-   * Change limits by name; null takes one back, so that what is stated below holds again. It takes effect at once.
-   * `scope` is `agent` with an `agentId`, else `session`, unless it is said. Those of the `server` hold for all its
-   * sessions, and only the principal `local` may change them.
+   * Change limits by name; null resets one, so that what is stated below holds again. It takes effect at once. `scope`
+   * is `agent` with an `agentId`, else `session`, unless it is said. Those of the `server` hold for all its sessions,
+   * and only the principal `local` may change them.
    */
   "limits.set": {
     params: {
       /** The id of the session. */
       sessionId: string;
-      /** Limits by name, such as `max_queue_length`; null takes one back. */
+      /** Limits by name, such as `max_queue_length`; null resets one. */
       limits: Record<string, number | number | null>;
       /** The agent, by its id, its name or an alias. */
       agentId?: string | null;
@@ -1837,7 +1859,7 @@ export interface Methods {
       sessionId?: string | null;
       /** What people call it. */
       title?: string;
-      /** Limits by name, such as `max_queue_length`; null takes one back. */
+      /** Limits by name, such as `max_queue_length`; null resets one. */
       limits?: Record<string, number | number | null> | null;
     };
     result: SessionSummary;
@@ -1858,7 +1880,7 @@ export interface Methods {
     };
     result: SessionSummary;
   };
-  /** Everything that is to be seen of the session at one moment; subscribe after its `lastSeq` to go on from there. */
+  /** All that can be seen of the session at one moment; subscribe after its `lastSeq` to follow from there. */
   "session.snapshot": {
     params: {
       /** The id of the session. */
@@ -1944,6 +1966,7 @@ export interface Notifications {
     agentId: string;
     name: string;
     description: string;
+    createdBy: string | null;
   };
   /** An agent was started: it takes work. */
   "agent.started": {
@@ -1996,7 +2019,7 @@ export interface Notifications {
     description?: string;
     missingTools?: string[];
   };
-  /** An agent waits for tools that were not handed in. */
+  /** An agent waits for tools that were not provided. */
   "agent.tools_missing": {
     agentId: string;
     tools: string[];
@@ -2030,7 +2053,7 @@ export interface Notifications {
     priority?: Priority;
     summary?: string;
   };
-  /** An agent told how far a task is. */
+  /** An agent reported its progress on a task. */
   "async.task.progress": {
     agentId: string;
     taskId: string;
@@ -2043,7 +2066,7 @@ export interface Notifications {
     taskId: string;
     result: ChannelResponse;
   };
-  /** A task asked for more and goes on in another. */
+  /** A task asked for more and continues in another. */
   "async.task.continuation": {
     agentId: string;
     taskId: string;
@@ -2065,7 +2088,7 @@ export interface Notifications {
     taskId: string;
     reason: string;
   };
-  /** A person took a task off the dead letters. */
+  /** A person dismissed a dead letter. */
   "async.task.dismissed": {
     agentId: string;
     taskId: string;
@@ -2117,7 +2140,7 @@ export interface Notifications {
     requests?: number;
     retryAfterSeconds?: number;
   };
-  /** A model request was cut off; it is repeated when its agent goes on, or the step ends. */
+  /** A model request was cut off; it is repeated when its agent continues, or the step ends. */
   "step.interrupted": {
     agentId: string;
     taskId: string;
@@ -2150,7 +2173,7 @@ export interface Notifications {
     replyTo: string | null;
     givenTo?: string;
   };
-  /** A mail was delivered, read, replied to, archived or set aside. */
+  /** A mail was delivered, read, replied to, archived or moved to the dead letters. */
   "mail.state_changed": {
     agentId: string;
     mailId: string;
@@ -2173,7 +2196,7 @@ export interface Notifications {
     eventId: string;
     event: string;
   };
-  /** A schedule was made. */
+  /** A schedule was created. */
   "schedule.created": {
     scheduleId: string;
     agentId: string | null;
@@ -2184,6 +2207,7 @@ export interface Notifications {
     event: string | null;
     data: unknown;
     missed: MissedRuns;
+    wake: boolean;
     nextAt: number | null;
   };
   /** A schedule was paused or resumed. */
@@ -2194,7 +2218,7 @@ export interface Notifications {
     nextAt: number | null;
     reason?: string;
   };
-  /** A schedule was removed. */
+  /** A schedule was deleted. */
   "schedule.deleted": {
     scheduleId: string;
     agentId: string | null;
@@ -2275,7 +2299,7 @@ export interface Notifications {
     number: number;
     reason: string;
   };
-  /** An answer asked nobody, since agents had talked long enough among themselves. */
+  /** An answer asked nobody, because agents had reached the limit of asking each other. */
   "room.hop_limit": {
     agentId: string;
     roomId: string;
@@ -2293,7 +2317,7 @@ export interface Notifications {
     depth: number;
     deadlineAt: number;
   };
-  /** An agent waits no more for another's answer. */
+  /** An agent no longer waits for another's answer. */
   "switch.ended": {
     agentId: string;
     taskId: string;
@@ -2314,7 +2338,7 @@ export interface Notifications {
     holder: string;
     deadlineAt: number;
   };
-  /** Somebody waits no more for a lock. */
+  /** Somebody no longer waits for a lock. */
   "lock.wait_ended": {
     name: string;
     agentId: string | null;
@@ -2342,7 +2366,7 @@ export interface Notifications {
     token: number;
     expiresAt: number;
   };
-  /** Somebody let go of a lock, or ended. */
+  /** A lock was released, or its holder ended. */
   "lock.released": {
     name: string;
     agentId: string | null;
@@ -2414,13 +2438,13 @@ export interface Notifications {
     action: LimitAction;
     retryAfterSeconds?: number;
   };
-  /** The limits of an agent, the session or the server were changed; null takes one back. */
+  /** The limits of an agent, the session or the server were changed; null resets one. */
   "limits.changed": {
     scope: LimitScope;
     agentId: string | null;
     limits: Record<string, number | null>;
   };
-  /** An MCP server was started, or begun to be talked to. */
+  /** An MCP server was started, or connected to. */
   "mcp.server_started": {
     name: string;
   };
@@ -2434,7 +2458,7 @@ export interface Notifications {
   "mcp.server_stopped": {
     name: string;
   };
-  /** An MCP server told which tools it has; `problems` says which were left out, and why. */
+  /** An MCP server listed which tools it has; `problems` says which were left out, and why. */
   "mcp.tools_listed": {
     name: string;
     tools: string[];
@@ -2445,7 +2469,7 @@ export interface Notifications {
     agentId: string;
     tools: string[];
   };
-  /** A tool call waits for its turn: others touch what it touches. Its agent goes on by itself. */
+  /** A tool call waits for its turn: others touch what it touches. Its agent continues by itself. */
   "resource.waiting": {
     agentId: string;
     taskId: string;
@@ -2463,12 +2487,12 @@ export interface Notifications {
     access: string;
     waitedSeconds: number;
   };
-  /** The session was opened again: neither tool calls wait for their turn any more, nor people for locks. */
+  /** The session was opened again: tool calls no longer wait for their turn, nor people for locks. */
   "session.opened": {
     clockOffsetSeconds?: number;
   };
   /**
-   * The wall clock was set, or the session has taken its time over: durations go on evenly, cron and sleeps until a
+   * The wall clock was set, or the session has taken its time over: durations are not affected, cron and sleeps until a
    * time go by the new one.
    */
   "clock.changed": {
@@ -2484,7 +2508,7 @@ export type Result<M extends MethodName> = Methods[M]["result"];
 
 export type NotificationName = keyof Notifications;
 
-/** A notification of that name. `seq` is 0 for what is not kept: the deltas of a stream. */
+/** A notification with that name. `seq` is 0 for what is not kept: the deltas of a stream. */
 export interface NotificationOf<N extends NotificationName> {
   seq: number;
   sessionId: string;

@@ -34,9 +34,9 @@ const OF_TASKS = {
     `${name(agentId)} is ${percent === null ? "at work" : `${Math.round(percent)} % done`}${after(note)}`,
   "async.task.completed": ({ agentId, result }, name) => `${name(agentId)} finished its task${after(result?.final)}`,
   "async.task.continuation": ({ agentId, number }, name) =>
-    `${name(agentId)} asked for more and goes on (continuation ${number})`,
+    `${name(agentId)} asked for more and continues (continuation ${number})`,
   "async.task.error": ({ agentId, state, error }, name) =>
-    `A task of ${name(agentId)} ${state === "dead" ? "was set aside" : "failed"}${after(error?.message)}`,
+    `A task of ${name(agentId)} ${state === "dead" ? "became a dead letter" : "failed"}${after(error?.message)}`,
   "async.task.cancelled": ({ agentId, reason }, name) => `A task of ${name(agentId)} was cancelled${after(reason)}`,
   "async.task.dismissed": ({ agentId }, name) => `A task of ${name(agentId)} was taken off the dead letters`,
   "async.task.restarting": ({ agentId, notBefore, error }, name) =>
@@ -70,16 +70,16 @@ const OF_TALK = {
   "room.absent": ({ agentId, number, reason }, name) =>
     `${name(agentId)} was not asked about message ${number}${after(reason)}`,
   "room.hop_limit": ({ agentId, mentions, hopLimit }, name) =>
-    `${name(agentId)} asked ${listed(mentions)} in vain: agents may talk ${hopLimit} messages long among themselves`,
+    `${name(agentId)} asked ${listed(mentions)} without effect: agents may ask each other ${hopLimit} times in a row`,
   "switch.began": ({ agentId, toAgent, depth }, name) =>
     `${name(agentId)} asked ${name(toAgent)} and waits for the answer${depth > 1 ? ` (depth ${depth})` : ""}`,
   "switch.ended": ({ agentId, toAgent, outcome }, name) =>
-    `${name(agentId)} waits no more for ${name(toAgent)}: ${words(outcome)}`,
+    `${name(agentId)} no longer waits for ${name(toAgent)}: ${words(outcome)}`,
 } satisfies Partial<Tellings>;
 
 const OF_CONTROL = {
   "schedule.created": ({ scheduleId, cron, intervalSeconds }) =>
-    `The schedule ${scheduleId} was made: ${cron ?? (intervalSeconds === null ? "once" : `every ${duration(intervalSeconds)}`)}`,
+    `The schedule ${scheduleId} was created: ${cron ?? (intervalSeconds === null ? "once" : `every ${duration(intervalSeconds)}`)}`,
   "schedule.changed": ({ scheduleId, paused, reason }) =>
     `The schedule ${scheduleId} was ${paused ? "paused" : "resumed"}${after(reason)}`,
   "schedule.deleted": ({ scheduleId }) => `The schedule ${scheduleId} was removed`,
@@ -93,16 +93,16 @@ const OF_CONTROL = {
   "approval.refused": ({ agentId, tool, decidedBy, reason }, name) =>
     `${decidedBy} refused ${name(agentId)} the call of ${tool}${after(reason)}`,
   "approval.withdrawn": ({ agentId, tool, reason }, name) =>
-    `${name(agentId)} does not want to call ${tool} any more${after(reason)}`,
+    `${name(agentId)} no longer wants to call ${tool}${after(reason)}`,
   "lock.waiting": ({ waiter, name: lock, holder }, name) =>
     `${name(waiter)} waits for the lock ${lock}, which ${name(holder)} has`,
   "lock.wait_ended": ({ waiter, name: lock, outcome }, name) =>
-    `${name(waiter)} waits no more for the lock ${lock}: ${words(outcome)}`,
+    `${name(waiter)} no longer waits for the lock ${lock}: ${words(outcome)}`,
   "lock.acquired": ({ holder, name: lock, expiresAt }, name) =>
     `${name(holder)} has the lock ${lock} until ${clockTime(expiresAt)}`,
   "lock.renewed": ({ holder, name: lock, expiresAt }, name) =>
     `${name(holder)} keeps the lock ${lock} until ${clockTime(expiresAt)}`,
-  "lock.released": ({ holder, name: lock }, name) => `${name(holder)} let go of the lock ${lock}`,
+  "lock.released": ({ holder, name: lock }, name) => `${name(holder)} released the lock ${lock}`,
   "lock.expired": ({ holder, name: lock }, name) => `The lock ${lock} of ${name(holder)} ran out`,
   "lock.broken": ({ holder, name: lock, by, reason }, name) =>
     `${by} took the lock ${lock} from ${name(holder)}${after(reason)}`,
@@ -130,7 +130,11 @@ const OF_CONTROL = {
 
 const TELLINGS: Tellings = { ...OF_AGENTS, ...OF_TASKS, ...OF_TALK, ...OF_CONTROL };
 
-const MAIL_STATES: Partial<Record<string, string>> = { dead: "set aside", replied: "replied to", queued: "queued" };
+const MAIL_STATES: Partial<Record<string, string>> = {
+  dead: "moved to the dead letters",
+  replied: "replied to",
+  queued: "queued",
+};
 
 /** What a notification says, as a short sentence without its full stop. One of an unknown kind is told by its name. */
 export function telling(note: Notification, name: NameOf = (agentId) => agentId): string {

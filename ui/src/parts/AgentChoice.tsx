@@ -57,7 +57,7 @@ export function AgentChoice({ label, chosen, without = NOBODY, isMany = false, o
         ))}
       </ul>
       <p className="quiet" aria-live="polite">
-        {found.length === 0 && (agents.size === 0 ? "There are no agents yet: create one in the fleet." : "None fits.")}
+        {found.length === 0 && (agents.size === 0 ? "There are no agents yet: create one in the fleet." : "No match.")}
         {isMany && chosen.size > 0 && `Chosen: ${[...chosen].join(", ")}. `}
         {found.length > SHOWN && `${found.length - SHOWN} more: write a part of the name.`}
       </p>

@@ -26,6 +26,8 @@ const NEW_AGENT: Omit<Agent, "agentId" | "name" | "description" | "lastActivityA
   pausedLimit: null,
   runningSince: null,
   lastStepAt: null,
+  retryAt: null,
+  deadTasks: 0,
 };
 
 /** What is left out of the notification is not so any more. */

@@ -34,21 +34,30 @@ export const TASKS: Changes = {
     end(draft, note);
   },
   "async.task.error": (draft, note) => {
-    draft.deadTasks += 1;
+    countDead(draft, note.params.agentId, 1);
     end(draft, note);
   },
   "async.task.cancelled": end,
-  "async.task.dismissed": (draft) => {
-    draft.deadTasks -= 1;
-  },
-  "step.started": (draft, { at, params: { taskId, stepId, kind, tool, startedAt } }) => {
+  "async.task.dismissed": (draft, { params }) => countDead(draft, params.agentId, -1),
+  "step.started": (draft, { at, params: { agentId, taskId, stepId, kind, tool, startedAt } }) => {
     if (draft.get("waits", stepId)?.kind === "resource") endWait(draft, stepId); // it has its turn, or needs none
     const task = draft.get("tasks", taskId);
     if (task === undefined) return;
-    const step = { stepId, kind, tool: tool ?? null, startedAt: startedAt ?? at };
+    const known = task.steps.get(stepId);
+    const step = { stepId, kind, tool: tool ?? null, startedAt: startedAt ?? at, retryAt: null, error: "" };
     draft.change("tasks", taskId, { steps: new Map(task.steps).set(stepId, step) });
+    if (known !== undefined && known.retryAt !== null) showWork(draft, agentId);
   },
-  "step.retried": (draft, { params: { agentId, requests } }) => spend(draft, agentId, { modelCalls: requests ?? 1 }),
+  "step.retried": (draft, { params: { agentId, taskId, stepId, requests, retryAt, error } }) => {
+    spend(draft, agentId, { modelCalls: requests ?? 1 });
+    const task = draft.get("tasks", taskId);
+    const step = task?.steps.get(stepId);
+    if (task === undefined || step === undefined) return;
+    draft.change("tasks", taskId, {
+      steps: new Map(task.steps).set(stepId, { ...step, retryAt, error: error.message }),
+    });
+    showWork(draft, agentId);
+  },
   "step.interrupted": (draft, { params: { agentId } }) => spend(draft, agentId, { modelCalls: 1 }),
   "step.finished": finished,
 };
@@ -60,10 +69,17 @@ function queued(draft: Draft, { at, params }: NotificationOf<"async.task.queued"
     ...{ ...NEW_TASK, taskId, agentId, threadId, kind, priority, summary, mailId },
     ...{ ...before, queuedAt: createdAt },
   });
-  if (!dismissed && (state === "failed" || state === "dead")) draft.deadTasks -= 1;
+  if (!dismissed && (state === "failed" || state === "dead")) countDead(draft, agentId, -1);
   const agent = draft.get("agents", agentId);
   if (agent) draft.change("agents", agentId, { queueSize: agent.queueSize + 1 });
   if (by !== undefined) link(draft, by, agentId, kind === "delegated_task" ? "delegation" : "event", at);
+}
+
+/** A task failed and waits for a person, or does not any more. */
+function countDead(draft: Draft, agentId: string, more: number): void {
+  draft.deadTasks += more;
+  const agent = draft.get("agents", agentId);
+  if (agent) draft.change("agents", agentId, { deadTasks: agent.deadTasks + more });
 }
 
 function started(draft: Draft, { at, params }: NotificationOf<"async.task.started">): void {
@@ -147,5 +163,12 @@ function showWork(draft: Draft, agentId: string): void {
     progressNote: task?.progressNote ?? "",
     runningSince: task?.startedAt ?? null,
     lastStepAt: task?.lastStepAt ?? null,
+    retryAt: (task && retryOf(task)) ?? null,
   });
+}
+
+/** When the request of a task that failed is repeated. Nothing else of it runs meanwhile. */
+export function retryOf(task: Task): number | null {
+  for (const { retryAt } of task.steps.values()) if (retryAt !== null) return retryAt;
+  return null;
 }

@@ -7,7 +7,7 @@ export function ModelBadge() {
   return (
     <span
       className="model-badge"
-      title={`The server's model is ${model}, which plays fixed answers. Start the server with the key of a provider, or with --model, for a real one.`}
+      title={`The server's model is ${model}, which gives fixed answers. Start the server with the key of a provider, or with --model, for a real one.`}
     >
       scripted model: no AI answers here
     </span>

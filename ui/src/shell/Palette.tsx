@@ -43,7 +43,7 @@ export default function Palette({ onClose }: { onClose: () => void }) {
         />
         <Command.List className="palette-list">
           <Command.Empty className="palette-nothing">
-            Nothing is called like that. Agents are found by name and id; what is done to them as in “wake bob”.
+            Nothing matches. Agents are found by name and id; what is done to them as in “wake bob”.
           </Command.Empty>
           {grouped(entries).map(([group, members]) => (
             <Command.Group key={group} heading={group}>

@@ -1,10 +1,11 @@
-import { type FormEvent, useEffect, useState } from "react";
+import { type FormEvent, useEffect, useRef, useState } from "react";
 import { Link } from "wouter";
 import type { SessionSummary } from "../client/client";
 import { Confirm } from "../parts/Dialog";
 import { count } from "../parts/format";
 import { Icon } from "../parts/Icon";
 import { Empty } from "../parts/Messages";
+import { useSettling } from "../parts/settling";
 import { Ago } from "../parts/Times";
 import { notify } from "../state/actions";
 import { follow, refreshSessions } from "../state/following";
@@ -18,6 +19,8 @@ import { Notices } from "./Notices";
 /** The sessions of the user, and a way to make one. */
 export function SessionsView() {
   const sessions = usePage((page) => page.sessions);
+  const list = useRef<HTMLUListElement>(null);
+  useSettling(list);
   const [deleted, setDeleted] = useState<SessionSummary | null>(null);
   useEffect(() => {
     void follow(null);
@@ -38,7 +41,7 @@ export function SessionsView() {
           <code>whisperer run alice "Introduce yourself"</code>.
         </Empty>
       )}
-      <ul className="cards">
+      <ul ref={list} className="cards">
         {sessions?.map((session) => (
           <li key={session.sessionId} className="session">
             <Link href={addressOf(session.sessionId)} className="card">

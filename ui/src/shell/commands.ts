@@ -1,5 +1,7 @@
 import type { SessionSummary } from "../client/client";
+import { words as inWords } from "../parts/format";
 import type { IconName } from "../parts/Icon";
+import { lookOf } from "../parts/looks";
 import type { Agent, Room } from "../projection/world";
 import { ACTION_NAMES, ACTIONS, type Action, fits, verbOf } from "../steer/lifecycle";
 import { VIEWS } from "./views";
@@ -166,9 +168,17 @@ function steerEntry(action: Action, { agentId, name }: Agent): Entry {
   };
 }
 
-function agentEntry({ agentId, name, state }: Agent): Entry {
+function agentEntry(agent: Agent): Entry {
+  const { agentId, name } = agent;
   const deed: Deed = { kind: "go", parts: ["agents", agentId] };
-  return { id: `agent ${agentId}`, group: "Agents", title: name || agentId, detail: state, icon: "agent", deed };
+  return {
+    id: `agent ${agentId}`,
+    group: "Agents",
+    title: name || agentId,
+    detail: inWords(lookOf(agent)),
+    icon: "agent",
+    deed,
+  };
 }
 
 function roomEntry({ roomId, title, members }: Room): Entry {

@@ -25,19 +25,19 @@ export function NewAgentDialog({ template: first = "", onClose }: { template?: s
     if (wrong !== "") return wrong;
     const made = way === "template" ? { template } : { config: ownConfig(form) };
     await attempt("async.createAgent", { agentId, autoStart, ...made });
-    notify(`Made the agent ${agentId}.`);
+    notify(`Created the agent ${agentId}.`);
     return undefined;
   }
   return (
     <Asking title="New agent" action="Create" onSubmit={create} onClose={onClose} wide>
       <div className="new-agent-ways">
         <label>
-          <input type="radio" name="way" checked={way === "template"} onChange={() => setWay("template")} /> Of a
+          <input type="radio" name="way" checked={way === "template"} onChange={() => setWay("template")} /> From a
           template
         </label>
         <label>
-          <input type="radio" name="way" checked={way === "own"} onChange={() => setWay("own")} /> Of a definition of my
-          own
+          <input type="radio" name="way" checked={way === "own"} onChange={() => setWay("own")} /> From my own
+          definition
         </label>
       </div>
       {way === "template" ? (

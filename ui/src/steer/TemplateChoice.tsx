@@ -44,7 +44,7 @@ export function TemplateChoice({ templates, chosen, onChoose }: TemplateChoicePr
             </span>
           </label>
         ))}
-        {shown.length === 0 && <p className="quiet">No template is like that.</p>}
+        {shown.length === 0 && <p className="quiet">No template matches.</p>}
       </div>
     </div>
   );

@@ -49,7 +49,7 @@ export const ACTIONS: Readonly<Record<Action, ActionWords>> = {
     icon: "forward",
     doing: "Resuming",
     done: "Resumed",
-    hint: "It goes on where it was paused.",
+    hint: "It resumes where it was paused.",
   },
   sleep: {
     method: "async.sleepAgent",

@@ -27,7 +27,7 @@ export function sleepParams(form: SleepForm, now: number): SleepParams | string 
   if (form.until !== "") {
     const until = new Date(form.until).getTime() / 1000;
     if (Number.isNaN(until)) return "Until when it sleeps must be a date with a time.";
-    if (until <= now) return "Until when it sleeps must be a time to come.";
+    if (until <= now) return "Until when it sleeps must be a time in the future.";
     if (until - now > LONGEST.seconds) return `Until when it sleeps must be a time within ${LONGEST.words}.`;
     params.until = until;
   }

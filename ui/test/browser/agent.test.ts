@@ -119,7 +119,7 @@ describeInBrowser("the page of an agent", () => {
     const log = page.getByRole("log", { name: "Log of the agent" });
     await log.getByText("async.task.started").first().waitFor();
     await page.getByLabel("Find in the log").fill("lighthouse");
-    await page.getByText("No entry is like that.").waitFor();
+    await page.getByText("No entry matches.").waitFor();
     await stage().call("mail.send", { to: "alice", subject: "From the lighthouse", body: "How are you?" });
     await log.getByText("lighthouse").first().waitFor();
     await log.getByRole("button").first().click();

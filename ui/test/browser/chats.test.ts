@@ -59,7 +59,7 @@ describeInBrowser("chats", () => {
     await say("@all wait until low-tide");
     const open = page.locator(".chat-answers .chat-message[aria-busy=true]");
     await expect.poll(() => open.count()).toBe(2);
-    await expect.poll(() => open.getByText("uses acquire_lock…").count()).toBe(2);
+    await expect.poll(() => open.getByText("waits for the lock low-tide, with user").count()).toBe(2);
     const [bob, carol] = await Promise.all([open.nth(0).boundingBox(), open.nth(1).boundingBox()]);
     expect(bob?.y).toBe(carol?.y);
     expect(bob?.x).toBeLessThan(carol?.x ?? 0);

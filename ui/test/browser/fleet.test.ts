@@ -10,7 +10,7 @@ describeInBrowser("the fleet", () => {
 
   test("without agents it says what one is, and makes the first of a template", async () => {
     await stage().page.getByText("No agents yet.").waitFor();
-    await button("Make the first agent").click();
+    await button("Create the first agent").click();
     await dialog()
       .getByRole("radio", { name: /^alice/ })
       .check();
@@ -21,7 +21,7 @@ describeInBrowser("the fleet", () => {
 
   test("an agent is made of a definition of one's own, with the key n", async () => {
     await stage().page.keyboard.press("n");
-    await dialog().getByRole("radio", { name: "Of a definition of my own" }).check();
+    await dialog().getByRole("radio", { name: "From my own definition" }).check();
     await dialog().getByLabel("Name", { exact: true }).fill("Bob the Builder");
     await dialog()
       .getByLabel(/^Description/)
@@ -74,7 +74,7 @@ describeInBrowser("the fleet", () => {
     expect(await page.locator("[data-agent]").count()).toBe(1);
     await page.getByLabel("Filter agents").fill("");
     await button(/^stopped/).click();
-    await page.getByText("No agent is like that.").waitFor();
+    await page.getByText("No agent matches.").waitFor();
     expect(new URL(page.url()).search).toBe("?state=stopped");
     await button("Show all agents").click();
     await button(/^Tokens/).click();

@@ -40,7 +40,7 @@ describeInBrowser("a switch, looked at", () => {
     expect(await bar.locator("title").textContent()).toContain("bob");
     await bar.click();
     const details = page.getByRole("complementary", { name: "Details" });
-    await details.getByText("goes on").waitFor();
+    await details.getByText("still running").waitFor();
     await details.getByRole("link", { name: "alice" }).waitFor();
     await page.waitForURL("**/timeline?*bar=*");
     await stage().call("async.resumeAgent", { agentId: "bob" });

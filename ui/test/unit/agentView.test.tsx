@@ -246,7 +246,7 @@ describe("the other tabs", () => {
   });
 
   test.each([
-    ["inherit", "scripted:demo (that of the server)"],
+    ["inherit", "scripted:demo (the server's)"],
     ["openai:gpt-5", "openai:gpt-5"],
   ])("of the model %s the definition tells %s", async (model, told) => {
     show("?tab=definition", {

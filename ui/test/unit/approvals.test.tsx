@@ -1,11 +1,13 @@
-import { act, cleanup, screen, within } from "@testing-library/react";
+import { act, cleanup, fireEvent, screen, within } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
-import { afterEach, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import type { ApprovalRecord } from "../../src/client/client";
-import { usePage } from "../../src/state/page";
+import { reduce } from "../../src/projection/reduce";
+import { tell, usePage } from "../../src/state/page";
 import ApprovalsView from "../../src/views/approvals/ApprovalsView";
 import { argumentsOf } from "../../src/views/approvals/arguments";
 import { decidedBy } from "../../src/views/approvals/decided";
+import { withKept } from "../../src/views/approvals/standing";
 import { note, renderAt, setStage } from "./stage";
 
 afterEach(cleanup);
@@ -58,13 +60,123 @@ test("a call is approved with the digest of what was shown", async () => {
   ]);
 });
 
-test("a call is refused with the reason that was written", async () => {
+test("a call is refused by the button for it, with the reason that was written; Enter in the reason decides nothing", async () => {
   const { calls } = stage();
   renderAt("/s/default/approvals", <ApprovalsView />);
+  await screen.findByText("notes.txt");
   await userEvent.type(screen.getByLabelText("Reason for the decision on delete_file"), "Keep it{Enter}");
+  await userEvent.keyboard("{Control>}{Enter}{/Control}{Shift>}{Enter}{/Shift}");
+  expect(decisions(calls)).toEqual([]);
+  await userEvent.tab();
+  expect(document.activeElement?.textContent).toBe("Refuse");
+  await userEvent.keyboard("{Enter}");
   expect(decisions(calls)).toEqual([
     { method: "approval.refuse", params: { sessionId: "default", approvalId: "step1", reason: "Keep it" } },
   ]);
+});
+
+describe("what is decided", () => {
+  const two = ["step1", "step2"];
+  const ask = (approvalId: string) =>
+    note("approval.requested", { agentId: "ann", taskId: "t", approvalId, tool: approvalId, digest: "abc" });
+  const approved = (approvalId: string) =>
+    note("approval.approved", {
+      agentId: "ann",
+      taskId: "t",
+      approvalId,
+      tool: approvalId,
+      decidedBy: "olga",
+      reason: "",
+    });
+  const names = () => screen.getAllByRole("article").map((card) => card.getAttribute("aria-label"));
+
+  /** As it is when notifications come in: the world takes them, then those who listen are told. */
+  function happens(...notes: ReturnType<typeof note>[]) {
+    act(() => {
+      usePage.setState(({ live }) => ({ live: reduce(live, notes) }));
+      tell(notes);
+    });
+  }
+
+  function stageOfTwo() {
+    const set = setStage(two.map(ask), {
+      "approval.list": () => ({ approvals: [] }),
+      "approval.get": ({ approvalId }) => ({ ...RECORD, approvalId }),
+      "approval.approve": ({ approvalId }) => {
+        queueMicrotask(() => happens(approved(approvalId)));
+        return { ...RECORD, state: "approved" };
+      },
+    });
+    renderAt("/s/default/approvals", <ApprovalsView />);
+    return set;
+  }
+
+  beforeEach(() => void vi.useFakeTimers({ shouldAdvanceTime: true }));
+  afterEach(() => void vi.useRealTimers());
+
+  test("stays in its place with the decision for a moment, and then makes room", async () => {
+    stageOfTwo();
+    await screen.findAllByText("notes.txt");
+    happens(approved("step1"));
+    expect(names()).toEqual(["step1 of ann", "step2 of ann"]);
+    const [first, second] = screen.getAllByRole("article").map((card) => within(card));
+    expect(first?.getByText("approved")).toBeTruthy();
+    expect(first?.getByText(/by olga/)).toBeTruthy();
+    expect(first?.queryByRole("button", { name: "Approve" })).toBeNull();
+    expect(second?.getByRole("button", { name: "Approve" })).toBeTruthy();
+    expect(screen.getByText("1 to decide")).toBeTruthy();
+    act(() => void vi.advanceTimersByTime(10_000));
+    expect(names()).toEqual(["step2 of ann"]);
+  });
+
+  test("by keyboard keeps the focus: the same key again decides nothing else", async () => {
+    const { calls } = stageOfTwo();
+    await screen.findAllByText("notes.txt");
+    const [card, other] = screen.getAllByRole("article");
+    act(() =>
+      within(card as HTMLElement)
+        .getByRole("button", { name: "Approve" })
+        .focus(),
+    );
+    await userEvent.keyboard("{Enter}");
+    await screen.findByText("approved");
+    expect(document.activeElement).toBe(card);
+    await userEvent.keyboard("{Enter}aar ");
+    expect(decisions(calls)).toHaveLength(1);
+    await userEvent.keyboard("{ArrowDown}");
+    expect(document.activeElement).toBe(other);
+  });
+
+  test("by a key that is held down is one call", async () => {
+    const { calls } = stageOfTwo();
+    await screen.findAllByText("notes.txt");
+    const [, card] = screen.getAllByRole("article") as [HTMLElement, HTMLElement];
+    act(() => card.focus());
+    fireEvent.keyDown(card, { key: "a", repeat: true });
+    expect(decisions(calls)).toEqual([]);
+  });
+
+  test("is not kept by whoever looks at the past", async () => {
+    stageOfTwo();
+    await screen.findAllByText("notes.txt");
+    act(() => usePage.setState(({ live }) => ({ playhead: { world: live, speed: 0 } })));
+    happens(approved("step1"));
+    act(() => usePage.setState({ playhead: null }));
+    expect(names()).toEqual(["step2 of ann"]);
+  });
+
+  test("keeps its place among those that come and go", () => {
+    const each = (approvalId: string) => ({ ...requested().params, approvalId, at: 1 }) as never;
+    const ids = (before: string, waiting: string) =>
+      withKept([...before].map(each), [...waiting].map(each), ({ approvalId }) => approvalId < "x")
+        .map(({ approvalId }) => approvalId)
+        .join("");
+    expect(ids("abc", "bc")).toBe("abc");
+    expect(ids("abc", "acd")).toBe("abcd");
+    expect(ids("abc", "d")).toBe("abcd");
+    expect(ids("axb", "a")).toBe("ab");
+    expect(ids("", "ab")).toBe("ab");
+  });
 });
 
 test("on a card A approves, but in the field for the reason it is a letter", async () => {

@@ -1,8 +1,11 @@
 import { beforeEach, describe, expect, test, vi } from "vitest";
-import type { MessageRecord } from "../../src/client/client";
+import type { MessageRecord, Notification } from "../../src/client/client";
+import { reduce } from "../../src/projection/reduce";
+import { EMPTY } from "../../src/projection/world";
 import { tell, usePage } from "../../src/state/page";
 import { loadSeen, markSeen, seenKey, seenOf, unreadIn, unreadOf, useSeen } from "../../src/state/seen";
 import { candidates, completed, mentionAt } from "../../src/views/chats/completion";
+import { doingOf } from "../../src/views/chats/doing";
 import { draftOf, keepDraft } from "../../src/views/chats/drafts";
 import {
   earlier,
@@ -300,4 +303,79 @@ test("a draft is kept for its room until it is empty", () => {
   expect([draftOf("s", "r").text, draftOf("s", "other").text]).toEqual(["half a thou", ""]);
   keepDraft("s", "r", { text: "", messageId: null });
   expect(sessionStorage.length).toBe(0);
+});
+
+describe("what an agent that is to answer is at", () => {
+  const about = { agentId: "ann", taskId: "t" };
+  const begun = (taskId = "t") =>
+    note("async.task.started", {
+      agentId: "ann",
+      taskId,
+      threadId: taskId,
+      kind: "user_prompt",
+      attempt: 1,
+      mailId: null,
+    });
+  const queued = note("async.task.queued", {
+    ...{ ...about, threadId: "t", kind: "user_prompt", priority: "normal", summary: "" },
+  });
+  const step = (tool?: string) =>
+    note("step.started", { ...about, stepId: "t.1", kind: tool ? "tool" : "model", ...(tool ? { tool } : {}) });
+  const wanted = (taskId = "t") =>
+    note("approval.requested", { agentId: "ann", taskId, approvalId: `${taskId}.9`, tool: "pay", digest: "d" });
+  const state = (to: "paused" | "sleeping" | "stopped", more = {}) =>
+    note("agent.state_changed", { agentId: "ann", from: "active", to, action: to, ...more });
+  const doing = (...notes: Notification[]) => {
+    const made = note("agent.created", { agentId: "ann", name: "Ann", description: "" });
+    const started = note("agent.started", { agentId: "ann", reason: "" });
+    const numbered = [made, started, ...notes].map((each, index) => ({ ...each, seq: index + 1 }));
+    const found = doingOf(reduce(EMPTY, numbered), "ann", "t");
+    return "words" in found ? found.words : found;
+  };
+
+  test("is told while it works", () => {
+    expect(doing(begun(), step())).toBe("is thinking…");
+    expect(doing(begun(), step("search"))).toBe("uses search…");
+    expect(doing(queued)).toBe("waits for its turn…");
+  });
+
+  test("is what it waits for, a person before all else", () => {
+    const about = { agentId: "ann", taskId: "t", stepId: "t.2", toAgent: "bob", mailId: "m", depth: 1, deadlineAt: 9 };
+    const asks = note("switch.began", about as never);
+    expect(doing(begun(), asks)).toMatchObject({ kind: "waits", wait: { kind: "reply", target: "bob" } });
+    expect(doing(begun(), asks, wanted())).toMatchObject({ kind: "waits", wait: { kind: "approval" }, isOther: false });
+    expect(doing(begun(), wanted(), state("paused"))).toMatchObject({ kind: "waits", wait: { kind: "approval" } });
+    const locked = { name: "door", waiter: "ann", holder: "bob", stepId: "t.3", agentId: "ann", taskId: "t" };
+    expect(doing(begun(), note("lock.waiting", { ...locked, deadlineAt: 9 } as never))).toMatchObject({
+      wait: { kind: "lock", target: "door" },
+    });
+  });
+
+  test("is what another task of it waits for, if it has no turn before that", () => {
+    expect(doing(begun("other"), wanted("other"), queued)).toMatchObject({
+      isOther: true,
+      wait: { target: "other.9" },
+    });
+  });
+
+  test("is also told of what continues its turn", () => {
+    expect(doing(begun("t~1"), wanted("t~1"))).toMatchObject({ isOther: false, wait: { target: "t~1.9" } });
+  });
+
+  test("is that its model is asked again, until it is", () => {
+    const error = { code: "model_error", message: "503 from the provider" };
+    const retried = note("step.retried", { ...about, stepId: "t.1", attempt: 1, error, retryAt: 1_234 });
+    expect(doing(begun(), step(), retried)).toEqual({ kind: "retries", at: 1_234, error: "503 from the provider" });
+    expect(doing(begun(), step(), retried, step())).toBe("is thinking…");
+  });
+
+  test("is why it does not go on", () => {
+    expect(doing(begun(), state("paused"))).toBe("is paused");
+    expect(doing(queued, state("paused", { pausedLimit: "max_tokens" }))).toBe("is paused at its limit max_tokens");
+    expect(doing(queued, state("sleeping"))).toBe("sleeps");
+    expect(doing(queued, note("agent.tools_missing", { agentId: "ann", tools: ["pay"] }))).toContain("missing: pay");
+    const stopped = note("agent.stopped", { agentId: "ann", reason: "" });
+    expect(doing(queued, stopped, state("stopped"))).toBe("is stopped");
+    expect(doing(queued, stopped)).toBe("has not been started yet");
+  });
 });

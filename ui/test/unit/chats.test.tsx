@@ -78,7 +78,8 @@ function stage(
     },
     ...{ mentions: [], asked: {}, taskId: null, hops: 0, cause: "", createdAt: 1_000 + index, ...fields },
   }));
-  const before = [created("ann"), created("bob"), note("room.created", GROUP)];
+  const started = (agentId: string) => note("agent.started", { agentId, reason: "" });
+  const before = [created("ann"), created("bob"), started("ann"), started("bob"), note("room.created", GROUP)];
   return setStage([...before, ...records.map(({ number, sender, text }) => said(number, sender, text))], {
     "room.messages": ({ after = 0, limit = 100 }) => ({ messages: records.slice(after, after + limit) }),
     "room.post": post,
@@ -112,6 +113,22 @@ describe("a room", () => {
     expect(await screen.findByText("word 31")).toBeTruthy();
     const pages = calls.filter(({ method }) => method === "room.messages").map(({ params }) => params);
     expect(pages).toEqual([{ sessionId: "default", roomId: "team", after: 30, limit: 50 }]);
+  });
+
+  test("says that an answer waits for the reader's approval, with a way to it, also after some of it was written", async () => {
+    stage();
+    show();
+    const task = { agentId: "ann", taskId: "t1", threadId: "t1", kind: "room_message" as const };
+    happen(said(1, "user", "Well?"), asked(1, "ann", "t1"));
+    happen(note("async.task.started", { ...task, attempt: 1, mailId: null }), delta("t1", "final", "I pay."));
+    await screen.findByText("is writing…");
+    const call = { agentId: "ann", taskId: "t1", approvalId: "t1.2", tool: "pay" };
+    happen(note("approval.requested", { ...call, digest: "d" }));
+    expect(screen.getByText(/^waits for/).textContent).toBe("waits for your approval");
+    expect(screen.getByRole("link", { name: "your approval" }).getAttribute("href")).toBe("/s/default/approvals/t1.2");
+    expect(screen.queryByText(/thinking|writing/)).toBeNull();
+    happen(note("approval.approved", { ...call, decidedBy: "local", reason: "" }));
+    expect(screen.queryByRole("link", { name: "your approval" })).toBeNull();
   });
 
   test("shows an answer as it is written, then as a message in the same place", async () => {

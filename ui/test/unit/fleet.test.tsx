@@ -43,7 +43,7 @@ test("a session without agents says what one is and how it is made", async () =>
   setStage([]);
   renderAt("/s/default", view);
   expect(screen.getByText("No agents yet.")).toBeTruthy();
-  const make = screen.getByRole("button", { name: "Make the first agent" }) as HTMLButtonElement;
+  const make = screen.getByRole("button", { name: "Create the first agent" }) as HTMLButtonElement;
   expect(make.disabled).toBe(false);
   settle(() => usePage.setState({ connection: "lost" }));
   expect(screen.getByText("No agents yet.")).toBeTruthy();
@@ -205,7 +205,7 @@ test("why an agent cannot be made is told in the form", async () => {
   });
   renderAt("/s/default", view);
   await userEvent.click(screen.getByRole("button", { name: /New agent/ }));
-  await userEvent.click(await screen.findByText("Of a definition of my own"));
+  await userEvent.click(await screen.findByText("From my own definition"));
   await userEvent.type(screen.getByLabelText("Model"), "nonsense");
   await userEvent.click(screen.getByRole("button", { name: "Create", hidden: true }));
   expect(screen.getByText(/Give the agent an id/)).toBeTruthy();

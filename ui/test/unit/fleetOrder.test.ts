@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { LOOK_ICONS, LOOKS, lookOf } from "../../src/parts/looks";
 import { reduce } from "../../src/projection/reduce";
 import type { Agent, Wait } from "../../src/projection/world";
 import { EMPTY } from "../../src/projection/world";
@@ -75,7 +76,32 @@ test("agents are in the order of a column, those that are alike by name", () => 
 test("only the states that are asked for are listed", () => {
   const agents = [agent("a"), agent("b", { state: "paused" }), agent("c", { state: "stopped" })];
   expect(ordered(agents, { states: statesFrom("paused,stopped"), sort: sortFrom("") }, NOTHING)).toEqual(["b", "c"]);
-  expect(counted(agents)).toEqual({ active: 0, paused: 1, sleeping: 0, idle: 1, stopped: 1 });
+  expect(counted(agents)).toMatchObject({ active: 0, paused: 1, sleeping: 0, idle: 1, stopped: 1 });
+});
+
+test("agents that retry, failed or were not started are listed, counted and found as such", () => {
+  const agents = [
+    agent("at-work", { state: "active" }),
+    agent("retries", { state: "active", retryAt: 9 }),
+    agent("rests"),
+    agent("broken", { deadTasks: 2 }),
+    agent("new", { started: false }),
+    agent("new-and-broken", { started: false, deadTasks: 1 }),
+    agent("ended", { state: "stopped", started: false, deadTasks: 1 }),
+    agent("halted", { state: "paused", retryAt: 9, deadTasks: 1 }),
+  ];
+  expect(agents.map(lookOf)).toEqual([
+    ...["active", "retrying", "idle", "failed", "not_started", "not_started", "stopped", "paused"],
+  ]);
+  const only = (states: string) => ordered(agents, { states: statesFrom(states), sort: sortFrom("") }, NOTHING);
+  expect(only("retrying,failed")).toEqual(["broken", "retries"]);
+  expect(only("active,idle")).toEqual(["at-work", "rests"]);
+  expect(counted(agents)).toMatchObject({ active: 1, retrying: 1, idle: 1, failed: 1, not_started: 2 });
+  expect(filtered(fleet(...agents), "not started").map(({ agentId }) => agentId)).toEqual(["new", "new-and-broken"]);
+  const texts = agents.slice(1, 5).map((each) => standing(each).map(({ text, to }) => [text, ...(to ?? [])]));
+  expect(texts).toEqual([[["its model,"]], [], [["you: 2 tasks failed", "dead"]], [["its start"]]]);
+  for (const each of LOOKS) expect(LOOK_ICONS[each]).toBeTruthy();
+  expect(new Set(Object.values(LOOK_ICONS)).size).toBe(LOOKS.length); // no two by their colour alone
 });
 
 test("a click on a head sorts by it, another one the other way round", () => {

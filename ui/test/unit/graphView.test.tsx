@@ -111,7 +111,7 @@ test("the agents are drawn, and one can be opened with the keyboard", async () =
   vi.spyOn(HTMLElement.prototype, "offsetHeight", "get").mockReturnValue(600);
   setStage([created("ann"), created("bob"), mail("ann", "bob")]);
   const { history } = renderAt("/s/default/graph", <GraphView />);
-  const node = await screen.findByRole("button", { name: /^ann idle/ });
+  const node = await screen.findByRole("button", { name: /^ann not started/ });
   act(() => node.focus());
   await userEvent.keyboard("{Enter}");
   expect(history?.at(-1)).toContain("node=ann");

@@ -68,7 +68,7 @@ describe("a sleep", () => {
     const until = "2030-01-31T09:00";
     const at = new Date(until).getTime() / 1000;
     expect(sleepParams({ ...NO_SLEEP, until }, at - 1)).toMatchObject({ until: at });
-    expect(sleepParams({ ...NO_SLEEP, until }, at)).toMatch(/time to come/);
+    expect(sleepParams({ ...NO_SLEEP, until }, at)).toMatch(/time in the future/);
   });
 });
 

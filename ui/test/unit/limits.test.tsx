@@ -131,10 +131,10 @@ test("only what is stated here can be taken back", async () => {
   const { calls } = stage();
   renderAt("/s/default/limits", <LimitsView />);
   await userEvent.click(await screen.findByRole("button", { name: "Change Tokens in all" }));
-  expect(screen.queryByRole("button", { name: "Take it back", hidden: true })).toBeNull();
+  expect(screen.queryByRole("button", { name: "Reset it", hidden: true })).toBeNull();
   await userEvent.click(screen.getByRole("button", { name: "Cancel", hidden: true }));
   await userEvent.click(screen.getByRole("button", { name: "Change Queue" }));
-  await userEvent.click(screen.getByRole("button", { name: "Take it back", hidden: true }));
+  await userEvent.click(screen.getByRole("button", { name: "Reset it", hidden: true }));
   expect(calls.find(({ method }) => method === "limits.set")?.params.limits).toEqual({ max_queue_length: null });
 });
 

@@ -56,6 +56,58 @@ describe("links", () => {
   });
 });
 
+describe("names and ids", () => {
+  test.each([
+    "step~3 and step~4",
+    "task~a~b",
+    "~tmp~ and ~x",
+    "ann_1_2, snake_case_name",
+    "__init__ and __init__.py",
+    "_my_tmp_ and _v2_",
+    "2*3*4 or a*b*c",
+    "task*1* of 2",
+    "src/**/*.ts and test/**/*.ts",
+    "f(*args, **kwargs)",
+    "<agent-1> wrote to <agent-2>",
+    "C:\\new\\table",
+  ])("are shown as they are written: %s", async (text) => {
+    const container = await shown(text);
+    expect(container.querySelector("em,strong,del")).toBeNull();
+    expect(container.textContent?.trim()).toBe(text);
+  });
+
+  test("do not keep what is meant from being emphasized or struck out", async () => {
+    const container = await shown("~~old~~ **new** *a* _b_ __two words__ (*c*), **d**, 中**文**字");
+    expect([...container.querySelectorAll("del,strong,em")].map((each) => each.outerHTML)).toEqual([
+      ...["<del>old</del>", "<strong>new</strong>", "<em>a</em>", "<em>b</em>", "<strong>two words</strong>"],
+      ...["<em>c</em>", "<strong>d</strong>", "<strong>文</strong>"],
+    ]);
+  });
+});
+
+describe("code without a fence", () => {
+  test.each([
+    "def count(text):\n    if text:\n        return 1\n    return 0",
+    "if a:\n\tb()",
+    "a\n  **b**\n    `c` d\n  e",
+  ])("keeps its indentation: %j", async (text) => {
+    const plain = text.replaceAll(/[*`]/g, "").replace("\t", "    ");
+    expect((await shown(text)).querySelector("p")?.textContent).toBe(plain);
+  });
+
+  test("keeps it in quotes, in lists and after breaks too", async () => {
+    const lines = async (text: string) => {
+      const found = (await shown(text)).querySelector("p")?.innerHTML;
+      cleanup();
+      return found;
+    };
+    expect(await lines("> a\n>   b\nc")).toBe("a\n  b\nc");
+    expect(await lines("- a\n    b\n\n- c")).toBe("a\n  b");
+    expect(await lines("  a  \n    b\\\n      c")).toBe("a<br>  b<br>    c");
+    expect(await lines("a &amp;\n  b &#10; c")).toContain("a &amp;\n");
+  });
+});
+
 describe("ordinary text", () => {
   test("has lists, tables, tasks, quotes and code", async () => {
     const container = await shown(

@@ -180,3 +180,30 @@ describe("the reducer", () => {
     expect(ann(world)).toMatchObject({ progressPercent: 70, runningSince: world.tasks.get("t2")?.startedAt });
   });
 });
+
+describe("an agent", () => {
+  const about = { agentId: "ann", taskId: "t" };
+  const error = { code: "model_error", message: "503" };
+  const step = (attempt: number) => note("step.started", { ...about, stepId: "t.1", kind: "model", attempt });
+  const begun = [task("ann", "t"), started("ann", "t"), step(1)];
+  const retried = note("step.retried", { ...about, stepId: "t.1", attempt: 1, error, retryAt: 50 });
+
+  test("shows when its model is asked again, until it is, by the wall clock as it is set", () => {
+    expect(ann(reduce(EMPTY, [ANN, ...begun]))?.retryAt).toBeNull();
+    const waiting = reduce(EMPTY, [ANN, ...begun, retried]);
+    expect(ann(waiting)?.retryAt).toBe(50);
+    const later = reduce(waiting, [note("clock.changed", { clockOffsetSeconds: 7 } as never)]);
+    expect(ann(later)?.retryAt).toBe(57);
+    expect([...(later.tasks.get("t")?.steps.values() ?? [])]).toMatchObject([{ retryAt: 57, error: "503" }]);
+    expect(ann(reduce(later, [step(2)]))?.retryAt).toBeNull();
+  });
+
+  test("shows how many of its tasks failed and wait for a person", () => {
+    const failed = note("async.task.error", { ...about, state: "failed", error });
+    const world = reduce(EMPTY, [ANN, ...begun, retried, failed]);
+    expect(ann(world)).toMatchObject({ deadTasks: 1, retryAt: null });
+    expect(ann(reduce(world, [note("async.task.dismissed", about)]))?.deadTasks).toBe(0);
+    const again = note("async.task.queued", { ...task("ann", "t").params, again: { state: "failed" } } as never);
+    expect(ann(reduce(world, [again]))?.deadTasks).toBe(0);
+  });
+});

@@ -60,7 +60,7 @@ test("a click on a bar shows its details, and where it came from", async () => {
   expect(screen.getByText("cancelled")).toBeTruthy();
   fireEvent.click(screen.getByText("mail, Alice: Look at this"));
   expect(shown.history?.at(-1)).toContain("bar=task%3Aa");
-  expect(screen.getByText("goes on")).toBeTruthy();
+  expect(screen.getByText("still running")).toBeTruthy();
 });
 
 test("the range is in the address after zooming, and an address with one is shown", async () => {

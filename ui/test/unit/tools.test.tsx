@@ -92,7 +92,7 @@ test("a template is shown with its definition, and an agent can be made of it", 
   expect(history.at(-1)).toContain("template=coder");
   expect(await screen.findByText("Write <b>code</b>.")).toBeTruthy();
   expect(screen.getByText("No prompt.")).toBeTruthy();
-  await userEvent.click(screen.getByRole("button", { name: "New agent of it" }));
+  await userEvent.click(screen.getByRole("button", { name: "New agent from it" }));
   expect(useDialogs.getState().open).toEqual({ kind: "new-agent", template: "coder" });
 });
 

@@ -14,6 +14,7 @@ from ai_whisperer.tools.sandbox.ways_out.attempts import called, called_by_numbe
 
 _AT_FDCWD = -100
 _NOWHERE = b"/nowhere-at-all"
+_IPC_PRIVATE = _IPC_RMID = 0
 _NAMESPACES = {
     "mount": 0x00020000,
     "control group": 0x02000000,
@@ -79,7 +80,15 @@ def _(outside: dict[str, Any]) -> Any:
 
 @way("mount a file system")
 def _(outside: dict[str, Any]) -> Any:
-    return in_a_child(lambda: called(outside, "mount", b"none", b".", b"tmpfs", 0, None) == 0)
+    return in_a_child(lambda: _mounted(outside))
+
+
+def _mounted(outside: dict[str, Any]) -> bool:
+    os.mkdir("mounted")
+    if called(outside, "mount", b"none", b"mounted", b"tmpfs", 0, None) != 0:
+        return False
+    called(outside, "umount2", b"mounted", 0)
+    return True
 
 
 @way("mount by the newer calls")
@@ -194,17 +203,22 @@ for _call in ("bpf", "perf_event_open", "userfaultfd", "io_uring_setup", "memfd_
 
     way(f"use {_call}")(_made)
 
-for _call in ("shmget", "msgget", "semget"):
+for _call, _control in (("shmget", "shmctl"), ("msgget", "msgctl"), ("semget", "semctl")):
 
-    def _shared(outside: dict[str, Any], call: str = _call) -> Any:
-        return called(outside, call, 0x7272, *((0o1600,) if call == "msgget" else (1, 0o1600)))
+    def _shared(outside: dict[str, Any], call: str = _call, control: str = _control) -> Any:
+        made = called(outside, call, _IPC_PRIVATE, *((0o1600,) if call == "msgget" else (1, 0o1600)))
+        called(outside, control, made, *((0, _IPC_RMID) if control == "semctl" else (_IPC_RMID, None)))
+        return made
 
     way(f"share memory or messages by {_call}")(_shared)
 
 
 @way("open a queue of messages")
 def _(outside: dict[str, Any]) -> Any:
-    return called(outside, "mq_open", b"whisperer", os.O_CREAT | os.O_RDWR, 0o600, None)
+    name = f"whisperer-{os.getpid()}".encode()
+    made = called(outside, "mq_open", name, os.O_CREAT | os.O_RDWR, 0o600, None)
+    called(outside, "mq_unlink", name)
+    return made
 
 
 @way("take the slots of asynchronous input and output")

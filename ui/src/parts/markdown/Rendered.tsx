@@ -11,11 +11,15 @@ import {
 } from "react";
 import ReactMarkdown, { type Components, type ExtraProps } from "react-markdown";
 import remarkGfm from "remark-gfm";
+import { asWritten } from "./asWritten";
 import { destination, mentionOf, tame } from "./tame";
 
 type Props<Name extends keyof React.JSX.IntrinsicElements> = ComponentProps<Name> & ExtraProps;
 
 const COPIED_MS = 2_000;
+
+/** Names and ids may have a `~` in them: only two strike something out. */
+const REMARK: ComponentProps<typeof ReactMarkdown>["remarkPlugins"] = [[remarkGfm, { singleTilde: false }]];
 
 /** Every block has the direction of its own text, and none reaches into the next. */
 function block(Block: "p" | "li" | "blockquote" | "h4" | "h5" | "h6" | "th" | "td") {
@@ -43,10 +47,10 @@ const COMPONENTS: Components = {
 /** Markdown as elements. It is a module of its own, since the parser is large: `Markdown` loads it. */
 export default memo(function Rendered({ text, names }: { text: string; names: string }) {
   const rehype = useMemo((): ComponentProps<typeof ReactMarkdown>["rehypePlugins"] => {
-    return [[tame, { mention: mentionOf(names === "" ? [] : names.split("\n")) }]];
+    return [asWritten, [tame, { mention: mentionOf(names === "" ? [] : names.split("\n")) }]];
   }, [names]);
   return (
-    <ReactMarkdown remarkPlugins={[remarkGfm]} rehypePlugins={rehype} components={COMPONENTS} urlTransform={pageOnly}>
+    <ReactMarkdown remarkPlugins={REMARK} rehypePlugins={rehype} components={COMPONENTS} urlTransform={pageOnly}>
       {text}
     </ReactMarkdown>
   );

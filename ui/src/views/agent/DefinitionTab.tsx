@@ -24,7 +24,7 @@ export function DefinitionTab({ agentId }: { agentId: string }) {
   return (
     <>
       {at !== Number.POSITIVE_INFINITY && (
-        <p className="quiet">The definition is told as it is now: the log does not keep earlier ones.</p>
+        <p className="quiet">The definition is shown as it is now: the log does not keep earlier ones.</p>
       )}
       <Loaded answer={details}>{(data) => <Definition details={data} />}</Loaded>
     </>
@@ -51,7 +51,7 @@ function Definition({ details }: { details: AgentDetails }) {
         </Fact>
         <Fact name="Tools">
           {definition.tools == null ? (
-            <span className="quiet">the coordination tools, and those that were handed in</span>
+            <span className="quiet">the coordination tools, and those that were provided</span>
           ) : (
             tags(definition.tools, "none")
           )}
@@ -96,7 +96,7 @@ function ModelName({ stated }: { stated: string | undefined }) {
   if (stated && stated !== INHERIT) return stated;
   return (
     <>
-      {ofServer} <span className="quiet">{ofServer ? "(that of the server)" : "that of the server"}</span>
+      {ofServer} <span className="quiet">{ofServer ? "(the server's)" : "that of the server"}</span>
     </>
   );
 }

@@ -5,10 +5,11 @@ import { useActing } from "../../parts/acting";
 import { count, money, words } from "../../parts/format";
 import { Icon } from "../../parts/Icon";
 import { Lifecycle } from "../../parts/Lifecycle";
+import { failedTasks } from "../../parts/looks";
 import { Progress } from "../../parts/Progress";
-import { StateBadge } from "../../parts/StateBadge";
+import { AgentBadge } from "../../parts/StateBadge";
 import { Ago, Since, Until } from "../../parts/Times";
-import type { Agent } from "../../projection/world";
+import type { Agent, Task } from "../../projection/world";
 import { useAddress } from "../../shell/addresses";
 import { useChat } from "../../shell/chatting";
 import { useWorld } from "../../state/page";
@@ -24,7 +25,7 @@ export function Header({ agent }: { agent: Agent }) {
       <div className="view-head">
         <Icon name="agent" size={22} />
         <h1>{agent.name || agent.agentId}</h1>
-        <StateBadge state={agent.state} />
+        <AgentBadge agent={agent} />
         {agent.name !== agent.agentId && <code className="quiet">{agent.agentId}</code>}
         <span className="space" />
         <Talk agent={agent} />
@@ -49,7 +50,8 @@ export function Header({ agent }: { agent: Agent }) {
 
 function Reasons({ agent }: { agent: Agent }) {
   const waits = useWorld((world) => world.waits);
-  const found = useMemo(() => whys(agent, waits.values()), [agent, waits]);
+  const error = useWorld((world) => errorOf(world.tasks.get(agent.runningTasks[0] ?? "")));
+  const found = useMemo(() => whys(agent, waits.values(), error), [agent, waits, error]);
   if (found.length === 0) return null;
   return (
     <ul className="agent-whys" aria-label="Reasons">
@@ -60,6 +62,12 @@ function Reasons({ agent }: { agent: Agent }) {
       ))}
     </ul>
   );
+}
+
+/** Why the last model request of a task failed that is to be repeated. */
+function errorOf(task: Task | undefined): string {
+  for (const { error } of task?.steps.values() ?? []) if (error !== "") return error;
+  return "";
 }
 
 function Reason({ why, agentId }: { why: Why; agentId: string }) {
@@ -85,14 +93,28 @@ function Reason({ why, agentId }: { why: Why; agentId: string }) {
     case "limit":
       return (
         <span>
-          Paused at its limit <code>{why.limit}</code>: it goes on when that is raised.{" "}
+          Paused at its limit <code>{why.limit}</code>: it resumes when that is raised.{" "}
           <Link href={limitsOf(agentId)}>Raise it</Link>
+        </span>
+      );
+    case "dead":
+      return (
+        <span>
+          {failedTasks(why.count)}: retry or dismiss {why.count === 1 ? "it" : "them"} among the{" "}
+          <Link href={`${to("dead")}?agent=${encodeURIComponent(agentId)}`}>dead letters</Link>.
+        </span>
+      );
+    case "retry":
+      return (
+        <span>
+          Waits for its model, and asks again <Until at={why.at} />
+          {why.error !== "" && `: ${why.error}`}
         </span>
       );
     case "tools":
       return (
         <span>
-          Waits for tools that were not handed in: {why.tools.join(", ")}. Start the program that has them, or{" "}
+          Waits for tools that were not provided: {why.tools.join(", ")}. Start the program that has them, or{" "}
           <Link href={to("tools")}>see which tools there are</Link>.
         </span>
       );

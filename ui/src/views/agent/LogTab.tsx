@@ -61,7 +61,7 @@ export function LogTab({ agentId }: { agentId: string }) {
         </p>
       )}
       {entries !== null && shown.length === 0 && (
-        <Empty title={entries.length === 0 ? "Nothing was logged yet." : "No entry is like that."}>
+        <Empty title={entries.length === 0 ? "Nothing was logged yet." : "No entry matches."}>
           {entries.length === 0 && "What the agent does and what happens to it is written here."}
         </Empty>
       )}

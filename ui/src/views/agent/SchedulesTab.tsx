@@ -33,7 +33,7 @@ export function SchedulesTab({ agentId }: { agentId: string }) {
         </button>
       </div>
       {schedules.length === 0 && (
-        <Empty title="Nothing happens by the clock.">
+        <Empty title="It has no schedules.">
           A schedule gives the agent a prompt at times of day, on dates, or again and again after a time.
         </Empty>
       )}

@@ -30,7 +30,7 @@ export function ThreadsTab({ agentId }: { agentId: string }) {
         {() =>
           threads.length === 0 ? (
             <Empty title="No conversation yet.">
-              Each task opens a thread of its own, or goes on in one: then the model sees what was said in it before.
+              Each task opens a thread of its own, or continues one: then the model sees what was said in it before.
             </Empty>
           ) : (
             <ul className="agent-list">

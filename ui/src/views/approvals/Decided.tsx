@@ -1,8 +1,7 @@
 import { useMemo, useState } from "react";
 import { Link } from "wouter";
-import type { ApprovalRecord, ApprovalState } from "../../client/client";
+import type { ApprovalRecord } from "../../client/client";
 import { AgentLink } from "../../parts/AgentLink";
-import { Icon, type IconName } from "../../parts/Icon";
 import { Empty, Loaded, LookedThrough } from "../../parts/Messages";
 import { visible } from "../../parts/markdown/visible";
 import { Ago } from "../../parts/Times";
@@ -13,15 +12,9 @@ import { usePage, useWorld } from "../../state/page";
 import { lineOf } from "./arguments";
 import { Call } from "./Call";
 import { decidedBy } from "./decided";
+import { Sign } from "./Sign";
 
 const PAGE = 50;
-const SIGNS: Record<ApprovalState, { icon: IconName; look: string }> = {
-  approved: { icon: "done", look: "good" },
-  refused: { icon: "close", look: "bad" },
-  withdrawn: { icon: "back", look: "plain" },
-  expired: { icon: "schedules", look: "warn" },
-  pending: { icon: "more", look: "plain" },
-};
 
 /** What was decided before, and by whom. */
 export function Decided() {
@@ -76,14 +69,11 @@ function Row({ record }: { record: ApprovalRecord }) {
   const [isOpen, setIsOpen] = useState(false);
   const agent = useWorld((world) => world.agents.get(record.agentId)?.name || record.agentId);
   const line = useMemo(() => lineOf(record.arguments), [record.arguments]);
-  const { icon, look } = SIGNS[record.state];
   return (
     <li className="card">
       <details onToggle={(event) => setIsOpen(event.currentTarget.open)}>
         <summary className="approvals-row">
-          <span className="approvals-sign" data-look={look}>
-            <Icon name={icon} size={13} /> {record.state}
-          </span>
+          <Sign state={record.state} />
           <strong className="ellipsis">{agent}</strong>
           <span className="mono">{record.tool}</span>
           <span className="approvals-line quiet mono ellipsis">{visible(line)}</span>

@@ -1,7 +1,16 @@
-import { type KeyboardEvent, useEffect, useRef, useState } from "react";
+import {
+  type FocusEvent,
+  type KeyboardEvent,
+  type RefObject,
+  useEffect,
+  useLayoutEffect,
+  useRef,
+  useState,
+} from "react";
 import { Link } from "wouter";
 import { AgentLink } from "../../parts/AgentLink";
 import { Problem } from "../../parts/Messages";
+import { visible } from "../../parts/markdown/visible";
 import { Since } from "../../parts/Times";
 import type { PendingApproval } from "../../projection/world";
 import { useAddress } from "../../shell/addresses";
@@ -9,14 +18,18 @@ import { act, notify } from "../../state/actions";
 import { useAnswer } from "../../state/answers";
 import { useIsLive, usePage, useWorld, whyNotLive } from "../../state/page";
 import { Call } from "./Call";
+import { Sign } from "./Sign";
+import type { Outcome } from "./standing";
 
 interface PendingProps {
   readonly approval: PendingApproval;
   readonly isMarked: boolean;
+  /** What became of it; null while it waits. */
+  readonly outcome: Outcome | null;
 }
 
 /** One call that waits for a decision. While it has the focus, A allows it and R leads to refusing it. */
-export function Pending({ approval, isMarked }: PendingProps) {
+export function Pending({ approval, isMarked, outcome }: PendingProps) {
   const { approvalId, agentId, taskId, tool, digest, at } = approval;
   const sessionId = usePage((page) => page.sessionId) ?? "";
   const asked = useAnswer("approval.get", { sessionId, approvalId });
@@ -28,6 +41,8 @@ export function Pending({ approval, isMarked }: PendingProps) {
   const [isDeciding, setIsDeciding] = useState(false);
   const card = useRef<HTMLElement>(null);
   const why = useRef<HTMLInputElement>(null);
+  const foot = useRef<HTMLDivElement>(null);
+  const focus = useKept(card, foot, outcome !== null);
   useEffect(() => {
     if (isMarked) card.current?.scrollIntoView({ block: "nearest" });
   }, [isMarked]);
@@ -40,13 +55,13 @@ export function Pending({ approval, isMarked }: PendingProps) {
     setIsDeciding(false);
     if (done) notify(isAllowed ? `${tool} is allowed and runs.` : `${tool} is refused, and ${agentId} is told so.`);
   };
-  const canDecide = isLive && !isDeciding;
+  const canDecide = isLive && !isDeciding && outcome === null;
   const isSame = record === undefined || record.digest === digest;
   const canAllow = canDecide && record !== undefined && isSame;
   const onKeyDown = (event: KeyboardEvent) => {
     if (event.target !== card.current || event.ctrlKey || event.metaKey || event.altKey) return;
-    if (event.key === "a" && canAllow) void decide(true);
-    else if (event.key === "r") why.current?.focus();
+    if (event.key === "a" && !event.repeat && canAllow) void decide(true);
+    else if (event.key === "r" && outcome === null) why.current?.focus();
     else if (event.key === "ArrowDown" || event.key === "ArrowUp") focusNext(card.current, event.key === "ArrowDown");
     else return;
     event.preventDefault();
@@ -58,10 +73,11 @@ export function Pending({ approval, isMarked }: PendingProps) {
       className="card approvals-card"
       data-marked={isMarked}
       aria-label={`${tool} of ${agentId}`}
-      aria-keyshortcuts="A R"
+      aria-keyshortcuts={outcome === null ? "A R" : undefined}
       // biome-ignore lint/a11y/noNoninteractiveTabindex: the cards are gone through with the arrow keys
       tabIndex={0}
       onKeyDown={onKeyDown}
+      {...focus}
     >
       <header className="approvals-head">
         <h2 className="mono">{tool}</h2>
@@ -78,41 +94,78 @@ export function Pending({ approval, isMarked }: PendingProps) {
       {asked.isLoading && <p className="loading">Loading the arguments…</p>}
       {asked.error !== null && <Problem error={asked.error} onRetry={asked.again} />}
       {!isSame && <p role="alert">The call is not the one that was announced: look at it again before you decide.</p>}
-      <form
-        className="approvals-decision"
-        onSubmit={(event) => {
-          event.preventDefault();
-          void decide(false);
-        }}
-      >
-        <input
-          ref={why}
-          aria-label={`Reason for the decision on ${tool}`}
-          placeholder="Reason (the agent is told)"
-          value={reason}
-          disabled={!canDecide}
-          onChange={(event) => setReason(event.target.value)}
-        />
-        <button
-          type="button"
-          className="primary"
-          disabled={!canAllow}
-          title={isLive ? "Allow this call exactly as it is (A)" : whyNotLive()}
-          onClick={() => void decide(true)}
-        >
-          Approve
-        </button>
-        <button
-          type="submit"
-          className="danger"
-          disabled={!canDecide}
-          title={isLive ? "The call does not run, and its model goes on (R)" : whyNotLive()}
-        >
-          Refuse
-        </button>
-      </form>
+      <div ref={foot} className="approvals-foot">
+        {outcome === null ? (
+          <fieldset className="approvals-decision" aria-label="Decision">
+            <input
+              ref={why}
+              aria-label={`Reason for the decision on ${tool}`}
+              placeholder="Reason (the agent is told)"
+              value={reason}
+              disabled={!canDecide}
+              onChange={(event) => setReason(event.target.value)}
+            />
+            <button
+              type="button"
+              className="danger"
+              disabled={!canDecide}
+              title={isLive ? "The call does not run, and its model continues" : whyNotLive()}
+              onClick={() => void decide(false)}
+            >
+              Refuse
+            </button>
+            <button
+              type="button"
+              className="primary"
+              disabled={!canAllow}
+              title={isLive ? "Allow this call exactly as it is (A)" : whyNotLive()}
+              onClick={() => void decide(true)}
+            >
+              Approve
+            </button>
+          </fieldset>
+        ) : (
+          <Told outcome={outcome} />
+        )}
+      </div>
     </article>
   );
+}
+
+/** What became of it, where the choice was. */
+function Told({ outcome: { state, by, reason } }: { outcome: Outcome }) {
+  return (
+    <p className="approvals-told">
+      <Sign state={state} /> {by !== "" && `by ${by}`}
+      {reason !== "" && <span className="approvals-reason">{visible(reason)}</span>}
+    </p>
+  );
+}
+
+/** A card that is decided keeps its height and the focus that was in it: nothing comes to lie where it was. */
+function useKept(
+  card: RefObject<HTMLElement | null>,
+  foot: RefObject<HTMLElement | null>,
+  isDecided: boolean,
+): { onFocus: () => void; onBlur: (event: FocusEvent) => void } {
+  const hasFocus = useRef(false);
+  const height = useRef(0);
+  useLayoutEffect(() => {
+    if (foot.current === null) return;
+    if (!isDecided) height.current = foot.current.offsetHeight;
+    foot.current.style.minHeight = isDecided ? `${height.current}px` : "";
+  });
+  useLayoutEffect(() => {
+    if (isDecided && hasFocus.current) card.current?.focus({ preventScroll: true });
+  }, [isDecided, card]);
+  return {
+    onFocus: () => {
+      hasFocus.current = true;
+    },
+    onBlur: ({ relatedTarget }) => {
+      hasFocus.current = card.current?.contains(relatedTarget) ?? false;
+    },
+  };
 }
 
 function focusNext(card: HTMLElement | null, isDown: boolean): void {

@@ -80,7 +80,7 @@ function Removal({ room, agentId, onClose }: { room: Room; agentId: string; onCl
   const remove = async () => void (await attempt("room.removeMember", { roomId: room.roomId, agentId }));
   return (
     <Asking title={`Remove ${name}?`} action="Remove" onSubmit={remove} onClose={onClose}>
-      <p>What it is about to answer is not posted any more. You can let it in again.</p>
+      <p>What it is about to answer is no longer posted. You can let it in again.</p>
     </Asking>
   );
 }

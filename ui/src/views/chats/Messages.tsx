@@ -1,5 +1,6 @@
 import { useEffect, useRef, useState } from "react";
 import { Link } from "wouter";
+import { useShallow } from "zustand/react/shallow";
 import type { MessageRecord } from "../../client/client";
 import { Markdown } from "../../parts/Markdown";
 import { At } from "../../parts/Times";
@@ -7,6 +8,8 @@ import { USER } from "../../projection/coordination";
 import { useAddress } from "../../shell/addresses";
 import { useName } from "../../state/names";
 import { type Stream, useIsPast, usePage, useWorld } from "../../state/page";
+import { Doing } from "./Doing";
+import { doingOf } from "./doing";
 import { type Ending, type Known, notAsked } from "./known";
 import { colourOf, Sender } from "./names";
 import type { Answer, Row } from "./rows";
@@ -72,8 +75,10 @@ function Message({ message, mentions }: { message: MessageRecord; mentions: read
 /** What a member says: being written, then said. It is laid out alike, so that nothing moves between. */
 function AnswerCell({ answer, mentions }: { answer: Answer; mentions: readonly string[] }) {
   const { agentId, taskId, message } = answer;
-  const stream = useLastStream(taskId, message !== null);
-  const doing = useDoing(taskId);
+  const isSaid = message !== null;
+  const stream = useLastStream(taskId, isSaid);
+  const doing = useWorld(useShallow((world) => (isSaid ? null : doingOf(world, agentId, taskId))));
+  const isWriting = Boolean(stream?.final) && (doing === null || doing.kind === "works");
   return (
     <article
       className={message ? "chat-message" : "chat-message chat-message-open"}
@@ -83,17 +88,23 @@ function AnswerCell({ answer, mentions }: { answer: Answer; mentions: readonly s
     >
       <header className="chat-message-head">
         <Sender sender={agentId} />
-        <span className="quiet">{message ? <At at={message.createdAt} /> : stream?.final ? "is writing…" : doing}</span>
+        <span className="quiet">
+          {message !== null && <At at={message.createdAt} />}
+          {isWriting && !isSaid && "is writing…"}
+          {doing !== null && !isWriting && <Doing agentId={agentId} doing={doing} />}
+        </span>
       </header>
       <Thoughts taskId={taskId} stream={message ? null : (stream ?? NOTHING_WRITTEN)} />
       {message || stream?.final ? (
         <Markdown text={message?.text ?? stream?.final ?? ""} mentions={mentions} isGrowing={message === null} />
       ) : (
-        <p className="chat-dots" aria-hidden="true">
-          <span />
-          <span />
-          <span />
-        </p>
+        doing?.kind === "works" && (
+          <p className="chat-dots" aria-hidden="true">
+            <span />
+            <span />
+            <span />
+          </p>
+        )
       )}
     </article>
   );
@@ -111,16 +122,6 @@ function useLastStream(taskId: string, isSaid: boolean): Stream | undefined {
   const last = useRef(stream);
   if (stream !== undefined) last.current = stream;
   return isPast ? undefined : last.current;
-}
-
-/** In a word or two what an answering agent is at. */
-function useDoing(taskId: string): string {
-  return useWorld(({ tasks }) => {
-    const task = tasks.get(taskId);
-    if (task?.state === "queued") return "waits for its turn…";
-    for (const { tool } of task?.steps.values() ?? []) if (tool !== null) return `uses ${tool}…`;
-    return "is thinking…";
-  });
 }
 
 /** Somebody who was asked and left no message. In the past only if that was certain then. */
@@ -166,7 +167,7 @@ function NotAsked({ message, hopLimit, known }: { message: MessageRecord; hopLim
       {isAtLimit && (
         <p className="chat-line">
           Nobody was asked: {hopLimit} answers of agents in a row may ask others, and these were more. Write something
-          to let them go on.
+          to let them continue.
         </p>
       )}
       {absent.map(({ agentId, reason }) => (

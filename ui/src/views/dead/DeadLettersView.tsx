@@ -1,8 +1,9 @@
-import { useMemo, useState } from "react";
+import { useMemo, useRef, useState } from "react";
 import type { Notification } from "../../client/client";
 import { useActing } from "../../parts/acting";
 import { Confirm } from "../../parts/Dialog";
 import { Empty, Loaded } from "../../parts/Messages";
+import { useSettling } from "../../parts/settling";
 import { usePlace, useSelectedIds, useSelection } from "../../shell/addresses";
 import { act, notify } from "../../state/actions";
 import { useAnswer } from "../../state/answers";
@@ -28,7 +29,7 @@ export default function DeadLettersView() {
   return (
     <>
       {until < Number.POSITIVE_INFINITY && (
-        <p className="quiet">What was taken up again or dismissed since then is not listed any more.</p>
+        <p className="quiet">What was taken up again or dismissed since then is no longer listed.</p>
       )}
       <Loaded answer={answer}>{(dead) => <Letters letters={lettersOf(dead, until)} />}</Loaded>
     </>
@@ -50,7 +51,9 @@ function Letters({ letters }: { letters: readonly Letter[] }) {
   const [most, setMost] = useState(PAGE);
   const [asking, setAsking] = useState<readonly Letter[] | null>(null);
   const [dismissing, setDismissing] = useState<readonly Letter[] | null>(null);
-  const { busy, retry, dismiss } = useSettling();
+  const { busy, retry, dismiss } = useDoingAll();
+  const list = useRef<HTMLUListElement>(null);
+  useSettling(list);
   const agents = useMemo(() => [...new Set(letters.map((letter) => letter.agentId))].sort(), [letters]);
   const shown = matching(letters, agentId, query);
   const chosen = shown.filter((letter) => chosenIds.has(letter.id) && canSettle(letter));
@@ -111,7 +114,7 @@ function Letters({ letters }: { letters: readonly Letter[] }) {
         )}
       </div>
       {shown.length === 0 && <Nothing isFiltered={letters.length > 0} />}
-      <ul className="cards">
+      <ul ref={list} className="cards">
         {shown.slice(0, most).map((letter) => (
           <li key={letter.id}>
             <LetterCard
@@ -153,7 +156,7 @@ function Letters({ letters }: { letters: readonly Letter[] }) {
           onConfirm={() => void retry(asking)}
           onClose={() => setAsking(null)}
         >
-          Each goes on at the step where it ended. Their model requests cost again what they cost.
+          Each resumes at the step where it ended. Their model requests cost again what they cost.
         </Confirm>
       )}
     </>
@@ -164,16 +167,16 @@ function Nothing({ isFiltered }: { isFiltered: boolean }) {
   if (isFiltered) return <Empty title="Nothing here matches what you look for." />;
   return (
     <Empty title="No dead letters.">
-      A task that fails for good, or breaks its agent again and again, is set aside here together with the mail that it
-      was for: nothing is lost, and nothing is tried for ever. When you have mended the cause, retry it from here or
-      with <code>whisperer tasks retry TASK</code>. What need not be done any more can be dismissed, here or with{" "}
+      A task that fails for good, or breaks its agent again and again, becomes a dead letter together with the mail that
+      it was for: nothing is lost, and nothing is tried for ever. When you have fixed the cause, retry it from here or
+      with <code>whisperer tasks retry TASK</code>. What no longer needs to be done can be dismissed, here or with{" "}
       <code>whisperer tasks dismiss TASK</code>; one that you leave alone does no harm.
     </Empty>
   );
 }
 
 /** Taking letters up again or off the list, one after the other. */
-function useSettling() {
+function useDoingAll() {
   const [busy, setBusy] = useState<ReadonlySet<string>>(new Set());
   const settle = async (method: "task.retry" | "task.dismiss", letters: readonly Letter[]) => {
     setBusy(new Set(letters.map(({ id }) => id)));

@@ -30,7 +30,7 @@ interface LetterCardProps {
 /** One thing that could not be done, why, and what can be done about it. */
 export function LetterCard(props: LetterCardProps) {
   const { letter, isOpen, isChosen, isBusy, onOpen, onChoose, onRetry, onDismiss } = props;
-  const retrying = useActing("Goes on at the step where it ended; nothing that was finished is repeated");
+  const retrying = useActing("Resumes at the step where it ended; nothing that was finished is repeated");
   const dismissing = useActing("Takes it off this list; nothing is deleted");
   const isAble = !retrying.disabled && canSettle(letter) && !isBusy;
   return (

@@ -22,7 +22,9 @@ export function BulkBar({ chosen, shown, agents, onClear }: BulkBarProps) {
     if (!isLive) return whyNotLive();
     const fitting = chosen.filter((id) => fits(agents.get(id) as Agent, action)).length;
     if (fitting === 0) return `${ACTIONS[action].hint} None of these is in a state for it.`;
-    return fitting === chosen.length ? ACTIONS[action].hint : `${ACTIONS[action].hint} It fits ${fitting} of these.`;
+    return fitting === chosen.length
+      ? ACTIONS[action].hint
+      : `${ACTIONS[action].hint} It applies to ${fitting} of these.`;
   }
   const isPossible = (action: Action) => isLive && chosen.some((id) => fits(agents.get(id) as Agent, action));
   if (under !== null)

@@ -1,24 +1,27 @@
-import type { AgentState } from "../../client/client";
 import { count, words } from "../../parts/format";
-import { COLUMNS, type Sort, STATES, sortFrom, sortText } from "./order";
+import { LOOKS, type Look } from "../../parts/looks";
+import { COLUMNS, type Sort, sortFrom, sortText } from "./order";
+
+/** Those that can be chosen while no agent is so. */
+const USUAL: ReadonlySet<Look> = new Set(["active", "paused", "sleeping", "idle", "stopped"]);
 
 interface FilterBarProps {
   query: string;
   onQuery: (query: string) => void;
-  states: ReadonlySet<AgentState>;
+  states: ReadonlySet<Look>;
   onStates: (states: string) => void;
-  counts: Record<AgentState, number>;
+  counts: Record<Look, number>;
   sort: Sort;
   onSort: (sort: string) => void;
 }
 
 /** Which agents are shown, and on a phone also in which order. */
 export function FilterBar({ query, onQuery, states, onStates, counts, sort, onSort }: FilterBarProps) {
-  const all = STATES.reduce((sum, state) => sum + counts[state], 0);
-  function toggle(state: AgentState) {
+  const all = LOOKS.reduce((sum, state) => sum + counts[state], 0);
+  function toggle(state: Look) {
     const next = new Set(states);
     if (!next.delete(state)) next.add(state);
-    onStates(STATES.filter((each) => next.has(each)).join(","));
+    onStates(LOOKS.filter((each) => next.has(each)).join(","));
   }
   return (
     <div className="fleet-filter">
@@ -35,7 +38,7 @@ export function FilterBar({ query, onQuery, states, onStates, counts, sort, onSo
         <button type="button" className="fleet-chip" aria-pressed={states.size === 0} onClick={() => onStates("")}>
           all <b>{count(all)}</b>
         </button>
-        {STATES.map((state) => (
+        {LOOKS.filter((state) => USUAL.has(state) || counts[state] > 0 || states.has(state)).map((state) => (
           <button
             type="button"
             key={state}

@@ -3,7 +3,7 @@ import { Link } from "wouter";
 import { count, money, words } from "../../parts/format";
 import { Icon } from "../../parts/Icon";
 import { Progress } from "../../parts/Progress";
-import { StateBadge } from "../../parts/StateBadge";
+import { AgentBadge } from "../../parts/StateBadge";
 import { Until } from "../../parts/Times";
 import type { Agent, Wait } from "../../projection/world";
 import { useAddress } from "../../shell/addresses";
@@ -62,14 +62,14 @@ export const FleetRow = memo(function FleetRow(props: FleetRowProps) {
         </span>
       </Cell>
       <Cell name="state">
-        <StateBadge state={agent.state} title={agent.reason} />
+        <AgentBadge agent={agent} />
       </Cell>
       <CurrentTask agent={agent} />
       <Cell name="progress" title={agent.progressNote}>
         {agent.progressPercent !== null && <Progress percent={agent.progressPercent} note="" />}
         {agent.progressNote && <span className="quiet ellipsis fleet-note">{agent.progressNote}</span>}
       </Cell>
-      <Waiting agent={agent} waits={waits} />
+      <Waiting agent={agent} waits={waits} tabIndex={tabIndex} />
       <Amount name="queue" label="queued" value={count(agent.queueSize)} isNone={agent.queueSize === 0} />
       <Amount name="mail" label="unread" value={count(agent.unreadMail)} isNone={agent.unreadMail === 0} />
       <Used agent={agent} />
@@ -110,13 +110,28 @@ function CurrentTask({ agent }: { agent: Agent }) {
   );
 }
 
-function Waiting({ agent, waits }: { agent: Agent; waits: readonly Wait[] | undefined }) {
+interface WaitingProps {
+  agent: Agent;
+  waits: readonly Wait[] | undefined;
+  tabIndex: number;
+}
+
+function Waiting({ agent, waits, tabIndex }: WaitingProps) {
   const found = standing(agent, waits);
+  const address = useAddress();
   return (
     <Cell name="waiting" title={found.map(({ text }) => text).join("; ")}>
-      {found.slice(0, 2).map(({ kind, text, at }) => (
+      {found.slice(0, 2).map(({ kind, text, at, to }) => (
         <span key={kind + text} className="ellipsis" data-kind={kind}>
-          {at === null ? text : <Until at={at} />}
+          {to === undefined ? (
+            text
+          ) : (
+            <Link href={address(...to)} tabIndex={tabIndex}>
+              {text}
+            </Link>
+          )}
+          {text !== "" && at !== null && " "}
+          {at !== null && <Until at={at} />}
         </span>
       ))}
     </Cell>

@@ -16,7 +16,7 @@ export function NoAgents() {
       {!isPast && (
         <p className="fleet-first">
           <button type="button" className="primary" {...acting} onClick={() => openDialog({ kind: "new-agent" })}>
-            Make the first agent
+            Create the first agent
           </button>{" "}
           or run <code>whisperer start alice</code>. <code>whisperer demo</code> shows eleven at work.
         </p>
@@ -27,7 +27,7 @@ export function NoAgents() {
 
 export function NoMatches({ onClear }: { onClear: () => void }) {
   return (
-    <Empty title="No agent is like that.">
+    <Empty title="No agent matches.">
       <p>The filter looks at names, ids, descriptions and states.</p>
       <button type="button" onClick={onClear}>
         Show all agents

@@ -1,8 +1,7 @@
-import type { AgentState } from "../../client/client";
+import { words as inWords } from "../../parts/format";
+import { LOOKS, type Look, lookOf } from "../../parts/looks";
 import type { Agent, Task } from "../../projection/world";
 import { standingRank, type WaitsByAgent } from "./standing";
-
-export const STATES: readonly AgentState[] = ["active", "paused", "sleeping", "idle", "stopped"];
 
 export type ColumnKey =
   | "name"
@@ -70,14 +69,14 @@ export function sortAfter(sort: Sort, column: ColumnKey): Sort {
 }
 
 /** The states that an address names; none stands for all. */
-export function statesFrom(text: string): ReadonlySet<AgentState> {
+export function statesFrom(text: string): ReadonlySet<Look> {
   const named = new Set(text.split(","));
-  return new Set(STATES.filter((state) => named.has(state)));
+  return new Set(LOOKS.filter((look) => named.has(look)));
 }
 
 export interface Arrangement {
   readonly query: string;
-  readonly states: ReadonlySet<AgentState>;
+  readonly states: ReadonlySet<Look>;
   readonly sort: Sort;
 }
 
@@ -92,7 +91,7 @@ const texts = new WeakMap<Agent, string>();
 function textOf(agent: Agent): string {
   let text = texts.get(agent);
   if (text === undefined) {
-    text = `${agent.name}\n${agent.agentId}\n${agent.description}\n${agent.state}`.toLowerCase();
+    text = `${agent.name}\n${agent.agentId}\n${agent.description}\n${inWords(lookOf(agent))}`.toLowerCase();
     texts.set(agent, text);
   }
   return text;
@@ -110,9 +109,9 @@ export function filtered(agents: ReadonlyMap<string, Agent>, query: string): Age
 }
 
 /** How many of these agents are in each state. */
-export function counted(agents: readonly Agent[]): Record<AgentState, number> {
-  const counts: Record<AgentState, number> = { active: 0, paused: 0, sleeping: 0, idle: 0, stopped: 0 };
-  for (const { state } of agents) counts[state] += 1;
+export function counted(agents: readonly Agent[]): Record<Look, number> {
+  const counts = Object.fromEntries(LOOKS.map((look) => [look, 0])) as Record<Look, number>;
+  for (const agent of agents) counts[lookOf(agent)] += 1;
   return counts;
 }
 
@@ -122,7 +121,7 @@ export function ordered(
   { states, sort }: Omit<Arrangement, "query">,
   around: Around,
 ): string[] {
-  const wanted = states.size === 0 ? found : found.filter(({ state }) => states.has(state));
+  const wanted = states.size === 0 ? found : found.filter((agent) => states.has(lookOf(agent)));
   const keyed = wanted.map((agent) => ({
     key: keyOf(agent, sort.column, around),
     name: nameOf(agent),
@@ -148,7 +147,7 @@ function keyOf(agent: Agent, column: ColumnKey, { tasks, waits }: Around): Key {
     case "name":
       return nameOf(agent);
     case "state":
-      return STATES.indexOf(agent.state);
+      return LOOKS.indexOf(lookOf(agent));
     case "task":
       return tasks.get(agent.runningTasks[0] ?? "")?.summary.toLowerCase() ?? "";
     case "progress":

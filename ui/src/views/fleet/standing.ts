@@ -1,11 +1,15 @@
-import type { Agent, Wait } from "../../projection/world";
+import type { Agent, Wait, WaitKind } from "../../projection/world";
 
 /** Why an agent does not go on, one thing after the other; `at` is when it ends by itself at the latest. */
 export interface Standing {
-  readonly kind: "limit" | "tools" | "approval" | "lock" | "reply" | "resource" | "sleep" | "reason";
+  readonly kind: Kind;
   readonly text: string;
   readonly at: number | null;
+  /** Where something can be done about it: parts of an address. */
+  readonly to?: readonly string[];
 }
+
+type Kind = WaitKind | "limit" | "tools" | "failed" | "model" | "start" | "sleep" | "reason";
 
 export type WaitsByAgent = ReadonlyMap<string, readonly Wait[]>;
 
@@ -44,8 +48,12 @@ export function standing(agent: Agent, waits: readonly Wait[] = NONE): Standing[
     found.push({ kind: "limit", text: `room under ${agent.pausedLimit}: raise the limit`, at: null });
   if (agent.missingTools.length > 0)
     found.push({ kind: "tools", text: `missing tools: ${agent.missingTools.join(", ")}`, at: null });
+  if (agent.state === "idle" && !agent.started) found.push({ kind: "start", text: "its start", at: null });
+  if (agent.deadTasks > 0)
+    found.push({ kind: "failed", text: `you: ${failed(agent.deadTasks)}`, at: null, to: ["dead"] });
   for (const kind of ["approval", "lock", "reply", "resource"] as const)
-    for (const wait of waits) if (wait.kind === kind) found.push({ kind, text: waiting(wait), at: null });
+    for (const wait of waits) if (wait.kind === kind) found.push({ kind, text: waiting(wait), at: null, ...at(wait) });
+  if (agent.retryAt !== null) found.push({ kind: "model", text: "its model,", at: agent.retryAt });
   if (agent.sleepingUntil !== null) found.push({ kind: "sleep", text: "", at: agent.sleepingUntil });
   if (agent.wakeEvents.length > 0)
     found.push({ kind: "sleep", text: `event ${agent.wakeEvents.join(" or ")}`, at: null });
@@ -54,15 +62,18 @@ export function standing(agent: Agent, waits: readonly Wait[] = NONE): Standing[
   return found;
 }
 
-const RANKS: readonly Standing["kind"][] = [
-  "approval",
-  "limit",
-  "tools",
-  "lock",
-  "reply",
-  "resource",
-  "sleep",
-  "reason",
+function at({ kind, target }: Wait): Pick<Standing, "to"> {
+  if (kind === "approval") return { to: ["approvals", target] };
+  return kind === "lock" ? { to: ["locks", target] } : {};
+}
+
+function failed(count: number): string {
+  return count === 1 ? "a task failed" : `${count} tasks failed`;
+}
+
+const RANKS: readonly Kind[] = [
+  ...(["approval", "limit", "tools", "failed", "start", "model"] as const),
+  ...(["lock", "reply", "resource", "sleep", "reason"] as const),
 ];
 
 /** The smaller, the sooner somebody should look. */

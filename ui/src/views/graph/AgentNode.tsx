@@ -2,7 +2,8 @@ import { type NodeProps, useStore } from "@xyflow/react";
 import { memo } from "react";
 import { count, words } from "../../parts/format";
 import { Icon } from "../../parts/Icon";
-import { StateBadge } from "../../parts/StateBadge";
+import { lookOf } from "../../parts/looks";
+import { AgentBadge } from "../../parts/StateBadge";
 import { Until } from "../../parts/Times";
 import type { Agent } from "../../projection/world";
 import { useWorld } from "../../state/page";
@@ -27,22 +28,23 @@ export const AgentNode = memo(function AgentNode({ id }: NodeProps) {
   const agent = useWorld((world) => world.agents.get(id));
   const isFar = useIsFar();
   if (agent === undefined) return null;
+  const look = lookOf(agent);
   if (isFar) {
     return (
-      <div className="graph-node graph-node-far" data-state={agent.state}>
+      <div className="graph-node graph-node-far" data-state={look}>
         <span className="graph-node-title">{agent.name}</span>
-        <span className="visually-hidden">{agent.state}</span>
+        <span className="visually-hidden">{words(look)}</span>
         <Middle />
       </div>
     );
   }
   return (
-    <div className="graph-node" data-state={agent.state}>
+    <div className="graph-node" data-state={look}>
       <div className="graph-node-head">
         <span className="graph-node-title ellipsis" title={agent.name}>
           {agent.name}
         </span>
-        <StateBadge state={agent.state} title={agent.reason} />
+        <AgentBadge agent={agent} />
       </div>
       <Doing agent={agent} />
       <div className="graph-node-foot">

@@ -10,6 +10,7 @@ import {
   ReactFlowProvider,
 } from "@xyflow/react";
 import { type KeyboardEvent, memo, useMemo, useRef } from "react";
+import { lookOf } from "../../parts/looks";
 import { useGrowing } from "../../state/growing";
 import { useWorld } from "../../state/page";
 import { AgentNode, UserNode, useIsFar } from "./AgentNode";
@@ -146,6 +147,9 @@ function without(bundles: Scene["bundles"], apart: Scene["bundles"]): Scene["bun
 const NONE: Scene["bundles"] = [];
 
 const MiniNode = memo(function MiniNode({ id, x, y, width, height }: MiniMapNodeProps) {
-  const state = useWorld((world) => world.agents.get(id)?.state ?? "user");
-  return <rect className="graph-mini" data-state={state} x={x} y={y} width={width} height={height} rx={12} />;
+  const look = useWorld((world) => {
+    const agent = world.agents.get(id);
+    return agent === undefined ? "user" : lookOf(agent);
+  });
+  return <rect className="graph-mini" data-state={look} x={x} y={y} width={width} height={height} rx={12} />;
 });

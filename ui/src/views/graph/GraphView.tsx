@@ -29,7 +29,7 @@ export default function GraphView() {
         <h1>Graph</h1>
         <Empty title="No agents yet">
           Each agent is drawn here, with a line to whomever it mails, asks, hands work over to or wakes with an event.
-          Make some agents in the fleet, and give them something to do together.
+          Create some agents in the fleet, and give them something to do together.
         </Empty>
       </>
     );

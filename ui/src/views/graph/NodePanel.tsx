@@ -3,9 +3,10 @@ import { Link } from "wouter";
 import { useActing } from "../../parts/acting";
 import { count, money, words } from "../../parts/format";
 import { Icon } from "../../parts/Icon";
+import { lookHint } from "../../parts/looks";
 import { Empty } from "../../parts/Messages";
 import { Progress } from "../../parts/Progress";
-import { StateBadge } from "../../parts/StateBadge";
+import { AgentBadge } from "../../parts/StateBadge";
 import { Ago, Since, Until } from "../../parts/Times";
 import { USER } from "../../projection/coordination";
 import type { Agent } from "../../projection/world";
@@ -84,7 +85,7 @@ function Facts({ agent }: { agent: Agent }) {
     <dl className="graph-facts">
       <dt>State</dt>
       <dd>
-        <StateBadge state={agent.state} /> <span className="quiet">{agent.reason}</span>
+        <AgentBadge agent={agent} /> <span className="quiet">{lookHint(agent)}</span>
       </dd>
       {agent.sleepingUntil !== null && (
         <>

@@ -33,7 +33,7 @@ export function ChangeLimit({ limit, scope, agentId, onDone, onClose }: ChangeLi
   async function set(next: number | null) {
     const who = scope === "agent" ? { agentId } : { scope };
     await attempt("limits.set", { limits: { [name]: next }, ...who });
-    notify(next === null ? `Took back ${title} of ${whose}.` : `${title} of ${whose}: ${limitText(name, next)}.`);
+    notify(next === null ? `Reset ${title} of ${whose}.` : `${title} of ${whose}: ${limitText(name, next)}.`);
     onDone();
   }
   async function submit({ submitter }: Submitted) {
@@ -57,7 +57,7 @@ export function ChangeLimit({ limit, scope, agentId, onDone, onClose }: ChangeLi
       {source === scope && (
         <p>
           <button type="submit" value={TAKE_BACK}>
-            Take it back
+            Reset it
           </button>{" "}
           <span className="quiet">so that what is stated elsewhere holds again.</span>
         </p>

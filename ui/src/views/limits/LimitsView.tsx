@@ -91,7 +91,7 @@ export default function LimitsView() {
 
 const TOLD: Readonly<Record<LimitScope, string>> = {
   session: "What this session may use in all, and what holds for its agents unless they state it themselves.",
-  server: "What the server states for all its sessions. What the session or an agent states goes over it.",
-  agent: "What holds for this agent. What it states itself goes over the session, the server and the defaults.",
+  server: "What the server states for all its sessions. What the session or an agent states overrides it.",
+  agent: "What holds for this agent. What it states itself overrides the session, the server and the defaults.",
   tree: "",
 };

@@ -20,6 +20,11 @@ const KNOWN: Readonly<Record<string, Known>> = {
     group: "The session as a whole",
     outcome: "The start of another is refused.",
   },
+  max_created_agents: {
+    title: "Agents, for agents to create more",
+    group: "The session as a whole",
+    outcome: "An agent that wants to create another is refused.",
+  },
   max_concurrent_loops: {
     title: "Loops at once",
     group: "The session as a whole",
@@ -48,7 +53,7 @@ const KNOWN: Readonly<Record<string, Known>> = {
     group: "Work",
     outcome: "The question to the next agent is refused.",
   },
-  switch_timeout_seconds: { title: "Wait for an answer", group: "Work", outcome: "The agent waits no more." },
+  switch_timeout_seconds: { title: "Wait for an answer", group: "Work", outcome: "The agent no longer waits." },
   max_tasks_per_tree: {
     title: "Tasks of a task tree",
     group: "Work",

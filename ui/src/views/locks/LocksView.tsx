@@ -4,6 +4,7 @@ import { useActing } from "../../parts/acting";
 import { Confirm } from "../../parts/Dialog";
 import { useFirst } from "../../parts/First";
 import { Empty } from "../../parts/Messages";
+import { useSettling } from "../../parts/settling";
 import { Since, Until } from "../../parts/Times";
 import { ViewHead } from "../../parts/ViewHead";
 import type { HeldLock, Wait } from "../../projection/world";
@@ -24,6 +25,8 @@ export default function LocksView() {
   const all = useMemo(() => [...locks.values()], [locks]);
   const including = useMemo(() => all.findIndex(({ name }) => name === marked), [all, marked]);
   const { first, more } = useFirst(all, { including });
+  const list = useRef<HTMLUListElement>(null);
+  useSettling(list);
   return (
     <>
       <ViewHead title="Locks" action="Take a lock" onAct={() => setIsTaking(true)} />
@@ -34,7 +37,7 @@ export default function LocksView() {
         </Empty>
       ) : (
         <>
-          <ul className="cards">
+          <ul ref={list} className="cards">
             {first.map((lock) => (
               <li key={lock.name}>
                 <Lock lock={lock} isMarked={lock.name === marked} />

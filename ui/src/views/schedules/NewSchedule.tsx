@@ -7,7 +7,7 @@ import { readTime } from "../../parts/numbers";
 import { attempt, notify } from "../../state/actions";
 
 const MISSED: Record<MissedRuns, string> = {
-  skip: "are passed over",
+  skip: "are skipped",
   once: "fire once",
   all: "fire all, one after the other",
 };
@@ -28,12 +28,12 @@ export function NewSchedule({ onClose, agentId = "" }: { onClose: () => void; ag
 
   async function create() {
     if (what === "prompt" && agent.trim() === "") return "Say which agent is given the prompt.";
-    if (words.trim() === "") return what === "prompt" ? "Say what the agent is to do." : "Give the event a name.";
+    if (words.trim() === "") return what === "prompt" ? "Say what the agent should do." : "Give the event a name.";
     const times = when === "cron" ? { cron, zone } : interval(minutes);
     if (typeof times === "string") return times;
     const subject = what === "prompt" ? { agentId: agent.trim(), prompt: words } : { event: words.trim() };
     await attempt("schedule.create", { ...subject, ...times, missed, scheduleId });
-    notify("The schedule is made.");
+    notify("Created the schedule.");
     return undefined;
   }
 

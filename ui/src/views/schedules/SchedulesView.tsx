@@ -1,8 +1,9 @@
-import { useMemo, useState } from "react";
+import { useMemo, useRef, useState } from "react";
 import { AgentLink } from "../../parts/AgentLink";
 import { useFirst } from "../../parts/First";
 import { count } from "../../parts/format";
 import { Empty } from "../../parts/Messages";
+import { useSettling } from "../../parts/settling";
 import { Ago, Until } from "../../parts/Times";
 import { ViewHead } from "../../parts/ViewHead";
 import type { Schedule } from "../../projection/world";
@@ -20,6 +21,8 @@ export default function SchedulesView() {
   const all = useMemo(() => [...schedules.values()], [schedules]);
   const including = useMemo(() => all.findIndex(({ scheduleId }) => scheduleId === marked), [all, marked]);
   const { first, more } = useFirst(all, { including });
+  const rows = useRef<HTMLTableSectionElement>(null);
+  useSettling(rows);
   return (
     <>
       <ViewHead title="Schedules" action="New schedule" onAct={() => setIsMaking(true)} />
@@ -41,7 +44,7 @@ export default function SchedulesView() {
                 <th scope="col">Actions</th>
               </tr>
             </thead>
-            <tbody>
+            <tbody ref={rows}>
               {first.map((schedule) => (
                 <Row key={schedule.scheduleId} schedule={schedule} isMarked={schedule.scheduleId === marked} />
               ))}

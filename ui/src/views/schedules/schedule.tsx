@@ -34,7 +34,7 @@ export function ScheduleActions({ schedule }: { schedule: Schedule }) {
           onConfirm={() => void act("schedule.delete", { scheduleId })}
           onClose={() => setIsAsking(false)}
         >
-          {whenOf(schedule)}. It fires no more; what it has fired already goes on.
+          {whenOf(schedule)}. It no longer fires; what it has fired already continues.
         </Confirm>
       )}
     </div>

@@ -48,7 +48,7 @@ export function Details({ chart, bar, nameOf, onChoose }: DetailsProps) {
         <dt>From</dt>
         <dd>{bar.isCut ? "before what was read" : clockTime(bar.start)}</dd>
         <dt>To</dt>
-        <dd>{bar.end === null ? "goes on" : clockTime(bar.end)}</dd>
+        <dd>{bar.end === null ? "still running" : clockTime(bar.end)}</dd>
         {bar.end !== null && !bar.isCut && (
           <>
             <dt>Lasted</dt>

@@ -24,8 +24,8 @@ export function Templates() {
           </ul>
           {chosen === "" ? (
             <Empty title="Choose a template.">
-              Its definition is shown here: the prompt, the model, the tools and the limits of an agent that is made of
-              it.
+              Its definition is shown here: the prompt, the model, the tools and the limits of an agent that is created
+              from it.
             </Empty>
           ) : (
             <Definition name={chosen} onBack={() => choose("")} />
@@ -76,7 +76,7 @@ function Definition({ name, onBack }: { name: string; onBack: () => void }) {
           {...acting}
           onClick={() => openDialog({ kind: "new-agent", template: name })}
         >
-          New agent of it
+          New agent from it
         </button>
       </header>
       <Loaded answer={answer}>

@@ -40,8 +40,8 @@ function Groups({ tools, query }: { tools: readonly ToolEntry[]; query: string }
         </div>
       ))}
       {usable.length === 0 && (
-        <Empty title="No tool is like that.">
-          Tools are Python functions: in files that the server is told of, or handed in by the program that runs it.
+        <Empty title="No tool matches.">
+          Tools are Python functions: in files that the server is told of, or provided by the program that runs it.
         </Empty>
       )}
       {usable.map(([kind, members]) => (

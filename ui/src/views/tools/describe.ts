@@ -3,7 +3,7 @@ import type { AgentDefinition, Extent, ToolEntry, ToolKind } from "../../client/
 export const KINDS: Readonly<Record<ToolKind, string>> = {
   coordination: "for working with other agents; every agent has them unless its tools are named",
   machine: "reach the machine or the network; they have to be named in the agent's tools",
-  own: "handed in by tool files or by the program that runs the server",
+  own: "provided by tool files or by the program that runs the server",
 };
 
 /** What an extent says of a tool's approval. */

@@ -1,0 +1,51 @@
+"""Fields that take one of a few values: which those are."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from enum import Enum
+from types import UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
+
+import msgspec
+
+
+def choices_of(kind: Any) -> list[str]:
+    """The values of a kind that has a list of them; empty for all others."""
+    if get_origin(kind) is Literal:
+        return [str(each) for each in get_args(kind)]
+    return [str(each.value) for each in kind] if isinstance(kind, type) and issubclass(kind, Enum) else []
+
+
+def valid_values(error: Exception, kind: type[msgspec.Struct]) -> str:
+    """What the field may be that msgspec complains about, as a sentence after the complaint; empty if it is no choice.
+
+    `kind` is the record that was being read.
+    """
+    found = re.search(r"at `\$(.*)`", str(error))
+    kinds: list[Any] = [kind]
+    for name in re.findall(r"\.(\w+)|\[[^\]]*\]", found[1] if found else ""):
+        inside = [_inside(each, name) for each in kinds]
+        kinds = [option for each in inside if each is not None for option in _options(each)]
+    choices = [choice for each in kinds for choice in choices_of(each)]
+    return f" Valid values: {', '.join(choices)}." if choices else ""
+
+
+def _options(kind: Any) -> list[Any]:
+    """The kinds that a value may have, without what is said about them."""
+    if get_origin(kind) is Annotated:
+        return _options(get_args(kind)[0])
+    if get_origin(kind) in (Union, UnionType):
+        return [option for each in get_args(kind) for option in _options(each)]
+    return [kind]
+
+
+def _inside(kind: Any, name: str) -> Any:
+    """What a record has under that name, or what a list or a mapping holds if there is no name; None for all else."""
+    if name:
+        is_record = isinstance(kind, type) and issubclass(kind, msgspec.Struct)
+        fields = msgspec.structs.fields(kind) if is_record else ()
+        return next((field.type for field in fields if field.encode_name == name), None)
+    held = [each for each in get_args(kind) if each is not Ellipsis]
+    return held[-1] if get_origin(kind) in (tuple, list, dict, Mapping) and held else None

@@ -1,0 +1,92 @@
+"""What a tool calls: a function, or a tool that was made for LangChain or pydantic-ai, as it is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from ai_whisperer.tools import langchain_tool, pydantic_ai_tool
+from ai_whisperer.tools.signature import Signature, description_of, name_of, signature_of
+
+
+class OtherTool(Protocol):
+    """A tool that was made for LangChain (`BaseTool`) or pydantic-ai (`Tool`)."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def description(self) -> str | None: ...
+
+
+class Callee(Protocol):
+    """Something that can be called with what a model wrote.
+
+    `is_async` says that `call` returns an awaitable; otherwise it blocks, and runs in a thread.
+    """
+
+    @property
+    def schema(self) -> dict[str, Any]: ...
+
+    @property
+    def takes_context(self) -> bool: ...
+
+    @property
+    def is_async(self) -> bool: ...
+
+    def parse(self, arguments: str) -> dict[str, Any]:
+        """The values by name; raises `ToolArgumentsError` that says what does not fit."""
+        ...
+
+    def call(self, values: dict[str, Any], context: Any) -> Any: ...
+
+
+def is_of_others(candidate: Any) -> bool:
+    """Whether it is a tool that was made for LangChain or pydantic-ai."""
+    return langchain_tool.is_one(candidate) or pydantic_ai_tool.is_one(candidate)
+
+
+def called(candidate: Any) -> str:
+    """The name of the tool; nothing if it has none, as a lambda has none."""
+    return str(candidate.name) if is_of_others(candidate) else name_of(candidate)
+
+
+def described(candidate: Any) -> str:
+    """What the tool says that it does."""
+    return str(candidate.description or "") if is_of_others(candidate) else description_of(candidate)
+
+
+def wants_approval(candidate: Any) -> bool:
+    """Whether the tool says by itself that a person has to allow each call."""
+    return pydantic_ai_tool.is_one(candidate) and bool(candidate.requires_approval)
+
+
+def callee_of(candidate: Any, tool: str, *, context: type) -> Callee:
+    """How the tool is called; `context` is the type of what the runtime fills in.
+
+    Raises `InvalidInputError` that names the tool, and says what to change, if models cannot call it.
+    """
+    if langchain_tool.is_one(candidate):
+        return langchain_tool.LangChainCallee(candidate, tool)
+    if pydantic_ai_tool.is_one(candidate):
+        return pydantic_ai_tool.PydanticAiCallee(candidate, tool)
+    return _FunctionCallee(candidate, signature_of(candidate, tool, context=context))
+
+
+class _FunctionCallee:
+    """A function of Python."""
+
+    __slots__ = ("_context", "_function", "is_async", "parse", "schema", "takes_context")
+
+    def __init__(self, function: Callable[..., Any], signature: Signature) -> None:
+        self._function = function
+        self._context = signature.context
+        self.is_async = signature.is_async
+        self.schema = signature.parameters.schema
+        self.takes_context = signature.context is not None
+        self.parse = signature.parameters.parse
+
+    def call(self, values: dict[str, Any], context: Any) -> Any:
+        if self._context is not None:
+            values[self._context] = context
+        return self._function(**values)

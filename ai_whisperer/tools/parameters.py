@@ -1,0 +1,134 @@
+"""The parameters of a tool: their JSON Schema, and the values that a model's JSON text holds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from ai_whisperer.choices import valid_values
+from ai_whisperer.errors import InvalidInputError, ToolArgumentsError
+from ai_whisperer.tools.parameter_types import NoSchemaError, adapter_for, checked_by, schemas_of
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
+
+_INSTEAD = (
+    "Use str, int, float, bool, list, dict, Literal, an Enum, a datetime, a Path, a TypedDict, a dataclass or a "
+    "pydantic model instead."
+)
+
+
+class ArgumentsParser:
+    """Reads the JSON text that a model wrote as the parameters of a tool."""
+
+    def __init__(self, struct: type[msgspec.Struct]) -> None:
+        self.type = struct
+        self._decode = msgspec.json.Decoder(struct).decode
+
+    def parse(self, arguments: str) -> msgspec.Struct:
+        """The parameters; raises `ToolArgumentsError` that names the field that does not fit."""
+        try:
+            return self._decode(arguments or "{}")
+        except msgspec.ValidationError as error:
+            raise misfit(f"{error}", self.type.__struct_fields__, valid_values(error, self.type)) from error
+        except (msgspec.DecodeError, RecursionError, UnicodeError) as error:
+            raise ToolArgumentsError(f"The arguments are not a JSON object: {error}. Call again with one.") from error
+
+
+class Parameter(msgspec.Struct, frozen=True):
+    """A parameter of a function. `default` makes its value if the model gives none; without one it has to."""
+
+    name: str
+    hint: Any
+    default: Any = None
+
+
+class Parameters:
+    """The parameters that a model gives. Raises `InvalidInputError` if there is no JSON Schema for the type of one."""
+
+    __slots__ = ("_adapters", "_parser", "schema")
+
+    def __init__(self, tool: str, parameters: Iterable[Parameter]) -> None:
+        known = list(parameters)
+        found = {each.name: _adapter_of(tool, each) for each in known}
+        self._adapters = {name: adapter for name, adapter in found.items() if adapter is not None}
+        self._parser = ArgumentsParser(_struct_of(known, raw=self._adapters))
+        self.schema = self._merged(object_schema(self._parser.type))
+
+    def parse(self, arguments: str) -> dict[str, Any]:
+        """The values by name; raises `ToolArgumentsError` that says what does not fit."""
+        try:
+            parsed = self._parser.parse(arguments)
+            values = {name: getattr(parsed, name) for name in self._parser.type.__struct_fields__}
+            for name, adapter in self._adapters.items():
+                if isinstance(raw := values[name], msgspec.Raw):
+                    values[name] = self._checked(adapter, name, raw)
+        except (ToolArgumentsError, KeyboardInterrupt):
+            raise
+        except BaseException as error:  # a class checks its values by code of its own
+            raise ToolArgumentsError(
+                f"The arguments cannot be read: {type(error).__name__}. Call again with others."
+            ) from error
+        return values
+
+    def _checked(self, adapter: TypeAdapter[Any], name: str, raw: msgspec.Raw) -> Any:
+        try:
+            return checked_by(adapter, name, raw)
+        except ToolArgumentsError as error:
+            raise misfit(error.message, self._parser.type.__struct_fields__) from error
+
+    def _merged(self, schema: dict[str, Any]) -> dict[str, Any]:
+        """The schema with what pydantic says of its parameters."""
+        known = schema.pop("$defs", {})
+        properties, definitions = schemas_of(self._adapters, taken=known)
+        schema["properties"] = {**schema.get("properties", {}), **properties}
+        return {**schema, "$defs": {**known, **definitions}} if known or definitions else schema
+
+
+def misfit(why: str, known: Iterable[str], valid: str = "") -> ToolArgumentsError:
+    """What a model is told of arguments that it can correct; `valid` is a sentence about the values that fit."""
+    names = ", ".join(known) or "none"
+    return ToolArgumentsError(
+        f"The arguments do not fit: {why}.{valid} Parameters: {names}. Call again with the right ones."
+    )
+
+
+def object_schema(of: type[msgspec.Struct]) -> dict[str, Any]:
+    """The JSON Schema of an object of this type, with what it refers to inside."""
+    _, components = msgspec.json.schema_components([of], ref_template="#/$defs/{name}")
+    schema = dict(components.pop(of.__name__))
+    schema.pop("title", None)
+    if components:
+        schema["$defs"] = components
+    return schema
+
+
+def _adapter_of(tool: str, parameter: Parameter) -> TypeAdapter[Any] | None:
+    try:
+        return adapter_for(parameter.hint)
+    except NoSchemaError as error:
+        why = f" ({error})" if str(error) else ""
+        raise InvalidInputError(
+            f"The tool '{tool}' has the parameter '{parameter.name}' of the type {_words(parameter.hint)}, which "
+            f"models cannot give: there is no JSON Schema for it{why}. {_INSTEAD}"
+        ) from error
+
+
+def _words(hint: Any) -> str:
+    if isinstance(hint, type) and not hasattr(hint, "__args__"):
+        return hint.__qualname__ if hint.__module__ == "builtins" else f"{hint.__module__}.{hint.__qualname__}"
+    return str(hint)[:200]
+
+
+def _struct_of(parameters: Iterable[Parameter], *, raw: Iterable[str]) -> type[msgspec.Struct]:
+    fields: list[tuple[str, Any] | tuple[str, Any, Any]] = []
+    as_written = set(raw)
+    for each in parameters:
+        hint = msgspec.Raw if each.name in as_written else each.hint
+        if each.default is None:
+            fields.append((each.name, hint))
+        else:
+            fields.append((each.name, hint, msgspec.field(default_factory=each.default)))
+    return msgspec.defstruct("Arguments", fields, kw_only=True, forbid_unknown_fields=True)

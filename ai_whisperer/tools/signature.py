@@ -1,0 +1,155 @@
+"""What a function says of itself: its name, its description, and what it is called with."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import types
+import typing
+from collections.abc import Callable
+from typing import Annotated, Any
+from weakref import WeakKeyDictionary
+
+import msgspec
+
+from ai_whisperer.errors import InvalidInputError
+from ai_whisperer.tools.parameters import Parameter, Parameters
+
+_NO_HINTS: dict[str, Any] = {}
+
+
+class Signature(msgspec.Struct, frozen=True):
+    """The parameters that models give; `context` is the one that the runtime fills."""
+
+    parameters: Parameters
+    context: str | None
+    is_async: bool
+
+
+_known: WeakKeyDictionary[types.FunctionType, Signature] = WeakKeyDictionary()
+"""One function may be handed in for many agents."""
+
+
+def signature_of(function: Callable[..., Any], tool: str, *, context: type) -> Signature:
+    """How the function is called; `context` is the type of what the runtime fills in.
+
+    Raises `InvalidInputError` that names the tool, and says what to change, if models cannot call it.
+    """
+    if not isinstance(function, types.FunctionType):
+        return _read(function, tool, context)
+    if (known := _known.get(function)) is None:
+        known = _known[function] = _read(function, tool, context)
+    return known
+
+
+def name_of(function: Any) -> str:
+    """What the function is called; nothing if it has no name, as a lambda has none."""
+    inner = innermost(function)
+    name = getattr(inner, "__name__", "") or type(inner).__name__
+    return "" if name == "<lambda>" else name
+
+
+def description_of(function: Any) -> str:
+    """What the function says that it does."""
+    inner = innermost(function)
+    if not hasattr(inner, "__name__"):  # an object that can be called
+        return inspect.cleandoc(type(inner).__call__.__doc__ or type(inner).__doc__ or "")
+    return inspect.getdoc(inner) or ""
+
+
+def innermost(function: Any) -> Any:
+    """The function that `functools.partial` was given, or the function itself."""
+    while isinstance(function, functools.partial):
+        function = function.func
+    return function
+
+
+def _read(function: Callable[..., Any], tool: str, context: type) -> Signature:
+    hints, signature = _hints_and_signature(function, tool)
+    bound = _bound_by(function)
+    filled: str | None = None
+    given: list[Parameter] = []
+    for each in signature.parameters.values():
+        hint = hints.get(each.name, Any)
+        if each.name in bound:
+            continue
+        if _is_context(hint, context):
+            filled = each.name
+            continue
+        _check_kind(each, tool)
+        given.append(_parameter(each, hint))
+    return Signature(Parameters(tool, given), filled, _is_async(function))
+
+
+def _hints_and_signature(function: Callable[..., Any], tool: str) -> tuple[dict[str, Any], inspect.Signature]:
+    inner = innermost(function)
+    if isinstance(inner, type):
+        raise InvalidInputError(
+            f"The tool '{tool}' is a class. Give a function, or an object of the class if that can be called."
+        )
+    try:
+        signature = inspect.signature(function)
+        hinted = inner if hasattr(inner, "__name__") else type(inner).__call__
+        return typing.get_type_hints(hinted, include_extras=True), signature
+    except NameError as error:
+        raise InvalidInputError(
+            f"The tool '{tool}' has a type hint that cannot be read: {error}. Import it, or define it, at the top of "
+            "the file and not only for type checkers."
+        ) from error
+    except Exception as error:  # hints and `__signature__` are anybody's code
+        raise InvalidInputError(
+            f"The tool '{tool}' has a signature that cannot be read: {type(error).__name__}: {error}. Write a function "
+            "around it."
+        ) from error
+
+
+def _bound_by(function: Any) -> set[str]:
+    """The parameters that `functools.partial` has given by their names: models do not."""
+    bound: set[str] = set()
+    while isinstance(function, functools.partial):
+        bound.update(function.keywords)
+        function = function.func
+    return bound
+
+
+def _is_context(hint: Any, context: type) -> bool:
+    """Whether the hint is that type, also as `Optional` or `Annotated`."""
+    if typing.get_origin(hint) is Annotated:
+        return _is_context(hint.__origin__, context)
+    if typing.get_origin(hint) in (typing.Union, types.UnionType):
+        return any(_is_context(each, context) for each in typing.get_args(hint))
+    return hint is context
+
+
+def _check_kind(parameter: inspect.Parameter, tool: str) -> None:
+    if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD, parameter.POSITIONAL_ONLY):
+        stars = {"VAR_POSITIONAL": "*", "VAR_KEYWORD": "**"}.get(parameter.kind.name, "")
+        kind = f"'{stars}{parameter.name}'" if stars else f"'{parameter.name}', which has no name for callers"
+        raise InvalidInputError(
+            f"The tool '{tool}' cannot have the parameter {kind}: models give arguments by their names. Use plain "
+            "named parameters; a decorator around the function needs functools.wraps."
+        )
+    if parameter.name == "self" and parameter.annotation is parameter.empty:
+        raise InvalidInputError(
+            f"The tool '{tool}' is a method without its object. Make a tool of the method of an object: "
+            f"tool(my_object.{tool})."
+        )
+
+
+def _parameter(parameter: inspect.Parameter, hint: Any) -> Parameter:
+    default = parameter.default
+    if default is parameter.empty:
+        return Parameter(parameter.name, hint)
+    if type(default).__module__ == "pydantic.fields" and hasattr(default, "is_required"):  # x: int = Field(ge=0)
+        made = None if default.is_required() else functools.partial(default.get_default, call_default_factory=True)
+        return Parameter(parameter.name, Annotated[hint, default], made)
+    return Parameter(parameter.name, hint, _constant(default))
+
+
+def _constant(value: Any) -> Callable[[], Any]:
+    return lambda: value
+
+
+def _is_async(function: Callable[..., Any]) -> bool:
+    inner = innermost(function)
+    return inspect.iscoroutinefunction(inner) or inspect.iscoroutinefunction(type(inner).__call__)

@@ -1,0 +1,61 @@
+"""Whatever a provider sends, an agent that asks it lets the event loop have its turn."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ai_whisperer import AsyncAgentSessionManager, TaskState
+from ai_whisperer.testing.model_server import ModelServer, Reply
+from tests.acceptance.held_up import LONGEST, longest_callback
+from tests.acceptance.hostile_answers import ANSWERS, sent
+
+pytestmark = pytest.mark.usefixtures("provider_environment")
+
+TRIES = 4
+"""Whatever else the machine does makes a callback longer, never shorter: the best of some counts."""
+
+
+async def note(text: str = "", items: list[Any] | None = None) -> str:
+    """Takes what it is given."""
+    return f"{len(text)} characters, {len(items or ())} items"
+
+
+def longest_for(answer: bytes, folder: Path) -> float:
+    """The longest callback, in readings of the document, of a task whose model gives this answer, then a short one."""
+    found: list[float] = []
+
+    async def run(server: ModelServer) -> None:
+        async with AsyncAgentSessionManager(folder, tools=[note]) as manager:
+            subscription = manager.subscribe(deltas=True)
+            await manager.create_agent("alice", {"model": "openai-chat:m", "retry": {"max_attempts": 1}})
+            assert await manager.run_task("alice", "warm up") == "fine"
+            for number in range(TRIES):
+                with longest_callback() as longest:
+                    task = await manager.wait_task(await manager.send_task("alice", "go"))
+                    await manager.flushed()
+                assert task.state in (TaskState.COMPLETED, TaskState.FAILED)
+                found.append(longest.readings)
+                if found[-1] <= LONGEST:
+                    break
+                assert len(server.received) >= number + 2
+            subscription.close()
+
+    def respond(body: dict[str, Any], _: int) -> Reply:
+        last = body["messages"][-1]
+        return Reply(raw=lambda: sent(answer)) if last["content"] == "go" else Reply(text="fine")
+
+    async def main() -> None:
+        async with ModelServer(respond) as server:
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setenv("OPENAI_BASE_URL", server.base_url)
+                await run(server)
+
+    asyncio.run(main())
+    return min(found)
+
+
+@pytest.mark.parametrize("kind", ANSWERS)
+def test_no_answer_holds_the_event_loop_up(kind: str, tmp_path: Path) -> None:
+    assert longest_for(ANSWERS[kind], tmp_path) <= LONGEST

@@ -1,0 +1,202 @@
+"""Agents that are created because somebody gives them work, or because an agent with the tool for it wants them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ai_whisperer import AsyncAgentSessionManager, Priority
+from ai_whisperer.conversation import Answer
+from ai_whisperer.errors import UnknownAgentError, UnknownRecipientError
+from ai_whisperer.models.base import ModelRequest
+from tests.simulation.stage import Say, call, play, play_over_crash, prompt_of, results_of, round_of
+
+
+def once(name: str, **arguments: Any) -> Say:
+    """Whoever is told to go makes one call and says what came of it; all else is done at once."""
+
+    def say(request: ModelRequest) -> Answer | str:
+        if prompt_of(request) == "go" and round_of(request) == 0:
+            return call(name, **arguments)
+        return " ".join(results_of(request)) or "done"
+
+    return say
+
+
+async def told(manager: AsyncAgentSessionManager, config: dict[str, Any] | None = None) -> str:
+    """What agent `a` was told by its call, when all have come to rest."""
+    await manager.create_agent("a", config or {})
+    answer = await manager.run_task("a", "go")
+    await manager.at_rest()
+    return answer
+
+
+def created(manager: AsyncAgentSessionManager) -> list[tuple[str, str | None]]:
+    """The agents that were announced as created, each with the agent that created it."""
+    notes = (note for note in manager.notifications() if note.name == "agent.created")
+    return [(note.params["agentId"], note.params.get("createdBy")) for note in notes]
+
+
+GIVING_WORK: list[tuple[str, dict[str, Any]]] = [
+    ("delegate_task", {"task": "Do it."}),
+    ("send_mail", {"subject": "s", "body": "b"}),
+    ("send_mail_with_switch", {"subject": "s", "body": "b"}),
+]
+
+
+@pytest.mark.parametrize(("name", "arguments"), GIVING_WORK)
+@pytest.mark.parametrize(
+    ("to", "agent_id"),
+    [("Coder", "coder"), ("Coder1", "coder1"), ("coder 2", "coder-2"), ("Debbie the debugger", "debbie")],
+)
+def test_work_for_a_name_that_is_a_templates_creates_that_agent(
+    name: str, arguments: dict[str, Any], to: str, agent_id: str
+) -> None:
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        await told(manager)
+        assert created(manager) == [("a", None), (agent_id, "a")]
+        assert [task.agent_id for task in manager.list_tasks(agent_id)] == [agent_id]
+        wanted = "You are a coder" if agent_id.startswith("coder") else "You are Debbie"
+        assert manager.active_sessions[agent_id].record.definition.prompt.startswith(wanted)
+
+    play(scenario, once(name, to_agent=to, **arguments))
+
+
+@pytest.mark.parametrize(("name", "arguments"), GIVING_WORK)
+def test_where_that_is_not_wanted_an_unknown_name_is_an_error(name: str, arguments: dict[str, Any]) -> None:
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        assert "Valid names: a" in await told(manager)
+        assert created(manager) == [("a", None)]
+
+    play(scenario, once(name, to_agent="coder", **arguments), create_missing=False)
+
+
+def test_a_name_that_is_nobodys_stays_an_error() -> None:
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        assert "There is no agent 'nobody7'" in await told(manager)
+        with pytest.raises(UnknownAgentError):
+            await manager.send_task("nobody7", "go")
+        with pytest.raises(UnknownRecipientError):
+            await manager.send_mail("nobody7", "s", "b")
+        assert created(manager) == [("a", None)]
+
+    play(scenario, once("delegate_task", to_agent="nobody7", task="Do it."))
+
+
+def test_a_person_creates_agents_by_giving_them_work_too() -> None:
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        assert (await manager.send_task("writer", "go")).agent_id == "writer"
+        assert (await manager.send_mail("Patricia", "s", "b", priority=Priority.LOW)).recipient == "patricia"
+        await manager.sleep_agent("monitor", wake_events=["alert"])
+        await manager.at_rest()
+        assert created(manager) == [("writer", None), ("patricia", None), ("monitor", None)]
+
+    play(scenario)
+
+
+def test_the_agent_and_its_work_are_there_together_after_a_crash() -> None:
+    async def before(manager: AsyncAgentSessionManager) -> None:
+        await told(manager)
+
+    async def after(manager: AsyncAgentSessionManager) -> None:
+        await manager.at_rest()
+        assert created(manager) == [("a", None), ("coder", "a")]
+        assert ["Do it." in task.prompt for task in manager.list_tasks("coder")] == [True]
+
+    play_over_crash(before, after, once("delegate_task", to_agent="coder", task="Do it."), crash_after_seconds=1.5)
+
+
+def test_an_agent_with_the_tool_creates_one_that_has_its_own_tools_and_no_more() -> None:
+    config = {
+        "tools": ["create_agent", "send_mail", "read_file"],
+        "approve": ["read_file"],
+        "limits": {"max_tokens_per_agent": 5000, "max_steps_per_task": 7},
+    }
+
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        assert (await told(manager, config)).startswith("Created and started helper")
+        made = manager.active_sessions["helper"].record.definition
+        assert (made.prompt, made.description) == ("You help.", "helps")
+        assert made.tools == ("send_mail", "read_file")
+        assert made.approve == ("read_file",)
+        assert (made.limits.max_tokens_per_agent, made.limits.max_steps_per_task) == (5000, 7)
+        assert created(manager) == [("a", None), ("helper", "a")]
+
+    play(scenario, once("create_agent", agent_id="helper", prompt="You help.", description="helps"))
+
+
+def test_the_tool_has_to_be_granted_by_name() -> None:
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        assert "You have no tool 'create_agent'" in await told(manager)
+        assert created(manager) == [("a", None)]
+
+    play(scenario, once("create_agent", agent_id="helper", prompt="You help."))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        ({"agent_id": "x y"}, "cannot name an agent"),
+        ({"agent_id": "helper"}, "give a prompt or a template. Templates: alice"),
+        ({"agent_id": "helper", "template": "codr"}, "Did you mean 'coder'?"),
+        ({"agent_id": "helper", "template": "coder", "prompt": "p"}, "not both"),
+        ({"agent_id": "helper", "prompt": "  "}, "prompt is empty"),
+        ({"agent_id": "a", "prompt": "p"}, "There is an agent 'a' already"),
+    ],
+)
+def test_what_cannot_be_created_is_said(arguments: dict[str, Any], complaint: str) -> None:
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        assert complaint in await told(manager, {"tools": ["create_agent"]})
+        assert created(manager) == [("a", None)]
+
+    play(scenario, once("create_agent", **arguments))
+
+
+def write(folder: Path, name: str, fields: str) -> None:
+    (folder / f"{name}.md").write_text(f"---\nname: {name}\n{fields}\n---\nYou are {name}.\n")
+
+
+@pytest.mark.parametrize(
+    ("fields", "excess"),
+    [
+        ("tools: [send_mail, run_command]", "the tool run_command"),
+        ("tools: [send_mail, delegate_task]", "the tool delegate_task"),
+        ("tools: [send_mail]\nfolders: {docs: write}", "the folder docs (write)"),
+        ("tools: [send_mail]\nnetwork: [example.org]", "the host example.org"),
+        ("description: has whatever there is", "the tool check_mail"),
+    ],
+)
+@pytest.mark.parametrize("by", ["send_mail", "create_agent"])
+def test_nobody_creates_an_agent_that_can_do_more_than_itself(
+    tmp_path: Path, fields: str, excess: str, by: str
+) -> None:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "agents").mkdir()
+    write(tmp_path / "agents", "strong", fields)
+    config = {"tools": [*dict.fromkeys(("send_mail", "read_file", by))], "folders": {"docs": "read"}}
+    arguments = {"agent_id": "strong"} if by == "create_agent" else {"to_agent": "strong", "subject": "s", "body": "b"}
+
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        answer = await told(manager, config)
+        assert f"it would have what 'a' does not have: {excess}" in answer
+        assert created(manager) == [("a", None)]
+        await manager.send_mail("strong", "s", "b")  # a person may
+        assert created(manager) == [("a", None), ("strong", None)]
+
+    more = {"templates": [tmp_path / "agents"], "folders": {"docs": tmp_path / "docs"}, "work": tmp_path / "work"}
+    play(scenario, once(by, **arguments), **more)
+
+
+def test_agents_create_others_up_to_a_number_of_agents() -> None:
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        await manager.create_agent("b")
+        answer = await told(manager)
+        assert "'coder' was not created: the session has 2 agents" in answer
+        reached = [note.params for note in manager.notifications() if note.name == "limit.reached"]
+        assert [(each["limit"], each["max"]) for each in reached] == [("max_created_agents", 2)]
+        await manager.send_task("coder", "a person may go on")
+
+    limits = {"max_created_agents": 2}
+    play(scenario, once("delegate_task", to_agent="coder", task="Do it."), limits=limits)
