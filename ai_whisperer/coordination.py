@@ -51,6 +51,11 @@ class SessionRecord(Record, frozen=True, kw_only=True):
     owner: str
     created_at: float = 0.0
 
+    @property
+    def session_id(self) -> str:
+        """The id, called as it is on the wire."""
+        return self.id
+
 
 class SessionSummary(SessionRecord, frozen=True, kw_only=True):
     """A session as it is listed, with the number of its agents."""
@@ -95,6 +100,11 @@ class ApprovalRecord(Record, frozen=True, kw_only=True):
     decided_at: float | None = None
     decided_by: str | None = None
     reason: str = ""
+
+    @property
+    def approval_id(self) -> str:
+        """The id, called as it is on the wire."""
+        return self.id
 
 
 class LockRecord(Record, frozen=True, kw_only=True):
@@ -179,6 +189,11 @@ class EventRecord(Record, frozen=True, kw_only=True):
     notified: int = 0
     created_at: float = 0.0
 
+    @property
+    def event_id(self) -> str:
+        """The id, called as it is on the wire."""
+        return self.id
+
 
 class ScheduleRecord(Record, frozen=True, kw_only=True):
     """A schedule and where it stands. `next_at` is the due instant that fires next; `last_at` the one that fired last.
@@ -197,6 +212,11 @@ class ScheduleRecord(Record, frozen=True, kw_only=True):
     cause: str = ""
     created_at: float = 0.0
 
+    @property
+    def schedule_id(self) -> str:
+        """The id, called as it is on the wire."""
+        return self.id
+
 
 class RoomRecord(Record, frozen=True, kw_only=True):
     """A chat of the user with one agent or several. `seen` is the last message that each member was shown."""
@@ -210,6 +230,11 @@ class RoomRecord(Record, frozen=True, kw_only=True):
     last_number: int = 0
     seen: Mapping[str, int] = {}
     created_at: float = 0.0
+
+    @property
+    def room_id(self) -> str:
+        """The id, called as it is on the wire."""
+        return self.id
 
 
 class MessageRecord(Record, frozen=True, kw_only=True):
@@ -231,3 +256,8 @@ class MessageRecord(Record, frozen=True, kw_only=True):
     hops: int = 0
     cause: str = ""
     created_at: float = 0.0
+
+    @property
+    def message_id(self) -> str:
+        """The id, called as it is on the wire."""
+        return self.id

@@ -55,6 +55,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True, gc=False, forbid_unknown
     max_answer_bytes: int | None = None
     max_answer_seconds: float | None = None
     max_retry_after_seconds: float | None = None
+    max_outage_seconds: float | None = None
     max_tool_seconds: float | None = None
     max_tool_cpu_seconds: float | None = None
     max_tool_memory_bytes: int | None = None
@@ -68,7 +69,8 @@ class EffectiveLimits(Limits, frozen=True, kw_only=True, gc=False, forbid_unknow
     A task tree is a task and all that it causes, over all agents. The `tool` limits hold for each process that a tool
     starts, with all its children; `max_context_bytes` for the conversations that an agent has in memory. The
     `answer` limits hold for one answer of a model, with its reasoning and its tool calls. No model request waits longer
-    than `max_retry_after_seconds` because its provider asks for that.
+    than `max_retry_after_seconds` because its provider asks for that, and while its provider is down or cannot be
+    reached it is repeated for `max_outage_seconds`.
     """
 
     max_concurrent_tasks: int = 1
@@ -91,6 +93,7 @@ class EffectiveLimits(Limits, frozen=True, kw_only=True, gc=False, forbid_unknow
     max_answer_bytes: int = 1 << 20
     max_answer_seconds: float = 7_200.0
     max_retry_after_seconds: float = 3_600.0
+    max_outage_seconds: float = 1_800.0
     max_tool_seconds: float = 600.0
     max_tool_cpu_seconds: float = 300.0
     max_tool_memory_bytes: int = 512 << 20
@@ -127,7 +130,11 @@ class EffectiveSessionLimits(msgspec.Struct, frozen=True, kw_only=True, gc=False
 
 
 class RetryPolicy(msgspec.Struct, frozen=True, kw_only=True, gc=False, forbid_unknown_fields=True, omit_defaults=True):
-    """How failed model requests are repeated."""
+    """How failed model requests are repeated.
+
+    While the provider is down or cannot be reached, `max_outage_seconds` of the limits takes the place of
+    `max_attempts`.
+    """
 
     max_attempts: int = 5
     first_delay_seconds: float = 1.0

@@ -348,6 +348,12 @@ class ModelServerError(ModelError):
     retryable = True
 
 
+class ModelUnavailableError(ModelServerError):
+    """The provider is down or cannot be reached. Such an outage is waited out for up to `max_outage_seconds`."""
+
+    code = "model_unavailable"
+
+
 class ModelTimeoutError(ModelError):
     """The provider did not answer in time."""
 
@@ -420,6 +426,8 @@ class SandboxError(ToolError):
 class NoSandboxError(SandboxError):
     """No sandbox on this machine can hold that at all. Run `whisperer doctor` to see what is missing."""
 
+    code = "no_sandbox"
+
 
 class StepLimitError(WhispererError):
     """The task used up its steps without a final answer. Raise `max_steps_per_task` or split the task."""
@@ -464,7 +472,7 @@ class LoopError(WhispererError):
 
 
 class BudgetError(WhispererError):
-    """The budget of the task and of all that it caused is spent. Give a larger one to a new task."""
+    """The budget of the task and of all that it caused is spent or too small. Give a larger one to a new task."""
 
     code = "budget"
 

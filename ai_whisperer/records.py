@@ -112,11 +112,12 @@ class StepState(StrEnum):
 
 
 class TimerKind(StrEnum):
-    """`wake`: due by the session's time. `wake_at`: due when the wall clock shows it."""
+    """`wake`: due by the session's time. `wake_at`: due when the wall clock shows it. `start`: a stop is over."""
 
     WAKE = "wake"
     TRIAL = "trial"
     WAKE_AT = "wake_at"
+    START = "start"
 
 
 class Failure(Record, frozen=True, kw_only=True):
@@ -182,7 +183,7 @@ class Origin(Record, frozen=True, kw_only=True, omit_defaults=True):
 class AgentRecord(Record, frozen=True, kw_only=True):
     """A paused agent whose `paused_limit` is not None is paused for that limit, and resumes when it is raised.
 
-    `own_tools` names the functions that were handed in for it, and if it has all tools those of the session too.
+    `own_tools` names the functions that were provided for it, and if it has all tools those of the session too.
     """
 
     session_id: str
@@ -235,6 +236,11 @@ class TaskRecord(Record, frozen=True, kw_only=True):
     dismissed_at: float | None = None
 
     @property
+    def task_id(self) -> str:
+        """The id, called as it is on the wire."""
+        return self.id
+
+    @property
     def is_dead_letter(self) -> bool:
         """Whether it could not be done and waits for a person, who has not dismissed it."""
         return self.state.is_dead_letter and self.dismissed_at is None
@@ -261,12 +267,14 @@ class TaskRecord(Record, frozen=True, kw_only=True):
 class StepRecord(Record, frozen=True, kw_only=True):
     """One model request or one tool call of a task: the unit of the journal.
 
-    `attempt` counts the starts, `failures` those attempts that failed by themselves. A failed attempt leaves its error
-    and the time of the next one in `error` and `retry_at`; the step is repeated under the same id.
+    `attempt` counts the starts, `failures` those attempts that failed by themselves, outages of the provider apart. A
+    failed attempt leaves its error and the time of the next one in `error` and `retry_at`; the step is repeated under
+    the same id.
 
     `requests` counts the model requests that were made and ended, by an answer, by a failure or cut off, and
     `request_seconds` is how long these took together, without the waits before and between them. A step that is taken
-    up again keeps them.
+    up again keeps them. `outage_seconds` is how long the step was held up because its provider was down or could not
+    be reached: the requests that failed so, and the waits after them.
     """
 
     session_id: str
@@ -285,6 +293,7 @@ class StepRecord(Record, frozen=True, kw_only=True):
     finished_at: float | None = None
     requests: int = 0
     request_seconds: float = 0.0
+    outage_seconds: float = 0.0
 
     @property
     def id(self) -> str:
@@ -320,6 +329,11 @@ class MailRecord(Record, frozen=True, kw_only=True):
     read_at: float | None = None
     awaited: bool = False
     origin: Origin | None = None
+
+    @property
+    def mail_id(self) -> str:
+        """The id, called as it is on the wire."""
+        return self.id
 
     @property
     def work_thread_id(self) -> str:

@@ -34,7 +34,7 @@ class Link(Record, frozen=True, kw_only=True):
 class OpenStep(Record, frozen=True, kw_only=True):
     """A model request or a tool call that has begun and has not ended.
 
-    A request that failed is retried at `retry_at`; `error` says why it failed.
+    A request that failed and is to be repeated waits until `retry_at`, for the `retry_reason`.
     """
 
     step_id: str
@@ -42,7 +42,7 @@ class OpenStep(Record, frozen=True, kw_only=True):
     tool: str | None
     started_at: float
     retry_at: float | None = None
-    error: str = ""
+    retry_reason: str = ""
 
 
 class OpenTask(Record, frozen=True, kw_only=True):

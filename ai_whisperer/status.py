@@ -9,7 +9,7 @@ import msgspec
 from ai_whisperer.base_record import Record
 from ai_whisperer.conversation import Usage
 from ai_whisperer.definition import Access
-from ai_whisperer.records import AgentState, MailRecord, TaskRecord
+from ai_whisperer.records import AgentState, MailRecord, TaskRecord, TaskState
 
 
 class AgentStatus(Record, frozen=True, kw_only=True):
@@ -21,9 +21,9 @@ class AgentStatus(Record, frozen=True, kw_only=True):
     resources that its tools wait for, since others touch them now: it continues by itself. While there are
     `missing_tools` the agent waits for them: provide them with `give_tools`. One with a `paused_limit` resumes when
     that limit is raised. `sleeping_until` is what the wall clock shows when the sleep is over: if that clock is set, it
-    changes, unless the agent is `sleeping_by_wall_clock`, until just that time. `retry_at` is when a failed model
-    request of the task that has run longest is retried. `dead_tasks` counts its tasks that failed and wait for a
-    person.
+    changes, unless the agent is `sleeping_by_wall_clock`, until just that time. While the task that has run longest
+    waits to ask its model again, `retry_at` says until when and `retry_reason` why: the provider is down, say.
+    `dead_tasks` counts its tasks that failed and wait for a person.
     """
 
     agent_id: str
@@ -52,6 +52,7 @@ class AgentStatus(Record, frozen=True, kw_only=True):
     sleeping_by_wall_clock: bool = False
     retry_at: float | None = None
     dead_tasks: int = 0
+    retry_reason: str = ""
 
 
 class ResourceUse(Record, frozen=True, kw_only=True):
@@ -145,12 +146,40 @@ class ThreadSummary(Record, frozen=True, kw_only=True):
     first_at: float
     last_at: float
 
+    @property
+    def thread_id(self) -> str:
+        """The id, called as it is on the wire."""
+        return self.id
+
 
 class DeadLetters(msgspec.Struct, frozen=True, kw_only=True):
     """What could not be done and waits for a person: `retry_task` takes it up again, `dismiss_task` off the list."""
 
     tasks: list[TaskRecord]
     mails: list[MailRecord]
+
+
+class WorkCounts(msgspec.Struct, frozen=True, kw_only=True):
+    """What has become of the work of a session since it was opened, and what waits for a person now.
+
+    `ended` counts tasks by the state that they ended in, `retried` what was begun again: model requests that failed
+    (`request`), loops that crashed (`loop`), tasks by a person (`task`).
+    """
+
+    ended: dict[TaskState, int]
+    retried: dict[str, int]
+    dead_tasks: int
+    dead_mails: int
+    pending_approvals: int
+
+
+class RetriedTasks(msgspec.Struct, frozen=True, kw_only=True):
+    """What came of retrying all failed tasks: how many were queued again, and why others were not, by task id."""
+
+    retried: int
+    not_retried: int
+    task_ids: tuple[str, ...]
+    reasons: dict[str, str]
 
 
 class LimitScope(StrEnum):

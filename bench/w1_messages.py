@@ -83,7 +83,7 @@ async def floor_accepts(folder: Path, *, senders: int, mails: int) -> Sample:
 
 async def ours_accepts(folder: Path, *, senders: int, mails: int) -> Sample:
     """The recipients are not started, so that nothing but the acceptance is measured."""
-    async with AsyncAgentSessionManager(folder) as manager:
+    async with AsyncAgentSessionManager(folder, model="scripted") as manager:
         agents = [await manager.create_agent(f"agent-{each}", auto_start=False) for each in range(senders)]
 
         async def send(sender: int) -> None:

@@ -101,7 +101,7 @@ async def floor_agents(folder: Path, *, agents: int, tools: str, memory: str) ->
 
 async def ours_agents(folder: Path, *, agents: int, tools: str, memory: str) -> Sample:
     shared = _tools_of(-1) if tools == "shared" else []
-    async with AsyncAgentSessionManager(folder, tools=shared) as manager:
+    async with AsyncAgentSessionManager(folder, tools=shared, model="scripted") as manager:
 
         async def create(number: int) -> None:
             await manager.create_agent(f"agent-{number}", tools=_tools_of(number) if tools == "own" else ())

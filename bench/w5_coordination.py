@@ -141,7 +141,7 @@ async def floor_sleepers(folder: Path) -> Sample:
 
 
 async def ours_sleepers(folder: Path, *, agents: int) -> Sample:
-    async with AsyncAgentSessionManager(folder) as manager:
+    async with AsyncAgentSessionManager(folder, model="scripted") as manager:
         made = await asyncio.gather(*(manager.create_agent(f"agent-{each}", {}) for each in range(agents)))
         await asyncio.gather(*(manager.sleep_agent(each, duration_seconds=3600, wake_events=["go"]) for each in made))
         await manager.flushed()

@@ -166,7 +166,7 @@ async def _make_agents(url: str) -> None:
 
 
 async def _store_agents(folder: Path, agents: int) -> None:
-    async with AsyncAgentSessionManager(folder, session_id="default") as manager:
+    async with AsyncAgentSessionManager(folder, session_id="default", model="scripted") as manager:
         await asyncio.gather(*(manager.create_agent(f"agent-{each}", {}) for each in range(agents)))
         await manager.pause_agent("agent-0")
         await manager.send_task("agent-0", "Wait for somebody who resumes you.")

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 import sys
+import textwrap
 from collections.abc import Iterator
+from enum import Enum
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from ai_whisperer import __version__
+import ai_whisperer
+from ai_whisperer import __version__, scripting
+from ai_whisperer.protocol.errors import stable_codes
 from ai_whisperer.protocol.openrpc import document
 from ai_whisperer.settings import FIELDS, Settings
 from ai_whisperer.tools.sandbox.levels import ALL
@@ -19,8 +24,28 @@ from ai_whisperer.tools.sandbox.ways_out import WAYS
 
 FOLDER = Path(__file__).parent
 CLASSES = (
-    ("ai_whisperer.runtime.manager", "AsyncAgentSessionManager"),
-    ("ai_whisperer.client", "Client"),
+    ("ai_whisperer", "AsyncAgentSessionManager"),
+    ("ai_whisperer", "Client"),
+    ("ai_whisperer.scripting", "SyncClient"),
+    ("ai_whisperer", "TaskStream"),
+    ("ai_whisperer.runtime.bus", "Subscription"),
+    ("ai_whisperer.client", "EventStream"),
+    ("ai_whisperer", "AgentSession"),
+    ("ai_whisperer", "ToolContext"),
+    ("ai_whisperer", "TemplateLibrary"),
+    ("ai_whisperer", "WhispererError"),
+)
+HANDLES = {"AgentSession": ("agent_id", "state")}
+"""What programs use of classes that are otherwise for the inside."""
+RECORDS = (
+    "ai_whisperer.records",
+    "ai_whisperer.task_events",
+    "ai_whisperer.status",
+    "ai_whisperer.coordination",
+    "ai_whisperer.conversation",
+    "ai_whisperer.definition",
+    "ai_whisperer.templates.parsing",
+    "ai_whisperer.snapshot",
 )
 
 
@@ -130,9 +155,17 @@ def _api() -> Iterator[str]:
         text = f"{method['summary']} {method.get('description', '')}".strip()
         yield f"| `{method['name']}` | {params} | {_kind(method['result']['schema'])} | {_cell(text)} |"
     yield from ["", "## Errors", "", "| code | meaning |", "|---|---|"]
+    meanings = {error["code"]: error["message"] for error in described["components"]["errors"].values()}
     for error in described["components"]["errors"].values():
         yield f"| {error['code']} | {_cell(error['message'])} |"
-    yield from ["", "`error.data.code` is the stable code of the error in `ai_whisperer.errors`."]
+    yield from [
+        "",
+        "`error.data.code` is the stable code of the error, in `ai_whisperer.errors` if it is one of its own:",
+    ]
+    yield from ["", "| `data.code` | code | meaning |", "|---|---|---|"]
+    for each in stable_codes():
+        meaning = each.meaning or meanings[each.number]
+        yield f"| `{each.code}` | {each.number} | {_cell(meaning)} |"
     yield from ["", "## Notifications", "", "| name | params beside those of all | |", "|---|---|---|"]
     for note in described["x-notifications"]:
         params = ", ".join(_param(each) for each in note["params"]) or "none"
@@ -181,28 +214,134 @@ def _kind(schema: dict[str, Any]) -> str:
 def _python() -> Iterator[str]:
     yield "# Python API"
     yield ""
-    yield "Made from the code by `make docs`."
+    yield "Made from the code by `make docs`. What is listed without a module can be imported from `ai_whisperer`;"
+    yield "errors are in [the reference](reference.md#errors)."
     for module, name in CLASSES:
-        kind = getattr(import_module(module), name)
-        yield from ["", f"## {name}", "", inspect.getdoc(kind) or ""]
-        for method, function in _public(kind):
-            yield from ["", f"### `{name}.{method}`", ""]
-            yield f"`{'async ' if inspect.iscoroutinefunction(function) else ''}{method}{_signature(function)}`"
-            told = inspect.getdoc(function)
-            if told:
-                yield from ["", told]
+        yield from _class(name, getattr(import_module(module), name))
+    yield from ["", "## Functions", ""]
+    for name in ("tool", "load_template", "accept_loss"):
+        yield from _function(name, getattr(ai_whisperer, name))
+    yield from ["", "## Scripting", "", inspect.getdoc(scripting) or ""]
+    for name in scripting.__all__:
+        found = getattr(scripting, name)
+        if inspect.isfunction(found):
+            yield from _function(f"scripting.{name}", found)
+    yield from ["", "## Records"]
+    yield from ["", "Frozen: `msgspec.structs.replace` makes a changed copy. Times are seconds since the epoch."]
+    for module in RECORDS:
+        for kind in _kinds_of(import_module(module)):
+            yield from _python_record(kind)
 
 
-def _public(kind: type) -> Iterator[tuple[str, Any]]:
-    for name, member in inspect.getmembers(kind, callable):
-        if not name.startswith("_") and inspect.isfunction(member):
-            yield name, member
+def _class(name: str, kind: type) -> Iterator[str]:
+    yield from ["", f"## {name}", ""]
+    if "__init__" in vars(kind):
+        yield from [_code(f"{name}{_written(vars(kind)['__init__'])}"), ""]
+    yield inspect.getdoc(kind) or ""
+    if issubclass(kind, msgspec.Struct):
+        yield from _field_table(kind)
+    for method, member in inspect.getmembers(kind):
+        if method.startswith("_") or method not in HANDLES.get(name, (method,)):
+            continue
+        if inspect.isfunction(member) and not hasattr(member, "__wrapped__"):  # such are those of the client
+            yield from _function(f"{name}.{method}", member)
+        elif isinstance(member, property):
+            yield from ["", f"### `{name}.{method}`", "", f"A property: {_code(_annotation(member.fget))}."]
+            yield from ["", told] if (told := inspect.getdoc(member)) else []
 
 
-def _signature(function: Any) -> str:
-    signature = inspect.signature(function)
-    without_self = [each for name, each in signature.parameters.items() if name != "self"]
-    return str(signature.replace(parameters=without_self)).replace("'", "")
+def _function(name: str, function: Any) -> Iterator[str]:
+    function = inspect.unwrap(function)
+    is_async = inspect.iscoroutinefunction(function) and not name.startswith(("scripting.", "SyncClient."))
+    yield from ["", f"### `{name}`", ""]
+    yield _code(f"{'async ' if is_async else ''}{name.rpartition('.')[2]}{_written(function)}")
+    told = inspect.getdoc(function)
+    if told:
+        yield from ["", told]
+
+
+def _written(function: Any) -> str:
+    """The parameters and what is returned, as they are written: with the defaults and the names of types as there."""
+    node = _node_of(function)
+    given = node.args
+    ordered = [*given.posonlyargs, *given.args]
+    defaults: list[ast.expr | None] = [None] * (len(ordered) - len(given.defaults)) + given.defaults
+    told = [_parameter(*each, function) for each in zip(ordered, defaults, strict=True) if each[0].arg != "self"]
+    if given.vararg:
+        told.append("*" + _parameter(given.vararg, None, function))
+    elif given.kwonlyargs:
+        told.append("*")
+    told += [_parameter(*each, function) for each in zip(given.kwonlyargs, given.kw_defaults, strict=True)]
+    if given.kwarg:
+        told.append("**" + _parameter(given.kwarg, None, function))
+    returned = "" if node.returns is None or function.__name__ == "__init__" else f" -> {ast.unparse(node.returns)}"
+    return f"({', '.join(told)}){returned}"
+
+
+def _parameter(argument: ast.arg, default: ast.expr | None, function: Any) -> str:
+    kind = "" if argument.annotation is None else f": {ast.unparse(argument.annotation)}"
+    if default is None:
+        return argument.arg + kind
+    value = function.__globals__.get(default.id) if isinstance(default, ast.Name) else None
+    shown = repr(value) if isinstance(value, str | int | float) else ast.unparse(default)
+    return f"{argument.arg}{kind} = {shown}".replace("'", '"')
+
+
+def _annotation(function: Any) -> str:
+    returned = _node_of(function).returns
+    return "" if returned is None else ast.unparse(returned)
+
+
+def _node_of(function: Any) -> ast.FunctionDef | ast.AsyncFunctionDef:
+    (node,) = ast.parse(textwrap.dedent(inspect.getsource(function))).body
+    assert isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)  # noqa: S101 - the source of a function is one
+    return node
+
+
+def _kinds_of(module: Any) -> list[type]:
+    """The records and enumerations that are made in the module, in its order."""
+    found = [each for each in vars(module).values() if isinstance(each, type) and each.__module__ == module.__name__]
+    return [each for each in found if issubclass(each, msgspec.Struct | Enum) and not each.__name__.startswith("_")]
+
+
+def _python_record(kind: type) -> Iterator[str]:
+    place = "" if kind.__name__ in ai_whisperer.__all__ else f" (`{kind.__module__}`)"
+    yield from ["", f"### {kind.__name__}{place}"]
+    told = inspect.getdoc(kind) if kind.__doc__ else None
+    yield from ["", told] if told else []
+    if issubclass(kind, Enum):
+        yield from ["", "One of " + ", ".join(_code(str(each.value)) for each in kind) + "."]
+        return
+    yield from _field_table(kind)
+    properties = [name for name, member in inspect.getmembers(kind) if isinstance(member, property)]
+    if properties:
+        yield from ["", "Also has " + ", ".join(_code(name) for name in properties) + "."]
+
+
+def _field_table(kind: type) -> Iterator[str]:
+    fields = {name: field for name, field in _fields(kind).items() if not name.startswith("_")}
+    if fields:
+        yield from ["", "| field | type | default |", "|---|---|---|"]
+    for name, (annotation, default) in fields.items():
+        yield f"| `{name}` | {_cell(_code(annotation))} | {_cell(_code(default)) if default else ''} |"
+
+
+def _fields(kind: type) -> dict[str, tuple[str, str]]:
+    """The types and the defaults of the fields, as they are written, those of its bases first."""
+    found: dict[str, tuple[str, str]] = {}
+    for each in reversed(kind.__mro__):
+        if not issubclass(each, msgspec.Struct) or each is msgspec.Struct:
+            continue
+        (node,) = ast.parse(textwrap.dedent(inspect.getsource(each))).body
+        for line in node.body if isinstance(node, ast.ClassDef) else ():
+            if isinstance(line, ast.AnnAssign) and isinstance(line.target, ast.Name):
+                default = "" if line.value is None else ast.unparse(line.value)
+                found[line.target.id] = (ast.unparse(line.annotation), default)
+    return found
+
+
+def _code(text: str) -> str:
+    return f"`{text}`"
 
 
 def _settings() -> Iterator[str]:

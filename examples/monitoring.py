@@ -8,15 +8,17 @@ from ai_whisperer import AgentSession, AgentState, AsyncAgentSessionManager, Tas
 from stage import create_agent, news, play, until
 
 REASON = "User requested immediate check"
+HOURLY = "monitor-1"
+"""The schedule that the monitor has from its template."""
 
 
 async def run(manager: AsyncAgentSessionManager, *, period_seconds: float = 3600.0) -> str:
     # Create monitor agent
     monitor = await create_agent(manager, "monitor")
 
-    # The timer: an event every hour
+    # The timer: the schedule of the monitor's template broadcasts an event every hour
     if not was_broadcast(manager, "hourly_check"):
-        await manager.create_schedule(interval_seconds=period_seconds, event="hourly_check", schedule_id="hourly")
+        await check_every(manager, period_seconds)
 
     # Set to wake on events
     await back_to_sleep(manager, monitor)
@@ -33,12 +35,22 @@ async def run(manager: AsyncAgentSessionManager, *, period_seconds: float = 3600
 
     # - Manual wake is triggered
     if manager.list_schedules():
-        await manager.delete_schedule("hourly")
+        await manager.delete_schedule(HOURLY)
     await until(manager, lambda: monitor.state is AgentState.SLEEPING)
     if not tasks_with(manager, monitor, REASON):
         await manager.wake_agent(monitor, reason=REASON)
     await checked(manager, monitor, REASON)
     return news(manager)
+
+
+async def check_every(manager: AsyncAgentSessionManager, period_seconds: float) -> None:
+    """Give the hourly check another period, for whoever does not want to wait for an hour."""
+    known = [schedule for schedule in manager.list_schedules() if schedule.id == HOURLY]
+    if [schedule.definition.interval_seconds for schedule in known] == [period_seconds]:
+        return
+    if known:
+        await manager.delete_schedule(HOURLY)
+    await manager.create_schedule("monitor", interval_seconds=period_seconds, event="hourly_check", schedule_id=HOURLY)
 
 
 async def checked(manager: AsyncAgentSessionManager, monitor: AgentSession, why: str) -> None:

@@ -48,8 +48,16 @@ def known_address(settings: Settings) -> ServerAddress | None:
 
 def server_address(settings: Settings) -> ServerAddress:
     """The same; raises `ConnectionLostError` if there is none."""
+    from ai_whisperer.store.folder_lock import FolderLock
+
     address = known_address(settings)
     if address is None:
+        holder = FolderLock.holder(settings.data)
+        if holder is not None:
+            raise ConnectionLostError(
+                f"A program (process {holder}) holds the session in the data folder '{settings.data}' open, and serves "
+                "no page and no commands. Open it there with AsyncAgentSessionManager(…, page=True)."
+            )
         raise ConnectionLostError(
             f"No server runs in the data folder '{settings.data}'. Start one there with `whisperer serve`, or name "
             "another with --data or --url."

@@ -76,6 +76,8 @@ def waiting(status: AgentStatus) -> str:
     parts = [f"waits for {', '.join(status.waiting_for)}"] if status.waiting_for else []
     if status.paused_for:
         parts.append(f"paused for {', '.join(status.paused_for)}")
+    if status.retry_at is not None:
+        parts.append(f"waits for its provider, next try at {moment(status.retry_at)}: {status.retry_reason}")
     if status.missing_tools:
         parts.append(f"lacks its tools: {', '.join(status.missing_tools)}")
     if status.state is AgentState.SLEEPING:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from ai_whisperer.errors import ModelNameError
-from ai_whisperer.models.catalog import SCRIPTED, SCRIPTED_DEMO, resolve
+from ai_whisperer.models.catalog import AUTO, SCRIPTED, SCRIPTED_DEMO, resolve
 from ai_whisperer.models.detection import KEYS, OPENAI, PROVIDERS, detect_model
 from ai_whisperer.settings import LoadedSettings
 
@@ -41,7 +41,7 @@ def choose_model(settings: LoadedSettings, environment: Mapping[str, str]) -> Mo
     Raises `ModelNameError` if one was named that cannot be used here.
     """
     named = settings.values.model
-    if named is None:
+    if named in (None, AUTO):
         found = detect_model(environment)
         return ModelChoice(found.model, found.why, tuple(found.problems))
     check_model(named, environment)

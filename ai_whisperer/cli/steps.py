@@ -30,6 +30,8 @@ def took(step: StepRecord) -> str:
 
 def brought(step: StepRecord) -> str:
     """What it brought: the answer, the result of the tool, or the error."""
+    if step.error is not None and step.retry_at is not None:
+        return f"Waits for the provider, next try at {moment(step.retry_at)}: {step.error.message}"
     if step.error is not None:
         return step.error.message
     if step.result is not None:

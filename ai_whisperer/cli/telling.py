@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ai_whisperer.cli.output import moment
 from ai_whisperer.cli.printable import printable
 from ai_whisperer.records import USER, AgentState, Notification
 
@@ -95,6 +96,11 @@ def _of_agent(words: str) -> Callable[[_Params], tuple[str, str]]:
     return tell
 
 
+def _retry(params: _Params) -> tuple[str, str]:
+    at, error = moment(params["retryAt"]), params["error"]["message"]
+    return params["agentId"], f"waits for its provider, next try at {at}: {error}"
+
+
 _TELLERS: dict[str, Callable[[_Params], tuple[str, str] | None]] = {
     "agent.state_changed": _state,
     "agent.paused": _of_agent("is paused{why}"),
@@ -131,7 +137,7 @@ _TELLERS: dict[str, Callable[[_Params], tuple[str, str] | None]] = {
     "schedule.missed": _schedule("was not reached {count} times by the schedule {scheduleId}: {reason}"),
     "step.finished": _step,
     "step.output": _output,
-    "step.retried": _of_agent("retries: {error}"),
+    "step.retried": _retry,
     "switch.began": _of_agent("waits for {toAgent}"),
     "switch.ended": _of_agent("no longer waits for {toAgent}: {outcome}"),
 }

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 
 from ai_whisperer.client.base import ANY_SIZE, AgentRef, ClientBase, TaskRef, agent_name
+from ai_whisperer.client.task_source import ClientTaskSource
 from ai_whisperer.core.budgets import check_budget, deadline_after
 from ai_whisperer.core.mailbox import priority_of
-from ai_whisperer.core.paging import checked_id, checked_limit
+from ai_whisperer.core.paging import checked_id, checked_limit, checked_position
 from ai_whisperer.core.tasks import check_answered, whole_answer
 from ai_whisperer.core.text import check_reason, check_text
 from ai_whisperer.protocol import tasks
 from ai_whisperer.protocol.agents import SEND_TASK, SendTask, TaskBudget
 from ai_whisperer.records import Budget, Priority, StepRecord, TaskRecord, TaskState
-from ai_whisperer.status import DeadLetters, ThreadSummary
+from ai_whisperer.status import DeadLetters, RetriedTasks, ThreadSummary
+from ai_whisperer.task_stream import TaskStream
 
 _ONE_WAIT_SECONDS = 30.0
 """So long one request waits for a task."""
@@ -77,14 +80,31 @@ class ClientTasks(ClientBase):
                 return known
 
     async def run_task(
-        self, agent_id: AgentRef, prompt: str, *, thread_id: str | None = None, task_id: str | None = None
+        self,
+        agent_id: AgentRef,
+        prompt: str,
+        *,
+        priority: Priority | str = Priority.NORMAL,
+        thread_id: str | None = None,
+        task_id: str | None = None,
+        timeout_seconds: float | None = None,
+        budget: Budget | None = None,
     ) -> str:
-        """Give a task, wait for it, return the final answer; raises `TaskEndedError` if there is none.
+        """Give a task as `send_task` does, wait for it, return the final answer.
 
+        Raises `TaskEndedError` if there is none, for instance because `timeout_seconds` or the `budget` was used up.
         The answer of a task that was continued is the answers of all its parts. The same call again with the same
         `task_id`, also after a restart, waits for the same task.
         """
-        task = await self.send_task(agent_id, prompt, thread_id=thread_id, task_id=task_id)
+        task = await self.send_task(
+            agent_id,
+            prompt,
+            priority=priority,
+            thread_id=thread_id,
+            task_id=task_id,
+            timeout_seconds=timeout_seconds,
+            budget=budget,
+        )
         return await self.answer_of(await self.wait_task(task))
 
     async def answer_of(self, task: TaskRecord) -> str:
@@ -112,6 +132,16 @@ class ClientTasks(ClientBase):
         params = tasks.RetryTask(session_id=self._session_id, task_id=self._task_id(task))
         return await self._do(tasks.RETRY_TASK, params)
 
+    async def retry_failed_tasks(self, agent_id: AgentRef | None = None) -> RetriedTasks:
+        """Retry all failed tasks of an agent, or of all agents, that nobody has dismissed; the oldest first.
+
+        Tasks at which the process died and cancelled ones are left alone. Those that cannot be retried, since their
+        time is over, their budget is spent or the queue is full, are told with the reason.
+        """
+        name = None if agent_id is None else agent_name(agent_id)
+        params = tasks.RetryFailed(session_id=self._session_id, agent_id=name)
+        return await self._do(tasks.RETRY_FAILED, params)
+
     async def dismiss_task(self, task: TaskRef) -> TaskRecord:
         """Take a failed or dead task off the dead letters; the mail that it was for is archived.
 
@@ -136,10 +166,21 @@ class ClientTasks(ClientBase):
         params = tasks.GetTree(session_id=self._session_id, task_id=self._task_id(task))
         return (await self._ask(tasks.GET_TREE, params)).tasks
 
-    async def list_steps(self, task: TaskRef) -> list[StepRecord]:
-        """The journal of a task."""
-        params = tasks.ListSteps(session_id=self._session_id, task_id=self._task_id(task))
+    async def list_steps(self, task: TaskRef, *, after: int = 0) -> list[StepRecord]:
+        """The journal of a task, or what follows the step of that number."""
+        params = tasks.ListSteps(
+            session_id=self._session_id, task_id=self._task_id(task), after=checked_position(after)
+        )
         return (await self._ask(tasks.LIST_STEPS, params)).steps
+
+    def stream(self, task: TaskRef) -> TaskStream:
+        """An iterator over what happens to a task, from its beginning to its end: `async for event in …`.
+
+        The events are the records of `ai_whisperer.task_events`; the last is a `TaskEnded`. It continues over lost
+        connections, and works for a task that has ended too. `UnknownTaskError` comes with the first event.
+        """
+        listen = partial(self._hub.stream, self._session_id, after=None, deltas=True)
+        return TaskStream(self._task_id(task), ClientTaskSource(self, listen))
 
     async def list_threads(self, agent_id: AgentRef) -> list[ThreadSummary]:
         """The conversations of an agent."""

@@ -14,7 +14,7 @@ LEAST_OUTPUT_TOKENS = 64
 
 
 class Estimate(Record, frozen=True, kw_only=True):
-    """What a request is expected to use at most. The prices are None if they are not known."""
+    """What a request is expected to use at most, by its size. The prices are None if they are not known."""
 
     input_tokens: int
     output_tokens: int
@@ -28,6 +28,21 @@ class Estimate(Record, frozen=True, kw_only=True):
     @property
     def usd(self) -> float | None:
         return None if self.input_usd is None or self.output_usd is None else self.input_usd + self.output_usd
+
+    @property
+    def least_output_tokens(self) -> int:
+        return min(LEAST_OUTPUT_TOKENS, self.output_tokens)
+
+    @property
+    def least_tokens(self) -> int:
+        """What the request needs if its answer is as short as can be."""
+        return self.input_tokens + self.least_output_tokens
+
+    @property
+    def least_usd(self) -> float | None:
+        if self.input_usd is None or self.output_usd is None:
+            return None
+        return self.input_usd + self.output_usd * self.least_output_tokens / self.output_tokens
 
 
 class Granted(Record, frozen=True, kw_only=True):
@@ -51,7 +66,19 @@ class Exhausted(Record, frozen=True, kw_only=True):
     why: str
 
 
-Verdict = Granted | MustWait | Exhausted
+class TooLittle(Record, frozen=True, kw_only=True):
+    """What is left is not enough for the request, whatever others use, for the reason in words.
+
+    `wanted` is what would be used in all, `most` what may be: tokens, or dollars.
+    """
+
+    why: str
+    wanted: float
+    most: float
+    is_money: bool = False
+
+
+Verdict = Granted | MustWait | Exhausted | TooLittle
 
 
 class Ledger:
@@ -74,12 +101,15 @@ class Ledger:
         """Whether a request may begin on a budget of which so much is used. Nothing is set aside yet.
 
         One that does not fit into what is left waits for others under way. If there are none it begins, with as long
-        an answer as there is room for, and all that is left is set aside: so a budget is overdrawn by one request at
-        most, as far as the estimates are right.
+        an answer as there is room for, and all that is left is set aside. One for which there is no room at all does
+        not begin: so a budget is not overdrawn, as far as the estimates are right.
         """
         why = overdrawn(budget, used)
         if why is not None:
             return Exhausted(why=why)
+        lack = _lack(budget, used, estimate)
+        if lack is not None:
+            return lack
         reserved_tokens, reserved_usd = self.reserved
         left_tokens = _left(budget.max_tokens, used.input_tokens + used.output_tokens + reserved_tokens)
         left_usd = _left(budget.max_cost_usd, (used.cost_usd or 0.0) + reserved_usd)
@@ -112,6 +142,23 @@ def _room_for_output(estimate: Estimate, left_tokens: float, left_usd: float) ->
     room = left_tokens - estimate.input_tokens
     if estimate.output_usd and estimate.input_usd is not None:
         room = min(room, (left_usd - estimate.input_usd) / estimate.output_usd * estimate.output_tokens)
-    if room >= estimate.output_tokens:
-        return None
-    return max(int(room), min(LEAST_OUTPUT_TOKENS, estimate.output_tokens))
+    return None if room >= estimate.output_tokens else max(int(room), estimate.least_output_tokens)
+
+
+def _lack(budget: Budget, used: Usage, estimate: Estimate) -> TooLittle | None:
+    """That the request does not fit into what nobody has used yet; None if it does, as far as can be told."""
+    tokens, most = used.input_tokens + used.output_tokens, budget.max_tokens
+    if most is not None and tokens + estimate.least_tokens > most:
+        why = (
+            f"the next request needs about {estimate.least_tokens:,} tokens, by an estimate, and {most - tokens:,} of "
+            f"{most:,} are left"
+        )
+        return TooLittle(why=why, wanted=tokens + estimate.least_tokens, most=most)
+    cost, most_usd, usd = used.cost_usd or 0.0, budget.max_cost_usd, estimate.least_usd
+    if most_usd is not None and usd is not None and cost + usd > most_usd:
+        why = (
+            f"the next request needs about {usd:.4f} USD, by an estimate, and {most_usd - cost:.4f} of {most_usd:.4f} "
+            "are left"
+        )
+        return TooLittle(why=why, wanted=cost + usd, most=most_usd, is_money=True)
+    return None

@@ -6,9 +6,11 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from ai_whisperer.definition import RetryPolicy
-from ai_whisperer.errors import ModelError
+from ai_whisperer.errors import ModelError, ModelUnavailableError
 
 _SPREAD = 0.5
+_LEAST_SECONDS = 0.1
+"""Nobody asks a provider that is down more often, whatever the policy says of other failures."""
 _LONGEST_TOLD_SECONDS = 1e15
 """A provider may ask for more than a number can hold; it is told as this."""
 
@@ -38,6 +40,33 @@ def wait_before_retry(
         return None
     exponential = policy.first_delay_seconds * 2.0 ** min(attempt - 1, 60)
     wait = min(exponential, policy.max_delay_seconds) * (1.0 + chance() * _SPREAD)
+    return _at_least_as_asked(wait, error, max_retry_after_seconds)
+
+
+def wait_in_outage(
+    policy: RetryPolicy,
+    *,
+    outage_seconds: float,
+    error: ModelUnavailableError,
+    max_outage_seconds: float,
+    max_retry_after_seconds: float,
+    chance: Callable[[], float],
+) -> Wait | None:
+    """How long to wait for a provider that is down for `outage_seconds` by now, or None to give up.
+
+    Each wait is about as long as the outage so far, up to `max_delay_seconds`, and is spread by a half to both sides:
+    after a few of them the agents that failed together ask at times of their own, and do not come all at once when
+    the provider is back. The last try is when `max_outage_seconds` are over.
+    """
+    left = max_outage_seconds - outage_seconds
+    if left <= 0:
+        return None
+    about = max(min(max(outage_seconds, policy.first_delay_seconds), policy.max_delay_seconds), _LEAST_SECONDS)
+    wait = min(about * (1.0 + (2.0 * chance() - 1.0) * _SPREAD), left)
+    return _at_least_as_asked(wait, error, max_retry_after_seconds)
+
+
+def _at_least_as_asked(wait: float, error: ModelError, max_retry_after_seconds: float) -> Wait:
     asked = _asked_seconds(error.retry_after_seconds)
     seconds = max(wait, min(asked, max_retry_after_seconds))
     return Wait(seconds, asked if asked > seconds else None)
@@ -45,7 +74,7 @@ def wait_before_retry(
 
 def longest_wait(policy: RetryPolicy, *, max_retry_after_seconds: float) -> float:
     """No wait is longer, whatever the clock was when it began."""
-    return max(policy.max_delay_seconds * (1.0 + _SPREAD), max_retry_after_seconds)
+    return max(max(policy.max_delay_seconds, _LEAST_SECONDS) * (1.0 + _SPREAD), max_retry_after_seconds)
 
 
 def _asked_seconds(asked: object) -> float:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
 
 from ai_whisperer.definition import Supervision
 
@@ -26,7 +27,23 @@ FAULTS = frozenset(
         "answer_time",
     }
 )
-"""The failures that speak against an agent. That a task reached a limit of its own does not."""
+"""The failures that speak against an agent.
+
+That a task reached a limit of its own does not, nor that its provider was down: that was waited for long enough.
+"""
+
+PROVIDER_FAULTS = frozenset({"model_rate_limit", "model_server", "model_timeout", "model_cut_off"})
+"""Those of them that pass by themselves, since the provider is their cause: an agent stopped for them starts again."""
+
+_FIRST_REST_SECONDS = 300.0
+_LONGEST_REST_SECONDS = 3_600.0
+
+
+class Fault(NamedTuple):
+    """A task that failed then, with the code of its error."""
+
+    at: float
+    code: str
 
 
 def restart_key(task_id: str) -> str:
@@ -42,8 +59,16 @@ def restart_delay(policy: Supervision, *, restarts: int, chance: Callable[[], fl
     return delay * (0.5 + chance() / 2)
 
 
-def too_many(policy: Supervision, failures: deque[float], *, now: float) -> bool:
+def too_many(policy: Supervision, faults: deque[Fault], *, now: float) -> bool:
     """Whether the agent has failed too often within the window. Forgets what lies before it."""
-    while failures and failures[0] <= now - policy.window_seconds:
-        failures.popleft()
-    return len(failures) >= policy.max_failures
+    while faults and faults[0].at <= now - policy.window_seconds:
+        faults.popleft()
+    return len(faults) >= policy.max_failures
+
+
+def rest_seconds(faults: Iterable[Fault], *, stops: int, chance: Callable[[], float]) -> float | None:
+    """How long an agent stays stopped for these faults, longer at each of the stops in a row; None: for a person."""
+    if any(fault.code not in PROVIDER_FAULTS for fault in faults):
+        return None
+    rest = min(_FIRST_REST_SECONDS * 2.0 ** min(stops - 1, 60), _LONGEST_REST_SECONDS)
+    return rest * (1.0 + chance() / 2)

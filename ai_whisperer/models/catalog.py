@@ -14,6 +14,8 @@ from ai_whisperer.models.base import Model, ModelFactory, ModelRequest, StreamEv
 NameCheck = Callable[[str], None]
 """Raises `ModelNameError` for a name that means no model."""
 
+AUTO = "auto"
+"""The model that the environment offers, see `models.detection`."""
 SCRIPTED = "scripted"
 SCRIPTED_DEMO = "scripted:demo"
 """The scripted model with the rules that come with the package: it plays the workflows of the user guide."""
@@ -84,10 +86,14 @@ class ProviderModel:
 def resolve(name: str) -> Model:
     """Make the model of that name; raises `ModelNameError` for a name that means none.
 
-    The forms are `scripted`, `scripted:demo`, `scripted:PATH` and `PREFIX:NAME`. That a provider's package is missing,
-    or the key, is told by the first request.
+    The forms are `auto`, `scripted`, `scripted:demo`, `scripted:PATH` and `PREFIX:NAME`. That a
+    provider's package is missing, or the key, is told by the first request.
     """
     check_name(name)
+    if name == AUTO:
+        from ai_whisperer.models.detected import DetectedModel
+
+        return DetectedModel()
     prefix, _, rest = name.partition(":")
     if prefix == SCRIPTED:
         from ai_whisperer.models.scripted import ScriptedModel
@@ -105,7 +111,7 @@ def resolve(name: str) -> Model:
 def check_name(name: str) -> None:
     """Raise `ModelNameError` for a name that means no model, whatever is installed. Nothing is read or loaded."""
     prefix, _, rest = name.partition(":")
-    if name != SCRIPTED and not (prefix in (SCRIPTED, *PREFIXES) and rest.strip()):
+    if name not in (AUTO, SCRIPTED) and not (prefix in (SCRIPTED, *PREFIXES) and rest.strip()):
         raise _unknown(name)
 
 
@@ -115,7 +121,7 @@ def name_check(factory: ModelFactory) -> NameCheck | None:
 
 
 def _unknown(name: str) -> ModelNameError:
-    forms = "Use `PREFIX:NAME`, for instance `openai-chat:NAME`, or `scripted`, or `scripted:PATH`."
+    forms = "Use `PREFIX:NAME`, for instance `openai-chat:NAME`, or `scripted`, or `scripted:PATH`, or `auto`."
     near = difflib.get_close_matches(name.partition(":")[0].strip().lower(), [*PREFIXES, SCRIPTED], n=3)
     hint = f" Near known prefixes: {', '.join(near)}." if near else ""
     return ModelNameError(f"There is no model {name[:200]!r}. {forms}{hint} Prefixes: {', '.join(PREFIXES)}.")

@@ -15,6 +15,7 @@ from ai_whisperer.errors import (
     ModelRefusedError,
     ModelServerError,
     ModelTimeoutError,
+    ModelUnavailableError,
 )
 from ai_whisperer.models.bounded_http import WireLimitError
 from ai_whisperer.models.retry_after import retry_after_seconds
@@ -30,12 +31,42 @@ _LOOKED_AT_CHARACTERS = 10_000
 """Of what a provider says so much is searched for secrets; less is shown."""
 
 
-def translated(error: Exception, *, answering: bool) -> ModelError:
-    """The error as one of ours. `answering` says that the request was made, so that it is not to blame."""
+def translated(error: Exception, *, answering: bool, came: bool = False) -> ModelError:
+    """The error as one of ours. `answering` says that the request was made, so that it is not to blame.
+
+    `came` says that something of an answer came: a connection that breaks off before is that of a provider which is
+    down behind something that still takes connections.
+    """
     beyond = _beyond(error)
     if beyond is not None:
         return ModelServerError(f"The provider's answer cannot be used: {beyond}.")
-    return _translated(error, answering=answering)
+    return _unavailable(error, came=came) or _translated(error, answering=answering)
+
+
+def _unavailable(error: Exception, *, came: bool) -> ModelError | None:
+    """The error as an outage, if it is one: the provider is down, overloaded, or cannot be reached."""
+    told = _told(error)
+    match error:
+        case library.ModelHTTPError() if error.status_code >= 500:
+            wait = _retry_after_seconds(error)
+            return ModelUnavailableError(
+                f"The provider failed (status {error.status_code}): {told}", retry_after_seconds=wait
+            )
+        case library.ModelUnavailableError():
+            return ModelUnavailableError(f"The provider is not available: {told}")
+        case library.ModelTimeoutError() | TimeoutError() if not _is_from(error, "ConnectTimeout"):
+            return None
+        case library.ModelConnectionError() if _broke_off(error):
+            if came or not _is_from(error, "ReadError"):
+                return None
+            return ModelUnavailableError(f"The provider took the request and hung up: {told}")
+        case library.ModelConnectionError() if _is_nonsense(error):
+            return None
+        case library.ModelConnectionError() | OSError():
+            return ModelUnavailableError(
+                f"The provider could not be reached: {told} Check its address and that it runs."
+            )
+    return None
 
 
 def _translated(error: Exception, *, answering: bool) -> ModelError:
@@ -55,8 +86,6 @@ def _translated(error: Exception, *, answering: bool) -> ModelError:
             return ModelTimeoutError(f"The provider did not answer in time: {told}")
         case library.ModelConnectionError() if _broke_off(error):
             return ModelCutOffError(f"The connection broke off before the answer was complete: {told}")
-        case library.ModelConnectionError() | OSError():
-            return ModelServerError(f"The provider could not be reached: {told} Check its address and that it runs.")
         case library.AgentRunError():
             return ModelServerError(f"The provider's answer cannot be used: {told}")
     if answering and isinstance(error, UNREADABLE):
@@ -70,7 +99,7 @@ def _status_error(error: library.ModelHTTPError, told: str) -> ModelError:
         return ModelRateLimitError(f"The provider asks for fewer requests: {told}", retry_after_seconds=wait)
     if status == 408:
         return ModelTimeoutError(f"The provider timed out: {told}", retry_after_seconds=wait)
-    if status == 409 or status >= 500:
+    if status == 409:
         return ModelServerError(f"The provider failed (status {status}): {told}", retry_after_seconds=wait)
     if status in (401, 403):
         return ModelRefusedError(f"The provider refused the key (status {status}): {told} Check the key.")
@@ -94,9 +123,20 @@ def _beyond(error: BaseException) -> WireLimitError | None:
 
 def _broke_off(error: BaseException) -> bool:
     """Whether the peer went away in the middle, as against never having been there or talking nonsense."""
+    return _is_from(error, "ReadError", saying="peer closed connection")
+
+
+def _is_nonsense(error: BaseException) -> bool:
+    """Whether the peer is there and speaks no proper HTTP, as against hanging up without a word."""
+    silent = _is_from(error, "", saying="disconnected without sending a response")
+    return _is_from(error, "RemoteProtocolError") and not silent
+
+
+def _is_from(error: BaseException, name: str, *, saying: str | None = None) -> bool:
+    """Whether an error of that name, or one that says this, is behind the error. HTTP clients have classes each."""
     cause: BaseException | None = error
     while cause is not None:
-        if type(cause).__name__ == "ReadError" or "peer closed connection" in str(cause):
+        if type(cause).__name__ == name or (saying is not None and saying in str(cause)):
             return True
         cause = cause.__cause__
     return False

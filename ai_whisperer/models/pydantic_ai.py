@@ -99,6 +99,7 @@ class PydanticAIModel:
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[StreamEvent, None]:
         answering = False
+        meter = Meter()
         try:
             model = self._ready()
             meter = Meter()
@@ -124,7 +125,7 @@ class PydanticAIModel:
                     await meter.let_others()
         except FAILURES as error:
             # The library's error may quote the request with its key: it is told in our words, not chained.
-            raise translated(error, answering=answering) from None
+            raise translated(error, answering=answering, came=meter.received > 0) from None
 
     def price_usd(self, input_tokens: int, output_tokens: int) -> float | None:
         """What a request of that size costs; None if the price list does not know the model."""

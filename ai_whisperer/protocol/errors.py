@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 from ai_whisperer.errors import (
     ConflictError,
@@ -14,6 +15,7 @@ from ai_whisperer.errors import (
     TooManyRequestsError,
     WhispererError,
 )
+from ai_whisperer.protocol import jsonrpc
 from ai_whisperer.protocol.jsonrpc import INVALID_PARAMS, RpcError
 
 SERVER_ERROR = -32000
@@ -36,8 +38,26 @@ _NUMBERS: tuple[tuple[type[WhispererError], int], ...] = (
 
 def to_rpc(error: WhispererError, **data: Any) -> RpcError:
     """The error as a caller gets it; `data.code` is the stable code."""
-    number = next(number for kind, number in _NUMBERS if isinstance(error, kind))
-    return RpcError(number, error.message, {"code": error.code, **error.data, **data})
+    return RpcError(_number(type(error)), error.message, {"code": error.code, **error.data, **data})
+
+
+class StableCode(NamedTuple):
+    """A code that programs can rely on: the number that goes with it, and what it means."""
+
+    code: str
+    number: int
+    meaning: str
+
+
+def stable_codes() -> list[StableCode]:
+    """All that `data.code` of an error can be: those of the protocol itself, then those of the error tree."""
+    of_protocol = [StableCode(name, number, "") for number, name in jsonrpc.NAMES.items()]
+    of_tree = [StableCode(kind.code, _number(kind), inspect.getdoc(kind) or "") for kind in _all_kinds()]
+    return [*of_protocol, *of_tree]
+
+
+def _number(kind: type[WhispererError]) -> int:
+    return next(number for above, number in _NUMBERS if issubclass(kind, above))
 
 
 def from_rpc(code: int, message: str, data: Any) -> WhispererError:
@@ -53,7 +73,9 @@ def from_rpc(code: int, message: str, data: Any) -> WhispererError:
 
 
 def _all_kinds(kind: type[WhispererError] = WhispererError) -> Iterator[type[WhispererError]]:
-    yield kind
+    """The error tree. What modules elsewhere derive from it for themselves has the code of its parent."""
+    if "code" in vars(kind):
+        yield kind
     for below in kind.__subclasses__():
         yield from _all_kinds(below)
 

@@ -13,6 +13,15 @@ METHOD_NOT_FOUND = -32601
 INVALID_PARAMS = -32602
 INTERNAL_ERROR = -32603
 
+NAMES = {
+    PARSE_ERROR: "parse_error",
+    INVALID_REQUEST: "invalid_request",
+    METHOD_NOT_FOUND: "unknown_method",
+    INVALID_PARAMS: "invalid_params",
+    INTERNAL_ERROR: "internal",
+}
+"""The stable codes of the errors of the protocol itself, which go with their numbers."""
+
 RequestId = int | float | str | None
 """What a caller knows its request by."""
 
@@ -196,15 +205,21 @@ def _id_in(raw: bytes) -> RequestId:
 
 def _no_json(raw: bytes, fault: Exception) -> Refusal:
     shown = repr(raw[:_SHOWN_BYTES].decode(errors="replace"))
-    return Refusal(RpcError(PARSE_ERROR, f"The frame is not valid JSON: {fault}. It begins {shown}."))
+    return Refusal(
+        RpcError(PARSE_ERROR, f"The frame is not valid JSON: {fault}. It begins {shown}.", _named(PARSE_ERROR))
+    )
 
 
 def _invalid(message: str) -> RpcError:
-    return RpcError(INVALID_REQUEST, message)
+    return RpcError(INVALID_REQUEST, message, _named(INVALID_REQUEST))
 
 
 def _refused(code: int, message: str) -> Frame:
-    return Frame((Refusal(RpcError(code, message)),))
+    return Frame((Refusal(RpcError(code, message, _named(code))),))
+
+
+def _named(code: int) -> dict[str, Any]:
+    return {"code": NAMES[code]}
 
 
 def _excess(raw: bytes, max_depth: int) -> RpcError | None:

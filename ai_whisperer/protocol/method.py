@@ -9,7 +9,7 @@ import msgspec
 from msgspec.structs import fields
 
 from ai_whisperer.choices import valid_values
-from ai_whisperer.protocol.jsonrpc import INVALID_PARAMS, RpcError, plain_complaint
+from ai_whisperer.protocol.jsonrpc import INVALID_PARAMS, NAMES, RpcError, plain_complaint
 from ai_whisperer.protocol.wire import wire_type
 
 
@@ -57,7 +57,7 @@ class Method(Generic[P, R]):
                 INVALID_PARAMS,
                 f"The params of {self.name} are not valid: {plain_complaint(error)}.{valid_values(error, self.params)} "
                 f"Expected: {self.signature}.",
-                {"code": "invalid_params", "method": self.name},
+                {"code": NAMES[INVALID_PARAMS], "method": self.name},
             ) from error
 
     def write_result(self, result: R) -> bytes:

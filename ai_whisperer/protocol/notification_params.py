@@ -63,7 +63,7 @@ class ClockChanged(NotificationParams, frozen=True, kw_only=True):
 class AgentCreated(OfAgent, frozen=True, kw_only=True):
     name: str
     description: str
-    created_by: str | None = None
+    created_by: str | UnsetType = UNSET
 
 
 class AgentTold(OfAgent, frozen=True, kw_only=True):
@@ -92,7 +92,10 @@ class ToolsMissing(OfAgent, frozen=True, kw_only=True):
 
 
 class AgentFailing(OfTask, frozen=True, kw_only=True):
+    """`restart_at` is when the agent starts again by itself, if the cause is its provider."""
+
     reason: str
+    restart_at: float | UnsetType = UNSET
 
 
 class TaskBefore(msgspec.Struct, frozen=True, kw_only=True):
@@ -285,7 +288,7 @@ class ScheduleCreated(OfSchedule, frozen=True, kw_only=True):
     event: str | None
     data: Any
     missed: MissedRuns
-    wake: bool = False
+    wake: bool | UnsetType = UNSET
     next_at: float | None
 
 

@@ -18,12 +18,16 @@ from ai_whisperer.protocol.wire import wire_type
 _REFERENCE = "#/components/schemas/{name}"
 
 _ERRORS = {
+    jsonrpc.PARSE_ERROR: "The frame is not valid JSON.",
+    jsonrpc.INVALID_REQUEST: "The frame is no JSON-RPC request, or larger than the server takes.",
+    jsonrpc.METHOD_NOT_FOUND: "There is no such method; the message names what is near.",
     jsonrpc.INVALID_PARAMS: "The input is not valid; the message names the field. Nothing was changed.",
     errors.NOT_FOUND: "There is no such thing; the message says what there is.",
     errors.CONFLICT: "The call does not fit what is there. Nothing was changed.",
     errors.TOO_MANY_REQUESTS: "The limit was reached. Try again later.",
     errors.STORE: "The database cannot be used.",
     errors.MODEL: "The model cannot be used.",
+    jsonrpc.INTERNAL_ERROR: "The server failed by a fault of its own; its log has more under `data.requestId`.",
     errors.SERVER_ERROR: "Something else went wrong; `data.code` says what.",
 }
 

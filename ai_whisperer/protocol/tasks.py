@@ -8,7 +8,7 @@ import msgspec
 
 from ai_whisperer.protocol.method import InSession, Method, OfAgent
 from ai_whisperer.records import StepRecord, TaskRecord
-from ai_whisperer.status import DeadLetters, ThreadSummary
+from ai_whisperer.status import DeadLetters, RetriedTasks, ThreadSummary
 
 
 class TaskList(msgspec.Struct, frozen=True):
@@ -71,6 +71,16 @@ class RetryTask(OfTask, frozen=True, kw_only=True):
     """Take a failed, cancelled or dead task up again at the step where it ended; no finished step is repeated."""
 
 
+class RetryFailed(InSession, frozen=True, kw_only=True):
+    """Retry all failed tasks of an agent, or of all agents, that nobody has dismissed; the oldest first.
+
+    Tasks at which the process died and cancelled ones are left alone. Those that cannot be retried, since their time is
+    over, their budget is spent or the queue is full, are in `reasons`.
+    """
+
+    agent_id: str | None = None
+
+
 class DismissTask(OfTask, frozen=True, kw_only=True):
     """Take a failed or dead task off the dead letters; the mail that it was for is archived.
 
@@ -83,7 +93,9 @@ class GetTree(OfTask, frozen=True, kw_only=True):
 
 
 class ListSteps(OfTask, frozen=True, kw_only=True):
-    """The journal of a task: its model requests and tool calls."""
+    """The journal of a task: its model requests and tool calls, or what follows the step of the number `after`."""
+
+    after: int = 0
 
 
 class ListThreads(OfAgent, frozen=True, kw_only=True):
@@ -100,6 +112,7 @@ WAIT_TASK = Method("task.wait", WaitTask, TaskRecord)
 CANCEL_TASK = Method("task.cancel", CancelTask, TaskRecord)
 CANCEL_TREE = Method("task.cancelTree", CancelTree, TaskList)
 RETRY_TASK = Method("task.retry", RetryTask, TaskRecord)
+RETRY_FAILED = Method("task.retryFailed", RetryFailed, RetriedTasks)
 DISMISS_TASK = Method("task.dismiss", DismissTask, TaskRecord)
 GET_TREE = Method("task.tree", GetTree, TaskList)
 LIST_STEPS = Method("task.steps", ListSteps, StepList)
@@ -113,6 +126,7 @@ METHODS: tuple[Method[Any, Any], ...] = (
     CANCEL_TASK,
     CANCEL_TREE,
     RETRY_TASK,
+    RETRY_FAILED,
     DISMISS_TASK,
     GET_TREE,
     LIST_STEPS,

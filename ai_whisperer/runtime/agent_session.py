@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 
 from msgspec.structs import replace
@@ -84,6 +84,7 @@ class AgentSession(AgentWork):
         if not self.record.started:
             self.workspace.limits.check_start(self.agent_id)
         self._transition(decision, Action.START)
+        self.workspace.supervisor.agent_started(decision, self.agent_id)
         decision.then(self.dispatch)
 
     def pause(self, decision: Decision, reason: str, *, limit: str | None = None) -> None:
@@ -198,13 +199,18 @@ class AgentSession(AgentWork):
         if self._begin_stop():
             await self._finish_stop(cause, reason)
         else:
+            self.workspace.supervisor.stays_stopped(self.agent_id, cause)
             await self.workspace.store.flushed()  # the stop before may still be on its way to the disk
 
-    def stop_soon(self, cause: str, reason: str) -> None:
-        """Begin no new step, and stop as soon as what is under way has been cancelled; nothing if that cannot be."""
+    def stop_soon(self, cause: str, reason: str, *, also: Callable[[Decision], None]) -> None:
+        """Begin no new step, and stop as soon as what is under way has been cancelled; nothing if that cannot be.
+
+        What `also` decides is in one unit with the stop.
+        """
         with suppress(StateError):
             if self._begin_stop():
-                self.workspace.chores.run(self._finish_stop(cause, reason), name=f"stop of {self.agent_id}")
+                stopping = self._finish_stop(cause, reason, also)
+                self.workspace.chores.run(stopping, name=f"stop of {self.agent_id}")
 
     def _begin_stop(self) -> bool:
         """Let nothing new begin; False if the agent is stopped already."""
@@ -213,7 +219,7 @@ class AgentSession(AgentWork):
         self._let_others_pass()
         return self._halting
 
-    async def _finish_stop(self, cause: str, reason: str) -> None:
+    async def _finish_stop(self, cause: str, reason: str, also: Callable[[Decision], None] = lambda _: None) -> None:
         try:
             await self.halt_loops()
         except asyncio.CancelledError:
@@ -226,6 +232,7 @@ class AgentSession(AgentWork):
             self.remove_loop(decision, loop.task)
         agent_stopped(self.workspace, decision, self.waiting)
         self._transition(decision, Action.STOP, reason=reason)
+        also(decision)
         durable = decision.submit()
         self._halting = False
         model = self.equipment.take_model()

@@ -98,9 +98,12 @@ class AgentWork(AgentMeans):
         """What the conversations of the agent's loops take in memory, as far as models were shown them."""
         return sum(loop.context_bytes for loop in self.loops.values())
 
-    def check_room(self) -> None:
-        """Raise `QueueFullError` if the agent can take no more work; it says when to try again."""
-        if len(self.queue) >= self.limits.max_queue_length:
+    def check_room(self, *, returning: int = 0) -> None:
+        """Raise `QueueFullError` if the agent can take no more work; it says when to try again.
+
+        So many as are `returning` are about to be in its queue.
+        """
+        if len(self.queue) + returning >= self.limits.max_queue_length:
             raise queue_full(self)
 
     def accept_task(self, decision: Decision, task: TaskRecord, *, by: str | None = None) -> None:

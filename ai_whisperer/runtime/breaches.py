@@ -118,7 +118,11 @@ class Breaches:
         most = getattr(self._workspace.agents[task.agent_id].limits, run.limit, None)
         if most is None:
             return
-        taken = {"max_tool_seconds": run.wall_seconds, "max_tool_cpu_seconds": run.cpu_seconds}
+        taken = {
+            "max_tool_seconds": run.wall_seconds,
+            "max_tool_cpu_seconds": run.cpu_seconds,
+            "max_tool_memory_bytes": max(run.memory_bytes, most),
+        }
         breach = Breach(
             scope=LimitScope.AGENT,
             limit=run.limit,
@@ -249,7 +253,13 @@ def _answer_time(workspace: Workspace, running: RunningTask, _: float) -> _Numbe
 
 
 def _tree(workspace: Workspace, running: RunningTask, _: float) -> _Numbers:
-    """Tokens if they are used up, else money; that of the agent or the session if its price cannot be told."""
+    """What was too small for a request; else tokens if they are used up, else money.
+
+    That of the agent or the session if its price cannot be told.
+    """
+    lack = workspace.reservations.lack_of(running.task.id)
+    if lack is not None:
+        return lack
     budget, used = running.task.budget, workspace.trees.used(running.task)
     tokens = used.input_tokens + used.output_tokens
     if budget is not None and budget.max_tokens is not None and tokens >= budget.max_tokens:

@@ -30,6 +30,7 @@ class NotificationBus:
         self._recent = RecentNotes()
         self._subscriptions: WeakSet[Subscription] = WeakSet()
         self._with_deltas: WeakSet[Subscription] = WeakSet()
+        self.wants_deltas = False  # somebody may; looked at for every piece, so it is not counted
         self.last_seq = last_seq
         self._last_at = last_at
         self.failure: BaseException | None = None
@@ -50,26 +51,26 @@ class NotificationBus:
         count, last_at = self._store.on_their_way(self._session_id)
         return self.last_seq + count, self._last_at if last_at is None else last_at
 
-    @property
-    def wants_deltas(self) -> bool:
-        return len(self._with_deltas) > 0
-
     def publish_delta(self, name: str, *, cause: str, at: float, params: dict[str, Any]) -> None:
         """Pass a piece of a stream on to those who want it now."""
         note = Notification(seq=0, session_id=self._session_id, name=name, cause=cause, at=at, params=params)
         for subscription in self._with_deltas:
             subscription.take_delta(self.last_seq, note)
+        self.wants_deltas = len(self._with_deltas) > 0
 
-    def subscribe(self, *, after: int, deltas: bool) -> Subscription:
-        subscription = Subscription(self, after=after, deltas=deltas)
+    def subscribe(self, *, after: int, deltas: bool, of_task: str | None = None) -> Subscription:
+        """`of_task`: of the deltas only those of this task and of what continues it."""
+        subscription = Subscription(self, after=after, deltas=deltas, of_task=of_task)
         self._subscriptions.add(subscription)
         if deltas:
             self._with_deltas.add(subscription)
+            self.wants_deltas = True
         return subscription
 
     def unsubscribe(self, subscription: Subscription) -> None:
         self._subscriptions.discard(subscription)
         self._with_deltas.discard(subscription)
+        self.wants_deltas = len(self._with_deltas) > 0
 
     def after(self, cursor: int) -> list[Notification]:
         """Some of what follows the cursor, in order; empty if there is nothing yet."""
@@ -93,9 +94,10 @@ class NotificationBus:
 class Subscription:
     """An endless iterator over a session's notifications. It ends when the session is closed, after the last one."""
 
-    def __init__(self, bus: NotificationBus, *, after: int, deltas: bool) -> None:
+    def __init__(self, bus: NotificationBus, *, after: int, deltas: bool, of_task: str | None = None) -> None:
         self._bus = bus
         self.cursor = after
+        self._of_task = of_task
         self._deltas = PendingDeltas() if deltas else None
         self._page: deque[Notification] = deque()
         self._waiter: asyncio.Future[None] | None = None
@@ -155,7 +157,7 @@ class Subscription:
         return note
 
     def take_delta(self, position: int, note: Notification) -> None:
-        if self._deltas is not None:
+        if self._deltas is not None and (self._of_task is None or _is_of(self._of_task, note.params["taskId"])):
             self._deltas.put(position, note)
             self.wake()
 
@@ -191,3 +193,8 @@ class Subscription:
     def close(self) -> None:
         """Stop listening. The cursor stays: subscribe again from it to miss nothing."""
         self._bus.unsubscribe(self)
+
+
+def _is_of(base_id: str, task_id: str) -> bool:
+    """Whether it is the task of that id or one that continues it."""
+    return task_id == base_id or task_id.startswith(f"{base_id}~")

@@ -33,8 +33,10 @@ def task_ended(workspace: Workspace, decision: Decision, task: TaskRecord) -> No
     if task.origin is not None and task.origin.report_to is not None:
         report(workspace, decision, task, task.origin.report_to)
     workspace.rooms.task_ended(decision, task)
-    if task.state in (TaskState.FAILED, TaskState.DEAD):
+    if task.state.is_dead_letter:
         workspace.supervisor.task_failed(decision, task)
+    elif task.state is TaskState.COMPLETED:
+        workspace.supervisor.task_completed(task)
 
 
 def task_continued(workspace: Workspace, decision: Decision, task: TaskRecord, following: TaskRecord) -> None:

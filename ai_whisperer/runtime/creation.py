@@ -109,9 +109,9 @@ class AgentCreation:
 
         Raises a `DefinitionError` or a `LimitError` if there is a template, but the agent may not be created.
         """
-        if not self._stage.create_missing or not isinstance(name, str) or normalized(name) == USER:
-            return False
-        if self._workspace.book.knows(name):
+        if not self._stage.create_missing or not isinstance(name, str) or name in self._workspace.agents:
+            return False  # the usual case, for which nothing else is looked at
+        if self._workspace.book.knows(name) or normalized(name) == USER:
             return False
         template = self._stage.templates.addressed(name)
         if template is None:

@@ -46,7 +46,6 @@ class Intake:
         timeout_seconds: float | None = None,
         budget: Budget | None = None,
     ) -> TaskRecord:
-        self._workspace.check_event_loop()
         most = agent.limits.max_prompt_bytes
         with self._workspace.breaches.telling_size(agent.agent_id, "max_prompt_bytes", prompt, most=most):
             check_text("prompt", prompt, max_bytes=most)
@@ -100,7 +99,6 @@ class Intake:
         thread_id: str | None,
         mail_id: str | None,
     ) -> MailRecord:
-        self._workspace.check_event_loop()
         known = self._known_mail(mail_id)
         if known is not None:
             recipient = self._workspace.book.resolve_recipient(to)
@@ -120,7 +118,6 @@ class Intake:
         return await self._sent(decision, mail, mail_id)
 
     async def reply(self, mail_id: str, body: str, *, priority: Priority, reply_id: str | None) -> MailRecord:
-        self._workspace.check_event_loop()
         post = self._workspace.post
         known = self._known_mail(reply_id)
         if known is not None:
@@ -144,7 +141,6 @@ class Intake:
         return mail
 
     async def event(self, name: str, data: Any, *, event_id: str | None) -> EventRecord:
-        self._workspace.check_event_loop()
         if event_id is not None:
             known = self._events.get(checked_id(event_id)) or self._workspace.store.event(
                 self._workspace.session_id, event_id

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random as chance
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AsyncExitStack
 from pathlib import Path
 from types import TracebackType
 
@@ -24,6 +25,7 @@ from ai_whisperer.errors import (
 )
 from ai_whisperer.mcp_config import McpServersConfig, mcp_servers_from
 from ai_whisperer.models.base import ModelFactory
+from ai_whisperer.models.catalog import AUTO as ANY_MODEL
 from ai_whisperer.models.catalog import name_check, resolve
 from ai_whisperer.records import USER, AgentState
 from ai_whisperer.runtime.agent_session import AgentSession
@@ -38,6 +40,7 @@ from ai_whisperer.runtime.session_approvals import SessionApprovals
 from ai_whisperer.runtime.session_limits import SessionLimiting
 from ai_whisperer.runtime.session_locks import SessionLocks
 from ai_whisperer.runtime.session_mcp import SessionMcp
+from ai_whisperer.runtime.session_page import SessionPage
 from ai_whisperer.runtime.session_rooms import SessionRooms
 from ai_whisperer.runtime.session_schedules import SessionSchedules
 from ai_whisperer.runtime.status import status_of
@@ -66,15 +69,18 @@ class AsyncAgentSessionManager(
     agent whose tools are not provided again waits for them. `folders` are folders that agents can be granted, by name;
     their own folders are kept in `work`, by default in the data folder. In granted folders the data folder and what the
     runtime is set up by (settings, templates, tool files) are hidden, and the paths in `hidden` too. `sandbox` is what
-    holds the programs that they run: `auto`, a level by its name, or `rlimits`, which holds neither files nor
-    network. `mcp_servers` are MCP servers that agents can be granted tools of, by name. `model` is the model of agents
-    that name none. `limits` are those that hold where neither an agent nor the session nor the server states any: the
-    limits of agents, and of the session as a whole. `templates` is a library, or folders that are searched before the
-    built-in templates; without it the standard library, with the current folder as the project. Tasks, mail and
-    delegation to a name that is a template's create that agent, unless `create_missing` is False. All that reaches
-    outside comes in through `model_factory` and the tools; time, chance and ids come in too. Managers of one process
-    share a `trial_turn`, so that after deaths of the process one suspect is tried at a time. `notification_callback` is
-    called with each `Notification` from the opening on, in order; it may be a coroutine function.
+    holds the programs that they run: `auto`, a level by its name, or `rlimits`, which holds neither files nor network.
+    `mcp_servers` are MCP servers that agents can be granted tools of, by name. `model` is the model of agents that name
+    none; `auto` is the one that `whisperer serve` would find in the environment. `limits` are those that hold where
+    neither an agent nor the session nor the server states any: the limits of agents, and of the session as a whole.
+    `templates` is a library, or folders that are searched before the built-in templates; without it the standard
+    library, with the current folder as the project. Tasks, mail and delegation to a name that is a template's create
+    that agent, unless `create_missing` is False. With `page` this process serves the page and the WebSocket of the
+    session on this machine's own address, prints where, and has it as `page`; `whisperer page` finds it too. All that
+    reaches outside comes in through `model_factory` and the tools; time, chance and ids come in too. Managers of one
+    process share a `trial_turn`, so that after deaths of the process one suspect is tried at a time.
+    `notification_callback` is called with each `Notification` from the opening on, in order; it may be a coroutine
+    function.
     """
 
     def __init__(
@@ -90,11 +96,12 @@ class AsyncAgentSessionManager(
         work: str | Path | None = None,
         mcp_servers: McpServersConfig | None = None,
         sandbox: str | Sandbox = AUTO,
-        model: str = "scripted",
+        model: str = ANY_MODEL,
         model_factory: ModelFactory = resolve,
         templates: AnyLibrary = None,
         create_missing: bool = True,
         limits: Stated = None,
+        page: bool = False,
         clock: Clock | None = None,
         random: chance.Random | None = None,
         ids: IdSource | None = None,
@@ -136,6 +143,7 @@ class AsyncAgentSessionManager(
         self._trial_turn = trial_turn or TrialTurn()
         self._callback = checked_callback(notification_callback)
         self._notifying: Notifying | None = None
+        self._page = SessionPage(wanted=page)
         super().__init__()
         self._open: tuple[Workspace, Intake] | None = None
 
@@ -151,6 +159,7 @@ class AsyncAgentSessionManager(
     async def open(self) -> None:
         """Open the store and resume where the session was; raises a `StoreError` that says what to do."""
         if self._open is not None:
+            self._open[0].check_event_loop()
             raise StateError("The session manager is open already.")
         store = self._given_store
         if store is None:
@@ -184,25 +193,38 @@ class AsyncAgentSessionManager(
         self._open = (workspace, Intake(workspace))
         if self._callback is not None:
             self._notifying = Notifying(self.subscribe(), self._callback)
+        try:
+            await self._page.begin(
+                self, store=store, data=self._data, model=self._model, templates=self._templates, tools=self._tools
+            )
+        except BaseException:
+            await self.close(grace_seconds=0)
+            raise
 
     async def close(self, *, grace_seconds: float = 5.0) -> None:
         """Let the steps under way finish for so long, cancel what is left, and close. Tasks resume at the next open."""
         if self._open is None:
             return
+        self._open[0].check_event_loop()
         calling = loop_that_calls()
         if calling is not None and calling.agent.workspace is self._open[0]:
             raise StateError("A tool cannot close the session that it runs in. Do it from outside.")
         (workspace, _), self._open = self._open, None
-        try:
-            await close_workspace(workspace, grace_seconds=grace_seconds)
-        finally:
+        async with AsyncExitStack() as stack:  # whatever fails, the rest is let go too
+            stack.push_async_callback(self._release, workspace.store)
             if self._notifying is not None:
-                await self._notifying.end(grace_seconds=grace_seconds)
-            await self._release(workspace.store)
+                stack.push_async_callback(self._notifying.end, grace_seconds=grace_seconds)
+            stack.push_async_callback(close_workspace, workspace, grace_seconds=grace_seconds)
+            await self._page.end()
 
     @property
     def session_id(self) -> str:
         return self._session_id
+
+    @property
+    def page(self) -> str | None:
+        """The address of the page with the token that lets in; None unless it was asked for and the session is open."""
+        return self._page.url
 
     @property
     def active_sessions(self) -> Mapping[str, AgentSession]:
@@ -354,14 +376,17 @@ class AsyncAgentSessionManager(
 
     @property
     def _workspace(self) -> Workspace:
+        """The open session. All that is public comes here or to `_intake` first, and so in the right event loop."""
         if self._open is None:
             raise ClosedError
+        self._open[0].check_event_loop()
         return self._open[0]
 
     @property
     def _intake(self) -> Intake:
         if self._open is None:
             raise ClosedError
+        self._open[0].check_event_loop()
         return self._open[1]
 
     async def _release(self, store: Store) -> None:

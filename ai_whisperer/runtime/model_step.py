@@ -3,32 +3,25 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
 from ai_whisperer.conversation import Answer, Turn
-from ai_whisperer.core.channel_markers import Channel
-from ai_whisperer.core.channels import ChannelParser
 from ai_whisperer.core.contexts import estimated_usage
 from ai_whisperer.core.failures import failure_from
-from ai_whisperer.core.retry import Wait, longest_wait, wait_before_retry
+from ai_whisperer.core.retry import Wait, longest_wait, wait_before_retry, wait_in_outage
 from ai_whisperer.core.usage import believable
-from ai_whisperer.errors import ModelError
+from ai_whisperer.errors import ModelError, ModelUnavailableError
 from ai_whisperer.models.base import (
-    CallDelta,
-    CallRequested,
-    Finished,
     ModelRequest,
-    ReasoningDelta,
-    StreamEvent,
-    TextDelta,
     collect,
 )
-from ai_whisperer.records import StepRecord, StepState
+from ai_whisperer.records import Failure, StepRecord, StepState
 from ai_whisperer.runtime.mcp_grants import prepare_mcp
 from ai_whisperer.runtime.notices import failure_of
+from ai_whisperer.runtime.stream_teller import StreamTeller
+from ai_whisperer.runtime.tallies import Retried
 from ai_whisperer.runtime.tool_step import is_being_cancelled
 
 if TYPE_CHECKING:
@@ -59,10 +52,10 @@ class ModelStep:
         try:
             answer = await self._ask(turns)
         except ModelError as error:
-            self._step = self._ended()
+            self._step = self._failed(error)
             if self._journal_failure(error):
                 return None
-            return self._ended(state=StepState.FAILED, error=failure_from(error), finished_at=self._now())
+            return self._ended(state=StepState.FAILED, error=self._last_failure(error), finished_at=self._now())
         except asyncio.CancelledError:
             self._journal_cut_off()
             raise
@@ -82,7 +75,7 @@ class ModelStep:
             attempt=self._step.attempt,
             max_output_tokens=self._max_output_tokens,
         )
-        tell = self._stream_teller() if self._agent.workspace.bus.wants_deltas else None
+        tell = StreamTeller(self._agent.workspace, self._agent.agent_id, self._step).take
         self._asked_at = self._now()
         try:
             with self._agent.workspace.stalls.guard(
@@ -104,24 +97,17 @@ class ModelStep:
     def _journal_failure(self, error: ModelError) -> bool:
         """Journal a failed attempt; False if it was the last one."""
         workspace = self._agent.workspace
-        wait = wait_before_retry(
-            self._agent.record.definition.retry,
-            attempt=self._step.failures + 1,
-            error=error,
-            max_retry_after_seconds=self._agent.limits.max_retry_after_seconds,
-            chance=workspace.random.random,
-        )
+        wait = self._wait_after(error)
         if wait is None:
             return False
         failure, retry_at = failure_from(error), workspace.clock.now() + wait.seconds
         if wait.refused_seconds is not None:
             failure = replace(failure, message=f"{failure.message} {_told_of(wait)}")
-        self._step = replace(
-            self._step,
-            failures=self._step.failures + 1,
-            error=failure,
-            retry_at=retry_at,
-        )
+        step = replace(self._step, error=failure, retry_at=retry_at)
+        if isinstance(error, ModelUnavailableError):
+            self._step = replace(step, outage_seconds=step.outage_seconds + wait.seconds)
+        else:
+            self._step = replace(step, failures=step.failures + 1)
         decision = workspace.decide(f"task:{self._step.task_id}")
         requests = self._loop.running.count(self._step)
         self._loop.running.record_step(decision, self._step)
@@ -131,9 +117,49 @@ class ModelStep:
         if wait.refused_seconds is not None:
             params["retryAfterSeconds"] = wait.refused_seconds
             workspace.breaches.wait_cut(decision, self._loop.running.task, wait.refused_seconds)
+        workspace.tallies.retried[Retried.REQUEST] += 1
         decision.tell("step.retried", params)
         decision.submit()
         return True
+
+    def _wait_after(self, error: ModelError) -> Wait | None:
+        """How long to wait until the request is repeated; None if it is not."""
+        policy, limits = self._agent.record.definition.retry, self._agent.limits
+        chance = self._agent.workspace.random.random
+        if isinstance(error, ModelUnavailableError):
+            return wait_in_outage(
+                policy,
+                outage_seconds=self._step.outage_seconds,
+                error=error,
+                max_outage_seconds=limits.max_outage_seconds,
+                max_retry_after_seconds=limits.max_retry_after_seconds,
+                chance=chance,
+            )
+        return wait_before_retry(
+            policy,
+            attempt=self._step.failures + 1,
+            error=error,
+            max_retry_after_seconds=limits.max_retry_after_seconds,
+            chance=chance,
+        )
+
+    def _failed(self, error: ModelError) -> StepRecord:
+        """The step after an attempt that failed; how long it took counts if the provider is down."""
+        step = self._ended()
+        if not isinstance(error, ModelUnavailableError):
+            return step
+        took = step.request_seconds - self._step.request_seconds
+        return replace(step, outage_seconds=step.outage_seconds + took)
+
+    def _last_failure(self, error: ModelError) -> Failure:
+        failure = failure_from(error)
+        if not isinstance(error, ModelUnavailableError):
+            return failure
+        waited = (
+            f"The provider was waited for, for {self._step.outage_seconds:,.0f} seconds (max_outage_seconds). "
+            "Retry the task when it is back."
+        )
+        return replace(failure, message=f"{failure.message} {waited}")
 
     def _journal_cut_off(self) -> None:
         """Journal that a request was made which will have no answer, as far as anything can be journaled now."""
@@ -180,42 +206,6 @@ class ModelStep:
         self._loop.running.record_step(decision, self._step)
         self._loop.running.tell_started(decision, self._step)
         await decision.submit()
-
-    def _stream_teller(self) -> Callable[[StreamEvent], None]:
-        """Passes the pieces of the stream on, told apart by channel."""
-        parser = ChannelParser()
-        workspace = self._agent.workspace
-
-        def send(channel: Channel, text: str) -> None:
-            workspace.bus.publish_delta(
-                "async.task.delta",
-                cause=f"task:{self._step.task_id}",
-                at=workspace.clock.now(),
-                params={
-                    "agentId": self._agent.agent_id,
-                    "taskId": self._step.task_id,
-                    "stepId": self._step.id,
-                    "attempt": self._step.attempt,
-                    "channel": channel,
-                    "text": text,
-                },
-            )
-
-        def tell(event: StreamEvent) -> None:
-            match event:
-                case ReasoningDelta():
-                    if event.text:
-                        send(Channel.ANALYSIS, event.text)
-                case TextDelta():
-                    for delta in parser.feed(event.text):
-                        send(delta.channel, delta.text)
-                case Finished():
-                    for delta in parser.finish():
-                        send(delta.channel, delta.text)
-                case CallDelta() | CallRequested():
-                    pass
-
-        return tell
 
 
 async def waited_for_retry(agent: AgentWork, loop: AILoop) -> bool:

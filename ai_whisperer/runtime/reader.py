@@ -14,10 +14,12 @@ from ai_whisperer.runtime.ai_loop import loop_that_calls
 from ai_whisperer.runtime.bus import Subscription
 from ai_whisperer.runtime.snapshots import snapshot_of
 from ai_whisperer.runtime.status import status_of, statuses_of
+from ai_whisperer.runtime.task_source import SessionTaskSource
 from ai_whisperer.runtime.usage import usage_of_session, usage_of_tree
 from ai_whisperer.runtime.workspace import Workspace
 from ai_whisperer.snapshot import Snapshot
-from ai_whisperer.status import AgentStatus, DeadLetters, IdKind, ResourceStatus, ThreadSummary, UsageReport
+from ai_whisperer.status import AgentStatus, DeadLetters, IdKind, ResourceStatus, ThreadSummary, UsageReport, WorkCounts
+from ai_whisperer.task_stream import TaskStream
 
 AgentRef = str | AgentSession
 """An agent: its handle, its id, or any of its names."""
@@ -96,6 +98,18 @@ class SessionReader:
         store, session_id = self._workspace.store, self._workspace.session_id
         return store.ids_beginning(session_id, known, beginning, limit=checked_limit(limit))
 
+    @property
+    def work_counts(self) -> WorkCounts:
+        """What has become of tasks since the session was opened, and what waits for a person now."""
+        tallies = self._workspace.tallies
+        return WorkCounts(
+            ended=dict(tallies.ended),
+            retried={kind.value: count for kind, count in tallies.retried.items()},
+            dead_tasks=tallies.dead_tasks.total(),
+            dead_mails=tallies.dead_mails,
+            pending_approvals=len(self._workspace.approvals.pending()),
+        )
+
     def get_agent_status(self, agent_id: AgentRef) -> AgentStatus:
         return status_of(self._find_agent(agent_id))
 
@@ -120,13 +134,23 @@ class SessionReader:
             return store.tasks(session_id, limit=checked_limit(limit))
         return store.tasks_of_agent(session_id, self._find_agent(agent_id).agent_id, limit=checked_limit(limit))
 
-    def get_task_tree(self, task_id: str) -> list[TaskRecord]:
+    def get_task_tree(self, task: str | TaskRecord) -> list[TaskRecord]:
         """All tasks of the tree that the task belongs to, the oldest first; `parent_id` says what caused what."""
-        return self._tree(self.get_task(task_id).root_id)
+        return self._tree(self.get_task(task).root_id)
 
-    def list_steps(self, task_id: str) -> list[StepRecord]:
-        """The journal of a task."""
-        return self._workspace.store.steps(self._workspace.session_id, self.get_task(task_id).id)
+    def list_steps(self, task: str | TaskRecord, *, after: int = 0) -> list[StepRecord]:
+        """The journal of a task, or what follows the step of that number."""
+        task_id = self.get_task(task).id
+        return self._workspace.store.steps(self._workspace.session_id, task_id, after=checked_position(after))
+
+    def stream(self, task: str | TaskRecord) -> TaskStream:
+        """An iterator over what happens to a task, from its beginning to its end: `async for event in …`.
+
+        The events are the records of `ai_whisperer.task_events`; the last is a `TaskEnded`. It works for a task that
+        has ended too, also after a restart. Raises `UnknownTaskError`.
+        """
+        known = self.get_task(task)
+        return TaskStream(known.id, SessionTaskSource(self._workspace, known))
 
     def usage(self, task: str | TaskRecord | None = None) -> UsageReport:
         """What the agents of the session have used, each and together; of a task, what all its tree has used."""

@@ -68,7 +68,9 @@ def resume(workspace: Workspace, snapshot: SessionSnapshot) -> None:
     _tell_missing_tools(workspace)
     _remember_tools(workspace)
     for timer in snapshot.timers:
-        if timer.kind is not TimerKind.TRIAL:
+        if timer.kind is TimerKind.START:
+            workspace.supervisor.plan(timer)
+        elif timer.kind is not TimerKind.TRIAL:
             workspace.agents[timer.agent_id].arm(timer)
     workspace.waits.resume()
     workspace.locks.resume()

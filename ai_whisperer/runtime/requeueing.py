@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from msgspec.structs import replace
 
 from ai_whisperer.records import MailState, StepKind, StepState, TaskRecord, TaskState
 from ai_whisperer.runtime.notices import before_of, queued_of
+from ai_whisperer.runtime.tallies import Retried
 from ai_whisperer.runtime.workspace import Decision, Workspace
-
-if TYPE_CHECKING:
-    from ai_whisperer.runtime.agent_work import AgentWork
 
 
 def requeue(workspace: Workspace, decision: Decision, task: TaskRecord) -> TaskRecord:
@@ -20,7 +18,8 @@ def requeue(workspace: Workspace, decision: Decision, task: TaskRecord) -> TaskR
     workspace.post.reclaim(decision, task)
     for step in workspace.store.steps(task.session_id, task.id):
         if step.kind is StepKind.MODEL and step.state is StepState.FAILED:
-            decision.unit.put_step(replace(step, state=StepState.STARTED, failures=0, error=None, finished_at=None))
+            anew = replace(step, state=StepState.STARTED, failures=0, outage_seconds=0.0, error=None, finished_at=None)
+            decision.unit.put_step(anew)
     queued = replace(
         task,
         state=TaskState.QUEUED,
@@ -35,6 +34,7 @@ def requeue(workspace: Workspace, decision: Decision, task: TaskRecord) -> TaskR
     if task.dismissed_at is not None:
         decision.unit.update_dismissal(queued)
     workspace.tallies.dead_tasks[task.agent_id] -= task.is_dead_letter
+    workspace.tallies.retried[Retried.TASK] += 1
     if task.finished_at is not None:
         decision.unit.agent_was_active(task)  # the task itself does not tell any more when it ended
     decision.tell("async.task.queued", {**queued_of(queued), "again": before_of(task)})
@@ -54,15 +54,18 @@ def dismiss(workspace: Workspace, decision: Decision, task: TaskRecord) -> TaskR
     return dismissed
 
 
-def queue_when_durable(agent: AgentWork, task: TaskRecord, durable: asyncio.Future[None]) -> None:
-    """Put a task into the queue once its journal is durable, so that it can be read when its turn comes."""
-    workspace = agent.workspace
+def queue_when_durable(workspace: Workspace, tasks: Sequence[TaskRecord], durable: asyncio.Future[None]) -> None:
+    """Put tasks into their queues once their journals are durable, so that these can be read when their turn comes."""
 
     def queue(future: asyncio.Future[None]) -> None:
-        del workspace.returning[task.id]
-        if future.exception() is None and not workspace.closing:
-            agent.queue_up(task)
-            agent.dispatch()
+        for task in tasks:
+            del workspace.returning[task.id]
+        if future.exception() is not None or workspace.closing:
+            return
+        for task in tasks:
+            workspace.agents[task.agent_id].queue_up(task)
+        for agent_id in dict.fromkeys(task.agent_id for task in tasks):
+            workspace.agents[agent_id].dispatch()
 
-    workspace.returning[task.id] = task
+    workspace.returning.update((task.id, task) for task in tasks)
     durable.add_done_callback(queue)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from ai_whisperer.conversation import Turn, Usage
 from ai_whisperer.core import contexts
 from ai_whisperer.core.budgets import overdrawn
-from ai_whisperer.core.reserving import Estimate, Exhausted, Granted, Ledger, MustWait
+from ai_whisperer.core.reserving import Estimate, Exhausted, Granted, Ledger, MustWait, TooLittle
 from ai_whisperer.errors import BudgetError
 from ai_whisperer.records import Budget, TaskRecord
 from ai_whisperer.runtime.breaches import Breach
@@ -41,10 +41,11 @@ class _Account(NamedTuple):
 
 
 class _Spent(NamedTuple):
-    """Nothing is left in an account, for the reason in words."""
+    """Nothing is left in an account, or not enough for the request, for the reason in words."""
 
     account: _Account
     why: str
+    lack: TooLittle | None = None
 
 
 class _Request(NamedTuple):
@@ -84,6 +85,7 @@ class Reservations:
         self._held: dict[str, tuple[str, ...]] = {}
         self._line: dict[_Waiter, None] = {}
         self._lacking: Counter[str] = Counter()
+        self._lacks: dict[str, tuple[str, float, float]] = {}
         self._session_usage: Usage | None = None
         self.count_at_once = False
 
@@ -115,7 +117,8 @@ class Reservations:
     async def reserve(self, loop: AILoop, turns: Sequence[Turn]) -> Reserved | None:
         """Set aside what the request may use, once it is there. None if the agent may not go on, or is paused for it.
 
-        Raises `BudgetError` if the task has to fail: the budget of its tree is spent, or a price is not known.
+        Raises `BudgetError` if the task has to fail: the budget of its tree is spent or too small for the request, or a
+        price is not known.
         """
         agent = loop.agent
         request = _Request(
@@ -132,6 +135,10 @@ class Reservations:
             if reserved is not None and agent.may_step:
                 return reserved
         return None
+
+    def lack_of(self, task_id: str) -> tuple[str, float, float] | None:
+        """The limit that was too small for a request of the task, which fails for it: what it wanted, what may be."""
+        return self._lacks.pop(task_id, None)
 
     def release(self, task_id: str) -> None:
         """The request of the task has settled, or does not run any more: others may go on."""
@@ -181,6 +188,8 @@ class Reservations:
             match ledger.ask(account.budget, account.used, estimate):
                 case Exhausted(why=why):
                     return _Spent(account, why)
+                case TooLittle() as lack:
+                    return _Spent(account, lack.why, lack)
                 case Granted() as grant:
                     granted.append(grant)
                 case MustWait():
@@ -252,14 +261,20 @@ class Reservations:
 
     def _exhausted(self, loop: AILoop, spent: _Spent) -> None:
         """Let the task fail, or pause its agent until a person gives it more: then it goes on where it is."""
-        account, why = spent
+        account, why, lack = spent
+        limit, used, most = _numbers(account, lack)
+        if account.scope is LimitScope.TREE and lack is not None:
+            self._lacks[loop.task.id] = limit, used, most
+            raise BudgetError(
+                f"The budget of the task and of all it caused is too small: {why}, so it was not sent. Give a larger "
+                "one to a new task."
+            )
         if account.scope is LimitScope.TREE or _price_is_unknown(account):
             raise BudgetError(
                 f"The budget of the task and of all it caused is spent ({why}). Give a larger one to a new task."
                 if account.scope is LimitScope.TREE
                 else f"The limit of the {account.scope} cannot be kept: {why}."
             )
-        limit, used, most = _numbers(account)
         decision = self._workspace.decide(f"task:{loop.task.id}")
         agent = self._workspace.agents[loop.task.agent_id]
         why = f"A limit is reached: {why} ({limit}). Raise {limit} to resume the agent."
@@ -313,10 +328,12 @@ def _price_is_unknown(account: _Account) -> bool:
     return budget.max_cost_usd is not None and used.without_price > 0
 
 
-def _numbers(account: _Account) -> tuple[str, float, float]:
-    """The limit that is reached, how much is used, and how much may be."""
+def _numbers(account: _Account, lack: TooLittle | None) -> tuple[str, float, float]:
+    """The limit that is reached, how much is used or wanted, and how much may be."""
     used = account.used.input_tokens + account.used.output_tokens
-    end = "_per_agent" if account.scope is LimitScope.AGENT else ""
+    end = {LimitScope.AGENT: "_per_agent", LimitScope.TREE: "_per_tree"}.get(account.scope, "")
+    if lack is not None:
+        return f"{'max_cost_usd' if lack.is_money else 'max_tokens'}{end}", lack.wanted, lack.most
     if account.budget.max_tokens is not None and used >= account.budget.max_tokens:
         return f"max_tokens{end}", used, account.budget.max_tokens
     return f"max_cost_usd{end}", account.used.cost_usd or 0.0, account.budget.max_cost_usd or 0.0

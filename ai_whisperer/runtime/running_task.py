@@ -19,6 +19,7 @@ from ai_whisperer.records import Failure, StepKind, StepRecord, StepState, TaskK
 from ai_whisperer.runtime.consequences import task_continued, task_ended
 from ai_whisperer.runtime.deadlines import overdue
 from ai_whisperer.runtime.notices import channels_of, failure_of, summary_of
+from ai_whisperer.runtime.tallies import Retried
 from ai_whisperer.runtime.task_journal import TaskJournal
 from ai_whisperer.runtime.tool_step import run_coordination_tool
 from ai_whisperer.runtime.workspace import Decision
@@ -342,6 +343,7 @@ class RunningTask(TaskJournal):
         not_before = decision.at + delay
         restarted = replace(self.task, restarts=self.task.restarts + 1, not_before=not_before)
         self.update_task(decision, restarted)
+        self._agent.workspace.tallies.retried[Retried.LOOP] += 1
         self.tell_restarting(decision, failure)
 
     def tell_restarting(self, decision: Decision, failure: Failure) -> None:
@@ -370,8 +372,9 @@ class RunningTask(TaskJournal):
             decision, replace(self.task, state=state, attempts=0, result=response, error=error, finished_at=decision.at)
         )
         self._agent.was_active(decision.at)
-        if state.is_dead_letter:
-            self._agent.workspace.tallies.dead_tasks[self.task.agent_id] += 1
+        tallies = self._agent.workspace.tallies
+        tallies.ended[state] += 1
+        tallies.dead_tasks[self.task.agent_id] += state.is_dead_letter
         decision.task_ended(self.task)
 
     def _hand_back(self, decision: Decision) -> None:

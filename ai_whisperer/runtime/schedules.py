@@ -301,8 +301,8 @@ def _created(record: ScheduleRecord) -> dict[str, Any]:
         "event": definition.event,
         "data": definition.data,
         "missed": definition.missed,
-        "wake": definition.wake,
         "nextAt": record.next_at,
+        **({"wake": True} if definition.wake else {}),
     }
 
 

@@ -41,7 +41,6 @@ class SessionApprovals(SessionWork):
         A `digest` that is given must be that of the call, see `ApprovalRecord.digest`. The same decision again changes
         nothing; raises `StateError` if it was decided otherwise or the task has ended.
         """
-        self._workspace.check_event_loop()
         check_reason(reason)
         check_text("name of who decides", by, max_bytes=_MAX_NAME_BYTES)
         decision = self._workspace.decide(by_caller())
@@ -54,7 +53,6 @@ class SessionApprovals(SessionWork):
 
         The same decision again changes nothing; raises `StateError` if it was decided otherwise.
         """
-        self._workspace.check_event_loop()
         check_reason(reason)
         check_text("name of who decides", by, max_bytes=_MAX_NAME_BYTES)
         decision = self._workspace.decide(by_caller())

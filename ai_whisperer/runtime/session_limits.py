@@ -47,7 +47,6 @@ class SessionLimiting(SessionReader):
         again. Limits that are not named stay as they are. Those of an agent are part of its definition. What waits for
         room resumes when a limit is raised, and so does an agent that was paused for it.
         """
-        self._workspace.check_event_loop()
         decision = self._workspace.decide(by_caller())
         if agent_id is None:
             self._workspace.limits.change_session(decision, limits)
@@ -58,7 +57,6 @@ class SessionLimiting(SessionReader):
 
     async def take_server_limits(self, limits: Stated) -> None:
         """Take over what the server states for all its sessions. The server keeps it; here it is not kept."""
-        self._workspace.check_event_loop()
         decision = self._workspace.decide(by_caller())
         self._workspace.limits.take_server(decision, limits_from(limits, SessionLimits))
         await decision.commit()

@@ -35,7 +35,6 @@ class SessionLocks(SessionWork):
         has not got it. The lease lasts across restarts, a wait does not.
         """
         workspace = self._workspace
-        workspace.check_event_loop()
         check_lock(name, ttl_seconds)
         checked_wait(wait_seconds)
         decision = workspace.decide(by_caller())
@@ -54,7 +53,6 @@ class SessionLocks(SessionWork):
 
     async def renew_lock(self, name: str, token: int, ttl_seconds: float = 60.0) -> LockRecord:
         """Let the lease last for `ttl_seconds` from now on; raises `LockNotHeldError` that says what became of it."""
-        self._workspace.check_event_loop()
         check_lock(name, ttl_seconds)
         check_token(token)
         decision = self._workspace.decide(by_caller())
@@ -68,7 +66,6 @@ class SessionLocks(SessionWork):
 
         Raises `LockNotHeldError` that says what became of it. Waits for a guarded block that is under way.
         """
-        self._workspace.check_event_loop()
         check_lock_name(name)
         check_token(token)
         locks = self._workspace.locks
@@ -80,7 +77,6 @@ class SessionLocks(SessionWork):
         The old holder finds out when it uses its token: that fails, and says who broke the lock and why. Waits for a
         guarded block that is under way. Raises `LockNotHeldError` if nobody holds the lock.
         """
-        self._workspace.check_event_loop()
         check_lock_name(name)
         check_reason(reason)
         locks = self._workspace.locks

@@ -19,7 +19,6 @@ class SessionMcp(SessionWork):
         One that failed is started without the delay that it had to wait for. Raises `McpError` that says why it cannot
         be started.
         """
-        self._workspace.check_event_loop()
         server = self._workspace.mcp.find(name)
         await server.start()
         await self._workspace.store.flushed()

@@ -27,7 +27,6 @@ class SessionRooms(SessionWork):
 
         A caller that gives an id may call again with the same content: the room is made once.
         """
-        self._workspace.check_event_loop()
         room = self._room(
             self._workspace.ids.new() if room_id is None else checked_id(room_id),
             kind=RoomKind.GROUP,
@@ -41,7 +40,6 @@ class SessionRooms(SessionWork):
 
     async def open_chat(self, agent_id: AgentRef) -> RoomRecord:
         """The 1-1 room of an agent. It is made when it is asked for the first time."""
-        self._workspace.check_event_loop()
         member = self._find_agent(agent_id).agent_id
         room_id = rules.chat_id(member)
         if self._workspace.rooms.knows(room_id):
@@ -59,7 +57,6 @@ class SessionRooms(SessionWork):
 
     async def add_member(self, room: RoomRef, agent_id: AgentRef) -> RoomRecord:
         """Let an agent into a group; it can see what was said before."""
-        self._workspace.check_event_loop()
         decision = self._workspace.decide(by_caller())
         member = self._find_agent(agent_id).agent_id
         changed = self._workspace.rooms.add_member(decision, self.get_room(room), member)
@@ -68,7 +65,6 @@ class SessionRooms(SessionWork):
 
     async def remove_member(self, room: RoomRef, agent_id: AgentRef) -> RoomRecord:
         """Take an agent out of a group. What it is about to answer is no longer posted."""
-        self._workspace.check_event_loop()
         decision = self._workspace.decide(by_caller())
         member = self._find_agent(agent_id).agent_id
         changed = self._workspace.rooms.remove_member(decision, self.get_room(room), member)
@@ -81,7 +77,6 @@ class SessionRooms(SessionWork):
         In a group `@name` asks that member and `@all` all of them; without a mention all may answer or pass. Answers
         become messages of the room. A caller that gives an id may call again with the same text: it is posted once.
         """
-        self._workspace.check_event_loop()
         rooms = self._workspace.rooms
         known_room = self.get_room(room)
         if message_id is not None:

@@ -42,7 +42,6 @@ class SessionSchedules(SessionWork):
         `schedule_id` returns the schedule that is there.
         Raises `ScheduleError` that names the field which is wrong.
         """
-        self._workspace.check_event_loop()
         session = None if agent_id is None else self._find_agent(agent_id)
         definition = schedule_from(
             cron=cron,

@@ -12,7 +12,7 @@ from ai_whisperer.records import StepRecord, StepState, TaskRecord, TaskState
 from ai_whisperer.runtime.lock_waits import ClientWait
 from ai_whisperer.runtime.notices import summary_of
 from ai_whisperer.runtime.rooms import turn_of
-from ai_whisperer.runtime.status import last_step_at, statuses_of
+from ai_whisperer.runtime.status import last_step_at, retry_reason, statuses_of
 from ai_whisperer.runtime.workspace import Workspace
 from ai_whisperer.snapshot import (
     HeldLock,
@@ -95,7 +95,7 @@ def _task(workspace: Workspace, task: TaskRecord, steps: list[StepRecord]) -> Op
                 tool=None if step.call is None else step.call.name,
                 started_at=step.started_at,
                 retry_at=None if step.retry_at is None else workspace.clock.shown(step.retry_at),
-                error="" if step.error is None else step.error.message,
+                retry_reason=retry_reason(step),
             )
             for step in steps
             if step.state is StepState.STARTED

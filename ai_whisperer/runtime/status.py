@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ai_whisperer.coordination import WaitKind
 from ai_whisperer.core.sleeping import shown_until
@@ -62,9 +62,21 @@ def _status_of(agent: AgentSession, *, returning: int) -> AgentStatus:
         running_since=loop.task.started_at if loop else None,
         last_step_at=last_step_at(loop.task, loop.running.steps) if loop else None,
         last_activity_at=_last_activity_at(agent, loops) if loops else agent.active_at,
-        retry_at=retry_at(agent.workspace, loop.running.steps) if loop else None,
         dead_tasks=agent.workspace.tallies.dead_tasks[record.id],
+        **(_retry_of(loop) if loop else {}),
     )
+
+
+def retry_reason(step: StepRecord) -> str:
+    """Why a step waits to be repeated; empty if it does not."""
+    return "" if step.retry_at is None or step.error is None else step.error.message
+
+
+def _retry_of(loop: AILoop) -> dict[str, Any]:
+    step = loop.running.steps[-1] if loop.running.steps else None
+    if step is None or step.retry_at is None:
+        return {}
+    return {"retry_at": loop.agent.workspace.clock.shown(step.retry_at), "retry_reason": retry_reason(step)}
 
 
 def last_step_at(task: TaskRecord, steps: Sequence[StepRecord]) -> float | None:

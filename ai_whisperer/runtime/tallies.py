@@ -4,16 +4,30 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from ai_whisperer.records import TaskState
 from ai_whisperer.snapshot import Link, LinkKind
 
 if TYPE_CHECKING:
     from ai_whisperer.runtime.workspace import Decision
 
 
+class Retried(StrEnum):
+    """What was begun again: a model request that failed, a loop that crashed, a task by a person."""
+
+    REQUEST = "request"
+    LOOP = "loop"
+    TASK = "task"
+
+
 class Tallies:
-    """Who had to do with whom in a session, and how many tasks, by agent, and mails wait in it for a person."""
+    """Who had to do with whom in a session, and how many tasks, by agent, and mails wait in it for a person.
+
+    `ended` counts the tasks by the state that they ended in, `retried` what was begun again; both since the session was
+    opened.
+    """
 
     def __init__(
         self, session_id: str, links: Iterable[Link], *, dead_tasks: Mapping[str, int], dead_mails: int
@@ -21,6 +35,8 @@ class Tallies:
         self._session_id = session_id
         self._links = {(link.kind, link.sender, link.recipient): link for link in links}
         self.dead_tasks = Counter(dead_tasks)
+        self.ended = dict.fromkeys((state for state in TaskState if state.ended), 0)
+        self.retried = dict.fromkeys(Retried, 0)
         self.dead_mails = dead_mails
 
     def link(self, decision: Decision, kind: LinkKind, sender: str, recipient: str) -> None:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ai_whisperer.coordination import EventRecord
 from ai_whisperer.core.mailbox import mark_of, priority_of
 from ai_whisperer.core.tasks import branch_of, check_answered, continuation_id, parent_of
 from ai_whisperer.core.text import check_reason
-from ai_whisperer.errors import StateError
+from ai_whisperer.errors import ConflictError, StateError
 from ai_whisperer.records import USER, Budget, MailRecord, MailState, Priority, TaskRecord, TaskState
 from ai_whisperer.runtime.agent_session import AgentSession
 from ai_whisperer.runtime.answers import answer_of
@@ -20,6 +21,10 @@ from ai_whisperer.runtime.deadlines import overdue
 from ai_whisperer.runtime.intake import Intake
 from ai_whisperer.runtime.reader import AgentRef, SessionReader
 from ai_whisperer.runtime.requeueing import dismiss, queue_when_durable, requeue
+from ai_whisperer.status import RetriedTasks
+
+_RETRIED_AT_ONCE = 100
+"""So many are one unit: others have their turn then."""
 
 
 class SessionWork(SessionReader):
@@ -88,14 +93,31 @@ class SessionWork(SessionReader):
             known = self.get_task(continuation_id(known))
 
     async def run_task(
-        self, agent_id: AgentRef, prompt: str, *, thread_id: str | None = None, task_id: str | None = None
+        self,
+        agent_id: AgentRef,
+        prompt: str,
+        *,
+        priority: Priority | str = Priority.NORMAL,
+        thread_id: str | None = None,
+        task_id: str | None = None,
+        timeout_seconds: float | None = None,
+        budget: Budget | None = None,
     ) -> str:
-        """Give a task, wait for it, return the final answer; raises `TaskEndedError` if there is none.
+        """Give a task as `send_task` does, wait for it, return the final answer.
 
+        Raises `TaskEndedError` if there is none, for instance because `timeout_seconds` or the `budget` was used up.
         The answer of a task that was continued is the answers of all its parts. The same call again with the same
         `task_id`, also after a restart, waits for the same task.
         """
-        task = await self.send_task(agent_id, prompt, thread_id=thread_id, task_id=task_id)
+        task = await self.send_task(
+            agent_id,
+            prompt,
+            priority=priority,
+            thread_id=thread_id,
+            task_id=task_id,
+            timeout_seconds=timeout_seconds,
+            budget=budget,
+        )
         ended = await self.wait_task(task)
         check_answered(ended)
         return answer_of(self._workspace.store, ended)
@@ -164,17 +186,57 @@ class SessionWork(SessionReader):
     async def retry_task(self, task: str | TaskRecord) -> TaskRecord:
         """Take a failed, cancelled or dead task up again at the step where it ended; no finished step is repeated."""
         known = self._last_part(task)
+        self._check_retry(known)
+        (queued,) = await self._requeue([known])
+        return queued
+
+    async def retry_failed_tasks(self, agent_id: AgentRef | None = None) -> RetriedTasks:
+        """Retry all failed tasks of an agent, or of all agents, that nobody has dismissed; the oldest first.
+
+        Those at which the process died are left alone, as are cancelled ones: these are retried one by one. Tasks that
+        cannot be retried, since their time is over, their budget is spent or the queue is full, are told with the
+        reason.
+        """
+        of = None if agent_id is None else self._find_agent(agent_id).agent_id
+        await self._workspace.store.flushed()
+        dead = sorted(self.dead_letters().tasks, key=lambda each: each.arrival)
+        failed = [each.id for each in dead if each.state is TaskState.FAILED and of in (None, each.agent_id)]
+        retried: list[str] = []
+        reasons: dict[str, str] = {}
+        for batch in _batches(failed, _RETRIED_AT_ONCE):
+            ready: list[TaskRecord] = []
+            room: Counter[str] = Counter()
+            for known in map(self.get_task, batch):
+                try:
+                    self._check_retry(known, beside=room[known.agent_id])
+                except ConflictError as error:
+                    reasons[known.id] = error.message
+                else:
+                    ready.append(known)
+                    room[known.agent_id] += 1
+            retried += [task.id for task in await self._requeue(ready)]
+        return RetriedTasks(retried=len(retried), not_retried=len(reasons), task_ids=tuple(retried), reasons=reasons)
+
+    def _check_retry(self, known: TaskRecord, *, beside: int = 0) -> None:
+        """Raise a `ConflictError` unless the task can be retried, beside so many others of its agent."""
         if known.state not in (TaskState.FAILED, TaskState.CANCELLED, TaskState.DEAD):
             raise StateError(f"Task {known.id} is {known.state}. Only a failed, cancelled or dead task can be retried.")
         agent = self._find_agent(known.agent_id)
         self._check_not_settling(known)
         self._check_terms(known)
-        agent.check_room()
+        returning = sum(each.agent_id == known.agent_id for each in self._workspace.returning.values())
+        agent.check_room(returning=returning + beside)
+
+    async def _requeue(self, tasks: Sequence[TaskRecord]) -> list[TaskRecord]:
+        """Take up tasks again that can be retried; returns when that is durable."""
+        if not tasks:
+            return []
         decision = self._workspace.decide(by_caller())
-        queued = requeue(self._workspace, decision, known)
+        queued = [requeue(self._workspace, decision, task) for task in tasks]
         durable = decision.submit()
-        self._settle(known, durable)
-        queue_when_durable(agent, queued, durable)
+        for task in tasks:
+            self._settle(task, durable)
+        queue_when_durable(self._workspace, queued, durable)
         await asyncio.shield(durable)
         return queued
 
@@ -271,3 +333,8 @@ class SessionWork(SessionReader):
         moved = self._workspace.post.move(decision, mail, mark_of(state))
         await decision.commit()
         return moved
+
+
+def _batches(ids: Sequence[str], size: int) -> Iterator[Sequence[str]]:
+    for start in range(0, len(ids), size):
+        yield ids[start : start + size]

@@ -6,6 +6,7 @@ import asyncio
 import random
 from collections.abc import Callable, Iterable
 from contextvars import copy_context
+from threading import get_ident
 from typing import TYPE_CHECKING, Any
 
 from ai_whisperer.clock import IdSource
@@ -166,6 +167,7 @@ class Workspace:
         self.workplaces = workplaces
         self.trial_turn = trial_turn
         self.event_loop = asyncio.get_running_loop()
+        self._thread = get_ident()
         self.context = copy_context()
         self.context.run(forget_caller)
         self.clock_watch = ClockWatch(self)
@@ -196,11 +198,20 @@ class Workspace:
         return Decision(self, cause)
 
     def check_event_loop(self) -> None:
-        """Raise unless the caller runs where the session does. (To ask for the running loop costs a system call.)"""
-        if asyncio.get_running_loop() is not self.event_loop:
+        """Raise `ClosedError` if the caller runs in another event loop than the session; one in none may read.
+
+        To ask for the running loop costs a system call, so that is done only if this is not the session's thread.
+        """
+        if get_ident() == self._thread and self.event_loop.is_running():
+            return
+        try:
+            running = asyncio.get_running_loop()
+        except RuntimeError:
+            return
+        if running is not self.event_loop:
             raise ClosedError(
-                "The session was opened in another event loop, which no longer runs. Open and close it within "
-                "one asyncio.run()."
+                "The session was opened in another event loop. Open, use and close it within one asyncio.run(); from "
+                "another thread, hand calls over with asyncio.run_coroutine_threadsafe. Nothing was changed."
             )
 
     def mail_limit(self, recipient: str) -> int:
@@ -223,7 +234,6 @@ class Workspace:
 
     async def wait_for(self, task_id: str) -> TaskRecord:
         """Wait for the end of the task and return it as it ended."""
-        self.check_event_loop()
         waiter: asyncio.Future[TaskRecord] = self.event_loop.create_future()
         self._waiters.setdefault(task_id, set()).add(waiter)
         try:

@@ -12,7 +12,8 @@ from msgspec.structs import replace
 from ai_whisperer.client import Client
 from ai_whisperer.client.address import read_address
 from ai_whisperer.errors import ConnectionLostError, DuplicateIdError, StoreInUseError, UnknownSessionError
-from ai_whisperer.models.detection import detect_model
+from ai_whisperer.models.catalog import AUTO
+from ai_whisperer.models.detected import found_model
 from ai_whisperer.server.address import Address, find_address
 from ai_whisperer.settings import Settings, load_settings
 
@@ -99,8 +100,8 @@ async def _started(stack: AsyncExitStack, settings: Settings, session_id: str) -
 async def _for_a_script(settings: Settings) -> Settings:
     """The settings for a server of one's own: on a free port, with the model that `whisperer serve` would use."""
     model = settings.model
-    if model is None:
-        model = (await asyncio.to_thread(detect_model, os.environ)).model
+    if model in (None, AUTO):
+        model = (await asyncio.to_thread(found_model, os.environ)).model
     return replace(settings, port=0, model=model)
 
 

@@ -11,6 +11,7 @@ from types import TracebackType
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from ai_whisperer.client import Client, EventStream
+from ai_whisperer.client.base import TaskRef
 from ai_whisperer.core.budgets import deadline_after
 from ai_whisperer.core.definitions import Config
 from ai_whisperer.errors import DuplicateIdError, UnknownAgentError
@@ -18,6 +19,8 @@ from ai_whisperer.records import Notification
 from ai_whisperer.scripting.background import BackgroundLoop
 from ai_whisperer.scripting.finding import open_client
 from ai_whisperer.status import AgentStatus
+from ai_whisperer.task_events import TaskEvent
+from ai_whisperer.task_stream import TaskStream
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -96,6 +99,16 @@ class SyncClient:
         """The notifications of the session from there on, as `Client.events` has them; endless."""
         return self._each(self.run(_begun(self.client, after=after, deltas=deltas)))
 
+    def stream(self, task: TaskRef) -> Iterator[TaskEvent]:
+        """What happens to a task, from its beginning to its end, as `Client.stream` has it."""
+        stream = self.client.stream(task)
+        try:
+            while (event := self.run(_next_event(stream))) is not None:
+                yield event
+        finally:
+            if self.is_open:
+                self.run(stream.close())
+
     agent_threads = _sync(Client.agent_threads)
     acquire_lock = _sync(Client.acquire_lock)
     add_member = _sync(Client.add_member)
@@ -157,6 +170,7 @@ class SyncClient:
     reply_mail = _sync(Client.reply_mail)
     resume_agent = _sync(Client.resume_agent)
     resume_schedule = _sync(Client.resume_schedule)
+    retry_failed_tasks = _sync(Client.retry_failed_tasks)
     retry_task = _sync(Client.retry_task)
     dismiss_task = _sync(Client.dismiss_task)
     room_messages = _sync(Client.room_messages)
@@ -202,6 +216,10 @@ async def _rested(client: Client, timeout_seconds: float | None) -> dict[str, Ag
 
 async def _begun(client: Client, *, after: int | None, deltas: bool) -> EventStream:
     return await client.events(after=after, deltas=deltas).__aenter__()
+
+
+async def _next_event(stream: TaskStream) -> TaskEvent | None:
+    return await anext(stream, None)
 
 
 async def _next(stream: EventStream) -> Notification | None:

@@ -239,7 +239,7 @@ class Connection:
             raise RpcError(
                 jsonrpc.INTERNAL_ERROR,
                 f"The server failed to handle {known}. Its log has the details under request {request_id}.",
-                {"code": "internal", "requestId": request_id},
+                {"code": jsonrpc.NAMES[jsonrpc.INTERNAL_ERROR], "requestId": request_id},
             ) from error
         finally:
             self._metrics.count_request(known, outcome=outcome, seconds=self._loop.time() - began_at)

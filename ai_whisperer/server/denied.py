@@ -22,7 +22,7 @@ _ENTRY = """<p>The address that <code>whisperer serve</code> printed when it sta
 you asked for opens:</p>
 <form method="get">{kept}<label>Token <input name="token" type="password" autocomplete="off" required></label>
 <button>Open the page</button></form>
-<p>Did you follow a link from another site in a browser that was let in before? Then <a href="">go on without it</a>:
+<p>Did you follow a link from another site in a browser that was let in before? Then <a href="">continue without it</a>:
 that browser shows its token only to what this server itself leads to.</p>"""
 _PAGE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">

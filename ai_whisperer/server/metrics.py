@@ -13,8 +13,10 @@ from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from ai_whisperer.conversation import Usage
-from ai_whisperer.records import AgentState
+from ai_whisperer.records import AgentState, TaskState
 from ai_whisperer.runtime.manager import AsyncAgentSessionManager
+from ai_whisperer.runtime.tallies import Retried
+from ai_whisperer.status import WorkCounts
 
 if TYPE_CHECKING:
     from prometheus_client.core import Metric
@@ -114,18 +116,23 @@ def _of_sessions(sessions: Sequence[AsyncAgentSessionManager]) -> Iterator[Metri
     from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 
     states: Counts[AgentState] = Counts()
-    waiting = 0
+    waiting = held_up = 0
     totals = [session.usage().total for session in sessions]
     used = sum((each.usage for each in totals), Usage())
     for session in sessions:
         for status in session.list_agents():
             states[status.state] += 1
             waiting += status.queue_size
+            held_up += status.retry_at is not None
     yield GaugeMetricFamily("whisperer_sessions_open", "Open sessions", value=len(sessions))
     agents = GaugeMetricFamily("whisperer_agents", "Agents of the open sessions by state", labels=["state"])
     for state in AgentState:
         agents.add_metric([state.value], states[state])
     yield agents
+    yield GaugeMetricFamily(
+        "whisperer_agents_waiting_for_provider", "Agents that wait to ask their model again", value=held_up
+    )
+    yield from _of_work([session.work_counts for session in sessions])
     reached = CounterMetricFamily("whisperer_limits_reached", "How often limits were reached", labels=["limit"])
     for limit, count in sorted(_limits_reached(sessions).items()):
         reached.add_metric([limit], count)
@@ -153,6 +160,29 @@ def _of_sessions(sessions: Sequence[AsyncAgentSessionManager]) -> Iterator[Metri
     yield GaugeMetricFamily(
         "whisperer_tool_memory_bytes", "Memory of the largest process of a tool so far", value=used.memory_bytes
     )
+
+
+def _of_work(counts: Sequence[WorkCounts]) -> Iterator[Metric]:
+    """What has become of tasks since the sessions were opened, and what waits for a person now."""
+    from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+
+    ended = CounterMetricFamily("whisperer_tasks_ended", "Tasks that ended, by outcome", labels=["outcome"])
+    for state in TaskState:
+        if state.ended:
+            ended.add_metric([state.value], sum(each.ended[state] for each in counts))
+    yield ended
+    retried = CounterMetricFamily(
+        "whisperer_retries", "Model requests, loops and tasks that were begun again", labels=["kind"]
+    )
+    for kind in Retried:
+        retried.add_metric([kind.value], sum(each.retried[kind] for each in counts))
+    yield retried
+    dead = GaugeMetricFamily("whisperer_dead_letters", "What could not be done and waits for a person", labels=["kind"])
+    dead.add_metric(["task"], sum(each.dead_tasks for each in counts))
+    dead.add_metric(["mail"], sum(each.dead_mails for each in counts))
+    yield dead
+    pending = sum(each.pending_approvals for each in counts)
+    yield GaugeMetricFamily("whisperer_pending_approvals", "Tool calls that wait for a person", value=pending)
 
 
 def _limits_reached(sessions: Sequence[AsyncAgentSessionManager]) -> Counts[str]:

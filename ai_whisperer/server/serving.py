@@ -144,7 +144,7 @@ async def running(
     for error in toolbox.errors:
         _log.error("Tools are left out. %s", error)
     _check_not_served(settings.data)
-    listening = _listen(settings)
+    listening = listen(settings)
     async with contextlib.AsyncExitStack() as stack:
         stack.callback(listening.close)
         store = SqliteStore.open(settings.data)
@@ -196,8 +196,8 @@ async def running(
             temporary=temporary,
         )
         await host.start(session_id=settings.session)
-        async with _listening(app, listening, settings, on_failure=host.fail):
-            with _announced(settings.data, address):
+        async with taking_requests(app, listening, settings, on_failure=host.fail):
+            with announced(settings.data, address):
                 try:
                     yield RunningServer(address, host, sandbox, port=port)
                 finally:
@@ -231,7 +231,7 @@ def _write_private(path: Path, text: str) -> None:
 
 
 @contextlib.contextmanager
-def _announced(data: Path, address: Address) -> Iterator[None]:
+def announced(data: Path, address: Address) -> Iterator[None]:
     path = data / ADDRESS_FILE
     _write_private(path, msgspec.json.encode(address).decode())
     try:
@@ -250,7 +250,7 @@ def _check_not_served(data: Path) -> None:
         )
 
 
-def _listen(settings: Settings) -> socket.socket:
+def listen(settings: Settings) -> socket.socket:
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
     # With the protocol named, asyncio knows the connections for TCP and has them send at once (TCP_NODELAY).
     listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
@@ -269,7 +269,7 @@ def _listen(settings: Settings) -> socket.socket:
 
 
 @contextlib.asynccontextmanager
-async def _listening(
+async def taking_requests(
     app: Application, listening: socket.socket, settings: Settings, *, on_failure: Callable[[BaseException], None]
 ) -> AsyncIterator[None]:
     """Take requests while the block runs; calls back if they are no longer taken before its end."""

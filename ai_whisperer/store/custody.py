@@ -99,10 +99,10 @@ def _set_log_aside(database: Path) -> Path:
 
 
 def accept_loss(data: str | Path) -> str | None:
-    """Take what is in the data folder for all there was: the next opening goes on with it, and makes what is missing.
+    """Take what is in the data folder for all there was: the next opening continues with it, and makes what is missing.
 
     Returns what was acknowledged last, as far as that is known. Raises a `StoreError` if the folder is in use or cannot
-    be written. Nothing is deleted: a write-ahead log whose database is gone or empty, which SQLite would delete, is
+    be written. Nothing is deleted: a write-ahead log whose database is missing or empty, which SQLite would delete, is
     renamed to `whisperer.lost.db-wal`. Whoever restores a backup later has to accept that, too.
     """
     folder = Path(data)

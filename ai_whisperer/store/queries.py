@@ -83,7 +83,7 @@ UPDATE task SET state=?, attempts=?, progress_percent=?, progress_note=?, result
 WHERE session_id=? AND id=?"""
 UPDATE_DISMISSAL: Final = "UPDATE task SET dismissed_at=? WHERE session_id=? AND id=?"
 
-PUT_STEP: Final = "INSERT OR REPLACE INTO step VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
+PUT_STEP: Final = "INSERT OR REPLACE INTO step VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
 
 INSERT_MAIL: Final = "INSERT INTO mail VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
 UPDATE_MAIL: Final = "UPDATE mail SET state=?, task_id=?, read_at=? WHERE session_id=? AND id=?"
@@ -183,7 +183,7 @@ ORDER BY started_at, arrival, continuation"""
 THREADS_OF_AGENT: Final = """
 SELECT thread_id, count(*), min(created_at), max(created_at) FROM task WHERE session_id=? AND agent_id=?
 GROUP BY thread_id ORDER BY min(created_at), min(arrival), thread_id"""
-STEPS: Final = "SELECT * FROM step WHERE session_id=? AND task_id=? ORDER BY number"
+STEPS: Final = "SELECT * FROM step WHERE session_id=? AND task_id=? AND number>? ORDER BY number"
 STEPS_OF_THREAD: Final = """
 SELECT step.* FROM task CROSS JOIN step ON step.session_id=task.session_id AND step.task_id=task.id
 WHERE task.session_id=? AND task.agent_id=? AND task.thread_id=? AND task.started_at IS NOT NULL

@@ -217,6 +217,7 @@ def step_row(step: StepRecord) -> Row:
         step.finished_at,
         step.requests,
         step.request_seconds,
+        step.outage_seconds,
     )
 
 
@@ -238,6 +239,7 @@ def step_from(row: Row) -> StepRecord:
         finished_at=row[13],
         requests=row[14],
         request_seconds=row[15],
+        outage_seconds=row[16],
     )
 
 

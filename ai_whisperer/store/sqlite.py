@@ -274,8 +274,8 @@ class SqliteStore:
     def dead_tasks(self, session_id: str) -> list[TaskRecord]:
         return self._all(queries.DEAD_TASKS, (session_id,), rows.task_from)
 
-    def steps(self, session_id: str, task_id: str) -> list[StepRecord]:
-        return self._all(queries.STEPS, (session_id, task_id), rows.step_from)
+    def steps(self, session_id: str, task_id: str, *, after: int = 0) -> list[StepRecord]:
+        return self._all(queries.STEPS, (session_id, task_id, after), rows.step_from)
 
     def steps_of_thread(self, session_id: str, agent_id: str, thread_id: str) -> dict[str, list[StepRecord]]:
         found: dict[str, list[StepRecord]] = {}

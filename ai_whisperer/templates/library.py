@@ -95,7 +95,7 @@ class TemplateLibrary:
         return self._folders
 
     def get(self, name: str) -> Template:
-        """The template of that name; raises `UnknownTemplateError` with those that there are.
+        """The template with that name; raises `UnknownTemplateError` with those that there are.
 
         One whose file cannot be used raises its `TemplateError`.
         """
@@ -105,7 +105,7 @@ class TemplateLibrary:
         return found
 
     def find(self, name: str) -> Template | None:
-        """The template of that name, or None; raises `TemplateError` if its file cannot be used."""
+        """The template with that name, or None; raises `TemplateError` if its file cannot be used."""
         if not isinstance(name, str):
             raise InvalidInputError(f"Name a template by text, not by {type(name).__name__}.")
         found = self._first(normalized(name))

@@ -212,9 +212,9 @@ def _ending(outcome: Outcome, job: Job, most_seconds: float) -> str:
     """The first line of the result, which says how it ended and, if a limit was reached, what to do."""
     match outcome.ending:
         case Ending.EXITED:
-            return f"Exit code {outcome.status}."
+            return f"Exit code {outcome.status}.{_want_of_memory(outcome, job)}"
         case Ending.SIGNALLED:
-            return f"Ended by the signal {_signal_name(outcome.status)}."
+            return f"Ended by the signal {_signal_name(outcome.status)}.{_want_of_memory(outcome, job)}"
         case Ending.TIMED_OUT:
             said = (
                 f"Timed out after {job.wall_seconds:g} s and was ended, with all that it had started. Do less at once"
@@ -234,12 +234,47 @@ def _ending(outcome: Outcome, job: Job, most_seconds: float) -> str:
             return "Cancelled."
 
 
+def _want_of_memory(outcome: Outcome, job: Job) -> str:
+    if not _lacked_memory(outcome, job):
+        return ""
+    return (
+        f" It got no more than {job.memory_bytes >> 20} MiB of memory (limit max_tool_memory_bytes). Keep less in "
+        "memory at once."
+    )
+
+
+def _lacked_memory(outcome: Outcome, job: Job) -> bool:
+    """Whether a program that ended badly did so for want of memory.
+
+    The kernel gives it no more and tells nobody but the program. That it had nearly all of it, or that the last thing
+    that it wrote is what runtimes say then, is the evidence that there is.
+    """
+    if outcome.succeeded or outcome.ending not in (Ending.EXITED, Ending.SIGNALLED):
+        return False
+    if outcome.run.memory_bytes >= _NEARLY_ALL * job.memory_bytes:
+        return True
+    said = outcome.output[-_LAST_WORDS_BYTES:].lower()
+    return any(words in said for words in _WORDS_FOR_NO_MEMORY)
+
+
 def _signal_name(number: int) -> str:
     try:
         return signal.Signals(number).name
     except ValueError:
         return str(number)
 
+
+_NEARLY_ALL = 0.9
+_LAST_WORDS_BYTES = 1_000
+_WORDS_FOR_NO_MEMORY = (
+    b"memoryerror",
+    b"cannot allocate memory",
+    b"std::bad_alloc",
+    b"out of memory",
+    b"memory exhausted",
+    b"memory allocation of",
+)
+"""What Python, C, C++, Node, the JVM, awk and Rust say, in small letters."""
 
 _LIMITS = {
     Ending.OUT_OF_CPU: "max_tool_cpu_seconds",
@@ -253,4 +288,6 @@ def _counted(outcome: Outcome, job: Job, workplace: Workplace) -> ToolRun:
     limit = _LIMITS.get(outcome.ending, "")
     if outcome.ending is Ending.TIMED_OUT and job.wall_seconds >= workplace.limits.max_tool_seconds:
         limit = "max_tool_seconds"
+    elif _lacked_memory(outcome, job):
+        limit = "max_tool_memory_bytes"
     return replace(outcome.run, limit=limit)

@@ -1,6 +1,6 @@
 """A Python function with type hints and a docstring becomes a tool, and so does a tool of LangChain or pydantic-ai.
 
-What it is called with is read from its signature when it is handed in, once for each function.
+What it is called with is read from its signature when it is provided, once for each function.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ class Tool:
     `function` can be a tool of LangChain or pydantic-ai too. `touches` names the resources that a call touches, see
     `tools.touching`; `needs_approval` that a person has to allow each call first, or those that a function of the
     arguments says; `untrusted` that its results hold what strangers may have written; `optional` that agents which
-    have all tools do not wait for it where it is not handed in again.
+    have all tools do not wait for it where it is not provided again.
     """
 
     __slots__ = (
@@ -237,7 +237,7 @@ class Tool:
 
 
 AnyFunction = Tool | Callable[..., Any] | OtherTool
-"""What can be handed in as a tool."""
+"""What can be provided as a tool."""
 
 
 @overload
@@ -269,13 +269,13 @@ def tool(function: AnyFunction | None = None, /, **stated: Any) -> Tool | Callab
     lets calls that touch the same thing take turns; `needs_approval=True` lets each call wait until a person has
     allowed it, a function such calls for whose arguments it returns True; `untrusted=True` tells models that the
     results may be written by strangers; with `optional=True` agents that have all tools do not wait for this one where
-    it is not handed in again.
+    it is not provided again.
     """
     return partial(Tool, **stated) if function is None else Tool(function, **stated)
 
 
 def as_tool(candidate: AnyFunction) -> Tool:
-    """The tool itself, or what was handed in made into one; raises `InvalidInputError` unless models can call it."""
+    """The tool itself, or what was provided made into one; raises `InvalidInputError` unless models can call it."""
     if isinstance(candidate, Tool):
         return candidate.check()
     if not callable(candidate) and not is_of_others(candidate):

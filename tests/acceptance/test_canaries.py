@@ -26,7 +26,10 @@ from tests.simulation.stage import call, results_of, round_of
 pytestmark = pytest.mark.usefixtures("provider_environment")
 
 CANARY = "canary-of-a-tool-0123456789"
-AGENT = {"retry": {"max_attempts": 2, "first_delay_seconds": 0.0, "max_delay_seconds": 0.0}}
+AGENT = {
+    "retry": {"max_attempts": 2, "first_delay_seconds": 0.0, "max_delay_seconds": 0.0},
+    "limits": {"max_outage_seconds": 0.01},
+}
 
 
 @pytest.fixture(autouse=True)

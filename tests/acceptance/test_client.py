@@ -22,6 +22,7 @@ from ai_whisperer.errors import (
     UnknownSessionError,
 )
 from ai_whisperer.records import AgentState, Budget, MailState, TaskState
+from ai_whisperer.task_events import TaskEnded
 from tests.acceptance.client_stage import StagedServer
 
 
@@ -72,12 +73,20 @@ async def use_tasks(client: Client) -> None:
     assert task.id in [each.id for each in await client.list_tasks("alice", limit=50)]
     assert [each.id for each in await client.get_task_tree(task)] == [task.id]
     assert len(await client.list_steps(task)) == 1
+    assert await client.list_steps(task, after=1) == []
+    last = [event async for event in client.stream(task)][-1]
+    assert isinstance(last, TaskEnded)
+    assert (last.task, last.answer) == (await client.get_task(task), "done")
     assert "t" in [thread.id for thread in await client.list_threads("alice")]
     failed = await client.wait_task(await client.send_task("alice", "fail"))
     assert failed.state is TaskState.FAILED
     assert (await client.dismiss_task(failed)).dismissed_at is not None
     assert failed.id not in [each.id for each in (await client.dead_letters()).tasks]
     assert (await client.retry_task(failed)).state is TaskState.QUEUED
+    assert (await client.wait_task(failed)).state is TaskState.FAILED
+    again = await client.retry_failed_tasks("alice")
+    assert (again.retried, again.not_retried, again.task_ids, again.reasons) == (1, 0, (failed.id,), {})
+    assert (await client.retry_failed_tasks("bob")).retried == 0
     waiting = [await client.send_task("bob", "wait") for _ in range(2)]
     assert (await client.wait_task(waiting[0], timeout_seconds=0.01)).state is TaskState.QUEUED
     assert (await client.cancel_task(waiting[0])).state is TaskState.CANCELLED

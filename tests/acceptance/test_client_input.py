@@ -77,6 +77,7 @@ BAD: list[Deed] = [
     lambda m: m.wait_task("\ud800"),
     lambda m: m.cancel_task("nothing"),
     lambda m: m.retry_task("taken"),
+    lambda m: m.retry_failed_tasks("nobody"),
     lambda m: m.list_tasks("nobody"),
     lambda m: m.list_tasks(limit=0),
     lambda m: m.send_mail("nobody", "s", "b"),

@@ -22,6 +22,7 @@ from ai_whisperer.client.address import ServerAddress
 from ai_whisperer.client.dialing import UnreachableError, dial
 from ai_whisperer.errors import ConnectionLostError
 from ai_whisperer.records import AgentState, TaskRecord
+from ai_whisperer.task_events import TaskEnded, TaskStateChanged
 from tests.acceptance.client_stage import StagedServer, Wire
 
 ROOT = Path(__file__).parents[2]
@@ -182,6 +183,28 @@ def test_a_stream_goes_on_over_a_lost_connection_without_gap_or_repetition(stage
                         seen.append(note)
             assert wire.cuts >= 5
             assert seen == log
+
+    asyncio.run(main())
+
+
+def test_the_stream_of_a_task_goes_on_over_a_lost_connection(stage: Stage) -> None:
+    async def main() -> None:
+        async with stage.wired("task-stream") as (client, wire):
+            await client.create_agent("alice", auto_start=False)
+            task = await client.send_task("alice", "in two parts")
+            stream = client.stream(task)
+            events = [await anext(stream)]
+            for _ in range(3):
+                wire.cut_before_the_next_answer()
+                await client.list_agents()
+            await client.start_agent("alice")
+            events += [event async for event in stream]
+            assert wire.cuts >= 3
+            states = [event.state for event in events if isinstance(event, TaskStateChanged)]
+            assert states == ["queued", "running", "continued", "queued", "running", "completed"]
+            last = events[-1]
+            assert isinstance(last, TaskEnded)
+            assert last.answer == "one\ntwo"
 
     asyncio.run(main())
 

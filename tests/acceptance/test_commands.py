@@ -112,7 +112,13 @@ def test_a_granted_folder_that_holds_the_data_folder_lets_nothing_run(tmp_path: 
         ({"ending": Ending.TOO_MANY_PROCESSES}, "more than 64 processes"),
         ({"ending": Ending.TOO_MUCH_OUTPUT}, "MiB of output"),
         ({"ending": Ending.SIGNALLED, "status": 11}, "signal SIGSEGV"),
-        ({"status": 2}, "Exit code 2."),
+        ({"status": 2}, "Exit code 2.\n"),
+        (
+            {"status": 1, "output": b"MemoryError\n"},
+            "Exit code 1. It got no more than 512 MiB of memory (limit max_tool",
+        ),
+        ({"ending": Ending.SIGNALLED, "status": 6, "output": b"std::bad_alloc"}, "It got no more than 512 MiB"),
+        ({"output": b"MemoryError"}, "Exit code 0.\n"),
         ({"output": b"\xff\x00ok"}, "ok"),
     ],
 )
@@ -271,6 +277,33 @@ def test_a_call_is_journaled_and_told_with_its_sandbox_and_what_it_took(tmp_path
         output = [note for note in notes if note.name == "step.output"]
         assert "".join(note.params["text"] for note in output) == "one\ntwo\n"
         assert all(note.seq == 0 and note.params["stepId"] == steps[0].id for note in output)
+
+    staged(tmp_path, say, scenario)
+
+
+@pytest.mark.parametrize(
+    ("code", "limit"),
+    [
+        ("kept = bytearray(10**10)", "max_tool_memory_bytes"),
+        ("kept = []\nwhile True: kept.append(b'x' * (8 << 20))", "max_tool_memory_bytes"),
+        ("raise ValueError('something else')", None),
+    ],
+)
+def test_a_program_that_gets_no_more_memory_is_announced_as_a_limit(
+    tmp_path: Path, code: str, limit: str | None
+) -> None:
+    def say(request: Any) -> Any:
+        return "done" if round_of(request) else call("run_python", code=code)
+
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        limits = {"max_tool_memory_bytes": 96 << 20}
+        await manager.create_agent("ada", {"tools": ["run_python"], "limits": limits})
+        await manager.run_task("ada", "go")
+        told = [note.params for note in manager.notifications(limit=1000) if note.name == "limit.reached"]
+        assert [each["limit"] for each in told] == ([] if limit is None else [limit])
+        for each in told:
+            assert (each["agentId"], each["action"], each["max"]) == ("ada", "failed", 96 << 20)
+            assert each["used"] >= each["max"]
 
     staged(tmp_path, say, scenario)
 

@@ -2,7 +2,7 @@
 
 A page is a story: its blocks are run in order, in one folder. What a block is for stands behind its language:
 
-    python            a program, run as it is
+    python            a program, run as it is; `python notebook` are cells, with `# %%` between, that may await
     sh                commands; `sh background` is a command that goes on: a server, until it says that it is ready
     X file=NAME       the content of a file
     json              a request to the server that the page has started, or a value
@@ -12,11 +12,12 @@ A page is a story: its blocks are run in order, in one folder. What a block is f
 from __future__ import annotations
 
 import importlib.util
+import inspect
 import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -24,11 +25,29 @@ import msgspec
 import pytest
 from websockets.sync.client import connect
 
+import ai_whisperer
+from ai_whisperer import scripting
+
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "examples" / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 FENCE = re.compile(r"^```(\S*)[ ]*(.*?)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 RUNS_ITSELF = {"make demo", "make test", "make bench", "make soak", "make docs"}
 """What is run elsewhere: these set the machine up, or take long."""
+
+
+NOTEBOOK = """
+import ast, asyncio, inspect
+
+async def main():
+    names = {{"__name__": "__main__"}}
+    for cell in {cells!r}:
+        outcome = eval(compile(cell, "cell", "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT), names)
+        if inspect.isawaitable(outcome):
+            await outcome
+
+asyncio.run(main())
+"""
+"""A notebook: its event loop runs from the first cell to the last."""
 
 
 class Block(NamedTuple):
@@ -67,7 +86,8 @@ class Story:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(block.text, encoding="utf-8")
         elif block.language == "python":
-            self.run([sys.executable, "-W", "error", "-c", block.text])
+            program = NOTEBOOK.format(cells=block.text.split("# %%\n")) if block.purpose == "notebook" else block.text
+            self.run([sys.executable, "-W", "error", "-c", program])
         elif block.language == "sh" and block.purpose == "background":
             self.start(block.text)
         elif block.language == "sh":
@@ -126,19 +146,51 @@ class Story:
         return codes
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_every_block_of_the_page_runs(page: Path, tmp_path: Path) -> None:
-    story = Story(tmp_path)
+def play(page: Path, blocks: Iterable[Block], folder: Path) -> None:
+    story = Story(folder)
     try:
-        for block in blocks_of(page):
-            if block.language != "text":
-                try:
-                    story.play(block)
-                except AssertionError as failure:
-                    raise AssertionError(f"{page.name}, line {block.line}: {failure}") from None
+        for block in blocks:
+            try:
+                story.play(block)
+            except AssertionError as failure:
+                raise AssertionError(f"{page.name}, line {block.line}: {failure}") from None
     finally:
         codes = story.end()
     assert codes == [0] * len(codes)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_block_of_the_page_runs(page: Path, tmp_path: Path) -> None:
+    play(page, (block for block in blocks_of(page) if block.language != "text"), tmp_path)
+
+
+def is_program(block: Block) -> bool:
+    return block.language == "python" and block.purpose in ("", "notebook")
+
+
+def is_needed_by_programs(block: Block) -> bool:
+    """What a reader of the programs alone has: files, and a server."""
+    return block.purpose.startswith("file=") or block.purpose == "background"
+
+
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if any(map(is_program, blocks_of(page)))], ids=lambda page: page.name
+)
+def test_the_programs_of_the_page_run_for_a_reader_who_did_not_try_the_rest(page: Path, tmp_path: Path) -> None:
+    play(page, (block for block in blocks_of(page) if is_program(block) or is_needed_by_programs(block)), tmp_path)
+
+
+def files_that_nobody_runs(page: Path) -> list[str]:
+    """Programs on the page that stand in a file and are neither run nor loaded by anything on it."""
+    commands = " ".join(block.text for block in blocks_of(page) if block.language == "sh")
+    files = [block.purpose.removeprefix("file=") for block in blocks_of(page) if "file=" in block.purpose]
+    files = [name for name in files if name.endswith(".py")]
+    return [name for name in files if not name.startswith(".whisperer/tools/") and name not in commands]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_program_that_stands_in_a_file_is_run(page: Path) -> None:
+    assert files_that_nobody_runs(page) == []
 
 
 def test_a_block_that_fails_is_found(tmp_path: Path) -> None:
@@ -146,6 +198,17 @@ def test_a_block_that_fails_is_found(tmp_path: Path) -> None:
         Story(tmp_path).play(Block("python", "", "1 / 0", 1))
     with pytest.raises(AssertionError, match="nobody knows how"):
         Story(tmp_path).play(Block("cobol", "", "", 1))
+
+
+def test_the_python_page_has_every_name_that_can_be_imported_and_defaults_as_they_are_written() -> None:
+    page = (ROOT / "docs" / "python.md").read_text(encoding="utf-8")
+    titles = re.findall(r"^##+ `?([\w.]+)", page, re.MULTILINE)
+    assert set(ai_whisperer.__all__) <= set(titles)
+    functions = {name for name in scripting.__all__ if inspect.isfunction(getattr(scripting, name))}
+    assert {f"scripting.{name}" for name in functions} <= set(titles)
+    assert "AsyncAgentSessionManager(data: str | Path | None = None, *, session_id: str = " in page
+    assert "priority: Priority | str = Priority.NORMAL" in page
+    assert not re.search(r"<\w+\.\w+", page)
 
 
 def test_the_generated_pages_are_up_to_date() -> None:

@@ -98,7 +98,7 @@ def test_a_server_that_is_killed_in_a_call_is_reported_and_started_again() -> No
             done = await stage.manager.wait_task(task)
         assert done.result is not None
         killed, echoed = done.result.final.splitlines()
-        assert "has ended: it was ended by signal 9" in killed
+        assert "has failed: it was ended by signal 9" in killed
         assert "This call was begun: it may have taken effect or not." in killed
         assert echoed == "Echo: back"
         assert len(stage.told("mcp.server_started")) == 2

@@ -113,7 +113,7 @@ def test_a_server_that_dies_in_a_call_leaves_its_outcome_open_and_is_started_aga
             first, second = await stage.run(("mcp__odd__act", {}), ("mcp__odd__act", {"text": "again"}))
         for result in (first, second):
             assert result.is_error
-            assert "has ended: it ended with the code 3. This call was begun" in result.content
+            assert "has failed: it ended with the code 3. This call was begun" in result.content
             assert "it may have taken effect" in result.content
         assert len(stage.told("mcp.server_started")) >= 2
         assert len(stage.told("mcp.server_failed")) >= 2

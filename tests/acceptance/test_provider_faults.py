@@ -2,10 +2,13 @@
 
 import asyncio
 import json
+import socket
+import struct
 import subprocess
 import sys
 import time
-from contextlib import aclosing
+from collections.abc import Awaitable, Callable
+from contextlib import ExitStack, aclosing
 from dataclasses import replace
 from email.utils import formatdate
 from pathlib import Path
@@ -22,6 +25,7 @@ from ai_whisperer.errors import (
     ModelRefusedError,
     ModelServerError,
     ModelTimeoutError,
+    ModelUnavailableError,
 )
 from ai_whisperer.models.base import (
     CallRequested,
@@ -57,10 +61,10 @@ pytestmark = pytest.mark.usefixtures("provider_environment")
         (422, ModelRefusedError),
         (408, ModelTimeoutError),
         (409, ModelServerError),
-        (500, ModelServerError),
-        (502, ModelServerError),
-        (503, ModelServerError),
-        (529, ModelServerError),
+        (500, ModelUnavailableError),
+        (502, ModelUnavailableError),
+        (503, ModelUnavailableError),
+        (529, ModelUnavailableError),
         (429, ModelRateLimitError),
     ],
 )
@@ -103,12 +107,63 @@ def test_the_key_is_in_no_message_even_if_the_provider_quotes_it() -> None:
     assert error.__suppress_context__
 
 
-def test_a_server_that_is_not_there_is_a_server_error() -> None:
+async def _refused() -> str:
+    async with ModelServer() as server:
+        return server.base_url
+
+
+async def _unknown_host() -> str:
+    return "http://no-such-host.invalid/v1"
+
+
+@pytest.mark.parametrize("address", [_refused, _unknown_host])
+def test_a_server_that_is_not_there_is_an_outage(address: Callable[[], Awaitable[str]]) -> None:
     async def run() -> None:
-        async with ModelServer() as server:
-            url = server.base_url
+        async with model_at(await address()) as model:
+            with pytest.raises(ModelUnavailableError, match="could not be reached"):
+                await collect(model.stream(ask()))
+
+    asyncio.run(run())
+
+
+def test_a_server_that_takes_no_connection_in_time_is_an_outage() -> None:
+    async def run(url: str) -> None:
         async with model_at(url) as model:
-            with pytest.raises(ModelServerError, match="could not be reached"):
+            with pytest.raises(ModelUnavailableError, match="could not be reached"):
+                await collect(model.stream(ask(settings={"timeout": 0.05})))
+
+    with socket.socket() as full, ExitStack() as waiting:
+        full.bind(("127.0.0.1", 0))
+        full.listen(0)
+        for _ in range(4):  # the kernel takes one or two more than it is told; those after them wait for ever
+            client = waiting.enter_context(socket.socket())
+            client.settimeout(0)
+            client.connect_ex(full.getsockname())
+        asyncio.run(run(f"http://127.0.0.1:{full.getsockname()[1]}/v1"))
+
+
+def _hang_up(writer: asyncio.StreamWriter) -> None:
+    writer.close()
+
+
+def _reset(writer: asyncio.StreamWriter) -> None:
+    linger = struct.pack("ii", 1, 0)
+    writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
+    writer.close()
+
+
+@pytest.mark.parametrize("end", [_hang_up, _reset])
+def test_a_peer_that_takes_the_request_and_says_nothing_is_an_outage(
+    end: Callable[[asyncio.StreamWriter], None],
+) -> None:
+    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        end(writer)
+
+    async def run() -> None:
+        peer = await asyncio.start_server(talk, "127.0.0.1", 0)
+        async with peer, model_at(f"http://127.0.0.1:{peer.sockets[0].getsockname()[1]}/v1") as model:
+            with pytest.raises(ModelUnavailableError):
                 await collect(model.stream(ask()))
 
     asyncio.run(run())
@@ -143,7 +198,7 @@ def test_json_of_the_wrong_shape_never_escapes_as_another_error(event: str, plac
 @pytest.mark.parametrize(
     ("code", "kind"),
     [
-        ("server_error", ModelServerError),
+        ("server_error", ModelUnavailableError),
         ("rate_limit_exceeded", ModelRateLimitError),
         ("context_length_exceeded", ModelRefusedError),
         ("a new one", ModelServerError),

@@ -59,7 +59,7 @@ def test_the_monitor_is_woken_by_the_alert_by_the_hour_and_by_hand() -> None:
     reasons, moments = [reason for reason, _ in woken], [moment for _, moment in woken]
     assert reasons == [
         "event 'alert' from user",
-        "event 'hourly_check' from schedule:hourly",
+        "event 'hourly_check' from schedule:monitor-1",
         "User requested immediate check",
     ]
     assert moments[0] == pytest.approx(900, abs=1)

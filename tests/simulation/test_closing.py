@@ -234,7 +234,7 @@ def test_an_agent_that_is_defined_anew_waits_no_longer_for_tools_of_the_session_
         disk.crash()
 
     async def second() -> None:
-        async with AsyncAgentSessionManager(store=disk.open(), clock=VirtualClock()) as manager:
+        async with AsyncAgentSessionManager(store=disk.open(), model="scripted", clock=VirtualClock()) as manager:
             await manager.stop_agent("alice")
             await manager.start_agent("alice", {})
             assert manager.get_agent_status("alice").missing_tools == ()

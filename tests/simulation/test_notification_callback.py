@@ -9,7 +9,8 @@ import pytest
 
 from ai_whisperer import AsyncAgentSessionManager, Notification
 from ai_whisperer.errors import ClosedError, InvalidInputError
-from tests.simulation.stage import opened, play, simulate
+from ai_whisperer.testing.simulation import simulate
+from tests.simulation.stage import opened, play
 
 
 def test_a_function_is_called_with_each_notification_in_order() -> None:

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from prometheus_client.parser import text_string_to_metric_families
 
+from ai_whisperer import AsyncAgentSessionManager, tool
+from ai_whisperer.conversation import Answer
+from ai_whisperer.errors import ModelError, ModelRefusedError, ModelServerError, ModelUnavailableError
+from ai_whisperer.models.base import ModelRequest
 from ai_whisperer.server.metrics import Metrics
+from tests.simulation.stage import call, play, prompt_of, round_of, until
 
 
 def values_of(metrics: Metrics) -> dict[str, float]:
@@ -51,3 +56,56 @@ def test_clients_are_counted_as_they_come_and_go() -> None:
     assert values["whisperer_wrong_tokens_total[]"] == 1
     assert values["whisperer_slow_clients_total[]"] == 1
     assert values["whisperer_notifications_sent_total[]"] == 32
+
+
+@tool(needs_approval=True)
+async def pay() -> str:
+    """Pay."""
+    return "paid"
+
+
+def test_the_work_of_sessions_is_counted_by_what_becomes_of_it() -> None:
+    failures: dict[str, list[ModelError]] = {
+        "bad luck": [ModelServerError(), ModelServerError()],
+        "fail": [ModelRefusedError(), ModelRefusedError()],
+    }
+
+    def say(request: ModelRequest) -> Answer | str:
+        prompt = prompt_of(request)
+        if failures.get(prompt):
+            raise failures[prompt].pop()
+        if prompt == "down":
+            raise ModelUnavailableError
+        return call("pay") if prompt == "pay" and not round_of(request) else "done"
+
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        metrics = Metrics(lambda: [manager])
+        assert values_of(metrics)["whisperer_tasks_ended_total['completed']"] == 0
+        await manager.create_agent("a", {"limits": {"max_concurrent_tasks": 10}})
+        for prompt in ("go", "go", "bad luck"):
+            await manager.run_task("a", prompt)
+        failed = await manager.wait_task(await manager.send_task("a", "fail"))
+        await manager.wait_task(await manager.retry_task(failed))
+        await manager.send_task("a", "pay")
+        await manager.create_agent("b")
+        cancelled = await manager.send_task("b", "down")
+        await until(lambda: bool(manager.work_counts.pending_approvals))
+        await until(lambda: manager.get_agent_status("b").retry_at is not None)
+        values = values_of(metrics)
+        assert values["whisperer_agents_waiting_for_provider[]"] == 1
+        assert values["whisperer_pending_approvals[]"] == 1
+        retries = values["whisperer_retries_total['request']"]
+        assert retries >= 3
+        assert values["whisperer_retries_total['task']"] == 1
+        assert values["whisperer_retries_total['loop']"] == 0
+        await manager.cancel_task(cancelled)
+        values = values_of(metrics)
+        ended = {
+            name: values[f"whisperer_tasks_ended_total['{name}']"] for name in ("completed", "failed", "cancelled")
+        }
+        assert ended == {"completed": 3, "failed": 2, "cancelled": 1}
+        assert values["whisperer_dead_letters['task']"] == 1
+        assert values["whisperer_dead_letters['mail']"] == 0
+        assert values["whisperer_agents_waiting_for_provider[]"] == 0
+
+    play(scenario, say, tools=[pay])

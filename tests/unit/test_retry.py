@@ -2,9 +2,15 @@ import math
 
 import pytest
 
-from ai_whisperer.core.retry import longest_wait, wait_before_retry
+from ai_whisperer.core.retry import Wait, longest_wait, wait_before_retry, wait_in_outage
 from ai_whisperer.definition import RetryPolicy
-from ai_whisperer.errors import ModelError, ModelRateLimitError, ModelRefusedError, ModelServerError
+from ai_whisperer.errors import (
+    ModelError,
+    ModelRateLimitError,
+    ModelRefusedError,
+    ModelServerError,
+    ModelUnavailableError,
+)
 
 POLICY = RetryPolicy(max_attempts=4, first_delay_seconds=1.0, max_delay_seconds=3.0)
 
@@ -74,3 +80,48 @@ def test_a_very_late_attempt_does_not_overflow() -> None:
     )
     assert wait is not None
     assert wait.seconds == 60.0
+
+
+def in_outage(
+    outage_seconds: float,
+    *,
+    policy: RetryPolicy = POLICY,
+    asked: float | None = None,
+    chance: float = 0.5,
+    most: float = 1_800.0,
+) -> Wait | None:
+    return wait_in_outage(
+        policy,
+        outage_seconds=outage_seconds,
+        error=ModelUnavailableError(retry_after_seconds=asked),
+        max_outage_seconds=most,
+        max_retry_after_seconds=3_600.0,
+        chance=lambda: chance,
+    )
+
+
+def test_a_wait_in_an_outage_is_as_long_as_the_outage_so_far_up_to_the_longest() -> None:
+    assert [in_outage(seconds) for seconds in (0.0, 0.5, 2.0, 500.0)] == [Wait(1.0), Wait(1.0), Wait(2.0), Wait(3.0)]
+
+
+def test_chance_spreads_the_wait_in_an_outage_by_a_half_to_both_sides() -> None:
+    assert (in_outage(2.0, chance=0.0), in_outage(2.0, chance=1.0)) == (Wait(1.0), Wait(3.0))
+
+
+def test_the_last_try_in_an_outage_is_when_the_limit_is_reached() -> None:
+    assert in_outage(1_799.0) == Wait(1.0)
+    assert in_outage(1_800.0) is None
+    assert in_outage(5_000.0) is None
+
+
+def test_retry_after_holds_in_an_outage() -> None:
+    assert in_outage(1.0, asked=600.0) == Wait(600.0)
+    assert in_outage(1.0, asked=9_000.0) == Wait(3_600.0, 9_000.0)
+
+
+def test_a_policy_without_delays_does_not_ask_a_provider_that_is_down_all_the_time() -> None:
+    at_once = RetryPolicy(first_delay_seconds=0.0, max_delay_seconds=0.0)
+    wait = in_outage(10.0, policy=at_once, chance=0.0)
+    assert wait is not None
+    assert wait.seconds >= 0.05
+    assert longest_wait(at_once, max_retry_after_seconds=0.001) >= 0.15

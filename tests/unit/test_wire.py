@@ -248,3 +248,36 @@ def test_the_wire_type_of_a_record_is_made_once() -> None:
     assert wire_type(TaskRecord) is wire_type(TaskRecord)
     assert wire_type(list[TaskRecord]) == list[wire_type(TaskRecord)]  # type: ignore[misc]
     assert guide_type(AgentStatus) is not wire_type(AgentStatus)
+
+
+NOT_IN_PYTHON = {"from", "to"}
+"""`from` is a word of the language, so the ends of a link are its `sender` and its `recipient`."""
+
+
+def records_of(kind: Any, found: set[type[msgspec.Struct]]) -> set[type[msgspec.Struct]]:
+    """The records that a value of the type has in it."""
+    for part in get_args(kind):
+        records_of(part, found)
+    if isinstance(kind, type) and issubclass(kind, msgspec.Struct) and kind not in found and kind not in AS_WRITTEN:
+        found.add(kind)
+        for hint in get_type_hints(kind).values():
+            records_of(hint, found)
+    return found
+
+
+def test_what_has_a_name_on_the_wire_has_the_same_in_python() -> None:
+    found: set[type[msgspec.Struct]] = set()
+    for method in METHODS.values():
+        records_of(method.result, found)
+    assert TaskRecord in found
+    for record in found:
+        for field in msgspec.structs.fields(wire_type(record)):
+            name = re.sub(r"[A-Z]", lambda letter: f"_{letter[0].lower()}", field.encode_name)
+            assert hasattr(record, name) or name in NOT_IN_PYTHON, f"{record.__name__} has no {name}"
+
+
+def test_the_id_of_a_record_is_found_under_both_names() -> None:
+    task = TaskRecord(
+        session_id="s", id="t", agent_id="a", thread_id="t", kind=TaskKind.PROMPT, prompt="go", arrival=1, cause="user"
+    )
+    assert task.task_id == task.id == "t"

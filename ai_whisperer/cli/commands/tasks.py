@@ -15,9 +15,9 @@ from ai_whisperer.cli.long_waits import tools_of, with_a_word
 from ai_whisperer.cli.output import Column, moment
 from ai_whisperer.cli.short_ids import whole_id
 from ai_whisperer.cli.steps import STEPS, whole_step
-from ai_whisperer.errors import TaskEndedError
+from ai_whisperer.errors import InvalidInputError, TaskEndedError
 from ai_whisperer.records import Budget, Failure, Priority, TaskRecord, TaskState
-from ai_whisperer.status import IdKind
+from ai_whisperer.status import IdKind, RetriedTasks
 
 TaskId = Annotated[str, typer.Argument(metavar="TASK", help="The id of the task, or how it begins.")]
 
@@ -156,11 +156,35 @@ async def cancel(
             call.output.told(record, f"Task {record.id} of {record.agent_id} is {record.state}.")
 
 
-async def retry(call: Call, task: TaskId) -> None:
+async def retry(
+    call: Call,
+    task: Annotated[str | None, typer.Argument(metavar="TASK", help="The id of the task, or how it begins.")] = None,
+    *,
+    all_failed: Annotated[
+        bool, typer.Option("--all-failed", help="All failed tasks that nobody has dismissed, the oldest first.")
+    ] = False,
+    agent: AgentOption = None,
+) -> None:
     """Take a failed, cancelled or dead task up again where it ended; no finished step is repeated."""
+    if all_failed is (task is not None):
+        raise InvalidInputError("Name one task, or give --all-failed to retry all failed ones.")
+    if agent is not None and not all_failed:
+        raise InvalidInputError("--agent goes with --all-failed: a task has its agent already.")
     async with call.server() as client:
+        if task is None:
+            _tell_retried(call, await client.retry_failed_tasks(agent))
+            return
         record = await client.retry_task(await whole_id(client, IdKind.TASK, task))
     call.output.told(record, f"Task {record.id} of {record.agent_id} is {record.state} again.")
+
+
+def _tell_retried(call: Call, outcome: RetriedTasks) -> None:
+    """How many were queued again, and of those that could not be, why."""
+    for task_id, reason in outcome.reasons.items():
+        call.output.note(f"Not retried: {task_id}: {reason}")
+    left = f"; {outcome.not_retried} could not be" if outcome.not_retried else ""
+    told = f"{outcome.retried} failed tasks were retried{left}." if outcome.retried or left else "No task has failed."
+    call.output.told(outcome, told)
 
 
 async def dead(call: Call) -> None:

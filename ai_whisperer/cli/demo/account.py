@@ -89,9 +89,14 @@ async def take_account(client: Client, *, model: str, results: Mapping[str, str]
         plug_pulled=before is not None,
         finished_before=len(known.finished),
         repeated=sum(finished.get(step_id, ended) != ended for step_id, ended in known.finished.items()),
-        begun_anew=sum(step.attempt > 1 and step.failures < step.attempt - 1 for step in steps),
+        begun_anew=sum(_was_begun_anew(step) for step in steps),
         lost=len(lost),
     )
+
+
+def _was_begun_anew(step: StepRecord) -> bool:
+    """Whether there was another attempt, and not because one had failed."""
+    return step.failures < step.attempt - 1 and not step.outage_seconds
 
 
 def _finished(steps: list[StepRecord]) -> dict[str, float]:

@@ -9,7 +9,7 @@ from ai_whisperer.protocol import tasks
 from ai_whisperer.records import TaskRecord
 from ai_whisperer.runtime.manager import AsyncAgentSessionManager
 from ai_whisperer.server.calls import Caller, answers, reads
-from ai_whisperer.status import DeadLetters
+from ai_whisperer.status import DeadLetters, RetriedTasks
 
 _LONGEST_WAIT_SECONDS = 24 * 3600.0
 
@@ -53,6 +53,11 @@ async def retry_task(caller: Caller, params: tasks.RetryTask) -> TaskRecord:
     return await (await caller.session(params.session_id)).retry_task(params.task_id)
 
 
+@answers(tasks.RETRY_FAILED)
+async def retry_failed(caller: Caller, params: tasks.RetryFailed) -> RetriedTasks:
+    return await (await caller.session(params.session_id)).retry_failed_tasks(params.agent_id)
+
+
 @answers(tasks.DISMISS_TASK)
 async def dismiss_task(caller: Caller, params: tasks.DismissTask) -> TaskRecord:
     return await (await caller.session(params.session_id)).dismiss_task(params.task_id)
@@ -65,7 +70,7 @@ def get_tree(session: AsyncAgentSessionManager, params: tasks.GetTree) -> tasks.
 
 @reads(tasks.LIST_STEPS)
 def list_steps(session: AsyncAgentSessionManager, params: tasks.ListSteps) -> tasks.StepList:
-    return tasks.StepList(session.list_steps(params.task_id))
+    return tasks.StepList(session.list_steps(params.task_id, after=params.after))
 
 
 @reads(tasks.LIST_THREADS)

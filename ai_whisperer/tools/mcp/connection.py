@@ -137,7 +137,7 @@ class Connection:
         told = mended(redacted(reason)).rstrip(".")
         was_ready = self._ready.done()
         if not told.startswith("The MCP server"):
-            told = f"The MCP server '{self._name}' {'has ended' if was_ready else 'cannot be used'}: {told}"
+            told = f"The MCP server '{self._name}' {'has failed' if was_ready else 'cannot be used'}: {told}"
         self._failure = McpError(f"{told}.")
         for request in list(self._open):
             outcome = "This call was not begun."

@@ -51,8 +51,8 @@ export type AgentState = "active" | "idle" | "paused" | "sleeping" | "stopped";
  * others touch them now: it continues by itself. While there are `missingTools` the agent waits for them: provide them
  * with `give_tools`. One with a `pausedLimit` resumes when that limit is raised. `sleepingUntil` is what the wall clock
  * shows when the sleep is over: if that clock is set, it changes, unless the agent is `sleepingByWallClock`, until just
- * that time. `retryAt` is when a failed model request of the task that has run longest is retried. `deadTasks` counts
- * its tasks that failed and wait for a person.
+ * that time. While the task that has run longest waits to ask its model again, `retryAt` says until when and
+ * `retryReason` why: the provider is down, say. `deadTasks` counts its tasks that failed and wait for a person.
  */
 export interface AgentStatus {
   agentId: string;
@@ -81,6 +81,7 @@ export interface AgentStatus {
   sleepingByWallClock: boolean;
   retryAt: number | null;
   deadTasks: number;
+  retryReason: string;
 }
 
 /** What a finished model request brought. `provider` keeps what the provider wants to see again. */
@@ -181,8 +182,9 @@ export interface GuideAgentStates {
  * since others touch them now: it continues by itself. While there are `missing_tools` the agent waits for them:
  * provide them with `give_tools`. One with a `paused_limit` resumes when that limit is raised. `sleeping_until` is what
  * the wall clock shows when the sleep is over: if that clock is set, it changes, unless the agent is
- * `sleeping_by_wall_clock`, until just that time. `retry_at` is when a failed model request of the task that has run
- * longest is retried. `dead_tasks` counts its tasks that failed and wait for a person.
+ * `sleeping_by_wall_clock`, until just that time. While the task that has run longest waits to ask its model again,
+ * `retry_at` says until when and `retry_reason` why: the provider is down, say. `dead_tasks` counts its tasks that
+ * failed and wait for a person.
  */
 export interface GuideAgentStatus {
   agent_id: string;
@@ -211,6 +213,7 @@ export interface GuideAgentStatus {
   sleeping_by_wall_clock: boolean;
   retry_at: number | null;
   dead_tasks: number;
+  retry_reason: string;
 }
 
 /**
@@ -324,6 +327,7 @@ export interface Limits {
   max_answer_bytes?: number | null;
   max_answer_seconds?: number | null;
   max_retry_after_seconds?: number | null;
+  max_outage_seconds?: number | null;
   max_tool_seconds?: number | null;
   max_tool_cpu_seconds?: number | null;
   max_tool_memory_bytes?: number | null;
@@ -506,8 +510,8 @@ export interface NotificationList {
 }
 
 /**
- * A model request or a tool call that has begun and has not ended. A request that failed is retried at `retryAt`;
- * `error` says why it failed.
+ * A model request or a tool call that has begun and has not ended. A request that failed and is to be repeated waits
+ * until `retryAt`, for the `retryReason`.
  */
 export interface OpenStep {
   stepId: string;
@@ -515,7 +519,7 @@ export interface OpenStep {
   tool: string | null;
   startedAt: number;
   retryAt: number | null;
-  error: string;
+  retryReason: string;
 }
 
 /**
@@ -612,7 +616,18 @@ export interface ResourceUse {
   since: number;
 }
 
-/** How failed model requests are repeated. */
+/** What came of retrying all failed tasks: how many were queued again, and why others were not, by task id. */
+export interface RetriedTasks {
+  retried: number;
+  notRetried: number;
+  taskIds: string[];
+  reasons: Record<string, string>;
+}
+
+/**
+ * How failed model requests are repeated. While the provider is down or cannot be reached, `max_outage_seconds` of the
+ * limits takes the place of `max_attempts`.
+ */
 export interface RetryPolicy {
   max_attempts?: number;
   first_delay_seconds?: number;
@@ -777,10 +792,12 @@ export interface StepList {
 
 /**
  * One model request or one tool call of a task: the unit of the journal. `attempt` counts the starts, `failures` those
- * attempts that failed by themselves. A failed attempt leaves its error and the time of the next one in `error` and
- * `retryAt`; the step is repeated under the same id. `requests` counts the model requests that were made and ended, by
- * an answer, by a failure or cut off, and `requestSeconds` is how long these took together, without the waits before
- * and between them. A step that is taken up again keeps them.
+ * attempts that failed by themselves, outages of the provider apart. A failed attempt leaves its error and the time of
+ * the next one in `error` and `retryAt`; the step is repeated under the same id. `requests` counts the model requests
+ * that were made and ended, by an answer, by a failure or cut off, and `requestSeconds` is how long these took
+ * together, without the waits before and between them. A step that is taken up again keeps them. `outageSeconds` is how
+ * long the step was held up because its provider was down or could not be reached: the requests that failed so, and the
+ * waits after them.
  */
 export interface StepRecord {
   sessionId: string;
@@ -799,6 +816,7 @@ export interface StepRecord {
   finishedAt: number | null;
   requests: number;
   requestSeconds: number;
+  outageSeconds: number;
 }
 
 /** What the processes of a tool call took, and the sandbox that held them. */
@@ -1321,6 +1339,20 @@ export interface Methods {
     result: TaskRecord;
   };
   /**
+   * Retry all failed tasks of an agent, or of all agents, that nobody has dismissed; the oldest first. Tasks at which
+   * the process died and cancelled ones are left alone. Those that cannot be retried, since their time is over, their
+   * budget is spent or the queue is full, are in `reasons`.
+   */
+  "task.retryFailed": {
+    params: {
+      /** The id of the session. */
+      sessionId: string;
+      /** The agent, by its id, its name or an alias. */
+      agentId?: string | null;
+    };
+    result: RetriedTasks;
+  };
+  /**
    * Take a failed or dead task off the dead letters; the mail that it was for is archived. Everything about it is kept,
    * and it can still be retried.
    */
@@ -1343,13 +1375,15 @@ export interface Methods {
     };
     result: TaskList;
   };
-  /** The journal of a task: its model requests and tool calls. */
+  /** The journal of a task: its model requests and tool calls, or what follows the step of the number `after`. */
   "task.steps": {
     params: {
       /** The id of the session. */
       sessionId: string;
       /** The id of the task. */
       taskId: string;
+      /** Begin after this number. */
+      after?: number;
     };
     result: StepList;
   };
@@ -1966,7 +2000,7 @@ export interface Notifications {
     agentId: string;
     name: string;
     description: string;
-    createdBy: string | null;
+    createdBy?: string;
   };
   /** An agent was started: it takes work. */
   "agent.started": {
@@ -2029,6 +2063,7 @@ export interface Notifications {
     agentId: string;
     taskId: string;
     reason: string;
+    restartAt?: number;
   };
   /** A task was accepted. */
   "async.task.queued": {
@@ -2207,7 +2242,7 @@ export interface Notifications {
     event: string | null;
     data: unknown;
     missed: MissedRuns;
-    wake: boolean;
+    wake?: boolean;
     nextAt: number | null;
   };
   /** A schedule was paused or resumed. */

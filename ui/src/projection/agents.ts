@@ -28,6 +28,7 @@ const NEW_AGENT: Omit<Agent, "agentId" | "name" | "description" | "lastActivityA
   lastStepAt: null,
   retryAt: null,
   deadTasks: 0,
+  retryReason: "",
 };
 
 /** What is left out of the notification is not so any more. */

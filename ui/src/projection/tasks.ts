@@ -44,7 +44,7 @@ export const TASKS: Changes = {
     const task = draft.get("tasks", taskId);
     if (task === undefined) return;
     const known = task.steps.get(stepId);
-    const step = { stepId, kind, tool: tool ?? null, startedAt: startedAt ?? at, retryAt: null, error: "" };
+    const step = { stepId, kind, tool: tool ?? null, startedAt: startedAt ?? at, retryAt: null, retryReason: "" };
     draft.change("tasks", taskId, { steps: new Map(task.steps).set(stepId, step) });
     if (known !== undefined && known.retryAt !== null) showWork(draft, agentId);
   },
@@ -54,7 +54,7 @@ export const TASKS: Changes = {
     const step = task?.steps.get(stepId);
     if (task === undefined || step === undefined) return;
     draft.change("tasks", taskId, {
-      steps: new Map(task.steps).set(stepId, { ...step, retryAt, error: error.message }),
+      steps: new Map(task.steps).set(stepId, { ...step, retryAt, retryReason: error.message }),
     });
     showWork(draft, agentId);
   },
@@ -157,18 +157,14 @@ function inOrder(draft: Draft, taskIds: string[]): string[] {
 function showWork(draft: Draft, agentId: string): void {
   const [oldest] = draft.get("agents", agentId)?.runningTasks ?? [];
   const task: Task | undefined = oldest === undefined ? undefined : draft.get("tasks", oldest);
+  const waiting = [...(task?.steps.values() ?? [])].find((step) => step.retryAt !== null);
   draft.change("agents", agentId, {
     currentTask: task?.kind ?? null,
     progressPercent: task?.progressPercent ?? null,
     progressNote: task?.progressNote ?? "",
     runningSince: task?.startedAt ?? null,
     lastStepAt: task?.lastStepAt ?? null,
-    retryAt: (task && retryOf(task)) ?? null,
+    retryAt: waiting?.retryAt ?? null,
+    retryReason: waiting?.retryReason ?? "",
   });
-}
-
-/** When the request of a task that failed is repeated. Nothing else of it runs meanwhile. */
-export function retryOf(task: Task): number | null {
-  for (const { retryAt } of task.steps.values()) if (retryAt !== null) return retryAt;
-  return null;
 }

@@ -76,9 +76,9 @@ export interface OpenStep {
   readonly kind: StepKind;
   readonly tool: string | null;
   readonly startedAt: number;
-  /** When it is repeated, since it failed, and why it did; null and empty while it runs. */
+  /** Until when a request that failed waits to be repeated, and why. */
   readonly retryAt: number | null;
-  readonly error: string;
+  readonly retryReason: string;
 }
 
 export type WaitKind = "reply" | "lock" | "approval" | "resource";

@@ -46,7 +46,7 @@ describeInBrowser("the door", () => {
     const place = `${stage.server.url}/s/default/locks?q=1`;
     await page.goto(`data:text/html,<a href="${place}">there</a>`);
     await page.getByRole("link", { name: "there" }).click();
-    await page.getByRole("link", { name: "go on without it" }).click();
+    await page.getByRole("link", { name: "continue without it" }).click();
     await page.getByRole("heading", { name: "Locks" }).waitFor();
     expect(page.url()).toBe(place);
     await page.close();

@@ -28,6 +28,8 @@ describeInBrowser("steering", () => {
     const card = stage().page.getByRole("article", { name: "write_file of writer" });
     await card.getByText("Low tide at six").first().waitFor();
     await card.getByRole("button", { name: "Approve" }).click();
+    await card.getByText("approved").waitFor();
+    await stage().page.mouse.move(0, 0); // it stays while somebody looks
     await card.waitFor({ state: "detached" });
     await stage().page.getByRole("region", { name: "Decided" }).locator('[data-look="good"]').waitFor();
     expect(await resultOf(taskId)).toContain("tide.txt");
@@ -41,6 +43,8 @@ describeInBrowser("steering", () => {
     await stage().page.keyboard.press("r");
     await stage().page.keyboard.type("the tide is late");
     await card.getByRole("button", { name: "Refuse" }).click();
+    await card.getByText("refused").waitFor();
+    await stage().page.mouse.move(0, 0);
     await card.waitFor({ state: "detached" });
     expect(await resultOf(taskId)).toContain("it was not run. They say: the tide is late");
     await stage().page.getByRole("region", { name: "Decided" }).getByText("the tide is late").waitFor();

@@ -174,7 +174,7 @@ describe("what is decided", () => {
     expect(ids("abc", "bc")).toBe("abc");
     expect(ids("abc", "acd")).toBe("abcd");
     expect(ids("abc", "d")).toBe("abcd");
-    expect(ids("axb", "a")).toBe("ab");
+    expect(ids("axb", "a")).toBe("ab"); // x is not kept
     expect(ids("", "ab")).toBe("ab");
   });
 });

@@ -75,6 +75,7 @@ export function aStep(fields: Partial<StepRecord> = {}): StepRecord {
     finishedAt: 12,
     requests: 1,
     requestSeconds: 1,
+    outageSeconds: 0,
     ...fields,
   };
 }

@@ -9,7 +9,7 @@ import { failedTasks } from "../../parts/looks";
 import { Progress } from "../../parts/Progress";
 import { AgentBadge } from "../../parts/StateBadge";
 import { Ago, Since, Until } from "../../parts/Times";
-import type { Agent, Task } from "../../projection/world";
+import type { Agent } from "../../projection/world";
 import { useAddress } from "../../shell/addresses";
 import { useChat } from "../../shell/chatting";
 import { useWorld } from "../../state/page";
@@ -50,8 +50,7 @@ export function Header({ agent }: { agent: Agent }) {
 
 function Reasons({ agent }: { agent: Agent }) {
   const waits = useWorld((world) => world.waits);
-  const error = useWorld((world) => errorOf(world.tasks.get(agent.runningTasks[0] ?? "")));
-  const found = useMemo(() => whys(agent, waits.values(), error), [agent, waits, error]);
+  const found = useMemo(() => whys(agent, waits.values()), [agent, waits]);
   if (found.length === 0) return null;
   return (
     <ul className="agent-whys" aria-label="Reasons">
@@ -62,12 +61,6 @@ function Reasons({ agent }: { agent: Agent }) {
       ))}
     </ul>
   );
-}
-
-/** Why the last model request of a task failed that is to be repeated. */
-function errorOf(task: Task | undefined): string {
-  for (const { error } of task?.steps.values() ?? []) if (error !== "") return error;
-  return "";
 }
 
 function Reason({ why, agentId }: { why: Why; agentId: string }) {
@@ -108,7 +101,7 @@ function Reason({ why, agentId }: { why: Why; agentId: string }) {
       return (
         <span>
           Waits for its model, and asks again <Until at={why.at} />
-          {why.error !== "" && `: ${why.error}`}
+          {why.reason !== "" && `: ${why.reason}`}
         </span>
       );
     case "tools":

@@ -12,13 +12,13 @@ export type Why =
   | { readonly kind: "agent" | "lock" | "approval" | "resource"; readonly target: string; readonly wait: Wait | null }
   | { readonly kind: "limit"; readonly limit: string }
   | { readonly kind: "dead"; readonly count: number }
-  | { readonly kind: "retry"; readonly at: number; readonly error: string }
+  | { readonly kind: "retry"; readonly at: number; readonly reason: string }
   | { readonly kind: "tools"; readonly tools: readonly string[] };
 
 const WAIT_KINDS = { reply: "agent", lock: "lock", approval: "approval", resource: "resource" } as const;
 
-/** Everything that keeps the agent from working, or that it was told about its state; `error` is what its model says. */
-export function whys(agent: Agent, waits: Iterable<Wait>, error = ""): Why[] {
+/** Everything that keeps the agent from working, or that it was told about its state. */
+export function whys(agent: Agent, waits: Iterable<Wait>): Why[] {
   const found: Why[] = [];
   if (agent.state === "idle" && !agent.started)
     found.push({ kind: "text", text: "It has not been started yet: what it is given waits." });
@@ -40,7 +40,7 @@ export function whys(agent: Agent, waits: Iterable<Wait>, error = ""): Why[] {
   }
   if (agent.pausedFor.length > 0 && ![...told].some((key) => key.startsWith("resource:")))
     found.push({ kind: "resource", target: agent.pausedFor.join(", "), wait: null });
-  if (agent.retryAt !== null) found.push({ kind: "retry", at: agent.retryAt, error });
+  if (agent.retryAt !== null) found.push({ kind: "retry", at: agent.retryAt, reason: agent.retryReason });
   if (agent.pausedLimit !== null) found.push({ kind: "limit", limit: agent.pausedLimit });
   if (agent.missingTools.length > 0) found.push({ kind: "tools", tools: agent.missingTools });
   if (agent.deadTasks > 0) found.push({ kind: "dead", count: agent.deadTasks });

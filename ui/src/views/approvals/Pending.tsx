@@ -36,7 +36,9 @@ export function Pending({ approval, isMarked, outcome }: PendingProps) {
   const record = asked.data; // nobody can allow what they have not seen
   const address = useAddress();
   const isLive = useIsLive();
-  const summary = useWorld((world) => world.tasks.get(taskId)?.summary);
+  const known = useWorld((world) => world.tasks.get(taskId)?.summary);
+  const [summary, setSummary] = useState(known); // the task may end before the card goes
+  if (known !== undefined && known !== summary) setSummary(known);
   const [reason, setReason] = useState("");
   const [isDeciding, setIsDeciding] = useState(false);
   const card = useRef<HTMLElement>(null);
@@ -84,9 +86,11 @@ export function Pending({ approval, isMarked, outcome }: PendingProps) {
         <span>
           of <AgentLink agentId={agentId} />
         </span>
-        <span className="quiet">
-          waits for <Since at={at} />
-        </span>
+        {outcome === null && (
+          <span className="quiet">
+            waits for <Since at={at} />
+          </span>
+        )}
         <span className="space" />
         <Link href={`${address("agents", agentId)}?task=${encodeURIComponent(taskId)}`}>{summary || "Its task"}</Link>
       </header>

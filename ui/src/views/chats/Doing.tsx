@@ -19,8 +19,8 @@ export function Doing({ agentId, doing }: { agentId: string; doing: DoingOf }) {
       );
     case "retries":
       return (
-        <span title={doing.error}>
-          waits for its model, asks again <Until at={doing.at} />: {doing.error}
+        <span title={doing.reason}>
+          waits for its model, asks again <Until at={doing.at} />: {doing.reason}
         </span>
       );
     case "rests":

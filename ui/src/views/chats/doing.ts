@@ -7,7 +7,7 @@ export type Doing =
   /** Something else has to happen first. `isOther`: it is another task of it that waits, before which this has no turn. */
   | { readonly kind: "waits"; readonly wait: Wait; readonly isOther: boolean }
   /** Its model could not be asked. */
-  | { readonly kind: "retries"; readonly at: number; readonly error: string }
+  | { readonly kind: "retries"; readonly at: number; readonly reason: string }
   /** It does not go on by itself, or not before its time; what helps is on its page. */
   | { readonly kind: "rests"; readonly words: string };
 
@@ -21,8 +21,8 @@ export function doingOf(world: Around, agentId: string, turnId: string): Doing {
   if (own !== undefined) return { kind: "waits", wait: own, isOther: false };
   const rest = agent && restOf(agent);
   if (rest) return { kind: "rests", words: rest };
-  for (const { retryAt, error, tool } of task?.steps.values() ?? []) {
-    if (retryAt !== null) return { kind: "retries", at: retryAt, error };
+  for (const { retryAt, retryReason, tool } of task?.steps.values() ?? []) {
+    if (retryAt !== null) return { kind: "retries", at: retryAt, reason: retryReason };
     if (tool !== null) return { kind: "works", words: `uses ${tool}…` };
   }
   if (task?.state !== "queued") return { kind: "works", words: "is thinking…" };

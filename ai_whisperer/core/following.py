@@ -1,0 +1,171 @@
+"""Following one task: what is new about it since it was last looked at, as events.
+
+Notifications are hints to look again; what the store says of the task and its steps is the truth. So it does not matter
+how late a look comes, nor whether a notification comes twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from ai_whisperer.conversation import Usage
+from ai_whisperer.core.channels import parse
+from ai_whisperer.records import Notification, StepKind, StepRecord, StepState, TaskRecord, TaskState
+from ai_whisperer.task_events import (
+    ModelStepEnded,
+    ModelStepRetried,
+    ModelStepStarted,
+    ProgressReported,
+    StepEvent,
+    TaskEvent,
+    TaskStateChanged,
+    TextDelta,
+    ToolCallEnded,
+    ToolCallStarted,
+    ToolOutput,
+)
+
+_TEXT = "async.task.delta"
+_OUTPUT = "step.output"
+
+
+class Follower:
+    """What was told of a task so far. One that is continued is followed by another `Follower`."""
+
+    def __init__(self, task: TaskRecord) -> None:
+        self.task_id = task.id
+        self._agent_id = task.agent_id
+        self._state: TaskState | None = None
+        self._progress: tuple[float | None, str] = (None, "")
+        self._begun: dict[int, int] = {}  # the attempt that was told of, by the number of the step
+        self._retried: dict[int, int] = {}
+        self._ended: dict[int, int] = {}
+        self._streamed: set[int] = set()
+        self._settled = 0
+
+    @property
+    def settled(self) -> int:
+        """All steps up to this one have ended, and all was told of them: look at those after it."""
+        return self._settled
+
+    def is_hint(self, note: Notification) -> bool:
+        """Whether the notification is a reason to look again."""
+        is_of_task = note.params.get("taskId") == self.task_id
+        return is_of_task and note.name.startswith(("async.task.", "step."))
+
+    def piece(self, note: Notification) -> StepEvent | None:
+        """The piece of a stream that the notification brings, if it does and the step is not over already."""
+        params = note.params
+        if note.name not in (_TEXT, _OUTPUT) or params.get("taskId") != self.task_id:
+            return None
+        number = int(params["stepId"].rpartition(".")[2])
+        if number in self._ended:
+            return None
+        skipped = params.get("skipped", 0)
+        step_id = params["stepId"]
+        if note.name == _OUTPUT:
+            return ToolOutput(
+                task_id=self.task_id,
+                agent_id=self._agent_id,
+                at=note.at,
+                step_id=step_id,
+                text=params["text"],
+                skipped=skipped,
+            )
+        self._streamed.add(number)
+        return TextDelta(
+            task_id=self.task_id,
+            agent_id=self._agent_id,
+            at=note.at,
+            step_id=step_id,
+            attempt=params["attempt"],
+            channel=params["channel"],
+            text=params["text"],
+            skipped=skipped,
+        )
+
+    def look(self, task: TaskRecord, steps: Sequence[StepRecord]) -> Iterator[TaskEvent]:
+        """What is new. `steps` are those after `settled`, read after the task: if it has ended, so have they."""
+        if self._state is None and task.state is not TaskState.QUEUED:
+            yield self._changed(TaskState.QUEUED, task.created_at)
+        if task.state.ended and self._state is TaskState.QUEUED and task.started_at is not None:
+            yield self._changed(TaskState.RUNNING, task.started_at)
+        if not task.state.ended and self._state is not task.state:
+            began = task.started_at if task.state is TaskState.RUNNING else None
+            yield self._changed(task.state, task.created_at if began is None else began)
+        for step in steps:
+            yield from self._step(step)
+        self._settle(steps)
+        progress = (task.progress_percent, task.progress_note)
+        if progress != self._progress:
+            self._progress = progress
+            at = task.finished_at or (steps[-1].started_at if steps else task.started_at or task.created_at)
+            yield ProgressReported(
+                task_id=self.task_id, agent_id=self._agent_id, at=at, percent=progress[0], note=progress[1]
+            )
+        if task.state.ended and self._state is not task.state:
+            yield self._changed(task.state, task.finished_at or task.created_at)
+
+    def _changed(self, state: TaskState, at: float) -> TaskStateChanged:
+        self._state = state
+        return TaskStateChanged(task_id=self.task_id, agent_id=self._agent_id, at=at, state=state)
+
+    def _settle(self, steps: Sequence[StepRecord]) -> None:
+        """What comes before the newest model request has ended: it could not have begun otherwise."""
+        newest = max((step.number for step in steps if step.kind is StepKind.MODEL), default=0)
+        self._settled = max(self._settled, newest - 1)
+
+    def _step(self, step: StepRecord) -> Iterator[StepEvent]:
+        if self._ended.get(step.number, 0) >= step.attempt:
+            return
+        yield from self._model(step) if step.kind is StepKind.MODEL else self._tool(step)
+        if step.state is not StepState.STARTED:
+            self._ended[step.number] = step.attempt
+
+    def _head(self, step: StepRecord) -> dict[str, Any]:
+        return {"task_id": self.task_id, "agent_id": self._agent_id, "step_id": step.id}
+
+    def _model(self, step: StepRecord) -> Iterator[StepEvent]:
+        number, head = step.number, self._head(step)
+        if self._begun.get(number, 0) < step.attempt:
+            self._begun[number] = step.attempt
+            yield ModelStepStarted(**head, at=step.started_at, attempt=step.attempt)
+        if step.error is not None and step.retry_at is not None and self._retried.get(number, 0) < step.attempt:
+            self._retried[number] = step.attempt
+            yield ModelStepRetried(
+                **head, at=step.started_at, attempt=step.attempt, error=step.error, retry_at=step.retry_at
+            )
+        if step.state is StepState.STARTED:
+            return
+        at = step.finished_at or step.started_at
+        if number not in self._streamed and step.answer is not None:
+            response = parse(step.answer.text).response
+            texts = {
+                "analysis": step.answer.reasoning + response.analysis,
+                "commentary": response.commentary,
+                "final": response.final,
+            }
+            for channel, text in texts.items():
+                if text:
+                    yield TextDelta(**head, at=at, attempt=step.attempt, channel=channel, text=text)
+        answer = step.answer
+        yield ModelStepEnded(
+            **head,
+            at=at,
+            state=step.state,
+            text="" if answer is None else answer.text,
+            usage=Usage() if answer is None else answer.usage,
+            error=step.error,
+        )
+
+    def _tool(self, step: StepRecord) -> Iterator[StepEvent]:
+        head = self._head(step)
+        tool, arguments = ("", "") if step.call is None else (step.call.name, step.call.arguments)
+        if step.number not in self._begun:
+            self._begun[step.number] = step.attempt
+            yield ToolCallStarted(**head, at=step.started_at, tool=tool, arguments=arguments)
+        if step.state is not StepState.STARTED:
+            content, is_error = ("", True) if step.result is None else (step.result.content, step.result.is_error)
+            at = step.finished_at or step.started_at
+            yield ToolCallEnded(**head, at=at, tool=tool, state=step.state, content=content, is_error=is_error)

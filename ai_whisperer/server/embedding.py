@@ -1,0 +1,138 @@
+"""The page and the WebSocket of one session that a program holds open, served from that program's process."""
+
+from __future__ import annotations
+
+import os
+import random
+import secrets
+import time
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager, nullcontext
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from ai_whisperer import __version__
+from ai_whisperer.clock import SystemClock, TimedIds
+from ai_whisperer.coordination import SessionRecord, SessionSummary
+from ai_whisperer.errors import StateError
+from ai_whisperer.runtime.manager import AsyncAgentSessionManager
+from ai_whisperer.secrets import remember_secret
+from ai_whisperer.server import answers  # noqa: F401 - it registers itself
+from ai_whisperer.server.address import Address
+from ai_whisperer.server.app import Application
+from ai_whisperer.server.calls import ServerFacts
+from ai_whisperer.server.gate import Gate, own_url
+from ai_whisperer.server.host import SessionHost
+from ai_whisperer.server.serving import announced, kept_token, listen, taking_requests
+from ai_whisperer.settings import LOCAL, Settings
+from ai_whisperer.store.base import Store, Unit
+from ai_whisperer.templates.library import TemplateLibrary
+from ai_whisperer.tools.function import Tool
+
+
+class EmbeddedHost(SessionHost):
+    """Has the session that the program holds open, and no other. Its end is the program's business."""
+
+    def __init__(
+        self,
+        manager: AsyncAgentSessionManager,
+        store: Store,
+        *,
+        model: str,
+        templates: TemplateLibrary,
+        tools: Sequence[Tool],
+    ) -> None:
+        super().__init__(store, model=model, templates=templates, tools=tools)
+        self._manager = manager
+
+    async def adopt(self) -> None:
+        """See that the session is listed, so that a server that is started later has it too."""
+        if self._store.session(self._manager.session_id) is None:
+            unit = Unit()
+            unit.put_session(self._new(LOCAL, self._manager.session_id))
+            await self._store.submit(unit)
+
+    async def close(self, *, grace_seconds: float = 0) -> None:  # noqa: ARG002 - nothing is ended here
+        self._closing = True
+
+    async def create(self, *_: object, **__: object) -> SessionSummary:
+        raise _not_here("make another session")
+
+    async def delete(self, principal: str, session_id: str) -> SessionSummary:
+        self.get(principal, session_id)
+        raise _not_here("delete it")
+
+    def list(self, principal: str, *, limit: int) -> list[SessionSummary]:
+        found = self._store.sessions(principal, limit=10_000)
+        return [each for each in found if each.id == self._manager.session_id][:limit]
+
+    def get(self, principal: str, session_id: str) -> SessionRecord:
+        if session_id != self._manager.session_id:
+            raise self._unknown(principal, session_id)
+        return super().get(principal, session_id)
+
+    async def session(self, principal: str, session_id: str) -> AsyncAgentSessionManager:
+        self._check_open()
+        self.get(principal, session_id)
+        return self._manager
+
+    def open_session(self, principal: str, session_id: str) -> AsyncAgentSessionManager | None:
+        is_ours = session_id == self._manager.session_id and principal == LOCAL
+        return self._manager if is_ours and not self._closing and self._manager.failure is None else None
+
+    @property
+    def open_sessions(self) -> Sequence[AsyncAgentSessionManager]:
+        return [] if self._closing else [self._manager]
+
+
+@asynccontextmanager
+async def serving(
+    manager: AsyncAgentSessionManager,
+    store: Store,
+    *,
+    data: Path | None,
+    model: str,
+    templates: TemplateLibrary,
+    tools: Sequence[Tool],
+) -> AsyncIterator[Address]:
+    """Serve the page of the open session on a free port of this machine's own address, as long as the block runs.
+
+    With a data folder its token is used, and the address is kept there, where commands find it.
+    """
+    settings = replace(Settings(), host="127.0.0.1", port=0, session=manager.session_id, data=data or Path())
+    token = secrets.token_urlsafe(32) if data is None else kept_token(data)
+    remember_secret(token)
+    host = EmbeddedHost(manager, store, model=model, templates=templates, tools=tools)
+    listening = listen(settings)
+    try:
+        port = listening.getsockname()[1]
+        app = Application(
+            gate=Gate({LOCAL: token}, settings=settings, port=port),
+            host=host,
+            facts=ServerFacts(
+                version=__version__,
+                started_at=time.time(),
+                max_frame_bytes=settings.max_frame_bytes,
+                data=settings.data,
+            ),
+            settings=settings,
+            ids=TimedIds(SystemClock(), random.SystemRandom()),
+        )
+        address = Address(url=own_url(settings, port), token=token, pid=os.getpid(), temporary=True)
+        await host.adopt()
+        async with taking_requests(app, listening, settings, on_failure=host.fail):
+            with nullcontext() if data is None else announced(data, address):
+                try:
+                    yield address
+                finally:
+                    await host.close()
+    finally:
+        listening.close()
+
+
+def _not_here(what: str) -> StateError:
+    return StateError(
+        f"A program holds this session open, and serves this page for it alone: it cannot {what}. Do it with "
+        "`whisperer serve` when the program has ended."
+    )
