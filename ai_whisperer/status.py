@@ -95,6 +95,16 @@ class UsageReport(msgspec.Struct, frozen=True, kw_only=True):
     total: UsageTotals
 
 
+class IdKind(StrEnum):
+    """What an id is of. Mail is that in the user's inbox."""
+
+    TASK = "task"
+    MAIL = "mail"
+    APPROVAL = "approval"
+    ROOM = "room"
+    SCHEDULE = "schedule"
+
+
 class ToolKind(StrEnum):
     """`coordination` tools touch only the session, `machine` tools come with the package, `own` were provided."""
 

@@ -33,11 +33,12 @@ _NO_CHAT = re.compile(r"embed|whisper|tts|rerank|moderation|dall-e|image|transcr
 
 
 class Provider(NamedTuple):
-    """A provider of models: the package that its models need, and the extra that installs it."""
+    """A provider of models: the package that its models need, and the extra of ours that installs it."""
 
     prefix: str
     package: str
-    extra: str
+    extra: str = ""
+    """Empty for a package that is always installed."""
 
     @property
     def is_installed(self) -> bool:
@@ -48,14 +49,14 @@ class Provider(NamedTuple):
 
     @property
     def install(self) -> str:
-        return f"pip install 'pydantic-ai-slim[{self.extra}]'"
+        return f"pip install 'ai-whisperer[{self.extra}]'"
 
 
-OPENAI = Provider("openai-chat", "openai", "openai")
+OPENAI = Provider("openai-chat", "openai")
 ANTHROPIC = Provider("anthropic", "anthropic", "anthropic")
 GOOGLE = Provider("google", "google.genai", "google")
-OPENROUTER = Provider("openrouter", "openai", "openrouter")
-OLLAMA = Provider("ollama", "openai", "openai")
+OPENROUTER = Provider("openrouter", "openai")
+OLLAMA = Provider("ollama", "openai")
 PROVIDERS = (OPENAI, ANTHROPIC, GOOGLE, OPENROUTER, OLLAMA)
 """The providers that are looked for, in the order in which they are taken."""
 

@@ -6,7 +6,7 @@ from abc import abstractmethod
 
 from ai_whisperer.coordination import EventRecord
 from ai_whisperer.core.addresses import normalized
-from ai_whisperer.core.paging import can_be_id, checked_limit, checked_position
+from ai_whisperer.core.paging import can_be_id, checked_kind, checked_limit, checked_position
 from ai_whisperer.errors import ClosedError, InvalidInputError, StateError, UnknownTaskError
 from ai_whisperer.records import USER, MailRecord, Notification, StepRecord, TaskRecord
 from ai_whisperer.runtime.agent_session import AgentSession
@@ -18,7 +18,7 @@ from ai_whisperer.runtime.task_source import SessionTaskSource
 from ai_whisperer.runtime.usage import usage_of_session, usage_of_tree
 from ai_whisperer.runtime.workspace import Workspace
 from ai_whisperer.snapshot import Snapshot
-from ai_whisperer.status import AgentStatus, DeadLetters, ResourceStatus, ThreadSummary, UsageReport, WorkCounts
+from ai_whisperer.status import AgentStatus, DeadLetters, IdKind, ResourceStatus, ThreadSummary, UsageReport, WorkCounts
 from ai_whisperer.task_stream import TaskStream
 
 AgentRef = str | AgentSession
@@ -89,6 +89,14 @@ class SessionReader:
         return DeadLetters(
             tasks=store.dead_tasks(self._workspace.session_id), mails=store.dead_mail(self._workspace.session_id)
         )
+
+    def find_ids(self, kind: IdKind | str, beginning: str, *, limit: int = 10) -> list[str]:
+        """The ids of what is of that kind (`task`, `mail` …) which begin so; one that is just this comes first."""
+        known = checked_kind(kind)
+        if not can_be_id(beginning):
+            return []
+        store, session_id = self._workspace.store, self._workspace.session_id
+        return store.ids_beginning(session_id, known, beginning, limit=checked_limit(limit))
 
     @property
     def work_counts(self) -> WorkCounts:

@@ -127,6 +127,7 @@ class SyncClient:
     delete_schedule = _sync(Client.delete_schedule)
     delete_session = _sync(Client.delete_session)
     discover = _sync(Client.discover)
+    find_ids = _sync(Client.find_ids)
     get_agent = _sync(Client.get_agent)
     get_agent_states = _sync(Client.get_agent_states)
     get_agent_status = _sync(Client.get_agent_status)

@@ -70,7 +70,7 @@ class SessionHost:
         self.templates = templates
         self._store = store
         self.toolbox = tools if isinstance(tools, ToolBox) else ToolBox(as_tools(tools))
-        self._mcp_servers = mcp_servers
+        self.mcp_servers = mcp_servers or {}
         self._setting = limits_from(limits, SessionLimits)
         self._limits = store.limits(SERVER)
         self._model_factory = model_factory
@@ -262,7 +262,7 @@ class SessionHost:
             folders=self._folders,
             hidden=self._hidden,
             tools=self.toolbox.tools,
-            mcp_servers=self._mcp_servers,
+            mcp_servers=self.mcp_servers,
             sandbox=self._sandbox,
             limits=self._setting,
             trial_turn=self._trial_turn,

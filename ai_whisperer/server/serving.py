@@ -8,6 +8,7 @@ import logging
 import os
 import random
 import secrets
+import signal
 import socket
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
@@ -24,6 +25,7 @@ from ai_whisperer.errors import (
     SandboxError,
     ServerFailedError,
     SettingsError,
+    StoreInUseError,
     StoreReadOnlyError,
 )
 from ai_whisperer.models.base import ModelFactory
@@ -32,7 +34,7 @@ from ai_whisperer.records import StepRecord
 from ai_whisperer.runtime.workplaces import checked_folders, kept_from_agents
 from ai_whisperer.secrets import remember_secret
 from ai_whisperer.server import answers  # noqa: F401 - it registers itself
-from ai_whisperer.server.address import ADDRESS_FILE, Address
+from ai_whisperer.server.address import ADDRESS_FILE, Address, find_address
 from ai_whisperer.server.agent_logs import AgentLogs
 from ai_whisperer.server.app import Application
 from ai_whisperer.server.calls import ServerFacts
@@ -54,6 +56,8 @@ _KEPT_BY_THE_SYSTEM_BYTES = 64 << 10
 
 LAST_REQUESTS_SECONDS = 3
 """So long requests under way may take when the server leaves."""
+
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 _log = logging.getLogger(__name__)
 
@@ -97,9 +101,28 @@ class RunningServer:
         """Wait until the store has failed or no requests are taken any more, and return why: nothing runs any more."""
         return await asyncio.shield(self._host.failed)
 
+    async def serve_forever(self) -> None:
+        """Serve until SIGINT or SIGTERM; raises what stopped the server if it cannot go on. For the main thread."""
+        loop = asyncio.get_running_loop()
+        asked = loop.create_future()
+        for number in _SIGNALS:
+            loop.add_signal_handler(number, _resolve, asked)
+        try:
+            await asyncio.wait([asked, self._host.failed], return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for number in _SIGNALS:
+                loop.remove_signal_handler(number)
+        if self._host.failed.done():
+            raise self._host.failed.result()
+
     def trouble(self) -> str | None:
         """Why the server does not do what it is there for; None if it does. As `/healthz` says it."""
         return self._host.trouble()
+
+
+def _resolve(asked: asyncio.Future[None]) -> None:
+    if not asked.done():
+        asked.set_result(None)
 
 
 @contextlib.asynccontextmanager
@@ -120,6 +143,7 @@ async def running(
     toolbox = await asyncio.to_thread(toolbox_of, settings, tools)
     for error in toolbox.errors:
         _log.error("Tools are left out. %s", error)
+    _check_not_served(settings.data)
     listening = listen(settings)
     async with contextlib.AsyncExitStack() as stack:
         stack.callback(listening.close)
@@ -214,6 +238,16 @@ def announced(data: Path, address: Address) -> Iterator[None]:
         yield
     finally:
         path.unlink(missing_ok=True)
+
+
+def _check_not_served(data: Path) -> None:
+    """Raise `StoreInUseError` if another process serves the folder: its port is taken, too, and would be blamed."""
+    address = find_address(data)
+    if address is not None and address.pid != os.getpid():
+        raise StoreInUseError(
+            f"A server (process {address.pid}) serves the data folder '{data}' already, at {address.url}. Use that "
+            "one, stop it, or choose another data folder with --data."
+        )
 
 
 def listen(settings: Settings) -> socket.socket:

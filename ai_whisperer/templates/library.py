@@ -189,13 +189,20 @@ class TemplateLibrary:
         same_name = normalized(name) == normalized(child.name)
         found = self._first(normalized(name), below=chain[-1].position if same_name else -1)
         if found is None:
-            further = " further down the search path" if same_name else ""
-            raise fault(*where, f"there is no template '{name}'{further} to extend ({shown}).{self._nearest(name)}")
+            raise fault(*where, self._nothing_to_extend(chain, name, shown))
         if any(each.file.path == found.file.path for each in chain):
             raise fault(*where, f"`extends` forms a cycle: {shown}.")
         if isinstance(found.file.content, TemplateError):
             raise fault(*where, f"what it extends cannot be used ({shown}): {found.file.content.message}")
         return found
+
+    def _nothing_to_extend(self, chain: Sequence[_Found], name: str, shown: str) -> str:
+        if normalized(name) == normalized(chain[-1].draft.name):
+            return (
+                f"there is no other template '{name}' further down the search path to extend ({shown}). Name another "
+                "one, or remove `extends`."
+            )
+        return f"there is no template '{name}' to extend ({shown}).{self._nearest(name, besides=chain)}"
 
     def _first(self, name: str, *, below: int = -1) -> _Found | None:
         return next((found for found in self._all(below=below) if normalized(found.file.name) == name), None)
@@ -213,8 +220,10 @@ class TemplateLibrary:
             f"There is no template '{name}'.{self._nearest(name)} Templates: {names}.{problems}"
         )
 
-    def _nearest(self, name: str) -> str:
+    def _nearest(self, name: str, *, besides: Iterable[_Found] = ()) -> str:
         known = {normalized(found.file.name): found.file.name for found in self._all() if found.file.name}
+        for found in besides:
+            known.pop(normalized(found.file.name), None)
         near = difflib.get_close_matches(normalized(name), known, n=1)
         return f" Did you mean '{known[near[0]]}'?" if near else ""
 

@@ -83,7 +83,16 @@ def test_a_task_is_sent_awaited_and_shown_with_its_steps(whisperer: Whisperer, a
     assert (sent["taskId"], sent["priority"]) == ("count-1", "high")
     assert whisperer.json("tasks", "wait", "count-1")["result"]["final"] == "Done: Count on"
     listed = whisperer.ok("tasks", "--agent", agent)
-    assert listed.splitlines()[0].split() == ["TASK", "AGENT", "KIND", "STATE", "CREATED", "PROGRESS", "RESULT"]
+    assert listed.splitlines()[0].split() == [
+        "TASK",
+        "AGENT",
+        "KIND",
+        "STATE",
+        "CREATED",
+        "PROGRESS",
+        "PROMPT",
+        "RESULT",
+    ]
     assert "count-1" in listed
     shown = whisperer.ok("tasks", "show", "count-1")
     assert "state:     completed\n" in shown
@@ -286,7 +295,7 @@ def test_a_line_that_is_refused_does_not_end_a_chat_in_a_terminal(
     monkeypatch.setattr(Output, "is_terminal", True)
     monkeypatch.setattr(sys, "stdin", Typed(f"@nobody hi\n@{agent} greet the room\n"))
     said = whisperer("chat", agent, "other")
-    assert (said.code, said.out) == (0, f"> > {agent}: Hello from the room\n> \n")
+    assert (said.code, said.out) == (0, f"> {agent}: Hello from the room\n> \n")
     assert "nobody" in said.err
     monkeypatch.undo()
     monkeypatch.setattr(sys, "stdin", io.StringIO("@nobody hi\n"))

@@ -38,6 +38,11 @@ def test_exit_code_and_output_of_both_streams_are_told(stage: Stage) -> None:
     assert outcome.run.sandbox == stage.level
 
 
+def test_what_a_program_took_is_told_also_of_one_that_ended_at_once(stage: Stage) -> None:
+    outcome = stage.sh("true")
+    assert 0 < outcome.run.memory_bytes < 256 << 20
+
+
 def test_a_job_reads_the_input_that_it_is_given(stage: Stage) -> None:
     assert stage.sh("cat", stdin=b"\x00\xffinput").output == b"\x00\xffinput"
 
