@@ -19,7 +19,7 @@ _COMMAND = re.compile(r"/(\w*)(?:\s+(.*))?\Z", re.DOTALL)
 _HELP = {
     "/help": "shows this.",
     "/approve [ID]": "lets the tool call run that waits for your approval, exactly as it was shown.",
-    "/refuse [REASON]": "refuses it; the agent is told so and goes on without it.",
+    "/refuse [REASON]": "refuses it; the agent is told so and continues without it.",
     "/stop": "cancels the answers that are under way, with everything that they have caused.",
 }
 _HINT = "A message that begins with a slash is written with two of them."
