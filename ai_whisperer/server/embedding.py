@@ -43,7 +43,7 @@ class EmbeddedHost(SessionHost):
         templates: TemplateLibrary,
         tools: Sequence[Tool],
     ) -> None:
-        super().__init__(store, model=model, templates=templates, tools=tools)
+        super().__init__(store, model=model, templates=templates, tools=tools, create_missing=False)
         self._manager = manager
 
     async def adopt(self) -> None:
