@@ -148,7 +148,7 @@ class SessionHost:
         await asyncio.shield(self._submitted(record, stated))
         return SessionSummary(**asdict(record))
 
-    def let_exist(self, principal: str, session_id: str) -> None:
+    def create_if_missing(self, principal: str, session_id: str) -> None:
         """Make the session if it is not there and sessions are made so here; raises `InvalidInputError` for a bad id.
 
         There is no await in here: what is done in the session next comes after it, in memory and on disk.

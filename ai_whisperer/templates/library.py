@@ -121,13 +121,18 @@ class TemplateLibrary:
         base = _NUMBER.sub("", whole)
         return self.find(base) if found is None and base != whole else found
 
-    def addressed(self, name: str) -> Template | None:
-        """The template that `called` finds, or the one that has this further name (`display_name`, `aliases`)."""
-        found = self.called(name)
+    def addressed(self, name: str) -> tuple[Template, str] | None:
+        """The template that is meant by the name of an agent that is not there, and the id for that agent, or None.
+
+        It is the one that `called` finds, or else the one that has this further name (`display_name`, `aliases`). The
+        agent is called like its template, with the number if there is one at the end.
+        """
+        whole = normalized(name)
+        found = self.called(whole)
         if found is not None:
-            return found
+            return found, found.name if normalized(found.name) == whole else whole.replace(" ", "-")
         usable = (self.find(known) for known in self.names())
-        return next((each for each in usable if each is not None and normalized(name) in _names_of(each)), None)
+        return next(((each, each.name) for each in usable if each is not None and whole in _names_of(each)), None)
 
     def names(self) -> list[str]:
         """The names of the templates that can be used, in order."""
