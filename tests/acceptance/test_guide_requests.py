@@ -279,7 +279,7 @@ def test_a_websocket_at_another_address_is_told_the_right_one(server: ServerInTh
     with server.connect(path=path) as client:
         told = client.receive()
         assert f"Connect to ws://127.0.0.1:{server.port}/ws" in told["error"]["message"]
-        assert (told["id"], told["error"]["data"]["path"]) == (None, "/ws")
+        assert (told["id"], told["error"]["data"]) == (None, {"code": "invalid_request", "path": "/ws"})
         closed = client.until_closed()
         assert (closed.code, closed.reason) == (4404, "The WebSocket is at /ws.")
 
