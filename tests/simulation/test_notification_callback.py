@@ -96,31 +96,3 @@ def test_a_callback_may_close_the_session() -> None:
 def test_what_cannot_be_called_is_refused_at_once() -> None:
     with pytest.raises(InvalidInputError, match="notification_callback must be a function"):
         AsyncAgentSessionManager(notification_callback=cast(Any, "print"))
-
-
-def test_the_threads_of_agents_are_those_that_are_started_with_what_they_run() -> None:
-    async def scenario(manager: AsyncAgentSessionManager) -> None:
-        await manager.create_agent("idle")
-        await manager.create_agent("new", auto_start=False)
-        await manager.create_agent("busy")
-        task = await manager.send_task(agent_id="busy", prompt="go")
-        await asyncio.sleep(0.5)
-        assert manager.agent_threads == {"idle": (), "busy": (task.id,)}
-
-    play(scenario)
-
-
-def test_the_parameter_names_of_the_guide_work_as_keywords() -> None:
-    async def scenario(manager: AsyncAgentSessionManager) -> None:
-        await manager.start_agent(agent_id="a", config={})
-        await manager.send_task(agent_id="a", prompt="go")
-        await manager.pause_agent(agent_id="a")
-        await manager.resume_agent(agent_id="a")
-        await manager.at_rest()
-        await manager.sleep_agent(agent_id="a", duration_seconds=60, wake_events=["alert"])
-        await manager.wake_agent(agent_id="a", reason="User requested immediate check")
-        await manager.broadcast_event(event="data_ready", data={"source": "a"})
-        assert manager.get_agent_status(agent_id="a").agent_id == "a"
-        await manager.stop_agent(agent_id="a")
-
-    play(scenario)
