@@ -442,7 +442,7 @@ class ContinuationLimitError(WhispererError):
 
 
 class CrashLimitError(WhispererError):
-    """The process died each time this task ran, so it was set aside. Fix the cause, then retry it."""
+    """The process died each time this task ran, so it became a dead letter. Fix the cause, then retry it."""
 
     code = "crash_limit"
 

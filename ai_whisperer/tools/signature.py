@@ -27,7 +27,7 @@ class Signature(msgspec.Struct, frozen=True):
 
 
 _known: WeakKeyDictionary[types.FunctionType, Signature] = WeakKeyDictionary()
-"""One function may be handed in for many agents."""
+"""One function may be provided for many agents."""
 
 
 def signature_of(function: Callable[..., Any], tool: str, *, context: type) -> Signature:

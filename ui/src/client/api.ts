@@ -850,7 +850,7 @@ export interface Subscribed {
 
 /**
  * What happens to a loop that crashes, and when its agent is stopped. A crashed loop begins again up to `max_restarts`
- * times, each time after a longer delay; then its task is set aside. After `max_failures` failed tasks within
+ * times, each time after a longer delay; then its task becomes a dead letter. After `max_failures` failed tasks within
  * `window_seconds` the agent is stopped, with the reason kept.
  */
 export interface Supervision {
