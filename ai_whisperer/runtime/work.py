@@ -66,15 +66,16 @@ class SessionWork(SessionReader):
 
     async def _found_or_created(self, agent: AgentRef) -> AgentSession:
         """The agent that is meant; one that is not there is created if a template is called so."""
-        await self._let_exist(agent)
+        if isinstance(agent, str) and not self._workspace.book.knows(agent):
+            await self._let_exist(agent)
         return self._find_agent(agent)
 
-    async def _let_exist(self, agent: AgentRef) -> None:
-        if isinstance(agent, str) and not self._workspace.book.knows(agent):
-            self._workspace.check_event_loop()
-            decision = self._workspace.decide(by_caller())
-            if self._workspace.creation.let_exist(decision, agent):
-                await decision.commit()
+    async def _let_exist(self, name: str) -> None:
+        """Create the agent of that name, which nobody has, if a template is called so."""
+        workspace = self._workspace
+        decision = workspace.decide(by_caller())
+        if workspace.creation.let_exist(decision, name):
+            await decision.commit()
 
     async def wait_task(self, task: str | TaskRecord) -> TaskRecord:
         """Wait until the task has ended and return it. A continued task has ended when its last continuation has.
@@ -298,8 +299,11 @@ class SessionWork(SessionReader):
     ) -> MailRecord:
         """Send mail from the user to an agent. When this returns the mail is on disk."""
         recipient = to.agent_id if isinstance(to, AgentSession) else to
-        await self._let_exist(recipient)
-        return await self._intake.mail(
+        intake = self._intake
+        if isinstance(recipient, str) and not intake.book.knows(recipient):
+            await self._let_exist(recipient)
+            intake = self._intake  # it may have been closed meanwhile
+        return await intake.mail(
             recipient,
             subject=subject,
             body=body,
