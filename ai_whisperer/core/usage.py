@@ -36,16 +36,22 @@ def usage_of(step: StepRecord) -> Usage:
     return replace(used, mails_sent=step.result.mails_sent) if step.result.mails_sent else used
 
 
+def is_believable(usage: Usage) -> bool:
+    """Whether the figures that a provider reports can be true, as they nearly always can."""
+    sent, got, cached, cost = usage.input_tokens, usage.output_tokens, usage.cached_tokens, usage.cost_usd
+    if type(sent) is int and type(got) is int and type(cached) is int and (cost is None or _is_cost(cost)):
+        return 0 <= cached <= sent <= MOST_TOKENS and 0 <= got <= MOST_TOKENS
+    return False
+
+
 def believable(usage: Usage, estimate: Callable[[], Usage]) -> Usage:
     """The usage as a provider reports it, with the estimate where its figures cannot be true: a budget is to be kept.
 
     That are numbers of tokens that are negative, no whole numbers or beyond `MOST_TOKENS`. A cost that is negative, no
     number or beyond `MOST_USD` is not known. More tokens than were sent cannot come from a cache.
     """
-    sent, got, cached = usage.input_tokens, usage.output_tokens, usage.cached_tokens
-    if type(sent) is int and type(got) is int and type(cached) is int and usage.cost_usd is None:  # noqa: SIM102
-        if 0 <= cached <= sent <= MOST_TOKENS and 0 <= got <= MOST_TOKENS:
-            return usage  # as nearly always
+    if is_believable(usage):
+        return usage
     if not (_is_count(usage.input_tokens) and _is_count(usage.output_tokens)):
         guess = estimate()
         usage = replace(

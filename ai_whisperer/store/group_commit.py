@@ -11,7 +11,8 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from operator import attrgetter
 
 import apsw
 
@@ -33,6 +34,8 @@ from ai_whisperer.store.custody import LOOK_SECONDS, Custody
 _Pending = tuple[Unit, "asyncio.Future[None]"]
 
 _log = logging.getLogger(__name__)
+
+_session_of = attrgetter("session_id")
 
 _REFUSALS = (apsw.ConstraintError, apsw.MismatchError, TypeError, ValueError, OverflowError, RecursionError)
 """What a unit that cannot be written raises; it fails alone."""
@@ -151,9 +154,11 @@ class GroupCommitWriter:
     def _take_group(self) -> list[_Pending]:
         group: list[_Pending] = []
         size = 0
-        while self._waiting and size < self._committer.rows_in_group:
-            pending = self._waiting.popleft()
-            size += len(pending[0].writes) + len(pending[0].notes)
+        waiting, most = self._waiting, self._committer.rows_in_group
+        while waiting and size < most:
+            pending = waiting.popleft()
+            unit = pending[0]
+            size += len(unit.writes) + len(unit.notes)
             group.append(pending)
         return group
 
@@ -207,25 +212,26 @@ class GroupCommitWriter:
         execute = self._cursor.execute
         for sql, row in unit.writes:
             execute(sql, row)
-        last_seq = self._last_seq
+        last_seq, numbered = self._last_seq, self._numbered
         for session_id in unit.deleted_sessions:
             last_seq.pop(session_id, None)
             self._deleted.add(session_id)
         for session_id, name, cause, at, params in unit.notes:
-            if session_id not in last_seq:
-                ((last_seq[session_id],),) = self._connection.execute(queries.LAST_SEQ, (session_id,))
-            last_seq[session_id] = seq = last_seq[session_id] + 1
-            self._numbered.append(
-                Notification(seq=seq, session_id=session_id, name=name, cause=cause, at=at, params=params)
-            )
+            seq = last_seq.get(session_id)
+            if seq is None:
+                ((seq,),) = self._connection.execute(queries.LAST_SEQ, (session_id,))
+            last_seq[session_id] = seq = seq + 1
+            numbered.append(Notification(seq=seq, session_id=session_id, name=name, cause=cause, at=at, params=params))
 
     def _write_notes(self, notes: Sequence[Notification]) -> None:
-        self._cursor.executemany(queries.INSERT_NOTIFICATION, map(self._sized_row, notes))
+        self._cursor.executemany(queries.INSERT_NOTIFICATION, self._sized_rows(notes))
 
-    def _sized_row(self, note: Notification) -> rows.Row:
-        row = rows.notification_row(note)
-        self._sizes.append(size_of_params(row[-1]))
-        return row
+    def _sized_rows(self, notes: Sequence[Notification]) -> Iterator[rows.Row]:
+        add_size = self._sizes.append
+        for note in notes:
+            row = rows.notification_row(note)
+            add_size(size_of_params(row[-1]))
+            yield row
 
     def _committed(self, written: Sequence[_Pending], failure: BaseException | None) -> None:
         if failure is None:
@@ -259,13 +265,15 @@ class GroupCommitWriter:
     def _publish(self) -> None:
         numbered, sizes = self._numbered, self._sizes
         self._numbered, self._sizes = [], []
-        by_session: dict[str, tuple[list[Notification], list[int]]] = {}
-        for note, size in zip(numbered, sizes, strict=True):
-            if note.session_id not in by_session:
-                by_session[note.session_id] = ([], [])
-            notes, sizes_of_notes = by_session[note.session_id]
-            notes.append(note)
-            sizes_of_notes.append(size)
+        by_session: dict[str, tuple[list[Notification], list[int]]] = dict.fromkeys(
+            map(_session_of, numbered), (numbered, sizes)
+        )
+        if len(by_session) > 1:
+            by_session = {session_id: ([], []) for session_id in by_session}
+            for note, size in zip(numbered, sizes, strict=True):
+                notes, sizes_of_notes = by_session[note.session_id]
+                notes.append(note)
+                sizes_of_notes.append(size)
         for session_id, committed in by_session.items():
             if session_id in self._listeners:
                 self._listeners[session_id][0](*committed)

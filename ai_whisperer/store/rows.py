@@ -303,7 +303,7 @@ def timer_from(row: Row) -> TimerRecord:
 
 
 def notification_row(note: Notification) -> Row:
-    return (note.session_id, note.seq, note.name, note.cause, note.at, _text(note.params))
+    return (note.session_id, note.seq, note.name, note.cause, note.at, _encode(note.params).decode())
 
 
 def notification_from(session_id: str, row: Row) -> Notification:
