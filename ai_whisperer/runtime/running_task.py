@@ -229,7 +229,8 @@ class RunningTask(TaskJournal):
         """Journal the beginning of a call with effects outside; False if it waits, or has its result already."""
         held = self._agent.workspace.admission.admit(decision, self.task, step, tool)
         if isinstance(held, ToolResult):
-            self.record_result(decision, step, held)
+            shown = self._agent.workspace.breaches.bounded_result(self.task.agent_id, self.task.id, held.content)
+            self.record_result(decision, step, replace(held, content=shown))
         elif held is None:
             if pending.interrupted is not None:
                 step = replace(step, attempt=step.attempt + 1, started_at=decision.at)
