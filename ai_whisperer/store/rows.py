@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from enum import StrEnum
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -30,8 +31,30 @@ from ai_whisperer.records import (
 )
 
 Row = tuple[Any, ...]
+_Member = TypeVar("_Member", bound=StrEnum)
 
 _encode = msgspec.json.Encoder().encode
+
+
+class _Members(dict[str, _Member]):
+    """The members of an enum by their values, found sooner than by a call of the enum."""
+
+    def __init__(self, kind: type[_Member]) -> None:
+        super().__init__((member.value, member) for member in kind)
+        self._kind = kind
+
+    def __missing__(self, value: str) -> _Member:
+        return self._kind(value)  # raises ValueError
+
+
+_AGENT_STATES = _Members(AgentState)
+_TASK_KINDS = _Members(TaskKind)
+_TASK_STATES = _Members(TaskState)
+_STEP_KINDS = _Members(StepKind)
+_STEP_STATES = _Members(StepState)
+_MAIL_STATES = _Members(MailState)
+_PRIORITIES = _Members(Priority)
+_TIMER_KINDS = _Members(TimerKind)
 
 
 def _text(value: Any) -> str:
@@ -104,7 +127,7 @@ def _agent_from(row: Row, definition: AgentDefinition) -> AgentRecord:
         session_id=session_id,
         id=agent_id,
         definition=definition,
-        state=AgentState(state),
+        state=_AGENT_STATES[state],
         started=bool(started),
         sleep=_sleep(sleep) if sleep else None,
         reason=reason,
@@ -174,12 +197,12 @@ def task_from(row: Row) -> TaskRecord:
         session_id=row[1],
         agent_id=row[2],
         thread_id=row[3],
-        kind=TaskKind(row[4]),
+        kind=_TASK_KINDS[row[4]],
         prompt=row[5],
         arrival=row[6],
         cause=row[7],
-        priority=Priority(row[8]),
-        state=TaskState(row[9]),
+        priority=_PRIORITIES[row[8]],
+        state=_TASK_STATES[row[9]],
         mail_id=row[10],
         parent_id=row[11],
         continuation=row[12],
@@ -226,8 +249,8 @@ def step_from(row: Row) -> StepRecord:
         session_id=row[0],
         task_id=row[1],
         number=row[2],
-        kind=StepKind(row[3]),
-        state=StepState(row[4]),
+        kind=_STEP_KINDS[row[3]],
+        state=_STEP_STATES[row[4]],
         attempt=row[5],
         failures=row[6],
         call=_call(row[7]) if row[7] else None,
@@ -282,9 +305,9 @@ def mail_from(row: Row) -> MailRecord:
         body=row[7],
         arrival=row[8],
         cause=row[9],
-        priority=Priority(row[10]),
+        priority=_PRIORITIES[row[10]],
         reply_to=row[11],
-        state=MailState(row[12]),
+        state=_MAIL_STATES[row[12]],
         task_id=row[13],
         created_at=row[14],
         read_at=row[15],
@@ -299,7 +322,7 @@ def timer_row(timer: TimerRecord) -> Row:
 
 def timer_from(row: Row) -> TimerRecord:
     session_id, timer_id, agent_id, kind, due_at = row
-    return TimerRecord(session_id=session_id, id=timer_id, agent_id=agent_id, kind=TimerKind(kind), due_at=due_at)
+    return TimerRecord(session_id=session_id, id=timer_id, agent_id=agent_id, kind=_TIMER_KINDS[kind], due_at=due_at)
 
 
 def notification_row(note: Notification) -> Row:
