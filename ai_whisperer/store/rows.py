@@ -57,7 +57,8 @@ _PRIORITIES = _Members(Priority)
 _TIMER_KINDS = _Members(TimerKind)
 
 
-def _text(value: Any) -> str:
+def text_of(value: Any) -> str:
+    """The value as JSON text."""
     return _encode(value).decode()
 
 
@@ -78,12 +79,12 @@ def agent_row(agent: AgentRecord) -> Row:
     return (
         agent.session_id,
         agent.id,
-        _text(agent.definition),
+        text_of(agent.definition),
         agent.state,
         agent.started,
-        None if agent.sleep is None else _text(agent.sleep),
+        None if agent.sleep is None else text_of(agent.sleep),
         agent.reason,
-        _text(agent.own_tools),
+        text_of(agent.own_tools),
         agent.created_at,
         agent.started_at,
         agent.paused_limit,
@@ -94,7 +95,7 @@ def agent_changes(agent: AgentRecord) -> Row:
     return (
         agent.state,
         agent.started,
-        None if agent.sleep is None else _text(agent.sleep),
+        None if agent.sleep is None else text_of(agent.sleep),
         agent.reason,
         agent.started_at,
         agent.paused_limit,
@@ -104,7 +105,7 @@ def agent_changes(agent: AgentRecord) -> Row:
 
 
 def definition_change(agent: AgentRecord) -> Row:
-    return (_text(agent.definition), _text(agent.own_tools), agent.session_id, agent.id)
+    return (text_of(agent.definition), text_of(agent.own_tools), agent.session_id, agent.id)
 
 
 def agent_reader() -> Callable[[Row], AgentRecord]:
@@ -156,14 +157,14 @@ def task_row(task: TaskRecord) -> Row:
         task.attempts,
         task.progress_percent,
         task.progress_note,
-        None if task.result is None else _text(task.result),
-        None if task.error is None else _text(task.error),
-        _text(task.usage),
+        None if task.result is None else text_of(task.result),
+        None if task.error is None else text_of(task.error),
+        text_of(task.usage),
         task.created_at,
         task.started_at,
         task.finished_at,
         None if task.origin is None else task.origin.root_id,
-        None if task.origin is None else _text(task.origin),
+        None if task.origin is None else text_of(task.origin),
         task.not_before,
         task.restarts,
     )
@@ -175,9 +176,9 @@ def task_changes(task: TaskRecord) -> Row:
         task.attempts,
         task.progress_percent,
         task.progress_note,
-        None if task.result is None else _text(task.result),
-        None if task.error is None else _text(task.error),
-        _text(task.usage),
+        None if task.result is None else text_of(task.result),
+        None if task.error is None else text_of(task.error),
+        text_of(task.usage),
         task.started_at,
         task.finished_at,
         task.not_before,
@@ -231,10 +232,10 @@ def step_row(step: StepRecord) -> Row:
         step.state,
         step.attempt,
         step.failures,
-        None if step.call is None else _text(step.call),
-        None if step.answer is None else _text(step.answer),
-        None if step.result is None else _text(step.result),
-        None if step.error is None else _text(step.error),
+        None if step.call is None else text_of(step.call),
+        None if step.answer is None else text_of(step.answer),
+        None if step.result is None else text_of(step.result),
+        None if step.error is None else text_of(step.error),
         step.retry_at,
         step.started_at,
         step.finished_at,
@@ -285,7 +286,7 @@ def mail_row(mail: MailRecord) -> Row:
         mail.created_at,
         mail.read_at,
         mail.awaited,
-        None if mail.origin is None else _text(mail.origin),
+        None if mail.origin is None else text_of(mail.origin),
     )
 
 
@@ -323,10 +324,6 @@ def timer_row(timer: TimerRecord) -> Row:
 def timer_from(row: Row) -> TimerRecord:
     session_id, timer_id, agent_id, kind, due_at = row
     return TimerRecord(session_id=session_id, id=timer_id, agent_id=agent_id, kind=_TIMER_KINDS[kind], due_at=due_at)
-
-
-def notification_row(note: Notification) -> Row:
-    return (note.session_id, note.seq, note.name, note.cause, note.at, _encode(note.params).decode())
 
 
 def notification_from(session_id: str, row: Row) -> Notification:
