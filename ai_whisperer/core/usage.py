@@ -39,9 +39,11 @@ def usage_of(step: StepRecord) -> Usage:
 def is_believable(usage: Usage) -> bool:
     """Whether the figures that a provider reports can be true, as they nearly always can."""
     sent, got, cached, cost = usage.input_tokens, usage.output_tokens, usage.cached_tokens, usage.cost_usd
-    if type(sent) is int and type(got) is int and type(cached) is int and (cost is None or _is_cost(cost)):
-        return 0 <= cached <= sent <= MOST_TOKENS and 0 <= got <= MOST_TOKENS
-    return False
+    if not (type(sent) is type(got) is type(cached) is int):
+        return False
+    if cost is not None and not _is_cost(cost):
+        return False
+    return 0 <= cached <= sent <= MOST_TOKENS and 0 <= got <= MOST_TOKENS
 
 
 def believable(usage: Usage, estimate: Callable[[], Usage]) -> Usage:
@@ -71,7 +73,7 @@ def _is_count(given: object) -> bool:
 
 
 def _is_cost(given: object) -> bool:
-    return type(given) in (int, float) and 0 <= given <= MOST_USD  # type: ignore[operator]
+    return (type(given) is float or type(given) is int) and 0 <= given <= MOST_USD  # type: ignore[operator]
 
 
 def usage_since(before: StepRecord | None, step: StepRecord) -> Usage:

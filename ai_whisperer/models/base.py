@@ -228,7 +228,8 @@ class AnswerAssembler:
     def _finish(self, event: Finished) -> None:
         """Take the end, and pass on before it what is left of the texts: half a pair."""
         self._finished = event
-        self._check(event.provider)
+        if event.provider:
+            self._check(event.provider)
         if self._text_mender.held:
             text = self._text_mender.finish()
             self._text.append(text)

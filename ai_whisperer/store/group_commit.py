@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from operator import attrgetter
 
 import apsw
@@ -54,7 +54,8 @@ class GroupCommitWriter:
         self._waiting: deque[_Pending] = deque()
         self._flying: list[_Pending] = []
         self._numbered: list[Notification] = []
-        self._sizes: list[int] = []  # of the numbered ones, as far as they are written
+        self._sizes: list[int] = []  # of the numbered ones
+        self._note_rows: list[rows.Row] = []  # of the numbered ones that are not written yet
         self._last_seq: dict[str, int] = {}
         self._listeners: dict[str, tuple[Listener, FailureListener]] = {}
         self._watchers: list[FailureListener] = []
@@ -132,7 +133,9 @@ class GroupCommitWriter:
         if self._loop is not None:
             self._flying_since = self._loop.time()
         try:
-            self._look_after_files()
+            if self._custody is not None and self._flying_since >= self._look_at:
+                self._look_at = self._flying_since + LOOK_SECONDS
+                self._custody.check()
             written = self._write(self._flying)
             forget = None
             if self._deleted and self._custody is not None:
@@ -145,11 +148,6 @@ class GroupCommitWriter:
             )
         except Exception as error:  # noqa: BLE001 - whatever it is, whoever waits must hear of it
             self._fail(error)
-
-    def _look_after_files(self) -> None:
-        if self._custody is not None and self._flying_since >= self._look_at:
-            self._look_at = self._flying_since + LOOK_SECONDS
-            self._custody.check()
 
     def _take_group(self) -> list[_Pending]:
         group: list[_Pending] = []
@@ -165,7 +163,7 @@ class GroupCommitWriter:
     def _write(self, group: Sequence[_Pending]) -> list[_Pending]:
         """Write the group into an open transaction; if one unit is refused, again with each unit by itself."""
         before = dict(self._last_seq)
-        self._numbered, self._sizes = [], []
+        self._numbered, self._sizes, self._note_rows = [], [], []
         self._deleted = set()
         self._connection.execute("BEGIN IMMEDIATE")
         if self._banned:
@@ -173,11 +171,11 @@ class GroupCommitWriter:
         try:
             for unit, _ in group:
                 self._write_unit(unit)
-            self._write_notes(self._numbered)
+            self._write_notes()
         except _REFUSALS:
             self._connection.execute("ROLLBACK")
             self._last_seq = before
-            self._numbered, self._sizes = [], []
+            self._numbered, self._sizes, self._note_rows = [], [], []
             self._connection.execute("BEGIN IMMEDIATE")
             return self._write_one_by_one(group)
         return list(group)
@@ -192,10 +190,11 @@ class GroupCommitWriter:
             self._connection.execute("SAVEPOINT unit")
             try:
                 self._write_unit(unit)
-                self._write_notes(self._numbered[numbered:])
+                self._write_notes()
             except _REFUSALS as error:
                 self._connection.execute("ROLLBACK TO unit")
                 self._last_seq = before
+                self._note_rows = []
                 del self._numbered[numbered:], self._sizes[numbered:]
                 refusal = StoreRefusedError(f"The store refused the change: {error}. Nothing of it was written.")
                 _refuse(future, refusal)
@@ -212,7 +211,7 @@ class GroupCommitWriter:
         execute = self._cursor.execute
         for sql, row in unit.writes:
             execute(sql, row)
-        last_seq, numbered = self._last_seq, self._numbered
+        last_seq = self._last_seq
         for session_id in unit.deleted_sessions:
             last_seq.pop(session_id, None)
             self._deleted.add(session_id)
@@ -221,17 +220,17 @@ class GroupCommitWriter:
             if seq is None:
                 ((seq,),) = self._connection.execute(queries.LAST_SEQ, (session_id,))
             last_seq[session_id] = seq = seq + 1
-            numbered.append(Notification(seq=seq, session_id=session_id, name=name, cause=cause, at=at, params=params))
+            text = rows.text_of(params)
+            self._note_rows.append((session_id, seq, name, cause, at, text))
+            self._sizes.append(size_of_params(text))
+            self._numbered.append(
+                Notification(seq=seq, session_id=session_id, name=name, cause=cause, at=at, params=params)
+            )
 
-    def _write_notes(self, notes: Sequence[Notification]) -> None:
-        self._cursor.executemany(queries.INSERT_NOTIFICATION, self._sized_rows(notes))
-
-    def _sized_rows(self, notes: Sequence[Notification]) -> Iterator[rows.Row]:
-        add_size = self._sizes.append
-        for note in notes:
-            row = rows.notification_row(note)
-            add_size(size_of_params(row[-1]))
-            yield row
+    def _write_notes(self) -> None:
+        """Write the notifications that were numbered since this was called last."""
+        self._cursor.executemany(queries.INSERT_NOTIFICATION, self._note_rows)
+        self._note_rows = []
 
     def _committed(self, written: Sequence[_Pending], failure: BaseException | None) -> None:
         if failure is None:
@@ -245,8 +244,9 @@ class GroupCommitWriter:
     def _settle(self, written: Sequence[_Pending]) -> None:
         self._settled += len(self._flying)
         self.commits += 1
-        self._note_last()
-        self._publish()
+        if self._numbered:
+            self._note_last(self._numbered[-1])
+            self._publish()
         for _, future in written:
             if not future.done():
                 future.set_result(None)
@@ -256,11 +256,9 @@ class GroupCommitWriter:
             self._scheduled = True
             self._loop.call_soon(self._flush)  # those who were just released may have more to add
 
-    def _note_last(self) -> None:
-        last = self._numbered[-1] if self._numbered else None
-        if self._custody is None or self._loop is None or last is None or last.session_id in self._deleted:
-            return
-        self._custody.acknowledged.note(last, self._loop)
+    def _note_last(self, last: Notification) -> None:
+        if self._custody is not None and self._loop is not None and last.session_id not in self._deleted:
+            self._custody.acknowledged.note(last, self._loop)
 
     def _publish(self) -> None:
         numbered, sizes = self._numbered, self._sizes
