@@ -21,8 +21,8 @@ from ai_whisperer.records import Failure, StepRecord, StepState
 from ai_whisperer.runtime.mcp_grants import prepare_mcp
 from ai_whisperer.runtime.notices import failure_of
 from ai_whisperer.runtime.stream_teller import StreamTeller
-from ai_whisperer.runtime.tallies import Retried
 from ai_whisperer.runtime.tool_step import is_being_cancelled
+from ai_whisperer.status import Retried
 
 if TYPE_CHECKING:
     from ai_whisperer.runtime.agent_work import AgentWork

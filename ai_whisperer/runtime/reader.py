@@ -104,7 +104,7 @@ class SessionReader:
         tallies = self._workspace.tallies
         return WorkCounts(
             ended=dict(tallies.ended),
-            retried={kind.value: count for kind, count in tallies.retried.items()},
+            retried=dict(tallies.retried),
             dead_tasks=tallies.dead_tasks.total(),
             dead_mails=tallies.dead_mails,
             pending_approvals=len(self._workspace.approvals.pending()),
