@@ -126,6 +126,9 @@ class Reservations:
             contexts.input_tokens(agent.record.definition.prompt, agent.registry.specs, turns),
             contexts.output_tokens(agent.record.definition.settings),
         )
+        prepare = getattr(agent.model, "prepare", None)
+        if prepare is not None:
+            await prepare()
         while agent.may_step:
             outcome = self._ask(request, behind=self._lacking)
             if isinstance(outcome, _Spent):
