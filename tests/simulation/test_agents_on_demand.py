@@ -339,3 +339,16 @@ def test_a_prompt_that_no_definition_may_have_creates_nobody() -> None:
         assert created(manager) == [("a", None)]
 
     play(scenario, once("create_agent", agent_id="x", prompt="p" * (2 << 20)))
+
+
+@pytest.mark.parametrize("name", ["", " ", "_", "-", "\u00a0"])
+def test_work_for_the_empty_name_creates_nobody(name: str) -> None:
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        await told(manager)
+        with pytest.raises(UnknownAgentError):
+            await manager.send_task(name, "go")
+        with pytest.raises(UnknownRecipientError):
+            await manager.send_mail(name, "s", "b")
+        assert created(manager) == [("a", None)]
+
+    play(scenario, once("delegate_task", to_agent=name, task="Do it."))
