@@ -6,7 +6,7 @@ import contextlib
 import difflib
 import os
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -164,7 +164,7 @@ class TemplateLibrary:
         base = _NUMBER.sub("", name)
         return self._find(base, shelf) if found is None and base != name else found
 
-    def _further(self, shelf: Shelf) -> dict[str, Sequence[Found]]:
+    def _further(self, shelf: Shelf) -> Mapping[str, Sequence[Found]]:
         if shelf.further is None:
             further: dict[str, list[Found]] = {}
             for found in shelf.firsts():
