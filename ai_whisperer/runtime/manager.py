@@ -195,7 +195,7 @@ class AsyncAgentSessionManager(
             self._notifying = Notifying(self.subscribe(), self._callback)
         try:
             await self._page.begin(
-                self, store=store, data=self._data, model=self._model, templates=self._templates, tools=self._tools
+                self, store, data=self._data, model=self._model, templates=self._templates, tools=self._tools
             )
         except BaseException:
             await self.close(grace_seconds=0)

@@ -19,10 +19,10 @@ from ai_whisperer.records import Failure, StepKind, StepRecord, StepState, TaskK
 from ai_whisperer.runtime.consequences import task_continued, task_ended
 from ai_whisperer.runtime.deadlines import overdue
 from ai_whisperer.runtime.notices import channels_of, failure_of, summary_of
-from ai_whisperer.runtime.tallies import Retried
 from ai_whisperer.runtime.task_journal import TaskJournal
 from ai_whisperer.runtime.tool_step import run_coordination_tool
 from ai_whisperer.runtime.workspace import Decision
+from ai_whisperer.status import Retried
 from ai_whisperer.tools.desk import CoordinationTool
 from ai_whisperer.tools.function import Tool
 

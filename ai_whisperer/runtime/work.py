@@ -296,8 +296,11 @@ class SessionWork(SessionReader):
     ) -> MailRecord:
         """Send mail from the user to an agent. When this returns the mail is on disk."""
         recipient = to.agent_id if isinstance(to, AgentSession) else to
-        await self._create_if_missing(recipient)
-        return await self._intake.mail(
+        intake = self._intake
+        if isinstance(recipient, str) and not intake.book.knows(recipient):
+            await self._create_if_missing(recipient)
+            intake = self._intake  # it may have been closed meanwhile
+        return await intake.mail(
             recipient,
             subject=subject,
             body=body,
