@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from ai_whisperer.base_record import Record
@@ -178,11 +179,16 @@ class Breaches:
             self.tell_alone(breach)
         return shown
 
-    def task_failed(self, decision: Decision, running: RunningTask, failure: Failure) -> None:
-        """Announce the limit that the task fails for, if it is one."""
+    def task_failed(
+        self, decision: Decision, running: RunningTask, failure: Failure, details: Mapping[str, Any]
+    ) -> None:
+        """Announce the limit that the task fails for, if it is one, with the numbers of the error if it has some."""
         describe = _FAILURES.get(failure.code)
         if describe is not None:
-            limit, used, most = describe(self._workspace, running, decision.at)
+            if "limit" in details:
+                limit, used, most = details["limit"], details["used"], details["max"]
+            else:
+                limit, used, most = describe(self._workspace, running, decision.at)
             task = running.task
             breach = Breach(
                 scope=_scope_of(limit),
@@ -254,13 +260,7 @@ def _answer_time(workspace: Workspace, running: RunningTask, _: float) -> _Numbe
 
 
 def _tree(workspace: Workspace, running: RunningTask, _: float) -> _Numbers:
-    """What was too small for a request; else tokens if they are used up, else money.
-
-    That of the agent or the session if its price cannot be told.
-    """
-    lack = workspace.reservations.lack_of(running.task.id)
-    if lack is not None:
-        return lack
+    """Tokens if they are used up, else money; that of the agent or the session if its price cannot be told."""
     budget, used = running.task.budget, workspace.trees.used(running.task)
     tokens = used.input_tokens + used.output_tokens
     if budget is not None and budget.max_tokens is not None and tokens >= budget.max_tokens:

@@ -13,7 +13,7 @@ from ai_whisperer.runtime.agent_session import AgentSession
 from ai_whisperer.runtime.ai_loop import loop_that_calls
 from ai_whisperer.runtime.bus import Subscription
 from ai_whisperer.runtime.snapshots import snapshot_of
-from ai_whisperer.runtime.status import status_of, statuses_of
+from ai_whisperer.runtime.status import shown_steps, status_of, statuses_of
 from ai_whisperer.runtime.task_source import SessionTaskSource
 from ai_whisperer.runtime.usage import usage_of_session, usage_of_tree
 from ai_whisperer.runtime.workspace import Workspace
@@ -142,8 +142,7 @@ class SessionReader:
     def list_steps(self, task: str | TaskRecord, *, after: int = 0) -> list[StepRecord]:
         """The journal of a task, or what follows the step of that number."""
         task_id = self.get_task(task).id
-        workspace = self._workspace
-        return workspace.store.steps(workspace.session_id, task_id, after=checked_position(after))
+        return shown_steps(self._workspace, task_id, after=checked_position(after))
 
     def stream(self, task: str | TaskRecord) -> TaskStream:
         """An iterator over what happens to a task, from its beginning to its end: `async for event in …`.
