@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -9,7 +8,7 @@ import pytest
 from ai_whisperer.errors import InvalidInputError, NotFoundError, TemplateError, UnknownTemplateError
 from ai_whisperer.templates import library as shelves
 from ai_whisperer.templates.drafts import Draft
-from ai_whisperer.templates.folders import TemplateFile, TemplateFolder, TemplateKind, files_in
+from ai_whisperer.templates.folders import Listing, TemplateFolder, TemplateKind, look_into
 from ai_whisperer.templates.library import BUILTIN, TemplateLibrary, library_of
 from ai_whisperer.templates.parsing import Template, template_of
 from tests.unit.template_files import BUILTIN_NAMES, write
@@ -222,15 +221,15 @@ def test_a_name_that_is_nobodys_costs_one_look_however_many_templates_there_are(
     looked: list[TemplateFolder] = []
     made: list[object] = []
 
-    def look(folder: TemplateFolder) -> Sequence[TemplateFile]:
+    def look(folder: TemplateFolder) -> Listing:
         looked.append(folder)
-        return files_in(folder)
+        return look_into(folder)
 
     def make(chain: tuple[Draft, ...]) -> Template:
         made.append(chain)
         return template_of(chain)
 
-    monkeypatch.setattr(shelves, "files_in", look)
+    monkeypatch.setattr(shelves, "look_into", look)
     monkeypatch.setattr(shelves, "template_of", make)
     assert templates.addressed("nobody") is None
     assert (len(looked), len(made)) == (len(templates.folders), 0)
