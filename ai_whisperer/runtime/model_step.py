@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from ai_whisperer.conversation import Answer, Turn
 from ai_whisperer.core.contexts import estimated_usage
 from ai_whisperer.core.failures import failure_from
-from ai_whisperer.core.retry import Wait, longest_wait, wait_before_retry, wait_in_outage
+from ai_whisperer.core.retry import Wait, longest_outage, longest_wait, wait_before_retry, wait_in_outage
 from ai_whisperer.core.usage import believable
 from ai_whisperer.errors import ModelError, ModelUnavailableError
 from ai_whisperer.models.base import (
@@ -155,8 +155,10 @@ class ModelStep:
         failure = failure_from(error)
         if not isinstance(error, ModelUnavailableError):
             return failure
+        most = self._agent.limits.max_outage_seconds
+        limit = " (max_outage_seconds)" if longest_outage(error, max_outage_seconds=most) == most else ""
         waited = (
-            f"The provider was waited for, for {self._step.outage_seconds:,.0f} seconds (max_outage_seconds). "
+            f"The provider was waited for, for {self._step.outage_seconds:,.0f} seconds{limit}. "
             "Retry the task when it is back."
         )
         return replace(failure, message=f"{failure.message} {waited}")
