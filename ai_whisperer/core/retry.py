@@ -16,10 +16,11 @@ _LONGEST_TOLD_SECONDS = 1e15
 
 
 class Wait(NamedTuple):
-    """How long to wait before the next attempt, and what the provider asked for if that is longer."""
+    """How long to wait before the next attempt; what the provider asked for if that is longer, and the limit then."""
 
     seconds: float
     refused_seconds: float | None = None
+    limit: str = "max_retry_after_seconds"
 
 
 def wait_before_retry(
@@ -63,7 +64,9 @@ def wait_in_outage(
         return None
     about = max(min(max(outage_seconds, policy.first_delay_seconds), policy.max_delay_seconds), _LEAST_SECONDS)
     wait = min(about * (1.0 + (2.0 * chance() - 1.0) * _SPREAD), left)
-    return _at_least_as_asked(wait, error, max_retry_after_seconds)
+    asked = _at_least_as_asked(wait, error, min(max_retry_after_seconds, left))
+    is_cut = asked.refused_seconds is not None and left < max_retry_after_seconds
+    return asked._replace(limit="max_outage_seconds") if is_cut else asked
 
 
 def longest_outage(error: ModelUnavailableError, *, max_outage_seconds: float) -> float:

@@ -116,7 +116,7 @@ class ModelStep:
             params["requests"] = requests
         if wait.refused_seconds is not None:
             params["retryAfterSeconds"] = wait.refused_seconds
-            workspace.breaches.wait_cut(decision, self._loop.running.task, wait.refused_seconds)
+            workspace.breaches.wait_cut(decision, self._loop.running.task, wait)
         workspace.tallies.retried[Retried.REQUEST] += 1
         decision.tell("step.retried", params)
         decision.submit()
@@ -235,5 +235,5 @@ async def waited_for_retry(agent: AgentWork, loop: AILoop) -> bool:
 def _told_of(wait: Wait) -> str:
     return (
         f"The provider asks to wait for {wait.refused_seconds:,.0f} seconds; it is asked again after "
-        f"{wait.seconds:,.0f} (max_retry_after_seconds)."
+        f"{wait.seconds:,.0f} ({wait.limit})."
     )
