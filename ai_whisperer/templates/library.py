@@ -6,7 +6,7 @@ import contextlib
 import difflib
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 import msgspec
@@ -16,10 +16,11 @@ from ai_whisperer.definition import INHERIT
 from ai_whisperer.errors import InvalidInputError, ModelNameError, TemplateError, UnknownTemplateError
 from ai_whisperer.templates.drafts import Draft
 from ai_whisperer.templates.folders import (
+    EMPTY,
     TemplateFolder,
     TemplateKind,
-    files_in,
     folder_at,
+    look_into,
     read_file,
 )
 from ai_whisperer.templates.front_matter import fault
@@ -60,7 +61,7 @@ class TemplateLibrary:
             first.setdefault(folder.path, folder)
         self._folders = tuple(first.values())
         self._check_model = check_model
-        self._shelf = Shelf([() for _ in self._folders])
+        self._shelf = Shelf([EMPTY for _ in self._folders])
 
     @classmethod
     def standard(cls, project: str | Path | None = None, user: str | Path | None = None) -> TemplateLibrary:
@@ -97,14 +98,15 @@ class TemplateLibrary:
         """The template with that name, or None; raises `TemplateError` if its file cannot be used."""
         if not isinstance(name, str):
             raise InvalidInputError(f"Name a template by text, not by {type(name).__name__}.")
-        return self._find(normalized(name), self._look())
+        return self._usable(self._look(), normalized(name))
 
     def called(self, agent_id: str) -> Template | None:
         """The template that is called like the agent, or like it but for a number at its end, or None.
 
         So `coder1` and `coder-2` are made of `coder`, unless they have templates of their own.
         """
-        return self._called(normalized(agent_id), self._look())
+        whole = normalized(agent_id)
+        return self._usable(self._look(), whole, _NUMBER.sub("", whole))
 
     def addressed(self, name: str) -> tuple[Template, str] | None:
         """The template that is meant by the name of an agent that is not there, and the id for that agent, or None.
@@ -115,7 +117,7 @@ class TemplateLibrary:
         whole, shelf = normalized(name), self._look()
         if not whole.strip():
             return None
-        found = self._called(whole, shelf)
+        found = self._usable(shelf, whole, _NUMBER.sub("", whole))
         if found is not None:
             return found, found.name if normalized(found.name) == whole else whole.replace(" ", "-")
         for each in self._further(shelf).get(whole, ()):
@@ -150,21 +152,16 @@ class TemplateLibrary:
 
     def _look(self) -> Shelf:
         """What is in the folders now, arranged anew only if it is not what it was."""
-        files = [files_in(folder) for folder in self._folders]
-        if not self._shelf.is_of(files):
-            self._shelf = Shelf(files)
+        listings = [look_into(folder) for folder in self._folders]
+        if not self._shelf.is_of(listings):
+            self._shelf = Shelf(listings)
         return self._shelf
 
-    def _find(self, name: str, shelf: Shelf) -> Template | None:
-        found = shelf.first(name)
+    def _usable(self, shelf: Shelf, *names: str) -> Template | None:
+        found = shelf.first(*names)
         return None if found is None else self._template(found, shelf)
 
-    def _called(self, name: str, shelf: Shelf) -> Template | None:
-        found = self._find(name, shelf)
-        base = _NUMBER.sub("", name)
-        return self._find(base, shelf) if found is None and base != name else found
-
-    def _further(self, shelf: Shelf) -> Mapping[str, Sequence[Found]]:
+    def _further(self, shelf: Shelf) -> dict[str, list[Found]]:
         if shelf.further is None:
             further: dict[str, list[Found]] = {}
             for found in shelf.firsts():

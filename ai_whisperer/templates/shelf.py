@@ -7,10 +7,9 @@ from operator import is_
 
 import msgspec
 
-from ai_whisperer.core.addresses import normalized
 from ai_whisperer.errors import TemplateError
 from ai_whisperer.templates.drafts import Draft
-from ai_whisperer.templates.folders import TemplateFile
+from ai_whisperer.templates.folders import Listing, TemplateFile
 
 
 class Found(msgspec.Struct, frozen=True):
@@ -33,27 +32,31 @@ class Shelf:
     makes it once.
     """
 
-    def __init__(self, files: Sequence[Sequence[TemplateFile]]) -> None:
-        self._files = files
-        self._by_name: dict[str, list[Found]] = {}
+    def __init__(self, listings: Sequence[Listing]) -> None:
+        self._listings = listings
         self.further: dict[str, list[Found]] | None = None
-        for found in self:
-            self._by_name.setdefault(normalized(found.file.name), []).append(found)
-        self._by_name.pop("", None)  # folders that cannot be looked at
 
     def __iter__(self) -> Iterator[Found]:
-        for position, files in enumerate(self._files):
-            yield from (Found(file, position) for file in files)
+        for position, listing in enumerate(self._listings):
+            yield from (Found(file, position) for file in listing.files)
 
-    def is_of(self, files: Sequence[Sequence[TemplateFile]]) -> bool:
+    def is_of(self, listings: Sequence[Listing]) -> bool:
         """Whether these are the same files, read at the same time."""
-        pairs = zip(self._files, files, strict=True)
-        return all(len(known) == len(now) and all(map(is_, known, now)) for known, now in pairs)
+        return all(map(_are_same, self._listings, listings))
 
-    def first(self, name: str, *, below: int = -1) -> Found | None:
-        """The first file with that normalized name, further down the search path than `below`."""
-        return next((each for each in self._by_name.get(name, ()) if each.position > below), None)
+    def first(self, *names: str, below: int = -1) -> Found | None:
+        """The first file with that normalized name, or else with the next, below that place in the search path."""
+        for name in names:
+            for position, listing in enumerate(self._listings[below + 1 :], below + 1):
+                if name and name in listing.by_name:
+                    return Found(listing.by_name[name], position)
+        return None
 
     def firsts(self) -> list[Found]:
         """The first file of each name, by name."""
-        return [self._by_name[name][0] for name in sorted(self._by_name)]
+        names = sorted({name for listing in self._listings for name in listing.by_name})
+        return [found for name in names if (found := self.first(name)) is not None]
+
+
+def _are_same(known: Listing, now: Listing) -> bool:
+    return known is now or (len(known.files) == len(now.files) and all(map(is_, known.files, now.files)))
