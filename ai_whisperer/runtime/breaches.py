@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from ai_whisperer.base_record import Record
 from ai_whisperer.conversation import ToolRun
 from ai_whisperer.core.contexts import text_bytes
 from ai_whisperer.core.repeating import refusals_at_end
-from ai_whisperer.core.text import shortened
+from ai_whisperer.core.text import check_text, shortened
 from ai_whisperer.errors import TooLargeError
 from ai_whisperer.records import Failure, TaskRecord
 from ai_whisperer.runtime.callers import by_caller
@@ -82,22 +81,25 @@ class Breaches:
         """What the breach is counted under. Agents that were never made share one: their names have no end."""
         return breach.agent_id if breach.agent_id in self._workspace.agents else None, breach.limit
 
-    @contextmanager
-    def telling_size(self, agent_id: str, limit: str, text: str, *, most: int) -> Iterator[None]:
-        """Announce that the text was refused if the block finds it too large."""
+    def check_prompt(self, what: str, text: str, agent_id: str, *, most: int) -> None:
+        """Raise unless the agent can be asked this. That it is too large is announced, too."""
         try:
-            yield
+            check_text(what, text, max_bytes=most)
         except TooLargeError:
-            refused = Breach(
-                scope=LimitScope.AGENT,
-                limit=limit,
-                action=LimitAction.REFUSED,
-                used=text_bytes(text),
-                most=most,
-                agent_id=agent_id,
-            )
-            self.tell_alone(refused)
+            self.tell_size(agent_id, "max_prompt_bytes", text, most=most)
             raise
+
+    def tell_size(self, agent_id: str, limit: str, text: str, *, most: int) -> None:
+        """Announce that the text was refused because it is too large."""
+        refused = Breach(
+            scope=LimitScope.AGENT,
+            limit=limit,
+            action=LimitAction.REFUSED,
+            used=text_bytes(text),
+            most=most,
+            agent_id=agent_id,
+        )
+        self.tell_alone(refused)
 
     def call_refused(self, decision: Decision, task: TaskRecord, repeats: int) -> None:
         """Announce that a call which the task made again and again was not made."""

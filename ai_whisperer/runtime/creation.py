@@ -82,7 +82,7 @@ class AgentCreation:
         return agent
 
     def own_tools_of(self, agent_id: str) -> Sequence[Tool]:
-        """The functions that were handed in for an agent of that id."""
+        """The functions that were provided for an agent of that id."""
         return self._stage.agent_tools.get(agent_id, ())
 
     def definition_for(
@@ -104,24 +104,23 @@ class AgentCreation:
         workspace.workplaces.check(agent_id, definition)
         return definition
 
-    def let_exist(self, decision: Decision, name: str, *, by: AgentSession | None = None) -> bool:
-        """Create the agent of that name if it is not there and a template is called so; whether it did.
+    def missing(self, name: object) -> tuple[Template, str] | None:
+        """The agent that is to be created before work is given to that name: its template and its id.
 
-        Raises a `DefinitionError` or a `LimitError` if there is a template, but the agent may not be created.
+        None if it is there, if no template is called so, or if agents are not created so here.
         """
         if not self._stage.create_missing or not isinstance(name, str) or name in self._workspace.agents:
-            return False  # the usual case, for which nothing else is looked at
+            return None  # the usual case, for which nothing else is looked at
         if self._workspace.book.knows(name) or normalized(name) == USER:
-            return False
-        template = self._stage.templates.addressed(name)
-        if template is None:
-            return False
-        numbered = normalized(name).startswith(normalized(template.name)) and normalized(name)[-1].isdigit()
-        agent_id = normalized(name).replace(" ", "-") if numbered else template.name
-        if self._workspace.book.knows(agent_id):
-            return False
-        self._create_from(decision, agent_id, template, by=by)
-        return True
+            return None
+        found = self._stage.templates.addressed(name)
+        return None if found is None or self._workspace.book.knows(found[1]) else found
+
+    def create_if_missing(self, decision: Decision, name: str, *, by: AgentSession) -> None:
+        """Create the agent of that name for another if it is `missing`; raises as `create_from` does."""
+        missing = self.missing(name)
+        if missing is not None:
+            self.create_from(decision, *missing, by=by)
 
     def create_for(
         self,
@@ -144,7 +143,7 @@ class AgentCreation:
                     f"No template is called like '{agent_id}', so say what it is: give a prompt or a template. "
                     f"Templates: {', '.join(self._stage.templates.names())}."
                 )
-            return self._create_from(decision, agent_id, found, by=by)
+            return self.create_from(decision, found, agent_id, by=by)
         if not prompt.strip():
             raise InvalidInputError("The prompt is empty; nobody was created. Say what the agent is to be.")
         self._check_number(decision, agent_id, by)
@@ -154,9 +153,15 @@ class AgentCreation:
         self._check_tools(agent_id, definition, ())
         return self.create(decision, agent_id, _held_as(by, definition), (), auto_start=True, by=by.agent_id)
 
-    def _create_from(
-        self, decision: Decision, agent_id: str, template: Template, *, by: AgentSession | None
+    def create_from(
+        self, decision: Decision, template: Template, agent_id: str, *, by: AgentSession | None = None
     ) -> AgentSession:
+        """Create an agent of a template, for another one or for a person.
+
+        Raises `InvalidInputError` for an id that no agent may have, and a `DefinitionError` or a `LimitError` if the
+        agent may not be created.
+        """
+        check_agent_id(agent_id)
         own = self.own_tools_of(agent_id)
         definition = self.definition_for(agent_id, None, template, own)
         if by is not None:
@@ -221,7 +226,7 @@ class AgentCreation:
 def _tools_to_pass_on(by: AgentSession) -> tuple[str, ...] | None:
     """The tools that an agent may give to one that it makes up: its own but for the right to create more.
 
-    Functions that were handed in for it alone stay with it.
+    Functions that were provided for it alone stay with it.
     """
     granted = by.record.definition.tools
     if granted is None:

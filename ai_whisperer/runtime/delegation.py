@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from ai_whisperer.core.budgets import deadline_after, earliest
 from ai_whisperer.core.marks import without_marks
 from ai_whisperer.core.tasks import delegated, inherited
-from ai_whisperer.core.text import check_text, fitted
+from ai_whisperer.core.text import fitted
 from ai_whisperer.errors import BudgetError, InvalidInputError, StateError
 from ai_whisperer.records import Origin, Priority, ReportTo, StepRecord, TaskRecord, TaskState
 from ai_whisperer.runtime.answers import answer_of, parts_of
@@ -38,8 +38,7 @@ def delegate(
     if not agent.record.started:
         raise StateError(f"'{agent_id}' is not started; nothing was delegated. Choose another agent (list_agents).")
     most = agent.limits.max_prompt_bytes
-    with workspace.breaches.telling_size(agent_id, "max_prompt_bytes", prompt, most=most):
-        check_text("task", prompt, max_bytes=most)
+    workspace.breaches.check_prompt("task", prompt, agent_id, most=most)
     if not prompt.strip():
         raise InvalidInputError("The task is empty; nothing was delegated. Say what is to be done.")
     spent = workspace.trees.spent(task)

@@ -35,7 +35,7 @@ class AgentDesk:
 
     def send_mail(self, *, to: str, subject: str, body: str, priority: Priority) -> MailRecord:
         post, book = self._agent.workspace.post, self._agent.workspace.book
-        self._let_exist(to)
+        self._create_if_missing(to)
         if book.resolve_recipient(to) != USER:
             self._check_tree()
         return post.send(
@@ -70,7 +70,7 @@ class AgentDesk:
         return mail if mail is not None and mail.state in (MailState.DELIVERED, MailState.READ) else None
 
     def ask(self, *, to: str, subject: str, body: str, priority: Priority, timeout_seconds: float | None) -> None:
-        self._let_exist(to)
+        self._create_if_missing(to)
         self._check_tree()
         self._agent.workspace.switchboard.ask(
             self._decision,
@@ -84,7 +84,7 @@ class AgentDesk:
         )
 
     def delegate(self, *, to: str, prompt: str, priority: Priority, timeout_seconds: float | None) -> TaskRecord:
-        self._let_exist(to)
+        self._create_if_missing(to)
         self._check_tree()
         return delegate(
             self._agent.workspace,
@@ -221,12 +221,12 @@ class AgentDesk:
             {"agentId": task.agent_id, "taskId": task.id, "percent": percent, "note": note},
         )
 
-    def _let_exist(self, name: str) -> None:
+    def _create_if_missing(self, name: str) -> None:
         """Whoever is given work by the name of a template is created, if that is wanted here.
 
         The step's result is kept with this decision whatever comes of the work, so the agent stays in any case.
         """
-        self._agent.workspace.creation.let_exist(self._decision, name, by=self._own_agent)
+        self._agent.workspace.creation.create_if_missing(self._decision, name, by=self._own_agent)
 
     def _check_tree(self) -> None:
         """What is done next gives somebody work: the tree of the task must have room for it."""

@@ -10,7 +10,7 @@ from ai_whisperer.coordination import EventRecord
 from ai_whisperer.core.budgets import check_budget, deadline_after, tree_budget
 from ai_whisperer.core.paging import checked_id
 from ai_whisperer.core.signals import check_event_data
-from ai_whisperer.core.text import check_text, one_line
+from ai_whisperer.core.text import one_line
 from ai_whisperer.definition import EffectiveLimits
 from ai_whisperer.errors import DuplicateIdError, InvalidInputError
 from ai_whisperer.records import USER, Budget, MailRecord, Origin, Priority, TaskKind, TaskRecord
@@ -30,6 +30,7 @@ class Intake:
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
+        self.book = workspace.book
         self._tasks: dict[str, TaskRecord] = {}
         self._mails: dict[str, MailRecord] = {}
         self._events: dict[str, EventRecord] = {}
@@ -47,8 +48,7 @@ class Intake:
         budget: Budget | None = None,
     ) -> TaskRecord:
         most = agent.limits.max_prompt_bytes
-        with self._workspace.breaches.telling_size(agent.agent_id, "max_prompt_bytes", prompt, most=most):
-            check_text("prompt", prompt, max_bytes=most)
+        self._workspace.breaches.check_prompt("prompt", prompt, agent.agent_id, most=most)
         if not prompt.strip():
             raise InvalidInputError("The prompt is empty. Say what the agent should do.")
         if task_id is not None:

@@ -195,7 +195,7 @@ class AsyncAgentSessionManager(
             self._notifying = Notifying(self.subscribe(), self._callback)
         try:
             await self._page.begin(
-                self, store=store, data=self._data, model=self._model, templates=self._templates, tools=self._tools
+                self, store, data=self._data, model=self._model, templates=self._templates, tools=self._tools
             )
         except BaseException:
             await self.close(grace_seconds=0)
@@ -354,7 +354,8 @@ class AsyncAgentSessionManager(
 
         `until` is in seconds since the epoch, a datetime with its zone, or ISO 8601 text with its zone.
         """
-        session = await self._found_or_created(agent_id)
+        await self._create_if_missing(agent_id)
+        session = self._find_agent(agent_id)
         clock = self._workspace.clock
         plan = sleep_plan(
             clock.now(), wall=clock.wall(), duration_seconds=duration_seconds, until=until, wake_events=wake_events

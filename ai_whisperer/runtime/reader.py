@@ -104,7 +104,7 @@ class SessionReader:
         tallies = self._workspace.tallies
         return WorkCounts(
             ended=dict(tallies.ended),
-            retried={kind.value: count for kind, count in tallies.retried.items()},
+            retried=dict(tallies.retried),
             dead_tasks=tallies.dead_tasks.total(),
             dead_mails=tallies.dead_mails,
             pending_approvals=len(self._workspace.approvals.pending()),
@@ -129,7 +129,8 @@ class SessionReader:
 
     def list_tasks(self, agent_id: AgentRef | None = None, *, limit: int = 100) -> list[TaskRecord]:
         """The tasks of an agent, or of all agents, the newest first."""
-        store, session_id = self._workspace.store, self._workspace.session_id
+        workspace = self._workspace
+        store, session_id = workspace.store, workspace.session_id
         if agent_id is None:
             return store.tasks(session_id, limit=checked_limit(limit))
         return store.tasks_of_agent(session_id, self._find_agent(agent_id).agent_id, limit=checked_limit(limit))
@@ -194,10 +195,11 @@ class SessionReader:
         """The open session; raises `ClosedError`."""
 
     def _find_agent(self, agent: AgentRef) -> AgentSession:
-        if not isinstance(agent, str | AgentSession):
+        if not isinstance(agent, (str, AgentSession)):
             raise InvalidInputError(f"Name an agent by its id or its handle, not by {type(agent).__name__}.")
         name = agent if isinstance(agent, str) else agent.agent_id
-        return self._workspace.agents[self._workspace.book.resolve(name)]
+        workspace = self._workspace
+        return workspace.agents[workspace.book.resolve(name)]
 
     def _tree(self, root_id: str) -> list[TaskRecord]:
         """The tree as it is now, with what is still on its way to the disk."""
@@ -210,7 +212,8 @@ class SessionReader:
         return list(tasks.values())
 
     def _find_task(self, task_id: str) -> TaskRecord | None:
-        loop = self._workspace.running.get(task_id)
+        workspace = self._workspace
+        loop = workspace.running.get(task_id)
         if loop is not None:
             return loop.task
-        return self._workspace.store.task(self._workspace.session_id, task_id)
+        return workspace.store.task(workspace.session_id, task_id)

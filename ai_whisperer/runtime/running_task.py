@@ -20,10 +20,10 @@ from ai_whisperer.records import Failure, StepKind, StepRecord, StepState, TaskK
 from ai_whisperer.runtime.consequences import task_continued, task_ended
 from ai_whisperer.runtime.deadlines import overdue
 from ai_whisperer.runtime.notices import channels_of, failure_of, summary_of
-from ai_whisperer.runtime.tallies import Retried
 from ai_whisperer.runtime.task_journal import TaskJournal
 from ai_whisperer.runtime.tool_step import run_coordination_tool
 from ai_whisperer.runtime.workspace import Decision
+from ai_whisperer.status import Retried
 from ai_whisperer.tools.desk import CoordinationTool
 from ai_whisperer.tools.function import Tool
 
@@ -230,7 +230,8 @@ class RunningTask(TaskJournal):
         """Journal the beginning of a call with effects outside; False if it waits, or has its result already."""
         held = self._agent.workspace.admission.admit(decision, self.task, step, tool)
         if isinstance(held, ToolResult):
-            self.record_result(decision, step, held)
+            shown = self._agent.workspace.breaches.bounded_result(self.task.agent_id, self.task.id, held.content)
+            self.record_result(decision, step, replace(held, content=shown))
         elif held is None:
             if pending.interrupted is not None:
                 step = replace(step, attempt=step.attempt + 1, started_at=decision.at)

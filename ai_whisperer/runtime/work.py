@@ -53,8 +53,9 @@ class SessionWork(SessionReader):
 
         `timeout_seconds` and `budget` hold for the task and for everything that it causes.
         """
+        await self._create_if_missing(agent_id)
         return await self._intake.task(
-            await self._found_or_created(agent_id),
+            self._find_agent(agent_id),
             prompt,
             priority=priority_of(priority),
             thread_id=thread_id,
@@ -64,17 +65,14 @@ class SessionWork(SessionReader):
             budget=budget,
         )
 
-    async def _found_or_created(self, agent: AgentRef) -> AgentSession:
-        """The agent that is meant; one that is not there is created if a template is called so."""
-        await self._let_exist(agent)
-        return self._find_agent(agent)
-
-    async def _let_exist(self, agent: AgentRef) -> None:
-        if isinstance(agent, str) and not self._workspace.book.knows(agent):
-            self._workspace.check_event_loop()
-            decision = self._workspace.decide(by_caller())
-            if self._workspace.creation.let_exist(decision, agent):
-                await decision.commit()
+    async def _create_if_missing(self, agent: AgentRef) -> None:
+        """Create the agent that is named if it is not there, a template is called so and that is wanted here."""
+        workspace = self._workspace
+        missing = workspace.creation.missing(agent)
+        if missing is not None:
+            decision = workspace.decide(by_caller())
+            workspace.creation.create_from(decision, *missing)
+            await decision.commit()
 
     async def wait_task(self, task: str | TaskRecord) -> TaskRecord:
         """Wait until the task has ended and return it. A continued task has ended when its last continuation has.
@@ -298,8 +296,11 @@ class SessionWork(SessionReader):
     ) -> MailRecord:
         """Send mail from the user to an agent. When this returns the mail is on disk."""
         recipient = to.agent_id if isinstance(to, AgentSession) else to
-        await self._let_exist(recipient)
-        return await self._intake.mail(
+        intake = self._intake
+        if isinstance(recipient, str) and not intake.book.knows(recipient):
+            await self._create_if_missing(recipient)
+            intake = self._intake  # it may have been closed meanwhile
+        return await intake.mail(
             recipient,
             subject=subject,
             body=body,

@@ -18,8 +18,8 @@ from ai_whisperer.templates.folders import (
     TemplateFile,
     TemplateFolder,
     TemplateKind,
-    files_in,
     folder_at,
+    look_into,
     read_file,
 )
 from ai_whisperer.templates.front_matter import fault
@@ -108,8 +108,7 @@ class TemplateLibrary:
         """The template with that name, or None; raises `TemplateError` if its file cannot be used."""
         if not isinstance(name, str):
             raise InvalidInputError(f"Name a template by text, not by {type(name).__name__}.")
-        found = self._first(normalized(name))
-        return None if found is None else self._template(found)
+        return self._usable(normalized(name))
 
     def called(self, agent_id: str) -> Template | None:
         """The template that is called like the agent, or like it but for a number at its end, or None.
@@ -117,17 +116,20 @@ class TemplateLibrary:
         So `coder1` and `coder-2` are made of `coder`, unless they have templates of their own.
         """
         whole = normalized(agent_id)
-        found = self.find(whole)
-        base = _NUMBER.sub("", whole)
-        return self.find(base) if found is None and base != whole else found
+        return self._usable(whole, _NUMBER.sub("", whole))
 
-    def addressed(self, name: str) -> Template | None:
-        """The template that `called` finds, or the one that has this further name (`display_name`, `aliases`)."""
-        found = self.called(name)
+    def addressed(self, name: str) -> tuple[Template, str] | None:
+        """The template that is meant by the name of an agent that is not there, and the id for that agent, or None.
+
+        It is the one that `called` finds, or else the one that has this further name (`display_name`, `aliases`). The
+        agent is called like its template, with the number if there is one at the end.
+        """
+        whole = normalized(name)
+        found = self.called(whole)
         if found is not None:
-            return found
+            return found, found.name if normalized(found.name) == whole else whole.replace(" ", "-")
         usable = (self.find(known) for known in self.names())
-        return next((each for each in usable if each is not None and normalized(name) in _names_of(each)), None)
+        return next(((each, each.name) for each in usable if each is not None and whole in _names_of(each)), None)
 
     def names(self) -> list[str]:
         """The names of the templates that can be used, in order."""
@@ -204,13 +206,22 @@ class TemplateLibrary:
             )
         return f"there is no template '{name}' to extend ({shown}).{self._nearest(name, besides=chain)}"
 
-    def _first(self, name: str, *, below: int = -1) -> _Found | None:
-        return next((found for found in self._all(below=below) if normalized(found.file.name) == name), None)
+    def _usable(self, *names: str) -> Template | None:
+        found = self._first(*names)
+        return None if found is None else self._template(found)
 
-    def _all(self, *, below: int = -1) -> Iterator[_Found]:
+    def _first(self, *names: str, below: int = -1) -> _Found | None:
+        """What has the first of these names, or else the next; each folder is looked at once."""
+        listings = [look_into(folder).by_name for folder in self._folders[below + 1 :]]
+        for name in names:
+            for position, by_name in enumerate(listings, below + 1):
+                if name in by_name:
+                    return _Found(by_name[name], position)
+        return None
+
+    def _all(self) -> Iterator[_Found]:
         for position, folder in enumerate(self._folders):
-            if position > below:
-                yield from (_Found(file, position) for file in files_in(folder))
+            yield from (_Found(file, position) for file in look_into(folder).files)
 
     def _unknown(self, name: str) -> UnknownTemplateError:
         names = ", ".join(self.names()) or "none"

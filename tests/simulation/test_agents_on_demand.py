@@ -9,7 +9,7 @@ import pytest
 
 from ai_whisperer import AsyncAgentSessionManager, Priority
 from ai_whisperer.conversation import Answer
-from ai_whisperer.errors import UnknownAgentError, UnknownRecipientError
+from ai_whisperer.errors import InvalidInputError, UnknownAgentError, UnknownRecipientError
 from ai_whisperer.models.base import ModelRequest
 from tests.simulation.stage import Say, call, play, play_over_crash, prompt_of, results_of, round_of
 
@@ -94,6 +94,35 @@ def test_a_person_creates_agents_by_giving_them_work_too() -> None:
         assert created(manager) == [("writer", None), ("patricia", None), ("monitor", None)]
 
     play(scenario)
+
+
+@pytest.mark.parametrize(("name", "arguments"), GIVING_WORK)
+def test_no_agent_is_created_with_an_id_that_none_may_have(name: str, arguments: dict[str, Any]) -> None:
+    long = "coder" + "1" * 300
+
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        assert "cannot name an agent" in await told(manager)
+        for attempt in (
+            manager.send_task(long, "go"),
+            manager.send_mail(long, "s", "b"),
+            manager.sleep_agent(long, duration_seconds=1),
+        ):
+            with pytest.raises(InvalidInputError, match="cannot name an agent"):
+                await attempt
+        assert created(manager) == [("a", None)]
+
+    play(scenario, once(name, to_agent=long, **arguments))
+
+
+def test_a_further_name_that_ends_in_a_number_is_no_number_of_the_agent(tmp_path: Path) -> None:
+    write(tmp_path, "robbie", "display_name: Robbie 9\naliases: [robbie the 2, robbie no 3]\ndescription: helps")
+
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        for name in ("Robbie the 2", "robbie no 3"):
+            assert (await manager.send_task(name, "go")).agent_id == "robbie"
+        assert (await manager.send_task("Robbie 4", "go")).agent_id == "robbie-4"
+
+    play(scenario, templates=[tmp_path])
 
 
 def test_the_agent_and_its_work_are_there_together_after_a_crash() -> None:
