@@ -9,6 +9,7 @@ import msgspec
 
 from ai_whisperer.choices import valid_values
 from ai_whisperer.errors import InvalidInputError, ToolArgumentsError
+from ai_whisperer.tools.nesting import check_depth, check_unions
 from ai_whisperer.tools.parameter_types import NoSchemaError, adapter_for, checked_by, schemas_of
 
 if TYPE_CHECKING:
@@ -46,7 +47,10 @@ class Parameter(msgspec.Struct, frozen=True):
 
 
 class Parameters:
-    """The parameters that a model gives. Raises `InvalidInputError` if there is no JSON Schema for the type of one."""
+    """The parameters that a model gives.
+
+    Raises `InvalidInputError` if there is no JSON Schema for the type of one, or if it takes exponential time to read.
+    """
 
     __slots__ = ("_adapters", "_parser", "schema")
 
@@ -56,6 +60,8 @@ class Parameters:
         self._adapters = {name: adapter for name, adapter in found.items() if adapter is not None}
         self._parser = ArgumentsParser(_struct_of(known, raw=self._adapters))
         self.schema = self._merged(object_schema(self._parser.type))
+        if self._adapters:
+            check_unions(tool, self.schema)
 
     def parse(self, arguments: str) -> dict[str, Any]:
         """The values by name; raises `ToolArgumentsError` that says what does not fit."""
@@ -72,6 +78,7 @@ class Parameters:
         return values
 
     def _checked(self, adapter: TypeAdapter[Any], name: str, raw: msgspec.Raw) -> Any:
+        check_depth(raw)
         try:
             return checked_by(adapter, name, raw)
         except ToolArgumentsError as error:
