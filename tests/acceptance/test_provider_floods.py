@@ -99,6 +99,7 @@ BARE = r"sent [\d,]+ bytes with [\d,]+ bytes of content"
 EVENT = rf"an event has more than {MAX_EVENT_BYTES:,} bytes"
 SIZE = r"more than 1,048,576 bytes \(max_answer_bytes\)"
 
+HEAD = "The head of the response has more than 16,384 bytes"
 FLOODS: dict[str, tuple[Pieces, type[ModelError], str]] = {
     "text": (endless(piece=event({"content": "x" * 1000})), AnswerSizeError, SIZE),
     "wide text": (endless(piece=event({"content": "\U0001f600" * 300})), AnswerSizeError, SIZE),
@@ -117,8 +118,8 @@ FLOODS: dict[str, tuple[Pieces, type[ModelError], str]] = {
     "one event in windows lines": (endless(piece=b"data: x\r\n"), ModelServerError, EVENT),
     "a line without a form": (endless(piece=b"x" * 1000), ModelServerError, EVENT),
     "after the end mark": (endless(END, piece=b":\n\n"), ModelEmptyError, ""),
-    "headers": (endless(piece=b"x-more: header\r\n", start=ANSWER), ModelServerError, "Receive buffer too long"),
-    "one header": (endless(piece=b"x" * 1000, start=ANSWER + b"x-more: "), ModelServerError, "Receive buffer too long"),
+    "headers": (endless(piece=b"x-more: header\r\n", start=ANSWER), ModelServerError, HEAD),
+    "one header": (endless(piece=b"x" * 1000, start=ANSWER + b"x-more: "), ModelServerError, HEAD),
     "an error": (endless(piece=b"x" * 1000, start=REFUSAL), ModelRefusedError, "status 400"),
     "an error in JSON": (
         endless(b'{"error": {"message": "', piece=b"no " * 300, start=REFUSAL), ModelRefusedError, "no no no"
