@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from ai_whisperer.core.addresses import check_agent_id, normalized
 from ai_whisperer.core.definitions import Config, definition_from
 from ai_whisperer.core.limits import tightened
-from ai_whisperer.definition import Access, AgentDefinition
+from ai_whisperer.definition import Access, AgentDefinition, EffectiveLimits
 from ai_whisperer.errors import DefinitionError, InvalidInputError, LimitError
 from ai_whisperer.models.catalog import NameCheck
 from ai_whisperer.records import USER, AgentRecord
@@ -118,11 +118,23 @@ class AgentCreation:
         found = self._stage.templates.addressed(name)
         return None if found is None or self._workspace.book.knows(found[1]) else found
 
-    def create_if_missing(self, decision: Decision, name: str, *, by: AgentSession) -> None:
-        """Create the agent of that name for another if it is `missing`; raises as `create_from` does."""
-        missing = self.missing(name)
-        if missing is not None:
-            self.create_from(decision, *missing, by=by)
+    def create_missing(
+        self,
+        decision: Decision,
+        missing: tuple[Template, str],
+        check: Callable[[EffectiveLimits], object],
+        *,
+        by: AgentSession | None = None,
+    ) -> None:
+        """Create the agent that is `missing` for work, if the work is accepted: what is refused creates nobody.
+
+        `check` raises what is wrong with the work; it is given the limits that the agent is going to have. Raises that,
+        or what `create_from` does.
+        """
+        stated = missing[0].definition.limits
+        limits = stated if by is None else tightened(stated, by.record.definition.limits, by.limits)
+        check(self._workspace.limits.for_agent(limits))
+        self.create_from(decision, *missing, by=by)
 
     def create_for(
         self,

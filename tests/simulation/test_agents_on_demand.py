@@ -8,9 +8,15 @@ from typing import Any
 
 import pytest
 
-from ai_whisperer import AsyncAgentSessionManager, Priority, tool
+from ai_whisperer import AsyncAgentSessionManager, Budget, Priority, tool
 from ai_whisperer.conversation import Answer
-from ai_whisperer.errors import DefinitionError, InvalidInputError, UnknownAgentError, UnknownRecipientError
+from ai_whisperer.errors import (
+    DefinitionError,
+    InvalidInputError,
+    UnknownAgentError,
+    UnknownRecipientError,
+    WhispererError,
+)
 from ai_whisperer.models.base import ModelRequest
 from ai_whisperer.tools.function import Tool
 from tests.simulation.stage import Say, call, play, play_over_crash, prompt_of, results_of, round_of
@@ -254,12 +260,15 @@ def test_nobody_creates_an_agent_with_more_of_an_mcp_server_than_itself(
 
     async def scenario(manager: AsyncAgentSessionManager) -> None:
         by = await manager.create_agent("a", {"tools": ["send_mail", held]})
-        decision = by.workspace.decide("test")
+        creation, decision = by.workspace.creation, by.workspace.decide("test")
+        missing = creation.missing("strong")
+        assert missing is not None
         if is_created:
-            by.workspace.creation.create_if_missing(decision, "strong", by=by)
+            creation.create_from(decision, *missing, by=by)
+            await decision.commit()
         else:
             with pytest.raises(DefinitionError, match=re.escape(f"does not have: the tool {wanted}.")):
-                by.workspace.creation.create_if_missing(decision, "strong", by=by)
+                creation.create_from(decision, *missing, by=by)
 
     play(scenario, templates=[tmp_path], mcp_servers=SERVERS)
 
@@ -352,3 +361,63 @@ def test_work_for_the_empty_name_creates_nobody(name: str) -> None:
         assert created(manager) == [("a", None)]
 
     play(scenario, once("delegate_task", to_agent=name, task="Do it."))
+
+
+REFUSED_WORK: list[tuple[str, dict[str, Any]]] = [
+    ("send_task", {"prompt": ""}),
+    ("send_task", {"prompt": "p" * (2 << 20)}),
+    ("send_task", {"prompt": "go", "priority": "odd"}),
+    ("send_task", {"prompt": "go", "timeout_seconds": -1}),
+    ("send_task", {"prompt": "go", "budget": Budget(max_tokens=-1)}),
+    ("send_task", {"prompt": "go", "thread_id": ""}),
+    ("send_task", {"prompt": "go", "task_id": ""}),
+    ("send_task", {"prompt": "go", "task_id": "taken"}),
+    ("send_mail", {"subject": "", "body": ""}),
+    ("send_mail", {"subject": "s", "body": "b" * (1 << 20)}),
+    ("send_mail", {"subject": "s", "body": "b", "priority": "odd"}),
+    ("send_mail", {"subject": "s", "body": "b", "thread_id": ""}),
+    ("send_mail", {"subject": "s", "body": "b", "mail_id": "taken"}),
+    ("sleep_agent", {}),
+    ("sleep_agent", {"duration_seconds": -1}),
+]
+
+
+@pytest.mark.parametrize(("method", "arguments"), REFUSED_WORK)
+def test_work_that_is_refused_creates_nobody(method: str, arguments: dict[str, Any]) -> None:
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        await manager.create_agent("a", {})
+        await manager.send_task("a", "x", task_id="taken")
+        await manager.send_mail("a", "s", "x", mail_id="taken")
+        with pytest.raises(WhispererError):
+            await getattr(manager, method)("debbie", **arguments)
+        assert created(manager) == [("a", None)]
+        assert list(manager.active_sessions) == ["a"]
+
+    play(scenario)
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("delegate_task", {"task": " "}),
+        ("delegate_task", {"task": "t", "timeout_seconds": -1}),
+        ("send_mail", {"subject": " ", "body": " "}),
+        ("send_mail", {"subject": "s", "body": "b" * (300 << 10)}),
+        ("send_mail_with_switch", {"subject": "s", "body": "b" * (300 << 10)}),
+        ("send_mail_with_switch", {"subject": "s", "body": "b", "timeout_seconds": -1}),
+    ],
+)
+def test_an_agent_whose_work_is_refused_creates_nobody(name: str, arguments: dict[str, Any]) -> None:
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        await told(manager)
+        assert created(manager) == [("a", None)]
+
+    play(scenario, once(name, to_agent="debbie", **arguments))
+
+
+def test_a_full_tree_creates_nobody() -> None:
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        assert "max_tasks_per_tree" in await told(manager, {"limits": {"max_tasks_per_tree": 1}})
+        assert created(manager) == [("a", None)]
+
+    play(scenario, once("delegate_task", to_agent="coder", task="Do it."))
