@@ -236,9 +236,11 @@ class AgentSession(AgentWork):
         durable = decision.submit()
         self._halting = False
         model = self.equipment.take_model()
-        await asyncio.shield(durable)
-        if model is not None:
-            await model.close()
+        try:
+            await asyncio.shield(durable)
+        finally:  # the session may be closed meanwhile
+            if model is not None:
+                await model.close()
 
     async def free(self) -> None:
         """Let go of the model client."""

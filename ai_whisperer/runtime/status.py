@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from ai_whisperer.coordination import WaitKind
 from ai_whisperer.core.sleeping import shown_until
 from ai_whisperer.records import MailRecord, StepKind, StepRecord, TaskRecord
@@ -89,6 +91,14 @@ def last_step_at(task: TaskRecord, steps: Sequence[StepRecord]) -> float | None:
         if at is not None and step.kind is StepKind.MODEL:
             break  # all before it had ended when it began
     return last
+
+
+def shown_steps(workspace: Workspace, task_id: str, *, after: int = 0) -> list[StepRecord]:
+    """The journal of a task as the store has it; what is to come is told by what the wall clock shows then."""
+    clock, steps = workspace.clock, workspace.store.steps(workspace.session_id, task_id, after=after)
+    if clock.offset and steps and steps[-1].retry_at is not None:  # a request that waits is the last step
+        steps[-1] = replace(steps[-1], retry_at=clock.shown(steps[-1].retry_at))
+    return steps
 
 
 def _last_activity_at(agent: AgentSession, loops: Iterable[AILoop]) -> float:

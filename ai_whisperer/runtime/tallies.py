@@ -33,10 +33,11 @@ class Tallies:
 
     def link(self, decision: Decision, kind: LinkKind, sender: str, recipient: str) -> None:
         """One has reached another once more."""
-        known = self._links.get((kind, sender, recipient))
+        key = (kind, sender, recipient)
+        known = self._links.get(key)
         count = 1 if known is None else known.count + 1
         link = Link(kind=kind, sender=sender, recipient=recipient, count=count, last_at=decision.at)
-        self._links[kind, sender, recipient] = link
+        self._links[key] = link
         decision.unit.put_link(self._session_id, link)
 
     def links(self) -> tuple[Link, ...]:

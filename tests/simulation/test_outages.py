@@ -83,9 +83,42 @@ def test_an_outage_is_waited_out_no_longer_than_the_limit_that_was_set(scope: st
         assert failed.error is not None
         assert "waited for, for 101 seconds (max_outage_seconds)" in failed.error.message
         assert 100 <= now() < 120
-        assert manager.get_agent_status("a").state is AgentState.IDLE, "it is not stopped for that"
 
     play(scenario, provider)
+
+
+def test_a_host_name_that_does_not_exist_is_waited_for_a_short_time_and_the_status_says_so() -> None:
+    said = "The provider could not be reached: its host name cannot be resolved."
+
+    def say(_: ModelRequest) -> str:
+        raise ModelUnavailableError(said, longest_outage_seconds=120.0)
+
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        await manager.create_agent("a")
+        task = await manager.send_task("a", "go")
+        await waits_for_provider(manager)
+        assert manager.get_agent_status("a").retry_reason == said
+        (failed,) = await ended(manager, task)
+        assert 120 <= now() < 125
+        assert failed.error is not None
+        assert "max_outage_seconds" not in failed.error.message, "that limit would not help"
+
+    play(scenario, say)
+
+
+def test_retry_after_does_not_make_an_outage_longer_than_its_limit() -> None:
+    def say(_: ModelRequest) -> str:
+        raise ModelUnavailableError(DOWN, retry_after_seconds=3_600)
+
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        await manager.create_agent("a")
+        task = await manager.send_task("a", "go")
+        await waits_for_provider(manager)
+        assert "asked again after 1,799 (max_outage_seconds)" in manager.get_agent_status("a").retry_reason
+        await manager.wait_task(task)
+        assert 1_800 <= now() < 1_810
+
+    play(scenario, say)
 
 
 def test_without_a_limit_of_its_own_an_agent_waits_for_half_an_hour() -> None:

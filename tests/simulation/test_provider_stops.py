@@ -9,9 +9,11 @@ from ai_whisperer.errors import (
     ModelError,
     ModelRefusedError,
     ModelServerError,
+    ModelUnavailableError,
 )
+from ai_whisperer.models.base import ModelRequest
 from ai_whisperer.records import USER
-from tests.simulation.provider import Provider, now
+from tests.simulation.provider import DOWN, Provider, ended, now
 from tests.simulation.stage import play, play_over_crash, until
 
 
@@ -44,6 +46,59 @@ def test_an_agent_that_is_stopped_for_faults_of_its_provider_starts_again_by_its
         assert mail.body == reason
 
     play(scenario, bad_until(100))
+
+
+def test_an_outage_that_is_not_over_in_time_gives_the_agent_a_rest_and_the_user_one_mail() -> None:
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        await manager.create_agent("a")
+        tasks = [await manager.send_task("a", f"{number}") for number in range(8)]
+        await manager.wait_task(tasks[0])
+        await asyncio.sleep(1)
+        assert "starts again by itself at" in manager.get_agent_status("a").reason
+        finished = await ended(manager, *tasks)
+        failed = [task for task in finished if task.state is TaskState.FAILED]
+        assert len(failed) == 3, "two hours, in which it rests longer and longer"
+        assert {task.state for task in finished[3:]} == {TaskState.COMPLETED}
+        (mail,) = manager.mailbox(USER)
+        assert mail.subject == "a was stopped: its provider is down"
+        assert DOWN in mail.body
+
+    play(scenario, Provider(up_at=2 * 3600.0))
+
+
+def test_what_a_person_had_to_change_before_an_outage_does_not_end_the_rest_for_good() -> None:
+    errors: list[ModelError] = [ModelRefusedError("No."), ModelUnavailableError(DOWN)]
+
+    def say(_: ModelRequest) -> str:
+        if errors:
+            raise errors.pop(0)
+        return "done"
+
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        await manager.create_agent("a", {"limits": {"max_outage_seconds": 0.5}})
+        tasks = [await manager.send_task("a", f"{number}") for number in range(3)]
+        assert [task.state for task in await ended(manager, *tasks)] == [
+            TaskState.FAILED,
+            TaskState.FAILED,
+            TaskState.COMPLETED,
+        ]
+
+    play(scenario, say)
+
+
+def test_a_rest_for_an_outage_that_the_process_did_not_live_to_begin_begins_at_the_start() -> None:
+    async def before(manager: AsyncAgentSessionManager) -> None:
+        await manager.create_agent("a")
+        task = await manager.send_task("a", "go", task_id="t")
+        await manager.wait_task(task)
+        await asyncio.sleep(1e6)
+
+    async def after(manager: AsyncAgentSessionManager) -> None:
+        assert manager.get_task("t").state is TaskState.FAILED
+        assert not manager.get_agent_status("a").started
+        await until(lambda: manager.get_agent_status("a").started)
+
+    play_over_crash(before, after, Provider(up_at=1e9), crash_after_seconds=1_850)
 
 
 def test_the_rest_grows_with_each_stop_in_a_row_and_the_user_is_told_once() -> None:
