@@ -222,6 +222,8 @@ def test_an_agent_that_has_all_tools_waits_for_those_too_that_came_later_but_not
     assert missing_with(look_up) == ()
     assert missing_with() == ("look_up",)
     assert missing_with(look_up) == ()
+    assert missing_with(tool(look_up.function, name="look_up", optional=True)) == ()
+    assert missing_with() == ()
     disk.close()
 
 
