@@ -6,7 +6,7 @@ how late a look comes, nor whether a notification comes twice.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ai_whisperer.conversation import Usage
@@ -42,6 +42,7 @@ class Follower:
         self._retried: dict[int, int] = {}
         self._ended: dict[int, int] = {}
         self._streamed: set[int] = set()
+        self._heard: tuple[str, int, int] = ("", 0, 0)  # the step that streams, its attempt, how much is heard or told
         self._settled = 0
 
     @property
@@ -74,6 +75,7 @@ class Follower:
                 skipped=skipped,
             )
         self._streamed.add(number)
+        skipped = max(skipped, self._missed(step_id, params))
         return TextDelta(
             task_id=self.task_id,
             agent_id=self._agent_id,
@@ -84,6 +86,14 @@ class Follower:
             text=params["text"],
             skipped=skipped,
         )
+
+    def _missed(self, step_id: str, params: Mapping[str, Any]) -> int:
+        """How much of the attempt came before the piece and was not heard: it may have begun before we listened."""
+        attempt, text = params["attempt"], params["text"]
+        before = self._heard[2] if self._heard[:2] == (step_id, attempt) else 0
+        offset = params.get("offset", before)
+        self._heard = (step_id, attempt, offset + len(text))
+        return max(offset - before, 0)
 
     def look(self, task: TaskRecord, steps: Sequence[StepRecord]) -> Iterator[TaskEvent]:
         """What is new. `steps` are those after `settled`, read after the task: if it has ended, so have they."""
