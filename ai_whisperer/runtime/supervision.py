@@ -86,7 +86,9 @@ class Supervisor:
         decision.then(lambda: self._stop(agent_id, f"task:{task.id}", verdict))
 
     def agent_started(self, decision: Decision, agent_id: str) -> None:
-        """Somebody has started the agent, or its time had come."""
+        """Somebody has started the agent, or its time had come. After somebody's start stops are counted anew."""
+        if decision.cause != f"timer:{_timer_id(agent_id)}":
+            self._stops.pop(agent_id, None)
         if agent_id in self._starts:
             self._starts.discard(agent_id)
             self._workspace.scheduler.cancel(_timer_id(agent_id))
