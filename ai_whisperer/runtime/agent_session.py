@@ -84,7 +84,7 @@ class AgentSession(AgentWork):
         if not self.record.started:
             self.workspace.limits.check_start(self.agent_id)
         self._transition(decision, Action.START)
-        self.workspace.supervisor.agent_started(decision, self.agent_id)
+        self.workspace.supervisor.cancel_start(decision, self.agent_id)
         decision.then(self.dispatch)
 
     def pause(self, decision: Decision, reason: str, *, limit: str | None = None) -> None:

@@ -28,7 +28,10 @@ class Supervisor:
     """Watches the failures of all agents of a session. One agent's failures never count against another.
 
     An agent that is stopped for faults of its provider starts again by itself, after a rest that grows with each stop
-    until a task of it is completed. That it was stopped is mailed to the user.
+    until a task of it is completed. That it was stopped is mailed to the user, of stops in a row the first.
+
+    The start that is due is durable; the number of stops in a row is not. After a restart of the process the next stop
+    counts as the first: the rest is a short one again, and the user is mailed once more.
     """
 
     def __init__(self, workspace: Workspace) -> None:
@@ -85,8 +88,11 @@ class Supervisor:
         decision.tell("agent.failing", params)
         decision.then(lambda: self._stop(agent_id, f"task:{task.id}", verdict))
 
-    def agent_started(self, decision: Decision, agent_id: str) -> None:
-        """Somebody has started the agent, or its time had come. After somebody's start stops are counted anew."""
+    def cancel_start(self, decision: Decision, agent_id: str) -> None:
+        """The agent does not start by itself: somebody has started or stopped it, or its time has come.
+
+        When it was somebody, the next stop is the first of a row again.
+        """
         if decision.cause != f"timer:{_timer_id(agent_id)}":
             self._stops.pop(agent_id, None)
         if agent_id in self._starts:
@@ -98,7 +104,7 @@ class Supervisor:
         """Somebody has stopped an agent that is stopped already: it does not start again by itself."""
         if agent_id in self._starts:
             decision = self._workspace.decide(cause)
-            self.agent_started(decision, agent_id)
+            self.cancel_start(decision, agent_id)
             decision.submit()
 
     def _verdict(self, agent_id: str, last: str, *, now: float) -> _Verdict:
