@@ -89,7 +89,12 @@ class Supervisor:
         decision.then(lambda: self._stop(agent_id, f"task:{task.id}", verdict))
 
     def cancel_start(self, decision: Decision, agent_id: str) -> None:
-        """The agent does not start by itself: somebody has started or stopped it, or its time has come."""
+        """The agent does not start by itself: somebody has started or stopped it, or its time has come.
+
+        When it was somebody, the next stop is the first of a row again.
+        """
+        if decision.cause != f"timer:{_timer_id(agent_id)}":
+            self._stops.pop(agent_id, None)
         if agent_id in self._starts:
             self._starts.discard(agent_id)
             self._workspace.scheduler.cancel(_timer_id(agent_id))

@@ -52,6 +52,27 @@ def test_a_coroutine_function_may_be_slow_and_may_use_the_manager() -> None:
     simulate(main(), seed=0)
 
 
+def test_a_callback_whose_own_task_was_cancelled_is_called_again(caplog: pytest.LogCaptureFixture) -> None:
+    heard: list[Notification] = []
+
+    async def callback(note: Notification) -> None:
+        heard.append(note)
+        if len(heard) == 2:
+            waiting = asyncio.ensure_future(asyncio.sleep(10))
+            waiting.cancel()
+            await waiting
+
+    async def main() -> None:
+        async with opened(None, lambda _: "42", notification_callback=callback) as manager:
+            await manager.create_agent("a")
+            await manager.run_task("a", "go")
+            log = manager.notifications()
+        assert heard == log
+        assert "was cancelled" in caplog.text
+
+    simulate(main(), seed=0)
+
+
 def test_a_callback_that_fails_is_called_again_and_harms_nobody(caplog: pytest.LogCaptureFixture) -> None:
     heard: list[str] = []
 

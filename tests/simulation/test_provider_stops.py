@@ -140,6 +140,19 @@ def test_an_agent_that_a_person_starts_or_stops_meanwhile_is_left_alone() -> Non
     play(scenario, bad_until(30))
 
 
+def test_of_the_next_stop_after_a_person_has_started_the_agent_the_user_is_told_again() -> None:
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        await fail_thrice(manager)
+        await manager.start_agent("a")
+        for number in range(3):
+            await manager.wait_task(await manager.send_task("a", "go", task_id=f"again{number}"))
+        await asyncio.sleep(1)
+        assert not manager.get_agent_status("a").started
+        assert len(manager.mailbox(USER)) == 2
+
+    play(scenario, bad_until(1e9))
+
+
 def test_an_agent_that_a_person_stops_once_more_stays_stopped() -> None:
     async def scenario(manager: AsyncAgentSessionManager) -> None:
         await fail_thrice(manager)

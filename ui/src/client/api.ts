@@ -2145,6 +2145,7 @@ export interface Notifications {
     channel: "analysis" | "commentary" | "final";
     text: string;
     skipped?: number;
+    offset?: number;
   };
   /** A piece of what a tool writes while it runs; not numbered, not kept. */
   "step.output": {
