@@ -216,7 +216,7 @@ def test_an_agent_at_work_is_told_to_sleep_afterwards(whisperer: Whisperer, agen
 def test_an_agent_that_a_limit_holds_is_resumed_with_a_word_about_it(whisperer: Whisperer) -> None:
     whisperer.ok("agents", "create", "thrifty", "--config", '{"limits": {"max_tokens_per_agent": 1}}')
     with whisperer.watching() as seen:
-        whisperer.ok("tasks", "send", "thrifty", "two steps")
+        assert whisperer("tasks", "send", "thrifty", "two steps").code == 0
         while json.loads(seen.line_with("agent.paused"))["params"]["agentId"] != "thrifty":
             pass
     told = whisperer.ok("resume", "thrifty")
