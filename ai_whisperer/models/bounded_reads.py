@@ -22,7 +22,7 @@ def bound_reads(client: Any) -> None:
     """Bound what an asynchronous client of httpx or httpx2 reads. Other kinds of transport are left as they are."""
     package = type(client).__module__.partition(".")[0].replace("httpx", "httpcore")
     for transport in (client._transport, *client._mounts.values()):  # noqa: SLF001 - nobody else knows the connections
-        pool = getattr(transport, "_pool", None)
+        pool: Any = getattr(transport, "_pool", None)
         if hasattr(pool, "_network_backend") and not pool._http2:  # noqa: SLF001 - HTTP/2 bounds its heads by itself
             pool._network_backend = _Backend(pool._network_backend, package)  # noqa: SLF001
 
