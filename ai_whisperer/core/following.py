@@ -101,7 +101,7 @@ class Follower:
         """How much of the attempt came before the piece and was not heard: it may have begun before we listened."""
         attempt, text = params["attempt"], params["text"]
         before = self._heard[2] if self._heard[:2] == (step_id, attempt) else 0
-        offset = params.get("offset", before)
+        offset: int = params.get("offset", before)
         self._heard = (step_id, attempt, offset + len(text))
         return max(offset - before, 0)
 
