@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
-from ai_whisperer import AgentState, AsyncAgentSessionManager, TaskState
+from ai_whisperer import AgentState, AsyncAgentSessionManager, TaskState, tool
+from ai_whisperer.conversation import Answer
 from ai_whisperer.errors import (
     ModelError,
     ModelRefusedError,
@@ -14,7 +15,7 @@ from ai_whisperer.errors import (
 from ai_whisperer.models.base import ModelRequest
 from ai_whisperer.records import USER
 from tests.simulation.provider import DOWN, Provider, ended, now
-from tests.simulation.stage import play, play_over_crash, until
+from tests.simulation.stage import call, play, play_over_crash, prompt_of, until
 
 
 def bad_until(up_at: float, error: type[ModelError] = ModelServerError) -> Provider:
@@ -151,6 +152,36 @@ def test_of_the_next_stop_after_a_person_has_started_the_agent_the_user_is_told_
         assert len(manager.mailbox(USER)) == 2
 
     play(scenario, bad_until(1e9))
+
+
+def test_an_agent_that_a_person_stops_while_it_is_being_stopped_for_failures_stays_stopped() -> None:
+    @tool
+    async def hold() -> str:
+        """Do not let go at once."""
+        try:
+            await asyncio.sleep(1e6)
+        finally:
+            await asyncio.sleep(20)
+        return ""
+
+    def say(request: ModelRequest) -> Answer | str:
+        if "hold" in prompt_of(request):
+            return call("hold")
+        raise ModelServerError
+
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        await manager.create_agent("a", {**IMPATIENT, "limits": {"max_concurrent_tasks": 2}})
+        await manager.send_task("a", "hold on")
+        await asyncio.sleep(5)
+        for number in range(3):
+            await manager.wait_task(await manager.send_task("a", "go", task_id=f"t{number}"))
+        await asyncio.sleep(1)
+        assert manager.get_agent_status("a").started, "it is being stopped"
+        assert not (await manager.stop_agent("a", reason="enough")).started
+        await asyncio.sleep(7200)
+        assert not manager.get_agent_status("a").started
+
+    play(scenario, say, tools=[hold])
 
 
 def test_an_agent_that_a_person_stops_once_more_stays_stopped() -> None:
