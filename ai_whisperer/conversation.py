@@ -118,7 +118,8 @@ class ToolSpec(Record, frozen=True, kw_only=True):
 class ToolRun(Record, frozen=True, kw_only=True, omit_defaults=True):
     """What the processes of a tool call took from the machine, and what held them: the name of the sandbox.
 
-    `limit` is the limit that they reached and were ended for, if any.
+    `limit` is the limit that they reached and were ended for, if any. `memory_bytes` of a small program that ended at
+    once is no more than the most that it can have had.
     """
 
     sandbox: str

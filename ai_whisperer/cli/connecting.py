@@ -81,8 +81,13 @@ def client_of(address: ServerAddress, settings: Settings, *, patience_seconds: f
 @asynccontextmanager
 async def connected(settings: Settings, *, patience_seconds: float) -> AsyncIterator[Client]:
     """A connection to the session that is meant, to a server that may go away for so long."""
+    from ai_whisperer.cli.short_ids import whole_session_id
+
     async with client_of(server_address(settings), settings, patience_seconds=patience_seconds) as client:
-        yield client
+        if settings.session == Settings().session:
+            yield client
+        else:
+            yield client.session(await whole_session_id(client, settings.session))
 
 
 Completion = Callable[[typer.Context, str], list[str]]

@@ -9,14 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 from ai_whisperer.cli.fleet import hindrance
 from ai_whisperer.cli.output import Output
+from ai_whisperer.cli.printable import readable_arguments
 from ai_whisperer.cli.telling import shown_line
-from ai_whisperer.coordination import MessageRecord, RoomKind, RoomRecord
+from ai_whisperer.coordination import ApprovalRecord, ApprovalState, MessageRecord, RoomKind, RoomRecord
 from ai_whisperer.records import AgentState, Notification
 
 if TYPE_CHECKING:
     from ai_whisperer.client import Client
 
 _WIDTH = 160
+_DECIDED = ("approval.approved", "approval.refused", "approval.withdrawn")
 
 
 class Conversation:
@@ -37,6 +39,22 @@ class Conversation:
         self._changed = asyncio.Event()
         self._answering: set[str] = set()
         self._stream = _Stream(output)
+        self._approvals: dict[str, ApprovalRecord] = {}
+        self._asking = asyncio.Event()
+
+    @property
+    def approvals(self) -> list[ApprovalRecord]:
+        """The tool calls of answers that wait for a yes, as they were shown."""
+        return list(self._approvals.values())
+
+    @property
+    def awaited(self) -> list[str]:
+        """The tasks whose answers are waited for."""
+        return sorted(self._owed)
+
+    async def asks(self) -> None:
+        """Wait until an answer waits for an approval."""
+        await self._asking.wait()
 
     async def say(self, text: str) -> None:
         """Post a message, and return when all who were asked have answered or passed. Meanwhile `follow` must run."""
@@ -58,7 +76,9 @@ class Conversation:
             elif note.name == "step.output":
                 self._see_output(note)
             elif note.name == "approval.requested":
-                self._see_approval(note.params)
+                await self._see_approval(note.params)
+            elif note.name in _DECIDED:
+                self._forget(note.params["approvalId"])
             elif note.params.get("roomId") == self._room.id:
                 await self._see(note.name, note.params)
 
@@ -82,13 +102,25 @@ class Conversation:
             self._stream.end()
             self._output.note(line)
 
-    def _see_approval(self, params: Mapping[str, Any]) -> None:
-        if params["taskId"].partition("~")[0] in self._answering:
-            self._stream.end()
-            self._output.note(
-                f"{params['agentId']} waits for your approval of {params['tool']}. In another terminal: "
-                f"whisperer approvals show {params['approvalId']}"
-            )
+    async def _see_approval(self, params: Mapping[str, Any]) -> None:
+        """Show a tool call that waits, with all that an approval would be for."""
+        if params["taskId"].partition("~")[0] not in self._answering:
+            return
+        approval = await self._client.get_approval(params["approvalId"])
+        if approval.state is not ApprovalState.PENDING:
+            return
+        self._approvals[approval.id] = approval
+        self._asking.set()
+        self._stream.end()
+        self._output.note(
+            f"{approval.agent_id} wants to call {approval.tool} with {readable_arguments(approval.arguments)}\n"
+            f"/approve allows it, /refuse does not. (It is {approval.id}.)"
+        )
+
+    def _forget(self, approval_id: str) -> None:
+        self._approvals.pop(approval_id, None)
+        if not self._approvals:
+            self._asking.clear()
 
     async def _see(self, name: str, params: Mapping[str, Any]) -> None:
         match name:

@@ -1,4 +1,4 @@
-"""A word to whoever waits for what cannot be cut off."""
+"""A word to whoever waits for what takes long to end."""
 
 from __future__ import annotations
 
@@ -54,5 +54,16 @@ async def tools_of(client: Client, tasks: Iterable[str]) -> str:
 def waits_for(steps: Iterable[StepRecord]) -> str:
     """The tools of these steps that have not returned, in a sentence; empty if there are none."""
     calls = [step.call.name for step in steps if step.call is not None and step.state is StepState.STARTED]
-    names = ", ".join(dict.fromkeys(calls))
-    return names and f"Waiting for what cannot be interrupted, such as a tool that is a plain function: {names}."
+    names = list(dict.fromkeys(calls))
+    if not names:
+        return ""
+    why = "" if all(map(_can_be_interrupted, names)) else " A tool that is a plain function cannot be interrupted."
+    return f"Waiting until these tools have ended: {', '.join(names)}.{why}"
+
+
+def _can_be_interrupted(name: str) -> bool:
+    """Whether the tool is known to end when its task does. Of one that was provided nobody knows here."""
+    from ai_whisperer.tools.machine import MACHINE_TOOLS
+    from ai_whisperer.tools.mcp.names import server_of
+
+    return name in MACHINE_TOOLS or server_of(name) is not None

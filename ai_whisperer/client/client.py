@@ -23,7 +23,7 @@ from ai_whisperer.client.tasks import ClientTasks
 from ai_whisperer.clock import IdSource, SystemClock, TimedIds
 from ai_whisperer.coordination import SessionSummary
 from ai_whisperer.core.limits import Stated, changes_by_name
-from ai_whisperer.core.paging import checked_limit, checked_position
+from ai_whisperer.core.paging import checked_kind, checked_limit, checked_position
 from ai_whisperer.core.text import check_text
 from ai_whisperer.definition import SessionLimits
 from ai_whisperer.errors import InvalidInputError
@@ -31,7 +31,7 @@ from ai_whisperer.protocol import resources, sessions, subscriptions, tools
 from ai_whisperer.protocol.sessions import LogEntries, ServerInfo, TemplateDetails
 from ai_whisperer.records import AgentState, Notification
 from ai_whisperer.snapshot import Snapshot
-from ai_whisperer.status import ResourceStatus, ToolEntry, UsageReport
+from ai_whisperer.status import IdKind, ResourceStatus, ToolEntry, UsageReport
 from ai_whisperer.templates.library import TemplateEntry
 
 _LOOK_AGAIN_SECONDS = 5.0
@@ -155,6 +155,13 @@ class Client(
         """The resources that tools touch now: who holds them, and who waits for them."""
         params = resources.ListResources(session_id=self._session_id)
         return (await self._ask(resources.LIST_RESOURCES, params)).resources
+
+    async def find_ids(self, kind: IdKind | str, beginning: str, *, limit: int = 10) -> list[str]:
+        """The ids of what is of that kind (`task`, `mail` …) which begin so; one that is just this comes first."""
+        params = sessions.FindIds(
+            session_id=self._session_id, kind=checked_kind(kind), beginning=beginning, limit=checked_limit(limit)
+        )
+        return (await self._ask(sessions.FIND_IDS, params)).ids
 
     async def usage(self, task: TaskRef | None = None) -> UsageReport:
         """What the agents of the session have used, each and together; of a task, what all its tree has used."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ai_whisperer.errors import InvalidInputError
+from ai_whisperer.status import IdKind
 
 _LAST_POSITION = 2**62
 _LONGEST_PAGE = 1_000_000
@@ -43,3 +44,11 @@ def can_be_id(given: object) -> bool:
     except UnicodeEncodeError:
         return False
     return True
+
+
+def checked_kind(given: IdKind | str) -> IdKind:
+    """What an id is of; raises `InvalidInputError` with the kinds that there are."""
+    try:
+        return IdKind(given)
+    except ValueError as error:
+        raise InvalidInputError(f"There are no ids of the kind {given!r}. Kinds: {', '.join(IdKind)}.") from error

@@ -74,7 +74,8 @@ _DELTAS = (TextDelta, ReasoningDelta)
 class Model(Protocol):
     """A language model. `stream` raises a `ModelError` when the request fails.
 
-    One that knows its prices also has `price_usd(input_tokens, output_tokens)`, which returns dollars or None.
+    One that knows its prices also has `price_usd(input_tokens, output_tokens)`, which returns dollars or None. If it
+    has to be made ready for that, it has a coroutine `prepare()`, which does not raise.
     """
 
     def stream(self, request: ModelRequest) -> AsyncIterator[StreamEvent]: ...

@@ -27,7 +27,7 @@ PIECE_BYTES = 2 << 10
 _LOOKED_INTO_BYTES = 512
 _QUOTES_PER_VALUE = 4
 """A value has a name and may be a text."""
-_EVENT_END = re.compile(rb"\n\n|\r\n\r\n|\r\r")
+_EVENT_END = re.compile(rb"\r\n\r\n|\n\r\n|\r\n\n|\n\n|\r\r|\n\r(?!\n)")
 _LONGEST_END = 4
 
 

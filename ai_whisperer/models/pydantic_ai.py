@@ -45,7 +45,7 @@ from ai_whisperer.models.base import (
     TextDelta,
 )
 from ai_whisperer.models.bounded_http import Meter, bound, current_meter
-from ai_whisperer.models.detection import OLLAMA, ollama_url
+from ai_whisperer.models.detection import OLLAMA, PROVIDERS, ollama_url
 from ai_whisperer.models.provider_errors import FAILURES, UNREADABLE, translated
 from ai_whisperer.models.untrusted import content_of, system_of
 
@@ -93,14 +93,15 @@ class PydanticAIModel:
         except ValueError as error:
             raise ModelNameError(f"{self.prefix!r} is not a provider that is known here.") from error
         except ImportError as error:
-            raise ModelNameError(f"{name} needs a package that is not installed. {error}.") from error
+            install = next((each.install for each in PROVIDERS if each.prefix == self.prefix and each.extra), None)
+            what = f"{error}." if install is None else f"Install it: {install}"
+            raise ModelNameError(f"{name} needs a package that is not installed. {what}") from error
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[StreamEvent, None]:
         answering = False
         meter = Meter()
         try:
             model = self._ready()
-            meter = Meter()
             messages = []
             for message in self._messages(request.turns):
                 messages.append(message)

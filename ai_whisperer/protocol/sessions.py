@@ -11,7 +11,7 @@ from ai_whisperer.definition import AgentDefinition
 from ai_whisperer.protocol.limits import Numbers
 from ai_whisperer.protocol.method import InSession, Method, OfAgent, Params
 from ai_whisperer.snapshot import Snapshot
-from ai_whisperer.status import UsageReport
+from ai_whisperer.status import IdKind, UsageReport
 from ai_whisperer.templates.library import TemplateEntry
 
 
@@ -64,11 +64,29 @@ class TemplateList(msgspec.Struct, frozen=True):
 
 
 class TemplateDetails(msgspec.Struct, frozen=True, kw_only=True):
-    """A template, where it was read from, and the definition that it gives."""
+    """A template, where it was read from, and the definition that it gives an agent.
+
+    `ignored` is what its file says that means nothing here: fields, and tools that are not there.
+    """
 
     name: str
     source: str
     definition: AgentDefinition
+    ignored: tuple[str, ...] = ()
+
+
+class FindIds(InSession, frozen=True, kw_only=True):
+    """The ids of what is of that kind which begin so; one that is just this comes first."""
+
+    kind: IdKind
+    beginning: str
+    limit: int = 10
+
+
+class IdList(msgspec.Struct, frozen=True):
+    """Ids, in order."""
+
+    ids: list[str]
 
 
 class GetUsage(InSession, frozen=True, kw_only=True):
@@ -120,6 +138,7 @@ GET_SNAPSHOT = Method("session.snapshot", GetSnapshot, Snapshot)
 DELETE_SESSION = Method("session.delete", DeleteSession, SessionSummary)
 LIST_TEMPLATES = Method("template.list", ListTemplates, TemplateList)
 GET_TEMPLATE = Method("template.get", GetTemplate, TemplateDetails)
+FIND_IDS = Method("session.findIds", FindIds, IdList)
 GET_USAGE = Method("usage.get", GetUsage, UsageReport)
 READ_LOG = Method("log.read", ReadLog, LogEntries)
 GET_SERVER_INFO = Method("server.info", GetServerInfo, ServerInfo)
@@ -133,6 +152,7 @@ METHODS: tuple[Method[Any, Any], ...] = (
     DELETE_SESSION,
     LIST_TEMPLATES,
     GET_TEMPLATE,
+    FIND_IDS,
     GET_USAGE,
     READ_LOG,
     GET_SERVER_INFO,

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from ai_whisperer.base_record import Record
 from ai_whisperer.conversation import ToolRun
 from ai_whisperer.core.contexts import text_bytes
 from ai_whisperer.core.repeating import refusals_at_end
+from ai_whisperer.core.retry import Wait
 from ai_whisperer.core.text import check_text, shortened
 from ai_whisperer.errors import TooLargeError
 from ai_whisperer.records import Failure, TaskRecord
@@ -148,14 +150,14 @@ class Breaches:
         )
         self.tell(decision, breach)
 
-    def wait_cut(self, decision: Decision, task: TaskRecord, asked_seconds: float) -> None:
+    def wait_cut(self, decision: Decision, task: TaskRecord, wait: Wait) -> None:
         """Announce that a provider asked to be left alone for longer than the task waits."""
         breach = Breach(
             scope=LimitScope.AGENT,
-            limit="max_retry_after_seconds",
+            limit=wait.limit,
             action=LimitAction.CUT,
-            used=asked_seconds,
-            most=self._workspace.agents[task.agent_id].limits.max_retry_after_seconds,
+            used=wait.refused_seconds or 0.0,
+            most=getattr(self._workspace.agents[task.agent_id].limits, wait.limit),
             agent_id=task.agent_id,
             task_id=task.id,
         )
@@ -178,11 +180,16 @@ class Breaches:
             self.tell_alone(breach)
         return shown
 
-    def task_failed(self, decision: Decision, running: RunningTask, failure: Failure) -> None:
-        """Announce the limit that the task fails for, if it is one."""
+    def task_failed(
+        self, decision: Decision, running: RunningTask, failure: Failure, details: Mapping[str, Any]
+    ) -> None:
+        """Announce the limit that the task fails for, if it is one, with the numbers of the error if it has some."""
         describe = _FAILURES.get(failure.code)
         if describe is not None:
-            limit, used, most = describe(self._workspace, running, decision.at)
+            if "limit" in details:
+                limit, used, most = details["limit"], details["used"], details["max"]
+            else:
+                limit, used, most = describe(self._workspace, running, decision.at)
             task = running.task
             breach = Breach(
                 scope=_scope_of(limit),
@@ -254,13 +261,7 @@ def _answer_time(workspace: Workspace, running: RunningTask, _: float) -> _Numbe
 
 
 def _tree(workspace: Workspace, running: RunningTask, _: float) -> _Numbers:
-    """What was too small for a request; else tokens if they are used up, else money.
-
-    That of the agent or the session if its price cannot be told.
-    """
-    lack = workspace.reservations.lack_of(running.task.id)
-    if lack is not None:
-        return lack
+    """Tokens if they are used up, else money; that of the agent or the session if its price cannot be told."""
     budget, used = running.task.budget, workspace.trees.used(running.task)
     tokens = used.input_tokens + used.output_tokens
     if budget is not None and budget.max_tokens is not None and tokens >= budget.max_tokens:

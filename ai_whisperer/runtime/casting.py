@@ -11,7 +11,7 @@ from ai_whisperer.core.definitions import Config, definition_from, overridden
 from ai_whisperer.definition import INHERIT, AgentDefinition
 from ai_whisperer.errors import DefinitionError, InvalidInputError, ModelNameError
 from ai_whisperer.models.catalog import NameCheck
-from ai_whisperer.templates.claude import denied_names, granted_names
+from ai_whisperer.templates.claude import OWN_NAMES, denied_names, granted_names
 from ai_whisperer.templates.library import TemplateLibrary
 from ai_whisperer.templates.parsing import Template
 from ai_whisperer.tools.coordination import COORDINATION_TOOLS
@@ -42,7 +42,7 @@ def definition_for(
     if chosen is None:
         return AgentDefinition()
     named = _with_free_names(agent_id, chosen, book)
-    return overridden(replace(named, tools=_granted(chosen, offered, servers)), config)
+    return overridden(replace(named, tools=granted_by(chosen, offered, servers)), config)
 
 
 def check_model(definition: AgentDefinition, *, default_model: str, check: NameCheck | None) -> None:
@@ -114,11 +114,11 @@ def _with_free_names(agent_id: str, template: Template, book: AddressBook) -> Ag
     )
 
 
-def _granted(template: Template, offered: Iterable[Tool], servers: Collection[str]) -> tuple[str, ...] | None:
+def granted_by(template: Template, offered: Iterable[Tool], servers: Collection[str]) -> tuple[str, ...] | None:
     """The tools that the template grants; None for all but those that reach the machine.
 
     Of a file for Claude Code all coordination tools, which it could not know of, and those of the tools that it grants
-    which somebody has handed in or which there are here: what it does not grant it does not get.
+    which somebody has provided or which there are here: what it does not grant it does not get.
     """
     stated, denied = template.outside_tools, denied_names(template.denied_tools)
     names = [*COORDINATION_TOOLS, *(each.name for each in offered)]
@@ -129,6 +129,14 @@ def _granted(template: Template, offered: Iterable[Tool], servers: Collection[st
     elif denied.isdisjoint(names):
         return template.definition.tools
     return tuple(name for name in names if name not in denied)
+
+
+def ignored_in(template: Template, offered: Iterable[Tool], servers: Collection[str]) -> tuple[str, ...]:
+    """What the template's file says that means nothing here: fields, and tools that there are not."""
+    known = {*OWN_NAMES, *COORDINATION_TOOLS, *MACHINE_TOOLS, *(each.name for each in offered)}
+    stated = template.outside_tools or ()
+    missing = (f"tools: {name}" for name in stated if name not in known and server_of(name) not in servers)
+    return tuple(dict.fromkeys((*template.ignored_fields, *missing)))
 
 
 def _denies_of_server(grant: str, denied: Iterable[str]) -> bool:

@@ -6,19 +6,19 @@ from abc import abstractmethod
 
 from ai_whisperer.coordination import EventRecord
 from ai_whisperer.core.addresses import normalized
-from ai_whisperer.core.paging import can_be_id, checked_limit, checked_position
+from ai_whisperer.core.paging import can_be_id, checked_kind, checked_limit, checked_position
 from ai_whisperer.errors import ClosedError, InvalidInputError, StateError, UnknownTaskError
 from ai_whisperer.records import USER, MailRecord, Notification, StepRecord, TaskRecord
 from ai_whisperer.runtime.agent_session import AgentSession
 from ai_whisperer.runtime.ai_loop import loop_that_calls
 from ai_whisperer.runtime.bus import Subscription
 from ai_whisperer.runtime.snapshots import snapshot_of
-from ai_whisperer.runtime.status import status_of, statuses_of
+from ai_whisperer.runtime.status import shown_steps, status_of, statuses_of
 from ai_whisperer.runtime.task_source import SessionTaskSource
 from ai_whisperer.runtime.usage import usage_of_session, usage_of_tree
 from ai_whisperer.runtime.workspace import Workspace
 from ai_whisperer.snapshot import Snapshot
-from ai_whisperer.status import AgentStatus, DeadLetters, ResourceStatus, ThreadSummary, UsageReport, WorkCounts
+from ai_whisperer.status import AgentStatus, DeadLetters, IdKind, ResourceStatus, ThreadSummary, UsageReport, WorkCounts
 from ai_whisperer.task_stream import TaskStream
 
 AgentRef = str | AgentSession
@@ -90,13 +90,21 @@ class SessionReader:
             tasks=store.dead_tasks(self._workspace.session_id), mails=store.dead_mail(self._workspace.session_id)
         )
 
+    def find_ids(self, kind: IdKind | str, beginning: str, *, limit: int = 10) -> list[str]:
+        """The ids of what is of that kind (`task`, `mail` …) which begin so; one that is just this comes first."""
+        known = checked_kind(kind)
+        if not can_be_id(beginning):
+            return []
+        store, session_id = self._workspace.store, self._workspace.session_id
+        return store.ids_beginning(session_id, known, beginning, limit=checked_limit(limit))
+
     @property
     def work_counts(self) -> WorkCounts:
         """What has become of tasks since the session was opened, and what waits for a person now."""
         tallies = self._workspace.tallies
         return WorkCounts(
             ended=dict(tallies.ended),
-            retried={kind.value: count for kind, count in tallies.retried.items()},
+            retried=dict(tallies.retried),
             dead_tasks=tallies.dead_tasks.total(),
             dead_mails=tallies.dead_mails,
             pending_approvals=len(self._workspace.approvals.pending()),
@@ -134,8 +142,7 @@ class SessionReader:
     def list_steps(self, task: str | TaskRecord, *, after: int = 0) -> list[StepRecord]:
         """The journal of a task, or what follows the step of that number."""
         task_id = self.get_task(task).id
-        workspace = self._workspace
-        return workspace.store.steps(workspace.session_id, task_id, after=checked_position(after))
+        return shown_steps(self._workspace, task_id, after=checked_position(after))
 
     def stream(self, task: str | TaskRecord) -> TaskStream:
         """An iterator over what happens to a task, from its beginning to its end: `async for event in …`.

@@ -80,7 +80,7 @@ def resume(workspace: Workspace, snapshot: SessionSnapshot) -> None:
 
 
 def _tell_missing_tools(workspace: Workspace) -> None:
-    """Say which agents wait for tools that nobody has handed in."""
+    """Say which agents wait for tools that nobody has provided."""
     waiting = [agent for agent in workspace.agents.values() if agent.equipment.missing_tools]
     for agent in waiting:
         decision = workspace.decide(CAUSE)
@@ -102,13 +102,18 @@ def _tell_missing_tools(workspace: Workspace) -> None:
 
 
 def _remember_tools(workspace: Workspace) -> None:
-    """Agents that have all tools have those too that were not there when they were created."""
+    """Agents that have all tools have those too that were not there when they were created.
+
+    Those that have become optional since are forgotten: nobody waits for them where they are not provided again.
+    """
     decision = workspace.decide(CAUSE)
+    shared = {tool.name for tool in workspace.tools if tool.optional}
     for agent in workspace.agents.values():
         names = agent.equipment.tools_to_remember(agent.record.definition)
-        known = dict.fromkeys((*agent.record.own_tools, *names))
-        if len(known) > len(agent.record.own_tools):
-            agent.record = replace(agent.record, own_tools=tuple(known))
+        optional = shared.union(tool.name for tool in agent.equipment.own_tools if tool.optional)
+        known = tuple(dict.fromkeys(name for name in (*agent.record.own_tools, *names) if name not in optional))
+        if known != agent.record.own_tools:
+            agent.record = replace(agent.record, own_tools=known)
             decision.unit.update_definition(agent.record)
     if decision.unit:
         decision.submit()

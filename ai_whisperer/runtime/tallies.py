@@ -4,22 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from ai_whisperer.records import TaskState
 from ai_whisperer.snapshot import Link, LinkKind
+from ai_whisperer.status import Retried
 
 if TYPE_CHECKING:
     from ai_whisperer.runtime.workspace import Decision
-
-
-class Retried(StrEnum):
-    """What was begun again: a model request that failed, a loop that crashed, a task by a person."""
-
-    REQUEST = "request"
-    LOOP = "loop"
-    TASK = "task"
 
 
 class Tallies:

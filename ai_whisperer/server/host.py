@@ -70,7 +70,7 @@ class SessionHost:
         self.templates = templates
         self._store = store
         self.toolbox = tools if isinstance(tools, ToolBox) else ToolBox(as_tools(tools))
-        self._mcp_servers = mcp_servers
+        self.mcp_servers = mcp_servers or {}
         self._setting = limits_from(limits, SessionLimits)
         self._limits = store.limits(SERVER)
         self._model_factory = model_factory
@@ -148,8 +148,8 @@ class SessionHost:
         await asyncio.shield(self._submitted(record, stated))
         return SessionSummary(**asdict(record))
 
-    def let_exist(self, principal: str, session_id: str) -> None:
-        """Make the session if it is not there and sessions are made so here.
+    def create_if_missing(self, principal: str, session_id: str) -> None:
+        """Make the session if it is not there and sessions are made so here; raises `InvalidInputError` for a bad id.
 
         There is no await in here: what is done in the session next comes after it, in memory and on disk.
         """
@@ -157,6 +157,7 @@ class SessionHost:
             return
         if can_be_id(session_id) and self._record(session_id) is None:
             self._check_open()
+            checked_id(session_id)
             self._submitted(self._new(principal, session_id), SessionLimits())
 
     def _submitted(self, record: SessionRecord, stated: SessionLimits) -> asyncio.Future[None]:
@@ -262,7 +263,7 @@ class SessionHost:
             folders=self._folders,
             hidden=self._hidden,
             tools=self.toolbox.tools,
-            mcp_servers=self._mcp_servers,
+            mcp_servers=self.mcp_servers,
             sandbox=self._sandbox,
             limits=self._setting,
             trial_turn=self._trial_turn,

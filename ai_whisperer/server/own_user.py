@@ -25,6 +25,15 @@ def become(name: str, data: Path) -> None:
     Raises `SettingsError` if it cannot be: nobody but root can become another, and the folder must be the user's.
     """
     user = _found(name)
+    was_another = user.pw_uid != os.geteuid()
+    change_to(name, data)
+    if was_another:
+        _make_folder(data, user)
+
+
+def change_to(name: str, data: Path) -> None:
+    """The same, and the data folder is not made."""
+    user = _found(name)
     if user.pw_uid == 0 and is_root():
         raise SettingsError("The setting user is there for servers that are not to run as root. Name another user.")
     if user.pw_uid == os.geteuid():
@@ -46,7 +55,6 @@ def become(name: str, data: Path) -> None:
                 f"The user '{name}' cannot read this program or its Python: '{part}'. Install them where everybody may "
                 "read, not in root's own folder."
             )
-    _make_folder(data, user)
     os.environ |= {"HOME": user.pw_dir, "USER": user.pw_name, "LOGNAME": user.pw_name}
 
 

@@ -8,9 +8,10 @@ import logging
 import os
 import random
 import secrets
+import signal
 import socket
 import time
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
 import msgspec
@@ -24,6 +25,7 @@ from ai_whisperer.errors import (
     SandboxError,
     ServerFailedError,
     SettingsError,
+    StoreInUseError,
     StoreReadOnlyError,
 )
 from ai_whisperer.models.base import ModelFactory
@@ -32,7 +34,7 @@ from ai_whisperer.records import StepRecord
 from ai_whisperer.runtime.workplaces import checked_folders, kept_from_agents
 from ai_whisperer.secrets import remember_secret
 from ai_whisperer.server import answers  # noqa: F401 - it registers itself
-from ai_whisperer.server.address import ADDRESS_FILE, Address
+from ai_whisperer.server.address import ADDRESS_FILE, Address, find_address
 from ai_whisperer.server.agent_logs import AgentLogs
 from ai_whisperer.server.app import Application
 from ai_whisperer.server.calls import ServerFacts
@@ -54,6 +56,8 @@ _KEPT_BY_THE_SYSTEM_BYTES = 64 << 10
 
 LAST_REQUESTS_SECONDS = 3
 """So long requests under way may take when the server leaves."""
+
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 _log = logging.getLogger(__name__)
 
@@ -97,9 +101,28 @@ class RunningServer:
         """Wait until the store has failed or no requests are taken any more, and return why: nothing runs any more."""
         return await asyncio.shield(self._host.failed)
 
+    async def serve_forever(self) -> None:
+        """Serve until SIGINT or SIGTERM; raises what stopped the server if it cannot go on. For the main thread."""
+        loop = asyncio.get_running_loop()
+        asked = loop.create_future()
+        for number in _SIGNALS:
+            loop.add_signal_handler(number, _resolve, asked)
+        try:
+            await asyncio.wait([asked, self._host.failed], return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for number in _SIGNALS:
+                loop.remove_signal_handler(number)
+        if self._host.failed.done():
+            raise self._host.failed.result()
+
     def trouble(self) -> str | None:
         """Why the server does not do what it is there for; None if it does. As `/healthz` says it."""
         return self._host.trouble()
+
+
+def _resolve(asked: asyncio.Future[None]) -> None:
+    if not asked.done():
+        asked.set_result(None)
 
 
 @contextlib.asynccontextmanager
@@ -120,6 +143,7 @@ async def running(
     toolbox = await asyncio.to_thread(toolbox_of, settings, tools)
     for error in toolbox.errors:
         _log.error("Tools are left out. %s", error)
+    _check_not_served(settings.data)
     listening = listen(settings)
     async with contextlib.AsyncExitStack() as stack:
         stack.callback(listening.close)
@@ -152,25 +176,8 @@ async def running(
         )
         stack.push_async_callback(host.close, grace_seconds=0)  # for a start that failed half-way
         port = listening.getsockname()[1]
-        app = Application(
-            gate=Gate(tokens, settings=settings, port=port),
-            host=host,
-            facts=ServerFacts(
-                version=__version__,
-                started_at=time.time(),
-                max_frame_bytes=settings.max_frame_bytes,
-                data=settings.data,
-            ),
-            settings=settings,
-            ids=TimedIds(SystemClock(), random.SystemRandom()),
-        )
-        address = Address(
-            url=own_url(settings, port),
-            token=token,
-            pid=os.getpid(),
-            certificate=str(settings.tls_certificate.absolute()) if settings.tls_certificate else None,
-            temporary=temporary,
-        )
+        app = application(settings, host, tokens, port=port)
+        address = address_of(settings, token, port=port, temporary=temporary)
         await host.start(session_id=settings.session)
         async with taking_requests(app, listening, settings, on_failure=host.fail):
             with announced(settings.data, address):
@@ -178,6 +185,33 @@ async def running(
                     yield RunningServer(address, host, sandbox, port=port)
                 finally:
                     await host.close(grace_seconds=settings.shutdown_grace_seconds)
+
+
+def application(settings: Settings, host: SessionHost, tokens: Mapping[str, str], *, port: int) -> Application:
+    """What answers requests for the sessions of the host to those who have one of the tokens, by principal."""
+    return Application(
+        gate=Gate(tokens, settings=settings, port=port),
+        host=host,
+        facts=ServerFacts(
+            version=__version__,
+            started_at=time.time(),
+            max_frame_bytes=settings.max_frame_bytes,
+            data=settings.data,
+        ),
+        settings=settings,
+        ids=TimedIds(SystemClock(), random.SystemRandom()),
+    )
+
+
+def address_of(settings: Settings, token: str, *, port: int, temporary: bool) -> Address:
+    """Where a server with these settings is found while this process serves."""
+    return Address(
+        url=own_url(settings, port),
+        token=token,
+        pid=os.getpid(),
+        certificate=str(settings.tls_certificate.absolute()) if settings.tls_certificate else None,
+        temporary=temporary,
+    )
 
 
 def kept_token(data: Path) -> str:
@@ -214,6 +248,16 @@ def announced(data: Path, address: Address) -> Iterator[None]:
         yield
     finally:
         path.unlink(missing_ok=True)
+
+
+def _check_not_served(data: Path) -> None:
+    """Raise `StoreInUseError` if another process serves the folder: its port is taken, too, and would be blamed."""
+    address = find_address(data)
+    if address is not None and address.pid != os.getpid():
+        raise StoreInUseError(
+            f"A server (process {address.pid}) serves the data folder '{data}' already, at {address.url}. Use that "
+            "one, stop it, or choose another data folder with --data."
+        )
 
 
 def listen(settings: Settings) -> socket.socket:
@@ -313,7 +357,7 @@ def _hidden(settings: Settings) -> list[Path]:
     return [*settings.tools, *([] if settings.tls_key is None else [settings.tls_key])]
 
 
-def toolbox_of(settings: Settings, handed_in: Iterable[AnyFunction] = ()) -> ToolBox:
+def toolbox_of(settings: Settings, provided: Iterable[AnyFunction] = ()) -> ToolBox:
     """The tools that a server with these settings has; raises `SettingsError` if a folder is not there.
 
     The tool files are run. One that cannot be used is left out, and the box says why.
@@ -323,7 +367,7 @@ def toolbox_of(settings: Settings, handed_in: Iterable[AnyFunction] = ()) -> Too
             raise SettingsError(f"The tools folder '{folder}' is not there. Make it, or correct the setting tools.")
     standard = standard_folder()
     folders = [*settings.tools, *([] if standard is None else [standard])]
-    return ToolBox(as_tools(handed_in), load_tool_files(folder.absolute() for folder in folders))
+    return ToolBox(as_tools(provided), load_tool_files(folder.absolute() for folder in folders))
 
 
 def templates_of(settings: Settings, *, check_model: NameCheck | None = check_name) -> TemplateLibrary:

@@ -24,7 +24,7 @@ from ai_whisperer.definition import SessionLimits
 from ai_whisperer.errors import StoreError
 from ai_whisperer.records import AgentRecord, MailRecord, Notification, StepRecord, TaskRecord, TimerRecord
 from ai_whisperer.snapshot import InboxMail, Link
-from ai_whisperer.status import ThreadSummary
+from ai_whisperer.status import IdKind, ThreadSummary
 from ai_whisperer.store import coordination_rows, queries, rows
 
 Write = tuple[str, rows.Row]
@@ -80,6 +80,11 @@ class Unit:
 
     def end_deletion(self, session_id: str) -> None:
         self.writes.append((queries.END_DELETION, (session_id,)))
+
+    def free_pages(self, count: int) -> None:
+        """Give so many pages that hold nothing back to the file system, or as many as there are."""
+        self.writes += [(queries.FREE_PAGE, ())] * count
+        self.writes.append((queries.NOTHING, ()))
 
     def insert_agent(self, agent: AgentRecord) -> None:
         self.writes.append((queries.INSERT_AGENT, rows.agent_row(agent)))
@@ -248,9 +253,10 @@ class Store(Protocol):
     async def delete_session(self, session_id: str) -> None:
         """Delete all that there is of a session; one of the same id begins anew, its log at 1.
 
-        The session is gone at once, what was in it goes in slices, so that nobody is held up. If the process ends in
-        between, the rest goes when the store is opened again. Until this returns nothing may be written to a session
-        of this id. Raises `StoreInUseError` while somebody listens to it, and if it is being deleted already.
+        The session is gone at once, what was in it goes in slices, so that nobody is held up, and the file becomes
+        smaller by it. If the process ends in between, the rest goes when the store is opened again. Until this returns
+        nothing may be written to a session of this id. Raises `StoreInUseError` while somebody listens to it, and if it
+        is being deleted already.
         """
         ...
 
@@ -327,6 +333,10 @@ class Store(Protocol):
     def sent_mail(self, session_id: str, sender: str, *, limit: int) -> list[MailRecord]: ...
 
     def dead_mail(self, session_id: str) -> list[MailRecord]: ...
+
+    def ids_beginning(self, session_id: str, kind: IdKind, beginning: str, *, limit: int) -> list[str]:
+        """The ids of what is of that kind which begin so, in order."""
+        ...
 
     def approval(self, session_id: str, approval_id: str) -> ApprovalRecord | None: ...
 

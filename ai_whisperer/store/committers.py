@@ -45,6 +45,10 @@ class Committer(Protocol):
         self, connection: apsw.Connection, done: Committed, *, units: int, before: Before | None = None
     ) -> None: ...
 
+    def checkpoint_soon(self) -> None:
+        """Have the next commit copied into the database at once, where there is a log that is copied."""
+        ...
+
     def close(self) -> None:
         """Let go of the connection; raises `StoreFailedError` if it is in use for good, as the disk does not answer."""
         ...
@@ -61,6 +65,9 @@ class InlineCommitter:
         if before is not None:
             before()
         done(_commit(connection))
+
+    def checkpoint_soon(self) -> None:
+        """SQLite does that itself."""
 
     def close(self) -> None:
         """There is nothing to let go of."""
@@ -113,6 +120,9 @@ class ThreadCommitter:
         else:
             self._jobs.put(_Job(connection, done, asyncio.get_running_loop(), before))
             time.sleep(0)  # gives the interpreter lock to the thread, which would wait for it up to 5 ms
+
+    def checkpoint_soon(self) -> None:
+        self._checkpoint_at = 0
 
     def close(self) -> None:
         self._jobs.put(None)

@@ -2,12 +2,32 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 DATABASE_NAME = "whisperer.db"
 LOGS = "logs"
 WORK = "work"
+_GITIGNORE = """\
+# What is kept here, the token among it, stays out of git. Agents, tools and settings beside it do not.
+/whisperer.*
+!/whisperer.toml
+/token*
+/server.json*
+/page.html
+/logs/
+/work/
+"""
+
+
+def keep_out_of_git(folder: Path) -> None:
+    """Write a `.gitignore` for a data folder; one that is there is left as it is, whatever it says."""
+    with suppress(OSError):  # a folder that takes no file may still hold a database
+        descriptor = os.open(folder / ".gitignore", os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            file.write(_GITIGNORE)
 
 
 def wal_of(database: Path) -> Path:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from importlib import resources
 from pathlib import Path
@@ -21,9 +22,19 @@ from ai_whisperer.store import queries
 from ai_whisperer.store.acknowledged import ACKNOWLEDGED_NAME, Claim, read_claim
 from ai_whisperer.store.layout import traces_in, wal_of
 
+_log = logging.getLogger(__name__)
+
 APPLICATION_ID = 0x57485350
 _CHECKED_BYTES = 16 << 20
 """Up to this size the whole file is checked when it is opened; a larger one shows its faults when they are read."""
+
+
+_GIVE_BACK = "PRAGMA auto_vacuum=INCREMENTAL"
+_INCREMENTAL = 2
+_REBUILT_BYTES = 256 << 20
+"""Up to this size a database that cannot become smaller is rebuilt once when it is opened: a second or two."""
+_LOG_BYTES = 16 << 20
+"""A write-ahead log that has grown larger is cut when it begins anew."""
 
 
 def open_database(path: Path, *, vfs: str | None = None) -> apsw.Connection:
@@ -35,10 +46,13 @@ def open_database(path: Path, *, vfs: str | None = None) -> apsw.Connection:
         connection = apsw.Connection(str(path), vfs=vfs)
         try:
             connection.set_busy_timeout(5_000)
+            connection.execute(_GIVE_BACK)  # for a new one, before its first page is written
             connection.execute("PRAGMA journal_mode=WAL")
+            connection.execute(f"PRAGMA journal_size_limit={_LOG_BYTES}")
             connection.execute("PRAGMA synchronous=FULL")
             migrate(connection)
             finish_deletions(connection)
+            _let_give_back(connection, path)
         except BaseException:
             connection.close()
             raise
@@ -213,9 +227,28 @@ def migrate(connection: apsw.Connection) -> None:
         connection.execute(f"PRAGMA user_version={version + len(missing)}")
 
 
+def gives_back(connection: apsw.Connection) -> bool:
+    """Whether pages that hold nothing can be given back to the file system."""
+    ((mode,),) = connection.execute("PRAGMA auto_vacuum")
+    return bool(mode == _INCREMENTAL)
+
+
+def _let_give_back(connection: apsw.Connection, path: Path) -> None:
+    """Rebuild a database of an earlier version so that it can become smaller, if the disk has room for that."""
+    if gives_back(connection) or path.stat().st_size > _REBUILT_BYTES:
+        return
+    try:
+        connection.execute(_GIVE_BACK)
+        connection.execute("VACUUM")
+        connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+    except (apsw.FullError, apsw.BusyError, apsw.LockedError) as error:
+        _log.warning("the database keeps its size when sessions are deleted, since it cannot be rebuilt (%s)", error)
+
+
 def finish_deletions(connection: apsw.Connection) -> None:
     """Delete what is left of the sessions that were being deleted when the process ended."""
     for (session_id,) in list(connection.execute(queries.DELETIONS)):
         for statement in queries.DELETE_SOME.values():
             connection.execute(statement, (session_id, -1))
         connection.execute(queries.END_DELETION, (session_id,))
+        connection.execute("PRAGMA incremental_vacuum").fetchall()

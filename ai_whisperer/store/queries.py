@@ -66,6 +66,11 @@ DELETE_SOME: Final = {
 }
 END_DELETION: Final = "DELETE FROM deletion WHERE session_id=?"
 
+FREE_PAGE: Final = "PRAGMA incremental_vacuum(1)"
+"""Gives the last page of the file back. It is under way until its cursor runs another statement: see `NOTHING`."""
+NOTHING: Final = "SELECT 1 WHERE 0"
+FREE_PAGES: Final = "PRAGMA freelist_count"
+
 INSERT_AGENT: Final = "INSERT INTO agent VALUES (?,?,?,?,?,?,?,?,?,?,?,NULL)"
 UPDATE_AGENT: Final = """
 UPDATE agent SET state=?, started=?, sleep=?, reason=?, started_at=?, paused_limit=? WHERE session_id=? AND id=?"""
@@ -191,6 +196,11 @@ UNION ALL
 SELECT mail.* FROM task INDEXED BY task_open JOIN mail ON mail.session_id=task.session_id AND mail.id=task.mail_id
 WHERE task.session_id=?1 AND task.state IN ('queued', 'running') AND mail.state='read'
 ORDER BY arrival"""
+_BEGINNING = "SELECT id FROM {} WHERE session_id=? AND id>=? AND id<? ORDER BY id LIMIT ?"
+IDS_BEGINNING: Final = {
+    **{kind: _BEGINNING.format(kind) for kind in ("task", "approval", "room", "schedule")},
+    "mail": _BEGINNING.format("mail").replace("ORDER", "AND recipient='user' ORDER"),
+}
 DEAD_MAIL: Final = "SELECT * FROM mail WHERE session_id=? AND state='dead' ORDER BY arrival"
 DEAD_MAIL_COUNT: Final = "SELECT count(*) FROM mail INDEXED BY mail_dead WHERE session_id=? AND state='dead'"
 INBOX: Final = """

@@ -26,7 +26,7 @@ from ai_whisperer.definition import SessionLimits
 from ai_whisperer.errors import StoreCorruptError, StoreInUseError
 from ai_whisperer.records import MailRecord, Notification, StepRecord, TaskRecord
 from ai_whisperer.snapshot import InboxMail
-from ai_whisperer.status import ThreadSummary
+from ai_whisperer.status import IdKind, ThreadSummary
 from ai_whisperer.store import coordination_rows, opening, queries, rows
 from ai_whisperer.store.acknowledged import Acknowledged
 from ai_whisperer.store.base import AgentUsage, FailureListener, Listener, SessionSnapshot, StoreHealth, Unit
@@ -34,10 +34,15 @@ from ai_whisperer.store.committers import Committer, InlineCommitter, ThreadComm
 from ai_whisperer.store.custody import Custody
 from ai_whisperer.store.folder_lock import lock_folder
 from ai_whisperer.store.group_commit import GroupCommitWriter
-from ai_whisperer.store.layout import DATABASE_NAME
+from ai_whisperer.store.layout import DATABASE_NAME, keep_out_of_git
 
 SLICE_ROWS = 300
 """So many rows of a session that is deleted go at once; the event loop is held up for a few milliseconds."""
+
+SLICE_PAGES = 100
+"""So many free pages go at once; that holds the event loop up for about a millisecond."""
+
+_LAST_CHARACTER = "\U0010ffff"
 
 _T = TypeVar("_T")
 
@@ -60,6 +65,7 @@ class SqliteStore:
         self._path = path
         self._custody = custody
         self._deleting: set[str] = set()
+        self._gives_back = opening.gives_back(writing)
         self._writer = GroupCommitWriter(writing, committer, custody)
 
     @classmethod
@@ -81,6 +87,7 @@ class SqliteStore:
         with ExitStack() as undo:
             lock = lock_folder(folder)
             undo.callback(lock.release)
+            keep_out_of_git(folder)
             writing = opening.open_database(path, vfs=vfs)
             undo.callback(_closed, writing)
             try:
@@ -160,6 +167,19 @@ class SqliteStore:
         unit.end_deletion(session_id)
         await self._writer.submit(unit)
         self._deleting.discard(session_id)
+        await self._free_pages()
+
+    async def _free_pages(self) -> None:
+        """Give back what pages hold nothing, in slices; the last one makes the file smaller."""
+        while free := self._pages_to_free():
+            unit = Unit()
+            unit.free_pages(min(free, SLICE_PAGES))
+            if free <= SLICE_PAGES:
+                self._committer.checkpoint_soon()
+            await self._writer.submit(unit)
+
+    def _pages_to_free(self) -> int:
+        return self._all(queries.FREE_PAGES, (), lambda row: int(row[0]))[0] if self._gives_back else 0
 
     async def close(self) -> None:
         try:
@@ -277,6 +297,10 @@ class SqliteStore:
 
     def dead_mail(self, session_id: str) -> list[MailRecord]:
         return self._all(queries.DEAD_MAIL, (session_id,), rows.mail_from)
+
+    def ids_beginning(self, session_id: str, kind: IdKind, beginning: str, *, limit: int) -> list[str]:
+        bindings = (session_id, beginning, f"{beginning}{_LAST_CHARACTER}", limit)
+        return self._all(queries.IDS_BEGINNING[kind], bindings, lambda row: str(row[0]))
 
     def approval(self, session_id: str, approval_id: str) -> ApprovalRecord | None:
         return self._one(queries.APPROVAL, (session_id, approval_id), coordination_rows.approval_from)

@@ -81,7 +81,11 @@ def claude_draft(parts: FrontMatter, source: str, *, file_name: str) -> Draft:
         spots={place: (source, line) for place, line in given.lines.items()},
         outside_tools=_outside_tools(values.get("tools")),
         denied_tools=tuple(_tool_names(values.get("disallowedTools"))),
-        ignored_fields=(*(key for key in values if key not in _USED), *_restricted(values.get("tools"))),
+        ignored_fields=(
+            *(key for key in values if key not in _USED),
+            *_short_model(_text(values.get("model"))),
+            *_restricted(values.get("tools")),
+        ),
     )
 
 
@@ -164,6 +168,12 @@ def _model(written: str) -> str:
     if written.startswith("claude-"):
         return f"anthropic:{written}"
     return INHERIT
+
+
+def _short_model(written: str) -> Iterator[str]:
+    """What is said of a model that is not the one that the file names."""
+    if written != INHERIT and _model(written) == INHERIT and written:
+        yield f"model: {written}"
 
 
 def _outside_tools(value: Any) -> tuple[str, ...] | None:

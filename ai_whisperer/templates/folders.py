@@ -59,7 +59,7 @@ class Listing(msgspec.Struct, frozen=True):
     by_name: Mapping[str, TemplateFile]
 
 
-_EMPTY = Listing((), {})
+EMPTY = Listing((), {})
 
 
 def folder_at(path: str | Path) -> TemplateFolder:
@@ -87,7 +87,7 @@ def _look(folder: TemplateFolder) -> Listing:
     found: list[TemplateFile] = []
     _collect(str(folder.path), folder.kind, set(), found)
     if not found:
-        return _EMPTY
+        return EMPTY
     first: dict[str, TemplateFile] = {}
     for index, file in enumerate(found):
         before = first.setdefault(normalized(file.name), file)

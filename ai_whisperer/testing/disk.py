@@ -71,6 +71,9 @@ class _SlowCommitter:
             before()
         self._later(lambda: self._commit(connection, done))
 
+    def checkpoint_soon(self) -> None:
+        """SQLite does that itself."""
+
     def close(self) -> None:
         """There is nothing to let go of."""
 

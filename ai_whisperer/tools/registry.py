@@ -30,7 +30,7 @@ class ToolRegistry:
         granted: tuple[str, ...] | None = None,
         mcp: McpGrants | None = None,
     ) -> None:
-        """`offered` are the tools that were handed in; `granted=None` grants them all, and the coordination tools.
+        """`offered` are the tools that were provided; `granted=None` grants them all, and the coordination tools.
 
         One that is called like a tool for the machine takes its place.
         A granted name that nobody offers is left out; `missing_from` tells of it. `mcp` is what is granted of MCP
@@ -73,6 +73,15 @@ class ToolRegistry:
         """Those of the names that no tool here has."""
         missing = (name for name in names if name not in self._tools)
         return tuple(name for name in missing if self.mcp is None or not self.mcp.covers(name))
+
+    def beyond(self, other: ToolRegistry, names: Iterable[str]) -> tuple[str, ...]:
+        """Those of the names that give a tool here which the other has not, or has another of that name."""
+        return tuple(name for name in names if not other._has(name, self._tools.get(name)))
+
+    def _has(self, name: str, tool: AnyTool | None) -> bool:
+        if tool is not None:
+            return self._tools.get(name) is tool
+        return self.mcp is not None and self.mcp.includes(name)
 
 
 def told_missing(agent_id: str, missing: Iterable[str], offered: Iterable[Tool]) -> str:

@@ -14,6 +14,7 @@ import pytest
 from ai_whisperer import AgentDefinition, AsyncAgentSessionManager, Client
 from ai_whisperer.client import client as client_module
 from ai_whisperer.errors import (
+    InvalidInputError,
     TaskEndedError,
     UnknownAgentError,
     UnknownApprovalError,
@@ -173,6 +174,10 @@ async def use_sessions(client: Client) -> None:
     assert made.title == "another"
     assert made.id in [each.id for each in await client.list_sessions()]
     assert (await client.get_session()).id == client.session_id
+    newest = (await client.list_tasks(limit=1))[0].id
+    assert newest in await client.find_ids("task", newest)
+    with pytest.raises(InvalidInputError, match="Kinds: task, mail, approval, room, schedule"):
+        await client.find_ids("lock", "x")
     snapshot = await client.snapshot()
     assert {agent.agent_id: agent for agent in snapshot.agents} == (await client.get_agent_states()).agents
     other = client.session(made.id)
@@ -256,7 +261,7 @@ class CountedIds:
         return f"id-{next(self._numbers)}"
 
 
-def test_what_a_client_makes_has_the_ids_that_are_handed_in(server: StagedServer, session_id: str) -> None:
+def test_what_a_client_makes_has_the_ids_that_are_provided(server: StagedServer, session_id: str) -> None:
     async def scenario(client: Client) -> None:
         await client.create_agent("alice")
         made = [

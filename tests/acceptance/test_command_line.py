@@ -83,7 +83,16 @@ def test_a_task_is_sent_awaited_and_shown_with_its_steps(whisperer: Whisperer, a
     assert (sent["taskId"], sent["priority"]) == ("count-1", "high")
     assert whisperer.json("tasks", "wait", "count-1")["result"]["final"] == "Done: Count on"
     listed = whisperer.ok("tasks", "--agent", agent)
-    assert listed.splitlines()[0].split() == ["TASK", "AGENT", "KIND", "STATE", "CREATED", "PROGRESS", "RESULT"]
+    assert listed.splitlines()[0].split() == [
+        "TASK",
+        "AGENT",
+        "KIND",
+        "STATE",
+        "CREATED",
+        "PROGRESS",
+        "PROMPT",
+        "RESULT",
+    ]
     assert "count-1" in listed
     shown = whisperer.ok("tasks", "show", "count-1")
     assert "state:     completed\n" in shown
@@ -125,14 +134,14 @@ def test_a_task_that_fails_is_an_error_and_waits_among_the_dead(whisperer: Whisp
 
 
 def test_all_failed_tasks_are_retried_with_one_command(whisperer: Whisperer, agent: str) -> None:
-    for number in range(3):
+    for number in range(2):
         whisperer("tasks", "send", agent, "Please fail", "--wait", "--id", f"failing-many-{number}")
     outcome = whisperer.json("tasks", "retry", "--all-failed", "--agent", agent)
-    assert (outcome["retried"], outcome["notRetried"], outcome["reasons"]) == (3, 0, {})
-    assert outcome["taskIds"] == [f"failing-many-{number}" for number in range(3)]
-    for number in range(3):
+    assert (outcome["retried"], outcome["notRetried"], outcome["reasons"]) == (2, 0, {})
+    assert outcome["taskIds"] == [f"failing-many-{number}" for number in range(2)]
+    for number in range(2):
         whisperer("tasks", "wait", f"failing-many-{number}")
-    told = "3 failed tasks were retried.\n"
+    told = "2 failed tasks were retried.\n"
     assert whisperer.ok("tasks", "retry", "--all-failed", "--agent", agent) == told
     for arguments in ([], ["failing-many-0", "--all-failed"], ["failing-many-0", "--agent", agent]):
         refused = whisperer("tasks", "retry", *arguments)
@@ -286,7 +295,7 @@ def test_a_line_that_is_refused_does_not_end_a_chat_in_a_terminal(
     monkeypatch.setattr(Output, "is_terminal", True)
     monkeypatch.setattr(sys, "stdin", Typed(f"@nobody hi\n@{agent} greet the room\n"))
     said = whisperer("chat", agent, "other")
-    assert (said.code, said.out) == (0, f"> > {agent}: Hello from the room\n> \n")
+    assert (said.code, said.out) == (0, f"> {agent}: Hello from the room\n> \n")
     assert "nobody" in said.err
     monkeypatch.undo()
     monkeypatch.setattr(sys, "stdin", io.StringIO("@nobody hi\n"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pwd
 import shutil
@@ -101,3 +102,27 @@ def test_who_is_that_user_already_stays(folder: Path) -> None:
         pytest.skip("root is not to stay root")
     own_user.become(pwd.getpwuid(os.geteuid()).pw_name, folder / "data")
     assert not (folder / "data").exists()
+
+
+def test_the_doctor_looks_as_the_user_that_the_server_would_be(folder: Path) -> None:
+    if os.geteuid() != 0:
+        pytest.skip(WITHOUT_ROOT)
+    main = "from ai_whisperer.cli.main import main; raise SystemExit(main())"
+    program = [sys.executable, "-c", main, "doctor", "--data", str(folder / "data"), "--port", "0", "--json"]
+    environment = {**os.environ, "WHISPERER_HOME": str(folder), "PYTHONPATH": str(Path(__file__).parents[2])}
+
+    def found(*flags: str) -> dict[str, str]:
+        ran = subprocess.run(
+            [*program, *flags], cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=100
+        )
+        (user,) = [each for each in json.loads(ran.stdout)["checks"] if each["check"] == "User"]
+        return dict(user)
+
+    as_nobody = found("--user", USER)
+    if all(map(is_readable_by_all, (Path(own_user.__file__).parent, Path(os.__file__).parent))):
+        assert as_nobody == {"check": "User", "level": "ok", "found": f"{USER}, as set", "advice": ""}
+    else:
+        assert (as_nobody["level"], "cannot read this program" in as_nobody["advice"]) == ("problem", True)
+    assert found("--user", "no-such-user")["level"] == "problem"
+    assert found()["found"] == "root"
+    assert not (folder / "data").exists(), "looking makes nothing"

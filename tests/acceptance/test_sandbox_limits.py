@@ -38,6 +38,11 @@ def test_exit_code_and_output_of_both_streams_are_told(stage: Stage) -> None:
     assert outcome.run.sandbox == stage.level
 
 
+def test_what_a_program_took_is_told_also_of_one_that_ended_at_once(stage: Stage) -> None:
+    outcome = stage.sh("true")
+    assert 0 < outcome.run.memory_bytes < 256 << 20
+
+
 def test_a_job_reads_the_input_that_it_is_given(stage: Stage) -> None:
     assert stage.sh("cat", stdin=b"\x00\xffinput").output == b"\x00\xffinput"
 
@@ -288,7 +293,7 @@ class DyingKeeper(Launcher):
 def test_what_a_keeper_leaves_when_it_dies_is_ended(tmp_path: Path, stage: Stage) -> None:
     name = a_name()
     with staged(stage.level, tmp_path, DyingKeeper()) as dying:
-        with pytest.raises(SandboxError, match="without a word"):
+        with pytest.raises(SandboxError, match="without a report"):
             dying.sh(f"setsid sleep {name} >/dev/null 2>&1 & sleep 0.1; echo; sleep {name}")
         assert until(lambda: processes_of(name) == [])
 

@@ -16,6 +16,7 @@ import pytest
 
 from ai_whisperer.cli import long_waits
 from ai_whisperer.cli.output import Output
+from ai_whisperer.conversation import ToolCall
 from ai_whisperer.records import StepKind, StepRecord, StepState, TaskRecord
 from ai_whisperer.store.sqlite import SqliteStore
 from tests.acceptance.command_stage import Process, Whisperer, run, serving
@@ -82,7 +83,7 @@ def linger() -> str:
 
 
 def test_whoever_waits_for_a_plain_function_is_told_so(whisperer: Whisperer, monkeypatch: pytest.MonkeyPatch) -> None:
-    word = "Waiting for what cannot be interrupted, such as a tool that is a plain function: linger."
+    word = "Waiting until these tools have ended: linger. A tool that is a plain function cannot be interrupted."
     told = []
 
     def hear(_: Output, sentence: str) -> None:
@@ -110,6 +111,29 @@ def test_whoever_waits_for_a_plain_function_is_told_so(whisperer: Whisperer, mon
         server.error_with(word)
         enough.touch()
         assert server.ended().code == 0
+
+
+def test_of_a_tool_that_can_be_interrupted_it_is_not_said_that_it_cannot() -> None:
+    def under_way(name: str) -> StepRecord:
+        call = ToolCall(call_id="c", name=name, arguments="{}")
+        return StepRecord(session_id="s", task_id="t", number=1, kind=StepKind.TOOL, state=StepState.STARTED, call=call)
+
+    alone = long_waits.waits_for([under_way("run_command"), under_way("mcp__odd__act"), under_way("run_command")])
+    assert alone == "Waiting until these tools have ended: run_command, mcp__odd__act."
+    assert long_waits.waits_for([under_way("run_command"), under_way("own")]).endswith("cannot be interrupted.")
+    assert long_waits.waits_for([]) == ""
+
+
+@pytest.mark.parametrize("port", [[], ["--port", "0"]])
+def test_a_second_server_in_one_folder_is_told_of_the_first(whisperer: Whisperer, port: list[str]) -> None:
+    with serving(whisperer.data) as server:
+        address = json.loads((whisperer.data / "server.json").read_text())
+        flags = port or ["--port", str(address["url"].rpartition(":")[2])]
+        told = run("serve", "--data", str(whisperer.data), *flags)
+        assert told.code == 1
+        assert f"A server (process {server.process.pid}) serves the data folder" in told.err
+        assert f"already, at {address['url']}." in told.err
+        assert "Port" not in told.err
 
 
 UNFIT = """
@@ -244,5 +268,5 @@ def test_a_folder_that_another_server_has_open_is_refused(whisperer: Whisperer) 
     with serving(whisperer.data) as server:
         told = whisperer("serve", "--port", "0", "--model", "scripted")
         assert (told.code, told.out) == (1, "")
-        assert f"The process with the id {server.process.pid} has the data folder" in told.err
+        assert f"A server (process {server.process.pid}) serves the data folder" in told.err
         assert "Traceback" not in told.err

@@ -23,6 +23,7 @@ from ai_whisperer.records import (
     TimerKind,
     TimerRecord,
 )
+from ai_whisperer.status import IdKind
 from ai_whisperer.store.base import Store, Unit
 from ai_whisperer.store.sqlite import SqliteStore
 from tests.contract.conftest import Run
@@ -403,5 +404,19 @@ def test_agents_of_equal_definitions_share_one_in_memory(run: Run) -> None:
         alice, bert, carl = store.load("s").agents
         assert alice.definition is bert.definition
         assert (alice, bert, carl) == (agent("alice"), agent("bert"), other)
+
+    run(scenario)
+
+
+def test_ids_are_found_by_how_they_begin_whatever_is_in_them(run: Run) -> None:
+    ids = ["%", "%a", "_b", "a", "ab", "ab%", "aé", "b"]
+
+    async def scenario(store: Store) -> None:
+        await store.submit(unit_with(*(task(each) for each in ids)))
+        asked = ("%", "a", "ab", "z")
+        found = {each: store.ids_beginning("s", IdKind.TASK, each, limit=9) for each in asked}
+        assert found == {"%": ["%", "%a"], "a": ["a", "ab", "ab%", "aé"], "ab": ["ab", "ab%"], "z": []}
+        assert store.ids_beginning("s", IdKind.TASK, "a", limit=2) == ["a", "ab"]
+        assert store.ids_beginning("other", IdKind.TASK, "a", limit=9) == []
 
     run(scenario)

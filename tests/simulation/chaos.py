@@ -21,6 +21,8 @@ from ai_whisperer.testing.simulation import VirtualClock, simulate
 from tests.simulation.promises import TREE_CANCELLED, check, check_now
 from tests.simulation.world import AGENTS, EVENTS, LOCKS, FaultListener, World
 
+_SESSION = "default"
+
 LIFE_SECONDS = 60.0
 CLOCK_JUMPS = (-3600.0, 3600.0, -3600.0, 3600.0, -7.0, 7.0, 0.3)
 LOOPS = 2
@@ -62,8 +64,11 @@ class Chaos:
             self.disk.close()
 
     async def _open(self) -> AsyncAgentSessionManager:
+        store = self.disk.open()
+        self.world.opened_after.append(store.load(_SESSION).last_seq)
         manager = AsyncAgentSessionManager(
-            store=self.disk.open(),
+            session_id=_SESSION,
+            store=store,
             tools=self.world.tools(),
             model_factory=lambda _: FunctionModel(self.world.answer, latency_seconds=1.0),
             clock=self._clock,
@@ -290,9 +295,20 @@ def _busy(manager: AsyncAgentSessionManager, name: str) -> bool:
 
 
 def failure_of(seed: int) -> str | None:
-    """What a run with this seed broke, if anything."""
+    """What a run with this seed broke, if anything.
+
+    A step that nobody finds any more is a `StopIteration`, which is a `RuntimeError` outside of its coroutine.
+    """
     try:
         Chaos(seed).run()
-    except (AssertionError, WhispererError, TimeoutError, ExceptionGroup, LookupError, ValueError) as failure:
+    except (
+        AssertionError,
+        WhispererError,
+        TimeoutError,
+        ExceptionGroup,
+        LookupError,
+        ValueError,
+        RuntimeError,
+    ) as failure:
         return f"{type(failure).__name__}: {failure}".splitlines()[0]
     return None

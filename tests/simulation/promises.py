@@ -261,7 +261,7 @@ def _check_turns(found: Findings, world: World) -> None:
     waiting: dict[str, int] = {}
     moments = ("resource.waiting", "resource.granted", "step.started", "step.finished", "approval.requested")
     for note in found.named(*moments, *_ENDS):
-        step_id, life = note.params.get("stepId", ""), sum(at <= note.at for at in world.opened_at)
+        step_id, life = note.params.get("stepId", ""), sum(seq < note.seq for seq in world.opened_after)
         if note.name in _ENDS:
             waiting = {each: since for each, since in waiting.items() if task_of(each) != note.params["taskId"]}
         elif note.name == "approval.requested":

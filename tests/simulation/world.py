@@ -57,6 +57,7 @@ class World:
         self.touched: dict[str, list[str]] = {name: [] for name in THINGS}
         self.collisions: list[str] = []
         self.opened_at: list[float] = []
+        self.opened_after: list[int] = []
         self.closed_at: list[float] = []
         self.outside = {"effect", "repeatable", ALWAYS_ASKS}
         self.is_strict = False

@@ -132,7 +132,9 @@ def test_what_means_nothing_here_is_ignored_and_told(library: TemplateLibrary) -
 
 
 def test_a_tool_that_is_granted_for_some_calls_only_is_told_as_not_granted(library: TemplateLibrary) -> None:
-    assert library.get("code-reviewer").ignored_fields == ("color", "tools: Bash(git diff:*, git log:*)")
+    assert library.get("code-reviewer").ignored_fields == (
+        "color", "model: sonnet", "tools: Bash(git diff:*, git log:*)",
+    )  # fmt: skip
     assert "run_command" not in granted_names(library.get("code-reviewer").outside_tools or ())
 
 

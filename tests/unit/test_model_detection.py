@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import socket
 import sys
+import tomllib
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import get_args
 
 import pytest
 from genai_prices.data import providers
 from pydantic_ai.models import KnownModelName
 
-from ai_whisperer.errors import ModelServerError
+from ai_whisperer.errors import ModelNameError, ModelServerError
 from ai_whisperer.models.catalog import SCRIPTED_DEMO, resolve
 from ai_whisperer.models.detection import (
     ANTHROPIC,
@@ -109,10 +112,32 @@ def test_a_provider_whose_package_is_missing_is_passed_over_and_told_of(monkeypa
     assert alone.why == "no other model can be used"
     (problem,) = alone.problems
     assert problem.startswith("ANTHROPIC_API_KEY is set, but")
-    assert "pip install 'pydantic-ai-slim[anthropic]'" in problem
+    assert "pip install 'ai-whisperer[anthropic]'" in problem
     beside = detected({"ANTHROPIC_API_KEY": KEY, "OPENROUTER_API_KEY": KEY})
     assert beside.model.startswith("openrouter:")
     assert beside.problems == [problem]
+
+
+def test_a_model_whose_package_is_missing_is_refused_with_the_same_advice(monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(prefix: str) -> None:
+        raise ImportError(prefix)
+
+    monkeypatch.setattr("ai_whisperer.models.pydantic_ai.infer_provider_class", missing)
+    with pytest.raises(ModelNameError, match=r"pip install 'ai-whisperer\[google\]'"):
+        PydanticAIModel("google:gemini")
+
+
+def test_every_extra_that_somebody_is_told_to_install_is_one_of_the_package() -> None:
+    root = Path(__file__).parents[2]
+    extras = tomllib.loads((root / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    told = {each.extra for each in PROVIDERS if not each.is_installed or each.extra}
+    pages = [root / "README.md", *(root / "docs").rglob("*.md"), *(root / "ai_whisperer").rglob("*.py")]
+    for page in pages:
+        text = page.read_text(encoding="utf-8")
+        told |= set(re.findall(r"ai-whisperer\[([a-z]+)\]", text))
+        assert not re.findall(r"pip install ['\"](?:pydantic-ai-slim|\.)\[", text), f"{page} names it otherwise"
+    assert told == {"anthropic", "google", "mcp"}
+    assert told <= set(extras)
 
 
 def test_a_package_within_another_is_missing_when_the_other_is(monkeypatch: pytest.MonkeyPatch) -> None:

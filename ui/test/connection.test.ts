@@ -131,10 +131,10 @@ test("a connection that is closed while it is found out why it failed is not tri
 });
 
 test.each([
-  ["http://127.0.0.1:8642", "ws://127.0.0.1:8642/ws"],
-  ["http://127.0.0.1:8642/?token=t#top", "ws://127.0.0.1:8642/ws?token=t"],
-  ["https://example.org/whisperer/", "wss://example.org/whisperer/ws"],
-  ["wss://example.org/ws", "wss://example.org/ws"],
+  ["http://127.0.0.1:8642", "ws://127.0.0.1:8642/ws?notifications=explicit"],
+  ["http://127.0.0.1:8642/?token=t#top", "ws://127.0.0.1:8642/ws?token=t&notifications=explicit"],
+  ["https://example.org/whisperer/", "wss://example.org/whisperer/ws?notifications=explicit"],
+  ["wss://example.org/ws", "wss://example.org/ws?notifications=explicit"],
 ])("the server of %s is connected to at %s", (url, endpoint) => {
   new Connection({ url, WebSocket }, { changed: () => {}, received: () => {} });
   expect(FakeSocket.last.url).toBe(endpoint);
@@ -142,7 +142,7 @@ test.each([
 
 test("the token of the options goes before that of the address", () => {
   new Connection({ url: "http://h/?token=a", token: "b c", WebSocket }, { changed: () => {}, received: () => {} });
-  expect(FakeSocket.last.url).toBe("ws://h/ws?token=b+c");
+  expect(FakeSocket.last.url).toBe("ws://h/ws?token=b+c&notifications=explicit");
 });
 
 test("what comes twice is handed out once, and a new connection goes on after it", async () => {

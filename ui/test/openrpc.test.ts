@@ -76,6 +76,7 @@ function* calls(): Generator<[MethodName, object?]> {
   yield ["task.retry", { sessionId, taskId: "u" }];
   yield ["task.cancelTree", { sessionId, taskId: "u" }];
   yield ["task.list", { sessionId }];
+  yield ["task.retryFailed", { sessionId }];
   yield ["task.deadLetters", { sessionId }];
   yield ["mail.send", { sessionId, to: agentId, subject: "Hello", body: "How are you?" }];
   yield ["mail.list", { sessionId, owner: agentId }];
@@ -120,6 +121,7 @@ function* calls(): Generator<[MethodName, object?]> {
   yield ["usage.get", { sessionId }];
   yield ["events.list", { sessionId }];
   yield ["session.snapshot", { sessionId }];
+  yield ["session.findIds", { sessionId, kind: "task", beginning: "t" }];
   yield ["events.unsubscribe", { sessionId }];
   yield ["template.list"];
   yield ["template.get", { name: agentId }];

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from contextlib import suppress
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ai_whisperer.cli.arguments import ReasonOption, object_of
 from ai_whisperer.cli.calling import Call, command, group
 from ai_whisperer.cli.connecting import AgentName, template_names
+from ai_whisperer.cli.definitions import facts_of
 from ai_whisperer.cli.fleet import FLEET, cost, larger_limit, progress, tokens, waiting
 from ai_whisperer.cli.long_waits import tools_of, with_a_word
 from ai_whisperer.cli.output import moment
 from ai_whisperer.definition import INHERIT
+from ai_whisperer.errors import TemplateError, UnknownTemplateError
 from ai_whisperer.status import AgentStatus
+
+if TYPE_CHECKING:
+    from ai_whisperer.client import Client
 
 NO_AGENTS = "There are no agents yet. Create one: whisperer agents create NAME, or: whisperer templates"
 
@@ -59,7 +65,17 @@ async def create(
     definition = object_of(config, option="--config")
     async with call.server() as client:
         status = await client.create_agent(agent, definition, template=template, auto_start=auto_start)
+        if template is not None or definition is None:
+            await _tell_ignored(call, client, template or agent)
     call.output.told(status, f"Created {status.agent_id}{' and started it' if status.started else ''}.")
+
+
+async def _tell_ignored(call: Call, client: Client, template: str) -> None:
+    """Say what of the file that an agent was made of means nothing here."""
+    with suppress(UnknownTemplateError, TemplateError):
+        details = await client.get_template(template)
+        if details.ignored:
+            call.output.note(f"In {details.source} these mean nothing here: {', '.join(details.ignored)}.")
 
 
 async def show(call: Call, agent: AgentName) -> None:
@@ -83,22 +99,11 @@ async def show(call: Call, agent: AgentName) -> None:
             ("tasks", str(status.tasks)),
             ("tokens", tokens(status.usage)),
             ("cost", cost(status.usage)),
-            ("model", f"{inherited} (the server's)" if inherited else definition.model),
-            ("tools", _tools(definition.tools)),
-            ("folders", ", ".join(f"{name} ({access})" for name, access in definition.folders.items())),
-            ("network", ", ".join(definition.network)),
-            ("aliases", ", ".join(definition.aliases)),
-            ("subscribes", ", ".join(definition.subscribes)),
+            *facts_of(definition, inherited=inherited),
             ("created", moment(details.created_at)),
         ],
         body=definition.prompt,
     )
-
-
-def _tools(granted: tuple[str, ...] | None) -> str:
-    if granted is None:
-        return "all but those that reach the machine or the network"
-    return ", ".join(granted) or "none"
 
 
 async def start(call: Call, agent: AgentName, *, template: TemplateOption = None, config: ConfigOption = None) -> None:

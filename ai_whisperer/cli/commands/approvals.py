@@ -11,9 +11,13 @@ from ai_whisperer.cli.arguments import LimitOption
 from ai_whisperer.cli.calling import Call, command, group
 from ai_whisperer.cli.output import Column, moment
 from ai_whisperer.cli.printable import readable_arguments
+from ai_whisperer.cli.short_ids import whole_id
 from ai_whisperer.coordination import ApprovalRecord, ApprovalState
+from ai_whisperer.status import IdKind
 
-ApprovalId = Annotated[str, typer.Argument(metavar="ID", help="The id, as `whisperer approvals` shows it.")]
+ApprovalId = Annotated[
+    str, typer.Argument(metavar="ID", help="The id, as `whisperer approvals` shows it, or how it begins.")
+]
 
 
 def register(app: typer.Typer) -> None:
@@ -40,7 +44,7 @@ async def list_approvals(
 async def show(call: Call, approval: ApprovalId) -> None:
     """Show a tool call that waits: its exact arguments, with what could steer a terminal shown as escapes."""
     async with call.server() as client:
-        found = await client.get_approval(approval)
+        found = await client.get_approval(await whole_id(client, IdKind.APPROVAL, approval))
     call.output.details(
         found,
         [
@@ -71,6 +75,7 @@ async def approve(
 ) -> None:
     """Allow a tool call, exactly as it is: its arguments cannot be changed. It runs as soon as its agent may."""
     async with call.server() as client:
+        approval = await whole_id(client, IdKind.APPROVAL, approval)
         record = await client.approve(approval, digest=digest, reason=reason)
     call.output.told(record, f"{record.agent_id} may call {record.tool} with {readable_arguments(record.arguments)}")
 
@@ -83,6 +88,7 @@ async def refuse(
 ) -> None:
     """Refuse a tool call: the agent is told so, with your reason, and continues without it."""
     async with call.server() as client:
+        approval = await whole_id(client, IdKind.APPROVAL, approval)
         record = await client.refuse(approval, reason=reason)
     call.output.told(record, f"{record.agent_id} may not call {record.tool}, and is told so.")
 

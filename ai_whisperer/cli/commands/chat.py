@@ -12,17 +12,15 @@ from ai_whisperer.cli.arguments import LimitOption, text_argument
 from ai_whisperer.cli.calling import Call, command, group
 from ai_whisperer.cli.connecting import FOLLOWING_SECONDS, AgentName, agent_names
 from ai_whisperer.cli.fleet import hindrance
-from ai_whisperer.cli.output import Column, Output, moment
+from ai_whisperer.cli.output import Column, moment
+from ai_whisperer.cli.short_ids import whole_id
 from ai_whisperer.coordination import RoomKind, RoomRecord
-from ai_whisperer.errors import ConflictError, InvalidInputError, NotFoundError, TooManyRequestsError
+from ai_whisperer.status import IdKind
 
 if TYPE_CHECKING:
-    from ai_whisperer.cli.conversation import Conversation
     from ai_whisperer.client import Client
 
-_REFUSED = (InvalidInputError, NotFoundError, ConflictError, TooManyRequestsError)
-
-RoomId = Annotated[str, typer.Argument(metavar="ROOM", help="The id of the room.")]
+RoomId = Annotated[str, typer.Argument(metavar="ROOM", help="The id of the room, or how it begins.")]
 Agents = Annotated[
     list[str],
     typer.Argument(metavar="AGENT...", help="Their ids, names or aliases.", autocompletion=agent_names),
@@ -50,10 +48,14 @@ async def chat(
 
     Several agents are talked with in the newest group that they alone are in; where there is none, one is opened.
     Answers come as they are written. Lines can also be piped in: each is sent when the one before was answered. In a
-    group `@name` asks one member, without it all may answer or pass.
+    group `@name` asks one member, without it all may answer or pass. `/help` shows the commands of a chat: `/approve`
+    and `/refuse` for a tool call that waits for your approval, `/stop` for the answers under way.
     """
+    from ai_whisperer.cli.chat_commands import ChatCommands
     from ai_whisperer.cli.conversation import Conversation
+    from ai_whisperer.cli.deciding import can_ask
     from ai_whisperer.cli.racing import first_of
+    from ai_whisperer.cli.talking import Talk
 
     if bool(agents) == (room is not None):
         raise typer.BadParameter("Name either the agents to talk with, or with --room the room to continue in.")
@@ -68,15 +70,18 @@ async def chat(
             if waits is not None:
                 call.output.note(waits)
         if call.output.is_terminal:
-            call.output.note(f"You talk with {', '.join(record.members)} in room {record.id}. Ctrl-D ends it.")
+            members = ", ".join(record.members)
+            call.output.note(f"You talk with {members} in room {record.id}. /help shows commands, Ctrl-D ends it.")
         async with client.events(deltas=not call.output.as_json) as notes:
             conversation = Conversation(client, record, call.output)
-            await first_of(conversation.follow(notes), _talk(conversation, call.output))
+            commands = ChatCommands(client, conversation, call.output)
+            talk = Talk(conversation, commands, call.output, with_person=can_ask(call.output))
+            await first_of(conversation.follow(notes), talk.take(_lines()))
 
 
 async def _room(client: Client, agents: Sequence[str], room: str | None) -> RoomRecord:
     if room is not None:
-        return await client.get_room(room)
+        return await client.get_room(await whole_id(client, IdKind.ROOM, room))
     if len(agents) == 1:
         return await client.open_chat(agents[0])
     members = {(await client.get_agent_status(agent)).agent_id for agent in agents}
@@ -88,30 +93,6 @@ async def _room(client: Client, agents: Sequence[str], room: str | None) -> Room
 
 def _named(room: RoomRecord) -> str:
     return f"{room.id} ({room.title})" if room.title else room.id
-
-
-async def _talk(conversation: Conversation, output: Output) -> None:
-    """Say the lines that come. A person is told of one that is refused and asked for the next; for programs it ends."""
-    if not (output.is_terminal and sys.stdin.isatty()) or output.as_json:
-        async for line in _lines():
-            if line.strip():
-                await conversation.say(line)
-        return
-    async for line in _prompted(output):
-        if line.strip():
-            try:
-                await conversation.say(line)
-            except _REFUSED as error:
-                output.note(error.message)
-    output.text("")
-
-
-async def _prompted(output: Output) -> AsyncIterator[str]:
-    """The lines of the person, who is asked for each."""
-    output.piece("> ")
-    async for line in _lines():
-        yield line
-        output.piece("> ")
 
 
 def _lines() -> AsyncIterator[str]:
@@ -154,6 +135,7 @@ async def show(
 ) -> None:
     """Show what was said last in a room."""
     async with call.server() as client:
+        room = await whole_id(client, IdKind.ROOM, room)
         if after is None:
             after = max(0, (await client.get_room(room)).last_number - limit)
         messages = await client.room_messages(room, after=after, limit=limit)
@@ -173,6 +155,7 @@ async def post(
 ) -> None:
     """Say something in a room."""
     async with call.server() as client:
+        room = await whole_id(client, IdKind.ROOM, room)
         message = await client.post_message(room, text)
     call.output.told(message, f"Message {message.number} was posted. Asked: {', '.join(message.asked) or 'nobody'}.")
 
@@ -180,6 +163,7 @@ async def post(
 async def add(call: Call, room: RoomId, agent: AgentName) -> None:
     """Let an agent into a group."""
     async with call.server() as client:
+        room = await whole_id(client, IdKind.ROOM, room)
         record = await client.add_member(room, agent)
     call.output.told(record, f"Members of room {record.id}: {', '.join(record.members)}.")
 
@@ -187,6 +171,7 @@ async def add(call: Call, room: RoomId, agent: AgentName) -> None:
 async def remove(call: Call, room: RoomId, agent: AgentName) -> None:
     """Take an agent out of a group."""
     async with call.server() as client:
+        room = await whole_id(client, IdKind.ROOM, room)
         record = await client.remove_member(room, agent)
     call.output.told(record, f"Members of room {record.id}: {', '.join(record.members)}.")
 

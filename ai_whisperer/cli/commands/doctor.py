@@ -31,7 +31,7 @@ def doctor(
     """
     from ai_whisperer.cli.doctor.findings import Level
 
-    findings = [*_of_machine(call.settings), *_of_models(call, os.environ, asks=ask)]
+    findings = _found(call, asks=ask)
     is_well = all(each.level is not Level.PROBLEM for each in findings)
     if call.output.as_json:
         call.output.json({"ok": is_well, "checks": findings})
@@ -39,6 +39,18 @@ def doctor(
         for each in findings:
             _show(call.output, each)
     return 0 if is_well else 1
+
+
+def _found(call: Call, *, asks: bool) -> list[Finding]:
+    """All findings; only that of the user if the server cannot be it: nothing else can be looked at as that user."""
+    from ai_whisperer.cli.doctor import findings, sandbox
+    from ai_whisperer.protocol import wire  # noqa: F401 - a user who cannot read the program could not load it later
+
+    values = call.settings.values
+    user = sandbox.check_user(values.user, values.data)
+    if user.level is findings.Level.PROBLEM:
+        return [user]
+    return [*_of_machine(call.settings, user), *_of_models(call, os.environ, asks=asks)]
 
 
 def _show(output: Output, finding: Finding) -> None:
@@ -57,7 +69,7 @@ def _show(output: Output, finding: Finding) -> None:
 _STYLES = {"ok": "green", "warning": "yellow", "problem": "bold red"}
 
 
-def _of_machine(settings: LoadedSettings) -> Sequence[Finding]:
+def _of_machine(settings: LoadedSettings, user: Finding) -> Sequence[Finding]:
     from ai_whisperer.cli.doctor import folder, machine, mcp, sandbox
     from ai_whisperer.server.serving import templates_of, toolbox_of
     from ai_whisperer.store.layout import DATABASE_NAME
@@ -73,7 +85,7 @@ def _of_machine(settings: LoadedSettings) -> Sequence[Finding]:
         folder.check_port(values),
         *folder.check_templates(templates_of(values)),
         *folder.check_tools(toolbox_of(values)),
-        sandbox.check_user(),
+        user,
         *sandbox.check_sandbox(values.sandbox),
         *mcp.check_mcp(values.mcp, os.environ),
     ]

@@ -11,12 +11,14 @@ from ai_whisperer.cli.arguments import LimitOption, PriorityOption, text_argumen
 from ai_whisperer.cli.calling import Call, command, group
 from ai_whisperer.cli.connecting import AgentName, agent_names
 from ai_whisperer.cli.output import Column, moment
+from ai_whisperer.cli.short_ids import whole_id
 from ai_whisperer.records import USER, MailRecord, MailState, Priority
+from ai_whisperer.status import IdKind
 
 if TYPE_CHECKING:
     from ai_whisperer.client import Client
 
-MailId = Annotated[str, typer.Argument(metavar="MAIL", help="The id of a mail in the inbox.")]
+MailId = Annotated[str, typer.Argument(metavar="MAIL", help="The id of a mail in the inbox, or how it begins.")]
 SentOnceId = Annotated[
     str | None, typer.Option("--id", metavar="ID", help="Repeated with the same id, it is sent once.")
 ]
@@ -78,6 +80,7 @@ async def reply(
 ) -> None:
     """Answer a mail in the inbox."""
     async with call.server() as client:
+        mail = await whole_id(client, IdKind.MAIL, mail)
         answer = await client.reply_mail(mail, body, priority=priority, reply_id=reply_id)
     call.output.told(answer, f"Mail {answer.id} was sent to {answer.recipient}.")
 
@@ -85,6 +88,7 @@ async def reply(
 async def read(call: Call, mail: MailId) -> None:
     """Show a mail in the inbox, and mark it as read."""
     async with call.server() as client:
+        mail = await whole_id(client, IdKind.MAIL, mail)
         known = await _find(client, mail)
         if known is None or known.state in (MailState.QUEUED, MailState.DELIVERED):
             known = await client.mark_mail(mail, MailState.READ)
@@ -116,7 +120,7 @@ async def _find(client: Client, mail_id: str) -> MailRecord | None:
 async def archive(call: Call, mail: MailId) -> None:
     """Put a mail of the inbox away."""
     async with call.server() as client:
-        record = await client.mark_mail(mail, MailState.ARCHIVED)
+        record = await client.mark_mail(await whole_id(client, IdKind.MAIL, mail), MailState.ARCHIVED)
     call.output.told(record, f"Mail {record.id} is {record.state}.")
 
 

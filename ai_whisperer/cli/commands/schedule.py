@@ -12,10 +12,12 @@ from ai_whisperer.cli.calling import Call, command, group
 from ai_whisperer.cli.connecting import AgentOption, agent_names
 from ai_whisperer.cli.output import Column, moment
 from ai_whisperer.cli.printable import readable_json
+from ai_whisperer.cli.short_ids import whole_id
 from ai_whisperer.coordination import EventRecord, ScheduleRecord
 from ai_whisperer.definition import MissedRuns
+from ai_whisperer.status import IdKind
 
-ScheduleId = Annotated[str, typer.Argument(metavar="SCHEDULE", help="The id of the schedule.")]
+ScheduleId = Annotated[str, typer.Argument(metavar="SCHEDULE", help="The id of the schedule, or how it begins.")]
 EventData = Annotated[
     str | None,
     typer.Option("--payload", metavar="JSON", help="The data of the event."),
@@ -77,21 +79,21 @@ async def create(
 async def pause(call: Call, schedule: ScheduleId) -> None:
     """Pause a schedule: it does not fire until it is resumed."""
     async with call.server() as client:
-        record = await client.pause_schedule(schedule)
+        record = await client.pause_schedule(await whole_id(client, IdKind.SCHEDULE, schedule))
     call.output.told(record, f"Schedule {record.id} is paused.")
 
 
 async def resume(call: Call, schedule: ScheduleId) -> None:
     """Resume a paused schedule from now on."""
     async with call.server() as client:
-        record = await client.resume_schedule(schedule)
+        record = await client.resume_schedule(await whole_id(client, IdKind.SCHEDULE, schedule))
     call.output.told(record, f"Schedule {record.id} fires next at {moment(record.next_at) or 'no time'}.")
 
 
 async def delete(call: Call, schedule: ScheduleId) -> None:
     """Delete a schedule. Tasks that it has fired already stay."""
     async with call.server() as client:
-        record = await client.delete_schedule(schedule)
+        record = await client.delete_schedule(await whole_id(client, IdKind.SCHEDULE, schedule))
     call.output.told(record, f"Deleted schedule {record.id}.")
 
 

@@ -11,10 +11,13 @@ import typer
 from ai_whisperer.cli.calling import Call, command, group
 from ai_whisperer.cli.commands.limits import numbers_of
 from ai_whisperer.cli.connecting import session_names, template_names
+from ai_whisperer.cli.definitions import facts_of
 from ai_whisperer.cli.fleet import cost, tokens
 from ai_whisperer.cli.output import Column, moment
+from ai_whisperer.cli.short_ids import whole_id, whole_session_id
 from ai_whisperer.conversation import Usage
 from ai_whisperer.coordination import SessionSummary
+from ai_whisperer.status import IdKind
 
 if TYPE_CHECKING:
     from ai_whisperer.status import UsageTotals
@@ -62,7 +65,7 @@ async def delete(
 ) -> None:
     """Stop all agents of a session and delete everything in it, for good."""
     async with call.server() as client:
-        session = await client.get_session(session_id)
+        session = await client.get_session(await whole_session_id(client, session_id))
         if not yes:
             if call.output.as_json:
                 raise typer.BadParameter("--json cannot ask for confirmation. Pass --yes to delete the session.")
@@ -85,7 +88,7 @@ async def show_template(
         str, typer.Argument(metavar="NAME", help="The name of the template.", autocompletion=template_names)
     ],
 ) -> None:
-    """Show a template: its definition and its prompt."""
+    """Show a template: its definition and its prompt, and what of its file means nothing here."""
     async with call.server() as client:
         template = await client.get_template(name)
     definition = template.definition
@@ -95,11 +98,8 @@ async def show_template(
             ("template", template.name),
             ("description", definition.description),
             ("file", template.source),
-            ("model", definition.model),
-            ("tools", "all" if definition.tools is None else ", ".join(definition.tools)),
-            ("aliases", ", ".join(definition.aliases)),
-            ("subscribes", ", ".join(definition.subscribes)),
-            ("schedules", str(len(definition.schedule) or "")),
+            *facts_of(definition),
+            ("ignored", ", ".join(template.ignored)),
         ],
         body=definition.prompt,
     )
@@ -113,7 +113,7 @@ async def usage(
 ) -> None:
     """Show what the agents have used, each and together."""
     async with call.server() as client:
-        report = await client.usage(task)
+        report = await client.usage(None if task is None else await whole_id(client, IdKind.TASK, task))
     if call.output.as_json:
         call.output.json(report)
         return

@@ -13,12 +13,13 @@ from ai_whisperer.cli.connecting import FOLLOWING_SECONDS, AgentName, AgentOptio
 from ai_whisperer.cli.fleet import cost, hindrance, progress, style_of, tokens
 from ai_whisperer.cli.long_waits import tools_of, with_a_word
 from ai_whisperer.cli.output import Column, moment
+from ai_whisperer.cli.short_ids import whole_id
 from ai_whisperer.cli.steps import STEPS, whole_step
 from ai_whisperer.errors import InvalidInputError, TaskEndedError
 from ai_whisperer.records import Budget, Failure, Priority, TaskRecord, TaskState
-from ai_whisperer.status import RetriedTasks
+from ai_whisperer.status import IdKind, RetriedTasks
 
-TaskId = Annotated[str, typer.Argument(metavar="TASK", help="The id of the task.")]
+TaskId = Annotated[str, typer.Argument(metavar="TASK", help="The id of the task, or how it begins.")]
 
 
 def register(app: typer.Typer) -> None:
@@ -80,7 +81,7 @@ async def send(
 async def wait(call: Call, task: TaskId) -> None:
     """Wait until a task has ended, and show its answer."""
     async with call.server(patience_seconds=FOLLOWING_SECONDS) as client:
-        _show_answer(call, await client.wait_task(task))
+        _show_answer(call, await client.wait_task(await whole_id(client, IdKind.TASK, task)))
 
 
 async def show(
@@ -91,8 +92,8 @@ async def show(
 ) -> None:
     """Show a task with its steps and its answer."""
     async with call.server() as client:
-        record = await client.get_task(task)
-        steps = await client.list_steps(task)
+        record = await client.get_task(await whole_id(client, IdKind.TASK, task))
+        steps = await client.list_steps(record.id)
     if call.output.as_json:
         call.output.json({"task": record, "steps": steps})
         return
@@ -130,6 +131,7 @@ async def show(
 async def tree(call: Call, task: TaskId) -> None:
     """Show everything that belongs together with a task: what caused it and what it caused."""
     async with call.server() as client:
+        task = await whole_id(client, IdKind.TASK, task)
         call.output.table(await client.get_task_tree(task), TREE, empty="")
 
 
@@ -142,6 +144,7 @@ async def cancel(
 ) -> None:
     """End a task."""
     async with call.server() as client:
+        task = await whole_id(client, IdKind.TASK, task)
         if with_all:
             tree = [each.id for each in await client.get_task_tree(task) if each.state is TaskState.RUNNING]
             work = client.cancel_tree(task, reason=reason)
@@ -155,7 +158,7 @@ async def cancel(
 
 async def retry(
     call: Call,
-    task: Annotated[str | None, typer.Argument(metavar="TASK", help="The id of the task.")] = None,
+    task: Annotated[str | None, typer.Argument(metavar="TASK", help="The id of the task, or how it begins.")] = None,
     *,
     all_failed: Annotated[
         bool, typer.Option("--all-failed", help="All failed tasks that nobody has dismissed, the oldest first.")
@@ -171,7 +174,7 @@ async def retry(
         if task is None:
             _tell_retried(call, await client.retry_failed_tasks(agent))
             return
-        record = await client.retry_task(task)
+        record = await client.retry_task(await whole_id(client, IdKind.TASK, task))
     call.output.told(record, f"Task {record.id} of {record.agent_id} is {record.state} again.")
 
 
@@ -179,9 +182,15 @@ def _tell_retried(call: Call, outcome: RetriedTasks) -> None:
     """How many were queued again, and of those that could not be, why."""
     for task_id, reason in outcome.reasons.items():
         call.output.note(f"Not retried: {task_id}: {reason}")
+    call.output.told(outcome, retried_in_words(outcome))
+
+
+def retried_in_words(outcome: RetriedTasks) -> str:
+    if not outcome.retried and not outcome.not_retried:
+        return "No task has failed."
     left = f"; {outcome.not_retried} could not be" if outcome.not_retried else ""
-    told = f"{outcome.retried} failed tasks were retried{left}." if outcome.retried or left else "No task has failed."
-    call.output.told(outcome, told)
+    retried = "1 failed task was" if outcome.retried == 1 else f"{outcome.retried} failed tasks were"
+    return f"{retried} retried{left}."
 
 
 async def dead(call: Call) -> None:
@@ -199,7 +208,7 @@ async def dead(call: Call) -> None:
 async def dismiss(call: Call, task: TaskId) -> None:
     """Take a failed or dead task off the dead letters. It is kept, and can still be retried."""
     async with call.server() as client:
-        record = await client.dismiss_task(task)
+        record = await client.dismiss_task(await whole_id(client, IdKind.TASK, task))
     call.output.told(record, f"Task {record.id} of {record.agent_id} was dismissed.")
 
 
@@ -228,6 +237,7 @@ TASKS: Sequence[Column[TaskRecord]] = (
     Column("STATE", lambda each: each.state, whole=True, style=style_of),
     Column("CREATED", lambda each: moment(each.created_at)),
     Column("PROGRESS", progress),
+    Column("PROMPT", lambda each: each.prompt),
     Column("RESULT", _outcome),
 )
 TREE: Sequence[Column[TaskRecord]] = (

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 
-from ai_whisperer.cli.doctor.findings import Finding, ok, warning
+from ai_whisperer.cli.doctor.findings import Finding, ok, problem, warning
+from ai_whisperer.errors import SettingsError
 from ai_whisperer.server import own_user
 from ai_whisperer.tools.sandbox.choosing import AUTO, ChosenSandbox
 from ai_whisperer.tools.sandbox.levels import STRONG
@@ -18,7 +20,14 @@ _ADVICE = {
 }
 
 
-def check_user(*, is_root: bool | None = None) -> Finding:
+def check_user(name: str | None = None, data: Path | None = None, *, is_root: bool | None = None) -> Finding:
+    """Who the server would be. With the setting `user` this process becomes that user: all else is looked at as it."""
+    if name is not None and data is not None:
+        try:
+            own_user.change_to(name, data)
+        except SettingsError as error:
+            return problem("User", f"the server cannot be '{name}', as set", error.message)
+        return ok("User", f"{name}, as set")
     if own_user.is_root() if is_root is None else is_root:
         return warning("User", "root", own_user.WARNING)
     return ok("User", "not root")

@@ -5,9 +5,12 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+from msgspec.structs import replace
+
 from ai_whisperer.coordination import SessionSummary
 from ai_whisperer.core.paging import checked_limit
 from ai_whisperer.protocol import openrpc, sessions
+from ai_whisperer.runtime.casting import granted_by, ignored_in
 from ai_whisperer.runtime.manager import AsyncAgentSessionManager
 from ai_whisperer.server.calls import Caller, answers, reads, tells
 from ai_whisperer.server.log_reading import read_log
@@ -59,7 +62,18 @@ async def list_templates(caller: Caller, _: sessions.ListTemplates) -> sessions.
 @answers(sessions.GET_TEMPLATE)
 async def get_template(caller: Caller, params: sessions.GetTemplate) -> sessions.TemplateDetails:
     found = await asyncio.to_thread(caller.host.templates.get, params.name)
-    return sessions.TemplateDetails(name=found.name, source=found.source, definition=found.definition)
+    offered, servers = caller.host.toolbox.tools, caller.host.mcp_servers
+    return sessions.TemplateDetails(
+        name=found.name,
+        source=found.source,
+        definition=replace(found.definition, tools=granted_by(found, offered, servers)),
+        ignored=ignored_in(found, offered, servers),
+    )
+
+
+@reads(sessions.FIND_IDS)
+def find_ids(session: AsyncAgentSessionManager, params: sessions.FindIds) -> sessions.IdList:
+    return sessions.IdList(session.find_ids(params.kind, params.beginning, limit=params.limit))
 
 
 @reads(sessions.GET_USAGE)

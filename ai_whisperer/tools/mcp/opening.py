@@ -20,7 +20,8 @@ async def open_connection(name: str, config: McpServerConfig, listener: Listener
         await asyncio.to_thread(_load)
     except ImportError as error:
         raise McpError(
-            f"The MCP server '{name}' cannot be used: the package mcp is missing ({error}). Install ai-whisperer[mcp]."
+            f"The MCP server '{name}' cannot be used: the package mcp is missing ({error}). Install it: "
+            "pip install 'ai-whisperer[mcp]'"
         ) from error
     from ai_whisperer.tools.mcp.connection import Connection
 

@@ -116,6 +116,11 @@ def largest_of_ended() -> int:
     return largest << 10 if largest > resource.getrusage(resource.RUSAGE_SELF).ru_maxrss else 0
 
 
+def bound_of_ended() -> int:
+    """No more than this any of them had: a small one that ended at once may have had less."""
+    return resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss << 10
+
+
 def _own_share(pid: int, resident: int) -> int:
     """What a process has for itself: pages that several have in common are shared out among them."""
     with contextlib.suppress(OSError, ValueError, IndexError):

@@ -14,7 +14,7 @@ from ai_whisperer.errors import SandboxError
 from ai_whisperer.tools.sandbox import priority
 from ai_whisperer.tools.sandbox.base import Ending, Job
 from ai_whisperer.tools.sandbox.cgroups import JobGroup
-from ai_whisperer.tools.sandbox.family import cpu_of_ended, largest_of_ended
+from ai_whisperer.tools.sandbox.family import bound_of_ended, cpu_of_ended, largest_of_ended
 
 _LEAST_DATA_BYTES = 64 << 20
 """What holds the job has to live under the limit too; the exact one is held by watching."""
@@ -47,6 +47,11 @@ class Held(Protocol):
     @property
     def largest_bytes(self) -> int:
         """The most memory that one of its processes had, as far as it is known when all have ended; else 0."""
+        ...
+
+    @property
+    def bound_bytes(self) -> int:
+        """What none of its processes had more of, as far as it is known when all have ended; else 0."""
         ...
 
     @property
@@ -164,6 +169,10 @@ class PlainProcess:
     @property
     def largest_bytes(self) -> int:
         return largest_of_ended()
+
+    @property
+    def bound_bytes(self) -> int:
+        return bound_of_ended()
 
     @property
     def cpu_seconds(self) -> float:

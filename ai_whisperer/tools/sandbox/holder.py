@@ -64,6 +64,7 @@ class _Report(Record, frozen=True, kw_only=True):
     number: int = 0
     all_gone: bool = False
     largest_bytes: int = 0
+    bound_bytes: int = 0
     cpu_seconds: float = 0.0
 
 
@@ -78,6 +79,7 @@ class Holder:
     def __init__(self, library: Library, group: JobGroup) -> None:
         self._group = group
         self.largest_bytes = 0
+        self.bound_bytes = 0
         self.cpu_seconds = 0.0
         self.all_gone = False
         apart = library.goes_apart and namespaces.enter_processes()
@@ -108,6 +110,7 @@ class Holder:
         if report is None:
             return Status(ending=Ending.SIGNALLED, number=signal.SIGKILL)
         self.largest_bytes = report.largest_bytes
+        self.bound_bytes = report.bound_bytes
         self.cpu_seconds = report.cpu_seconds
         self.all_gone = report.all_gone
         return Status(ending=report.ending, number=report.number)
@@ -180,6 +183,7 @@ def _hold(library: Library, connection: socket.socket, *, apart: bool) -> None:
         number=status.number,
         all_gone=all_gone,
         largest_bytes=family.largest_of_ended(),
+        bound_bytes=family.bound_of_ended(),
         cpu_seconds=family.cpu_of_this() + family.cpu_of_ended(),
     )
     connection.sendall(framed(report))

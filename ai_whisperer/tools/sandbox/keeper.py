@@ -119,7 +119,7 @@ def _carried_out(order: Order, connection: socket.socket) -> Outcome:
             sandbox=order.level,
             wall_seconds=round(time.monotonic() - began, 4),
             cpu_seconds=round(max(watch.cpu_seconds, held.cpu_seconds, family.cpu_of_ended()), 4),
-            memory_bytes=max(watch.peak_bytes, held.largest_bytes),
+            memory_bytes=max(watch.peak_bytes, held.largest_bytes) or held.bound_bytes,
         ),
     )
 

@@ -246,6 +246,14 @@ export interface HeldLock {
   expiresAt: number;
 }
 
+/** What an id is of. Mail is that in the user's inbox. */
+export type IdKind = "approval" | "mail" | "room" | "schedule" | "task";
+
+/** Ids, in order. */
+export interface IdList {
+  ids: string[];
+}
+
 /** A mail of the user that is neither archived nor dead. `arrival` is its place in the session's order. */
 export interface InboxMail {
   mailId: string;
@@ -842,7 +850,7 @@ export interface Subscribed {
 
 /**
  * What happens to a loop that crashes, and when its agent is stopped. A crashed loop begins again up to `max_restarts`
- * times, each time after a longer delay; then its task is set aside. After `max_failures` failed tasks within
+ * times, each time after a longer delay; then its task becomes a dead letter. After `max_failures` failed tasks within
  * `window_seconds` the agent is stopped, with the reason kept.
  */
 export interface Supervision {
@@ -927,11 +935,15 @@ export interface TaskRecord {
 /** `continued`: the answer asked for more, in another task. `dead`: a dead letter, which waits for a person. */
 export type TaskState = "cancelled" | "completed" | "continued" | "dead" | "failed" | "queued" | "running";
 
-/** A template, where it was read from, and the definition that it gives. */
+/**
+ * A template, where it was read from, and the definition that it gives an agent. `ignored` is what its file says that
+ * means nothing here: fields, and tools that are not there.
+ */
 export interface TemplateDetails {
   name: string;
   source: string;
   definition: AgentDefinition;
+  ignored: string[];
 }
 
 /** One line of the list: a template or, with an `error`, a file or folder that cannot be used. */
@@ -1012,7 +1024,8 @@ export interface ToolResult {
 
 /**
  * What the processes of a tool call took from the machine, and what held them: the name of the sandbox. `limit` is the
- * limit that they reached and were ended for, if any.
+ * limit that they reached and were ended for, if any. `memoryBytes` of a small program that ended at once is no more
+ * than the most that it can have had.
  */
 export interface ToolRun {
   sandbox: string;
@@ -1930,6 +1943,20 @@ export interface Methods {
     };
     result: TemplateDetails;
   };
+  /** The ids of what is of that kind which begin so; one that is just this comes first. */
+  "session.findIds": {
+    params: {
+      /** The id of the session. */
+      sessionId: string;
+      /** What the ids are of. */
+      kind: IdKind;
+      /** What the ids begin with. */
+      beginning: string;
+      /** How many entries at most. */
+      limit?: number;
+    };
+    result: IdList;
+  };
   /** What the agents of the session have used, each and together; of a task, what all its tree has used. */
   "usage.get": {
     params: {
@@ -2118,6 +2145,7 @@ export interface Notifications {
     channel: "analysis" | "commentary" | "final";
     text: string;
     skipped?: number;
+    offset?: number;
   };
   /** A piece of what a tool writes while it runs; not numbered, not kept. */
   "step.output": {

@@ -122,12 +122,16 @@ export class Connection {
   }
 }
 
-/** The address of the WebSocket. A token in the options goes before one in the address. */
+/**
+ * The address of the WebSocket. A token in the options goes before one in the address. Only what is subscribed to is to
+ * come: else the first call of `async.*` subscribes as well, and what comes by that one is taken for the other.
+ */
 function endpointOf(url: string, token: string | undefined): URL {
   const endpoint = new URL(url);
   endpoint.protocol = endpoint.protocol.replace("http", "ws");
   endpoint.hash = "";
   if (!endpoint.pathname.endsWith("/ws")) endpoint.pathname = `${endpoint.pathname.replace(/\/$/, "")}/ws`;
   if (token !== undefined) endpoint.searchParams.set("token", token);
+  endpoint.searchParams.set("notifications", "explicit");
   return endpoint;
 }

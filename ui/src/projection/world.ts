@@ -26,7 +26,7 @@ export interface World {
   /** The tool calls that wait for a person. */
   readonly approvals: ReadonlyMap<string, PendingApproval>;
   readonly schedules: ReadonlyMap<string, Schedule>;
-  /** How many tasks failed or were set aside, and how many mails: they wait for a person. */
+  /** How many tasks failed or died, and how many mails: they wait for a person. */
   readonly deadTasks: number;
   readonly deadMails: number;
 }

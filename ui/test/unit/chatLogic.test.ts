@@ -365,7 +365,7 @@ describe("what an agent that is to answer is at", () => {
   test("is that its model is asked again, until it is", () => {
     const error = { code: "model_error", message: "503 from the provider" };
     const retried = note("step.retried", { ...about, stepId: "t.1", attempt: 1, error, retryAt: 1_234 });
-    expect(doing(begun(), step(), retried)).toEqual({ kind: "retries", at: 1_234, error: "503 from the provider" });
+    expect(doing(begun(), step(), retried)).toEqual({ kind: "retries", at: 1_234, reason: "503 from the provider" });
     expect(doing(begun(), step(), retried, step())).toBe("is thinking…");
   });
 

@@ -194,7 +194,7 @@ describe("an agent", () => {
     expect(ann(waiting)?.retryAt).toBe(50);
     const later = reduce(waiting, [note("clock.changed", { clockOffsetSeconds: 7 } as never)]);
     expect(ann(later)?.retryAt).toBe(57);
-    expect([...(later.tasks.get("t")?.steps.values() ?? [])]).toMatchObject([{ retryAt: 57, error: "503" }]);
+    expect([...(later.tasks.get("t")?.steps.values() ?? [])]).toMatchObject([{ retryAt: 57, retryReason: "503" }]);
     expect(ann(reduce(later, [step(2)]))?.retryAt).toBeNull();
   });
 

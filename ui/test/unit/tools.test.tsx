@@ -85,7 +85,12 @@ test("a template is shown with its definition, and an agent can be made of it", 
   const entry = { name: "coder", description: "Writes code", kind: "built-in" as const, path: "", error: null };
   setStage([], {
     "template.list": () => ({ templates: [entry, { ...entry, name: "bad", path: "bad.md", error: "No prompt." }] }),
-    "template.get": ({ name }) => ({ name, source: "coder.md", definition: { prompt: "Write <b>code</b>." } }),
+    "template.get": ({ name }) => ({
+      name,
+      source: "coder.md",
+      definition: { prompt: "Write <b>code</b>." },
+      ignored: [],
+    }),
   });
   const { history } = renderAt("/s/default/tools?tab=templates", <ToolsView />);
   await userEvent.click(await screen.findByRole("button", { name: /coder/ }));
