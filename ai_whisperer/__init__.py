@@ -74,6 +74,7 @@ if TYPE_CHECKING:
     from ai_whisperer.status import AgentStatus
     from ai_whisperer.store.custody import accept_loss
     from ai_whisperer.task_events import (
+        AnswerDelta,
         ModelStepEnded,
         ModelStepRetried,
         ModelStepStarted,
@@ -82,7 +83,6 @@ if TYPE_CHECKING:
         TaskEnded,
         TaskEvent,
         TaskStateChanged,
-        TextDelta,
         ToolCallEnded,
         ToolCallStarted,
         ToolOutput,
@@ -113,6 +113,7 @@ _HOMES = {
     "MailRecord": "records",
     "MessageRecord": "coordination",
     "MissedRuns": "definition",
+    "AnswerDelta": "task_events",
     "ModelStepEnded": "task_events",
     "ModelStepRetried": "task_events",
     "ModelStepStarted": "task_events",
@@ -134,7 +135,6 @@ _HOMES = {
     "TaskStream": "task_stream",
     "Template": "templates.parsing",
     "TemplateLibrary": "templates.library",
-    "TextDelta": "task_events",
     "ToolCallEnded": "task_events",
     "ToolCallStarted": "task_events",
     "ToolContext": "tools.function",
@@ -218,7 +218,7 @@ __all__ = [
     "TaskStream",
     "Template",
     "TemplateLibrary",
-    "TextDelta",
+    "AnswerDelta",
     "ToolCallEnded",
     "ToolCallStarted",
     "ToolContext",

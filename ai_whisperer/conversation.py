@@ -35,8 +35,13 @@ class Usage(Record, frozen=True, kw_only=True, omit_defaults=True):
         return self.input_tokens + self.output_tokens if self.cost_usd is None else self.unpriced_tokens
 
     def __add__(self, other: Usage) -> Usage:
-        cost_usd = self.cost_usd
-        if other.cost_usd is not None:
+        cost_usd, unpriced = self.cost_usd, self.unpriced_tokens
+        if cost_usd is None:
+            unpriced = self.input_tokens + self.output_tokens
+        if other.cost_usd is None:
+            unpriced += other.input_tokens + other.output_tokens
+        else:
+            unpriced += other.unpriced_tokens
             cost_usd = other.cost_usd if cost_usd is None else cost_usd + other.cost_usd
         return Usage(
             input_tokens=self.input_tokens + other.input_tokens,
@@ -49,7 +54,7 @@ class Usage(Record, frozen=True, kw_only=True, omit_defaults=True):
             cpu_seconds=self.cpu_seconds + other.cpu_seconds,
             memory_bytes=max(self.memory_bytes, other.memory_bytes),
             mails_sent=self.mails_sent + other.mails_sent,
-            unpriced_tokens=self.without_price + other.without_price,
+            unpriced_tokens=unpriced,
         )
 
 

@@ -305,6 +305,11 @@ def step_id(task_id: str, number: int) -> str:
     return f"{task_id}.{number}"
 
 
+def step_number(step_id: str) -> int:
+    """The number of the step in its task."""
+    return int(step_id.rpartition(".")[2])
+
+
 class MailRecord(Record, frozen=True, kw_only=True):
     """A durable message. `sequence` counts the mails of one sender; `task_id` is the task that handles it.
 

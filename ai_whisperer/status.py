@@ -159,15 +159,22 @@ class DeadLetters(msgspec.Struct, frozen=True, kw_only=True):
     mails: list[MailRecord]
 
 
+class Retried(StrEnum):
+    """What was begun again: a model request that failed, a loop that crashed, a task by a person."""
+
+    REQUEST = "request"
+    LOOP = "loop"
+    TASK = "task"
+
+
 class WorkCounts(msgspec.Struct, frozen=True, kw_only=True):
     """What has become of the work of a session since it was opened, and what waits for a person now.
 
-    `ended` counts tasks by the state that they ended in, `retried` what was begun again: model requests that failed
-    (`request`), loops that crashed (`loop`), tasks by a person (`task`).
+    `ended` counts tasks by the state that they ended in, `retried` what was begun again.
     """
 
     ended: dict[TaskState, int]
-    retried: dict[str, int]
+    retried: dict[Retried, int]
     dead_tasks: int
     dead_mails: int
     pending_approvals: int

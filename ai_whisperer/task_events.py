@@ -35,12 +35,15 @@ class StepEvent(TaskEvent, frozen=True, kw_only=True):
 
 
 class ModelStepStarted(StepEvent, frozen=True, kw_only=True):
-    """A model request began; `attempt` is above 1 if it is repeated."""
+    """A model request began; `attempt` is above 1 if it is repeated.
+
+    Of attempts that were over when the step was looked at, only the last is told, with the time of the first.
+    """
 
     attempt: int
 
 
-class TextDelta(StepEvent, frozen=True, kw_only=True):
+class AnswerDelta(StepEvent, frozen=True, kw_only=True):
     """A piece of the answer as it is streamed, in its channel: `analysis`, `commentary` or `final`.
 
     A step that was over when it was looked at has its whole text in one piece for each channel. A reader that is slow

@@ -89,7 +89,7 @@ class TaskStream:
         piece = follower.piece(note)
         if piece is not None:
             self._events.append(piece)
-        elif note.seq and follower.is_hint(note):
+        elif note.seq and follower.hear(note):
             self._is_stale = True
 
     async def _look(self, follower: Follower) -> None:

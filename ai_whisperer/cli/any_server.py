@@ -12,9 +12,10 @@ from msgspec.structs import replace
 
 from ai_whisperer.cli.calling import Call
 from ai_whisperer.cli.connecting import ServerAddress, client_of, known_address
-from ai_whisperer.cli.model_choice import ModelChoice, choose_model
+from ai_whisperer.cli.model_choice import choose_model, for_workflows
 from ai_whisperer.client import Client
 from ai_whisperer.errors import ClosedError, ConnectionLostError, StoreInUseError
+from ai_whisperer.models.detection import Detection
 from ai_whisperer.server.serving import running
 from ai_whisperer.settings import Settings
 from ai_whisperer.tools.function import Tool
@@ -66,7 +67,7 @@ class _Search:
     def __init__(self, call: Call, tools: Iterable[Tool]) -> None:
         self._call = call
         self._tools = tuple(tools)
-        self._choice: ModelChoice | None = None
+        self._choice: Detection | None = None
 
     async def found(self, stack: AsyncExitStack) -> AnyServer | None:
         """The server that there is; None if there is none, or none any more."""
@@ -88,9 +89,9 @@ class _Search:
         if self._choice is None:
             self._choice = await asyncio.to_thread(choose_model, self._call.settings, os.environ)
             if not self._call.output.as_json:
-                self._call.output.note(self._choice.told)
+                self._call.output.note(self._choice.told("--model"))
         own = replace(
-            values, host="127.0.0.1", port=0, tls_certificate=None, tls_key=None, model=self._choice.for_workflows
+            values, host="127.0.0.1", port=0, tls_certificate=None, tls_key=None, model=for_workflows(self._choice)
         )
         server = await stack.enter_async_context(running(own, tools=self._tools, temporary=True))
         client = Client(server.address.url, server.address.token, session_id=values.session)

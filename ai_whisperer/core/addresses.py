@@ -37,7 +37,7 @@ class AddressBook:
 
     def __init__(self) -> None:
         self._ids: dict[str, str] = {}
-        self._shown: list[str] = []
+        self._known: dict[str, str] = {}  # the ids as they are written, which is how agents are named nearly always
 
     def add(self, agent_id: str, definition: AgentDefinition) -> None:
         """Enter an agent under all its names, or none of them: raises `DuplicateIdError` if one is taken."""
@@ -52,7 +52,7 @@ class AddressBook:
                 )
         for name in names:
             self._ids[name] = agent_id
-        self._shown.append(agent_id)
+        self._known[agent_id] = agent_id
 
     def replace(self, agent_id: str, old: AgentDefinition, new: AgentDefinition) -> None:
         """Give an agent the names of its new definition; raises `DuplicateIdError` and keeps the old ones."""
@@ -64,31 +64,33 @@ class AddressBook:
             raise
 
     def knows(self, name: str) -> bool:
-        return normalized(name) in self._ids
+        return name in self._known or normalized(name) in self._ids
 
     def resolve(self, name: str) -> str:
         """The id of the agent that is meant; raises `UnknownAgentError` with the valid names."""
         _check_name(name)
-        found = self._ids.get(normalized(name))
+        found = self._known.get(name) or self._ids.get(normalized(name))
         if found is None:
-            raise UnknownAgentError(f"There is no agent '{name}'. {self._known([])}")
+            raise UnknownAgentError(f"There is no agent '{name}'. {self._told([])}")
         return found
 
     def resolve_recipient(self, name: str) -> str:
         """The agent or the person a mail goes to; raises `UnknownRecipientError` with the valid names."""
         _check_name(name)
-        if normalized(name) == USER:
-            return USER
-        found = self._ids.get(normalized(name))
+        found = self._known.get(name)
+        if found is not None:
+            return found
+        as_kept = normalized(name)
+        found = USER if as_kept == USER else self._ids.get(as_kept)
         if found is None:
-            raise UnknownRecipientError(f"Nobody here is called '{name}'; nothing was sent. {self._known([USER])}")
+            raise UnknownRecipientError(f"Nobody here is called '{name}'; nothing was sent. {self._told([USER])}")
         return found
 
     def _remove(self, agent_id: str) -> None:
         self._ids = {name: known for name, known in self._ids.items() if known != agent_id}
-        self._shown.remove(agent_id)
+        del self._known[agent_id]
 
-    def _known(self, others: list[str]) -> str:
-        shown = sorted(self._shown)[:50]
-        more = f" and {len(self._shown) - 50} more" if len(self._shown) > 50 else ""
+    def _told(self, others: list[str]) -> str:
+        shown = sorted(self._known)[:50]
+        more = f" and {len(self._known) - 50} more" if len(self._known) > 50 else ""
         return f"Valid names: {', '.join([*shown, *others]) or 'none yet'}{more}."

@@ -33,7 +33,6 @@ _MAX_TURNS = 500
 """So many markers and fences are looked at."""
 _MAX_PLACES = 10_000
 """So many places are looked at where there could be one: line ends, brackets and backticks. Each takes its time."""
-_PLACES = "\n[`"
 
 # What a line may begin with that has to be looked at, also if it is cut off at the end of the chunk.
 _NAMES = "|".join(Channel)
@@ -72,7 +71,7 @@ def looked_at(text: str, places_before: int = 0) -> tuple[int, int]:
 
 
 def _places(text: str, begin: int, end: int) -> int:
-    return sum(text.count(place, begin, end) for place in _PLACES)
+    return text.count("\n", begin, end) + text.count("[", begin, end) + text.count("`", begin, end)
 
 
 class MarkerScanner:

@@ -45,7 +45,8 @@ class ParsedAnswer(Record, frozen=True, kw_only=True):
 
 def parse(text: str) -> ParsedAnswer:
     """Tell the channels of a whole text apart. Feeding it to a `ChannelParser` in any chunks brings the same."""
-    if not MARKER.search(text, 0, looked_at(text)[0]) and _Opening().read(text) is not _Form.JSON:
+    has_marker = "[" in text and MARKER.search(text, 0, looked_at(text)[0])
+    if not has_marker and not (text.lstrip(_JSON_BLANKS)[:1] in _JSON_STARTS and _Opening().read(text) is _Form.JSON):
         return ParsedAnswer(response=ChannelResponse(final=text.strip()), wants_continuation=False)
     parser = ChannelParser()
     parser.feed(text)
@@ -123,6 +124,7 @@ class ChannelParser:
 
 
 _JSON_BLANKS = " \t\r\n"
+_JSON_STARTS = ("{", "`")
 _JSON_BLANKS_OR_CHAR = re.compile(r"[ \t\r\n]+|[^ \t\r\n]")
 _CONTINUATION_KEYS = ("continue", "continuation")
 _KEYS = (*Channel, *_CONTINUATION_KEYS)

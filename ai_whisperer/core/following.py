@@ -11,8 +11,9 @@ from typing import Any
 
 from ai_whisperer.conversation import Usage
 from ai_whisperer.core.channels import parse
-from ai_whisperer.records import Notification, StepKind, StepRecord, StepState, TaskRecord, TaskState
+from ai_whisperer.records import Notification, StepKind, StepRecord, StepState, TaskRecord, TaskState, step_number
 from ai_whisperer.task_events import (
+    AnswerDelta,
     ModelStepEnded,
     ModelStepRetried,
     ModelStepStarted,
@@ -20,7 +21,6 @@ from ai_whisperer.task_events import (
     StepEvent,
     TaskEvent,
     TaskStateChanged,
-    TextDelta,
     ToolCallEnded,
     ToolCallStarted,
     ToolOutput,
@@ -28,6 +28,8 @@ from ai_whisperer.task_events import (
 
 _TEXT = "async.task.delta"
 _OUTPUT = "step.output"
+_STARTED = "step.started"
+_RETRIED = "step.retried"
 
 
 class Follower:
@@ -41,7 +43,9 @@ class Follower:
         self._begun: dict[int, int] = {}  # the attempt that was told of, by the number of the step
         self._retried: dict[int, int] = {}
         self._ended: dict[int, int] = {}
-        self._streamed: set[int] = set()
+        self._streamed: set[tuple[int, int]] = set()
+        self._heard_at: dict[tuple[str, int, int], float] = {}  # by notification, step and attempt
+        self._told_at: dict[int, float] = {}
         self._settled = 0
 
     @property
@@ -49,21 +53,27 @@ class Follower:
         """All steps up to this one have ended, and all was told of them: look at those after it."""
         return self._settled
 
-    def is_hint(self, note: Notification) -> bool:
-        """Whether the notification is a reason to look again."""
-        is_of_task = note.params.get("taskId") == self.task_id
-        return is_of_task and note.name.startswith(("async.task.", "step."))
+    def hear(self, note: Notification) -> bool:
+        """Whether the notification is a reason to look again. When an attempt began or failed only it can tell."""
+        if note.params.get("taskId") != self.task_id or not note.name.startswith(("async.task.", "step.")):
+            return False
+        if note.name == _RETRIED or (note.name == _STARTED and "attempt" in note.params):
+            number, attempt = step_number(note.params["stepId"]), note.params["attempt"]
+            told = self._begun if note.name == _STARTED else self._retried
+            if told.get(number, 0) < attempt:
+                self._heard_at[note.name, number, attempt] = note.at
+        return True
 
     def piece(self, note: Notification) -> StepEvent | None:
         """The piece of a stream that the notification brings, if it does and the step is not over already."""
         params = note.params
         if note.name not in (_TEXT, _OUTPUT) or params.get("taskId") != self.task_id:
             return None
-        number = int(params["stepId"].rpartition(".")[2])
-        if number in self._ended:
+        step_id = params["stepId"]
+        number = step_number(step_id)
+        if self._ended.get(number, 0) >= params.get("attempt", 1):
             return None
         skipped = params.get("skipped", 0)
-        step_id = params["stepId"]
         if note.name == _OUTPUT:
             return ToolOutput(
                 task_id=self.task_id,
@@ -73,8 +83,8 @@ class Follower:
                 text=params["text"],
                 skipped=skipped,
             )
-        self._streamed.add(number)
-        return TextDelta(
+        self._streamed.add((number, params["attempt"]))
+        return AnswerDelta(
             task_id=self.task_id,
             agent_id=self._agent_id,
             at=note.at,
@@ -130,25 +140,24 @@ class Follower:
         number, head = step.number, self._head(step)
         if self._begun.get(number, 0) < step.attempt:
             self._begun[number] = step.attempt
-            yield ModelStepStarted(**head, at=step.started_at, attempt=step.attempt)
+            yield ModelStepStarted(**head, at=self._time_of(_STARTED, step), attempt=step.attempt)
         if step.error is not None and step.retry_at is not None and self._retried.get(number, 0) < step.attempt:
             self._retried[number] = step.attempt
-            yield ModelStepRetried(
-                **head, at=step.started_at, attempt=step.attempt, error=step.error, retry_at=step.retry_at
-            )
+            at = self._time_of(_RETRIED, step)
+            yield ModelStepRetried(**head, at=at, attempt=step.attempt, error=step.error, retry_at=step.retry_at)
         if step.state is StepState.STARTED:
             return
         at = step.finished_at or step.started_at
-        if number not in self._streamed and step.answer is not None:
+        if (number, step.attempt) not in self._streamed and step.answer is not None:
             response = parse(step.answer.text).response
             texts = {
-                "analysis": step.answer.reasoning + response.analysis,
+                "analysis": "\n".join(filter(None, (step.answer.reasoning, response.analysis))),
                 "commentary": response.commentary,
                 "final": response.final,
             }
             for channel, text in texts.items():
                 if text:
-                    yield TextDelta(**head, at=at, attempt=step.attempt, channel=channel, text=text)
+                    yield AnswerDelta(**head, at=at, attempt=step.attempt, channel=channel, text=text)
         answer = step.answer
         yield ModelStepEnded(
             **head,
@@ -158,6 +167,14 @@ class Follower:
             usage=Usage() if answer is None else answer.usage,
             error=step.error,
         )
+
+    def _time_of(self, name: str, step: StepRecord) -> float:
+        """When that was; of an attempt that nobody heard of then, the earliest that it can have been."""
+        at = self._heard_at.pop((name, step.number, step.attempt), None)
+        if at is None:
+            at = step.started_at + (step.request_seconds if step.state is StepState.STARTED else 0.0)
+        self._told_at[step.number] = at = max(at, self._told_at.get(step.number, at))
+        return at
 
     def _tool(self, step: StepRecord) -> Iterator[StepEvent]:
         head = self._head(step)

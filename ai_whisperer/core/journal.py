@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from ai_whisperer.base_record import Record
 from ai_whisperer.conversation import Answer, AnswerTurn, ChannelResponse, ToolCall, ToolTurn, Turn, UserTurn
-from ai_whisperer.core.channels import ParsedAnswer, parse
+from ai_whisperer.core.channels import parse
 from ai_whisperer.errors import StepLimitError
 from ai_whisperer.records import Failure, StepKind, StepRecord, StepState, TaskRecord
 
@@ -20,7 +20,6 @@ OUTCOME_UNKNOWN = (
     "It may have taken effect or not, and it was not repeated. Find out before you call it again."
 )
 NO_LONGER_WAITED = "No result: the task ended while this call waited. Should an answer come, it arrives as mail."
-_NOTHING_SAID = ParsedAnswer(response=ChannelResponse(), wants_continuation=False)
 _NO_RESULT = "No result: the task ended before this call did."
 _COMMENTARY_CHARACTERS = 500
 
@@ -147,12 +146,18 @@ def _parsed(steps: Sequence[StepRecord]) -> tuple[ChannelResponse, bool]:
     commentary: list[str] = []
     final = ""
     for step in steps:
-        if step.answer is not None:
-            whole = parse(step.answer.text) if step.answer.text else _NOTHING_SAID
+        answer = step.answer
+        if answer is not None:
+            analysis.append(answer.reasoning)
+            if not answer.text:
+                wants_continuation = False
+                final = final if answer.tool_calls else ""
+                continue
+            whole = parse(answer.text)
             parsed, wants_continuation = whole.response, whole.wants_continuation
-            analysis.extend((step.answer.reasoning, parsed.analysis))
+            analysis.append(parsed.analysis)
             commentary.append(parsed.commentary)
-            if step.answer.tool_calls:
+            if answer.tool_calls:
                 commentary.append(parsed.final)
             else:
                 final = parsed.final

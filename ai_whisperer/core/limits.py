@@ -83,12 +83,16 @@ def changes_by_name(changes: Stated, kind: type[Limits]) -> dict[str, Any]:
     return {name: getattr(written, name) for name in changes}
 
 
-def tightened(stated: Limits, holder: Limits) -> Limits:
-    """The limits of an agent that may use no more than the one that holds these, as far as that one states any."""
+def tightened(stated: Limits, holder: Limits, held: EffectiveLimits) -> Limits:
+    """The limits of an agent that may use no more than the one that states `holder` and for which `held` are in force.
+
+    What neither of them states is left to the session, which may change it.
+    """
     tighter = {
         name: most
-        for name, most in asdict(holder).items()
-        if most is not None and _is_tighter(name, most, getattr(stated, name))
+        for name, most in asdict(held).items()
+        if (getattr(holder, name), getattr(stated, name)) != (None, None)
+        and _is_tighter(name, most, getattr(stated, name))
     }
     return replace(stated, **tighter) if tighter else stated
 

@@ -60,6 +60,8 @@ def check_mail_text(subject: str, body: str, max_bytes: int) -> None:
 
 def priority_of(given: Priority | str) -> Priority:
     """The priority of that name; raises `InvalidInputError` with those that there are."""
+    if isinstance(given, Priority):
+        return given
     try:
         return Priority(given)
     except ValueError as error:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
-from itertools import chain
+from itertools import accumulate, chain
 from typing import Any
 
 from ai_whisperer.records import Notification
@@ -46,10 +46,12 @@ class RecentNotes:
         return self._end - self._begin
 
     def extend(self, notes: Sequence[Notification], sizes: Iterable[int]) -> None:
-        for size in sizes:
-            self._end += size
-            self._ends.append(self._end)
+        ends = accumulate(sizes, initial=self._end)
+        next(ends)
+        self._ends.extend(ends)
         self._notes.extend(notes)
+        if self._ends:
+            self._end = self._ends[-1]
         if len(self._notes) > MAX_NOTES or self.size > MAX_BYTES:
             self._keep_half()
 

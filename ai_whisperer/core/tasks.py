@@ -36,6 +36,11 @@ def continuation_id(task: TaskRecord) -> str:
     return f"{base_id(task)}~{task.continuation + 1}"
 
 
+def is_part_of(base_id: str, task_id: str) -> bool:
+    """Whether it is the task of that id, or one that continues it."""
+    return task_id == base_id or task_id.startswith(f"{base_id}~")
+
+
 def check_answered(task: TaskRecord) -> None:
     """Raise `TaskEndedError` if the task ended without an answer."""
     if task.result is None:

@@ -54,27 +54,23 @@ def mended(text: str) -> str:
 class PieceMender:
     """Mends a text that arrives in pieces: a pair that is split over two of them is one character of the second."""
 
-    __slots__ = ("_held",)
+    __slots__ = ("held",)
 
     def __init__(self) -> None:
-        self._held = ""
-
-    @property
-    def holds(self) -> bool:
-        """Whether half a pair waits for the other half."""
-        return bool(self._held)
+        self.held = ""
+        """Half a pair that waits for the other half, if there is one."""
 
     def feed(self, piece: str) -> str:
         """The piece as it can be stored, without the first half of a pair at its end: that comes with the next one."""
-        if not self._held and piece.isascii():
+        if not self.held and piece.isascii():
             return piece
-        text = self._held + piece
-        self._held = text[-1] if "\ud800" <= text[-1:] <= "\udbff" else ""
-        return mended(text[:-1] if self._held else text)
+        text = self.held + piece
+        self.held = text[-1] if "\ud800" <= text[-1:] <= "\udbff" else ""
+        return mended(text[:-1] if self.held else text)
 
     def finish(self) -> str:
         """What is left at the end of the text: half a pair, as U+FFFD."""
-        held, self._held = self._held, ""
+        held, self.held = self.held, ""
         return mended(held)
 
 

@@ -36,16 +36,24 @@ def usage_of(step: StepRecord) -> Usage:
     return replace(used, mails_sent=step.result.mails_sent) if step.result.mails_sent else used
 
 
+def is_believable(usage: Usage) -> bool:
+    """Whether the figures that a provider reports can be true, as they nearly always can."""
+    sent, got, cached, cost = usage.input_tokens, usage.output_tokens, usage.cached_tokens, usage.cost_usd
+    if not (type(sent) is type(got) is type(cached) is int):
+        return False
+    if cost is not None and not _is_cost(cost):
+        return False
+    return 0 <= cached <= sent <= MOST_TOKENS and 0 <= got <= MOST_TOKENS
+
+
 def believable(usage: Usage, estimate: Callable[[], Usage]) -> Usage:
     """The usage as a provider reports it, with the estimate where its figures cannot be true: a budget is to be kept.
 
     That are numbers of tokens that are negative, no whole numbers or beyond `MOST_TOKENS`. A cost that is negative, no
     number or beyond `MOST_USD` is not known. More tokens than were sent cannot come from a cache.
     """
-    sent, got, cached = usage.input_tokens, usage.output_tokens, usage.cached_tokens
-    if type(sent) is int and type(got) is int and type(cached) is int and usage.cost_usd is None:  # noqa: SIM102
-        if 0 <= cached <= sent <= MOST_TOKENS and 0 <= got <= MOST_TOKENS:
-            return usage  # as nearly always
+    if is_believable(usage):
+        return usage
     if not (_is_count(usage.input_tokens) and _is_count(usage.output_tokens)):
         guess = estimate()
         usage = replace(
@@ -65,7 +73,7 @@ def _is_count(given: object) -> bool:
 
 
 def _is_cost(given: object) -> bool:
-    return type(given) in (int, float) and 0 <= given <= MOST_USD  # type: ignore[operator]
+    return (type(given) is float or type(given) is int) and 0 <= given <= MOST_USD
 
 
 def usage_since(before: StepRecord | None, step: StepRecord) -> Usage:

@@ -7,7 +7,7 @@ conversation each time. A stream that ends without `Finished` counts as cut off.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Iterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
 from typing import Any, Protocol
 
 from ai_whisperer.base_record import Record
@@ -68,12 +68,14 @@ class Finished(Record, frozen=True, kw_only=True):
 
 
 StreamEvent = TextDelta | ReasoningDelta | CallDelta | CallRequested | Finished
+_DELTAS = (TextDelta, ReasoningDelta)
 
 
 class Model(Protocol):
     """A language model. `stream` raises a `ModelError` when the request fails.
 
-    One that knows its prices also has `price_usd(input_tokens, output_tokens)`, which returns dollars or None.
+    One that knows its prices also has `price_usd(input_tokens, output_tokens)`, which returns dollars or None. If it
+    has to be made ready for that, it has a coroutine `prepare()`, which does not raise.
     """
 
     def stream(self, request: ModelRequest) -> AsyncIterator[StreamEvent]: ...
@@ -107,15 +109,16 @@ async def collect(
     have their turn between them. Raises `ModelCutOffError` when the stream ends without `Finished`, `ModelEmptyError`
     when there is nothing in it, `AnswerSizeError` as soon as the answer is larger than `max_bytes`.
     """
-    assembler = AnswerAssembler(max_bytes)
+    assembler = AnswerAssembler(max_bytes, on_event)
+    take = assembler.take
     try:
         async for event in events:
-            if len(getattr(event, "text", "")) > PIECE_CHARACTERS:
+            if isinstance(event, _DELTAS) and len(event.text) > PIECE_CHARACTERS:
                 for piece in _pieces(event):
-                    _take(assembler, piece, on_event)
+                    take(piece)
                     await asyncio.sleep(0)
             else:
-                _take(assembler, event, on_event)
+                take(event)
     except BaseException:
         # A stream that is not read to its end closes its connection here and now, if it is a generator.
         if isinstance(events, AsyncGenerator):
@@ -127,24 +130,24 @@ async def collect(
     return answer
 
 
-def _take(assembler: AnswerAssembler, event: StreamEvent, on_event: Callable[[StreamEvent], None] | None) -> None:
-    for mended_event in assembler.take(event):
-        if on_event is not None:
-            on_event(mended_event)
+def _pieces(event: TextDelta | ReasoningDelta) -> Iterator[StreamEvent]:
+    for at in range(0, len(event.text), PIECE_CHARACTERS):
+        yield type(event)(text=event.text[at : at + PIECE_CHARACTERS])
 
 
-def _pieces(event: StreamEvent) -> Iterator[StreamEvent]:
-    match event:
-        case TextDelta(text=text) | ReasoningDelta(text=text):
-            for at in range(0, len(text), PIECE_CHARACTERS):
-                yield type(event)(text=text[at : at + PIECE_CHARACTERS])
+def _ignore(event: StreamEvent) -> None:
+    del event
 
 
 class AnswerAssembler:
-    """Puts an answer together from the events of a stream, and never holds more than `max_bytes` of it."""
+    """Puts an answer together from the events of a stream, and never holds more than `max_bytes` of it.
 
-    def __init__(self, max_bytes: int) -> None:
+    `on_event` gets what each event brings, as it can be stored.
+    """
+
+    def __init__(self, max_bytes: int, on_event: Callable[[StreamEvent], None] | None = None) -> None:
         self._max_bytes = max_bytes
+        self._pass_on = on_event or _ignore
         self._bytes = 0
         self._call_bytes = 0
         self._text: list[str] = []
@@ -155,26 +158,27 @@ class AnswerAssembler:
         self._text_mender = PieceMender()
         self._reasoning_mender = PieceMender()
 
-    def take(self, event: StreamEvent) -> Iterable[StreamEvent]:
-        """Take the next event; return what it brings as it can be stored. Raises `AnswerSizeError`."""
-        match event:
-            case TextDelta():
-                return (self._take_text(event),)
-            case ReasoningDelta():
-                return (self._take_reasoning(event),)
-            case CallDelta():
-                self._begun_calls += bool(event.name)
-                self._call_bytes += text_bytes(event.arguments) + text_bytes(event.name)
-            case CallRequested():
-                self._take_call(event.call)
-            case Finished():
-                self._finished = event
-                self._check(event.provider)
-                if self._text_mender.holds or self._reasoning_mender.holds:
-                    return (*self._rest(), event)
-                return (event,)
-        self._check()
-        return (event,)
+    def take(self, event: StreamEvent) -> None:
+        """Take the next event. Raises `AnswerSizeError`."""
+        if isinstance(event, TextDelta):
+            text = self._mended(event.text, self._text_mender)
+            self._text.append(text)
+            self._pass_on(event if text is event.text else TextDelta(text=text))
+            return
+        if isinstance(event, ReasoningDelta):
+            text = self._mended(event.text, self._reasoning_mender)
+            self._reasoning.append(text)
+            self._pass_on(event if text is event.text else ReasoningDelta(text=text))
+            return
+        if isinstance(event, CallRequested):
+            self._take_call(event.call)
+        elif isinstance(event, CallDelta):
+            self._begun_calls += bool(event.name)
+            self._call_bytes += text_bytes(event.arguments) + text_bytes(event.name)
+            self._check()
+        elif isinstance(event, Finished):
+            self._finish(event)
+        self._pass_on(event)
 
     def answer(self) -> Answer:
         """The whole answer, when all events were taken."""
@@ -194,39 +198,47 @@ class AnswerAssembler:
             raise ModelEmptyError
         return answer
 
-    def _take_text(self, event: TextDelta) -> TextDelta:
-        text = self._text_mender.feed(event.text)
-        self._bytes += text_bytes(text)
-        self._check()
-        self._text.append(text)
-        return event if text is event.text else TextDelta(text=text)
-
-    def _take_reasoning(self, event: ReasoningDelta) -> ReasoningDelta:
-        text = self._reasoning_mender.feed(event.text)
-        self._bytes += text_bytes(text)
-        self._check()
-        self._reasoning.append(text)
-        return event if text is event.text else ReasoningDelta(text=text)
+    def _mended(self, piece: str, mender: PieceMender) -> str:
+        """The next piece of a text as it can be stored, counted."""
+        if piece.isascii() and not mender.held:
+            self._bytes += len(piece)
+        else:
+            piece = mender.feed(piece)
+            self._bytes += text_bytes(piece)
+        if self._bytes + self._call_bytes > self._max_bytes:
+            self._check()
+        return piece
 
     def _take_call(self, call: ToolCall) -> None:
         if not self._calls:
             self._call_bytes = self._begun_calls = 0  # what came in pieces comes as a whole now
         self._begun_calls += 1
-        self._call_bytes += text_bytes(call.arguments) + text_bytes(call.name) + text_bytes(call.call_id)
+        arguments, name, call_id = call.arguments, call.name, call.call_id
+        is_ascii = arguments.isascii() and name.isascii() and call_id.isascii()
+        if is_ascii:
+            self._call_bytes += len(arguments) + len(name) + len(call_id)
+        else:
+            self._call_bytes += text_bytes(arguments) + text_bytes(name) + text_bytes(call_id)
         self._check()
-        if len(call.arguments) > MAX_EVENT_VALUES:
+        if len(arguments) > MAX_EVENT_VALUES:
             _check_arguments(call)
-        self._calls.append(
-            ToolCall(call_id=mended(call.call_id), name=mended(call.name), arguments=mended(call.arguments))
-        )
+        if not is_ascii:
+            call = ToolCall(call_id=mended(call_id), name=mended(name), arguments=mended(arguments))
+        self._calls.append(call)
 
-    def _rest(self) -> Iterator[StreamEvent]:
-        if text := self._text_mender.finish():
+    def _finish(self, event: Finished) -> None:
+        """Take the end, and pass on before it what is left of the texts: half a pair."""
+        self._finished = event
+        if event.provider:
+            self._check(event.provider)
+        if self._text_mender.held:
+            text = self._text_mender.finish()
             self._text.append(text)
-            yield TextDelta(text=text)
-        if reasoning := self._reasoning_mender.finish():
+            self._pass_on(TextDelta(text=text))
+        if self._reasoning_mender.held:
+            reasoning = self._reasoning_mender.finish()
             self._reasoning.append(reasoning)
-            yield ReasoningDelta(text=reasoning)
+            self._pass_on(ReasoningDelta(text=reasoning))
 
     def _check(self, provider: str | None = None) -> None:
         most = self._max_bytes

@@ -17,10 +17,9 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
+from ai_whisperer.models.bounded_reads import bound_reads
 from ai_whisperer.models.event_bounds import EventCutter, EventTooLargeError
 
-MAX_HEAD_BYTES = 16 << 10
-"""So much the headers of a response may be, and its trailers."""
 MAX_ERROR_BYTES = 64 << 10
 """So much is read of what a provider says beside an error."""
 MAX_BARE_BYTES = 4 << 20
@@ -33,8 +32,6 @@ MAX_BODY_BYTES = 256 << 20
 _TURN_SECONDS = 0.005
 _ENCODINGS = "gzip, deflate"
 _PIECE_BYTES = 16 << 10
-_READ_BYTES = 4 << 10
-"""Some fifteen events of most providers: more of them would take longer than the turn."""
 
 
 class WireLimitError(Exception):
@@ -71,21 +68,10 @@ current_meter: ContextVar[Meter | None] = ContextVar("current_meter", default=No
 
 def bound(client: Any) -> None:
     """Bound every response of an asynchronous client of httpx or httpx2."""
-    _bound_heads(type(client).__module__.partition(".")[0])
+    bound_reads(client)
     client.headers["Accept-Encoding"] = _ENCODINGS
     hooks = client.event_hooks
     client.event_hooks = {**hooks, "response": [*hooks.get("response", ()), _bound_response]}
-
-
-@cache
-def _bound_heads(package: str) -> None:
-    """Bound the headers and trailers of responses, which are read in one go, and what is read before others' turn.
-
-    The library has no setting for it, only these names in the class of its connections.
-    """
-    connections: Any = import_module(f"{package.replace('httpx', 'httpcore')}._async.http11").AsyncHTTP11Connection
-    connections.MAX_INCOMPLETE_EVENT_SIZE = MAX_HEAD_BYTES
-    connections.READ_NUM_BYTES = _READ_BYTES
 
 
 async def _bound_response(response: Any) -> None:

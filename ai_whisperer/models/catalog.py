@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import difflib
-from collections.abc import AsyncIterator, Callable
+import os
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import aclosing, suppress
+from functools import partial
 from importlib import import_module
 from pathlib import Path
+from typing import Any, cast
 
 from ai_whisperer.errors import DefinitionError, ModelNameError
 from ai_whisperer.models.base import Model, ModelFactory, ModelRequest, StreamEvent
@@ -64,19 +68,36 @@ PREFIXES = (
 """The providers of language models, as the provider library names them."""
 
 
-class ProviderModel:
-    """A model of a provider. The provider library, which takes a second to load, is loaded beside the event loop."""
+class LateModel:
+    """A model that is made when it is first wanted, since that takes a while: beside the event loop."""
 
-    def __init__(self, name: str) -> None:
-        self.name = name
+    def __init__(self, make: Callable[[], Awaitable[Model]]) -> None:
+        self._make = make
         self._model: Model | None = None
 
-    async def stream(self, request: ModelRequest) -> AsyncIterator[StreamEvent]:
+    async def made(self) -> Model:
+        """The model itself; raises what keeps it from being made."""
         if self._model is None:
-            library = await asyncio.to_thread(import_module, "ai_whisperer.models.pydantic_ai")
-            self._model = library.PydanticAIModel(self.name)
-        async for event in self._model.stream(request):
-            yield event
+            model = await self._make()
+            self._model = self._model or model  # another request may have made it meanwhile
+        return self._model
+
+    async def prepare(self) -> None:
+        """Make the model, so that its prices are known. What keeps it from that is told by the request itself."""
+        with suppress(Exception):
+            await self.made()
+
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[StreamEvent, None]:
+        # All that are made here stream with a generator: one that is not read to its end closes its connection at once.
+        events = cast(AsyncGenerator[StreamEvent, None], (await self.made()).stream(request))
+        async with aclosing(events):
+            async for event in events:
+                yield event
+
+    def price_usd(self, input_tokens: int, output_tokens: int) -> float | None:
+        """What a request of that size costs; None if the model is not made yet, or does not know."""
+        listed = getattr(self._model, "price_usd", None)
+        return None if listed is None else listed(input_tokens, output_tokens)
 
     async def close(self) -> None:
         if self._model is not None:
@@ -91,9 +112,7 @@ def resolve(name: str) -> Model:
     """
     check_name(name)
     if name == AUTO:
-        from ai_whisperer.models.detected import DetectedModel
-
-        return DetectedModel()
+        return LateModel(_detected_model)
     prefix, _, rest = name.partition(":")
     if prefix == SCRIPTED:
         from ai_whisperer.models.scripted import ScriptedModel
@@ -105,7 +124,7 @@ def resolve(name: str) -> Model:
             raise ModelNameError(
                 f"The model {name!r} cannot be used: {error.message.rstrip('.')}. Correct the file."
             ) from error
-    return ProviderModel(name)
+    return LateModel(partial(_provider_model, name))
 
 
 def check_name(name: str) -> None:
@@ -118,6 +137,19 @@ def check_name(name: str) -> None:
 def name_check(factory: ModelFactory) -> NameCheck | None:
     """What tells of a name whether the factory can make a model of it; None if only the factory knows."""
     return check_name if factory is resolve else None
+
+
+async def _detected_model() -> Model:
+    from ai_whisperer.models.detection import found_model
+
+    model = resolve((await asyncio.to_thread(found_model, os.environ)).model)
+    return await model.made() if isinstance(model, LateModel) else model
+
+
+async def _provider_model(name: str) -> Model:
+    library: Any = await asyncio.to_thread(import_module, "ai_whisperer.models.pydantic_ai")
+    model: Model = library.PydanticAIModel(name)
+    return model
 
 
 def _unknown(name: str) -> ModelNameError:

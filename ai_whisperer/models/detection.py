@@ -8,11 +8,13 @@ this is for commands that a person starts, not for imports.
 from __future__ import annotations
 
 import json
+import logging
 import re
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from http.client import HTTPException
 from importlib.util import find_spec
+from threading import Lock
 from typing import Any, NamedTuple
 from urllib.error import HTTPError, URLError
 from urllib.parse import SplitResult, urlsplit
@@ -21,11 +23,14 @@ from urllib.request import HTTPRedirectHandler, ProxyHandler, Request, build_ope
 import msgspec
 
 from ai_whisperer.errors import ModelServerError
-from ai_whisperer.models.catalog import SCRIPTED_DEMO
+from ai_whisperer.models.catalog import AUTO, SCRIPTED, SCRIPTED_DEMO
 
+NAMED_BY = "WHISPERER_MODEL"
+"""The variable that names the model for a server, and for a program that names none."""
 OLLAMA_URL = "http://127.0.0.1:11434"
 """Where an Ollama on this machine answers unless it was told otherwise."""
 
+_log = logging.getLogger(__name__)
 _PATIENCE_SECONDS = 2.0
 _MAX_LIST_BYTES = 4 << 20
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
@@ -104,6 +109,37 @@ class Detection(msgspec.Struct, frozen=True, kw_only=True):
                 break
             problems.append(candidate.problem)
         return problems
+
+    def told(self, how: str) -> str:
+        """Which model answers and why, after what kept others from it, a line each. `how` names another."""
+        choice = f"The model is {self.model} ({self.why})."
+        if self.model in (SCRIPTED, SCRIPTED_DEMO):
+            choice = (
+                f"The model is {self.model}, the built-in one with fixed answers ({self.why}). "
+                f"Set the key of a provider, or {how}, for a real one."
+            )
+        return "\n".join([*self.problems, choice])
+
+
+_finding = Lock()
+_found: dict[tuple[tuple[str, int], ...], Detection] = {}
+
+
+def found_model(environment: Mapping[str, str]) -> Detection:
+    """The model that `NAMED_BY` names or the environment offers; which it is, the log says once in a process.
+
+    Servers are asked once, so this blocks.
+    """
+    variables = [name for names in (*KEYS.values(), *SERVERS.values()) for name in names]
+    key = tuple((name, hash(environment.get(name, "").strip())) for name in (NAMED_BY, *variables))
+    with _finding:
+        if key not in _found:
+            named = environment.get(NAMED_BY, "").strip()
+            found = Detection(model=named, why=f"{NAMED_BY} is set")
+            _found[key] = found = detect_model(environment) if named in ("", AUTO) else found
+            # The level that shows without a set-up: it may cost money, or be no model.
+            _log.warning("%s", found.told("model="))
+        return _found[key]
 
 
 def detect_model(environment: Mapping[str, str], *, local_ollama: str | None = OLLAMA_URL) -> Detection:

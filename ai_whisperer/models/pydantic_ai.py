@@ -102,7 +102,6 @@ class PydanticAIModel:
         meter = Meter()
         try:
             model = self._ready()
-            meter = Meter()
             messages = []
             for message in self._messages(request.turns):
                 messages.append(message)

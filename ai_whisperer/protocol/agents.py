@@ -164,7 +164,9 @@ BROADCAST_EVENT = Method("async.broadcastEvent", BroadcastEvent, EventRecord)
 GET_AGENT = Method("agent.get", GetAgent, AgentDetails)
 LIST_EVENTS = Method("async.listEvents", ListEvents, EventList)
 
-IN_NEW_SESSIONS = frozenset((CREATE_AGENT, START_AGENT, SLEEP_AGENT, SEND_TASK, BROADCAST_EVENT))
+IN_NEW_SESSIONS: frozenset[Method[Any, Any]] = frozenset(
+    (CREATE_AGENT, START_AGENT, SLEEP_AGENT, SEND_TASK, BROADCAST_EVENT)
+)
 """The methods that begin something: a session that is not there is made for them, never for one that looks or ends."""
 
 METHODS: tuple[Method[Any, Any], ...] = (

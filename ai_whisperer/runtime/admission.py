@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING
 
 from ai_whisperer.conversation import ToolResult
 from ai_whisperer.coordination import WaitKind, WaitRecord
+from ai_whisperer.errors import ToolArgumentsError
 from ai_whisperer.records import StepRecord, TaskRecord
 from ai_whisperer.runtime.resources import Resources
+from ai_whisperer.runtime.tool_step import failed
 from ai_whisperer.tools.function import Tool
 
 if TYPE_CHECKING:
@@ -24,10 +26,17 @@ class Admission:
     def admit(
         self, decision: Decision, task: TaskRecord, step: StepRecord, tool: Tool | None
     ) -> WaitRecord | ToolResult | None:
-        """None if the call may begin; a wait if it is asked again when that is over; a result if it is refused."""
+        """None if the call may begin; a wait if it is asked again when that is over; a result if it is refused.
+
+        Arguments that do not fit when it is asked what the call needs are its result there and then: they are never
+        looked at again, for they might fit a moment later, and the call run without what it needs.
+        """
         held: WaitRecord | ToolResult | None = None
         if tool is not None:
-            held = self._workspace.approvals.hold(decision, task, step, tool)
+            try:
+                held = self._workspace.approvals.hold(decision, task, step, tool)
+            except ToolArgumentsError as error:
+                return failed(error.message)
         if held is None and tool is not None and tool.touches:
             # Last of all: whoever has its turn does not wait for anything else.
             held = self.resources.admit(decision, task, step, tool)

@@ -84,7 +84,7 @@ class AgentSession(AgentWork):
         if not self.record.started:
             self.workspace.limits.check_start(self.agent_id)
         self._transition(decision, Action.START)
-        self.workspace.supervisor.agent_started(decision, self.agent_id)
+        self.workspace.supervisor.cancel_start(decision, self.agent_id)
         decision.then(self.dispatch)
 
     def pause(self, decision: Decision, reason: str, *, limit: str | None = None) -> None:
@@ -236,9 +236,11 @@ class AgentSession(AgentWork):
         durable = decision.submit()
         self._halting = False
         model = self.equipment.take_model()
-        await asyncio.shield(durable)
-        if model is not None:
-            await model.close()
+        try:
+            await asyncio.shield(durable)
+        finally:  # the session may be closed meanwhile
+            if model is not None:
+                await model.close()
 
     async def free(self) -> None:
         """Let go of the model client."""

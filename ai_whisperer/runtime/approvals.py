@@ -34,7 +34,10 @@ class Approvals:
             self._remember(approval)
 
     def hold(self, decision: Decision, task: TaskRecord, step: StepRecord, tool: Tool) -> WaitRecord | None:
-        """Let the call wait for a person's approval, unless it has it or needs none."""
+        """Let the call wait for a person's approval, unless it has it or needs none.
+
+        Raises `ToolArgumentsError` if it needs one or may need one, and its arguments do not fit.
+        """
         call = step.call
         if call is None or not self._is_needed(task, tool, call):
             return None

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from ai_whisperer.base_record import Record
 from ai_whisperer.conversation import ToolRun
 from ai_whisperer.core.contexts import text_bytes
 from ai_whisperer.core.repeating import refusals_at_end
-from ai_whisperer.core.text import shortened
+from ai_whisperer.core.retry import Wait
+from ai_whisperer.core.text import check_text, shortened
 from ai_whisperer.errors import TooLargeError
 from ai_whisperer.records import Failure, TaskRecord
 from ai_whisperer.runtime.callers import by_caller
@@ -82,22 +82,25 @@ class Breaches:
         """What the breach is counted under. Agents that were never made share one: their names have no end."""
         return breach.agent_id if breach.agent_id in self._workspace.agents else None, breach.limit
 
-    @contextmanager
-    def telling_size(self, agent_id: str, limit: str, text: str, *, most: int) -> Iterator[None]:
-        """Announce that the text was refused if the block finds it too large."""
+    def check_prompt(self, what: str, text: str, agent_id: str, *, most: int) -> None:
+        """Raise unless the agent can be asked this. That it is too large is announced, too."""
         try:
-            yield
+            check_text(what, text, max_bytes=most)
         except TooLargeError:
-            refused = Breach(
-                scope=LimitScope.AGENT,
-                limit=limit,
-                action=LimitAction.REFUSED,
-                used=text_bytes(text),
-                most=most,
-                agent_id=agent_id,
-            )
-            self.tell_alone(refused)
+            self.tell_size(agent_id, "max_prompt_bytes", text, most=most)
             raise
+
+    def tell_size(self, agent_id: str, limit: str, text: str, *, most: int) -> None:
+        """Announce that the text was refused because it is too large."""
+        refused = Breach(
+            scope=LimitScope.AGENT,
+            limit=limit,
+            action=LimitAction.REFUSED,
+            used=text_bytes(text),
+            most=most,
+            agent_id=agent_id,
+        )
+        self.tell_alone(refused)
 
     def call_refused(self, decision: Decision, task: TaskRecord, repeats: int) -> None:
         """Announce that a call which the task made again and again was not made."""
@@ -147,14 +150,14 @@ class Breaches:
         )
         self.tell(decision, breach)
 
-    def wait_cut(self, decision: Decision, task: TaskRecord, asked_seconds: float) -> None:
+    def wait_cut(self, decision: Decision, task: TaskRecord, wait: Wait) -> None:
         """Announce that a provider asked to be left alone for longer than the task waits."""
         breach = Breach(
             scope=LimitScope.AGENT,
-            limit="max_retry_after_seconds",
+            limit=wait.limit,
             action=LimitAction.CUT,
-            used=asked_seconds,
-            most=self._workspace.agents[task.agent_id].limits.max_retry_after_seconds,
+            used=wait.refused_seconds or 0.0,
+            most=getattr(self._workspace.agents[task.agent_id].limits, wait.limit),
             agent_id=task.agent_id,
             task_id=task.id,
         )
@@ -177,11 +180,16 @@ class Breaches:
             self.tell_alone(breach)
         return shown
 
-    def task_failed(self, decision: Decision, running: RunningTask, failure: Failure) -> None:
-        """Announce the limit that the task fails for, if it is one."""
+    def task_failed(
+        self, decision: Decision, running: RunningTask, failure: Failure, details: Mapping[str, Any]
+    ) -> None:
+        """Announce the limit that the task fails for, if it is one, with the numbers of the error if it has some."""
         describe = _FAILURES.get(failure.code)
         if describe is not None:
-            limit, used, most = describe(self._workspace, running, decision.at)
+            if "limit" in details:
+                limit, used, most = details["limit"], details["used"], details["max"]
+            else:
+                limit, used, most = describe(self._workspace, running, decision.at)
             task = running.task
             breach = Breach(
                 scope=_scope_of(limit),
@@ -253,13 +261,7 @@ def _answer_time(workspace: Workspace, running: RunningTask, _: float) -> _Numbe
 
 
 def _tree(workspace: Workspace, running: RunningTask, _: float) -> _Numbers:
-    """What was too small for a request; else tokens if they are used up, else money.
-
-    That of the agent or the session if its price cannot be told.
-    """
-    lack = workspace.reservations.lack_of(running.task.id)
-    if lack is not None:
-        return lack
+    """Tokens if they are used up, else money; that of the agent or the session if its price cannot be told."""
     budget, used = running.task.budget, workspace.trees.used(running.task)
     tokens = used.input_tokens + used.output_tokens
     if budget is not None and budget.max_tokens is not None and tokens >= budget.max_tokens:

@@ -16,6 +16,7 @@ from weakref import WeakSet
 
 from ai_whisperer.core.deltas import PendingDeltas
 from ai_whisperer.core.recent import PAGE_BYTES, PAGE_NOTES, RecentNotes, size_of
+from ai_whisperer.core.tasks import is_part_of
 from ai_whisperer.errors import StateError
 from ai_whisperer.records import Notification
 from ai_whisperer.store.base import Store
@@ -157,7 +158,7 @@ class Subscription:
         return note
 
     def take_delta(self, position: int, note: Notification) -> None:
-        if self._deltas is not None and (self._of_task is None or _is_of(self._of_task, note.params["taskId"])):
+        if self._deltas is not None and (self._of_task is None or is_part_of(self._of_task, note.params["taskId"])):
             self._deltas.put(position, note)
             self.wake()
 
@@ -193,8 +194,3 @@ class Subscription:
     def close(self) -> None:
         """Stop listening. The cursor stays: subscribe again from it to miss nothing."""
         self._bus.unsubscribe(self)
-
-
-def _is_of(base_id: str, task_id: str) -> bool:
-    """Whether it is the task of that id or one that continues it."""
-    return task_id == base_id or task_id.startswith(f"{base_id}~")

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import msgspec
 from msgspec.structs import replace
 
 from ai_whisperer.core.addresses import check_agent_id, normalized
-from ai_whisperer.core.definitions import Config
+from ai_whisperer.core.definitions import Config, definition_from
 from ai_whisperer.core.limits import tightened
-from ai_whisperer.definition import Access, AgentDefinition
+from ai_whisperer.definition import Access, AgentDefinition, EffectiveLimits
 from ai_whisperer.errors import DefinitionError, InvalidInputError, LimitError
 from ai_whisperer.models.catalog import NameCheck
 from ai_whisperer.records import USER, AgentRecord
@@ -27,6 +28,7 @@ from ai_whisperer.tools.function import Tool
 from ai_whisperer.tools.registry import told_missing
 
 _MAX_AGENTS = "max_created_agents"
+_MAX_TOKENS = "max_tokens"
 
 
 class Stage(msgspec.Struct, frozen=True, kw_only=True):
@@ -82,7 +84,7 @@ class AgentCreation:
         return agent
 
     def own_tools_of(self, agent_id: str) -> Sequence[Tool]:
-        """The functions that were handed in for an agent of that id."""
+        """The functions that were provided for an agent of that id."""
         return self._stage.agent_tools.get(agent_id, ())
 
     def definition_for(
@@ -104,24 +106,35 @@ class AgentCreation:
         workspace.workplaces.check(agent_id, definition)
         return definition
 
-    def let_exist(self, decision: Decision, name: str, *, by: AgentSession | None = None) -> bool:
-        """Create the agent of that name if it is not there and a template is called so; whether it did.
+    def missing(self, name: object) -> tuple[Template, str] | None:
+        """The agent that is to be created before work is given to that name: its template and its id.
 
-        Raises a `DefinitionError` or a `LimitError` if there is a template, but the agent may not be created.
+        None if it is there, if no template is called so, or if agents are not created so here.
         """
         if not self._stage.create_missing or not isinstance(name, str) or name in self._workspace.agents:
-            return False  # the usual case, for which nothing else is looked at
+            return None  # the usual case, for which nothing else is looked at
         if self._workspace.book.knows(name) or normalized(name) == USER:
-            return False
-        template = self._stage.templates.addressed(name)
-        if template is None:
-            return False
-        numbered = normalized(name).startswith(normalized(template.name)) and normalized(name)[-1].isdigit()
-        agent_id = normalized(name).replace(" ", "-") if numbered else template.name
-        if self._workspace.book.knows(agent_id):
-            return False
-        self._create_from(decision, agent_id, template, by=by)
-        return True
+            return None
+        found = self._stage.templates.addressed(name)
+        return None if found is None or self._workspace.book.knows(found[1]) else found
+
+    def create_missing(
+        self,
+        decision: Decision,
+        missing: tuple[Template, str],
+        check: Callable[[EffectiveLimits], object],
+        *,
+        by: AgentSession | None = None,
+    ) -> None:
+        """Create the agent that is `missing` for work, if the work is accepted: what is refused creates nobody.
+
+        `check` raises what is wrong with the work; it is given the limits that the agent is going to have. Raises that,
+        or what `create_from` does.
+        """
+        stated = missing[0].definition.limits
+        limits = stated if by is None else tightened(stated, by.record.definition.limits, by.limits)
+        check(self._workspace.limits.for_agent(limits))
+        self.create_from(decision, *missing, by=by)
 
     def create_for(
         self,
@@ -144,19 +157,29 @@ class AgentCreation:
                     f"No template is called like '{agent_id}', so say what it is: give a prompt or a template. "
                     f"Templates: {', '.join(self._stage.templates.names())}."
                 )
-            return self._create_from(decision, agent_id, found, by=by)
+            return self.create_from(decision, found, agent_id, by=by)
         if not prompt.strip():
             raise InvalidInputError("The prompt is empty; nobody was created. Say what the agent is to be.")
+        if self.own_tools_of(agent_id):  # it would have them when the session is opened next
+            raise DefinitionError(
+                f"'{agent_id}' was not created: there are tools for an agent with that name alone (agent_tools). Choose "
+                "another name, or ask the user to create it."
+            )
         self._check_number(decision, agent_id, by)
-        definition = AgentDefinition(
-            prompt=prompt, description=description, model=by.record.definition.model, tools=_tools_to_pass_on(by)
-        )
+        stated = {"prompt": prompt, "description": description, "model": by.record.definition.model}
+        definition = definition_from({**stated, "tools": _tools_to_pass_on(by)})
         self._check_tools(agent_id, definition, ())
         return self.create(decision, agent_id, _held_as(by, definition), (), auto_start=True, by=by.agent_id)
 
-    def _create_from(
-        self, decision: Decision, agent_id: str, template: Template, *, by: AgentSession | None
+    def create_from(
+        self, decision: Decision, template: Template, agent_id: str, *, by: AgentSession | None = None
     ) -> AgentSession:
+        """Create an agent of a template, for another one or for a person.
+
+        Raises `InvalidInputError` for an id that no agent may have, and a `DefinitionError` or a `LimitError` if the
+        agent may not be created.
+        """
+        check_agent_id(agent_id)
         own = self.own_tools_of(agent_id)
         definition = self.definition_for(agent_id, None, template, own)
         if by is not None:
@@ -192,7 +215,8 @@ class AgentCreation:
         granted = definition.tools
         if granted is None:
             granted = (*COORDINATION_TOOLS, *(each.name for each in (*self._workspace.tools, *own)))
-        excess = [f"the tool {name}" for name in by.registry.missing_from(granted)]
+        registry = self._workspace.registry(definition.tools, own)
+        excess = [f"the tool {name}" for name in registry.beyond(by.registry, granted)]
         holder = by.record.definition
         excess += [
             f"the folder {name} ({access})"
@@ -221,7 +245,7 @@ class AgentCreation:
 def _tools_to_pass_on(by: AgentSession) -> tuple[str, ...] | None:
     """The tools that an agent may give to one that it makes up: its own but for the right to create more.
 
-    Functions that were handed in for it alone stay with it.
+    Functions that were provided for it alone stay with it.
     """
     granted = by.record.definition.tools
     if granted is None:
@@ -231,12 +255,22 @@ def _tools_to_pass_on(by: AgentSession) -> tuple[str, ...] | None:
 
 
 def _held_as(by: AgentSession, definition: AgentDefinition) -> AgentDefinition:
-    """The definition with the limits of the creator where they are tighter, and with the approvals that it needs."""
+    """The definition with the limits of the creator where they are tighter, and with all approvals that it needs.
+
+    Names in `approve` that are no tools of the new agent do no harm, and those of MCP servers are known only later.
+    """
     holder = by.record.definition
-    granted = definition.tools
-    approve = [name for name in holder.approve if name.endswith("*") or granted is None or name in granted]
     return replace(
         definition,
-        limits=tightened(definition.limits, holder.limits),
-        approve=tuple(dict.fromkeys((*definition.approve, *approve))),
+        limits=tightened(definition.limits, holder.limits, by.limits),
+        settings=_bounded(definition.settings, holder.settings),
+        approve=tuple(dict.fromkeys((*definition.approve, *holder.approve))),
     )
+
+
+def _bounded(settings: dict[str, Any], holder: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings with no more tokens for an answer than the creator has."""
+    most, stated = holder.get(_MAX_TOKENS), settings.get(_MAX_TOKENS)
+    if not isinstance(most, int) or (isinstance(stated, int) and stated <= most):
+        return settings
+    return {**settings, _MAX_TOKENS: most}

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from ai_whisperer.core.budgets import deadline_after, earliest
 from ai_whisperer.core.marks import without_marks
 from ai_whisperer.core.tasks import delegated, inherited
-from ai_whisperer.core.text import check_text, fitted
+from ai_whisperer.core.text import fitted
 from ai_whisperer.errors import BudgetError, InvalidInputError, StateError
 from ai_whisperer.records import Origin, Priority, ReportTo, StepRecord, TaskRecord, TaskState
 from ai_whisperer.runtime.answers import answer_of, parts_of
@@ -38,17 +38,12 @@ def delegate(
     if not agent.record.started:
         raise StateError(f"'{agent_id}' is not started; nothing was delegated. Choose another agent (list_agents).")
     most = agent.limits.max_prompt_bytes
-    with workspace.breaches.telling_size(agent_id, "max_prompt_bytes", prompt, most=most):
-        check_text("task", prompt, max_bytes=most)
-    if not prompt.strip():
-        raise InvalidInputError("The task is empty; nothing was delegated. Say what is to be done.")
-    spent = workspace.trees.spent(task)
-    if spent is not None:
-        raise BudgetError(f"The budget is spent ({spent}); nothing was delegated. Answer with what is there.")
+    workspace.breaches.check_prompt("task", prompt, agent_id, most=most)
+    deadline_at = check_delegation(workspace, task, prompt, timeout_seconds, now=decision.at)
     agent.check_room()
     origin = replace(
         inherited(task),
-        deadline_at=earliest(task.deadline_at, deadline_after(timeout_seconds, now=decision.at)),
+        deadline_at=deadline_at,
         report_to=ReportTo(agent_id=task.agent_id, thread_id=task.thread_id, deadline_at=task.deadline_at),
     )
     given = delegated(
@@ -63,6 +58,18 @@ def delegate(
     )
     agent.accept_task(decision, given, by=task.agent_id)
     return given
+
+
+def check_delegation(
+    workspace: Workspace, task: TaskRecord, prompt: str, timeout_seconds: float | None, *, now: float
+) -> float | None:
+    """When the time for what the task delegates is over; raises if it can delegate this to nobody."""
+    if not prompt.strip():
+        raise InvalidInputError("The task is empty; nothing was delegated. Say what is to be done.")
+    spent = workspace.trees.spent(task)
+    if spent is not None:
+        raise BudgetError(f"The budget is spent ({spent}); nothing was delegated. Answer with what is there.")
+    return earliest(task.deadline_at, deadline_after(timeout_seconds, now=now))
 
 
 def report(workspace: Workspace, decision: Decision, task: TaskRecord, to: ReportTo) -> None:

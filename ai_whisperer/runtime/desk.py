@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
 from ai_whisperer.coordination import EventRecord, LockRecord, LockSummary
-from ai_whisperer.core.mailbox import in_order
+from ai_whisperer.core.mailbox import check_mail_text, in_order
 from ai_whisperer.core.marks import said
 from ai_whisperer.core.sleeping import in_words, sleep_plan
 from ai_whisperer.core.tasks import inherited
-from ai_whisperer.core.text import check_reason
+from ai_whisperer.core.text import check_reason, check_text
+from ai_whisperer.definition import EffectiveLimits
 from ai_whisperer.records import USER, MailRecord, MailState, Priority, StepRecord, TaskRecord
-from ai_whisperer.runtime.delegation import delegate
+from ai_whisperer.runtime.delegation import check_delegation, delegate
 from ai_whisperer.runtime.status import status_of
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ class AgentDesk:
 
     def send_mail(self, *, to: str, subject: str, body: str, priority: Priority) -> MailRecord:
         post, book = self._agent.workspace.post, self._agent.workspace.book
-        self._let_exist(to)
+        self._create_if_missing(to, lambda limits: check_mail_text(subject, body, limits.max_mail_bytes))
         if book.resolve_recipient(to) != USER:
             self._check_tree()
         return post.send(
@@ -70,11 +71,18 @@ class AgentDesk:
         return mail if mail is not None and mail.state in (MailState.DELIVERED, MailState.READ) else None
 
     def ask(self, *, to: str, subject: str, body: str, priority: Priority, timeout_seconds: float | None) -> None:
-        self._let_exist(to)
+        workspace, task = self._agent.workspace, self._running.task
+
+        def check(limits: EffectiveLimits) -> None:
+            check_mail_text(subject, body, limits.max_mail_bytes)
+            workspace.switchboard.check_depth(self._decision, task)
+            workspace.waits.deadline(task, timeout_seconds, now=self._decision.at)
+
+        self._create_if_missing(to, check)
         self._check_tree()
-        self._agent.workspace.switchboard.ask(
+        workspace.switchboard.ask(
             self._decision,
-            self._running.task,
+            task,
             self._step,
             to=to,
             subject=subject,
@@ -84,12 +92,18 @@ class AgentDesk:
         )
 
     def delegate(self, *, to: str, prompt: str, priority: Priority, timeout_seconds: float | None) -> TaskRecord:
-        self._let_exist(to)
+        workspace, task = self._agent.workspace, self._running.task
+
+        def check(limits: EffectiveLimits) -> None:
+            check_text("task", prompt, max_bytes=limits.max_prompt_bytes)
+            check_delegation(workspace, task, prompt, timeout_seconds, now=self._decision.at)
+
+        self._create_if_missing(to, check)
         self._check_tree()
         return delegate(
-            self._agent.workspace,
+            workspace,
             self._decision,
-            self._running.task,
+            task,
             self._step,
             to=to,
             prompt=prompt,
@@ -221,12 +235,17 @@ class AgentDesk:
             {"agentId": task.agent_id, "taskId": task.id, "percent": percent, "note": note},
         )
 
-    def _let_exist(self, name: str) -> None:
+    def _create_if_missing(self, name: str, check: Callable[[EffectiveLimits], object]) -> None:
         """Whoever is given work by the name of a template is created, if that is wanted here.
 
-        The step's result is kept with this decision whatever comes of the work, so the agent stays in any case.
+        The step's result is kept with this decision whatever comes of the work, and so would be the agent: the work is
+        therefore checked first.
         """
-        self._agent.workspace.creation.let_exist(self._decision, name, by=self._own_agent)
+        creation = self._agent.workspace.creation
+        missing = creation.missing(name)
+        if missing is not None:
+            self._check_tree()
+            creation.create_missing(self._decision, missing, check, by=self._own_agent)
 
     def _check_tree(self) -> None:
         """What is done next gives somebody work: the tree of the task must have room for it."""

@@ -8,6 +8,7 @@ import msgspec
 
 from ai_whisperer.coordination import EventRecord
 from ai_whisperer.core.budgets import check_budget, deadline_after, tree_budget
+from ai_whisperer.core.mailbox import check_mail_text
 from ai_whisperer.core.paging import checked_id
 from ai_whisperer.core.signals import check_event_data
 from ai_whisperer.core.text import check_text, one_line
@@ -30,6 +31,7 @@ class Intake:
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
+        self.book = workspace.book
         self._tasks: dict[str, TaskRecord] = {}
         self._mails: dict[str, MailRecord] = {}
         self._events: dict[str, EventRecord] = {}
@@ -45,21 +47,20 @@ class Intake:
         cause: str,
         timeout_seconds: float | None = None,
         budget: Budget | None = None,
+        decision: Decision | None = None,
     ) -> TaskRecord:
+        """Accept a task, as part of the decision that creates its agent if one is given: see `check_task`."""
         most = agent.limits.max_prompt_bytes
-        with self._workspace.breaches.telling_size(agent.agent_id, "max_prompt_bytes", prompt, most=most):
-            check_text("prompt", prompt, max_bytes=most)
+        self._workspace.breaches.check_prompt("prompt", prompt, agent.agent_id, most=most)
         if not prompt.strip():
             raise InvalidInputError("The prompt is empty. Say what the agent should do.")
         if task_id is not None:
-            known = self._tasks.get(checked_id(task_id)) or self._workspace.store.task(
-                self._workspace.session_id, task_id
-            )
+            known = self._known_task(task_id)
             if known is not None:
                 return await self._again(known, (known.agent_id, known.prompt), (agent.agent_id, prompt))
         agent.check_room()
         origin = self._terms(timeout_seconds, budget, agent.limits)
-        decision = self._workspace.decide(cause)
+        decision = decision or self._workspace.decide(cause)
         new_id = task_id or self._workspace.ids.new()
         task = TaskRecord(
             session_id=self._workspace.session_id,
@@ -81,6 +82,29 @@ class Intake:
         await decision.commit()
         return task
 
+    def check_task(
+        self,
+        limits: EffectiveLimits,
+        prompt: str,
+        *,
+        ids: tuple[str | None, str | None],
+        timeout_seconds: float | None,
+        budget: Budget | None,
+    ) -> None:
+        """Raise what `task` would for an agent with these limits that is not there yet. The ids are thread and task."""
+        check_text("prompt", prompt, max_bytes=limits.max_prompt_bytes)
+        if not prompt.strip():
+            raise InvalidInputError("The prompt is empty. Say what the agent should do.")
+        self._terms(timeout_seconds, budget, limits)
+        thread_id, task_id = ids
+        if thread_id is not None:
+            checked_id(thread_id)
+        if task_id is not None and self._known_task(task_id) is not None:
+            raise _used_already(task_id)
+
+    def _known_task(self, given_id: str) -> TaskRecord | None:
+        return self._tasks.get(checked_id(given_id)) or self._workspace.store.task(self._workspace.session_id, given_id)
+
     def _terms(self, timeout_seconds: float | None, budget: Budget | None, limits: EffectiveLimits) -> Origin | None:
         if budget is not None:
             check_budget(budget)
@@ -98,13 +122,15 @@ class Intake:
         priority: Priority,
         thread_id: str | None,
         mail_id: str | None,
+        decision: Decision | None = None,
     ) -> MailRecord:
+        """Accept a mail, as part of the decision that creates its recipient if one is given: see `check_mail`."""
         known = self._known_mail(mail_id)
         if known is not None:
             recipient = self._workspace.book.resolve_recipient(to)
             before = (known.sender, known.recipient, known.subject, known.body)
             return await self._again(known, before, (USER, recipient, one_line(str(subject)), body))
-        decision = self._workspace.decide(by_caller())
+        decision = decision or self._workspace.decide(by_caller())
         mail = self._workspace.post.send(
             decision,
             sender=USER,
@@ -116,6 +142,17 @@ class Intake:
             mail_id=mail_id,
         )
         return await self._sent(decision, mail, mail_id)
+
+    def check_mail(
+        self, limits: EffectiveLimits, subject: str, body: str, *, ids: tuple[str | None, str | None]
+    ) -> None:
+        """Raise what `mail` would for an agent with these limits that is not there yet. The ids are thread and mail."""
+        check_mail_text(subject, body, limits.max_mail_bytes)
+        thread_id, mail_id = ids
+        if thread_id is not None:
+            checked_id(thread_id)
+        if mail_id is not None and self._known_mail(mail_id) is not None:
+            raise _used_already(mail_id)
 
     async def reply(self, mail_id: str, body: str, *, priority: Priority, reply_id: str | None) -> MailRecord:
         post = self._workspace.post
@@ -160,11 +197,13 @@ class Intake:
     async def _again(self, known: _Accepted, before: tuple[str, ...], now: tuple[str, ...]) -> _Accepted:
         """Answer as the first time, once that is durable; raise if the id stood for something else."""
         if before != now:
-            raise DuplicateIdError(
-                f"The id '{known.id}' was used for something else. Choose another; nothing was accepted."
-            )
+            raise _used_already(known.id)
         await self._workspace.store.flushed()
         return known
+
+
+def _used_already(given_id: str) -> DuplicateIdError:
+    return DuplicateIdError(f"The id '{given_id}' was used for something else. Choose another; nothing was accepted.")
 
 
 def _as_kept(data: Any) -> str:

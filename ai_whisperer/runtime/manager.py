@@ -195,7 +195,7 @@ class AsyncAgentSessionManager(
             self._notifying = Notifying(self.subscribe(), self._callback)
         try:
             await self._page.begin(
-                self, store=store, data=self._data, model=self._model, templates=self._templates, tools=self._tools
+                self, store, data=self._data, model=self._model, templates=self._templates, tools=self._tools
             )
         except BaseException:
             await self.close(grace_seconds=0)
@@ -354,13 +354,13 @@ class AsyncAgentSessionManager(
 
         `until` is in seconds since the epoch, a datetime with its zone, or ISO 8601 text with its zone.
         """
-        session = await self._found_or_created(agent_id)
         clock = self._workspace.clock
         plan = sleep_plan(
             clock.now(), wall=clock.wall(), duration_seconds=duration_seconds, until=until, wake_events=wake_events
         )
         check_reason(reason)
-        decision = self._workspace.decide(by_caller())
+        decision = self._create_if_missing(agent_id, lambda _: None) or self._workspace.decide(by_caller())
+        session = self._find_agent(agent_id)
         session.sleep(decision, plan, reason)
         await decision.commit()
         return status_of(session)

@@ -10,8 +10,8 @@ from msgspec.structs import replace
 from ai_whisperer.conversation import Answer, Turn
 from ai_whisperer.core.contexts import estimated_usage
 from ai_whisperer.core.failures import failure_from
-from ai_whisperer.core.retry import Wait, longest_wait, wait_before_retry, wait_in_outage
-from ai_whisperer.core.usage import believable
+from ai_whisperer.core.retry import Wait, longest_outage, longest_wait, wait_before_retry, wait_in_outage
+from ai_whisperer.core.usage import believable, is_believable
 from ai_whisperer.errors import ModelError, ModelUnavailableError
 from ai_whisperer.models.base import (
     ModelRequest,
@@ -21,8 +21,8 @@ from ai_whisperer.records import Failure, StepRecord, StepState
 from ai_whisperer.runtime.mcp_grants import prepare_mcp
 from ai_whisperer.runtime.notices import failure_of
 from ai_whisperer.runtime.stream_teller import StreamTeller
-from ai_whisperer.runtime.tallies import Retried
 from ai_whisperer.runtime.tool_step import is_being_cancelled
+from ai_whisperer.status import Retried
 
 if TYPE_CHECKING:
     from ai_whisperer.runtime.agent_work import AgentWork
@@ -55,11 +55,13 @@ class ModelStep:
             self._step = self._failed(error)
             if self._journal_failure(error):
                 return None
-            return self._ended(state=StepState.FAILED, error=self._last_failure(error), finished_at=self._now())
+            now = self._now()
+            return self._ended(now, state=StepState.FAILED, error=self._last_failure(error), finished_at=now)
         except asyncio.CancelledError:
             self._journal_cut_off()
             raise
-        return self._ended(state=StepState.DONE, answer=answer, error=None, finished_at=self._now())
+        now = self._now()
+        return self._ended(now, state=StepState.DONE, answer=answer, error=None, finished_at=now)
 
     async def _ask(self, turns: tuple[Turn, ...]) -> Answer:
         if self._agent.registry.mcp is not None:
@@ -91,8 +93,10 @@ class ModelStep:
         except Exception as error:
             # Whatever a client library raises must end this request, not the loop.
             raise ModelError(f"The model client failed: {type(error).__name__}: {error}") from error
+        if is_believable(answer.usage):
+            return answer
         usage = believable(answer.usage, lambda: estimated_usage(request.system, request.tools, request.turns, answer))
-        return answer if usage is answer.usage else replace(answer, usage=usage)
+        return replace(answer, usage=usage)
 
     def _journal_failure(self, error: ModelError) -> bool:
         """Journal a failed attempt; False if it was the last one."""
@@ -116,7 +120,7 @@ class ModelStep:
             params["requests"] = requests
         if wait.refused_seconds is not None:
             params["retryAfterSeconds"] = wait.refused_seconds
-            workspace.breaches.wait_cut(decision, self._loop.running.task, wait.refused_seconds)
+            workspace.breaches.wait_cut(decision, self._loop.running.task, wait)
         workspace.tallies.retried[Retried.REQUEST] += 1
         decision.tell("step.retried", params)
         decision.submit()
@@ -145,7 +149,7 @@ class ModelStep:
 
     def _failed(self, error: ModelError) -> StepRecord:
         """The step after an attempt that failed; how long it took counts if the provider is down."""
-        step = self._ended()
+        step = self._ended(self._now())
         if not isinstance(error, ModelUnavailableError):
             return step
         took = step.request_seconds - self._step.request_seconds
@@ -155,8 +159,10 @@ class ModelStep:
         failure = failure_from(error)
         if not isinstance(error, ModelUnavailableError):
             return failure
+        most = self._agent.limits.max_outage_seconds
+        limit = " (max_outage_seconds)" if longest_outage(error, max_outage_seconds=most) == most else ""
         waited = (
-            f"The provider was waited for, for {self._step.outage_seconds:,.0f} seconds (max_outage_seconds). "
+            f"The provider was waited for, for {self._step.outage_seconds:,.0f} seconds{limit}. "
             "Retry the task when it is back."
         )
         return replace(failure, message=f"{failure.message} {waited}")
@@ -166,7 +172,7 @@ class ModelStep:
         workspace = self._agent.workspace
         if self._asked_at is None or self._loop.is_cut_off or workspace.bus.failure is not None:
             return
-        self._step = self._ended()
+        self._step = self._ended(self._now())
         decision = workspace.decide(f"task:{self._step.task_id}")
         self._loop.running.count(self._step)
         self._loop.running.record_step(decision, self._step)
@@ -181,14 +187,14 @@ class ModelStep:
             "attempt": self._step.attempt,
         }
 
-    def _ended(self, **changes: Any) -> StepRecord:
+    def _ended(self, now: float, **changes: Any) -> StepRecord:
         """The step with these changes, and with the request that was made if it came to that.
 
         Clocks may be set back.
         """
         if self._asked_at is None:
             return replace(self._step, **changes)
-        seconds = max(round(self._now() - self._asked_at, 6), 0.0)
+        seconds = max(round(now - self._asked_at, 6), 0.0)
         self._asked_at = None
         return replace(
             self._step,
@@ -233,5 +239,5 @@ async def waited_for_retry(agent: AgentWork, loop: AILoop) -> bool:
 def _told_of(wait: Wait) -> str:
     return (
         f"The provider asks to wait for {wait.refused_seconds:,.0f} seconds; it is asked again after "
-        f"{wait.seconds:,.0f} (max_retry_after_seconds)."
+        f"{wait.seconds:,.0f} ({wait.limit})."
     )

@@ -8,7 +8,7 @@ from ai_whisperer.core import mailbox
 from ai_whisperer.core.paging import can_be_id
 from ai_whisperer.core.tasks import parent_of
 from ai_whisperer.core.text import one_line
-from ai_whisperer.errors import InvalidInputError, StateError, UnknownMailError
+from ai_whisperer.errors import InvalidInputError, StateError, TooLargeError, UnknownMailError
 from ai_whisperer.records import USER, MailRecord, MailState, Origin, Priority, TaskRecord
 from ai_whisperer.runtime.workspace import Decision, Workspace
 from ai_whisperer.snapshot import InboxMail, LinkKind
@@ -58,8 +58,11 @@ class PostOffice:
         agent = self._workspace.agents.get(recipient)
         if not is_result:
             most = self._workspace.mail_limit(recipient)
-            with self._workspace.breaches.telling_size(recipient, "max_mail_bytes", body, most=most):
+            try:
                 mailbox.check_mail_text(subject, body, most)
+            except TooLargeError:
+                self._workspace.breaches.tell_size(recipient, "max_mail_bytes", body, most=most)
+                raise
             if agent is not None and given_to is None:
                 agent.check_room()
         mail_id = mail_id or self._workspace.ids.new()

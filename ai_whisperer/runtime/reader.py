@@ -13,7 +13,7 @@ from ai_whisperer.runtime.agent_session import AgentSession
 from ai_whisperer.runtime.ai_loop import loop_that_calls
 from ai_whisperer.runtime.bus import Subscription
 from ai_whisperer.runtime.snapshots import snapshot_of
-from ai_whisperer.runtime.status import status_of, statuses_of
+from ai_whisperer.runtime.status import shown_steps, status_of, statuses_of
 from ai_whisperer.runtime.task_source import SessionTaskSource
 from ai_whisperer.runtime.usage import usage_of_session, usage_of_tree
 from ai_whisperer.runtime.workspace import Workspace
@@ -104,7 +104,7 @@ class SessionReader:
         tallies = self._workspace.tallies
         return WorkCounts(
             ended=dict(tallies.ended),
-            retried={kind.value: count for kind, count in tallies.retried.items()},
+            retried=dict(tallies.retried),
             dead_tasks=tallies.dead_tasks.total(),
             dead_mails=tallies.dead_mails,
             pending_approvals=len(self._workspace.approvals.pending()),
@@ -129,7 +129,8 @@ class SessionReader:
 
     def list_tasks(self, agent_id: AgentRef | None = None, *, limit: int = 100) -> list[TaskRecord]:
         """The tasks of an agent, or of all agents, the newest first."""
-        store, session_id = self._workspace.store, self._workspace.session_id
+        workspace = self._workspace
+        store, session_id = workspace.store, workspace.session_id
         if agent_id is None:
             return store.tasks(session_id, limit=checked_limit(limit))
         return store.tasks_of_agent(session_id, self._find_agent(agent_id).agent_id, limit=checked_limit(limit))
@@ -141,7 +142,7 @@ class SessionReader:
     def list_steps(self, task: str | TaskRecord, *, after: int = 0) -> list[StepRecord]:
         """The journal of a task, or what follows the step of that number."""
         task_id = self.get_task(task).id
-        return self._workspace.store.steps(self._workspace.session_id, task_id, after=checked_position(after))
+        return shown_steps(self._workspace, task_id, after=checked_position(after))
 
     def stream(self, task: str | TaskRecord) -> TaskStream:
         """An iterator over what happens to a task, from its beginning to its end: `async for event in …`.
@@ -194,10 +195,11 @@ class SessionReader:
         """The open session; raises `ClosedError`."""
 
     def _find_agent(self, agent: AgentRef) -> AgentSession:
-        if not isinstance(agent, str | AgentSession):
+        if not isinstance(agent, (str, AgentSession)):
             raise InvalidInputError(f"Name an agent by its id or its handle, not by {type(agent).__name__}.")
         name = agent if isinstance(agent, str) else agent.agent_id
-        return self._workspace.agents[self._workspace.book.resolve(name)]
+        workspace = self._workspace
+        return workspace.agents[workspace.book.resolve(name)]
 
     def _tree(self, root_id: str) -> list[TaskRecord]:
         """The tree as it is now, with what is still on its way to the disk."""
@@ -210,7 +212,8 @@ class SessionReader:
         return list(tasks.values())
 
     def _find_task(self, task_id: str) -> TaskRecord | None:
-        loop = self._workspace.running.get(task_id)
+        workspace = self._workspace
+        loop = workspace.running.get(task_id)
         if loop is not None:
             return loop.task
-        return self._workspace.store.task(self._workspace.session_id, task_id)
+        return workspace.store.task(workspace.session_id, task_id)

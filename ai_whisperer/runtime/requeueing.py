@@ -9,8 +9,8 @@ from msgspec.structs import replace
 
 from ai_whisperer.records import MailState, StepKind, StepState, TaskRecord, TaskState
 from ai_whisperer.runtime.notices import before_of, queued_of
-from ai_whisperer.runtime.tallies import Retried
 from ai_whisperer.runtime.workspace import Decision, Workspace
+from ai_whisperer.status import Retried
 
 
 def requeue(workspace: Workspace, decision: Decision, task: TaskRecord) -> TaskRecord:

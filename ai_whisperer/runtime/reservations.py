@@ -85,7 +85,6 @@ class Reservations:
         self._held: dict[str, tuple[str, ...]] = {}
         self._line: dict[_Waiter, None] = {}
         self._lacking: Counter[str] = Counter()
-        self._lacks: dict[str, tuple[str, float, float]] = {}
         self._session_usage: Usage | None = None
         self.count_at_once = False
 
@@ -126,6 +125,9 @@ class Reservations:
             contexts.input_tokens(agent.record.definition.prompt, agent.registry.specs, turns),
             contexts.output_tokens(agent.record.definition.settings),
         )
+        prepare = getattr(agent.model, "prepare", None)
+        if prepare is not None:
+            await prepare()
         while agent.may_step:
             outcome = self._ask(request, behind=self._lacking)
             if isinstance(outcome, _Spent):
@@ -135,10 +137,6 @@ class Reservations:
             if reserved is not None and agent.may_step:
                 return reserved
         return None
-
-    def lack_of(self, task_id: str) -> tuple[str, float, float] | None:
-        """The limit that was too small for a request of the task, which fails for it: what it wanted, what may be."""
-        return self._lacks.pop(task_id, None)
 
     def release(self, task_id: str) -> None:
         """The request of the task has settled, or does not run any more: others may go on."""
@@ -264,11 +262,12 @@ class Reservations:
         account, why, lack = spent
         limit, used, most = _numbers(account, lack)
         if account.scope is LimitScope.TREE and lack is not None:
-            self._lacks[loop.task.id] = limit, used, most
-            raise BudgetError(
+            error = BudgetError(
                 f"The budget of the task and of all it caused is too small: {why}, so it was not sent. Give a larger "
                 "one to a new task."
             )
+            error.data = {"limit": limit, "used": used, "max": most}
+            raise error
         if account.scope is LimitScope.TREE or _price_is_unknown(account):
             raise BudgetError(
                 f"The budget of the task and of all it caused is spent ({why}). Give a larger one to a new task."

@@ -20,6 +20,7 @@ from ai_whisperer.coordination import WaitKind, WaitRecord
 from ai_whisperer.core.resources import ResourceLines, ResourceRequest
 from ai_whisperer.errors import ToolError
 from ai_whisperer.records import StepRecord, TaskRecord
+from ai_whisperer.runtime.tool_step import failed
 from ai_whisperer.status import ResourceStatus, ResourceUse
 from ai_whisperer.tools.function import Tool
 
@@ -55,7 +56,7 @@ class Resources:
         try:
             request = self._request(decision, task, step, tool)
         except ToolError as error:
-            return ToolResult(content=error.message, is_error=True)
+            return failed(error.message)
         known = self.lines.waiting(step.id)
         if known is not None and known.touches != request.touches:  # its agent was given another tool of that name
             self._workspace.admission.let_go(step.id)

@@ -15,7 +15,7 @@ from ai_whisperer.coordination import MessageRecord, RoomKind, RoomRecord
 from ai_whisperer.core import rooms as rules
 from ai_whisperer.core.mentions import Mentions, mentions_in
 from ai_whisperer.core.tasks import base_id
-from ai_whisperer.core.text import check_text, shortened
+from ai_whisperer.core.text import shortened
 from ai_whisperer.errors import QueueFullError, StateError, UnknownMemberError, UnknownRoomError
 from ai_whisperer.records import USER, AgentState, Failure, RoomTurn, TaskKind, TaskRecord, TaskState
 from ai_whisperer.runtime.answers import answer_of
@@ -106,8 +106,7 @@ class Rooms:
         asked = [self._agent(member) for member in named or room.members if member not in absent]
         for agent in asked:
             most = agent.limits.max_prompt_bytes
-            with self._workspace.breaches.telling_size(agent.agent_id, "max_prompt_bytes", text, most=most):
-                check_text("message", text, max_bytes=most)
+            self._workspace.breaches.check_prompt("message", text, agent.agent_id, most=most)
             agent.check_room()
         message = self._message(decision, room, sender=USER, text=text, message_id=message_id, mentions=named)
         message = self._add(decision, room, message, asked=asked, cause=None)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
@@ -19,10 +20,10 @@ from ai_whisperer.records import Failure, StepKind, StepRecord, StepState, TaskK
 from ai_whisperer.runtime.consequences import task_continued, task_ended
 from ai_whisperer.runtime.deadlines import overdue
 from ai_whisperer.runtime.notices import channels_of, failure_of, summary_of
-from ai_whisperer.runtime.tallies import Retried
 from ai_whisperer.runtime.task_journal import TaskJournal
 from ai_whisperer.runtime.tool_step import run_coordination_tool
 from ai_whisperer.runtime.workspace import Decision
+from ai_whisperer.status import Retried
 from ai_whisperer.tools.desk import CoordinationTool
 from ai_whisperer.tools.function import Tool
 
@@ -79,7 +80,7 @@ class RunningTask(TaskJournal):
     def fail_early(self, decision: Decision, error: WhispererError) -> None:
         """Let the task fail, one that runs or one that waits. Its worker, if any, has ended already."""
         self.settle_open_steps(decision)
-        self._end_in_failure(decision, failure_from(error), TaskState.FAILED)
+        self._end_in_failure(decision, failure_from(error), TaskState.FAILED, error.data)
         self._return_mail(decision)
 
     def advance(self, decision: Decision) -> RequestModel | CallTools | None:
@@ -229,7 +230,8 @@ class RunningTask(TaskJournal):
         """Journal the beginning of a call with effects outside; False if it waits, or has its result already."""
         held = self._agent.workspace.admission.admit(decision, self.task, step, tool)
         if isinstance(held, ToolResult):
-            self.record_result(decision, step, held)
+            shown = self._agent.workspace.breaches.bounded_result(self.task.agent_id, self.task.id, held.content)
+            self.record_result(decision, step, replace(held, content=shown))
         elif held is None:
             if pending.interrupted is not None:
                 step = replace(step, attempt=step.attempt + 1, started_at=decision.at)
@@ -302,11 +304,15 @@ class RunningTask(TaskJournal):
         self._agent.accept_task(decision, following)
         self._hand_back(decision)
 
-    def _fail(self, decision: Decision, failure: Failure, state: TaskState) -> None:
-        self._end_in_failure(decision, failure, state)
+    def _fail(
+        self, decision: Decision, failure: Failure, state: TaskState, details: Mapping[str, Any] = MappingProxyType({})
+    ) -> None:
+        self._end_in_failure(decision, failure, state, details)
         self._hand_back(decision)
 
-    def _end_in_failure(self, decision: Decision, failure: Failure, state: TaskState) -> None:
+    def _end_in_failure(
+        self, decision: Decision, failure: Failure, state: TaskState, details: Mapping[str, Any]
+    ) -> None:
         self._end(decision, state, error=failure)
         decision.tell(
             "async.task.error",
@@ -317,7 +323,7 @@ class RunningTask(TaskJournal):
                 "error": failure_of(failure),
             },
         )
-        self._agent.workspace.breaches.task_failed(decision, self, failure)
+        self._agent.workspace.breaches.task_failed(decision, self, failure, details)
         self._agent.workspace.post.task_given_up(decision, self.task)
         task_ended(self._agent.workspace, decision, self.task)
 
@@ -337,7 +343,8 @@ class RunningTask(TaskJournal):
             delay = self._agent.workspace.supervisor.delay_before_restart(self.task)
         if delay is None:
             self.settle_open_steps(decision)
-            self._fail(decision, failure, TaskState.DEAD if failure.code == INTERNAL else TaskState.FAILED)
+            state = TaskState.DEAD if failure.code == INTERNAL else TaskState.FAILED
+            self._fail(decision, failure, state, error.data if isinstance(error, WhispererError) else {})
             return
         self.settle_open_tools(decision)
         not_before = decision.at + delay

@@ -14,6 +14,9 @@ from ai_whisperer.clock import Clock
 
 _JITTER_SECONDS = 0.5
 """Two readings are not of the same instant, and the wall clock is nudged all the time."""
+_LEAST = -_JITTER_SECONDS
+_MOST = 1 + _JITTER_SECONDS
+"""So far ahead the wall clock may be beside the offset, which is in whole seconds."""
 
 
 class SessionClock:
@@ -43,7 +46,7 @@ class SessionClock:
     @property
     def is_off(self) -> bool:
         """Whether the wall clock was set since it was looked at last."""
-        return not -_JITTER_SECONDS < self.wall() - self._base - self._elapsed() - self.offset < 1 + _JITTER_SECONDS
+        return not _LEAST < self.wall() - self._base - self._elapsed() - self.offset < _MOST
 
     def notice(self) -> None:
         """Take note of how far the wall clock is ahead, and continue as before."""

@@ -3,10 +3,33 @@
 from __future__ import annotations
 
 import sys
-from contextlib import AsyncExitStack
+from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Protocol
+
+from ai_whisperer.store.base import Store
+from ai_whisperer.templates.library import TemplateLibrary
+from ai_whisperer.tools.function import Tool
+
+if TYPE_CHECKING:
+    from ai_whisperer.runtime.manager import AsyncAgentSessionManager
+
+
+class _PageOf(Protocol):
+    """See `server.embedding.page_of`."""
+
+    def __call__(
+        self,
+        manager: AsyncAgentSessionManager,
+        store: Store,
+        *,
+        data: Path | None,
+        model: str,
+        templates: TemplateLibrary,
+        tools: Sequence[Tool],
+    ) -> AbstractAsyncContextManager[str]: ...
 
 
 class SessionPage:
@@ -17,14 +40,24 @@ class SessionPage:
         self._stack = AsyncExitStack()
         self.url: str | None = None
 
-    async def begin(self, manager: Any, *, data: str | Path | None, **means: Any) -> None:
+    async def begin(
+        self,
+        manager: AsyncAgentSessionManager,
+        store: Store,
+        *,
+        data: str | Path | None,
+        model: str,
+        templates: TemplateLibrary,
+        tools: Sequence[Tool],
+    ) -> None:
         """Serve it, and print its address, with the token, for the person who started the program."""
         if not self._wanted:
             return
         # The server is built on this runtime, so it is found by its name, and loaded only by those who want it.
-        embedding = import_module("ai_whisperer.server.embedding")
-        serving = embedding.serving(manager, data=None if data is None else Path(data), **means)
-        self.url = (await self._stack.enter_async_context(serving)).page
+        page_of: _PageOf = import_module("ai_whisperer.server.embedding").page_of
+        folder = None if data is None else Path(data)
+        serving = page_of(manager, store, data=folder, model=model, templates=templates, tools=tools)
+        self.url = await self._stack.enter_async_context(serving)
         sys.stderr.write(f"page {self.url}\n")
         sys.stderr.flush()
 

@@ -12,7 +12,7 @@ from ai_whisperer.records import StepRecord, StepState, TaskRecord, TaskState
 from ai_whisperer.runtime.lock_waits import ClientWait
 from ai_whisperer.runtime.notices import summary_of
 from ai_whisperer.runtime.rooms import turn_of
-from ai_whisperer.runtime.status import last_step_at, retry_reason, statuses_of
+from ai_whisperer.runtime.status import last_step_at, retry_of, statuses_of
 from ai_whisperer.runtime.workspace import Workspace
 from ai_whisperer.snapshot import (
     HeldLock,
@@ -88,18 +88,19 @@ def _task(workspace: Workspace, task: TaskRecord, steps: list[StepRecord]) -> Op
         queued_at=task.created_at,
         started_at=task.started_at,
         last_step_at=last_step_at(task, steps) if runs else None,
-        steps=tuple(
-            OpenStep(
-                step_id=step.id,
-                kind=step.kind,
-                tool=None if step.call is None else step.call.name,
-                started_at=step.started_at,
-                retry_at=None if step.retry_at is None else workspace.clock.shown(step.retry_at),
-                retry_reason=retry_reason(step),
-            )
-            for step in steps
-            if step.state is StepState.STARTED
-        ),
+        steps=tuple(_step(workspace, step) for step in steps if step.state is StepState.STARTED),
+    )
+
+
+def _step(workspace: Workspace, step: StepRecord) -> OpenStep:
+    retry_at, retry_reason = retry_of(workspace, step)
+    return OpenStep(
+        step_id=step.id,
+        kind=step.kind,
+        tool=None if step.call is None else step.call.name,
+        started_at=step.started_at,
+        retry_at=retry_at,
+        retry_reason=retry_reason,
     )
 
 

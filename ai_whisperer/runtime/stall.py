@@ -33,14 +33,15 @@ class StallWatch:
 
 
 class StallGuard:
-    __slots__ = ("_lane", "_pass_on", "_stalled", "_task", "ends", "last")
+    __slots__ = ("_lane", "_now", "_pass_on", "_stalled", "_task", "ends", "last")
 
     def __init__(self, lane: _Lane, pass_on: PassOn | None) -> None:
         self._lane = lane
         self._pass_on = pass_on
         self._stalled = False
         self._task = asyncio.current_task(lane.loop)
-        self.last = lane.loop.time()
+        self._now = lane.loop.time
+        self.last = self._now()
         self.ends = self.last + lane.max_seconds
 
     def __enter__(self) -> Self:
@@ -61,7 +62,7 @@ class StallGuard:
 
     def take(self, event: StreamEvent) -> None:
         """Something has come."""
-        self.last = self._lane.loop.time()
+        self.last = self._now()
         if self._pass_on is not None:
             self._pass_on(event)
 

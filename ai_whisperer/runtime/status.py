@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from ai_whisperer.coordination import WaitKind
 from ai_whisperer.core.sleeping import shown_until
-from ai_whisperer.records import MailRecord, StepKind, StepRecord, StepState, TaskRecord
+from ai_whisperer.records import MailRecord, StepKind, StepRecord, TaskRecord
 from ai_whisperer.status import AgentStatus
 
 if TYPE_CHECKING:
     from ai_whisperer.runtime.agent_session import AgentSession
     from ai_whisperer.runtime.ai_loop import AILoop
     from ai_whisperer.runtime.workspace import Workspace
+
+_NO_RETRY = (None, "")
 
 
 def statuses_of(workspace: Workspace) -> Iterator[AgentStatus]:
@@ -37,6 +41,8 @@ def _status_of(agent: AgentSession, *, returning: int) -> AgentStatus:
     queue_size = agent.queue_size
     unread_mail = sum([isinstance(item, MailRecord) for item in agent.waiting]) if queue_size else 0
     used = agent.used
+    steps = loop.running.steps if loop else ()
+    retry_at, retry_reason = retry_of(agent.workspace, steps[-1]) if steps else _NO_RETRY
     return AgentStatus(
         agent_id=record.id,
         state=record.state,
@@ -60,23 +66,19 @@ def _status_of(agent: AgentSession, *, returning: int) -> AgentStatus:
         missing_tools=agent.equipment.missing_tools,
         paused_limit=record.paused_limit,
         running_since=loop.task.started_at if loop else None,
-        last_step_at=last_step_at(loop.task, loop.running.steps) if loop else None,
+        last_step_at=last_step_at(loop.task, steps) if loop else None,
         last_activity_at=_last_activity_at(agent, loops) if loops else agent.active_at,
         dead_tasks=agent.workspace.tallies.dead_tasks[record.id],
-        **(_retry_of(loop) if loop else {}),
+        retry_at=retry_at,
+        retry_reason=retry_reason,
     )
 
 
-def retry_reason(step: StepRecord) -> str:
-    """Why a step waits to be repeated; empty if it does not."""
-    return "" if step.retry_at is None or step.error is None else step.error.message
-
-
-def _retry_of(loop: AILoop) -> dict[str, Any]:
-    step = loop.running.steps[-1] if loop.running.steps else None
-    if step is None or step.retry_at is None:
-        return {}
-    return {"retry_at": loop.agent.workspace.clock.shown(step.retry_at), "retry_reason": retry_reason(step)}
+def retry_of(workspace: Workspace, step: StepRecord) -> tuple[float | None, str]:
+    """What the wall clock shows when a model request that failed is repeated, and why; None and "" if none waits."""
+    if step.retry_at is None:
+        return _NO_RETRY
+    return workspace.clock.shown(step.retry_at), "" if step.error is None else step.error.message
 
 
 def last_step_at(task: TaskRecord, steps: Sequence[StepRecord]) -> float | None:
@@ -91,12 +93,12 @@ def last_step_at(task: TaskRecord, steps: Sequence[StepRecord]) -> float | None:
     return last
 
 
-def retry_at(workspace: Workspace, steps: Sequence[StepRecord]) -> float | None:
-    """What the wall clock shows when the model request of a running task that failed is repeated."""
-    step = steps[-1] if steps else None
-    if step is None or step.retry_at is None or step.state is not StepState.STARTED:
-        return None
-    return workspace.clock.shown(step.retry_at)
+def shown_steps(workspace: Workspace, task_id: str, *, after: int = 0) -> list[StepRecord]:
+    """The journal of a task as the store has it; what is to come is told by what the wall clock shows then."""
+    clock, steps = workspace.clock, workspace.store.steps(workspace.session_id, task_id, after=after)
+    if clock.offset and steps and steps[-1].retry_at is not None:  # a request that waits is the last step
+        steps[-1] = replace(steps[-1], retry_at=clock.shown(steps[-1].retry_at))
+    return steps
 
 
 def _last_activity_at(agent: AgentSession, loops: Iterable[AILoop]) -> float:

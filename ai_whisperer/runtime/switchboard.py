@@ -44,10 +44,9 @@ class Switchboard:
     ) -> WaitRecord:
         """Mail the question and let the step wait for the answer. Raises, having changed nothing, if it cannot be."""
         workspace = self._workspace
-        limits = workspace.agents[task.agent_id].limits
         recipient = workspace.book.resolve_recipient(to)
         self._check_recipient(task, recipient)
-        self._check_depth(decision, task, limits.max_switch_depth)
+        self.check_depth(decision, task)
         deadline_at = workspace.waits.deadline(task, timeout_seconds, now=decision.at)
         mail = workspace.post.send(
             decision,
@@ -155,7 +154,9 @@ class Switchboard:
                 "never end. Nothing was sent. Answer with what you have, or use send_mail, which does not wait."
             )
 
-    def _check_depth(self, decision: Decision, task: TaskRecord, max_depth: int) -> None:
+    def check_depth(self, decision: Decision, task: TaskRecord) -> None:
+        """Raise, and announce it, if so many agents wait for each other that the task may not ask another."""
+        max_depth = self._workspace.agents[task.agent_id].limits.max_switch_depth
         depth = self._workspace.waits.graph.depth(task.id)
         if depth >= max_depth:
             self._workspace.breaches.refused(decision, task, "max_switch_depth", used=depth)

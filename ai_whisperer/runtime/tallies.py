@@ -4,22 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from ai_whisperer.records import TaskState
 from ai_whisperer.snapshot import Link, LinkKind
+from ai_whisperer.status import Retried
 
 if TYPE_CHECKING:
     from ai_whisperer.runtime.workspace import Decision
-
-
-class Retried(StrEnum):
-    """What was begun again: a model request that failed, a loop that crashed, a task by a person."""
-
-    REQUEST = "request"
-    LOOP = "loop"
-    TASK = "task"
 
 
 class Tallies:
@@ -41,10 +33,11 @@ class Tallies:
 
     def link(self, decision: Decision, kind: LinkKind, sender: str, recipient: str) -> None:
         """One has reached another once more."""
-        known = self._links.get((kind, sender, recipient))
+        key = (kind, sender, recipient)
+        known = self._links.get(key)
         count = 1 if known is None else known.count + 1
         link = Link(kind=kind, sender=sender, recipient=recipient, count=count, last_at=decision.at)
-        self._links[kind, sender, recipient] = link
+        self._links[key] = link
         decision.unit.put_link(self._session_id, link)
 
     def links(self) -> tuple[Link, ...]:

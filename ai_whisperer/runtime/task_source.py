@@ -7,6 +7,7 @@ from ai_whisperer.errors import UnknownTaskError
 from ai_whisperer.records import Notification, StepRecord, TaskRecord
 from ai_whisperer.runtime.answers import answer_of
 from ai_whisperer.runtime.bus import Subscription
+from ai_whisperer.runtime.status import shown_steps
 from ai_whisperer.runtime.workspace import Workspace
 
 
@@ -36,7 +37,7 @@ class SessionTaskSource:
         return found
 
     async def steps(self, task_id: str, *, after: int) -> list[StepRecord]:
-        return self._workspace.store.steps(self._workspace.session_id, task_id, after=after)
+        return shown_steps(self._workspace, task_id, after=after)
 
     async def answer(self, task: TaskRecord) -> str | None:
         return None if task.result is None else answer_of(self._workspace.store, task)

@@ -70,7 +70,7 @@ async def _run(agent: AgentWork, step: StepRecord) -> ToolResult:
         tool = agent.registry.outside(call.name)
         return await tool.call(call.arguments, _context_of(agent, step, tool))
     except WhispererError as error:
-        return _failed(error.message)
+        return failed(error.message)
     except asyncio.CancelledError:
         if is_being_cancelled():
             raise
@@ -78,7 +78,7 @@ async def _run(agent: AgentWork, step: StepRecord) -> ToolResult:
     except (KeyboardInterrupt, GeneratorExit):
         raise
     except BaseException as error:  # noqa: BLE001 - anybody's code: what it raises is for the model to read
-        return _failed(f"The tool '{call.name}' failed: {_words_of(error)}")
+        return failed(f"The tool '{call.name}' failed: {_words_of(error)}")
 
 
 def _context_of(agent: AgentWork, step: StepRecord, tool: Tool) -> ToolContext:
@@ -123,9 +123,9 @@ class _Progress:
         )
 
 
-def _failed(told: str) -> ToolResult:
+def failed(told: str) -> ToolResult:
     """What anybody's code said when it failed, which may quote the key or the address that it used."""
-    return ToolResult(content=redacted(mended(told)), is_error=True)
+    return ToolResult(content=harmless(redacted(mended(told))), is_error=True)
 
 
 def _words_of(error: BaseException) -> str:

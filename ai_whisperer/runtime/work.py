@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 from abc import abstractmethod
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ai_whisperer.coordination import EventRecord
 from ai_whisperer.core.mailbox import mark_of, priority_of
 from ai_whisperer.core.tasks import branch_of, check_answered, continuation_id, parent_of
 from ai_whisperer.core.text import check_reason
+from ai_whisperer.definition import EffectiveLimits
 from ai_whisperer.errors import ConflictError, StateError
 from ai_whisperer.records import USER, Budget, MailRecord, MailState, Priority, TaskRecord, TaskState
 from ai_whisperer.runtime.agent_session import AgentSession
@@ -21,6 +22,7 @@ from ai_whisperer.runtime.deadlines import overdue
 from ai_whisperer.runtime.intake import Intake
 from ai_whisperer.runtime.reader import AgentRef, SessionReader
 from ai_whisperer.runtime.requeueing import dismiss, queue_when_durable, requeue
+from ai_whisperer.runtime.workspace import Decision
 from ai_whisperer.status import RetriedTasks
 
 _RETRIED_AT_ONCE = 100
@@ -53,28 +55,37 @@ class SessionWork(SessionReader):
 
         `timeout_seconds` and `budget` hold for the task and for everything that it causes.
         """
-        return await self._intake.task(
-            await self._found_or_created(agent_id),
+        urgency, intake = priority_of(priority), self._intake
+        decision = self._create_if_missing(
+            agent_id,
+            lambda limits: intake.check_task(
+                limits, prompt, ids=(thread_id, task_id), timeout_seconds=timeout_seconds, budget=budget
+            ),
+        )
+        return await intake.task(
+            self._find_agent(agent_id),
             prompt,
-            priority=priority_of(priority),
+            priority=urgency,
             thread_id=thread_id,
             task_id=task_id,
             cause=by_caller(),
             timeout_seconds=timeout_seconds,
             budget=budget,
+            decision=decision,
         )
 
-    async def _found_or_created(self, agent: AgentRef) -> AgentSession:
-        """The agent that is meant; one that is not there is created if a template is called so."""
-        await self._let_exist(agent)
-        return self._find_agent(agent)
+    def _create_if_missing(self, agent: AgentRef, check: Callable[[EffectiveLimits], object]) -> Decision | None:
+        """Create the agent that is named if it is not there, a template is called so and that is wanted here.
 
-    async def _let_exist(self, agent: AgentRef) -> None:
-        if isinstance(agent, str) and not self._workspace.book.knows(agent):
-            self._workspace.check_event_loop()
-            decision = self._workspace.decide(by_caller())
-            if self._workspace.creation.let_exist(decision, agent):
-                await decision.commit()
+        Returns the decision in which that happens, for the work to join it. `check` raises if the work is refused.
+        """
+        workspace = self._workspace
+        missing = workspace.creation.missing(agent)
+        if missing is None:
+            return None
+        decision = workspace.decide(by_caller())
+        workspace.creation.create_missing(decision, missing, check)
+        return decision
 
     async def wait_task(self, task: str | TaskRecord) -> TaskRecord:
         """Wait until the task has ended and return it. A continued task has ended when its last continuation has.
@@ -298,14 +309,19 @@ class SessionWork(SessionReader):
     ) -> MailRecord:
         """Send mail from the user to an agent. When this returns the mail is on disk."""
         recipient = to.agent_id if isinstance(to, AgentSession) else to
-        await self._let_exist(recipient)
-        return await self._intake.mail(
+        urgency, intake, decision = priority_of(priority), self._intake, None
+        if isinstance(recipient, str) and not intake.book.knows(recipient):
+            decision = self._create_if_missing(
+                recipient, lambda limits: intake.check_mail(limits, subject, body, ids=(thread_id, mail_id))
+            )
+        return await intake.mail(
             recipient,
             subject=subject,
             body=body,
-            priority=priority_of(priority),
+            priority=urgency,
             thread_id=thread_id,
             mail_id=mail_id,
+            decision=decision,
         )
 
     async def broadcast_event(self, event: str, data: Any = None, *, event_id: str | None = None) -> EventRecord:

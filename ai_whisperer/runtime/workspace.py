@@ -189,7 +189,7 @@ class Workspace:
         """Begin a decision; raises what the store failed with, if it did."""
         if self.bus.failure is not None:
             raise self.bus.failure
-        if not self.running:
+        if not self.running and (self.clock.offset or self.clock.is_off):
             self.clock_watch.look()
         return Decision(self, cause)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import atexit
 import functools
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from contextlib import AsyncExitStack, suppress
 from types import TracebackType
 from typing import Any, Concatenate, ParamSpec, TypeVar
@@ -20,7 +20,6 @@ from ai_whisperer.scripting.background import BackgroundLoop
 from ai_whisperer.scripting.finding import open_client
 from ai_whisperer.status import AgentStatus
 from ai_whisperer.task_events import TaskEvent
-from ai_whisperer.task_stream import TaskStream
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -103,7 +102,7 @@ class SyncClient:
         """What happens to a task, from its beginning to its end, as `Client.stream` has it."""
         stream = self.client.stream(task)
         try:
-            while (event := self.run(_next_event(stream))) is not None:
+            while (event := self.run(_next(stream))) is not None:
                 yield event
         finally:
             if self.is_open:
@@ -218,10 +217,6 @@ async def _begun(client: Client, *, after: int | None, deltas: bool) -> EventStr
     return await client.events(after=after, deltas=deltas).__aenter__()
 
 
-async def _next_event(stream: TaskStream) -> TaskEvent | None:
-    return await anext(stream, None)
-
-
-async def _next(stream: EventStream) -> Notification | None:
-    """The next notification; None when there will be none any more."""
+async def _next(stream: AsyncIterator[R]) -> R | None:
+    """What the stream has next; None when it has ended."""
     return await anext(stream, None)

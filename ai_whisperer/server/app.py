@@ -11,7 +11,7 @@ from starlette.types import Message, Receive, Scope, Send
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from ai_whisperer.clock import IdSource
-from ai_whisperer.protocol.jsonrpc import INVALID_REQUEST, RpcError, error_frame
+from ai_whisperer.protocol.jsonrpc import INVALID_REQUEST, NAMES, RpcError, error_frame
 from ai_whisperer.protocol.subscriptions import EXPLICIT, NOTIFICATIONS
 from ai_whisperer.server import page
 from ai_whisperer.server.audience import Audiences
@@ -140,7 +140,7 @@ class Application:
         scheme = "wss" if self._settings.tls_certificate is not None else "ws"
         wrong = websocket.url.path[:_SHOWN_PATH]
         message = f"There is no WebSocket at {wrong}. Connect to {scheme}://{host}{_SOCKET}, with the same token."
-        error = RpcError(INVALID_REQUEST, message, {"code": "wrong_address", "path": _SOCKET})
+        error = RpcError(INVALID_REQUEST, message, {"code": NAMES[INVALID_REQUEST], "path": _SOCKET})
         await websocket.accept()
         await websocket.send_text(error_frame(None, error).decode())
         await websocket.close(_WRONG_ADDRESS, f"The WebSocket is at {_SOCKET}.")

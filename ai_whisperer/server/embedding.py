@@ -2,29 +2,20 @@
 
 from __future__ import annotations
 
-import os
-import random
 import secrets
-import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, nullcontext
 from pathlib import Path
 
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
-from ai_whisperer import __version__
-from ai_whisperer.clock import SystemClock, TimedIds
 from ai_whisperer.coordination import SessionRecord, SessionSummary
 from ai_whisperer.errors import StateError
 from ai_whisperer.runtime.manager import AsyncAgentSessionManager
 from ai_whisperer.secrets import remember_secret
 from ai_whisperer.server import answers  # noqa: F401 - it registers itself
-from ai_whisperer.server.address import Address
-from ai_whisperer.server.app import Application
-from ai_whisperer.server.calls import ServerFacts
-from ai_whisperer.server.gate import Gate, own_url
 from ai_whisperer.server.host import SessionHost
-from ai_whisperer.server.serving import announced, kept_token, listen, taking_requests
+from ai_whisperer.server.serving import address_of, announced, application, kept_token, listen, taking_requests
 from ai_whisperer.settings import LOCAL, Settings
 from ai_whisperer.store.base import Store, Unit
 from ai_whisperer.templates.library import TemplateLibrary
@@ -43,7 +34,7 @@ class EmbeddedHost(SessionHost):
         templates: TemplateLibrary,
         tools: Sequence[Tool],
     ) -> None:
-        super().__init__(store, model=model, templates=templates, tools=tools)
+        super().__init__(store, model=model, templates=templates, tools=tools, create_missing=False)
         self._manager = manager
 
     async def adopt(self) -> None:
@@ -64,8 +55,10 @@ class EmbeddedHost(SessionHost):
         raise _not_here("delete it")
 
     def list(self, principal: str, *, limit: int) -> list[SessionSummary]:
-        found = self._store.sessions(principal, limit=10_000)
-        return [each for each in found if each.id == self._manager.session_id][:limit]
+        record = self._record(self._manager.session_id)
+        if record is None or record.owner != principal:
+            return []
+        return [SessionSummary(**asdict(record), agents=self._store.agents_in(record.id))][:limit]
 
     def get(self, principal: str, session_id: str) -> SessionRecord:
         if session_id != self._manager.session_id:
@@ -87,7 +80,7 @@ class EmbeddedHost(SessionHost):
 
 
 @asynccontextmanager
-async def serving(
+async def page_of(
     manager: AsyncAgentSessionManager,
     store: Store,
     *,
@@ -95,9 +88,10 @@ async def serving(
     model: str,
     templates: TemplateLibrary,
     tools: Sequence[Tool],
-) -> AsyncIterator[Address]:
+) -> AsyncIterator[str]:
     """Serve the page of the open session on a free port of this machine's own address, as long as the block runs.
 
+    Brings the address of the page with the token that lets in.
     With a data folder its token is used, and the address is kept there, where commands find it.
     """
     settings = replace(Settings(), host="127.0.0.1", port=0, session=manager.session_id, data=data or Path())
@@ -107,24 +101,13 @@ async def serving(
     listening = listen(settings)
     try:
         port = listening.getsockname()[1]
-        app = Application(
-            gate=Gate({LOCAL: token}, settings=settings, port=port),
-            host=host,
-            facts=ServerFacts(
-                version=__version__,
-                started_at=time.time(),
-                max_frame_bytes=settings.max_frame_bytes,
-                data=settings.data,
-            ),
-            settings=settings,
-            ids=TimedIds(SystemClock(), random.SystemRandom()),
-        )
-        address = Address(url=own_url(settings, port), token=token, pid=os.getpid(), temporary=True)
+        app = application(settings, host, {LOCAL: token}, port=port)
+        address = address_of(settings, token, port=port, temporary=True)
         await host.adopt()
         async with taking_requests(app, listening, settings, on_failure=host.fail):
             with nullcontext() if data is None else announced(data, address):
                 try:
-                    yield address
+                    yield address.page
                 finally:
                     await host.close()
     finally:

@@ -148,8 +148,8 @@ class SessionHost:
         await asyncio.shield(self._submitted(record, stated))
         return SessionSummary(**asdict(record))
 
-    def let_exist(self, principal: str, session_id: str) -> None:
-        """Make the session if it is not there and sessions are made so here.
+    def create_if_missing(self, principal: str, session_id: str) -> None:
+        """Make the session if it is not there and sessions are made so here; raises `InvalidInputError` for a bad id.
 
         There is no await in here: what is done in the session next comes after it, in memory and on disk.
         """
@@ -157,6 +157,7 @@ class SessionHost:
             return
         if can_be_id(session_id) and self._record(session_id) is None:
             self._check_open()
+            checked_id(session_id)
             self._submitted(self._new(principal, session_id), SessionLimits())
 
     def _submitted(self, record: SessionRecord, stated: SessionLimits) -> asyncio.Future[None]:

@@ -11,7 +11,7 @@ import secrets
 import signal
 import socket
 import time
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
 import msgspec
@@ -176,25 +176,8 @@ async def running(
         )
         stack.push_async_callback(host.close, grace_seconds=0)  # for a start that failed half-way
         port = listening.getsockname()[1]
-        app = Application(
-            gate=Gate(tokens, settings=settings, port=port),
-            host=host,
-            facts=ServerFacts(
-                version=__version__,
-                started_at=time.time(),
-                max_frame_bytes=settings.max_frame_bytes,
-                data=settings.data,
-            ),
-            settings=settings,
-            ids=TimedIds(SystemClock(), random.SystemRandom()),
-        )
-        address = Address(
-            url=own_url(settings, port),
-            token=token,
-            pid=os.getpid(),
-            certificate=str(settings.tls_certificate.absolute()) if settings.tls_certificate else None,
-            temporary=temporary,
-        )
+        app = application(settings, host, tokens, port=port)
+        address = address_of(settings, token, port=port, temporary=temporary)
         await host.start(session_id=settings.session)
         async with taking_requests(app, listening, settings, on_failure=host.fail):
             with announced(settings.data, address):
@@ -202,6 +185,33 @@ async def running(
                     yield RunningServer(address, host, sandbox, port=port)
                 finally:
                     await host.close(grace_seconds=settings.shutdown_grace_seconds)
+
+
+def application(settings: Settings, host: SessionHost, tokens: Mapping[str, str], *, port: int) -> Application:
+    """What answers requests for the sessions of the host to those who have one of the tokens, by principal."""
+    return Application(
+        gate=Gate(tokens, settings=settings, port=port),
+        host=host,
+        facts=ServerFacts(
+            version=__version__,
+            started_at=time.time(),
+            max_frame_bytes=settings.max_frame_bytes,
+            data=settings.data,
+        ),
+        settings=settings,
+        ids=TimedIds(SystemClock(), random.SystemRandom()),
+    )
+
+
+def address_of(settings: Settings, token: str, *, port: int, temporary: bool) -> Address:
+    """Where a server with these settings is found while this process serves."""
+    return Address(
+        url=own_url(settings, port),
+        token=token,
+        pid=os.getpid(),
+        certificate=str(settings.tls_certificate.absolute()) if settings.tls_certificate else None,
+        temporary=temporary,
+    )
 
 
 def kept_token(data: Path) -> str:

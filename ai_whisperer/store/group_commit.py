@@ -12,6 +12,7 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Sequence
+from operator import attrgetter
 
 import apsw
 
@@ -34,6 +35,8 @@ _Pending = tuple[Unit, "asyncio.Future[None]"]
 
 _log = logging.getLogger(__name__)
 
+_session_of = attrgetter("session_id")
+
 _REFUSALS = (apsw.ConstraintError, apsw.MismatchError, TypeError, ValueError, OverflowError, RecursionError)
 """What a unit that cannot be written raises; it fails alone."""
 
@@ -51,7 +54,8 @@ class GroupCommitWriter:
         self._waiting: deque[_Pending] = deque()
         self._flying: list[_Pending] = []
         self._numbered: list[Notification] = []
-        self._sizes: list[int] = []  # of the numbered ones, as far as they are written
+        self._sizes: list[int] = []  # of the numbered ones
+        self._note_rows: list[rows.Row] = []  # of the numbered ones that are not written yet
         self._last_seq: dict[str, int] = {}
         self._listeners: dict[str, tuple[Listener, FailureListener]] = {}
         self._watchers: list[FailureListener] = []
@@ -129,7 +133,9 @@ class GroupCommitWriter:
         if self._loop is not None:
             self._flying_since = self._loop.time()
         try:
-            self._look_after_files()
+            if self._custody is not None and self._flying_since >= self._look_at:
+                self._look_at = self._flying_since + LOOK_SECONDS
+                self._custody.check()
             written = self._write(self._flying)
             forget = None
             if self._deleted and self._custody is not None:
@@ -143,24 +149,21 @@ class GroupCommitWriter:
         except Exception as error:  # noqa: BLE001 - whatever it is, whoever waits must hear of it
             self._fail(error)
 
-    def _look_after_files(self) -> None:
-        if self._custody is not None and self._flying_since >= self._look_at:
-            self._look_at = self._flying_since + LOOK_SECONDS
-            self._custody.check()
-
     def _take_group(self) -> list[_Pending]:
         group: list[_Pending] = []
         size = 0
-        while self._waiting and size < self._committer.rows_in_group:
-            pending = self._waiting.popleft()
-            size += len(pending[0].writes) + len(pending[0].notes)
+        waiting, most = self._waiting, self._committer.rows_in_group
+        while waiting and size < most:
+            pending = waiting.popleft()
+            unit = pending[0]
+            size += len(unit.writes) + len(unit.notes)
             group.append(pending)
         return group
 
     def _write(self, group: Sequence[_Pending]) -> list[_Pending]:
         """Write the group into an open transaction; if one unit is refused, again with each unit by itself."""
         before = dict(self._last_seq)
-        self._numbered, self._sizes = [], []
+        self._numbered, self._sizes, self._note_rows = [], [], []
         self._deleted = set()
         self._connection.execute("BEGIN IMMEDIATE")
         if self._banned:
@@ -168,11 +171,11 @@ class GroupCommitWriter:
         try:
             for unit, _ in group:
                 self._write_unit(unit)
-            self._write_notes(self._numbered)
+            self._write_notes()
         except _REFUSALS:
             self._connection.execute("ROLLBACK")
             self._last_seq = before
-            self._numbered, self._sizes = [], []
+            self._numbered, self._sizes, self._note_rows = [], [], []
             self._connection.execute("BEGIN IMMEDIATE")
             return self._write_one_by_one(group)
         return list(group)
@@ -187,10 +190,11 @@ class GroupCommitWriter:
             self._connection.execute("SAVEPOINT unit")
             try:
                 self._write_unit(unit)
-                self._write_notes(self._numbered[numbered:])
+                self._write_notes()
             except _REFUSALS as error:
                 self._connection.execute("ROLLBACK TO unit")
                 self._last_seq = before
+                self._note_rows = []
                 del self._numbered[numbered:], self._sizes[numbered:]
                 refusal = StoreRefusedError(f"The store refused the change: {error}. Nothing of it was written.")
                 _refuse(future, refusal)
@@ -212,20 +216,21 @@ class GroupCommitWriter:
             last_seq.pop(session_id, None)
             self._deleted.add(session_id)
         for session_id, name, cause, at, params in unit.notes:
-            if session_id not in last_seq:
-                ((last_seq[session_id],),) = self._connection.execute(queries.LAST_SEQ, (session_id,))
-            last_seq[session_id] = seq = last_seq[session_id] + 1
+            seq = last_seq.get(session_id)
+            if seq is None:
+                ((seq,),) = self._connection.execute(queries.LAST_SEQ, (session_id,))
+            last_seq[session_id] = seq = seq + 1
+            text = rows.text_of(params)
+            self._note_rows.append((session_id, seq, name, cause, at, text))
+            self._sizes.append(size_of_params(text))
             self._numbered.append(
                 Notification(seq=seq, session_id=session_id, name=name, cause=cause, at=at, params=params)
             )
 
-    def _write_notes(self, notes: Sequence[Notification]) -> None:
-        self._cursor.executemany(queries.INSERT_NOTIFICATION, map(self._sized_row, notes))
-
-    def _sized_row(self, note: Notification) -> rows.Row:
-        row = rows.notification_row(note)
-        self._sizes.append(size_of_params(row[-1]))
-        return row
+    def _write_notes(self) -> None:
+        """Write the notifications that were numbered since this was called last."""
+        self._cursor.executemany(queries.INSERT_NOTIFICATION, self._note_rows)
+        self._note_rows = []
 
     def _committed(self, written: Sequence[_Pending], failure: BaseException | None) -> None:
         if failure is None:
@@ -239,8 +244,9 @@ class GroupCommitWriter:
     def _settle(self, written: Sequence[_Pending]) -> None:
         self._settled += len(self._flying)
         self.commits += 1
-        self._note_last()
-        self._publish()
+        if self._numbered:
+            self._note_last(self._numbered[-1])
+            self._publish()
         for _, future in written:
             if not future.done():
                 future.set_result(None)
@@ -250,22 +256,22 @@ class GroupCommitWriter:
             self._scheduled = True
             self._loop.call_soon(self._flush)  # those who were just released may have more to add
 
-    def _note_last(self) -> None:
-        last = self._numbered[-1] if self._numbered else None
-        if self._custody is None or self._loop is None or last is None or last.session_id in self._deleted:
-            return
-        self._custody.acknowledged.note(last, self._loop)
+    def _note_last(self, last: Notification) -> None:
+        if self._custody is not None and self._loop is not None and last.session_id not in self._deleted:
+            self._custody.acknowledged.note(last, self._loop)
 
     def _publish(self) -> None:
         numbered, sizes = self._numbered, self._sizes
         self._numbered, self._sizes = [], []
-        by_session: dict[str, tuple[list[Notification], list[int]]] = {}
-        for note, size in zip(numbered, sizes, strict=True):
-            if note.session_id not in by_session:
-                by_session[note.session_id] = ([], [])
-            notes, sizes_of_notes = by_session[note.session_id]
-            notes.append(note)
-            sizes_of_notes.append(size)
+        by_session: dict[str, tuple[list[Notification], list[int]]] = dict.fromkeys(
+            map(_session_of, numbered), (numbered, sizes)
+        )
+        if len(by_session) > 1:
+            by_session = {session_id: ([], []) for session_id in by_session}
+            for note, size in zip(numbered, sizes, strict=True):
+                notes, sizes_of_notes = by_session[note.session_id]
+                notes.append(note)
+                sizes_of_notes.append(size)
         for session_id, committed in by_session.items():
             if session_id in self._listeners:
                 self._listeners[session_id][0](*committed)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from enum import StrEnum
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -30,11 +31,34 @@ from ai_whisperer.records import (
 )
 
 Row = tuple[Any, ...]
+_Member = TypeVar("_Member", bound=StrEnum)
 
 _encode = msgspec.json.Encoder().encode
 
 
-def _text(value: Any) -> str:
+class _Members(dict[str, _Member]):
+    """The members of an enum by their values, found sooner than by a call of the enum."""
+
+    def __init__(self, kind: type[_Member]) -> None:
+        super().__init__((member.value, member) for member in kind)
+        self._kind = kind
+
+    def __missing__(self, value: str) -> _Member:
+        return self._kind(value)  # raises ValueError
+
+
+_AGENT_STATES = _Members(AgentState)
+_TASK_KINDS = _Members(TaskKind)
+_TASK_STATES = _Members(TaskState)
+_STEP_KINDS = _Members(StepKind)
+_STEP_STATES = _Members(StepState)
+_MAIL_STATES = _Members(MailState)
+_PRIORITIES = _Members(Priority)
+_TIMER_KINDS = _Members(TimerKind)
+
+
+def text_of(value: Any) -> str:
+    """The value as JSON text."""
     return _encode(value).decode()
 
 
@@ -55,12 +79,12 @@ def agent_row(agent: AgentRecord) -> Row:
     return (
         agent.session_id,
         agent.id,
-        _text(agent.definition),
+        text_of(agent.definition),
         agent.state,
         agent.started,
-        None if agent.sleep is None else _text(agent.sleep),
+        None if agent.sleep is None else text_of(agent.sleep),
         agent.reason,
-        _text(agent.own_tools),
+        text_of(agent.own_tools),
         agent.created_at,
         agent.started_at,
         agent.paused_limit,
@@ -71,7 +95,7 @@ def agent_changes(agent: AgentRecord) -> Row:
     return (
         agent.state,
         agent.started,
-        None if agent.sleep is None else _text(agent.sleep),
+        None if agent.sleep is None else text_of(agent.sleep),
         agent.reason,
         agent.started_at,
         agent.paused_limit,
@@ -81,7 +105,7 @@ def agent_changes(agent: AgentRecord) -> Row:
 
 
 def definition_change(agent: AgentRecord) -> Row:
-    return (_text(agent.definition), _text(agent.own_tools), agent.session_id, agent.id)
+    return (text_of(agent.definition), text_of(agent.own_tools), agent.session_id, agent.id)
 
 
 def agent_reader() -> Callable[[Row], AgentRecord]:
@@ -104,7 +128,7 @@ def _agent_from(row: Row, definition: AgentDefinition) -> AgentRecord:
         session_id=session_id,
         id=agent_id,
         definition=definition,
-        state=AgentState(state),
+        state=_AGENT_STATES[state],
         started=bool(started),
         sleep=_sleep(sleep) if sleep else None,
         reason=reason,
@@ -133,14 +157,14 @@ def task_row(task: TaskRecord) -> Row:
         task.attempts,
         task.progress_percent,
         task.progress_note,
-        None if task.result is None else _text(task.result),
-        None if task.error is None else _text(task.error),
-        _text(task.usage),
+        None if task.result is None else text_of(task.result),
+        None if task.error is None else text_of(task.error),
+        text_of(task.usage),
         task.created_at,
         task.started_at,
         task.finished_at,
         None if task.origin is None else task.origin.root_id,
-        None if task.origin is None else _text(task.origin),
+        None if task.origin is None else text_of(task.origin),
         task.not_before,
         task.restarts,
     )
@@ -152,9 +176,9 @@ def task_changes(task: TaskRecord) -> Row:
         task.attempts,
         task.progress_percent,
         task.progress_note,
-        None if task.result is None else _text(task.result),
-        None if task.error is None else _text(task.error),
-        _text(task.usage),
+        None if task.result is None else text_of(task.result),
+        None if task.error is None else text_of(task.error),
+        text_of(task.usage),
         task.started_at,
         task.finished_at,
         task.not_before,
@@ -174,12 +198,12 @@ def task_from(row: Row) -> TaskRecord:
         session_id=row[1],
         agent_id=row[2],
         thread_id=row[3],
-        kind=TaskKind(row[4]),
+        kind=_TASK_KINDS[row[4]],
         prompt=row[5],
         arrival=row[6],
         cause=row[7],
-        priority=Priority(row[8]),
-        state=TaskState(row[9]),
+        priority=_PRIORITIES[row[8]],
+        state=_TASK_STATES[row[9]],
         mail_id=row[10],
         parent_id=row[11],
         continuation=row[12],
@@ -208,10 +232,10 @@ def step_row(step: StepRecord) -> Row:
         step.state,
         step.attempt,
         step.failures,
-        None if step.call is None else _text(step.call),
-        None if step.answer is None else _text(step.answer),
-        None if step.result is None else _text(step.result),
-        None if step.error is None else _text(step.error),
+        None if step.call is None else text_of(step.call),
+        None if step.answer is None else text_of(step.answer),
+        None if step.result is None else text_of(step.result),
+        None if step.error is None else text_of(step.error),
         step.retry_at,
         step.started_at,
         step.finished_at,
@@ -226,8 +250,8 @@ def step_from(row: Row) -> StepRecord:
         session_id=row[0],
         task_id=row[1],
         number=row[2],
-        kind=StepKind(row[3]),
-        state=StepState(row[4]),
+        kind=_STEP_KINDS[row[3]],
+        state=_STEP_STATES[row[4]],
         attempt=row[5],
         failures=row[6],
         call=_call(row[7]) if row[7] else None,
@@ -262,7 +286,7 @@ def mail_row(mail: MailRecord) -> Row:
         mail.created_at,
         mail.read_at,
         mail.awaited,
-        None if mail.origin is None else _text(mail.origin),
+        None if mail.origin is None else text_of(mail.origin),
     )
 
 
@@ -282,9 +306,9 @@ def mail_from(row: Row) -> MailRecord:
         body=row[7],
         arrival=row[8],
         cause=row[9],
-        priority=Priority(row[10]),
+        priority=_PRIORITIES[row[10]],
         reply_to=row[11],
-        state=MailState(row[12]),
+        state=_MAIL_STATES[row[12]],
         task_id=row[13],
         created_at=row[14],
         read_at=row[15],
@@ -299,11 +323,7 @@ def timer_row(timer: TimerRecord) -> Row:
 
 def timer_from(row: Row) -> TimerRecord:
     session_id, timer_id, agent_id, kind, due_at = row
-    return TimerRecord(session_id=session_id, id=timer_id, agent_id=agent_id, kind=TimerKind(kind), due_at=due_at)
-
-
-def notification_row(note: Notification) -> Row:
-    return (note.session_id, note.seq, note.name, note.cause, note.at, _text(note.params))
+    return TimerRecord(session_id=session_id, id=timer_id, agent_id=agent_id, kind=_TIMER_KINDS[kind], due_at=due_at)
 
 
 def notification_from(session_id: str, row: Row) -> Notification:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from functools import cache, lru_cache
 from pathlib import Path
@@ -52,6 +52,16 @@ class TemplateFile(msgspec.Struct, frozen=True, kw_only=True):
     content: Draft | TemplateError
 
 
+class Listing(msgspec.Struct, frozen=True):
+    """What was found in a folder, and the first file of each name as `normalized` has it."""
+
+    files: Sequence[TemplateFile]
+    by_name: Mapping[str, TemplateFile]
+
+
+EMPTY = Listing((), {})
+
+
 def folder_at(path: str | Path) -> TemplateFolder:
     """The folder at that path. In a `.claude/agents` the rules of Claude Code hold."""
     absolute = Path(os.path.abspath(Path(path).expanduser()))
@@ -59,30 +69,32 @@ def folder_at(path: str | Path) -> TemplateFolder:
     return TemplateFolder(absolute, TemplateKind.CLAUDE if is_claude else TemplateKind.FOLDER)
 
 
-def files_in(folder: TemplateFolder) -> Sequence[TemplateFile]:
+def look_into(folder: TemplateFolder) -> Listing:
     """What is in the folder and the folders in it, in the order of the paths.
 
     A file or folder that cannot be read is there too, with its error; of two templates of one name the second is such.
     The built-in folder does not change and is looked at once.
     """
-    return _builtin_files(folder) if folder.kind is TemplateKind.BUILTIN else _look(folder)
+    return _look_into_builtin(folder) if folder.kind is TemplateKind.BUILTIN else _look(folder)
 
 
 @cache
-def _builtin_files(folder: TemplateFolder) -> Sequence[TemplateFile]:
+def _look_into_builtin(folder: TemplateFolder) -> Listing:
     return _look(folder)
 
 
-def _look(folder: TemplateFolder) -> Sequence[TemplateFile]:
+def _look(folder: TemplateFolder) -> Listing:
     found: list[TemplateFile] = []
     _collect(str(folder.path), folder.kind, set(), found)
+    if not found:
+        return EMPTY
     first: dict[str, TemplateFile] = {}
     for index, file in enumerate(found):
         before = first.setdefault(normalized(file.name), file)
         if before is not file and file.name:
             complaint = f"{file.path}: the name '{file.name}' is that of {before.path} too. Rename one of them."
             found[index] = replace(file, content=TemplateError(complaint))
-    return found
+    return Listing(found, first)
 
 
 def read_file(path: Path, kind: TemplateKind) -> TemplateFile | None:

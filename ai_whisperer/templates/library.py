@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -15,15 +16,16 @@ from ai_whisperer.definition import INHERIT
 from ai_whisperer.errors import InvalidInputError, ModelNameError, TemplateError, UnknownTemplateError
 from ai_whisperer.templates.drafts import Draft
 from ai_whisperer.templates.folders import (
-    TemplateFile,
+    EMPTY,
     TemplateFolder,
     TemplateKind,
-    files_in,
     folder_at,
+    look_into,
     read_file,
 )
 from ai_whisperer.templates.front_matter import fault
 from ai_whisperer.templates.parsing import Template, template_of
+from ai_whisperer.templates.shelf import Found, Shelf
 
 BUILTIN = TemplateFolder(Path(__file__).parent / "builtin", TemplateKind.BUILTIN)
 """The templates that come with the package."""
@@ -40,19 +42,6 @@ class TemplateEntry(msgspec.Struct, frozen=True, kw_only=True):
     kind: TemplateKind
     path: str
     error: str | None = None
-
-
-class _Found(msgspec.Struct, frozen=True):
-    """A file, and how far down the search path it was found."""
-
-    file: TemplateFile
-    position: int
-
-    @property
-    def draft(self) -> Draft:
-        if isinstance(self.file.content, TemplateError):
-            raise TemplateError(self.file.content.message)
-        return self.file.content
 
 
 class TemplateLibrary:
@@ -72,6 +61,7 @@ class TemplateLibrary:
             first.setdefault(folder.path, folder)
         self._folders = tuple(first.values())
         self._check_model = check_model
+        self._shelf = Shelf([EMPTY for _ in self._folders])
 
     @classmethod
     def standard(cls, project: str | Path | None = None, user: str | Path | None = None) -> TemplateLibrary:
@@ -108,8 +98,7 @@ class TemplateLibrary:
         """The template with that name, or None; raises `TemplateError` if its file cannot be used."""
         if not isinstance(name, str):
             raise InvalidInputError(f"Name a template by text, not by {type(name).__name__}.")
-        found = self._first(normalized(name))
-        return None if found is None else self._template(found)
+        return self._usable(self._look(), normalized(name))
 
     def called(self, agent_id: str) -> Template | None:
         """The template that is called like the agent, or like it but for a number at its end, or None.
@@ -117,17 +106,24 @@ class TemplateLibrary:
         So `coder1` and `coder-2` are made of `coder`, unless they have templates of their own.
         """
         whole = normalized(agent_id)
-        found = self.find(whole)
-        base = _NUMBER.sub("", whole)
-        return self.find(base) if found is None and base != whole else found
+        return self._usable(self._look(), whole, _NUMBER.sub("", whole))
 
-    def addressed(self, name: str) -> Template | None:
-        """The template that `called` finds, or the one that has this further name (`display_name`, `aliases`)."""
-        found = self.called(name)
+    def addressed(self, name: str) -> tuple[Template, str] | None:
+        """The template that is meant by the name of an agent that is not there, and the id for that agent, or None.
+
+        It is the one that `called` finds, or else the one that has this further name (`display_name`, `aliases`). The
+        agent is called like its template, with the number if there is one at the end. The empty name means nobody.
+        """
+        whole, shelf = normalized(name), self._look()
+        if not whole.strip():
+            return None
+        found = self._usable(shelf, whole, _NUMBER.sub("", whole))
         if found is not None:
-            return found
-        usable = (self.find(known) for known in self.names())
-        return next((each for each in usable if each is not None and normalized(name) in _names_of(each)), None)
+            return found, found.name if normalized(found.name) == whole else whole.replace(" ", "-")
+        for each in self._further(shelf).get(whole, ()):
+            with contextlib.suppress(TemplateError):
+                return self._template(each, shelf), each.file.name
+        return None
 
     def names(self) -> list[str]:
         """The names of the templates that can be used, in order."""
@@ -137,10 +133,11 @@ class TemplateLibrary:
         """All templates by name, and the files that cannot be used, each with its error."""
         entries: list[TemplateEntry] = []
         seen: set[str] = set()
-        for found in self._all():
+        shelf = self._look()
+        for found in shelf:
             name = normalized(found.file.name)
             if name not in seen or isinstance(found.file.content, TemplateError):
-                entries.append(self._entry(found))
+                entries.append(self._entry(found, shelf))
             seen.add(name)
         return sorted(entries, key=lambda entry: normalized(entry.name))
 
@@ -151,12 +148,33 @@ class TemplateLibrary:
         if file is None:
             raise fault(str(whole), 1, "a template begins with a line '---' and its fields after it.")
         inside = (at for at, folder in enumerate(self._folders) if whole.is_relative_to(folder.path))
-        return self._template(_Found(file, next(inside, -1)))
+        return self._template(Found(file, next(inside, -1)), self._look())
 
-    def _entry(self, found: _Found) -> TemplateEntry:
+    def _look(self) -> Shelf:
+        """What is in the folders now, arranged anew only if it is not what it was."""
+        listings = [look_into(folder) for folder in self._folders]
+        if not self._shelf.is_of(listings):
+            self._shelf = Shelf(listings)
+        return self._shelf
+
+    def _usable(self, shelf: Shelf, *names: str) -> Template | None:
+        found = shelf.first(*names)
+        return None if found is None else self._template(found, shelf)
+
+    def _further(self, shelf: Shelf) -> Mapping[str, Sequence[Found]]:
+        if shelf.further is None:
+            further: dict[str, list[Found]] = {}
+            for found in shelf.firsts():
+                with contextlib.suppress(TemplateError):
+                    for name in _names_of(template_of(self._chain(found, shelf))):
+                        further.setdefault(name, []).append(found)
+            shelf.further = further
+        return shelf.further
+
+    def _entry(self, found: Found, shelf: Shelf) -> TemplateEntry:
         description, error = "", None
         try:
-            description = self._template(found).definition.description
+            description = self._template(found, shelf).definition.description
         except TemplateError as complaint:
             error = complaint.message
         return TemplateEntry(
@@ -167,65 +185,56 @@ class TemplateLibrary:
             error=error,
         )
 
-    def _template(self, found: _Found) -> Template:
+    def _template(self, found: Found, shelf: Shelf) -> Template:
         """The template in that file, with what it extends."""
-        chain = [found]
-        while (parent := chain[-1].draft.extends) is not None:
-            chain.append(self._parent(chain, parent))
-        template = template_of(tuple(each.draft for each in chain))
+        chain = self._chain(found, shelf)
+        template = template_of(chain)
         if self._check_model is not None and template.definition.model != INHERIT:
             try:
                 self._check_model(template.definition.model)
             except ModelNameError as error:
-                stating = next(each.draft for each in chain if "model" in each.draft.fields)
+                stating = next(each for each in chain if "model" in each.fields)
                 raise fault(*stating.spot(("model",)), f"model: {error.message}") from error
         return template
 
-    def _parent(self, chain: Sequence[_Found], name: str) -> _Found:
+    def _chain(self, found: Found, shelf: Shelf) -> tuple[Draft, ...]:
+        """What that file says, and what it extends says, in turn."""
+        chain = [found]
+        while (parent := chain[-1].draft.extends) is not None:
+            chain.append(self._parent(chain, parent, shelf))
+        return tuple(each.draft for each in chain)
+
+    def _parent(self, chain: Sequence[Found], name: str, shelf: Shelf) -> Found:
         """What the last of the chain extends; raises `TemplateError` that names its file, its line and the chain."""
         child = chain[-1].draft
         shown = " → ".join([*(each.draft.name for each in chain), name])
         where = child.spot(("extends",))
         same_name = normalized(name) == normalized(child.name)
-        found = self._first(normalized(name), below=chain[-1].position if same_name else -1)
+        found = shelf.first(normalized(name), below=chain[-1].position if same_name else -1)
         if found is None:
-            raise fault(*where, self._nothing_to_extend(chain, name, shown))
+            raise fault(*where, self._nothing_to_extend(chain, name, shown, shelf))
         if any(each.file.path == found.file.path for each in chain):
             raise fault(*where, f"`extends` forms a cycle: {shown}.")
         if isinstance(found.file.content, TemplateError):
             raise fault(*where, f"what it extends cannot be used ({shown}): {found.file.content.message}")
         return found
 
-    def _nothing_to_extend(self, chain: Sequence[_Found], name: str, shown: str) -> str:
+    def _nothing_to_extend(self, chain: Sequence[Found], name: str, shown: str, shelf: Shelf) -> str:
         if normalized(name) == normalized(chain[-1].draft.name):
             return (
                 f"there is no other template '{name}' further down the search path to extend ({shown}). Name another "
                 "one, or remove `extends`."
             )
-        return f"there is no template '{name}' to extend ({shown}).{self._nearest(name, besides=chain)}"
-
-    def _first(self, name: str, *, below: int = -1) -> _Found | None:
-        return next((found for found in self._all(below=below) if normalized(found.file.name) == name), None)
-
-    def _all(self, *, below: int = -1) -> Iterator[_Found]:
-        for position, folder in enumerate(self._folders):
-            if position > below:
-                yield from (_Found(file, position) for file in files_in(folder))
+        return f"there is no template '{name}' to extend ({shown}).{_nearest(name, shelf, besides=chain)}"
 
     def _unknown(self, name: str) -> UnknownTemplateError:
-        names = ", ".join(self.names()) or "none"
-        unread = [entry.error for entry in self.list() if entry.error and not entry.name]
+        entries = self.list()
+        names = ", ".join(entry.name for entry in entries if entry.error is None) or "none"
+        unread = [entry.error for entry in entries if entry.error and not entry.name]
         problems = f" Not all folders could be looked at: {' '.join(unread)}" if unread else ""
         return UnknownTemplateError(
-            f"There is no template '{name}'.{self._nearest(name)} Templates: {names}.{problems}"
+            f"There is no template '{name}'.{_nearest(name, self._look())} Templates: {names}.{problems}"
         )
-
-    def _nearest(self, name: str, *, besides: Iterable[_Found] = ()) -> str:
-        known = {normalized(found.file.name): found.file.name for found in self._all() if found.file.name}
-        for found in besides:
-            known.pop(normalized(found.file.name), None)
-        near = difflib.get_close_matches(normalized(name), known, n=1)
-        return f" Did you mean '{known[near[0]]}'?" if near else ""
 
 
 AnyLibrary = TemplateLibrary | str | Path | Iterable[str | Path] | None
@@ -253,6 +262,14 @@ def load_template(path: str | Path) -> Template:
 
 def _names_of(template: Template) -> set[str]:
     return {normalized(name) for name in (template.definition.name, *template.definition.aliases)}
+
+
+def _nearest(name: str, shelf: Shelf, *, besides: Iterable[Found] = ()) -> str:
+    known = {normalized(found.file.name): found.file.name for found in shelf if found.file.name}
+    for found in besides:
+        known.pop(normalized(found.file.name), None)
+    near = difflib.get_close_matches(normalized(name), known, n=1)
+    return f" Did you mean '{known[near[0]]}'?" if near else ""
 
 
 def _current_folder() -> Path | None:

@@ -161,13 +161,16 @@ class Tool:
         return type(self).call is not Tool.call or self.callee.takes_context
 
     def may_repeat(self, arguments: str) -> bool:
-        """Whether a call with these arguments does no harm if it is done twice; not if that cannot be told."""
+        """Whether a call with these arguments does no harm if it is done twice; not if that cannot be told.
+
+        That they do not fit now does not say that they did not when the call began: a file may have gone since.
+        """
         if not callable(self.idempotent):
             return self.idempotent
         try:
             values = self.callee.parse(arguments)
         except ToolArgumentsError:
-            return True  # then the call does nothing at all
+            return False
         try:
             return bool(self.idempotent(values))
         except KeyboardInterrupt:
@@ -176,16 +179,13 @@ class Tool:
             return False
 
     def touched_by(self, arguments: str, workplace: Workplace) -> tuple[Touch, ...]:
-        """What a call with these arguments touches; nothing if they do not fit, for then the call does nothing.
+        """What a call touches. Raises `ToolArgumentsError` if they do not fit: then it must not run.
 
         Raises `ToolError` if the tool does not say it in a way that can be understood.
         """
         if not self.touches:
             return ()
-        try:
-            values = self.callee.parse(arguments)
-        except ToolArgumentsError:
-            return ()
+        values = self.callee.parse(arguments)
         try:
             return touches_of(self.touches, values, workplace)
         except (ToolError, KeyboardInterrupt):
@@ -197,15 +197,12 @@ class Tool:
     def wants_approval(self, arguments: str) -> bool:
         """Whether the tool itself says that a person has to allow a call with these arguments.
 
-        If they do not fit nobody needs to be asked, for then the call does nothing but say so.
+        Raises `ToolArgumentsError` if they do not fit. Then the call must not run, though they may fit a moment later:
+        types such as `FilePath` look at the world.
         """
         if not self.needs_approval:
             return False
-        try:
-            values = self.callee.parse(arguments)
-        except ToolArgumentsError:
-            return False
-        return says_yes_is_needed(self.needs_approval, values)
+        return says_yes_is_needed(self.needs_approval, self.callee.parse(arguments))
 
     async def call(self, arguments: str, context: ToolContext) -> ToolResult:
         """Run the function and return its result; raises `ToolArgumentsError` or what the function raises.
@@ -213,7 +210,7 @@ class Tool:
         When the call is cancelled it ends only once the function has really ended: a coroutine is cancelled; a plain
         function runs in a thread, sees `context.cancelled`, and its result counts.
         """
-        callee = self._callee or self.callee
+        callee = self.callee
         values = callee.parse(arguments)
         if callee.is_async:
             result = await callee.call(values, context)

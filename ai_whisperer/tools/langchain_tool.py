@@ -10,6 +10,7 @@ from typing import Any
 
 from ai_whisperer.conversation import ToolResult
 from ai_whisperer.errors import InvalidInputError
+from ai_whisperer.tools.nesting import check_depth, check_unions
 from ai_whisperer.tools.other_tools import is_instance, json_object, plain_schema, validated
 
 _FILLED_BY_LANGCHAIN = ("callbacks", "run_manager")
@@ -43,11 +44,14 @@ class LangChainCallee:
             )
         self.schema = plain_schema(made)
         self._model = stated if hasattr(stated, "model_validate") and not tool.handle_validation_error else None
+        if self._model is not None:
+            check_unions(name, self.schema)
         self.is_async = _is_async(tool)
 
     def parse(self, arguments: str) -> dict[str, Any]:
         values = json_object(arguments)
         if self._model is not None:
+            check_depth(arguments)
             validated(self._model.model_validate, values, known=self.schema["properties"])
         return values
 

@@ -9,6 +9,7 @@ import msgspec
 
 from ai_whisperer.choices import valid_values
 from ai_whisperer.errors import InvalidInputError, ToolArgumentsError
+from ai_whisperer.tools.nesting import check_depth, check_unions
 from ai_whisperer.tools.parameter_types import NoSchemaError, adapter_for, checked_by, schemas_of
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ class ArgumentsParser:
         except msgspec.ValidationError as error:
             raise misfit(f"{error}", self.type.__struct_fields__, valid_values(error, self.type)) from error
         except (msgspec.DecodeError, RecursionError, UnicodeError) as error:
-            raise ToolArgumentsError(f"The arguments are not a JSON object: {error}. Call again with one.") from error
+            raise no_object(error) from error
 
 
 class Parameter(msgspec.Struct, frozen=True):
@@ -46,7 +47,10 @@ class Parameter(msgspec.Struct, frozen=True):
 
 
 class Parameters:
-    """The parameters that a model gives. Raises `InvalidInputError` if there is no JSON Schema for the type of one."""
+    """The parameters that a model gives.
+
+    Raises `InvalidInputError` if there is no JSON Schema for the type of one, or if it takes exponential time to read.
+    """
 
     __slots__ = ("_adapters", "_parser", "schema")
 
@@ -56,6 +60,8 @@ class Parameters:
         self._adapters = {name: adapter for name, adapter in found.items() if adapter is not None}
         self._parser = ArgumentsParser(_struct_of(known, raw=self._adapters))
         self.schema = self._merged(object_schema(self._parser.type))
+        if self._adapters:
+            check_unions(tool, self.schema)
 
     def parse(self, arguments: str) -> dict[str, Any]:
         """The values by name; raises `ToolArgumentsError` that says what does not fit."""
@@ -68,12 +74,11 @@ class Parameters:
         except (ToolArgumentsError, KeyboardInterrupt):
             raise
         except BaseException as error:  # a class checks its values by code of its own
-            raise ToolArgumentsError(
-                f"The arguments cannot be read: {type(error).__name__}. Call again with others."
-            ) from error
+            raise unreadable(error) from error
         return values
 
     def _checked(self, adapter: TypeAdapter[Any], name: str, raw: msgspec.Raw) -> Any:
+        check_depth(raw)
         try:
             return checked_by(adapter, name, raw)
         except ToolArgumentsError as error:
@@ -93,6 +98,17 @@ def misfit(why: str, known: Iterable[str], valid: str = "") -> ToolArgumentsErro
     return ToolArgumentsError(
         f"The arguments do not fit: {why}.{valid} Parameters: {names}. Call again with the right ones."
     )
+
+
+def no_object(error: Exception | None = None) -> ToolArgumentsError:
+    """What a model is told of a text that is no JSON object."""
+    why = "" if error is None else f": {error}"
+    return ToolArgumentsError(f"The arguments are not a JSON object{why}. Call again with one.")
+
+
+def unreadable(error: BaseException) -> ToolArgumentsError:
+    """What a model is told of arguments at which the code of a type broke."""
+    return ToolArgumentsError(f"The arguments cannot be read: {type(error).__name__}. Call again with others.")
 
 
 def object_schema(of: type[msgspec.Struct]) -> dict[str, Any]:

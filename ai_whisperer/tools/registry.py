@@ -74,6 +74,15 @@ class ToolRegistry:
         missing = (name for name in names if name not in self._tools)
         return tuple(name for name in missing if self.mcp is None or not self.mcp.covers(name))
 
+    def beyond(self, other: ToolRegistry, names: Iterable[str]) -> tuple[str, ...]:
+        """Those of the names that give a tool here which the other has not, or has another of that name."""
+        return tuple(name for name in names if not other._has(name, self._tools.get(name)))
+
+    def _has(self, name: str, tool: AnyTool | None) -> bool:
+        if tool is not None:
+            return self._tools.get(name) is tool
+        return self.mcp is not None and self.mcp.includes(name)
+
 
 def told_missing(agent_id: str, missing: Iterable[str], offered: Iterable[Tool]) -> str:
     """What to say of an agent that is granted tools which are not there, with those that may be meant."""

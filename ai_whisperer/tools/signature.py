@@ -15,8 +15,6 @@ import msgspec
 from ai_whisperer.errors import InvalidInputError
 from ai_whisperer.tools.parameters import Parameter, Parameters
 
-_NO_HINTS: dict[str, Any] = {}
-
 
 class Signature(msgspec.Struct, frozen=True):
     """The parameters that models give; `context` is the one that the runtime fills."""

@@ -13,8 +13,12 @@ from urllib.request import ProxyHandler, build_opener
 import pytest
 
 from ai_whisperer import AsyncAgentSessionManager, Client
+from ai_whisperer.coordination import SessionRecord
 from ai_whisperer.errors import StateError, UnknownSessionError
 from ai_whisperer.server.address import ADDRESS_FILE, find_address
+from ai_whisperer.settings import LOCAL
+from ai_whisperer.store.base import Unit
+from ai_whisperer.store.sqlite import SqliteStore
 
 
 def opened(data: Path | None, **options: object) -> AsyncAgentSessionManager:
@@ -66,7 +70,42 @@ def test_a_program_shows_the_page_of_its_session_and_commands_find_it(
     assert whisperer("page", "--data", str(tmp_path)).returncode != 0
 
 
-def test_the_token_outlives_the_program_and_a_session_without_a_folder_has_one_for_the_time() -> None:
+def test_work_for_another_session_does_not_create_it_in_the_store_of_the_program(tmp_path: Path) -> None:
+    async def scenario() -> list[str]:
+        async with opened(tmp_path) as manager:
+            assert manager.page is not None
+            async with Client(manager.page) as client:
+                with pytest.raises(UnknownSessionError):
+                    await client.session("other").create_agent("alice")
+        store = SqliteStore.open(tmp_path)
+        try:
+            return [each.id for each in store.sessions(LOCAL, limit=10)]
+        finally:
+            await store.close()
+
+    assert asyncio.run(scenario()) == ["default"]
+
+
+def test_the_session_is_listed_however_many_newer_ones_are_in_the_store() -> None:
+    async def scenario() -> list[str]:
+        store = SqliteStore.in_memory()
+        unit = Unit()
+        for number in range(10_001):
+            unit.put_session(SessionRecord(id=f"newer-{number}", title="", owner=LOCAL, created_at=9e9))
+        await store.submit(unit)
+        try:
+            async with opened(None, store=store) as manager:
+                assert manager.page is not None
+                async with Client(manager.page) as client:
+                    await client.create_agent("alice")
+                    return [f"{each.id}: {each.agents}" for each in await client.list_sessions()]
+        finally:
+            await store.close()
+
+    assert asyncio.run(scenario()) == ["default: 1"]
+
+
+def test_a_session_without_a_folder_has_another_token_each_time() -> None:
     async def scenario() -> list[str | None]:
         pages = []
         for _ in range(2):

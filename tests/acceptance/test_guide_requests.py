@@ -11,6 +11,7 @@ import pytest
 from ai_whisperer.conversation import Answer
 from ai_whisperer.models.base import Model, ModelRequest
 from ai_whisperer.models.scripted import FunctionModel
+from ai_whisperer.protocol.agents import IN_NEW_SESSIONS
 from ai_whisperer.settings import Settings
 from tests.acceptance.raw_socket import Json, RawSocket, frame
 from tests.acceptance.server_in_thread import ServerInThread
@@ -278,7 +279,7 @@ def test_a_websocket_at_another_address_is_told_the_right_one(server: ServerInTh
     with server.connect(path=path) as client:
         told = client.receive()
         assert f"Connect to ws://127.0.0.1:{server.port}/ws" in told["error"]["message"]
-        assert (told["id"], told["error"]["data"]["path"]) == (None, "/ws")
+        assert (told["id"], told["error"]["data"]) == (None, {"code": "invalid_request", "path": "/ws"})
         closed = client.until_closed()
         assert (closed.code, closed.reason) == (4404, "The WebSocket is at /ws.")
 
@@ -286,3 +287,30 @@ def test_a_websocket_at_another_address_is_told_the_right_one(server: ServerInTh
 def test_a_priority_that_there_is_not_is_answered_with_those_that_there_are(client: RawSocket) -> None:
     error = client.error("async.sendTask", sessionId="session-123", agentId="monitor", prompt="p", priority="asap")
     assert "Invalid enum value 'asap' at `priority`. Valid values: urgent, high, normal, low." in error["message"]
+
+
+BEGINNINGS: list[tuple[str, Json]] = [
+    ("async.createAgent", {"agentId": "analyzer"}),
+    ("async.startAgent", {"agentId": "analyzer"}),
+    ("async.sleepAgent", {"agentId": "analyzer", "durationSeconds": 60}),
+    ("async.sendTask", {"agentId": "analyzer", "prompt": "go"}),
+    ("async.broadcastEvent", {"event": "data_ready"}),
+]
+"""What creates the session if it is not there."""
+
+
+def test_the_requests_that_begin_something_are_all_here() -> None:
+    assert {name for name, _ in BEGINNINGS} == {method.name for method in IN_NEW_SESSIONS}
+
+
+@pytest.mark.parametrize("session_id", ["", " ", "a~1", "a\nb", "x" * 201])
+def test_no_request_creates_a_session_with_an_id_that_session_create_refuses(
+    server: ServerInThread, session_id: str
+) -> None:
+    with server.connect() as client:
+        refused = client.error("session.create", sessionId=session_id)
+        assert refused["data"]["code"] == "invalid_input"
+        listed = client.call("session.list")
+        for method, params in BEGINNINGS:
+            assert client.error(method, sessionId=session_id, **params)["message"] == refused["message"]
+        assert client.call("session.list") == listed

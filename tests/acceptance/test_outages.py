@@ -50,7 +50,9 @@ def test_a_provider_that_fails_for_a_while_is_waited_for(status: int, monkeypatc
     asyncio.run(run())
 
 
-@pytest.mark.parametrize(("status", "words"), [(400, "Correct it"), (401, "Check the key"), (404, "no such model")])
+@pytest.mark.parametrize(
+    ("status", "words"), [(400, "Correct it"), (401, "Check the key"), (404, "does not know the model")]
+)
 def test_what_waiting_does_not_help_fails_at_once(status: int, words: str, monkeypatch: pytest.MonkeyPatch) -> None:
     async def run() -> None:
         provider = Provider()

@@ -295,9 +295,20 @@ def _busy(manager: AsyncAgentSessionManager, name: str) -> bool:
 
 
 def failure_of(seed: int) -> str | None:
-    """What a run with this seed broke, if anything."""
+    """What a run with this seed broke, if anything.
+
+    A step that nobody finds any more is a `StopIteration`, which is a `RuntimeError` outside of its coroutine.
+    """
     try:
         Chaos(seed).run()
-    except (AssertionError, WhispererError, TimeoutError, ExceptionGroup, LookupError, ValueError) as failure:
+    except (
+        AssertionError,
+        WhispererError,
+        TimeoutError,
+        ExceptionGroup,
+        LookupError,
+        ValueError,
+        RuntimeError,
+    ) as failure:
         return f"{type(failure).__name__}: {failure}".splitlines()[0]
     return None

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from ai_whisperer import AsyncAgentSessionManager, Priority
+from ai_whisperer import AsyncAgentSessionManager, Budget, Priority, tool
 from ai_whisperer.conversation import Answer
-from ai_whisperer.errors import UnknownAgentError, UnknownRecipientError
+from ai_whisperer.errors import (
+    DefinitionError,
+    InvalidInputError,
+    UnknownAgentError,
+    UnknownRecipientError,
+    WhispererError,
+)
 from ai_whisperer.models.base import ModelRequest
+from ai_whisperer.tools.function import Tool
 from tests.simulation.stage import Say, call, play, play_over_crash, prompt_of, results_of, round_of
 
 
@@ -94,6 +102,35 @@ def test_a_person_creates_agents_by_giving_them_work_too() -> None:
         assert created(manager) == [("writer", None), ("patricia", None), ("monitor", None)]
 
     play(scenario)
+
+
+@pytest.mark.parametrize(("name", "arguments"), GIVING_WORK)
+def test_no_agent_is_created_with_an_id_that_none_may_have(name: str, arguments: dict[str, Any]) -> None:
+    long = "coder" + "1" * 300
+
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        assert "cannot name an agent" in await told(manager)
+        for attempt in (
+            manager.send_task(long, "go"),
+            manager.send_mail(long, "s", "b"),
+            manager.sleep_agent(long, duration_seconds=1),
+        ):
+            with pytest.raises(InvalidInputError, match="cannot name an agent"):
+                await attempt
+        assert created(manager) == [("a", None)]
+
+    play(scenario, once(name, to_agent=long, **arguments))
+
+
+def test_a_further_name_that_ends_in_a_number_is_no_number_of_the_agent(tmp_path: Path) -> None:
+    write(tmp_path, "robbie", "display_name: Robbie 9\naliases: [robbie the 2, robbie no 3]\ndescription: helps")
+
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        for name in ("Robbie the 2", "robbie no 3"):
+            assert (await manager.send_task(name, "go")).agent_id == "robbie"
+        assert (await manager.send_task("Robbie 4", "go")).agent_id == "robbie-4"
+
+    play(scenario, templates=[tmp_path])
 
 
 def test_the_agent_and_its_work_are_there_together_after_a_crash() -> None:
@@ -200,3 +237,187 @@ def test_agents_create_others_up_to_a_number_of_agents() -> None:
 
     limits = {"max_created_agents": 2}
     play(scenario, once("delegate_task", to_agent="coder", task="Do it."), limits=limits)
+
+
+SERVERS = {"gh": {"command": "/bin/false"}}
+
+
+@pytest.mark.parametrize(
+    ("held", "wanted", "is_created"),
+    [
+        ("mcp__gh__read", "mcp__gh", False),
+        ("mcp__gh__read", "mcp__gh__*", False),
+        ("mcp__gh__read", "mcp__gh__delete", False),
+        ("mcp__gh__read", "mcp__gh__read", True),
+        ("mcp__gh", "mcp__gh__delete", True),
+        ("mcp__gh__*", "mcp__gh", True),
+    ],
+)
+def test_nobody_creates_an_agent_with_more_of_an_mcp_server_than_itself(
+    tmp_path: Path, held: str, wanted: str, *, is_created: bool
+) -> None:
+    write(tmp_path, "strong", f"tools: [send_mail, {wanted}]")
+
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        by = await manager.create_agent("a", {"tools": ["send_mail", held]})
+        creation, decision = by.workspace.creation, by.workspace.decide("test")
+        missing = creation.missing("strong")
+        assert missing is not None
+        if is_created:
+            creation.create_from(decision, *missing, by=by)
+            await decision.commit()
+        else:
+            with pytest.raises(DefinitionError, match=re.escape(f"does not have: the tool {wanted}.")):
+                creation.create_from(decision, *missing, by=by)
+
+    play(scenario, templates=[tmp_path], mcp_servers=SERVERS)
+
+
+def test_a_tool_of_the_same_name_is_not_the_same_tool(tmp_path: Path) -> None:
+    write(tmp_path, "admin", "tools: [send_mail, query]")
+
+    def query_of(rights: str) -> Tool:
+        async def query() -> str:
+            return rights
+
+        return tool(query)
+
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        assert "does not have: the tool query" in await told(manager, {"tools": ["send_mail", "query"]})
+        assert created(manager) == [("a", None)]
+
+    own = {"a": [query_of("read")], "admin": [query_of("all")]}
+    mail = once("send_mail", to_agent="admin", subject="s", body="b")
+    play(scenario, mail, templates=[tmp_path], agent_tools=own)
+
+
+def test_who_is_made_up_gets_no_functions_that_are_for_another() -> None:
+    async def deploy() -> str:
+        """Deploy."""
+        return "deployed"
+
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        assert "tools for an agent of that name alone" in await told(manager, {"tools": ["create_agent"]})
+        assert created(manager) == [("a", None)]
+
+    play(scenario, once("create_agent", agent_id="deployer", prompt="p"), agent_tools={"deployer": [deploy]})
+
+
+def test_approvals_for_tools_of_mcp_servers_are_passed_on() -> None:
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        config = {"tools": ["create_agent", "mcp__gh"], "approve": ["mcp__gh__delete"]}
+        by = await manager.create_agent("a", config)
+        decision = by.workspace.decide("test")
+        made = by.workspace.creation.create_for(decision, by, "x", template=None, prompt="p", description="")
+        assert made.record.definition.tools == ("mcp__gh",)
+        assert made.record.definition.approve == ("mcp__gh__delete",)
+        await decision.commit()
+
+    play(scenario, mcp_servers=SERVERS)
+
+
+@pytest.mark.parametrize("own", [{}, {"limits": {"max_steps_per_task": 5, "max_tokens_per_agent": 1000}}])
+def test_the_limits_that_hold_for_the_creator_hold_for_whom_it_creates(tmp_path: Path, own: dict[str, Any]) -> None:
+    much = "limits: {max_steps_per_task: 5000, max_tokens_per_agent: 0, max_queue_length: 3}"
+    write(tmp_path, "big", f"tools: [send_mail]\n{much}\nsettings: {{max_tokens: 5000}}")
+
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        await told(manager, {"tools": ["send_mail"], "settings": {"max_tokens": 100}, **own})
+        big = manager.active_sessions["big"]
+        limits = big.limits
+        assert (limits.max_steps_per_task, limits.max_tokens_per_agent, limits.max_queue_length) == (5, 1000, 3)
+        assert big.record.definition.settings == {"max_tokens": 100}
+
+    session = {} if own else {"limits": {"max_steps_per_task": 5, "max_tokens_per_agent": 1000}}
+    mail = once("send_mail", to_agent="big", subject="s", body="b")
+    play(scenario, mail, templates=[tmp_path], **session)
+
+
+def test_who_is_made_up_writes_no_longer_answers_than_its_creator() -> None:
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        await told(manager, {"tools": ["create_agent"], "settings": {"max_tokens": 100}})
+        assert manager.active_sessions["x"].record.definition.settings == {"max_tokens": 100}
+
+    play(scenario, once("create_agent", agent_id="x", prompt="p"))
+
+
+def test_a_prompt_that_no_definition_may_have_creates_nobody() -> None:
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        limits = {"max_answer_bytes": 10 << 20}
+        assert "at most 1,048,576 are allowed" in await told(manager, {"tools": ["create_agent"], "limits": limits})
+        assert created(manager) == [("a", None)]
+
+    play(scenario, once("create_agent", agent_id="x", prompt="p" * (2 << 20)))
+
+
+@pytest.mark.parametrize("name", ["", " ", "_", "-", "\u00a0"])
+def test_work_for_the_empty_name_creates_nobody(name: str) -> None:
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        await told(manager)
+        with pytest.raises(UnknownAgentError):
+            await manager.send_task(name, "go")
+        with pytest.raises(UnknownRecipientError):
+            await manager.send_mail(name, "s", "b")
+        assert created(manager) == [("a", None)]
+
+    play(scenario, once("delegate_task", to_agent=name, task="Do it."))
+
+
+REFUSED_WORK: list[tuple[str, dict[str, Any]]] = [
+    ("send_task", {"prompt": ""}),
+    ("send_task", {"prompt": "p" * (2 << 20)}),
+    ("send_task", {"prompt": "go", "priority": "odd"}),
+    ("send_task", {"prompt": "go", "timeout_seconds": -1}),
+    ("send_task", {"prompt": "go", "budget": Budget(max_tokens=-1)}),
+    ("send_task", {"prompt": "go", "thread_id": ""}),
+    ("send_task", {"prompt": "go", "task_id": ""}),
+    ("send_task", {"prompt": "go", "task_id": "taken"}),
+    ("send_mail", {"subject": "", "body": ""}),
+    ("send_mail", {"subject": "s", "body": "b" * (1 << 20)}),
+    ("send_mail", {"subject": "s", "body": "b", "priority": "odd"}),
+    ("send_mail", {"subject": "s", "body": "b", "thread_id": ""}),
+    ("send_mail", {"subject": "s", "body": "b", "mail_id": "taken"}),
+    ("sleep_agent", {}),
+    ("sleep_agent", {"duration_seconds": -1}),
+]
+
+
+@pytest.mark.parametrize(("method", "arguments"), REFUSED_WORK)
+def test_work_that_is_refused_creates_nobody(method: str, arguments: dict[str, Any]) -> None:
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        await manager.create_agent("a", {})
+        await manager.send_task("a", "x", task_id="taken")
+        await manager.send_mail("a", "s", "x", mail_id="taken")
+        with pytest.raises(WhispererError):
+            await getattr(manager, method)("debbie", **arguments)
+        assert created(manager) == [("a", None)]
+        assert list(manager.active_sessions) == ["a"]
+
+    play(scenario)
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("delegate_task", {"task": " "}),
+        ("delegate_task", {"task": "t", "timeout_seconds": -1}),
+        ("send_mail", {"subject": " ", "body": " "}),
+        ("send_mail", {"subject": "s", "body": "b" * (300 << 10)}),
+        ("send_mail_with_switch", {"subject": "s", "body": "b" * (300 << 10)}),
+        ("send_mail_with_switch", {"subject": "s", "body": "b", "timeout_seconds": -1}),
+    ],
+)
+def test_an_agent_whose_work_is_refused_creates_nobody(name: str, arguments: dict[str, Any]) -> None:
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        await told(manager)
+        assert created(manager) == [("a", None)]
+
+    play(scenario, once(name, to_agent="debbie", **arguments))
+
+
+def test_a_full_tree_creates_nobody() -> None:
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        assert "max_tasks_per_tree" in await told(manager, {"limits": {"max_tasks_per_tree": 1}})
+        assert created(manager) == [("a", None)]
+
+    play(scenario, once("delegate_task", to_agent="coder", task="Do it."))

@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
 from msgspec.structs import replace
+from pydantic import FilePath
 
 from ai_whisperer import AsyncAgentSessionManager, TaskState, ToolContext, tool
 from ai_whisperer.conversation import Answer
@@ -17,7 +19,18 @@ from ai_whisperer.errors import DefinitionError, InvalidInputError, StateError, 
 from ai_whisperer.models.base import ModelRequest
 from ai_whisperer.models.scripted import FunctionModel
 from ai_whisperer.records import AgentState, StepState
-from tests.simulation.stage import call, calls, names_of, play, play_over_crash, prompt_of, results_of, round_of, until
+from tests.simulation.stage import (
+    Say,
+    call,
+    calls,
+    names_of,
+    play,
+    play_over_crash,
+    prompt_of,
+    results_of,
+    round_of,
+    until,
+)
 
 REFUSED = "Refused: a person did not allow this call of 'pay', and it was not run."
 
@@ -486,3 +499,69 @@ def test_needs_approval_must_be_a_truth_value_or_a_plain_function() -> None:
     for each in odd:
         with pytest.raises(InvalidInputError, match="needs_approval must be"):
             tool(needs_approval=each)(lambda: "x")
+
+
+def touch(path: str) -> None:
+    Path(path).touch()
+
+
+def opens_and_destroys(order: tuple[str, str], target: Path) -> Say:
+    def say(request: ModelRequest) -> Answer | str:
+        if round_of(request):
+            return " | ".join(results_of(request))
+        return calls(*((name, {"path": str(target)}) for name in order))
+
+    return say
+
+
+@pytest.mark.parametrize("stated", [{"needs_approval": True}, {"needs_approval": lambda _: True}])
+@pytest.mark.parametrize("order", [("make", "destroy"), ("destroy", "make")])
+def test_a_call_whose_arguments_fit_only_when_it_would_run_is_not_run_without_a_yes(
+    stated: dict[str, Any], order: tuple[str, str], tmp_path: Path
+) -> None:
+    destroyed: list[Path] = []
+    target = tmp_path / "precious"
+
+    async def make(path: str) -> str:
+        """Make the file."""
+        touch(path)
+        return "made"
+
+    @tool(**stated)
+    async def destroy(path: FilePath) -> str:
+        """Destroy the file."""
+        destroyed.append(path)
+        return "destroyed"
+
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        await manager.create_agent("alice")
+        answer = await manager.run_task("alice", "go")
+        assert target.exists()
+        assert "made" in answer
+        assert "do not fit" in answer
+        assert destroyed == []
+
+    play(scenario, opens_and_destroys(order, target), tools=[make, destroy])
+
+
+def test_a_call_that_waits_for_its_turn_runs_with_what_it_touches_or_not_at_all(tmp_path: Path) -> None:
+    read: list[Path] = []
+    target = tmp_path / "precious"
+
+    async def make(path: str) -> str:
+        """Make the file."""
+        touch(path)
+        return "made"
+
+    @tool(touches="write file:{path}")
+    async def destroy(path: FilePath) -> str:
+        """Destroy the file."""
+        read.append(path)
+        return "destroyed"
+
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        await manager.create_agent("alice")
+        assert "do not fit" in await manager.run_task("alice", "go")
+        assert read == []
+
+    play(scenario, opens_and_destroys(("make", "destroy"), target), tools=[make, destroy])

@@ -113,9 +113,27 @@ def test_an_outage_is_waited_out_no_longer_than_the_limit_that_was_set(scope: st
         assert failed.error is not None
         assert "waited for, for 101 seconds (max_outage_seconds)" in failed.error.message
         assert 100 <= now() < 120
-        assert manager.get_agent_status("a").state is AgentState.IDLE, "it is not stopped for that"
 
     play(scenario, provider)
+
+
+def test_a_host_name_that_does_not_exist_is_waited_for_a_short_time_and_the_status_says_so() -> None:
+    said = "The provider could not be reached: its host name cannot be resolved."
+
+    def say(_: ModelRequest) -> str:
+        raise ModelUnavailableError(said, longest_outage_seconds=120.0)
+
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        await manager.create_agent("a")
+        task = await manager.send_task("a", "go")
+        await waits_for_provider(manager)
+        assert manager.get_agent_status("a").retry_reason == said
+        (failed,) = await ended(manager, task)
+        assert 120 <= now() < 125
+        assert failed.error is not None
+        assert "max_outage_seconds" not in failed.error.message, "that limit would not help"
+
+    play(scenario, say)
 
 
 def test_without_a_limit_of_its_own_an_agent_waits_for_half_an_hour() -> None:
@@ -277,6 +295,74 @@ def test_an_agent_that_is_stopped_for_faults_of_its_provider_starts_again_by_its
         assert mail.body == reason
 
     play(scenario, bad_until(100))
+
+
+def test_an_outage_that_is_not_over_in_time_gives_the_agent_a_rest_and_the_user_one_mail() -> None:
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        await manager.create_agent("a")
+        tasks = [await manager.send_task("a", f"{number}") for number in range(8)]
+        await manager.wait_task(tasks[0])
+        await asyncio.sleep(1)
+        assert "starts again by itself at" in manager.get_agent_status("a").reason
+        finished = await ended(manager, *tasks)
+        failed = [task for task in finished if task.state is TaskState.FAILED]
+        assert len(failed) == 3, "two hours, in which it rests longer and longer"
+        assert {task.state for task in finished[3:]} == {TaskState.COMPLETED}
+        (mail,) = manager.mailbox(USER)
+        assert mail.subject == "a was stopped: its provider is down"
+        assert DOWN in mail.body
+
+    play(scenario, Provider(up_at=2 * 3600.0))
+
+
+def test_what_a_person_had_to_change_before_an_outage_does_not_end_the_rest_for_good() -> None:
+    errors: list[ModelError] = [ModelRefusedError("No."), ModelUnavailableError(DOWN)]
+
+    def say(_: ModelRequest) -> str:
+        if errors:
+            raise errors.pop(0)
+        return "done"
+
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        await manager.create_agent("a", {"limits": {"max_outage_seconds": 0.5}})
+        tasks = [await manager.send_task("a", f"{number}") for number in range(3)]
+        assert [task.state for task in await ended(manager, *tasks)] == [
+            TaskState.FAILED,
+            TaskState.FAILED,
+            TaskState.COMPLETED,
+        ]
+
+    play(scenario, say)
+
+
+def test_a_rest_for_an_outage_that_the_process_did_not_live_to_begin_begins_at_the_start() -> None:
+    async def before(manager: AsyncAgentSessionManager) -> None:
+        await manager.create_agent("a")
+        task = await manager.send_task("a", "go", task_id="t")
+        await manager.wait_task(task)
+        await asyncio.sleep(1e6)
+
+    async def after(manager: AsyncAgentSessionManager) -> None:
+        assert manager.get_task("t").state is TaskState.FAILED
+        assert not manager.get_agent_status("a").started
+        await until(lambda: manager.get_agent_status("a").started)
+
+    play_over_crash(before, after, Provider(up_at=1e9), crash_after_seconds=1_850)
+
+
+def test_retry_after_does_not_make_an_outage_longer_than_its_limit() -> None:
+    def say(_: ModelRequest) -> str:
+        raise ModelUnavailableError(DOWN, retry_after_seconds=3_600)
+
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        await manager.create_agent("a")
+        task = await manager.send_task("a", "go")
+        await waits_for_provider(manager)
+        assert "asked again after 1,799 (max_outage_seconds)" in manager.get_agent_status("a").retry_reason
+        await manager.wait_task(task)
+        assert 1_800 <= now() < 1_810
+
+    play(scenario, say)
 
 
 def test_the_rest_grows_with_each_stop_in_a_row_and_the_user_is_told_once() -> None:

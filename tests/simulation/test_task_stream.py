@@ -10,21 +10,24 @@ import pytest
 from ai_whisperer import AsyncAgentSessionManager, tool
 from ai_whisperer.conversation import Answer, Usage
 from ai_whisperer.core.deltas import MAX_PENDING
-from ai_whisperer.errors import ClosedError, TaskEndedError, UnknownTaskError
-from ai_whisperer.models.base import Finished, ModelRequest, StreamEvent
-from ai_whisperer.models.base import TextDelta as Piece
-from ai_whisperer.records import TaskState
+from ai_whisperer.core.following import Follower
+from ai_whisperer.errors import ClosedError, ModelServerError, TaskEndedError, UnknownTaskError
+from ai_whisperer.models.base import Finished, ModelRequest, ReasoningDelta, StreamEvent, TextDelta
+from ai_whisperer.records import Notification, StepKind, StepRecord, StepState, TaskState
 from ai_whisperer.task_events import (
+    AnswerDelta,
     ModelStepEnded,
+    ModelStepRetried,
     ModelStepStarted,
     ProgressReported,
     TaskEnded,
     TaskEvent,
     TaskStateChanged,
-    TextDelta,
     ToolCallEnded,
     ToolCallStarted,
 )
+from ai_whisperer.testing.simulation import VirtualClock
+from tests.contract.records import task as task_record
 
 from .stage import call, play, play_over_crash, prompt_of, round_of
 
@@ -62,7 +65,7 @@ def shapes(events: list[TaskEvent]) -> list[str]:
                 told.append(event.content if event.tool == "look_up" else f"{event.tool} ended")
             case TaskEnded():
                 told.append(f"= {event.answer}")
-            case TextDelta() | ProgressReported():
+            case AnswerDelta() | ProgressReported():
                 pass
             case _:
                 told.append(type(event).__name__)
@@ -88,7 +91,7 @@ LIFE = [
 
 
 def final_text(events: list[TaskEvent]) -> str:
-    return "".join(event.text for event in events if isinstance(event, TextDelta) and event.channel == "final")
+    return "".join(event.text for event in events if isinstance(event, AnswerDelta) and event.channel == "final")
 
 
 def test_a_stream_tells_the_life_of_a_task_and_ends_with_it() -> None:
@@ -217,7 +220,7 @@ class Talker:
     async def stream(self, _: ModelRequest) -> AsyncIterator[StreamEvent]:
         pieces = [f"{number} " for number in range(20_000)]
         for index, piece in enumerate(pieces):
-            yield Piece(text=piece)
+            yield TextDelta(text=piece)
             if index % 100 == 0:
                 await asyncio.sleep(0.01)
         yield Finished(finish="stop", usage=Usage(), model="talker")
@@ -232,11 +235,93 @@ def test_a_reader_who_comes_while_an_answer_streams_has_what_came_before_too() -
         await manager.send_task("alice", "talk", task_id="t")
         await asyncio.sleep(0.2)
         async for event in manager.stream("t"):
-            if isinstance(event, TextDelta):
+            if isinstance(event, AnswerDelta):
                 assert event.text.startswith("0 1 2 ")
                 break
 
     play(scenario, models=lambda _: Talker())
+
+
+class Stammerer:
+    """A model that is cut off twice in its answer."""
+
+    async def stream(self, request: ModelRequest) -> AsyncIterator[StreamEvent]:
+        await asyncio.sleep(1)
+        yield ReasoningDelta(text="I think.")
+        if request.attempt < 3:
+            yield TextDelta(text="Not")
+            raise ModelServerError
+        yield TextDelta(text="[ANALYSIS]I know.[/ANALYSIS]All of it.")
+        await asyncio.sleep(1)
+        yield Finished()
+
+    async def close(self) -> None:
+        pass
+
+
+def test_a_request_that_is_repeated_tells_each_attempt_in_its_time() -> None:
+    clock = VirtualClock()
+
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        await manager.create_agent("alice")
+        await manager.send_task("alice", "talk", task_id="t")
+        events = await collected(manager, "t")
+        times = [event.at for event in events]
+        assert times == sorted(times)
+        started = [event for event in events if isinstance(event, ModelStepStarted)]
+        retried = [event for event in events if isinstance(event, ModelStepRetried)]
+        assert [event.attempt for event in started] == [1, 2, 3]
+        assert [event.attempt for event in retried] == [1, 2]
+        assert [event.error.code for event in retried] == ["model_server"] * 2
+        for failed, again in zip(retried, started[1:], strict=True):
+            assert failed.at < failed.retry_at <= again.at < failed.retry_at + 0.1
+        after = await collected(manager, "t")
+        assert [event.at for event in after] == sorted(event.at for event in after)
+        analysis = [event.text for event in after if isinstance(event, AnswerDelta) and event.channel == "analysis"]
+        assert analysis == ["I think.\nI know."]
+
+    play(scenario, models=lambda _: Stammerer(), clock=clock)
+
+
+def test_a_request_that_waits_tells_what_the_wall_clock_will_show_when_it_is_repeated() -> None:
+    clock = VirtualClock()
+
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        await manager.create_agent("alice", {"retry": {"first_delay_seconds": 600.0, "max_delay_seconds": 600.0}})
+        await manager.send_task("alice", "talk", task_id="t")
+        stream = manager.stream("t")
+        while not isinstance(event := await anext(stream), ModelStepRetried):
+            pass
+        clock.set(3_600)
+        await asyncio.sleep(100)
+        async for late in manager.stream("t"):
+            if isinstance(late, ModelStepRetried):
+                assert late.retry_at == event.retry_at + 3_600
+                break
+        assert manager.list_steps("t")[0].retry_at == event.retry_at + 3_600
+        assert late.at == event.at
+
+    play(scenario, models=lambda _: Stammerer(), clock=clock)
+
+
+def test_a_reader_that_missed_the_pieces_of_the_last_attempt_has_its_whole_text() -> None:
+    task = task_record("t")
+    follower = Follower(task)
+    params = {"taskId": "t", "stepId": "t.1", "attempt": 1, "channel": "final", "text": "Not"}
+    note = Notification(session_id="s", seq=0, name="async.task.delta", params=params, at=1.0, cause="task:t")
+    assert follower.piece(note) is not None
+    step = StepRecord(
+        session_id="s",
+        task_id="t",
+        number=1,
+        kind=StepKind.MODEL,
+        state=StepState.DONE,
+        attempt=2,
+        answer=Answer(text="All of it."),
+        started_at=0.0,
+        finished_at=2.0,
+    )
+    assert final_text(list(follower.look(task, [step]))) == "All of it."
 
 
 def test_what_waits_for_a_slow_reader_is_bounded_and_the_whole_text_comes_at_the_end() -> None:
@@ -253,7 +338,7 @@ def test_what_waits_for_a_slow_reader_is_bounded_and_the_whole_text_comes_at_the
         assert 0 < waiting.size <= MAX_PENDING
         assert all(piece.note.params["taskId"] == "t" for piece in waiting._pieces)
         rest = [event async for event in stream]
-        assert any(isinstance(event, TextDelta) and event.skipped for event in rest)
+        assert any(isinstance(event, AnswerDelta) and event.skipped for event in rest)
         (ended,) = [event for event in rest if isinstance(event, ModelStepEnded)]
         assert ended.text.split() == [str(number) for number in range(20_000)]
 
@@ -283,7 +368,7 @@ def test_a_session_that_is_closed_tells_the_readers_of_its_tasks() -> None:
         await asyncio.sleep(0)
         await manager.flushed()
         await manager.close()
-        with pytest.raises(ClosedError, match="goes on later"):
+        with pytest.raises(ClosedError, match="resumes later"):
             await reading
 
     asyncio.run(main())

@@ -230,3 +230,22 @@ def test_tools_of_others_in_files_are_tools_and_those_of_neighbours_are_theirs(t
     (tmp_path / "_shared.py").write_text(SHARED)
     (file,) = load_tool_files([tmp_path])
     assert ([each.name for each in file.tools], file.error) == (["search", "buy", "base"], None)
+
+
+class Every(BaseModel):
+    of: Every | Either | str
+
+
+class Either(BaseModel):
+    of: Every | Either | str
+
+
+def filtered(by: Every | Either) -> str:
+    """Filter."""
+    return "filtered"
+
+
+@pytest.mark.parametrize("make", [langchain_tool, pydantic_ai.Tool])
+def test_a_union_that_takes_exponential_time_to_read_is_refused(make: Any) -> None:
+    with pytest.raises(InvalidInputError, match="exponential time"):
+        as_tool(make(filtered))

@@ -1,6 +1,8 @@
 """The codes of errors that the documentation promises are those that are sent."""
 
+import ast
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -68,6 +70,27 @@ def test_the_docs_name_no_code_that_is_never_sent() -> None:
     assert {each.code: each.number for each in stable_codes()} == CODES
     assert set(CODES.values()) == NUMBERS == {each["code"] for each in document("1.0")["components"]["errors"].values()}
     assert {kind.code for kind in KINDS} | set(jsonrpc.NAMES.values()) == set(CODES)
+
+
+def codes_written_in(source: str) -> Iterator[str]:
+    """The texts that source code writes for `code` in an object."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Dict):
+            for key, value in zip(node.keys, node.values, strict=True):
+                is_code = isinstance(key, ast.Constant) and key.value == "code"
+                if is_code and isinstance(value, ast.Constant) and isinstance(value.value, str):
+                    yield value.value
+
+
+def test_no_code_that_is_not_in_the_docs_is_written_where_errors_are_sent() -> None:
+    package = Path(errors.__file__).parent
+    sources = [*package.joinpath("server").rglob("*.py"), *package.joinpath("protocol").rglob("*.py")]
+    assert {code for path in sources for code in codes_written_in(path.read_text())} <= set(CODES)
+
+
+def test_a_code_that_is_written_out_would_be_found() -> None:
+    source = 'raise RpcError(INVALID_REQUEST, message, {"code": "made_up", "path": "/ws"})'
+    assert list(codes_written_in(source)) == ["made_up"]
 
 
 def test_no_two_errors_have_the_same_code() -> None:

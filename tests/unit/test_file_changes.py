@@ -330,7 +330,7 @@ def test_swapping_a_folder_for_a_link_lets_no_tool_out(desk: Desk) -> None:
         ('{"path": "f", "content": "x", "mode": "append"}', False),
         ('{"path": "f", "content": "x", "mode": "new"}', False),
         ('{"path": "f", "content": "x", "version": "1"}', False),
-        ('{"path": 5}', True),
+        ('{"path": 5}', False),
     ],
 )
 def test_only_a_plain_replacement_is_repeated_after_a_crash(arguments: str, *, may: bool) -> None:

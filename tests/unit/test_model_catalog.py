@@ -1,15 +1,18 @@
 """Names of models and what they mean."""
 
+import asyncio
 import subprocess
 import sys
+from collections.abc import AsyncGenerator
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
 from pydantic_ai.providers import infer_provider_class
 
-from ai_whisperer.errors import ModelError, ModelNameError
-from ai_whisperer.models.catalog import PREFIXES, ProviderModel, resolve
+from ai_whisperer.errors import AnswerSizeError, ModelError, ModelNameError
+from ai_whisperer.models.base import Model, ModelRequest, StreamEvent, TextDelta, collect
+from ai_whisperer.models.catalog import PREFIXES, LateModel, resolve
 from ai_whisperer.models.pydantic_ai import PydanticAIModel
 from ai_whisperer.models.scripted import ScriptedModel
 
@@ -33,13 +36,15 @@ def test_scripted_with_a_path_reads_that_file(monkeypatch: pytest.MonkeyPatch) -
 @pytest.mark.parametrize("name", ["openai-chat:some-model", "openai:some-model", "ollama:qwen3:4b"])
 def test_a_prefix_means_the_model_of_a_provider(name: str) -> None:
     model = resolve(name)
-    assert isinstance(model, ProviderModel)
-    assert model.name == name
+    assert isinstance(model, LateModel)
+    made = asyncio.run(model.made())
+    assert isinstance(made, PydanticAIModel)
+    assert made.name == name
 
 
 def test_a_missing_key_does_not_make_a_name_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENROUTER_API_KEY", raising=False)
-    assert isinstance(resolve("openrouter:some-model"), ProviderModel)
+    assert isinstance(resolve("openrouter:some-model"), LateModel)
     assert PydanticAIModel("openrouter:some-model").prefix == "openrouter"
 
 
@@ -76,8 +81,46 @@ def test_every_prefix_named_here_is_known_to_the_provider_library() -> None:
 def test_a_provider_that_is_not_installed_tells_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "anthropic", None)
     monkeypatch.delitem(sys.modules, "pydantic_ai.providers.anthropic", raising=False)
-    with pytest.raises(ModelNameError, match=r"pydantic-ai-slim\[anthropic\]"):
+    with pytest.raises(ModelNameError, match=r"pip install .ai-whisperer\[anthropic\]"):
         PydanticAIModel("anthropic:some-model")
+
+
+def test_a_stream_that_is_left_closes_the_one_behind_it_at_once() -> None:
+    closed: list[str] = []
+
+    class Endless(ScriptedModel):
+        async def stream(self, request: ModelRequest) -> AsyncGenerator[StreamEvent, None]:
+            try:
+                while True:
+                    yield TextDelta(text="and on " * 100)
+            finally:
+                closed.append(request.step_id)
+
+    async def make() -> Model:
+        return Endless()
+
+    async def scenario() -> None:
+        request = ModelRequest(step_id="t1.1", agent_id="ada", system="", turns=())
+        with pytest.raises(AnswerSizeError):
+            await collect(LateModel(make).stream(request), max_bytes=1_000)
+        assert closed == ["t1.1"]
+
+    asyncio.run(scenario())
+
+
+def test_a_model_that_cannot_be_made_has_no_price_and_tells_why_with_its_request() -> None:
+    async def make() -> Model:
+        raise ModelNameError("The package is missing.")
+
+    async def scenario() -> None:
+        model = LateModel(make)
+        await model.prepare()
+        assert model.price_usd(1_000, 1_000) is None
+        with pytest.raises(ModelNameError, match="package is missing"):
+            await collect(model.stream(ModelRequest(step_id="t1.1", agent_id="ada", system="", turns=())))
+        await model.close()
+
+    asyncio.run(scenario())
 
 
 def test_a_wrong_name_is_not_worth_a_retry() -> None:

@@ -6,8 +6,11 @@ from pathlib import Path
 import pytest
 
 from ai_whisperer.errors import InvalidInputError, NotFoundError, TemplateError, UnknownTemplateError
-from ai_whisperer.templates.folders import TemplateKind
+from ai_whisperer.templates import library as shelves
+from ai_whisperer.templates.drafts import Draft
+from ai_whisperer.templates.folders import Listing, TemplateFolder, TemplateKind, look_into
 from ai_whisperer.templates.library import BUILTIN, TemplateLibrary, library_of
+from ai_whisperer.templates.parsing import Template, template_of
 from tests.unit.template_files import BUILTIN_NAMES, write
 
 
@@ -206,3 +209,44 @@ def test_a_folder_that_cannot_be_looked_at_is_told_of_and_hides_no_others(
 def test_a_file_in_the_place_of_a_folder_is_told_of(tmp_path: Path) -> None:
     (tmp_path / "agents").write_text("")
     assert "Not a directory" in str(TemplateLibrary([tmp_path / "agents"]).list()[0].error)
+
+
+def test_a_name_that_is_nobodys_costs_one_look_however_many_templates_there_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(50):
+        write(tmp_path, f"t{number}", f"aliases: [other{number}, more{number}]")
+    templates = library_of([tmp_path])
+    assert templates.addressed("nobody") is None
+    looked: list[TemplateFolder] = []
+    made: list[object] = []
+
+    def look(folder: TemplateFolder) -> Listing:
+        looked.append(folder)
+        return look_into(folder)
+
+    def make(chain: tuple[Draft, ...]) -> Template:
+        made.append(chain)
+        return template_of(chain)
+
+    monkeypatch.setattr(shelves, "look_into", look)
+    monkeypatch.setattr(shelves, "template_of", make)
+    assert templates.addressed("nobody") is None
+    assert (len(looked), len(made)) == (len(templates.folders), 0)
+
+
+def test_a_further_name_counts_at_once_and_no_longer_when_it_is_gone(tmp_path: Path) -> None:
+    templates = library_of([tmp_path])
+    assert templates.addressed("Robbie the robot") is None
+    path = write(tmp_path, "robbie", "aliases: [Robbie the robot]")
+    found = templates.addressed("robbie THE robot")
+    assert found is not None
+    assert (found[0].name, found[1]) == ("robbie", "robbie")
+    path.unlink()
+    assert templates.addressed("Robbie the robot") is None
+
+
+@pytest.mark.parametrize("name", ["", " ", "_", "-", "\u00a0", "\t-_"])
+def test_the_empty_name_means_no_template(tmp_path: Path, name: str) -> None:
+    write(tmp_path, "quiet", 'aliases: ["-"]')
+    assert library_of([tmp_path]).addressed(name) is None

@@ -50,6 +50,34 @@ class Order(BaseModel):
     items: list[Item]
 
 
+class And(BaseModel):
+    kind: Literal["and"] = "and"
+    of: And | Or | str
+
+
+class Or(BaseModel):
+    kind: Literal["or"] = "or"
+    of: And | Or | str
+
+
+class Bag(BaseModel):
+    of: Bag | dict[str, Bag] | str
+
+
+class Chain(BaseModel):
+    of: Chain | list[Chain] | str
+
+
+class All(BaseModel):
+    kind: Literal["all"]
+    of: Annotated[All | Some, Field(discriminator="kind")] | str
+
+
+class Some(BaseModel):
+    kind: Literal["any"]
+    of: Annotated[All | Some, Field(discriminator="kind")] | str
+
+
 class Address(msgspec.Struct):
     street: str
 
@@ -139,7 +167,9 @@ def test_what_does_not_fit_is_told_to_the_model_which_can_correct_it(hint: Any, 
     assert told in refused.value.message
     assert "Call again" in refused.value.message
     assert seen == []
-    assert (made.may_repeat(arguments), made.wants_approval(arguments)) == (True, False)
+    assert not made.may_repeat(arguments)
+    with pytest.raises(ToolArgumentsError):
+        made.wants_approval(arguments)
 
 
 def test_constraints_and_descriptions_are_in_the_schema_and_definitions_beside_it() -> None:
@@ -296,3 +326,24 @@ def test_models_of_pydantic_and_paths_can_be_returned() -> None:
 
 def test_a_function_that_many_agents_are_given_is_read_once() -> None:
     assert as_tool(add).spec.parameters is as_tool(add).spec.parameters
+
+
+@pytest.mark.parametrize("hint", [And | Or, And, list[Or], Bag, Chain | Bag, dict[str, And] | None])
+def test_a_union_that_takes_exponential_time_to_read_is_refused_when_it_is_provided(hint: Any) -> None:
+    with pytest.raises(InvalidInputError, match=r"exponential time.*Field\(discriminator="):
+        as_tool(taking(hint)[0])
+
+
+@pytest.mark.parametrize("hint", [Chain, All | Some, Circle | Square, list[Chain] | Chain])
+def test_a_union_that_is_read_in_one_go_is_taken(hint: Any) -> None:
+    assert as_tool(taking(hint)[0]).spec.parameters["properties"]["given"]
+
+
+def test_what_is_nested_too_deeply_for_pydantic_is_told_to_the_model() -> None:
+    made = as_tool(taking(Chain)[0])
+    deep = '{"of":' * 64 + '"x"' + "}" * 64
+    assert made.callee.parse(f'{{"given": {deep}}}')
+    with pytest.raises(ToolArgumentsError, match="nested deeper than 64 levels"):
+        made.callee.parse(f'{{"given": {{"of": {deep}}}}}')
+    with pytest.raises(ToolArgumentsError):
+        made.callee.parse('{"given": ' + "[" * 100_000)

@@ -50,16 +50,16 @@ async def demo(
     or failed.
     """
     from ai_whisperer.cli.demo.plug import ServerProcess
-    from ai_whisperer.cli.model_choice import choose_model
+    from ai_whisperer.cli.model_choice import choose_model, for_workflows
     from ai_whisperer.cli.signals import until_asked_to_leave
 
     choice = await asyncio.to_thread(choose_model, call.settings, os.environ)
     if not call.output.as_json:
-        call.output.text(choice.told)
+        call.output.text(choice.told("--model"))
     values = call.settings.values
     named = data or (values.data if call.is_given("data") else None)
     with DemoFolder(named) as folder:
-        server = ServerProcess(folder.path, port=port or 0, model=choice.for_workflows)
+        server = ServerProcess(folder.path, port=port or 0, model=for_workflows(choice))
 
         def leave_at_once() -> None:
             server.kill()

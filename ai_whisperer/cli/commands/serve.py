@@ -69,7 +69,7 @@ async def serve(
     with closing(log), until_asked_to_leave(call.output, grace, within_seconds=within) as leaving:
         async with AsyncExitStack() as stack, running(replace(settings, model=chosen.model), tools=tools) as server:
             leaving.trouble = server.trouble
-            call.output.note(f"{chosen.told}\nThe data is in {settings.data}.\nCtrl-C ends the server.")
+            call.output.note(f"{chosen.told('--model')}\nThe data is in {settings.data}.\nCtrl-C ends the server.")
             if own_user.is_root():
                 server.warn(own_user.WARNING)
             _tell(call.output, server.address)

@@ -90,6 +90,11 @@ class McpGrants:
         """Whether one of the servers is meant by this grant."""
         return any(server.name == server_of(grant) for server in self._grants)
 
+    def includes(self, grant: str) -> bool:
+        """Whether all that this grant gives is given here: the whole server is, or exactly that tool."""
+        allowed = (tools for server, tools in self._grants.items() if server.name == server_of(grant))
+        return any(_ALL in tools or tool_of(grant) in tools for tools in allowed)
+
     @property
     def specs(self) -> tuple[ToolSpec, ...]:
         """The tools as models are told about them, as far as they are known."""
