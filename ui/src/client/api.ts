@@ -726,6 +726,7 @@ export interface ScheduleState {
   zone: string;
   prompt: string | null;
   event: string | null;
+  wake: boolean;
   paused: boolean;
   nextAt: number | null;
   lastAt: number | null;

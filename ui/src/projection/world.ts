@@ -159,6 +159,8 @@ export interface Schedule {
   readonly zone: string;
   readonly prompt: string | null;
   readonly event: string | null;
+  /** Whether it wakes its agent if that sleeps. */
+  readonly wake: boolean;
   readonly paused: boolean;
   readonly nextAt: number | null;
   readonly lastAt: number | null;
