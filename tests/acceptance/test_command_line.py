@@ -133,7 +133,9 @@ def test_a_task_that_fails_is_an_error_and_waits_among_the_dead(whisperer: Whisp
     assert whisperer.json("tasks", "retry", "failing-1")["state"] == "queued"
 
 
-def test_all_failed_tasks_are_retried_with_one_command(whisperer: Whisperer, agent: str) -> None:
+def test_all_failed_tasks_are_retried_with_one_command(whisperer: Whisperer) -> None:
+    agent = "fails-often"
+    whisperer.ok("agents", "create", agent, "--config", '{"supervision": {"max_failures": 100}}')
     for number in range(3):
         whisperer("tasks", "send", agent, "Please fail", "--wait", "--id", f"failing-many-{number}")
     outcome = whisperer.json("tasks", "retry", "--all-failed", "--agent", agent)
