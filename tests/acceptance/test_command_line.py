@@ -133,15 +133,17 @@ def test_a_task_that_fails_is_an_error_and_waits_among_the_dead(whisperer: Whisp
     assert whisperer.json("tasks", "retry", "failing-1")["state"] == "queued"
 
 
-def test_all_failed_tasks_are_retried_with_one_command(whisperer: Whisperer, agent: str) -> None:
-    for number in range(2):
+def test_all_failed_tasks_are_retried_with_one_command(whisperer: Whisperer) -> None:
+    agent = "fails-often"
+    whisperer.ok("agents", "create", agent, "--config", '{"supervision": {"max_failures": 100}}')
+    for number in range(3):
         whisperer("tasks", "send", agent, "Please fail", "--wait", "--id", f"failing-many-{number}")
     outcome = whisperer.json("tasks", "retry", "--all-failed", "--agent", agent)
-    assert (outcome["retried"], outcome["notRetried"], outcome["reasons"]) == (2, 0, {})
-    assert outcome["taskIds"] == [f"failing-many-{number}" for number in range(2)]
-    for number in range(2):
+    assert (outcome["retried"], outcome["notRetried"], outcome["reasons"]) == (3, 0, {})
+    assert outcome["taskIds"] == [f"failing-many-{number}" for number in range(3)]
+    for number in range(3):
         whisperer("tasks", "wait", f"failing-many-{number}")
-    told = "2 failed tasks were retried.\n"
+    told = "3 failed tasks were retried.\n"
     assert whisperer.ok("tasks", "retry", "--all-failed", "--agent", agent) == told
     for arguments in ([], ["failing-many-0", "--all-failed"], ["failing-many-0", "--agent", agent]):
         refused = whisperer("tasks", "retry", *arguments)
