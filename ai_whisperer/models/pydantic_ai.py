@@ -289,6 +289,7 @@ def _delta_of(event: wire.ModelResponseStreamEvent) -> TextDelta | ReasoningDelt
             return ReasoningDelta(text=text)
         case wire.PartStartEvent(part=wire.ToolCallPart() as call):
             return CallDelta(name=str(call.tool_name or "?"), arguments=_argument_text(call.args))
+    return None
 
 
 def _argument_text(arguments: str | Mapping[str, Any] | None) -> str:
