@@ -162,8 +162,8 @@ class AgentCreation:
             raise InvalidInputError("The prompt is empty; nobody was created. Say what the agent is to be.")
         if self.own_tools_of(agent_id):  # it would have them when the session is opened next
             raise DefinitionError(
-                f"'{agent_id}' was not created: there are tools for an agent of that name alone (agent_tools). Choose "
-                "another name, or ask the user to create it."
+                f"'{agent_id}' was not created: there are tools for an agent with that name alone (agent_tools). "
+                "Choose another name, or ask the user to create it."
             )
         self._check_number(decision, agent_id, by)
         stated = {"prompt": prompt, "description": description, "model": by.record.definition.model}

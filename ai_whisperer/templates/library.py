@@ -6,7 +6,7 @@ import contextlib
 import difflib
 import os
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -161,7 +161,7 @@ class TemplateLibrary:
         found = shelf.first(*names)
         return None if found is None else self._template(found, shelf)
 
-    def _further(self, shelf: Shelf) -> dict[str, list[Found]]:
+    def _further(self, shelf: Shelf) -> Mapping[str, Sequence[Found]]:
         if shelf.further is None:
             further: dict[str, list[Found]] = {}
             for found in shelf.firsts():

@@ -297,7 +297,7 @@ def test_who_is_made_up_gets_no_functions_that_are_for_another() -> None:
         return "deployed"
 
     async def scenario(manager: AsyncAgentSessionManager) -> None:
-        assert "tools for an agent of that name alone" in await told(manager, {"tools": ["create_agent"]})
+        assert "tools for an agent with that name alone" in await told(manager, {"tools": ["create_agent"]})
         assert created(manager) == [("a", None)]
 
     play(scenario, once("create_agent", agent_id="deployer", prompt="p"), agent_tools={"deployer": [deploy]})
