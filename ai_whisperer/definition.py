@@ -145,8 +145,8 @@ class RetryPolicy(msgspec.Struct, frozen=True, kw_only=True, gc=False, forbid_un
 class Supervision(msgspec.Struct, frozen=True, kw_only=True, gc=False, forbid_unknown_fields=True, omit_defaults=True):
     """What happens to a loop that crashes, and when its agent is stopped.
 
-    A crashed loop begins again up to `max_restarts` times, each time after a longer delay; then its task is set aside.
-    After `max_failures` failed tasks within `window_seconds` the agent is stopped, with the reason kept.
+    A crashed loop begins again up to `max_restarts` times, each time after a longer delay; then its task becomes a
+    dead letter. After `max_failures` failed tasks within `window_seconds` the agent is stopped, with the reason kept.
     """
 
     max_restarts: int = 3

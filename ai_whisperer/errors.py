@@ -353,6 +353,17 @@ class ModelUnavailableError(ModelServerError):
 
     code = "model_unavailable"
 
+    def __init__(
+        self,
+        message: str | None = None,
+        *,
+        retry_after_seconds: float | None = None,
+        longest_outage_seconds: float | None = None,
+    ) -> None:
+        """`longest_outage_seconds`: no longer wait is worth it, whatever the limit says."""
+        super().__init__(message, retry_after_seconds=retry_after_seconds)
+        self.longest_outage_seconds = longest_outage_seconds
+
 
 class ModelTimeoutError(ModelError):
     """The provider did not answer in time."""
@@ -442,7 +453,7 @@ class ContinuationLimitError(WhispererError):
 
 
 class CrashLimitError(WhispererError):
-    """The process died each time this task ran, so it was set aside. Fix the cause, then retry it."""
+    """The process died each time this task ran, so it became a dead letter. Fix the cause, then retry it."""
 
     code = "crash_limit"
 

@@ -146,6 +146,7 @@ class ScheduleState(Record, frozen=True, kw_only=True):
     zone: str
     prompt: str | None
     event: str | None
+    wake: bool
     paused: bool
     next_at: float | None
     last_at: float | None

@@ -62,7 +62,7 @@ def waits_for(steps: Iterable[StepRecord]) -> str:
 
 
 def _can_be_interrupted(name: str) -> bool:
-    """Whether the tool is known to end when its task does. Of one that was handed in nobody knows here."""
+    """Whether the tool is known to end when its task does. Of one that was provided nobody knows here."""
     from ai_whisperer.tools.machine import MACHINE_TOOLS
     from ai_whisperer.tools.mcp.names import server_of
 

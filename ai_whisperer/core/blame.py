@@ -8,7 +8,7 @@ So a task is blamed only for what it alone can explain:
 2. A task at whose trial the process died is held back, for longer than it had run until the death. All that is above
    suspicion goes on meanwhile. If the process dies without the task, the death has another cause: the task is no more
    than a suspect again. If not, it is tried once more.
-3. A task that was tried so three times, and the process died each time and never without it, is set aside.
+3. A task that was tried so three times, and the process died each time and never without it, becomes a dead letter.
 
 All this is about a process: of its sessions one at a time tries a task, see `runtime.trial_turn`.
 
@@ -23,7 +23,7 @@ SUSPECT = 2
 """So many starts without a finished step make a task a suspect: its next start is a trial."""
 
 MOST_STARTS = 5
-"""The process died at so many starts of a task that is set aside."""
+"""The process died at so many starts of a task that becomes a dead letter."""
 
 _SHORTEST_REST_SECONDS = 3.0
 _LONGEST_REST_SECONDS = 3600.0

@@ -24,7 +24,7 @@ _Step = tuple[Any, Any]
 class _Piece:
     """One or more deltas of a step that follow each other in one channel."""
 
-    __slots__ = ("characters", "note", "position", "step", "texts")
+    __slots__ = ("characters", "cut_characters", "note", "position", "step", "texts")
 
     def __init__(self, position: int, note: Notification, step: _Step) -> None:
         self.position = position
@@ -32,6 +32,7 @@ class _Piece:
         self.step = step
         self.texts: list[str] = [note.params["text"]]
         self.characters = len(self.texts[0])
+        self.cut_characters = 0
 
     @property
     def size(self) -> int:
@@ -47,11 +48,14 @@ class _Piece:
         """Take so many characters away at the front."""
         self.texts = ["".join(self.texts)[characters:]]
         self.characters -= characters
+        self.cut_characters += characters
 
     def joined(self, *, skipped: int) -> Notification:
         if len(self.texts) == 1 and not skipped and self.texts[0] is self.note.params["text"]:
             return self.note
         params = {**self.note.params, "text": "".join(self.texts)}
+        if "offset" in params:
+            params["offset"] += self.cut_characters
         return replace(self.note, params={**params, "skipped": skipped} if skipped else params)
 
 

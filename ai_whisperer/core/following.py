@@ -6,7 +6,7 @@ how late a look comes, nor whether a notification comes twice.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ai_whisperer.conversation import Usage
@@ -43,6 +43,7 @@ class Follower:
         self._begun: dict[int, int] = {}  # the attempt that was told of, by the number of the step
         self._retried: dict[int, int] = {}
         self._ended: dict[int, int] = {}
+        self._heard: tuple[str, int, int] = ("", 0, 0)  # the step that streams, its attempt, how much is heard or told
         self._streamed: set[tuple[int, int]] = set()
         self._heard_at: dict[tuple[str, int, int], float] = {}  # by notification, step and attempt
         self._told_at: dict[int, float] = {}
@@ -84,6 +85,7 @@ class Follower:
                 skipped=skipped,
             )
         self._streamed.add((number, params["attempt"]))
+        skipped = max(skipped, self._missed(step_id, params))
         return AnswerDelta(
             task_id=self.task_id,
             agent_id=self._agent_id,
@@ -94,6 +96,14 @@ class Follower:
             text=params["text"],
             skipped=skipped,
         )
+
+    def _missed(self, step_id: str, params: Mapping[str, Any]) -> int:
+        """How much of the attempt came before the piece and was not heard: it may have begun before we listened."""
+        attempt, text = params["attempt"], params["text"]
+        before = self._heard[2] if self._heard[:2] == (step_id, attempt) else 0
+        offset: int = params.get("offset", before)
+        self._heard = (step_id, attempt, offset + len(text))
+        return max(offset - before, 0)
 
     def look(self, task: TaskRecord, steps: Sequence[StepRecord]) -> Iterator[TaskEvent]:
         """What is new. `steps` are those after `settled`, read after the task: if it has ended, so have they."""

@@ -22,6 +22,7 @@ _NOT_IN_NAMES = re.compile(r"[^\w.:-]")
 _NAME = re.compile(r"[\w.:-]+")
 _LONGEST_NAME = 100
 _OPENING = "<said by="
+_CLOSING = "\n</said id="
 _FIRST_MARK = re.compile(r'<said by="[\w.:-]*" id="\d+">\n')
 _LAST_MARK = re.compile(r'\n</said id="\d+">')
 _UNSEEN = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
@@ -80,7 +81,10 @@ def has_marks(text: str) -> bool:
 
 def without_marks(text: str) -> str:
     """The text with the marks around words that others said taken away: for people, and for rules that match text."""
-    return _LAST_MARK.sub("", _FIRST_MARK.sub("", text)) if _OPENING in text else text
+    if _OPENING not in text:
+        return text
+    text = _FIRST_MARK.sub("", text)
+    return _LAST_MARK.sub("", text) if _CLOSING in text else text
 
 
 def _number_for(text: str) -> str:

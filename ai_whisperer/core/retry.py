@@ -16,10 +16,11 @@ _LONGEST_TOLD_SECONDS = 1e15
 
 
 class Wait(NamedTuple):
-    """How long to wait before the next attempt, and what the provider asked for if that is longer."""
+    """How long to wait before the next attempt; what the provider asked for if that is longer, and the limit then."""
 
     seconds: float
     refused_seconds: float | None = None
+    limit: str = "max_retry_after_seconds"
 
 
 def wait_before_retry(
@@ -56,14 +57,21 @@ def wait_in_outage(
 
     Each wait is about as long as the outage so far, up to `max_delay_seconds`, and is spread by a half to both sides:
     after a few of them the agents that failed together ask at times of their own, and do not come all at once when
-    the provider is back. The last try is when `max_outage_seconds` are over.
+    the provider is back. The last try is when `max_outage_seconds` are over, or what the error says if that is less.
     """
-    left = max_outage_seconds - outage_seconds
+    left = longest_outage(error, max_outage_seconds=max_outage_seconds) - outage_seconds
     if left <= 0:
         return None
     about = max(min(max(outage_seconds, policy.first_delay_seconds), policy.max_delay_seconds), _LEAST_SECONDS)
     wait = min(about * (1.0 + (2.0 * chance() - 1.0) * _SPREAD), left)
-    return _at_least_as_asked(wait, error, max_retry_after_seconds)
+    asked = _at_least_as_asked(wait, error, min(max_retry_after_seconds, left))
+    is_cut = asked.refused_seconds is not None and left < max_retry_after_seconds
+    return asked._replace(limit="max_outage_seconds") if is_cut else asked
+
+
+def longest_outage(error: ModelUnavailableError, *, max_outage_seconds: float) -> float:
+    """So long an outage is waited out that looks like this."""
+    return min(max_outage_seconds, error.longest_outage_seconds or max_outage_seconds)
 
 
 def _at_least_as_asked(wait: float, error: ModelError, max_retry_after_seconds: float) -> Wait:

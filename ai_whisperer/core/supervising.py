@@ -11,9 +11,13 @@ from ai_whisperer.definition import Supervision
 INTERNAL = "internal"
 """The code of a failure that no error of ours explains: the loop crashed."""
 
+OUTAGE = "model_unavailable"
+"""The code of a task whose provider was down for longer than is waited for."""
+
 FAULTS = frozenset(
     {
         INTERNAL,
+        OUTAGE,
         "crash_limit",
         "model",
         "model_name",
@@ -27,12 +31,9 @@ FAULTS = frozenset(
         "answer_time",
     }
 )
-"""The failures that speak against an agent.
+"""The failures that speak against an agent. That a task reached a limit of its own does not."""
 
-That a task reached a limit of its own does not, nor that its provider was down: that was waited for long enough.
-"""
-
-PROVIDER_FAULTS = frozenset({"model_rate_limit", "model_server", "model_timeout", "model_cut_off"})
+PROVIDER_FAULTS = frozenset({OUTAGE, "model_rate_limit", "model_server", "model_timeout", "model_cut_off"})
 """Those of them that pass by themselves, since the provider is their cause: an agent stopped for them starts again."""
 
 _FIRST_REST_SECONDS = 300.0
@@ -60,10 +61,18 @@ def restart_delay(policy: Supervision, *, restarts: int, chance: Callable[[], fl
 
 
 def too_many(policy: Supervision, faults: deque[Fault], *, now: float) -> bool:
-    """Whether the agent has failed too often within the window. Forgets what lies before it."""
+    """Whether the agent has failed too often within the window. Forgets what lies before it.
+
+    One outage is enough, since it was waited for already: the next tasks would be lost to it one by one.
+    """
     while faults and faults[0].at <= now - policy.window_seconds:
         faults.popleft()
-    return len(faults) >= policy.max_failures
+    return len(faults) >= policy.max_failures or ended_in_outage(faults)
+
+
+def ended_in_outage(faults: deque[Fault]) -> bool:
+    """Whether the last of these failures is that the provider is down."""
+    return bool(faults) and faults[-1].code == OUTAGE
 
 
 def rest_seconds(faults: Iterable[Fault], *, stops: int, chance: Callable[[], float]) -> float | None:

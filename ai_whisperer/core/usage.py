@@ -73,7 +73,7 @@ def _is_count(given: object) -> bool:
 
 
 def _is_cost(given: object) -> bool:
-    return (type(given) is float or type(given) is int) and 0 <= given <= MOST_USD  # type: ignore[operator]
+    return (type(given) is float or type(given) is int) and 0 <= given <= MOST_USD
 
 
 def usage_since(before: StepRecord | None, step: StepRecord) -> Usage:

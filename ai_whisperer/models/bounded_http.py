@@ -17,10 +17,9 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
+from ai_whisperer.models.bounded_reads import bound_reads
 from ai_whisperer.models.event_bounds import EventCutter, EventTooLargeError
 
-MAX_HEAD_BYTES = 16 << 10
-"""So much the headers of a response may be, and its trailers."""
 MAX_ERROR_BYTES = 64 << 10
 """So much is read of what a provider says beside an error."""
 MAX_BARE_BYTES = 4 << 20
@@ -32,9 +31,9 @@ MAX_BODY_BYTES = 256 << 20
 
 _TURN_SECONDS = 0.005
 _ENCODINGS = "gzip, deflate"
+_COMPRESSED = ("gzip", "x-gzip", "deflate")
+_AS_IT_IS = ("", "identity")
 _PIECE_BYTES = 16 << 10
-_READ_BYTES = 4 << 10
-"""Some fifteen events of most providers: more of them would take longer than the turn."""
 
 
 class WireLimitError(Exception):
@@ -54,13 +53,20 @@ class Meter:
     def count(self, size: int) -> None:
         """So many bytes have come; raises `WireLimitError` if that is too much."""
         self.received += size
+        if self.received <= MAX_BARE_BYTES:
+            return
         most = min(MAX_BARE_BYTES + MAX_BYTES_PER_BYTE * self.content, MAX_BODY_BYTES)
         if self.received > most:
             raise WireLimitError(f"it sent {self.received:,} bytes with {self.content:,} bytes of content in them")
 
+    @property
+    def turn_is_over(self) -> bool:
+        """Whether it has been our turn for a while, counted in work, not in waiting."""
+        return time.thread_time() - self._since > _TURN_SECONDS
+
     async def let_others(self) -> None:
-        """Give others their turn if it has been ours for a while, counted in work, not in waiting."""
-        if time.thread_time() - self._since > _TURN_SECONDS:
+        """Give others their turn if ours is over."""
+        if self.turn_is_over:
             await asyncio.sleep(0)
             self._since = time.thread_time()
 
@@ -71,21 +77,10 @@ current_meter: ContextVar[Meter | None] = ContextVar("current_meter", default=No
 
 def bound(client: Any) -> None:
     """Bound every response of an asynchronous client of httpx or httpx2."""
-    _bound_heads(type(client).__module__.partition(".")[0])
+    bound_reads(client)
     client.headers["Accept-Encoding"] = _ENCODINGS
     hooks = client.event_hooks
     client.event_hooks = {**hooks, "response": [*hooks.get("response", ()), _bound_response]}
-
-
-@cache
-def _bound_heads(package: str) -> None:
-    """Bound the headers and trailers of responses, which are read in one go, and what is read before others' turn.
-
-    The library has no setting for it, only these names in the class of its connections.
-    """
-    connections: Any = import_module(f"{package.replace('httpx', 'httpcore')}._async.http11").AsyncHTTP11Connection
-    connections.MAX_INCOMPLETE_EVENT_SIZE = MAX_HEAD_BYTES
-    connections.READ_NUM_BYTES = _READ_BYTES
 
 
 async def _bound_response(response: Any) -> None:
@@ -114,24 +109,28 @@ class BoundedBody:
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         try:
-            async with aclosing(self._start() if self._is_error else self._events()) as pieces:
+            if self._is_error:
+                async with aclosing(self._start()) as start:
+                    async for piece in start:
+                        yield piece
+                return
+            # Not in a generator of its own: each one on the way takes its time for each event.
+            async with aclosing(self._decoded()) as pieces:
                 async for piece in pieces:
-                    yield piece
+                    self._meter.count(len(piece))
+                    for events in self._cutter.feed(piece):
+                        if self._meter.turn_is_over:
+                            await self._meter.let_others()
+                        yield events
+                    if self._cutter.held:
+                        await self._meter.let_others()
+            for events in self._cutter.finish():
+                yield events
         except (WireLimitError, EventTooLargeError) as error:
             raise self.error_class(str(error)) from None
 
     async def aclose(self) -> None:
         await self._pieces.aclose()
-
-    async def _events(self) -> AsyncGenerator[bytes, None]:
-        async with aclosing(self._decoded()) as pieces:
-            async for piece in pieces:
-                self._meter.count(len(piece))
-                for events in self._cutter.feed(piece):
-                    await self._meter.let_others()
-                    yield events
-        for events in self._cutter.finish():
-            yield events
 
     async def _start(self) -> AsyncGenerator[bytes, None]:
         left = MAX_ERROR_BYTES
@@ -142,32 +141,28 @@ class BoundedBody:
                 if left <= 0:
                     return
 
-    async def _decoded(self) -> AsyncGenerator[bytes, None]:
-        decoder = _Decoder(self._encoding)
-        async with aclosing(aiter(self._pieces)) as pieces:
+    def _decoded(self) -> AsyncGenerator[bytes, None]:
+        pieces: AsyncGenerator[bytes, None] = aiter(self._pieces)
+        return pieces if self._encoding in _AS_IT_IS else self._inflated(_Inflater(self._encoding), pieces)
+
+    async def _inflated(self, inflater: _Inflater, packed: AsyncGenerator[bytes, None]) -> AsyncGenerator[bytes, None]:
+        async with aclosing(packed) as pieces:
             async for data in pieces:
-                for piece in decoder.feed(data):
+                for piece in inflater.feed(data):
                     await self._meter.let_others()
                     yield piece
 
 
-class _Decoder:
+class _Inflater:
     """Undoes the compression of a body in pieces of a bounded size, however much comes out of a few bytes."""
 
     def __init__(self, encoding: str) -> None:
+        if encoding not in _COMPRESSED:
+            raise WireLimitError(f"it is encoded as {encoding[:40]!r}, which was not asked for")
         self._encoding = encoding
-        match encoding:
-            case "" | "identity":
-                self._inflate = None
-            case "gzip" | "x-gzip" | "deflate":
-                self._inflate = zlib.decompressobj(zlib.MAX_WBITS | 32)
-            case _:
-                raise WireLimitError(f"it is encoded as {encoding[:40]!r}, which was not asked for")
+        self._inflate = zlib.decompressobj(zlib.MAX_WBITS | 32)
 
     def feed(self, data: bytes) -> Iterator[bytes]:
-        if self._inflate is None:
-            yield data
-            return
         inflated = b""
         while data or len(inflated) == _PIECE_BYTES:
             try:

@@ -7,7 +7,7 @@ how much there is in it to look at. Events are server-sent ones (an empty line e
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import msgspec
 
@@ -27,7 +27,7 @@ PIECE_BYTES = 2 << 10
 _LOOKED_INTO_BYTES = 512
 _QUOTES_PER_VALUE = 4
 """A value has a name and may be a text."""
-_EVENT_END = re.compile(rb"\n\n|\r\n\r\n|\r\r")
+_EVENT_END = re.compile(rb"\r\n\r\n|\n\r\n|\r\n\n|\n\n|\r\r|\n\r(?!\n)")
 _LONGEST_END = 4
 
 
@@ -58,44 +58,47 @@ class EventCutter:
 
     def __init__(self, *, lines: bool = False) -> None:
         self._lines = lines
-        self._held = bytearray()
+        self.held = bytearray()
+        """The beginning of an event whose end has not come."""
 
-    def feed(self, data: bytes) -> Iterator[bytes]:
+    def feed(self, data: bytes) -> Iterable[bytes]:
         """The whole events that there are by now, in pieces."""
-        if not self._held and len(data) <= _LOOKED_INTO_BYTES and data.endswith(b"\n\n"):
-            yield data
-            return
-        looked_at = max(len(self._held) - _LONGEST_END + 1, 0)
-        self._held += data
+        if not self.held and len(data) <= _LOOKED_INTO_BYTES and data.endswith(b"\n\n"):
+            return (data,)
+        return self._cut(data)
+
+    def _cut(self, data: bytes) -> Iterator[bytes]:
+        looked_at = max(len(self.held) - _LONGEST_END + 1, 0)
+        self.held += data
         begin = end = 0
         for place in self._ends(looked_at):
             if place - end > _LOOKED_INTO_BYTES:
-                _check(bytes(self._held[end:place]))
+                _check(bytes(self.held[end:place]))
             end = place
             if end - begin >= PIECE_BYTES:
-                yield bytes(self._held[begin:end])
+                yield bytes(self.held[begin:end])
                 begin = end
         if end > begin:
-            yield bytes(self._held[begin:end])
-        del self._held[:end]
-        if len(self._held) > MAX_EVENT_BYTES:
+            yield bytes(self.held[begin:end])
+        del self.held[:end]
+        if len(self.held) > MAX_EVENT_BYTES:
             raise EventTooLargeError(f"an event has more than {MAX_EVENT_BYTES:,} bytes")
 
     def finish(self) -> Iterator[bytes]:
         """What is left at the end: an event that nothing ends."""
-        if self._held:
-            _check(bytes(self._held))
-            yield bytes(self._held)
-            self._held.clear()
+        if self.held:
+            _check(bytes(self.held))
+            yield bytes(self.held)
+            self.held.clear()
 
     def _ends(self, begin: int) -> Iterator[int]:
         if self._lines:
-            while (found := self._held.find(b"\n", begin)) >= 0:
+            while (found := self.held.find(b"\n", begin)) >= 0:
                 begin = found + 1
                 yield begin
         else:
             # The places are found first: while an iterator looks into the bytes they cannot be changed.
-            yield from [found.end() for found in _EVENT_END.finditer(self._held, begin)]
+            yield from [found.end() for found in _EVENT_END.finditer(self.held, begin)]
 
 
 def _check(event: bytes) -> None:

@@ -3,8 +3,28 @@
 from __future__ import annotations
 
 import re
+import socket
+import ssl
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from errno import (
+    EADDRNOTAVAIL,
+    ECONNABORTED,
+    ECONNREFUSED,
+    ECONNRESET,
+    EHOSTDOWN,
+    EHOSTUNREACH,
+    EMFILE,
+    ENETDOWN,
+    ENETRESET,
+    ENETUNREACH,
+    ENFILE,
+    ENOBUFS,
+    ENOMEM,
+    EPIPE,
+    ESHUTDOWN,
+    ETIMEDOUT,
+)
 
 from pydantic_ai import exceptions as library
 
@@ -27,6 +47,32 @@ FAILURES = (library.AgentRunError, library.UserError, OSError, WireLimitError, *
 """Everything that a request may raise and that is for `translated`."""
 
 
+_OF_CONNECTIONS = frozenset(
+    {
+        EADDRNOTAVAIL,
+        ECONNABORTED,
+        ECONNREFUSED,
+        ECONNRESET,
+        EHOSTDOWN,
+        EHOSTUNREACH,
+        ENETDOWN,
+        ENETRESET,
+        ENETUNREACH,
+        EPIPE,
+        ESHUTDOWN,
+        ETIMEDOUT,
+    }
+)
+"""With these the operating system says that somebody is not there, or is there no longer."""
+_OF_SHORTAGES = frozenset({EMFILE, ENFILE, ENOBUFS, ENOMEM})
+"""With these it says that this computer has no more of something, which may pass soon."""
+_FOR_GOOD = frozenset({501, 505})
+"""The statuses above 500 with which a server says that it never does such a thing."""
+_UNKNOWN_NAME_SECONDS = 120.0
+"""A name that does not exist is mostly misspelled; but there are name servers that say so while they are in trouble."""
+_CONTEXT = re.compile(r"context[ _-]?(size|length|window)", re.IGNORECASE)
+_TOO_LONG = re.compile(r"exceed|too (long|large|many)|larger than|longer than|maximum|overflow", re.IGNORECASE)
+
 _LOOKED_AT_CHARACTERS = 10_000
 """Of what a provider says so much is searched for secrets; less is shown."""
 
@@ -40,7 +86,56 @@ def translated(error: Exception, *, answering: bool, came: bool = False) -> Mode
     beyond = _beyond(error)
     if beyond is not None:
         return ModelServerError(f"The provider's answer cannot be used: {beyond}.")
-    return _unavailable(error, came=came) or _translated(error, answering=answering)
+    return _lasting(error) or _unavailable(error, came=came) or _translated(error, answering=answering)
+
+
+def _lasting(error: Exception) -> ModelError | None:
+    """The error as one that looks like an outage, but is not waited out: it is there until somebody mends it."""
+    told = _told(error)
+    if isinstance(error, library.ModelHTTPError):
+        return _lasting_status(error.status_code, told)
+    if _is_from(error, "UnsupportedProtocol"):
+        return ModelRefusedError(
+            f"The provider's address cannot be used: {told} Correct it: it begins with http:// or https://."
+        )
+    if _is_from(error, "ProxyError") and told.startswith("407"):
+        return _lasting_status(407, told)
+    if _is_timeout(error) or not isinstance(error, library.ModelConnectionError | OSError):
+        return None
+    return _lasting_fault_of_system(_fault_of_system(error), told)
+
+
+def _lasting_status(status: int, told: str) -> ModelError | None:
+    if status == 407:
+        return ModelRefusedError(
+            f"The proxy wants a name and a password: {told} Correct them in its address (HTTPS_PROXY, HTTP_PROXY)."
+        )
+    if status in _FOR_GOOD:
+        return ModelRefusedError(f"The provider cannot do that (status {status}): {told} Check its address.")
+    if status >= 500 and _CONTEXT.search(told) and _TOO_LONG.search(told):
+        return _too_long(told)
+    return None
+
+
+def _lasting_fault_of_system(fault: OSError | None, told: str) -> ModelError | None:
+    match fault:
+        case None | ssl.SSLEOFError() | ssl.SSLZeroReturnError() | ssl.SSLSyscallError() | socket.gaierror():
+            return None
+        case ssl.SSLCertVerificationError():
+            return ModelRefusedError(
+                f"The provider's certificate is not trusted: {told} Check its address, or trust the certificate "
+                "(SSL_CERT_FILE)."
+            )
+        case ssl.SSLError():
+            return ModelServerError(
+                f"No secure connection to the provider could be made: {told} Check its address, and whether it begins "
+                "with http:// or https://."
+            )
+    if fault.errno in _OF_SHORTAGES:
+        return ModelServerError(f"This computer has not enough left for a request: {told}")
+    if fault.errno not in _OF_CONNECTIONS:
+        return ModelRefusedError(f"The request could not be made: {told} Correct the settings.")
+    return None
 
 
 def _unavailable(error: Exception, *, came: bool) -> ModelError | None:
@@ -54,7 +149,7 @@ def _unavailable(error: Exception, *, came: bool) -> ModelError | None:
             )
         case library.ModelUnavailableError():
             return ModelUnavailableError(f"The provider is not available: {told}")
-        case library.ModelTimeoutError() | TimeoutError() if not _is_from(error, "ConnectTimeout"):
+        case _ if _is_timeout(error) and not _is_from(error, "ConnectTimeout"):
             return None
         case library.ModelConnectionError() if _broke_off(error):
             if came or not _is_from(error, "ReadError"):
@@ -63,10 +158,18 @@ def _unavailable(error: Exception, *, came: bool) -> ModelError | None:
         case library.ModelConnectionError() if _is_nonsense(error):
             return None
         case library.ModelConnectionError() | OSError():
-            return ModelUnavailableError(
-                f"The provider could not be reached: {told} Check its address and that it runs."
-            )
+            return _unreachable(error, told)
     return None
+
+
+def _unreachable(error: Exception, told: str) -> ModelUnavailableError:
+    fault = _fault_of_system(error)
+    if not isinstance(fault, socket.gaierror):
+        return ModelUnavailableError(f"The provider could not be reached: {told} Check its address and that it runs.")
+    return ModelUnavailableError(
+        f"The provider could not be reached: its host name cannot be resolved: {told} Check its address.",
+        longest_outage_seconds=None if fault.errno == socket.EAI_AGAIN else _UNKNOWN_NAME_SECONDS,
+    )
 
 
 def _translated(error: Exception, *, answering: bool) -> ModelError:
@@ -75,9 +178,7 @@ def _translated(error: Exception, *, answering: bool) -> ModelError:
         case library.ModelQuotaExceededError():
             return ModelRefusedError(f"The provider's quota is used up: {told} Top up the account or change the model.")
         case library.ModelContextWindowExceededError():
-            return ModelRefusedError(
-                f"The conversation is too long for the model: {told} Shorten it or split the task."
-            )
+            return _too_long(told)
         case library.ModelHTTPError():
             return _status_error(error, told)
         case library.ModelRateLimitError():
@@ -91,6 +192,10 @@ def _translated(error: Exception, *, answering: bool) -> ModelError:
     if answering and isinstance(error, UNREADABLE):
         return ModelServerError(f"The provider's answer cannot be read: {told}")
     return ModelRefusedError(f"The request could not be made: {told}")
+
+
+def _too_long(told: str) -> ModelRefusedError:
+    return ModelRefusedError(f"The conversation is too long for the model: {told} Shorten it or split the task.")
 
 
 def _status_error(error: library.ModelHTTPError, told: str) -> ModelError:
@@ -115,10 +220,19 @@ def _retry_after_seconds(error: library.ModelHTTPError) -> float | None:
 
 def _beyond(error: BaseException) -> WireLimitError | None:
     """The limit of what can be an answer that ended it, if there is one behind the error."""
-    cause: BaseException | None = error
-    while cause is not None and not isinstance(cause, WireLimitError):
-        cause = cause.__cause__
-    return cause
+    return next((cause for cause in _causes(error) if isinstance(cause, WireLimitError)), None)
+
+
+def _fault_of_system(error: BaseException) -> OSError | None:
+    """What the operating system or TLS complains of behind the error, with its number; client libraries wrap it."""
+    fault: BaseException | None = error
+    while fault is not None and not (isinstance(fault, OSError) and fault.errno is not None):
+        fault = fault.__cause__ or fault.__context__
+    return fault
+
+
+def _is_timeout(error: Exception) -> bool:
+    return isinstance(error, library.ModelTimeoutError | TimeoutError)
 
 
 def _broke_off(error: BaseException) -> bool:
@@ -134,12 +248,17 @@ def _is_nonsense(error: BaseException) -> bool:
 
 def _is_from(error: BaseException, name: str, *, saying: str | None = None) -> bool:
     """Whether an error of that name, or one that says this, is behind the error. HTTP clients have classes each."""
+    return any(
+        type(cause).__name__ == name or (saying is not None and saying in str(cause)) for cause in _causes(error)
+    )
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    """The error and what is behind it."""
     cause: BaseException | None = error
     while cause is not None:
-        if type(cause).__name__ == name or (saying is not None and saying in str(cause)):
-            return True
+        yield cause
         cause = cause.__cause__
-    return False
 
 
 def _told(error: Exception) -> str:

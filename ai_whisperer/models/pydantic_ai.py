@@ -102,7 +102,6 @@ class PydanticAIModel:
         meter = Meter()
         try:
             model = self._ready()
-            meter = Meter()
             messages = []
             for message in self._messages(request.turns):
                 messages.append(message)
@@ -114,8 +113,9 @@ class PydanticAIModel:
             )
             async with _metered(opening, meter) as stream:
                 async for event in stream:
-                    for delta in _deltas(event):
-                        meter.content += _size(delta)
+                    delta = _delta_of(event)
+                    if delta is not None:
+                        meter.content += len(delta.arguments if isinstance(delta, CallDelta) else delta.text)
                         yield delta
                 response = stream.get()
             await meter.let_others()
@@ -275,35 +275,27 @@ async def _metered(
         yield stream
 
 
-def _deltas(event: wire.ModelResponseStreamEvent) -> Iterator[StreamEvent]:
+def _delta_of(event: wire.ModelResponseStreamEvent) -> TextDelta | ReasoningDelta | CallDelta | None:
     match event:
         case wire.PartDeltaEvent(delta=wire.TextPartDelta(content_delta=str(text))) if text:
-            yield TextDelta(text=text)
+            return TextDelta(text=text)
         case wire.PartDeltaEvent(delta=wire.ThinkingPartDelta(content_delta=str(text))) if text:
-            yield ReasoningDelta(text=text)
+            return ReasoningDelta(text=text)
         case wire.PartDeltaEvent(delta=wire.ToolCallPartDelta(args_delta=arguments)) if arguments:
-            yield CallDelta(arguments=_argument_text(arguments))
+            return CallDelta(arguments=_argument_text(arguments))
         case wire.PartStartEvent(part=wire.TextPart(content=str(text))) if text:
-            yield TextDelta(text=text)
+            return TextDelta(text=text)
         case wire.PartStartEvent(part=wire.ThinkingPart(content=str(text))) if text:
-            yield ReasoningDelta(text=text)
+            return ReasoningDelta(text=text)
         case wire.PartStartEvent(part=wire.ToolCallPart() as call):
-            yield CallDelta(name=str(call.tool_name or "?"), arguments=_argument_text(call.args))
+            return CallDelta(name=str(call.tool_name or "?"), arguments=_argument_text(call.args))
+    return None
 
 
 def _argument_text(arguments: str | Mapping[str, Any] | None) -> str:
     if arguments is None or isinstance(arguments, str):
         return arguments or ""
     return json.dumps(arguments)
-
-
-def _size(event: StreamEvent) -> int:
-    match event:
-        case TextDelta() | ReasoningDelta():
-            return len(event.text)
-        case CallDelta():
-            return len(event.arguments)
-    return 0
 
 
 def _dumped(response: wire.ModelResponse) -> str:

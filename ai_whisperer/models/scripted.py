@@ -9,25 +9,17 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import Annotated, Any, Literal
 
-import msgspec
 import yaml
 
-from ai_whisperer.base_record import Record
-from ai_whisperer.conversation import Answer, AnswerTurn, ToolCall, ToolTurn, Turn, Usage, UserTurn
+from ai_whisperer.conversation import Answer
 from ai_whisperer.core.marks import without_marks
 from ai_whisperer.errors import (
     DefinitionError,
     ModelError,
-    ModelRateLimitError,
-    ModelRefusedError,
-    ModelServerError,
-    ModelTimeoutError,
 )
 from ai_whisperer.models.base import (
     CallRequested,
@@ -37,65 +29,11 @@ from ai_whisperer.models.base import (
     StreamEvent,
     TextDelta,
 )
+from ai_whisperer.models.scripted_rules import PlayableRule, Rule, Situation, answer_with, checked_rule, situation_of
 
 Sleep = Callable[[float], Awaitable[None]]
-PlayedFailure = Literal["rate_limit", "server", "timeout", "refused", "cut_off", "empty", "stall"]
-Seconds = Annotated[float, msgspec.Meta(ge=0)]
-
-_ERRORS: Mapping[str, type[ModelError]] = {
-    "rate_limit": ModelRateLimitError,
-    "server": ModelServerError,
-    "timeout": ModelTimeoutError,
-    "refused": ModelRefusedError,
-}
 _STALL_SECONDS = 1e9
-_CHARACTERS_PER_TOKEN = 4
 _EXCERPT_CHARACTERS = 200
-_PLACEHOLDER = re.compile(r"\{(\w+)\}")
-
-
-class ScriptedCall(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A tool call that a rule makes. Placeholders in its string values are filled."""
-
-    name: str
-    arguments: Mapping[str, Any] = {}
-
-
-class Rule(Record, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """When to answer what.
-
-    The text of turns is looked at, and filled in, without the marks around what others wrote (`core/marks.py`).
-
-    Conditions; those that are given must all hold:
-    `agent` is the id of the asking agent; `match` is found in the text of the last turn, whatever its kind;
-    `prompt_match` is found in the latest user turn; `after_tool` names the tool whose result is the last turn; `turn`
-    is the number of answers since the latest user turn; `attempt` is the attempt of the request; the rule was used
-    fewer than `times` times by this model; `tool_failed` says whether a call of the last answer must have failed. A
-    rule that neither states it nor has a `match`, and so has not looked at what came, does not fit after a failed call:
-    it would speak of what was not done.
-
-    Effects: `reasoning`, `text` and `tools` are answered, the text in pieces of `chunk_characters` with pauses of
-    `chunk_seconds` between them, after `latency_seconds`. `{name}` and `{1}` in them are the groups of `match`, else
-    of `prompt_match`; `{last}` is the text of the last turn and `{prompt}` that of the latest user turn; other braces
-    stay. `failure` takes the place of the answer, except that `cut_off` and `stall` stream reasoning and text first.
-    """
-
-    agent: str | None = None
-    match: str | None = None
-    prompt_match: str | None = None
-    after_tool: str | None = None
-    turn: Annotated[int, msgspec.Meta(ge=0)] | None = None
-    attempt: Annotated[int, msgspec.Meta(ge=1)] | None = None
-    times: Annotated[int, msgspec.Meta(ge=1)] | None = None
-    tool_failed: bool | None = None
-    text: str = ""
-    reasoning: str = ""
-    tools: tuple[ScriptedCall, ...] = ()
-    latency_seconds: Seconds = 0.0
-    chunk_characters: Annotated[int, msgspec.Meta(ge=1)] | None = None
-    chunk_seconds: Seconds = 0.0
-    failure: PlayedFailure | None = None
-    retry_after_seconds: Seconds | None = None
 
 
 class ScriptedModel:
@@ -109,7 +47,7 @@ class ScriptedModel:
 
     def __init__(self, rules: Sequence[Rule] = (), *, sleep: Sleep = asyncio.sleep) -> None:
         self._sleep = sleep
-        playable = [_PlayableRule(number, rule) for number, rule in enumerate(rules, start=1)]
+        playable = [PlayableRule(number, rule) for number, rule in enumerate(rules, start=1)]
         # Sorted by agent beforehand, so that a rule for each of a thousand agents costs no search.
         self._rules_for_all = [each for each in playable if each.rule.agent is None]
         self._rules_by_agent = {
@@ -130,7 +68,7 @@ class ScriptedModel:
             raise DefinitionError(f"{file}: {error.message}") from error
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[StreamEvent]:
-        situation = _situation(request)
+        situation = situation_of(request)
         rule, answer = self._choose(situation)
         if rule.latency_seconds:
             await self._sleep(rule.latency_seconds)
@@ -153,7 +91,7 @@ class ScriptedModel:
     async def close(self) -> None:
         """There is nothing to close."""
 
-    def _choose(self, situation: _Situation) -> tuple[Rule, Answer | ModelError]:
+    def _choose(self, situation: Situation) -> tuple[Rule, Answer | ModelError]:
         for playable in self._rules_by_agent.get(situation.request.agent_id, self._rules_for_all):
             found = playable.fit(situation)
             if found is not None:
@@ -164,7 +102,7 @@ class ScriptedModel:
             text = f"[scripted model] I could not do all of it: {situation.failed.call.name} failed. {why}"
         else:
             text = f"[scripted model] No rule matches: {_excerpt(situation.last)}"
-        return _NO_RULE, _answer(situation.request, model="scripted", text=text)
+        return _NO_RULE, answer_with(situation.request, model="scripted", text=text)
 
 
 class FunctionModel:
@@ -189,7 +127,7 @@ class FunctionModel:
             await self._sleep(self._latency_seconds)
         answer = self._function(request)
         if isinstance(answer, str):
-            answer = _answer(request, model="function", text=answer)
+            answer = answer_with(request, model="function", text=answer)
         if answer.reasoning:
             yield ReasoningDelta(text=answer.reasoning)
         if answer.text:
@@ -201,174 +139,9 @@ class FunctionModel:
         """There is nothing to close."""
 
 
-class _Situation(msgspec.Struct, frozen=True):
-    """What the conditions of rules look at. `turn` counts the answers since the latest user turn.
-
-    `failed` is the first call of the last answer that failed, if one did.
-    """
-
-    request: ModelRequest
-    last: str
-    prompt: str
-    after_tool: str | None
-    turn: int
-    failed: ToolTurn | None
-
-
-def _situation(request: ModelRequest) -> _Situation:
-    turns = request.turns
-    last = turns[-1] if turns else None
-    prompt, answers = "", 0
-    for turn in reversed(turns):
-        if isinstance(turn, UserTurn):
-            prompt = without_marks(turn.text)
-            break
-        answers += isinstance(turn, AnswerTurn)
-    return _Situation(
-        request=request,
-        last=without_marks(_text_of(last)) if last is not None else "",
-        prompt=prompt,
-        after_tool=last.call.name if isinstance(last, ToolTurn) else None,
-        turn=answers,
-        failed=_failed_of(turns),
-    )
-
-
-def _failed_of(turns: Sequence[Turn]) -> ToolTurn | None:
-    """The first failed call among the results that the conversation ends with."""
-    failed: ToolTurn | None = None
-    for turn in reversed(turns):
-        if not isinstance(turn, ToolTurn):
-            break
-        failed = turn if turn.is_error else failed
-    return failed
-
-
 def _excerpt(text: str) -> str:
     """The start of the text, on one line, so that nothing in it can be taken for a channel's marker."""
     return " ".join(text[:_EXCERPT_CHARACTERS].split())
-
-
-def _text_of(turn: Turn) -> str:
-    match turn:
-        case UserTurn():
-            return turn.text
-        case AnswerTurn():
-            return turn.answer.text
-        case ToolTurn():
-            return turn.content
-
-
-class _PlayableRule:
-    """A rule that was checked, its expressions compiled, and how often it was used."""
-
-    def __init__(self, number: int, rule: Rule) -> None:
-        # A record made in Python is not checked when it is made, so it is read like one from a file.
-        self.rule = rule = _checked(number, msgspec.structs.asdict(rule))
-        self.uses = 0
-        self._number = number
-        self._match = _compiled(number, "match", rule.match)
-        self._prompt_match = _compiled(number, "prompt_match", rule.prompt_match)
-        if not (rule.text or rule.tools or rule.failure):
-            raise DefinitionError(f"rule {number} answers nothing: give it `text`, `tools` or `failure`")
-        for index, call in enumerate(rule.tools):
-            try:
-                json.dumps(call.arguments, allow_nan=False)
-            except (TypeError, ValueError, RecursionError) as error:
-                raise _error(number, f"tools[{index}].arguments", f"not JSON: {error}") from error
-
-    def fit(self, situation: _Situation) -> tuple[re.Match[str], ...] | None:
-        """What the expressions found, if the conditions hold, else None."""
-        rule = self.rule
-        if (
-            (rule.times is not None and self.uses >= rule.times)
-            or (rule.turn is not None and rule.turn != situation.turn)
-            or (rule.attempt is not None and rule.attempt != situation.request.attempt)
-            or (rule.after_tool is not None and rule.after_tool != situation.after_tool)
-            or not self._suits_outcome(failed=situation.failed is not None)
-        ):
-            return None
-        found = []
-        for expression, text in ((self._match, situation.last), (self._prompt_match, situation.prompt)):
-            if expression is not None:
-                match = expression.search(text)
-                if match is None:
-                    return None
-                found.append(match)
-        return tuple(found)
-
-    def _suits_outcome(self, *, failed: bool) -> bool:
-        """Whether the rule may speak after calls of which one failed, or none."""
-        if self.rule.tool_failed is not None:
-            return self.rule.tool_failed is failed
-        return not failed or self._match is not None
-
-    def answer(self, situation: _Situation, found: tuple[re.Match[str], ...]) -> Answer | ModelError:
-        rule = self.rule
-        if rule.failure == "empty":
-            return _answer(situation.request, model="scripted")
-        if rule.failure is not None and rule.failure in _ERRORS:
-            message = f"Rule {self._number} of the scripted model plays the failure `{rule.failure}`."
-            return _ERRORS[rule.failure](message, retry_after_seconds=rule.retry_after_seconds)
-        values = {"last": situation.last, "prompt": situation.prompt}
-        for match in reversed(found):
-            values |= {str(index): group or "" for index, group in enumerate((match[0], *match.groups()))}
-            values |= {name: group or "" for name, group in match.groupdict().items()}
-        calls = tuple(
-            ToolCall(
-                call_id=f"{situation.request.step_id}-{index}",
-                name=call.name,
-                arguments=json.dumps(_fill(call.arguments, values), ensure_ascii=False),
-            )
-            for index, call in enumerate(rule.tools)
-        )
-        return _answer(
-            situation.request,
-            model="scripted",
-            text=_fill(rule.text, values),
-            reasoning=_fill(rule.reasoning, values),
-            tool_calls=calls,
-        )
-
-
-def _fill(template: Any, values: Mapping[str, str]) -> Any:
-    """The template with its placeholders filled once, also in the values within it; unknown ones stay."""
-    match template:
-        case str() if "{" in template:
-            return _PLACEHOLDER.sub(lambda place: values.get(place[1], place[0]), template)
-        case dict():
-            return {key: _fill(value, values) for key, value in template.items()}
-        case list() | tuple():
-            return [_fill(value, values) for value in template]
-    return template
-
-
-def _answer(
-    request: ModelRequest,
-    *,
-    model: str,
-    text: str = "",
-    reasoning: str = "",
-    tool_calls: tuple[ToolCall, ...] = (),
-) -> Answer:
-    """An answer with its estimated usage."""
-    asked = len(request.system) + sum(_length(turn) for turn in request.turns)
-    answered = len(text) + len(reasoning) + sum(len(call.arguments) for call in tool_calls)
-    usage = Usage(input_tokens=_tokens(asked), output_tokens=_tokens(answered), cost_usd=0.0)
-    finish = "tool_call" if tool_calls else "stop"
-    return Answer(text=text, reasoning=reasoning, tool_calls=tool_calls, usage=usage, finish=finish, model=model)
-
-
-def _length(turn: Turn) -> int:
-    length = len(_text_of(turn))
-    if isinstance(turn, AnswerTurn):
-        for call in turn.answer.tool_calls:
-            length += len(call.arguments)
-    return length
-
-
-def _tokens(characters: int) -> int:
-    return -(-characters // _CHARACTERS_PER_TOKEN)
 
 
 def _ending(answer: Answer) -> list[StreamEvent]:
@@ -396,26 +169,7 @@ def _read_rules(file: Path, changed_at: int) -> tuple[Rule, ...]:
         raise DefinitionError(f"not valid {'JSON' if is_json else 'YAML'}: {error}") from error
     if not isinstance(content, dict) or content.keys() != {"rules"} or not isinstance(content["rules"], list):
         raise DefinitionError("expected one field, `rules`, with a list of rules")
-    return tuple(_checked(number, rule) for number, rule in enumerate(content["rules"], start=1))
-
-
-def _checked(number: int, rule: object) -> Rule:
-    try:
-        return msgspec.convert(rule, Rule)
-    except msgspec.ValidationError as error:
-        problem, _, field = str(error).partition(" - at `$")
-        raise _error(number, field.strip("`."), problem) from error
-
-
-def _compiled(number: int, field: str, expression: str | None) -> re.Pattern[str] | None:
-    try:
-        return re.compile(expression) if expression is not None else None
-    except (re.error, OverflowError, RecursionError) as error:
-        raise _error(number, field, f"not a regular expression: {error}") from error
-
-
-def _error(number: int, field: str, problem: str) -> DefinitionError:
-    return DefinitionError(f"rule {number}, field `{field}`: {problem}" if field else f"rule {number}: {problem}")
+    return tuple(checked_rule(number, rule) for number, rule in enumerate(content["rules"], start=1))
 
 
 _NO_RULE = Rule()

@@ -177,6 +177,7 @@ class TaskDelta(OfStep, frozen=True, kw_only=True):
     channel: Literal["analysis", "commentary", "final"]
     text: str
     skipped: int | UnsetType = UNSET
+    offset: int | UnsetType = UNSET
 
 
 class StepOutput(OfStep, frozen=True, kw_only=True):

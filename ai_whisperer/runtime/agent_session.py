@@ -193,9 +193,12 @@ class AgentSession(AgentWork):
     async def stop(self, cause: str, reason: str) -> None:
         """Cancel what runs; when this returns it is gone and the stop is durable. Mail and queue are kept.
 
-        Nothing happens if the agent is stopped already.
+        Nothing happens if the agent is stopped already, but that it does not start again by itself; a stop for failures
+        that is under way is waited for.
         """
         self.check_not_from_inside("stop")
+        if self._halting and self._stopping_soon is not None:
+            await asyncio.wait([self._stopping_soon])
         if self._begin_stop():
             await self._finish_stop(cause, reason)
         else:
@@ -210,7 +213,7 @@ class AgentSession(AgentWork):
         with suppress(StateError):
             if self._begin_stop():
                 stopping = self._finish_stop(cause, reason, also)
-                self.workspace.chores.run(stopping, name=f"stop of {self.agent_id}")
+                self._stopping_soon = self.workspace.chores.run(stopping, name=f"stop of {self.agent_id}")
 
     def _begin_stop(self) -> bool:
         """Let nothing new begin; False if the agent is stopped already."""
@@ -236,9 +239,11 @@ class AgentSession(AgentWork):
         durable = decision.submit()
         self._halting = False
         model = self.equipment.take_model()
-        await asyncio.shield(durable)
-        if model is not None:
-            await model.close()
+        try:
+            await asyncio.shield(durable)
+        finally:  # the session may be closed meanwhile
+            if model is not None:
+                await model.close()
 
     async def free(self) -> None:
         """Let go of the model client."""

@@ -53,6 +53,7 @@ class AgentWork(AgentMeans):
         "_calls",
         "_dispatching",
         "_halting",
+        "_stopping_soon",
         "_used",
         "active_at",
         "loops",
@@ -67,6 +68,7 @@ class AgentWork(AgentMeans):
         self.active_at = record.created_at
         self._calls: WorkQueue | None = None
         self._halting = False
+        self._stopping_soon: asyncio.Task[None] | None = None
         self._dispatching = False
 
     @property

@@ -10,6 +10,7 @@ from ai_whisperer.base_record import Record
 from ai_whisperer.conversation import ToolRun
 from ai_whisperer.core.contexts import text_bytes
 from ai_whisperer.core.repeating import refusals_at_end
+from ai_whisperer.core.retry import Wait
 from ai_whisperer.core.text import check_text, shortened
 from ai_whisperer.errors import TooLargeError
 from ai_whisperer.records import Failure, TaskRecord
@@ -149,14 +150,14 @@ class Breaches:
         )
         self.tell(decision, breach)
 
-    def wait_cut(self, decision: Decision, task: TaskRecord, asked_seconds: float) -> None:
+    def wait_cut(self, decision: Decision, task: TaskRecord, wait: Wait) -> None:
         """Announce that a provider asked to be left alone for longer than the task waits."""
         breach = Breach(
             scope=LimitScope.AGENT,
-            limit="max_retry_after_seconds",
+            limit=wait.limit,
             action=LimitAction.CUT,
-            used=asked_seconds,
-            most=self._workspace.agents[task.agent_id].limits.max_retry_after_seconds,
+            used=wait.refused_seconds or 0.0,
+            most=getattr(self._workspace.agents[task.agent_id].limits, wait.limit),
             agent_id=task.agent_id,
             task_id=task.id,
         )

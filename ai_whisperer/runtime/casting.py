@@ -118,7 +118,7 @@ def granted_by(template: Template, offered: Iterable[Tool], servers: Collection[
     """The tools that the template grants; None for all but those that reach the machine.
 
     Of a file for Claude Code all coordination tools, which it could not know of, and those of the tools that it grants
-    which somebody has handed in or which there are here: what it does not grant it does not get.
+    which somebody has provided or which there are here: what it does not grant it does not get.
     """
     stated, denied = template.outside_tools, denied_names(template.denied_tools)
     names = [*COORDINATION_TOOLS, *(each.name for each in offered)]

@@ -21,18 +21,19 @@ class Chores:
         self._tasks: set[asyncio.Task[None]] = set()
         self._closed = False
 
-    def run(self, chore: Coroutine[Any, Any, None], *, name: str) -> None:
+    def run(self, chore: Coroutine[Any, Any, None], *, name: str) -> asyncio.Task[None] | None:
         """Run it to its end, in a context of its own: it does not act for whoever happened to run now.
 
-        After `close` it is not begun.
+        After `close` it is not begun, and there is no task.
         """
         if self._closed:
             chore.close()
-            return
+            return None
         task = self._event_loop.create_task(_quietly(chore, name), name=name, context=Context())
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         task.add_done_callback(lambda _: chore.close())  # it may have been cancelled before it could begin
+        return task
 
     async def close(self) -> None:
         """Cancel what is left and return when it has ended. What it was to do is found again at the next start."""

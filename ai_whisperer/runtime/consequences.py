@@ -14,7 +14,7 @@ from ai_whisperer.runtime.workspace import Decision, Workspace
 
 
 def task_ended(workspace: Workspace, decision: Decision, task: TaskRecord) -> None:
-    """The task has ended for good: completed, failed, cancelled or set aside; a task that is continued has not."""
+    """The task has ended for good: completed, failed, cancelled or dead; a task that is continued has not."""
     workspace.deadlines.forget(task)
     if task.not_before is not None:
         workspace.scheduler.cancel(restart_key(task.id))

@@ -52,7 +52,7 @@ class Equipment:
         self.missing_tools = self.registry(record).missing_from(wanted) if wanted else ()
 
     def tools_to_remember(self, definition: AgentDefinition) -> tuple[str, ...]:
-        """The names of the functions that were handed in for the agent: it waits for them when it is back.
+        """The names of the functions that were provided for the agent: it waits for them when it is back.
 
         They are its own and, if it has all tools, those of the session that are not optional.
         """

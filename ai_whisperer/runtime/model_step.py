@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from ai_whisperer.conversation import Answer, Turn
 from ai_whisperer.core.contexts import estimated_usage
 from ai_whisperer.core.failures import failure_from
-from ai_whisperer.core.retry import Wait, longest_wait, wait_before_retry, wait_in_outage
+from ai_whisperer.core.retry import Wait, longest_outage, longest_wait, wait_before_retry, wait_in_outage
 from ai_whisperer.core.usage import believable, is_believable
 from ai_whisperer.errors import ModelError, ModelUnavailableError
 from ai_whisperer.models.base import (
@@ -120,7 +120,7 @@ class ModelStep:
             params["requests"] = requests
         if wait.refused_seconds is not None:
             params["retryAfterSeconds"] = wait.refused_seconds
-            workspace.breaches.wait_cut(decision, self._loop.running.task, wait.refused_seconds)
+            workspace.breaches.wait_cut(decision, self._loop.running.task, wait)
         workspace.tallies.retried[Retried.REQUEST] += 1
         decision.tell("step.retried", params)
         decision.submit()
@@ -159,8 +159,10 @@ class ModelStep:
         failure = failure_from(error)
         if not isinstance(error, ModelUnavailableError):
             return failure
+        most = self._agent.limits.max_outage_seconds
+        limit = " (max_outage_seconds)" if longest_outage(error, max_outage_seconds=most) == most else ""
         waited = (
-            f"The provider was waited for, for {self._step.outage_seconds:,.0f} seconds (max_outage_seconds). "
+            f"The provider was waited for, for {self._step.outage_seconds:,.0f} seconds{limit}. "
             "Retry the task when it is back."
         )
         return replace(failure, message=f"{failure.message} {waited}")
@@ -237,5 +239,5 @@ async def waited_for_retry(agent: AgentWork, loop: AILoop) -> bool:
 def _told_of(wait: Wait) -> str:
     return (
         f"The provider asks to wait for {wait.refused_seconds:,.0f} seconds; it is asked again after "
-        f"{wait.seconds:,.0f} (max_retry_after_seconds)."
+        f"{wait.seconds:,.0f} ({wait.limit})."
     )

@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable
 from ai_whisperer.errors import InvalidInputError, WhispererError
 from ai_whisperer.records import Notification
 from ai_whisperer.runtime.bus import Subscription
+from ai_whisperer.runtime.tool_step import is_being_cancelled
 
 NotificationCallback = Callable[[Notification], Awaitable[None] | None]
 """A function, or a coroutine function, that takes a notification."""
@@ -56,5 +57,9 @@ class Notifying:
             answer = self._callback(note)
             if inspect.isawaitable(answer):
                 await answer
+        except asyncio.CancelledError:
+            if is_being_cancelled():
+                raise
+            _log.warning("what the notification callback waited for at %s was cancelled", note.name)
         except Exception:  # noqa: BLE001 - anybody's code: it must not end what others rely on
             _log.exception("the notification callback failed at %s number %s", note.name, note.seq)

@@ -80,7 +80,7 @@ def resume(workspace: Workspace, snapshot: SessionSnapshot) -> None:
 
 
 def _tell_missing_tools(workspace: Workspace) -> None:
-    """Say which agents wait for tools that nobody has handed in."""
+    """Say which agents wait for tools that nobody has provided."""
     waiting = [agent for agent in workspace.agents.values() if agent.equipment.missing_tools]
     for agent in waiting:
         decision = workspace.decide(CAUSE)

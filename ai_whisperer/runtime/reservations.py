@@ -39,6 +39,10 @@ class _Account(NamedTuple):
     budget: Budget
     used: Usage
 
+    def spent(self, *, is_money: bool) -> float:
+        """How many dollars are used, or tokens."""
+        return (self.used.cost_usd or 0.0) if is_money else self.used.input_tokens + self.used.output_tokens
+
 
 class _Spent(NamedTuple):
     """Nothing is left in an account, or not enough for the request, for the reason in words."""
@@ -46,6 +50,20 @@ class _Spent(NamedTuple):
     account: _Account
     why: str
     lack: TooLittle | None = None
+
+
+class _Need(NamedTuple):
+    """What the request of an agent that is paused for it needs at least in such an account: tokens, or dollars."""
+
+    scope: LimitScope
+    amount: float
+    is_money: bool
+
+    def fits(self, account: _Account) -> bool:
+        if account.scope is not self.scope:
+            return True
+        most = account.budget.max_cost_usd if self.is_money else account.budget.max_tokens
+        return most is None or account.spent(is_money=self.is_money) + self.amount <= most
 
 
 class _Request(NamedTuple):
@@ -86,6 +104,7 @@ class Reservations:
         self._line: dict[_Waiter, None] = {}
         self._lacking: Counter[str] = Counter()
         self._session_usage: Usage | None = None
+        self._needs: dict[str, _Need] = {}
         self.count_at_once = False
 
     @property
@@ -154,8 +173,16 @@ class Reservations:
         self._serve(freed=None)
 
     def have_room_for(self, agent: AgentWork) -> bool:
-        """Whether neither the limits of the agent nor those of the session are used up."""
-        return all(overdrawn(each.budget, each.used) is None for each in self._accounts(agent, None))
+        """Whether the limits of the agent and of the session have room for the request that it was paused for.
+
+        What that needs is not known after a restart of the process: then it is enough that something is left, and the
+        request is asked about again.
+        """
+        need = self._needs.get(agent.agent_id)
+        return all(
+            overdrawn(each.budget, each.used) is None and (need is None or need.fits(each))
+            for each in self._accounts(agent, None)
+        )
 
     def _accounts(self, agent: AgentWork, task: TaskRecord | None) -> Iterator[_Account]:
         own, whole = agent.limits, self._workspace.limits.whole
@@ -278,6 +305,10 @@ class Reservations:
         agent = self._workspace.agents[loop.task.agent_id]
         why = f"A limit is reached: {why} ({limit}). Raise {limit} to resume the agent."
         agent.pause(decision, why, limit=limit)
+        self._needs.pop(agent.agent_id, None)
+        if lack is not None:
+            needed = lack.wanted - account.spent(is_money=lack.is_money)
+            self._needs[agent.agent_id] = _Need(account.scope, needed, lack.is_money)
         breach = Breach(
             scope=account.scope,
             limit=limit,

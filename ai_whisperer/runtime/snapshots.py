@@ -202,6 +202,7 @@ def _schedule(record: ScheduleRecord) -> ScheduleState:
         zone=definition.zone,
         prompt=definition.prompt,
         event=definition.event,
+        wake=definition.wake,
         paused=record.paused,
         next_at=record.next_at,
         last_at=record.last_at,

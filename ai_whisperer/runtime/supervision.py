@@ -6,7 +6,7 @@ from collections import deque
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
-from ai_whisperer.core.supervising import FAULTS, Fault, rest_seconds, restart_delay, too_many
+from ai_whisperer.core.supervising import FAULTS, Fault, ended_in_outage, rest_seconds, restart_delay, too_many
 from ai_whisperer.core.text import fitted
 from ai_whisperer.errors import LimitError, StateError
 from ai_whisperer.records import USER, Priority, TaskRecord, TimerKind, TimerRecord
@@ -17,10 +17,11 @@ _SECONDS_UNTIL_TRIED_AGAIN = 60.0
 
 
 class _Verdict(NamedTuple):
-    """Why an agent is stopped, and when it starts again, if it does so by itself."""
+    """Why an agent is stopped, in short too, and when it starts again, if it does so by itself."""
 
     reason: str
     restart_at: float | None
+    subject: str = "too many of its tasks failed"
 
 
 class Supervisor:
@@ -88,7 +89,12 @@ class Supervisor:
         decision.then(lambda: self._stop(agent_id, f"task:{task.id}", verdict))
 
     def cancel_start(self, decision: Decision, agent_id: str) -> None:
-        """The agent does not start by itself: somebody has started or stopped it, or its time has come."""
+        """The agent does not start by itself: somebody has started or stopped it, or its time has come.
+
+        When it was somebody, the next stop is the first of a row again.
+        """
+        if decision.cause != f"timer:{_timer_id(agent_id)}":
+            self._stops.pop(agent_id, None)
         if agent_id in self._starts:
             self._starts.discard(agent_id)
             self._workspace.scheduler.cancel(_timer_id(agent_id))
@@ -105,13 +111,19 @@ class Supervisor:
         """What follows from the faults that the agent has now, which are forgotten with that."""
         self._stops[agent_id] = self._stops.get(agent_id, 0) + 1
         policy, faults = self._workspace.agents[agent_id].record.definition.supervision, self._faults.pop(agent_id)
+        is_outage = ended_in_outage(faults)
         failed = f"{policy.max_failures} tasks failed within {policy.window_seconds:g} seconds, the last one: {last}"
-        rest = rest_seconds(faults, stops=self._stops[agent_id], chance=self._workspace.random.random)
+        if is_outage:
+            failed = f"The provider is down for longer than a task waits for it: {last}"
+        rest = rest_seconds(
+            [faults[-1]] if is_outage else faults, stops=self._stops[agent_id], chance=self._workspace.random.random
+        )
         if rest is None:
             return _Verdict(f"{failed} Fix the cause, then start the agent.", None)
         shown = datetime.fromtimestamp(self._workspace.clock.shown(now + rest), tz=UTC)
         again = f"The cause is the provider, so the agent starts again by itself at {shown:%Y-%m-%d %H:%M:%S} UTC."
-        return _Verdict(f"{failed} {again}", now + rest)
+        reason = f"{failed} {again}"
+        return _Verdict(reason, now + rest, "its provider is down") if is_outage else _Verdict(reason, now + rest)
 
     def _stop(self, agent_id: str, cause: str, verdict: _Verdict) -> None:
         agent = self._workspace.agents[agent_id]
@@ -135,7 +147,7 @@ class Supervisor:
             decision,
             sender=agent_id,
             to=USER,
-            subject=f"{agent_id} was stopped: too many of its tasks failed",
+            subject=f"{agent_id} was stopped: {verdict.subject}",
             body=fitted(verdict.reason, self._workspace.mail_limit(USER)),
             priority=Priority.HIGH,
             is_result=True,

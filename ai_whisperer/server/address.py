@@ -7,9 +7,9 @@ from urllib.parse import urlencode
 
 import msgspec
 
-from ai_whisperer.store.folder_lock import FolderLock
+from ai_whisperer.store.folder_lock import ADDRESS_FILE, FolderLock
 
-ADDRESS_FILE = "server.json"
+__all__ = ["ADDRESS_FILE", "Address", "find_address"]
 
 
 class Address(msgspec.Struct, frozen=True, kw_only=True):
@@ -34,10 +34,10 @@ class Address(msgspec.Struct, frozen=True, kw_only=True):
 def find_address(data: Path) -> Address | None:
     """Where the server of that data folder can be reached; None if none runs there.
 
-    A server that was killed leaves its address behind, but not the lock on its folder.
+    A server that was killed leaves its address behind, but not the lock on its folder, which another may have now.
     """
     try:
         address = msgspec.json.decode((data / ADDRESS_FILE).read_bytes(), type=Address)
     except (OSError, msgspec.MsgspecError):
         return None
-    return None if FolderLock.holder(data) is None else address
+    return address if FolderLock.holder(data) in (str(address.pid), "unknown") else None

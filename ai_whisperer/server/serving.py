@@ -357,7 +357,7 @@ def _hidden(settings: Settings) -> list[Path]:
     return [*settings.tools, *([] if settings.tls_key is None else [settings.tls_key])]
 
 
-def toolbox_of(settings: Settings, handed_in: Iterable[AnyFunction] = ()) -> ToolBox:
+def toolbox_of(settings: Settings, provided: Iterable[AnyFunction] = ()) -> ToolBox:
     """The tools that a server with these settings has; raises `SettingsError` if a folder is not there.
 
     The tool files are run. One that cannot be used is left out, and the box says why.
@@ -367,7 +367,7 @@ def toolbox_of(settings: Settings, handed_in: Iterable[AnyFunction] = ()) -> Too
             raise SettingsError(f"The tools folder '{folder}' is not there. Make it, or correct the setting tools.")
     standard = standard_folder()
     folders = [*settings.tools, *([] if standard is None else [standard])]
-    return ToolBox(as_tools(handed_in), load_tool_files(folder.absolute() for folder in folders))
+    return ToolBox(as_tools(provided), load_tool_files(folder.absolute() for folder in folders))
 
 
 def templates_of(settings: Settings, *, check_model: NameCheck | None = check_name) -> TemplateLibrary:

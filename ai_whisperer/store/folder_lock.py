@@ -12,6 +12,8 @@ from pathlib import Path
 
 from ai_whisperer.errors import StoreFullError, StoreInUseError, StoreReadOnlyError
 
+ADDRESS_FILE = "server.json"
+"""Tells where the server that has the folder can be reached."""
 LOCK_NAME = "whisperer.lock"
 _LOOKS = 5
 _LOOK_SECONDS = 0.01
@@ -148,10 +150,13 @@ def _in_use(folder: Path) -> StoreInUseError:
 
 
 def lock_folder(folder: Path) -> FolderLock:
-    """Make the folder and take it for this process; raises a `StoreError` that says what to do."""
+    """Make the folder and take it for this process; raises a `StoreError` that says what to do.
+
+    An address that is left there of one that had the folder before, and was killed, is removed.
+    """
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        return FolderLock(folder)
+        lock = FolderLock(folder)
     except OSError as error:
         if error.errno == errno.ENOSPC:
             raise StoreFullError from error
@@ -159,3 +164,6 @@ def lock_folder(folder: Path) -> FolderLock:
             f"The data folder '{folder}' cannot be written ({error.strerror}). "
             "Choose another or change its permissions."
         ) from error
+    with contextlib.suppress(OSError):
+        (folder / ADDRESS_FILE).unlink()
+    return lock

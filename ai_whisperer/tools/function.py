@@ -210,7 +210,7 @@ class Tool:
         When the call is cancelled it ends only once the function has really ended: a coroutine is cancelled; a plain
         function runs in a thread, sees `context.cancelled`, and its result counts.
         """
-        callee = self._callee or self.callee
+        callee = self.callee
         values = callee.parse(arguments)
         if callee.is_async:
             result = await callee.call(values, context)

@@ -7,9 +7,8 @@ from typing import Any
 
 import msgspec
 
-from ai_whisperer.errors import ToolArgumentsError
 from ai_whisperer.tools.parameter_types import told_by
-from ai_whisperer.tools.parameters import misfit
+from ai_whisperer.tools.parameters import misfit, no_object, unreadable
 
 
 def is_instance(thing: Any, package: str, name: str) -> bool:
@@ -28,7 +27,7 @@ def json_object(arguments: str) -> dict[str, Any]:
     try:
         return msgspec.json.decode(arguments or "{}", type=dict[str, Any])
     except (msgspec.DecodeError, RecursionError, UnicodeError) as error:
-        raise ToolArgumentsError(f"The arguments are not a JSON object: {error}. Call again with one.") from error
+        raise no_object(error) from error
 
 
 def validated(check: Callable[[Any], Any], given: Any, *, known: Iterable[str]) -> Any:
@@ -42,6 +41,4 @@ def validated(check: Callable[[Any], Any], given: Any, *, known: Iterable[str]) 
     except ValidationError as error:
         raise misfit(told_by(error), known) from error
     except BaseException as error:  # a class checks its values by code of its own
-        raise ToolArgumentsError(
-            f"The arguments cannot be read: {type(error).__name__}. Call again with others."
-        ) from error
+        raise unreadable(error) from error

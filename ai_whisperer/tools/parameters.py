@@ -35,7 +35,7 @@ class ArgumentsParser:
         except msgspec.ValidationError as error:
             raise misfit(f"{error}", self.type.__struct_fields__, valid_values(error, self.type)) from error
         except (msgspec.DecodeError, RecursionError, UnicodeError) as error:
-            raise ToolArgumentsError(f"The arguments are not a JSON object: {error}. Call again with one.") from error
+            raise no_object(error) from error
 
 
 class Parameter(msgspec.Struct, frozen=True):
@@ -74,9 +74,7 @@ class Parameters:
         except (ToolArgumentsError, KeyboardInterrupt):
             raise
         except BaseException as error:  # a class checks its values by code of its own
-            raise ToolArgumentsError(
-                f"The arguments cannot be read: {type(error).__name__}. Call again with others."
-            ) from error
+            raise unreadable(error) from error
         return values
 
     def _checked(self, adapter: TypeAdapter[Any], name: str, raw: msgspec.Raw) -> Any:
@@ -100,6 +98,17 @@ def misfit(why: str, known: Iterable[str], valid: str = "") -> ToolArgumentsErro
     return ToolArgumentsError(
         f"The arguments do not fit: {why}.{valid} Parameters: {names}. Call again with the right ones."
     )
+
+
+def no_object(error: Exception | None = None) -> ToolArgumentsError:
+    """What a model is told of a text that is no JSON object."""
+    why = "" if error is None else f": {error}"
+    return ToolArgumentsError(f"The arguments are not a JSON object{why}. Call again with one.")
+
+
+def unreadable(error: BaseException) -> ToolArgumentsError:
+    """What a model is told of arguments at which the code of a type broke."""
+    return ToolArgumentsError(f"The arguments cannot be read: {type(error).__name__}. Call again with others.")
 
 
 def object_schema(of: type[msgspec.Struct]) -> dict[str, Any]:

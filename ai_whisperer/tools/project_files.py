@@ -130,10 +130,13 @@ def _run(path: Path, source: bytes, package: str) -> ModuleType:
 def _tools_of(module: ModuleType, folder: Path) -> Iterator[Any]:
     """The tools that the file makes, each once; those that it took from its neighbours are theirs."""
     found = {id(value): value for value in vars(module).values() if isinstance(value, Tool) or is_of_others(value)}
+    theirs: set[int] | None = None
     for each in found.values():
         function = each.function if isinstance(each, Tool) else each
         if is_of_others(function):  # its class, or its function, may be a neighbour's and itself not
-            is_own = not any(value is each for other in _neighbours(module, folder) for value in vars(other).values())
+            if theirs is None:
+                theirs = {id(value) for other in _neighbours(module, folder) for value in vars(other).values()}
+            is_own = id(each) not in theirs
         else:
             home = getattr(innermost(function), "__module__", None)
             source = getattr(sys.modules.get(home or ""), "__file__", None)

@@ -9,9 +9,10 @@ import asyncio
 from collections.abc import Awaitable
 from typing import Any
 
-from ai_whisperer.errors import InvalidInputError, ToolArgumentsError, ToolError
+from ai_whisperer.errors import InvalidInputError, ToolError
 from ai_whisperer.tools.nesting import check_depth, check_unions
 from ai_whisperer.tools.other_tools import is_instance, plain_schema, validated
+from ai_whisperer.tools.parameters import no_object
 
 _FOR_THE_MODEL = ("ModelRetry", "ToolFailed")
 
@@ -45,7 +46,7 @@ class PydanticAiCallee:
         if self._plan.single_arg_name is not None and not isinstance(values, dict):
             return {self._plan.single_arg_name: values}
         if not isinstance(values, dict):
-            raise ToolArgumentsError("The arguments are not a JSON object. Call again with one.")
+            raise no_object()
         return values
 
     def call(self, values: dict[str, Any], context: Any) -> Any:  # noqa: ARG002 - it knows nothing of it

@@ -30,7 +30,7 @@ class ToolRegistry:
         granted: tuple[str, ...] | None = None,
         mcp: McpGrants | None = None,
     ) -> None:
-        """`offered` are the tools that were handed in; `granted=None` grants them all, and the coordination tools.
+        """`offered` are the tools that were provided; `granted=None` grants them all, and the coordination tools.
 
         One that is called like a tool for the machine takes its place.
         A granted name that nobody offers is left out; `missing_from` tells of it. `mcp` is what is granted of MCP

@@ -15,8 +15,6 @@ import msgspec
 from ai_whisperer.errors import InvalidInputError
 from ai_whisperer.tools.parameters import Parameter, Parameters
 
-_NO_HINTS: dict[str, Any] = {}
-
 
 class Signature(msgspec.Struct, frozen=True):
     """The parameters that models give; `context` is the one that the runtime fills."""
@@ -27,7 +25,7 @@ class Signature(msgspec.Struct, frozen=True):
 
 
 _known: WeakKeyDictionary[types.FunctionType, Signature] = WeakKeyDictionary()
-"""One function may be handed in for many agents."""
+"""One function may be provided for many agents."""
 
 
 def signature_of(function: Callable[..., Any], tool: str, *, context: type) -> Signature:

@@ -15,22 +15,22 @@ from ai_whisperer.tools.project_files import ToolFile
 
 
 class ToolBox:
-    """The tools that were handed in, and those of files. Of two files' tools with one name neither is taken.
+    """The tools that were provided, and those of files. Of two files' tools with one name neither is taken.
 
     A file's tool cannot take the place of a built-in one either: whoever reads a grant of `write_file` must be able to
-    rely on what that is. A tool that was handed in can.
+    rely on what that is. A tool that was provided can.
     """
 
-    def __init__(self, handed_in: Iterable[Tool] = (), files: Iterable[ToolFile] = ()) -> None:
-        self._handed_in = tuple(handed_in)
+    def __init__(self, provided: Iterable[Tool] = (), files: Iterable[ToolFile] = ()) -> None:
+        self._provided = tuple(provided)
         self._files = _without_doubles(
-            files, taken={*(each.name for each in self._handed_in), *COORDINATION_TOOLS, *NAMED_TOOLS, *MACHINE_TOOLS}
+            files, taken={*(each.name for each in self._provided), *COORDINATION_TOOLS, *NAMED_TOOLS, *MACHINE_TOOLS}
         )
 
     @property
     def tools(self) -> tuple[Tool, ...]:
         """The functions that agents can be granted, beside the built-in tools."""
-        return (*self._handed_in, *(tool for file in self._files for tool in file.tools))
+        return (*self._provided, *(tool for file in self._files for tool in file.tools))
 
     @property
     def errors(self) -> list[str]:
@@ -41,7 +41,7 @@ class ToolBox:
         """All tools that there are, and the files that cannot be used."""
         own = {tool.name for tool in self.tools}
         return [
-            *(_entry(each, ToolKind.OWN, "") for each in self._handed_in),
+            *(_entry(each, ToolKind.OWN, "") for each in self._provided),
             *(_entry(each, ToolKind.OWN, str(file.path)) for file in self._files for each in file.tools),
             *(
                 ToolEntry(name="", kind=ToolKind.OWN, source=str(file.path), error=file.error)

@@ -261,7 +261,7 @@ class CountedIds:
         return f"id-{next(self._numbers)}"
 
 
-def test_what_a_client_makes_has_the_ids_that_are_handed_in(server: StagedServer, session_id: str) -> None:
+def test_what_a_client_makes_has_the_ids_that_are_provided(server: StagedServer, session_id: str) -> None:
     async def scenario(client: Client) -> None:
         await client.create_agent("alice")
         made = [

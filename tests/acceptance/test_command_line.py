@@ -133,7 +133,9 @@ def test_a_task_that_fails_is_an_error_and_waits_among_the_dead(whisperer: Whisp
     assert whisperer.json("tasks", "retry", "failing-1")["state"] == "queued"
 
 
-def test_all_failed_tasks_are_retried_with_one_command(whisperer: Whisperer, agent: str) -> None:
+def test_all_failed_tasks_are_retried_with_one_command(whisperer: Whisperer) -> None:
+    agent = "fails-often"
+    whisperer.ok("agents", "create", agent, "--config", '{"supervision": {"max_failures": 100}}')
     for number in range(3):
         whisperer("tasks", "send", agent, "Please fail", "--wait", "--id", f"failing-many-{number}")
     outcome = whisperer.json("tasks", "retry", "--all-failed", "--agent", agent)
@@ -216,7 +218,7 @@ def test_an_agent_at_work_is_told_to_sleep_afterwards(whisperer: Whisperer, agen
 def test_an_agent_that_a_limit_holds_is_resumed_with_a_word_about_it(whisperer: Whisperer) -> None:
     whisperer.ok("agents", "create", "thrifty", "--config", '{"limits": {"max_tokens_per_agent": 1}}')
     with whisperer.watching() as seen:
-        whisperer.ok("tasks", "send", "thrifty", "two steps")
+        assert whisperer("tasks", "send", "thrifty", "two steps").code == 0
         while json.loads(seen.line_with("agent.paused"))["params"]["agentId"] != "thrifty":
             pass
     told = whisperer.ok("resume", "thrifty")

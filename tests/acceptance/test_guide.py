@@ -202,6 +202,34 @@ def test_the_manager_has_what_the_guide_prints() -> None:
         inspect.signature(known).bind(**{each.arg: "x" for each in method.args.args if each.arg != "self"})
 
 
+def test_the_threads_of_agents_are_those_that_are_started_with_what_they_run() -> None:
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        await manager.create_agent("idle")
+        await manager.create_agent("new", auto_start=False)
+        await manager.create_agent("busy")
+        task = await manager.send_task(agent_id="busy", prompt="go")
+        await asyncio.sleep(0.5)
+        assert manager.agent_threads == {"idle": (), "busy": (task.id,)}
+
+    play(scenario)
+
+
+def test_the_parameter_names_of_the_guide_work_as_keywords() -> None:
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        await manager.start_agent(agent_id="a", config={})
+        await manager.send_task(agent_id="a", prompt="go")
+        await manager.pause_agent(agent_id="a")
+        await manager.resume_agent(agent_id="a")
+        await manager.at_rest()
+        await manager.sleep_agent(agent_id="a", duration_seconds=60, wake_events=["alert"])
+        await manager.wake_agent(agent_id="a", reason="User requested immediate check")
+        await manager.broadcast_event(event="data_ready", data={"source": "a"})
+        assert manager.get_agent_status(agent_id="a").agent_id == "a"
+        await manager.stop_agent(agent_id="a")
+
+    play(scenario)
+
+
 def test_the_question_that_is_waited_for_is_a_tool_call_with_these_arguments() -> None:
     (statement,) = ast.parse(block(TOOL_CALL)).body
     assert isinstance(statement, ast.Expr)

@@ -2,7 +2,9 @@
 
 import asyncio
 import json
+import shutil
 import socket
+import ssl
 import struct
 import subprocess
 import sys
@@ -60,10 +62,13 @@ pytestmark = pytest.mark.usefixtures("provider_environment")
         (413, ModelRefusedError),
         (422, ModelRefusedError),
         (408, ModelTimeoutError),
+        (407, ModelRefusedError),
         (409, ModelServerError),
         (500, ModelUnavailableError),
+        (501, ModelRefusedError),
         (502, ModelUnavailableError),
         (503, ModelUnavailableError),
+        (505, ModelRefusedError),
         (529, ModelUnavailableError),
         (429, ModelRateLimitError),
     ],
@@ -121,6 +126,45 @@ def test_a_server_that_is_not_there_is_an_outage(address: Callable[[], Awaitable
     async def run() -> None:
         async with model_at(await address()) as model:
             with pytest.raises(ModelUnavailableError, match="could not be reached"):
+                await collect(model.stream(ask()))
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1:1/v1", "htp://127.0.0.1:1/v1"])
+def test_an_address_that_is_none_is_refused_at_once(address: str) -> None:
+    async def run() -> None:
+        async with model_at(address) as model:
+            with pytest.raises(ModelRefusedError, match="begins with http://"):
+                await collect(model.stream(ask()))
+
+    asyncio.run(run())
+
+
+def test_a_certificate_that_nobody_vouches_for_is_refused_at_once(tmp_path: Path) -> None:
+    if shutil.which("openssl") is None:
+        pytest.skip("there is no openssl on this machine to make a certificate with")
+    certificate, key = tmp_path / "certificate.pem", tmp_path / "key.pem"
+    kind = [
+        "-newkey",
+        "ec",
+        "-pkeyopt",
+        "ec_paramgen_curve:prime256v1",
+        "-nodes",
+        "-days",
+        "1",
+        "-subj",
+        "/CN=localhost",
+    ]
+    files = ["-keyout", str(key), "-out", str(certificate)]
+    subprocess.run(["openssl", "req", "-x509", *kind, *files], check=True, capture_output=True)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate, key)
+
+    async def run() -> None:
+        server = await asyncio.start_server(lambda _reader, writer: writer.close(), "127.0.0.1", 0, ssl=context)
+        async with server, model_at(f"https://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1") as model:
+            with pytest.raises(ModelRefusedError, match="certificate is not trusted"):
                 await collect(model.stream(ask()))
 
     asyncio.run(run())

@@ -293,7 +293,7 @@ class DyingKeeper(Launcher):
 def test_what_a_keeper_leaves_when_it_dies_is_ended(tmp_path: Path, stage: Stage) -> None:
     name = a_name()
     with staged(stage.level, tmp_path, DyingKeeper()) as dying:
-        with pytest.raises(SandboxError, match="without a word"):
+        with pytest.raises(SandboxError, match="without a report"):
             dying.sh(f"setsid sleep {name} >/dev/null 2>&1 & sleep 0.1; echo; sleep {name}")
         assert until(lambda: processes_of(name) == [])
 

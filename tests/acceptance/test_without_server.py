@@ -13,7 +13,7 @@ import pytest
 
 from ai_whisperer.cli.main import main
 from ai_whisperer.server.address import ADDRESS_FILE, Address, find_address
-from ai_whisperer.store.folder_lock import FolderLock
+from ai_whisperer.store.folder_lock import FolderLock, lock_folder
 from tests.acceptance.command_stage import LONG_SECONDS, Whisperer, complete
 
 
@@ -34,6 +34,22 @@ def test_a_server_that_was_killed_is_not_taken_for_another_process_of_its_number
     assert find_address(tmp_path) is None
     lock = FolderLock(tmp_path)
     assert find_address(tmp_path) == left
+    lock.release()
+
+
+def test_the_address_of_a_server_that_was_killed_is_not_that_of_whoever_has_the_folder_now(tmp_path: Path) -> None:
+    left = Address(url="http://127.0.0.1:1", token="", pid=os.getpid() + 1)
+    (tmp_path / ADDRESS_FILE).write_bytes(msgspec.json.encode(left))
+    lock = FolderLock(tmp_path)
+    assert find_address(tmp_path) is None
+    lock.release()
+
+
+def test_whoever_opens_the_folder_removes_the_address_of_a_server_that_was_killed(tmp_path: Path) -> None:
+    left = Address(url="http://127.0.0.1:1", token="", pid=os.getpid())
+    (tmp_path / ADDRESS_FILE).write_bytes(msgspec.json.encode(left))
+    lock = lock_folder(tmp_path)
+    assert find_address(tmp_path) is None, "though it is of the same number, as in a container"
     lock.release()
 
 

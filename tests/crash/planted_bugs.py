@@ -290,7 +290,7 @@ _IN_TOOLS = ("tool.sent", "tool.acted")
 
 
 def count_every_start(_: KillSwitch) -> None:
-    """A task is set aside that was started at three deaths, whatever the reason of each."""
+    """A task becomes a dead letter that was started at three deaths, whatever the reason of each."""
 
     def judge(attempts: int, *, under_way: bool, held_back: bool) -> Verdict:
         del under_way, held_back

@@ -1,4 +1,4 @@
-"""The process is killed again and again while many tasks are under way: none of them is set aside for it.
+"""The process is killed again and again while many tasks are under way: none of them becomes a dead letter.
 
 `WHISPERER_CRASH_RAPID_KILLS` is the number of kills in a run, `WHISPERER_CRASH_SEED` what their moments are drawn from.
 """
@@ -42,5 +42,5 @@ def test_the_rule_that_counts_every_start_is_found(
     run = Run(witness, tmp_path / name, workload="crowd", planted_bug=name)
     asyncio.run(kill_often(run))
     found = [finding for finding in run.findings if re.search(BUGS_OF_MANY_DEATHS[name].finding, finding)]
-    report(f"planted bug {name}: {len(found)} tasks set aside after {len(run.deaths)} deaths")
+    report(f"planted bug {name}: {len(found)} dead letters after {len(run.deaths)} deaths")
     assert found

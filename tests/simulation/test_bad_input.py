@@ -127,7 +127,7 @@ def test_two_tools_of_one_name_are_refused_at_once() -> None:
         AsyncAgentSessionManager(tools=[send_mail])
 
 
-def test_a_tool_that_models_cannot_call_is_refused_wherever_it_is_handed_in() -> None:
+def test_a_tool_that_models_cannot_call_is_refused_wherever_it_is_provided() -> None:
     async def odd(*values: int) -> str:
         return str(values)
 

@@ -1,4 +1,4 @@
-"""Tasks that kill the process are found and set aside; those that were only there never are."""
+"""Tasks that kill the process are found and become dead letters; those that were only there never are."""
 
 from __future__ import annotations
 
@@ -174,7 +174,7 @@ def task_named_like_the_session(manager: AsyncAgentSessionManager) -> Awaitable[
 
 
 def live_in_sessions(*sessions: str, seed: int) -> set[str]:
-    """The tasks that are set aside, of sessions that have one task each."""
+    """The tasks that are dead letters, of sessions that have one task each."""
     lives = Lives(seed=seed, sessions=sessions)
     live_until_all_is_done(lives, task_named_like_the_session, most=3 * blame.MOST_STARTS)
     dead = {task for task, state in lives.states().items() if state is TaskState.DEAD}

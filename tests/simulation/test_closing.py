@@ -103,8 +103,8 @@ def looks_up(request: ModelRequest) -> Answer | str:
     return call("look_up", word="x") if round_of(request) == 0 else results_of(request)[0]
 
 
-@pytest.mark.parametrize("handed_in", ["when opened", "later"])
-def test_an_agent_whose_tools_are_not_handed_in_again_waits_for_them(handed_in: str) -> None:
+@pytest.mark.parametrize("provided", ["when opened", "later"])
+def test_an_agent_whose_tools_are_not_provided_again_waits_for_them(provided: str) -> None:
     disk = SimulatedDisk()
 
     def manager_of(**options: Any) -> AsyncAgentSessionManager:
@@ -124,9 +124,9 @@ def test_an_agent_whose_tools_are_not_handed_in_again_waits_for_them(handed_in: 
         disk.crash()
 
     async def second() -> None:
-        manager = manager_of(agent_tools={"alice": [look_up]} if handed_in == "when opened" else {})
+        manager = manager_of(agent_tools={"alice": [look_up]} if provided == "when opened" else {})
         await manager.open()
-        if handed_in == "later":
+        if provided == "later":
             await asyncio.sleep(1000)
             assert manager.get_agent_status("alice").missing_tools == ("look_up",)
             assert manager.notifications()[-1].name == "agent.tools_missing"
@@ -143,10 +143,10 @@ def test_an_agent_whose_tools_are_not_handed_in_again_waits_for_them(handed_in: 
     disk.close()
 
 
-@pytest.mark.parametrize("handed_in", ["when opened", "later"])
+@pytest.mark.parametrize("provided", ["when opened", "later"])
 @pytest.mark.parametrize("config", [None, {"tools": ["look_up"]}])
-def test_an_agent_waits_for_tools_of_the_session_that_are_not_handed_in_again(
-    handed_in: str, config: dict[str, Any] | None, caplog: pytest.LogCaptureFixture
+def test_an_agent_waits_for_tools_of_the_session_that_are_not_provided_again(
+    provided: str, config: dict[str, Any] | None, caplog: pytest.LogCaptureFixture
 ) -> None:
     disk = SimulatedDisk()
 
@@ -174,7 +174,7 @@ def test_an_agent_waits_for_tools_of_the_session_that_are_not_handed_in_again(
         await asyncio.sleep(1000)
         assert manager.get_agent_status("alice").missing_tools == ("look_up",)
         assert {each.state for each in manager.list_tasks("alice")} == {"running", "queued"}
-        if handed_in == "later":
+        if provided == "later":
             await manager.give_tools("alice", [look_up])
             await all_found(manager)
         disk.crash()

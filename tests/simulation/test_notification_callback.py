@@ -52,6 +52,27 @@ def test_a_coroutine_function_may_be_slow_and_may_use_the_manager() -> None:
     simulate(main(), seed=0)
 
 
+def test_a_callback_whose_own_task_was_cancelled_is_called_again(caplog: pytest.LogCaptureFixture) -> None:
+    heard: list[Notification] = []
+
+    async def callback(note: Notification) -> None:
+        heard.append(note)
+        if len(heard) == 2:
+            waiting = asyncio.ensure_future(asyncio.sleep(10))
+            waiting.cancel()
+            await waiting
+
+    async def main() -> None:
+        async with opened(None, lambda _: "42", notification_callback=callback) as manager:
+            await manager.create_agent("a")
+            await manager.run_task("a", "go")
+            log = manager.notifications()
+        assert heard == log
+        assert "was cancelled" in caplog.text
+
+    simulate(main(), seed=0)
+
+
 def test_a_callback_that_fails_is_called_again_and_harms_nobody(caplog: pytest.LogCaptureFixture) -> None:
     heard: list[str] = []
 
@@ -96,31 +117,3 @@ def test_a_callback_may_close_the_session() -> None:
 def test_what_cannot_be_called_is_refused_at_once() -> None:
     with pytest.raises(InvalidInputError, match="notification_callback must be a function"):
         AsyncAgentSessionManager(notification_callback=cast(Any, "print"))
-
-
-def test_the_threads_of_agents_are_those_that_are_started_with_what_they_run() -> None:
-    async def scenario(manager: AsyncAgentSessionManager) -> None:
-        await manager.create_agent("idle")
-        await manager.create_agent("new", auto_start=False)
-        await manager.create_agent("busy")
-        task = await manager.send_task(agent_id="busy", prompt="go")
-        await asyncio.sleep(0.5)
-        assert manager.agent_threads == {"idle": (), "busy": (task.id,)}
-
-    play(scenario)
-
-
-def test_the_parameter_names_of_the_guide_work_as_keywords() -> None:
-    async def scenario(manager: AsyncAgentSessionManager) -> None:
-        await manager.start_agent(agent_id="a", config={})
-        await manager.send_task(agent_id="a", prompt="go")
-        await manager.pause_agent(agent_id="a")
-        await manager.resume_agent(agent_id="a")
-        await manager.at_rest()
-        await manager.sleep_agent(agent_id="a", duration_seconds=60, wake_events=["alert"])
-        await manager.wake_agent(agent_id="a", reason="User requested immediate check")
-        await manager.broadcast_event(event="data_ready", data={"source": "a"})
-        assert manager.get_agent_status(agent_id="a").agent_id == "a"
-        await manager.stop_agent(agent_id="a")
-
-    play(scenario)

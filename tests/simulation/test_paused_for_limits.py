@@ -130,3 +130,24 @@ def test_an_agent_that_a_person_paused_stays_so_whatever_the_reason_says() -> No
         assert manager.get_agent_status("a").state is AgentState.PAUSED
 
     play(scenario, say)
+
+
+@pytest.mark.parametrize(("name", "whole"), [("max_tokens_per_agent", False), ("max_tokens", True)])
+def test_an_agent_whose_request_does_not_fit_stays_paused_until_it_does(name: str, whole: bool) -> None:  # noqa: FBT001
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        await manager.create_agent("a")
+        owner = None if whole else "a"
+        await manager.set_limits({name: 200}, agent_id=owner)
+        task = await manager.send_task("a", "x" * 4_000)
+        await asyncio.sleep(5)
+        assert manager.get_agent_status("a").state is AgentState.PAUSED
+        seq = manager.last_seq
+        await manager.set_limits({"max_queue_length": 123})
+        await manager.set_limits({name: 300}, agent_id=owner)
+        await asyncio.sleep(5)
+        told = [note.name for note in manager.notifications(after=seq)]
+        assert set(told) <= {"limits.changed", "agent.redefined"}, "neither resumed nor paused again"
+        await manager.set_limits({name: 100_000}, agent_id=owner)
+        assert (await manager.wait_task(task)).state is TaskState.COMPLETED
+
+    play(scenario)

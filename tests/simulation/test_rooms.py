@@ -10,7 +10,8 @@ from ai_whisperer.conversation import UserTurn
 from ai_whisperer.coordination import RoomKind
 from ai_whisperer.core.marks import without_marks
 from ai_whisperer.models.base import ModelRequest
-from ai_whisperer.models.scripted import Rule, ScriptedModel
+from ai_whisperer.models.scripted import ScriptedModel
+from ai_whisperer.models.scripted_rules import Rule
 from ai_whisperer.testing.simulation import EPOCH
 from tests.simulation.room_stage import MEMBERS, group, lines_of, said, silence, told
 from tests.simulation.stage import play, prompt_of

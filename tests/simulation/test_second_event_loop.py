@@ -85,8 +85,10 @@ def arguments_of(manager: AsyncAgentSessionManager, method: str) -> dict[str, An
     usual = {
         "agent_id": "idle",
         "approval_id": "payment.2",
+        "beginning": "queued",
         "body": "Thanks",
         "event": "alert",
+        "kind": "task",
         "limits": {"max_task_seconds": 60},
         "mail_id": manager.mailbox()[0].id,
         "members": ["idle"],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from typing import Any
 
 import pytest
 
@@ -14,6 +15,7 @@ from ai_whisperer.core.following import Follower
 from ai_whisperer.errors import ClosedError, ModelServerError, TaskEndedError, UnknownTaskError
 from ai_whisperer.models.base import Finished, ModelRequest, ReasoningDelta, StreamEvent, TextDelta
 from ai_whisperer.records import Notification, StepKind, StepRecord, StepState, TaskState
+from ai_whisperer.runtime.stream_teller import StreamTeller
 from ai_whisperer.task_events import (
     AnswerDelta,
     ModelStepEnded,
@@ -322,6 +324,52 @@ def test_a_reader_that_missed_the_pieces_of_the_last_attempt_has_its_whole_text(
         finished_at=2.0,
     )
     assert final_text(list(follower.look(task, [step]))) == "All of it."
+
+
+@pytest.mark.parametrize("seconds", [0.2, 1.9])
+def test_a_reader_who_comes_while_somebody_else_listens_is_told_how_much_is_missing(seconds: float) -> None:
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        other = manager.subscribe(deltas=True)
+        await manager.create_agent("alice")
+        await manager.send_task("alice", "talk", task_id="t")
+        await asyncio.sleep(seconds)
+        events = [event async for event in manager.stream("t")]
+        pieces = [event for event in events if isinstance(event, AnswerDelta)]
+        whole = "".join(f"{number} " for number in range(20_000))
+        assert pieces[0].skipped > 0
+        assert whole.endswith("".join(piece.text for piece in pieces))
+        assert sum(piece.skipped + len(piece.text) for piece in pieces) == len(whole)
+        other.close()
+
+    play(scenario, models=lambda _: Talker())
+
+
+def test_what_nobody_hears_is_bounded_and_whoever_comes_then_is_told_how_much_is_missing() -> None:
+    tellers: list[StreamTeller] = []
+
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        await manager.create_agent("alice")
+        await manager.send_task("alice", "talk", task_id="t")
+        await asyncio.sleep(1.9)
+        (teller,) = tellers
+        assert teller._kept is not None
+        assert teller._kept.size <= MAX_PENDING
+        assert sum(len(event.text) for event in teller._unheard if isinstance(event, TextDelta)) <= 16 << 10
+        pieces = [event async for event in manager.stream("t") if isinstance(event, AnswerDelta)]
+        whole = "".join(f"{number} " for number in range(20_000))
+        assert len(pieces[0].text) > MAX_PENDING // 2
+        assert whole.endswith("".join(piece.text for piece in pieces))
+        assert sum(piece.skipped + len(piece.text) for piece in pieces) == len(whole)
+
+    with pytest.MonkeyPatch.context() as patch:
+        begin = StreamTeller.__init__
+
+        def noted(self: StreamTeller, *given: Any) -> None:
+            begin(self, *given)
+            tellers.append(self)
+
+        patch.setattr(StreamTeller, "__init__", noted)
+        play(scenario, models=lambda _: Talker())
 
 
 def test_what_waits_for_a_slow_reader_is_bounded_and_the_whole_text_comes_at_the_end() -> None:

@@ -39,6 +39,15 @@ def test_nothing_is_lost_and_pieces_end_where_events_do(size: int, lines: bool) 
     assert rest == b"data: no end"
 
 
+@pytest.mark.parametrize("end", [b"\n\n", b"\r\n\r\n", b"\r\r", b"\n\r\n", b"\r\n\n", b"\n\r"])
+@pytest.mark.parametrize("size", [1, 3, 1_000])
+def test_any_two_line_ends_end_an_event(end: bytes, size: int) -> None:
+    cutter = EventCutter()
+    body = b"".join(b"data: %d" % number + end for number in range(3))
+    pieces = [piece for at in range(0, len(body), size) for piece in cutter.feed(body[at : at + size])]
+    assert b"".join(pieces).count(b"data") == 3, "none is held back until the next one comes"
+
+
 def test_small_events_come_together_and_no_piece_has_many() -> None:
     pieces = list(EventCutter().feed(b"data: {}\n\n" * 10_000))
     assert max(map(len, pieces)) < PIECE_BYTES + 20

@@ -78,7 +78,7 @@ def test_a_description_that_is_wrong_is_named_with_its_line(tmp_path: Path, tabl
 
 
 @pytest.mark.parametrize("given", [5, [], {"a": 5}, {5: {"command": "x"}}, {"a": {}}, {"a": {"command": 5}}])
-def test_servers_that_are_handed_in_are_checked_too(given: Any) -> None:
+def test_servers_that_are_provided_are_checked_too(given: Any) -> None:
     with pytest.raises(McpConfigError):
         mcp_servers_from(given, folder=Path())
 

@@ -7,7 +7,9 @@ import io
 import pytest
 from rich.console import Console
 
+from ai_whisperer.cli.commands.tasks import retried_in_words
 from ai_whisperer.cli.output import Column, Output, moment, plain_table, rich_table
+from ai_whisperer.status import RetriedTasks
 
 NASTY = "[red]red[/red] \x1b[2J :smile:\nnext line"
 COLUMNS = (
@@ -59,3 +61,18 @@ def test_a_table_that_a_limit_may_have_cut_says_so(capsys: pytest.CaptureFixture
 @pytest.mark.parametrize("at", [float("inf"), float("nan"), 1e300, -1e300])
 def test_a_time_that_is_none_is_shown_as_the_number_it_is(at: float) -> None:
     assert moment(at) == f"{at:g}"
+
+
+@pytest.mark.parametrize(
+    ("retried", "not_retried", "told"),
+    [
+        (0, 0, "No task has failed."),
+        (1, 0, "1 failed task was retried."),
+        (3, 0, "3 failed tasks were retried."),
+        (1, 2, "1 failed task was retried; 2 could not be."),
+        (0, 1, "0 failed tasks were retried; 1 could not be."),
+    ],
+)
+def test_how_many_failed_tasks_were_retried_is_said_in_words(retried: int, not_retried: int, told: str) -> None:
+    outcome = RetriedTasks(retried=retried, not_retried=not_retried, task_ids=(), reasons={})
+    assert retried_in_words(outcome) == told

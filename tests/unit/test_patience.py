@@ -37,7 +37,7 @@ def test_pauses_grow_up_to_a_limit_and_begin_anew_when_things_go_well() -> None:
     simulate(main())
 
 
-def test_pauses_differ_by_the_chance_that_is_handed_in() -> None:
+def test_pauses_differ_by_the_chance_that_is_provided() -> None:
     async def main() -> None:
         first, again, other = [await pauses(Patience(100, Random(seed)), 8) for seed in (1, 1, 2)]
         assert first == again != other

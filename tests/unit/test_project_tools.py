@@ -165,12 +165,12 @@ def test_of_two_tools_with_one_name_neither_is_taken_and_both_files_are_named(tm
         assert f"in {folder / 'one.py'} and in {folder / 'two.py'}" in error
 
 
-@pytest.mark.parametrize("name", ["send_mail", "handed_in"])
+@pytest.mark.parametrize("name", ["send_mail", "provided"])
 def test_a_name_that_is_taken_without_files_stays_what_it_is(tmp_path: Path, name: str) -> None:
     source = f"from ai_whisperer import tool\n@tool(name={name!r})\ndef it() -> str: ...\n"
-    handed_in = Tool(lambda: "mine", name="handed_in")
-    box = ToolBox([handed_in], load_tool_files([folder_with(tmp_path, it=source)]))
-    assert box.tools == (handed_in,)
+    provided = Tool(lambda: "mine", name="provided")
+    box = ToolBox([provided], load_tool_files([folder_with(tmp_path, it=source)]))
+    assert box.tools == (provided,)
     assert f"there is a tool '{name}' already" in box.errors[0]
 
 

@@ -116,7 +116,11 @@ def test_the_last_try_in_an_outage_is_when_the_limit_is_reached() -> None:
 
 def test_retry_after_holds_in_an_outage() -> None:
     assert in_outage(1.0, asked=600.0) == Wait(600.0)
-    assert in_outage(1.0, asked=9_000.0) == Wait(3_600.0, 9_000.0)
+    assert in_outage(1.0, asked=9_000.0, most=7_200.0) == Wait(3_600.0, 9_000.0)
+
+
+def test_retry_after_does_not_make_an_outage_longer_than_its_limit() -> None:
+    assert in_outage(100.0, asked=3_600.0) == Wait(1_700.0, 3_600.0, "max_outage_seconds")
 
 
 def test_a_policy_without_delays_does_not_ask_a_provider_that_is_down_all_the_time() -> None:

@@ -20,7 +20,8 @@ from ai_whisperer.errors import (
     ModelTimeoutError,
 )
 from ai_whisperer.models.base import Finished, Model, ModelRequest, StreamEvent, TextDelta, collect
-from ai_whisperer.models.scripted import FunctionModel, PlayedFailure, Rule, ScriptedCall, ScriptedModel
+from ai_whisperer.models.scripted import FunctionModel, ScriptedModel
+from ai_whisperer.models.scripted_rules import PlayedFailure, Rule, ScriptedCall
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -23,6 +23,7 @@ AVOIDED = {
     r"of (that|this) name": "with that name, with the same name",
     r"is gone|are gone": "was deleted, has ended, is missing",
     r"handed in": "provided",
+    r"(tasks?|mails?|it|they) (is|are|was|were) set aside": "became a dead letter",
     r"in peace": "cleanly",
     r"in vain": "without effect",
     r"anew|afresh": "again",
@@ -56,6 +57,7 @@ def test_text_for_people_uses_the_words_that_people_search_for() -> None:
         ("ui/src/views/X.tsx", "return <p>\n  The lock is good no more.\n</p>;\n"),
         ("ui/src/views/x.ts", "const told = `Mend the cause of ${name}.`;\n"),
         ("docs/x.md", "A call waits for your\nyes.\n"),
+        ("docs/x.md", "The process died, so it was set aside.\n"),
         ("ai_whisperer/templates/builtin/x.md", "Then go on.\n"),
     ],
 )
@@ -70,6 +72,7 @@ def test_a_word_that_is_avoided_is_found_wherever_people_read_it(name: str, text
         ("ai_whisperer/core/x.py", 'def of() -> None:\n    """The circle that closes."""\n'),
         ("ui/src/views/X.tsx", "/* it goes on */\nreturn <circle r={3} />; // anew\n"),
         ("docs/x.md", "See `runtime/circles.py`.\n"),
+        ("docs/x.md", "Tokens are set aside before the request, and what was set aside is settled.\n"),
         ("docs/x.md", "It ends in amendments, and goes to the end.\n"),
     ],
 )

@@ -101,7 +101,8 @@ class Filmed(Chaos):
     async def _schedule(self, manager: AsyncAgentSessionManager, agent: str) -> None:
         seconds = self._random.choice((7.0, 20.0))
         if self._random.random() < 0.5:
-            await manager.create_schedule(agent, interval_seconds=seconds, prompt="work depth=2")
+            wake = self._random.random() < 0.5
+            await manager.create_schedule(agent, interval_seconds=seconds, prompt="work depth=2", wake=wake)
         else:
             await manager.create_schedule(interval_seconds=seconds, event=self._random.choice(EVENTS))
 

@@ -182,9 +182,15 @@ def _tell_retried(call: Call, outcome: RetriedTasks) -> None:
     """How many were queued again, and of those that could not be, why."""
     for task_id, reason in outcome.reasons.items():
         call.output.note(f"Not retried: {task_id}: {reason}")
+    call.output.told(outcome, retried_in_words(outcome))
+
+
+def retried_in_words(outcome: RetriedTasks) -> str:
+    if not outcome.retried and not outcome.not_retried:
+        return "No task has failed."
     left = f"; {outcome.not_retried} could not be" if outcome.not_retried else ""
-    told = f"{outcome.retried} failed tasks were retried{left}." if outcome.retried or left else "No task has failed."
-    call.output.told(outcome, told)
+    retried = "1 failed task was" if outcome.retried == 1 else f"{outcome.retried} failed tasks were"
+    return f"{retried} retried{left}."
 
 
 async def dead(call: Call) -> None:

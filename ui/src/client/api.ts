@@ -726,6 +726,7 @@ export interface ScheduleState {
   zone: string;
   prompt: string | null;
   event: string | null;
+  wake: boolean;
   paused: boolean;
   nextAt: number | null;
   lastAt: number | null;
@@ -850,7 +851,7 @@ export interface Subscribed {
 
 /**
  * What happens to a loop that crashes, and when its agent is stopped. A crashed loop begins again up to `max_restarts`
- * times, each time after a longer delay; then its task is set aside. After `max_failures` failed tasks within
+ * times, each time after a longer delay; then its task becomes a dead letter. After `max_failures` failed tasks within
  * `window_seconds` the agent is stopped, with the reason kept.
  */
 export interface Supervision {
@@ -2145,6 +2146,7 @@ export interface Notifications {
     channel: "analysis" | "commentary" | "final";
     text: string;
     skipped?: number;
+    offset?: number;
   };
   /** A piece of what a tool writes while it runs; not numbered, not kept. */
   "step.output": {

@@ -7,8 +7,14 @@ export type Look = AgentState | "retrying" | "failed" | "not_started";
 
 /** In the order in which they are listed. */
 export const LOOKS: readonly Look[] = [
-  ...(["active", "retrying", "paused", "sleeping"] as const),
-  ...(["idle", "failed", "not_started", "stopped"] as const),
+  "active",
+  "retrying",
+  "paused",
+  "sleeping",
+  "idle",
+  "failed",
+  "not_started",
+  "stopped",
 ];
 
 export const LOOK_ICONS: Readonly<Record<Look, IconName>> = {

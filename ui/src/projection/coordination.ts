@@ -86,8 +86,8 @@ export const CHANGES: Changes = {
   },
   "resource.granted": (draft, { params }) => endWait(draft, params.stepId),
   "schedule.created": (draft, { params }) => {
-    const { data: _data, missed: _missed, ...schedule } = params;
-    draft.set("schedules", schedule.scheduleId, { ...schedule, paused: false, lastAt: null, fired: 0 });
+    const { data: _data, missed: _missed, wake = false, ...schedule } = params;
+    draft.set("schedules", schedule.scheduleId, { ...schedule, wake, paused: false, lastAt: null, fired: 0 });
   },
   "schedule.changed": (draft, { params: { scheduleId, paused, nextAt } }) => {
     draft.change("schedules", scheduleId, { paused, nextAt });

@@ -26,7 +26,7 @@ export interface World {
   /** The tool calls that wait for a person. */
   readonly approvals: ReadonlyMap<string, PendingApproval>;
   readonly schedules: ReadonlyMap<string, Schedule>;
-  /** How many tasks failed or were set aside, and how many mails: they wait for a person. */
+  /** How many tasks failed or died, and how many mails: they wait for a person. */
   readonly deadTasks: number;
   readonly deadMails: number;
 }
@@ -159,6 +159,8 @@ export interface Schedule {
   readonly zone: string;
   readonly prompt: string | null;
   readonly event: string | null;
+  /** Whether it wakes its agent if that sleeps. */
+  readonly wake: boolean;
   readonly paused: boolean;
   readonly nextAt: number | null;
   readonly lastAt: number | null;

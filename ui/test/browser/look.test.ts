@@ -24,7 +24,7 @@ describeInBrowser("a switch, looked at", () => {
     await wait().focus();
     await page.keyboard.press("Enter");
     const details = page.getByRole("complementary", { name: "Details" });
-    await details.getByText("has waited for a reply").waitFor();
+    await details.getByText("has waited for an answer of").waitFor();
     await details.getByText("A question").click();
     await details.getByText("How far are you?").waitFor();
     await page.waitForURL("**/graph?*edge=alice*bob*");

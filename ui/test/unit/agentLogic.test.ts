@@ -1,6 +1,8 @@
 import { describe, expect, test } from "vitest";
 import type { MailRecord, StepRecord, TaskRecord } from "../../src/client/client";
 import { mailAsOf, stepAsOf, taskAsOf } from "../../src/history/asOf";
+import { hindrances } from "../../src/parts/hindrances";
+import { waitedFor } from "../../src/parts/waited";
 import { reduce } from "../../src/projection/reduce";
 import { EMPTY, type World } from "../../src/projection/world";
 import { changesTask, changesTasks } from "../../src/state/changes";
@@ -11,7 +13,6 @@ import { entryKey, isShown, longer } from "../../src/views/agent/logTail";
 import { NO_TASK, taskParams } from "../../src/views/agent/taskForm";
 import { taskRows, titleOf } from "../../src/views/agent/taskRows";
 import { branches, changesTree } from "../../src/views/agent/tree";
-import { whys } from "../../src/views/agent/why";
 import { aMail, aStep, aTask } from "./records";
 import { note } from "./stage";
 
@@ -179,7 +180,7 @@ describe("a task that is typed in", () => {
   });
 });
 
-describe("why an agent is as it is", () => {
+describe("what keeps an agent from working", () => {
   const created = note("agent.created", { agentId: "alice", name: "Alice", description: "" });
 
   test("names whom it waits for once, whether the log or the status tells", () => {
@@ -197,11 +198,12 @@ describe("why an agent is as it is", () => {
       }),
     ]);
     const alice = { ...must(world.agents.get("alice")), waitingFor: ["bob", "lock:door", "approval:t.3"] };
-    const found = whys(alice, world.waits.values()).filter((why) => "target" in why);
-    expect(found.map((why) => `${why.kind} ${"target" in why && why.target}`)).toEqual([
-      "agent bob",
-      "lock door",
-      "approval t.3",
+    const found = hindrances(alice, [...world.waits.values()]).flatMap((each) => ("wait" in each ? [each.wait] : []));
+    expect(found.map(waitedFor)).toEqual(["your approval", "the lock door", "an answer of bob"]);
+    expect(found.map(({ since, deadlineAt }) => [since !== null, deadlineAt])).toEqual([
+      [false, null],
+      [false, null],
+      [true, 5_000],
     ]);
   });
 
@@ -218,12 +220,12 @@ describe("why an agent is as it is", () => {
       }),
     ]);
     const alice = must(world.agents.get("alice"));
-    expect(whys(alice, [])).toContainEqual({ kind: "sleep", isAsleep: true, until: 9_000, events: ["alert"] });
+    expect(hindrances(alice, [])).toContainEqual({ kind: "sleep", isAsleep: true, until: 9_000, events: ["alert"] });
   });
 
   test("tells the limit that it is paused for and the tools that it lacks", () => {
     const alice = { ...must(reduce(EMPTY, [created]).agents.get("alice")), pausedLimit: "max_tokens_per_agent" };
-    expect(whys({ ...alice, missingTools: ["combine"] }, [])).toEqual(
+    expect(hindrances({ ...alice, missingTools: ["combine"] }, [])).toEqual(
       expect.arrayContaining([
         { kind: "limit", limit: "max_tokens_per_agent" },
         { kind: "tools", tools: ["combine"] },

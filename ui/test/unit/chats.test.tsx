@@ -318,6 +318,17 @@ describe("the composer", () => {
 });
 
 describe("the list of chats", () => {
+  test("says how the first agent is made while there is none, and not after that", () => {
+    setStage([]);
+    const { unmount } = renderAt("/s/default/chats", <ChatsView />);
+    expect(screen.getByRole("button", { name: "Create the first agent" })).toBeTruthy();
+    unmount();
+    setStage([note("agent.created", { agentId: "ann", name: "Ann", description: "" })]);
+    renderAt("/s/default/chats", <ChatsView />);
+    expect(screen.getByText("No chats yet")).toBeTruthy();
+    expect(screen.queryByRole("button", { name: "Create the first agent" })).toBeNull();
+  });
+
   test("has the newest first, with what is unread", () => {
     stage([{ text: "one" }, { text: "two" }]);
     act(() => {

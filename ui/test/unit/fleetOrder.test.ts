@@ -99,7 +99,7 @@ test("agents that retry, failed or were not started are listed, counted and foun
   expect(counted(agents)).toMatchObject({ active: 1, retrying: 1, idle: 1, failed: 1, not_started: 2 });
   expect(filtered(fleet(...agents), "not started").map(({ agentId }) => agentId)).toEqual(["new", "new-and-broken"]);
   const texts = agents.slice(1, 5).map((each) => standing(each).map(({ text, to }) => [text, ...(to ?? [])]));
-  expect(texts).toEqual([[["its model,"]], [], [["you: 2 tasks failed", "dead"]], [["its start"]]]);
+  expect(texts).toEqual([[["its model,"]], [], [["2 of its tasks failed", "dead"]], [["its start"]]]);
   for (const each of LOOKS) expect(LOOK_ICONS[each]).toBeTruthy();
   expect(new Set(Object.values(LOOK_ICONS)).size).toBe(LOOKS.length); // no two by their colour alone
 });
@@ -124,7 +124,7 @@ test("an agent without a known price does not make the sum unknown", () => {
 test("what needs a person is told before what ends by itself", () => {
   const asleep = agent("a", { state: "sleeping", sleepingUntil: 99, wakeEvents: ["alert"], reason: "night" });
   const waits = waitsByAgent(new Map([["1", WAIT]]));
-  expect(standing(asleep, waits.get("a")).map(({ kind }) => kind)).toEqual(["lock", "sleep", "sleep", "reason"]);
+  expect(standing(asleep, waits.get("a")).map(({ kind }) => kind)).toEqual(["lock", "sleep", "sleep", "halted"]);
   const limited = agent("b", { state: "paused", pausedLimit: "max_tokens" });
   expect(standing(limited)[0]?.text).toContain("max_tokens");
   expect(standingRank(limited)).toBeLessThan(standingRank(asleep, waits.get("a")));

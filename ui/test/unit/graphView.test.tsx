@@ -31,6 +31,7 @@ test("without agents it says what would be drawn", () => {
   setStage([]);
   renderAt("/s/default/graph", <GraphView />);
   expect(screen.getByText("No agents yet")).toBeTruthy();
+  expect(screen.getByRole("button", { name: "Create the first agent" })).toBeTruthy();
 });
 
 test("the table tells each link, and choosing one shows its mails", async () => {

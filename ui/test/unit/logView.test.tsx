@@ -162,6 +162,7 @@ test("before anything happened the log says what will be in it", () => {
   setStage([]);
   renderAt("/s/default/log", <LogView />);
   expect(screen.getByText("Nothing has happened yet.")).toBeTruthy();
+  expect(screen.getByRole("button", { name: "Create the first agent" })).toBeTruthy();
 });
 
 test("arrow keys go from entry to entry", async () => {

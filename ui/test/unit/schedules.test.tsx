@@ -36,6 +36,25 @@ test("an agent is offered however its name is written", async () => {
   expect(document.querySelector("datalist option")?.textContent).toBe("Debbie");
 });
 
+test("a schedule that wakes its agent is made so, and told as such", async () => {
+  const { calls } = setStage(
+    [note("schedule.created", { ...MADE, wake: true }), note("schedule.created", { ...MADE, scheduleId: "s2" })],
+    { "schedule.create": () => ({ scheduleId: "s3" }) as never },
+  );
+  renderAt("/s/default/schedules", <SchedulesView />);
+  const [, waking, patient] = screen.getAllByRole("row");
+  expect(waking?.textContent).toContain("wakes it");
+  expect(patient?.textContent).not.toContain("wakes it");
+  for (const wakes of [false, true]) {
+    await userEvent.click(screen.getByRole("button", { name: "New schedule" }));
+    await userEvent.type(screen.getByRole("combobox", { name: "Agent", hidden: true }), "debbie");
+    await userEvent.type(screen.getByRole("textbox", { name: "Prompt", hidden: true }), "Look");
+    if (wakes) await userEvent.click(screen.getByRole("checkbox", { name: /^Wakes the agent/, hidden: true }));
+    await userEvent.click(screen.getByRole("button", { name: "Create", hidden: true }));
+    expect(calls.at(-1)).toMatchObject({ method: "schedule.create", params: { agentId: "debbie", wake: wakes } });
+  }
+});
+
 test("a schedule is paused at once and deleted only after a question", async () => {
   const done = {
     ...MADE,

@@ -113,10 +113,10 @@ test("waits for replies, locks, people and resources are bars", () => {
   script.add("resource.granted", { ...turn, waitedSeconds: 1 });
   const waits = [...charted(script).bars.values()].filter((bar) => bar.kind === "wait");
   expect(waits.map(({ label, start, end, outcome }) => [label, start, end, outcome])).toEqual([
-    ["waits for bob", 1_002, 1_003, "replied"],
+    ["waits for an answer of bob", 1_002, 1_003, "replied"],
     ["waits for the lock db", 1_004, 1_005, "acquired"],
-    ["waits for a person: shell", 1_006, 1_007, "refused"],
-    ["waits for file:a", 1_008, 1_009, "granted"],
+    ["waits for your approval: shell", 1_006, 1_007, "refused"],
+    ["waits for its turn at file:a", 1_008, 1_009, "granted"],
   ]);
 });
 

@@ -133,14 +133,15 @@ test("a timeline of a session that has only begun follows", async () => {
   const begun: Notification = { ...note("agent.created", fresh), seq: 1, at: Date.now() / 1000 };
   setStage([begun], { "events.list": () => ({ notifications: [begun], lastSeq: 1 }) });
   renderAt("/s/default/timeline", <TimelineView />);
-  await waitFor(() => expect(screen.getByRole("status").textContent).toBe(""));
+  await waitFor(() => expect(screen.getByRole("status").textContent).toContain("Give one a task"));
   expect(screen.getByRole("button", { name: "Following" })).toBeTruthy();
 });
 
-test("before anything happened the timeline says what will be in it", () => {
-  setStage([]);
+test("before there is an agent the timeline says what will be in it, and how the first is made", () => {
+  setStage([note("session.opened", { reason: "" } as never)]);
   renderAt("/s/default/timeline", <TimelineView />);
   expect(screen.getByText("Nothing has happened yet.")).toBeTruthy();
+  expect(screen.getByRole("button", { name: "Create the first agent" })).toBeTruthy();
 });
 
 test("an agent worked for the last time when it did something, or works now; that a session is opened is no work", () => {

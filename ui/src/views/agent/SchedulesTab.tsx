@@ -10,7 +10,7 @@ import type { Schedule } from "../../projection/world";
 import { useAnswer } from "../../state/answers";
 import { usePage, useWorld } from "../../state/page";
 import { NewSchedule } from "../schedules/NewSchedule";
-import { ScheduleActions, whenOf } from "../schedules/schedule";
+import { ScheduleActions, Waking, whenOf } from "../schedules/schedule";
 
 /** What the agent is given by the clock. */
 export function SchedulesTab({ agentId }: { agentId: string }) {
@@ -60,6 +60,7 @@ function ScheduleItem({ schedule, missed }: ScheduleItemProps) {
       <div className="agent-step-head">
         <strong>{whenOf(schedule)}</strong>
         {paused && <span className="tag agent-warn">paused</span>}
+        {schedule.wake && <Waking />}
         <span className="agent-row-facts quiet">
           {nextAt !== null && !paused && (
             <span>

@@ -1,8 +1,7 @@
 import { useId, useState } from "react";
 import { Asking } from "../../parts/Asking";
-import { words } from "../../parts/format";
+import { restOf } from "../../parts/hindrances";
 import { useIdOf } from "../../parts/ids";
-import { type Look, lookOf } from "../../parts/looks";
 import { PriorityField } from "../../parts/PriorityField";
 import type { Agent } from "../../projection/world";
 import { useLeading } from "../../shell/addresses";
@@ -11,9 +10,6 @@ import { useAnswer } from "../../state/answers";
 import { usePage } from "../../state/page";
 import { useAgentAddress } from "./links";
 import { NO_TASK, type TaskForm, taskParams } from "./taskForm";
-
-/** Those that take no work before somebody does something, or before their time. */
-const HALTED: ReadonlySet<Look> = new Set(["paused", "sleeping", "stopped", "not_started"]);
 
 /** Gives the agent something to do, and leads to the task. */
 export function SendTask({ agent, onClose }: { agent: Agent; onClose: () => void }) {
@@ -29,9 +25,8 @@ export function SendTask({ agent, onClose }: { agent: Agent; onClose: () => void
     const params = taskParams(form);
     if (typeof params === "string") return params;
     const task = await attempt("async.sendTask", { agentId: agent.agentId, taskId, ...params });
-    const look = lookOf(agent);
-    const waits = `The task was sent. It waits: the agent is ${words(look)}.`;
-    notify(HALTED.has(look) ? waits : "The task was sent.");
+    const rest = restOf(agent);
+    notify(rest === null ? "The task was sent." : `The task was sent. It waits: the agent ${rest}.`);
     lead(at(agent.agentId, { task: task.taskId }));
     return undefined;
   }

@@ -1,12 +1,4 @@
-import {
-  type FocusEvent,
-  type KeyboardEvent,
-  type RefObject,
-  useEffect,
-  useLayoutEffect,
-  useRef,
-  useState,
-} from "react";
+import { type KeyboardEvent, useEffect, useRef, useState } from "react";
 import { Link } from "wouter";
 import { AgentLink } from "../../parts/AgentLink";
 import { Problem } from "../../parts/Messages";
@@ -16,8 +8,10 @@ import type { PendingApproval } from "../../projection/world";
 import { useAddress } from "../../shell/addresses";
 import { act, notify } from "../../state/actions";
 import { useAnswer } from "../../state/answers";
-import { useIsLive, usePage, useWorld, whyNotLive } from "../../state/page";
+import { useIsLive, usePage, useWorld } from "../../state/page";
 import { Call } from "./Call";
+import { Decision } from "./Decision";
+import { useKept } from "./kept";
 import { Sign } from "./Sign";
 import type { Outcome } from "./standing";
 
@@ -100,34 +94,15 @@ export function Pending({ approval, isMarked, outcome }: PendingProps) {
       {!isSame && <p role="alert">The call is not the one that was announced: look at it again before you decide.</p>}
       <div ref={foot} className="approvals-foot">
         {outcome === null ? (
-          <fieldset className="approvals-decision" aria-label="Decision">
-            <input
-              ref={why}
-              aria-label={`Reason for the decision on ${tool}`}
-              placeholder="Reason (the agent is told)"
-              value={reason}
-              disabled={!canDecide}
-              onChange={(event) => setReason(event.target.value)}
-            />
-            <button
-              type="button"
-              className="danger"
-              disabled={!canDecide}
-              title={isLive ? "The call does not run, and its model continues" : whyNotLive()}
-              onClick={() => void decide(false)}
-            >
-              Refuse
-            </button>
-            <button
-              type="button"
-              className="primary"
-              disabled={!canAllow}
-              title={isLive ? "Allow this call exactly as it is (A)" : whyNotLive()}
-              onClick={() => void decide(true)}
-            >
-              Approve
-            </button>
-          </fieldset>
+          <Decision
+            tool={tool}
+            input={why}
+            reason={reason}
+            canAllow={canAllow}
+            canRefuse={canDecide}
+            onReason={setReason}
+            onDecide={decide}
+          />
         ) : (
           <Told outcome={outcome} />
         )}
@@ -144,32 +119,6 @@ function Told({ outcome: { state, by, reason } }: { outcome: Outcome }) {
       {reason !== "" && <span className="approvals-reason">{visible(reason)}</span>}
     </p>
   );
-}
-
-/** A card that is decided keeps its height and the focus that was in it: nothing comes to lie where it was. */
-function useKept(
-  card: RefObject<HTMLElement | null>,
-  foot: RefObject<HTMLElement | null>,
-  isDecided: boolean,
-): { onFocus: () => void; onBlur: (event: FocusEvent) => void } {
-  const hasFocus = useRef(false);
-  const height = useRef(0);
-  useLayoutEffect(() => {
-    if (foot.current === null) return;
-    if (!isDecided) height.current = foot.current.offsetHeight;
-    foot.current.style.minHeight = isDecided ? `${height.current}px` : "";
-  });
-  useLayoutEffect(() => {
-    if (isDecided && hasFocus.current) card.current?.focus({ preventScroll: true });
-  }, [isDecided, card]);
-  return {
-    onFocus: () => {
-      hasFocus.current = true;
-    },
-    onBlur: ({ relatedTarget }) => {
-      hasFocus.current = card.current?.contains(relatedTarget) ?? false;
-    },
-  };
 }
 
 function focusNext(card: HTMLElement | null, isDown: boolean): void {

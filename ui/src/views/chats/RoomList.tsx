@@ -1,5 +1,6 @@
 import { memo, useMemo } from "react";
 import { Link } from "wouter";
+import { FirstAgent } from "../../parts/FirstAgent";
 import { count } from "../../parts/format";
 import { Icon } from "../../parts/Icon";
 import { visible } from "../../parts/Markdown";
@@ -23,7 +24,10 @@ export function RoomList({ openId }: { openId: string | undefined }) {
   if (rooms.size === 0) {
     return (
       <Empty title="No chats yet">
-        A chat with one agent, or a group of several, appears here when you open it. Agents answer as they find time.
+        <p>
+          A chat with one agent, or a group of several, appears here when you open it. Agents answer as they find time.
+        </p>
+        <FirstAgent />
       </Empty>
     );
   }

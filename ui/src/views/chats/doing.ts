@@ -1,3 +1,5 @@
+import { isContinuation } from "../../parts/continuations";
+import { restOf } from "../../parts/hindrances";
 import type { Agent, Task, Wait, World } from "../../projection/world";
 
 /** What an agent that is to answer is at. */
@@ -35,7 +37,7 @@ export function doingOf(world: Around, agentId: string, turnId: string): Doing {
 
 /** The task of a turn, or the one in which it goes on. */
 function taskOf({ tasks }: Around, agent: Agent | undefined, turnId: string): Task | undefined {
-  const running = agent?.runningTasks.find((id) => id.startsWith(`${turnId}~`));
+  const running = agent?.runningTasks.find((id) => isContinuation(id, turnId));
   return tasks.get(turnId) ?? tasks.get(running ?? "");
 }
 
@@ -43,12 +45,4 @@ function taskOf({ tasks }: Around, agent: Agent | undefined, turnId: string): Ta
 function waitOf({ waits }: Around, task: Task | undefined): Wait | undefined {
   const found = (task?.waits ?? []).flatMap((key) => waits.get(key) ?? []);
   return found.find(({ kind }) => kind === "approval") ?? found[0];
-}
-
-function restOf({ state, started, pausedLimit, missingTools }: Agent): string | null {
-  if (pausedLimit !== null) return `is paused at its limit ${pausedLimit}`;
-  if (state === "paused" || state === "stopped") return `is ${state}`;
-  if (state === "sleeping") return "sleeps";
-  if (missingTools.length > 0) return `waits for tools that are missing: ${missingTools.join(", ")}`;
-  return state === "idle" && !started ? "has not been started yet" : null;
 }

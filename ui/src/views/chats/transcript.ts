@@ -1,5 +1,6 @@
 import { useCallback, useEffect, useMemo, useState } from "react";
 import type { ChannelResponse, MessageRecord, TaskRecord } from "../../client/client";
+import { continuationId, isContinuation } from "../../parts/continuations";
 import type { Room } from "../../projection/world";
 import { listen, type Stream, usePage } from "../../state/page";
 import { server } from "../../state/server";
@@ -67,7 +68,7 @@ export function useTranscript(room: Room): Transcript {
 export function streamOf(streams: ReadonlyMap<string, Stream>, taskId: string): Stream | undefined {
   const found = streams.get(taskId);
   if (found !== undefined) return found;
-  for (const [id, stream] of streams) if (id.startsWith(`${taskId}~`)) return stream;
+  for (const [id, stream] of streams) if (isContinuation(id, taskId)) return stream;
   return undefined;
 }
 
@@ -77,7 +78,7 @@ const MOST_PARTS = 50;
 async function parts(sessionId: string, taskId: string): Promise<TaskRecord[]> {
   const found: TaskRecord[] = [];
   for (let number = 0; number < MOST_PARTS; number++) {
-    const id = number === 0 ? taskId : `${taskId}~${number}`;
+    const id = number === 0 ? taskId : continuationId(taskId, number);
     const task = await server().call("task.get", { sessionId, taskId: id });
     found.push(task);
     if (task.state !== "continued") break;

@@ -1,3 +1,6 @@
+import { type Hindrance, hindrances } from "../../parts/hindrances";
+import { failedTasks } from "../../parts/looks";
+import { waitedFor, waitedParts } from "../../parts/waited";
 import type { Agent, Wait, WaitKind } from "../../projection/world";
 
 /** Why an agent does not go on, one thing after the other; `at` is when it ends by itself at the latest. */
@@ -9,7 +12,7 @@ export interface Standing {
   readonly to?: readonly string[];
 }
 
-type Kind = WaitKind | "limit" | "tools" | "failed" | "model" | "start" | "sleep" | "reason";
+type Kind = WaitKind | Exclude<Hindrance["kind"], "wait">;
 
 export type WaitsByAgent = ReadonlyMap<string, readonly Wait[]>;
 
@@ -27,57 +30,62 @@ export function waitsByAgent(waits: ReadonlyMap<string, Wait>): WaitsByAgent {
   return found;
 }
 
-function waiting({ kind, target, holders }: Wait): string {
-  const held = holders.length > 0 ? `, with ${holders.join(", ")}` : "";
+/** All that an agent waits for, what needs a person first. */
+export function standing(agent: Agent, waits: readonly Wait[] = NONE): Standing[] {
+  return hindrances(agent, waits).flatMap(told);
+}
+
+function told(hindrance: Hindrance): Standing[] {
+  const { kind } = hindrance;
   switch (kind) {
-    case "reply":
-      return `an answer of ${target}`;
-    case "lock":
-      return `the lock ${target}${held}`;
-    case "approval":
-      return "your approval";
-    case "resource":
-      return `${target}${held}`;
+    case "limit":
+      return [{ kind, text: `room under ${hindrance.limit}: raise the limit`, at: null }];
+    case "tools":
+      return [{ kind, text: `missing tools: ${hindrance.tools.join(", ")}`, at: null }];
+    case "failed":
+      return [{ kind, text: failedTasks(hindrance.count), at: null, to: ["dead"] }];
+    case "not_started":
+      return [{ kind, text: "its start", at: null }];
+    case "retry":
+      return [{ kind, text: "its model,", at: hindrance.at }];
+    case "wait":
+      return [waiting(hindrance.wait)];
+    case "sleep":
+      return asleep(hindrance);
+    case "halted":
+      return hindrance.reason === "" ? [] : [{ kind, text: hindrance.reason, at: null }];
   }
 }
 
-/** All that an agent waits for, what needs a person first. */
-export function standing(agent: Agent, waits: readonly Wait[] = NONE): Standing[] {
+function waiting(wait: Extract<Hindrance, { kind: "wait" }>["wait"]): Standing {
+  const { to } = waitedParts(wait);
+  return { kind: wait.kind, text: waitedFor(wait), at: null, ...(to !== null && { to }) };
+}
+
+function asleep({ kind, until, events }: Extract<Hindrance, { kind: "sleep" }>): Standing[] {
   const found: Standing[] = [];
-  if (agent.pausedLimit !== null)
-    found.push({ kind: "limit", text: `room under ${agent.pausedLimit}: raise the limit`, at: null });
-  if (agent.missingTools.length > 0)
-    found.push({ kind: "tools", text: `missing tools: ${agent.missingTools.join(", ")}`, at: null });
-  if (agent.state === "idle" && !agent.started) found.push({ kind: "start", text: "its start", at: null });
-  if (agent.deadTasks > 0)
-    found.push({ kind: "failed", text: `you: ${failed(agent.deadTasks)}`, at: null, to: ["dead"] });
-  for (const kind of ["approval", "lock", "reply", "resource"] as const)
-    for (const wait of waits) if (wait.kind === kind) found.push({ kind, text: waiting(wait), at: null, ...at(wait) });
-  if (agent.retryAt !== null) found.push({ kind: "model", text: "its model,", at: agent.retryAt });
-  if (agent.sleepingUntil !== null) found.push({ kind: "sleep", text: "", at: agent.sleepingUntil });
-  if (agent.wakeEvents.length > 0)
-    found.push({ kind: "sleep", text: `event ${agent.wakeEvents.join(" or ")}`, at: null });
-  const isHalted = agent.state === "paused" || agent.state === "stopped" || agent.state === "sleeping";
-  if (isHalted && agent.reason !== "") found.push({ kind: "reason", text: agent.reason, at: null });
+  if (until !== null) found.push({ kind, text: "", at: until });
+  if (events.length > 0) found.push({ kind, text: `event ${events.join(" or ")}`, at: null });
   return found;
 }
 
-function at({ kind, target }: Wait): Pick<Standing, "to"> {
-  if (kind === "approval") return { to: ["approvals", target] };
-  return kind === "lock" ? { to: ["locks", target] } : {};
-}
-
-function failed(count: number): string {
-  return count === 1 ? "a task failed" : `${count} tasks failed`;
-}
-
+/** In the order in which they are told. */
 const RANKS: readonly Kind[] = [
-  ...(["approval", "limit", "tools", "failed", "start", "model"] as const),
-  ...(["lock", "reply", "resource", "sleep", "reason"] as const),
+  "approval",
+  "limit",
+  "tools",
+  "failed",
+  "not_started",
+  "retry",
+  "lock",
+  "reply",
+  "resource",
+  "sleep",
+  "halted",
 ];
 
 /** The smaller, the sooner somebody should look. */
 export function standingRank(agent: Agent, waits: readonly Wait[] = NONE): number {
-  const kinds = standing(agent, waits).map(({ kind }) => RANKS.indexOf(kind));
-  return kinds.length === 0 ? RANKS.length : Math.min(...kinds);
+  const [first] = standing(agent, waits);
+  return first === undefined ? RANKS.length : RANKS.indexOf(first.kind);
 }

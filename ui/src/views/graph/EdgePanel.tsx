@@ -7,6 +7,7 @@ import { Icon } from "../../parts/Icon";
 import { LongText } from "../../parts/LongText";
 import { Empty, Loaded, LookedThrough } from "../../parts/Messages";
 import { Ago, At, Since } from "../../parts/Times";
+import { WaitedFor } from "../../parts/WaitedFor";
 import { USER } from "../../projection/coordination";
 import { useAddress } from "../../shell/addresses";
 import { changesTasks } from "../../state/changes";
@@ -19,7 +20,7 @@ import { type Passed, passed } from "./exchange";
 import { counted, KIND_ICONS, KIND_WORDS } from "./kinds";
 import { useName } from "./names";
 import { bundled, countsOf, KINDS, pairOf } from "./scene";
-import { waitLines, whatFor } from "./waits";
+import { waitLines } from "./waits";
 
 const MANY = 200;
 
@@ -68,7 +69,7 @@ function Waits({ from, to }: { from: string; to: string }) {
     <ul className="graph-waits">
       {waits.map((wait) => (
         <li key={`${wait.kind} ${wait.target} ${wait.since}`}>
-          <Icon name="schedules" size={14} /> has waited for {whatFor(wait)} for <Since at={wait.since} />
+          <Icon name="schedules" size={14} /> has waited for <WaitedFor wait={wait} /> for <Since at={wait.since} />
           {wait.deadlineAt !== null && (
             <>
               , until <At at={wait.deadlineAt} />

@@ -1,5 +1,6 @@
 import "./graph.css";
 import { useMemo } from "react";
+import { FirstAgent } from "../../parts/FirstAgent";
 import { Icon } from "../../parts/Icon";
 import { Empty } from "../../parts/Messages";
 import { useIsNarrow } from "../../parts/narrow";
@@ -28,8 +29,11 @@ export default function GraphView() {
       <>
         <h1>Graph</h1>
         <Empty title="No agents yet">
-          Each agent is drawn here, with a line to whomever it mails, asks, hands work over to or wakes with an event.
-          Create some agents in the fleet, and give them something to do together.
+          <p>
+            Each agent is drawn here, with a line to whomever it mails, asks, hands work over to or wakes with an event.
+            Create some agents, and give them something to do together.
+          </p>
+          <FirstAgent />
         </Empty>
       </>
     );

@@ -2,13 +2,13 @@ import { useMemo } from "react";
 import { useFirst } from "../../parts/First";
 import { Empty } from "../../parts/Messages";
 import { Ago, Since } from "../../parts/Times";
+import { waitedFor } from "../../parts/waited";
 import type { Link } from "../../projection/world";
 import { useWorldSlowly } from "../../state/slowly";
 import type { Picked } from "./choices";
 import { counted } from "./kinds";
 import { useName } from "./names";
 import { pairOf, type Scene, type ShownKind } from "./scene";
-import { whatFor } from "./waits";
 
 interface LinkTableProps {
   readonly scene: Scene;
@@ -85,7 +85,7 @@ export function rowsOf(scene: Scene, links: Iterable<Link>): Row[] {
     }));
   const waits = scene.waits.flatMap(({ from, to, waits: all }) =>
     all.map((wait) => {
-      const what = `waits for ${whatFor(wait)}`;
+      const what = `waits for ${waitedFor(wait)}`;
       return { from, to, kind: "wait" as const, what, at: wait.since, isWait: true };
     }),
   );

@@ -1,11 +1,11 @@
 import { type Node, Position } from "@xyflow/react";
+import { waitedFor } from "../../parts/waited";
 import { USER } from "../../projection/coordination";
 import type { Picked } from "./choices";
 import { KIND_WORDS } from "./kinds";
 import type { LinkEdge, WaitEdge } from "./Lines";
 import { NODE, type Positions } from "./layout";
 import { pairOf, type Scene } from "./scene";
-import { whatFor } from "./waits";
 
 export type GraphNode = Node<Record<string, never>, "agent" | "user">;
 export type AnyEdge = LinkEdge | WaitEdge;
@@ -77,7 +77,7 @@ export function flowEdges(scene: Pick<Scene, "bundles" | "waits">, { picked, las
     add(edge, ({ data }) => data !== undefined && "bundle" in data && data.bundle.kinds.join() === kinds.join());
   }
   for (const line of scene.waits) {
-    const ariaLabel = `${line.from} waits for ${line.to}: ${line.waits.map(whatFor).join(", ")}`;
+    const ariaLabel = `${line.from} waits for ${line.to}: ${line.waits.map(waitedFor).join(", ")}`;
     const edge: WaitEdge = { ...common("wait", line, picked), type: "wait", ariaLabel, data: { line } };
     add(edge, ({ data }) => data !== undefined && "line" in data && sameItems(data.line.waits, line.waits));
   }

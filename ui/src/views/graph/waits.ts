@@ -63,10 +63,3 @@ export function waitChains(lines: readonly Pick<WaitLine, "from" | "to">[]): str
   }
   return chains.sort((a, b) => b.length - a.length);
 }
-
-/** What is waited for, in words that follow "waits for". */
-export function whatFor(wait: Wait): string {
-  if (wait.kind === "reply") return "a reply";
-  if (wait.kind === "approval") return "a person's decision";
-  return `the ${wait.kind} ${wait.target}`;
-}

@@ -21,7 +21,7 @@ const KNOWN: Readonly<Record<string, Known>> = {
     outcome: "The start of another is refused.",
   },
   max_created_agents: {
-    title: "Agents, for agents to create more",
+    title: "Created agents",
     group: "The session as a whole",
     outcome: "An agent that wants to create another is refused.",
   },
@@ -47,6 +47,11 @@ const KNOWN: Readonly<Record<string, Known>> = {
     title: "Wait that a provider asks for",
     group: "Work",
     outcome: "It is asked again after this time.",
+  },
+  max_outage_seconds: {
+    title: "Outage of a provider",
+    group: "Work",
+    outcome: "The request is not repeated any more, and the task fails.",
   },
   max_switch_depth: {
     title: "Depth of switches",
@@ -112,7 +117,7 @@ export function limitText(name: string, value: number): string {
   return value === 0 && canBeEndless(name) ? "no limit" : amount(name, value);
 }
 
-const MAY_BE_ZERO = new Set(["max_continuations", "max_started_agents"]);
+const MAY_BE_ZERO = new Set(["max_continuations", "max_started_agents", "max_created_agents"]);
 const MOST = 1e15;
 const MOST_SECONDS = 1e9;
 const WHOLE: ReadonlySet<Unit> = new Set(["number", "tokens", "bytes"]);

@@ -2,6 +2,7 @@ import { useCallback, useEffect, useMemo, useState } from "react";
 import { usePages } from "../../history/history";
 import { pageOf } from "../../history/pages";
 import { matcher } from "../../history/search";
+import { FirstAgent } from "../../parts/FirstAgent";
 import { count } from "../../parts/format";
 import { Empty } from "../../parts/Messages";
 import { VirtualRows } from "../../parts/VirtualRows";
@@ -75,8 +76,11 @@ export default function LogView() {
       <>
         <h1>Log</h1>
         <Empty title="Nothing has happened yet.">
-          Whatever agents do is told here in order, one numbered row each: tasks, model calls, tools, mails, events.
-          Create an agent and give it a task to see the first rows.
+          <p>
+            Whatever agents do is told here in order, one numbered row each: tasks, model calls, tools, mails, events.
+            Create an agent and give it a task to see the first rows.
+          </p>
+          <FirstAgent />
         </Empty>
       </>
     );

@@ -23,15 +23,16 @@ export function NewSchedule({ onClose, agentId = "" }: { onClose: () => void; ag
   const [minutes, setMinutes] = useState("30");
   const [zone, setZone] = useState(OWN_ZONE);
   const [missed, setMissed] = useState<MissedRuns>("once");
+  const [wake, setWake] = useState(false);
 
-  const scheduleId = useIdOf({ what, when, agent, words, cron, minutes, zone, missed });
+  const scheduleId = useIdOf({ what, when, agent, words, cron, minutes, zone, missed, wake });
 
   async function create() {
     if (what === "prompt" && agent.trim() === "") return "Say which agent is given the prompt.";
     if (words.trim() === "") return what === "prompt" ? "Say what the agent should do." : "Give the event a name.";
     const times = when === "cron" ? { cron, zone } : interval(minutes);
     if (typeof times === "string") return times;
-    const subject = what === "prompt" ? { agentId: agent.trim(), prompt: words } : { event: words.trim() };
+    const subject = what === "prompt" ? { agentId: agent.trim(), prompt: words, wake } : { event: words.trim() };
     await attempt("schedule.create", { ...subject, ...times, missed, scheduleId });
     notify("Created the schedule.");
     return undefined;
@@ -56,6 +57,12 @@ export function NewSchedule({ onClose, agentId = "" }: { onClose: () => void; ag
         <label className="field">
           Name of the event
           <input value={words} onChange={({ target }) => setWords(target.value)} />
+        </label>
+      )}
+      {what === "prompt" && (
+        <label className="choice">
+          <input type="checkbox" checked={wake} onChange={({ target }) => setWake(target.checked)} />
+          Wakes the agent if it sleeps; else the prompt waits until it is awake
         </label>
       )}
       <label className="field">

@@ -10,7 +10,7 @@ import type { Schedule } from "../../projection/world";
 import { usePlace } from "../../shell/addresses";
 import { useWorld } from "../../state/page";
 import { NewSchedule } from "./NewSchedule";
-import { ScheduleActions, whenOf } from "./schedule";
+import { ScheduleActions, Waking, whenOf } from "./schedule";
 import "./schedules.css";
 
 /** What is to be done at which times, and what was. */
@@ -59,7 +59,7 @@ export default function SchedulesView() {
 }
 
 function Row({ schedule, isMarked }: { schedule: Schedule; isMarked: boolean }) {
-  const { scheduleId, agentId, prompt, event, paused, nextAt, lastAt, fired } = schedule;
+  const { scheduleId, agentId, prompt, event, wake, paused, nextAt, lastAt, fired } = schedule;
   return (
     <tr data-marked={isMarked} data-paused={paused}>
       <td data-label="When">
@@ -67,7 +67,7 @@ function Row({ schedule, isMarked }: { schedule: Schedule; isMarked: boolean }) 
         <div className="quiet mono">{scheduleId}</div>
       </td>
       <td className="schedules-what" data-label="What">
-        {agentId !== null && <AgentLink agentId={agentId} />}
+        {agentId !== null && <AgentLink agentId={agentId} />} {wake && <Waking />}
         {prompt !== null && <Prompt text={prompt} />}
         {event !== null && (
           <p>

@@ -10,6 +10,15 @@ export function whenOf({ cron, intervalSeconds, zone }: Pick<Schedule, "cron" | 
   return cron === null ? `every ${duration(intervalSeconds ?? 0)}` : `${cron} (${zone})`;
 }
 
+/** That a schedule does not wait until its agent wakes by itself. */
+export function Waking() {
+  return (
+    <span className="tag" title="It wakes its agent if that sleeps. Other prompts wait until it wakes.">
+      wakes it
+    </span>
+  );
+}
+
 /** What can be done with a schedule. */
 export function ScheduleActions({ schedule }: { schedule: Schedule }) {
   const { scheduleId, paused } = schedule;

@@ -1,4 +1,5 @@
 import { useCallback, useEffect, useMemo, useRef } from "react";
+import { FirstAgent } from "../../parts/FirstAgent";
 import { Empty, Problem } from "../../parts/Messages";
 import type { World } from "../../projection/world";
 import { useSelection } from "../../shell/addresses";
@@ -16,14 +17,17 @@ import { useRange, whole } from "./useRange";
 
 /** What each agent did when, and what led to what. */
 export default function TimelineView() {
-  const isEmpty = usePage((page) => page.live.seq === 0);
+  const isEmpty = usePage((page) => page.live.agents.size === 0);
   if (isEmpty) {
     return (
       <>
         <h1>Timeline</h1>
         <Empty title="Nothing has happened yet.">
-          Each agent has a lane here: its tasks, and in them its model calls, tool calls and waits, with arrows from
-          what caused them. Give an agent a task to see the first bar.
+          <p>
+            Each agent has a lane here: its tasks, and in them its model calls, tool calls and waits, with arrows from
+            what caused them. Give an agent a task to see the first bar.
+          </p>
+          <FirstAgent />
         </Empty>
       </>
     );
@@ -44,6 +48,7 @@ function Timeline() {
     [chart, agents, filter, quiet],
   );
   const isRead = covered === range;
+  const isOpening = covered === null && problem === null;
   useEffect(() => {
     const work = isRead ? workOf(chart) : null;
     if (work !== null) suggest(work);
@@ -87,7 +92,7 @@ function Timeline() {
           </button>
         </div>
       </header>
-      <Legend note={noteOf(progress, { isShort, isOpening: covered === null && problem === null })} />
+      <Legend note={noteOf(progress, { isShort, isOpening, isQuiet: isRead && lanes.length === 0 })} />
       {problem !== null && <Problem error={problem} onRetry={again} />}
       <div className="timeline-body" data-open={bar !== undefined}>
         <Canvas chart={chart} lanes={lanes} ranging={ranging} onFit={fit} chosen={chosen} onChoose={choose} />
@@ -120,9 +125,12 @@ function useFit(chart: Chart, isRead: boolean, show: (range: Range) => void): ()
   }, [show]);
 }
 
-function noteOf(progress: number | null, { isShort, isOpening }: { isShort: boolean; isOpening: boolean }): string {
+type Facts = Readonly<Record<"isShort" | "isOpening" | "isQuiet", boolean>>;
+
+function noteOf(progress: number | null, { isShort, isOpening, isQuiet }: Facts): string {
   if (progress !== null) return `Reading the log: ${Math.round(progress * 100)} %`;
   if (isOpening) return "Reading the log…";
+  if (isQuiet) return "No agent to be shown worked in this time. Give one a task, or show quiet agents too.";
   return isShort ? "Too much for one picture: only its later part is drawn. Zoom in to see the rest." : "";
 }
 

@@ -1,5 +1,6 @@
 import type { Notification, NotificationName, NotificationOf } from "../../client/client";
 import { words } from "../../parts/format";
+import { type Waited, waitedFor } from "../../parts/waited";
 import type { World } from "../../projection/world";
 import { ARROW_OF, type Bar, type Chart, ChartDraft, NO_CHART, type Origin } from "./chart";
 
@@ -27,7 +28,7 @@ export function chartFrom(world: World): Chart {
     if (agentId === null) continue;
     const parent = (taskId !== null && draft.loops.get(taskId)) || null;
     const bar = { ...common, id: `wait:${key}`, kind: "wait" as const, agentId, taskId, parent, start: since };
-    draft.begin(`wait:${key}`, { ...bar, label: WAITS[kind]?.(target) ?? kind });
+    draft.begin(`wait:${key}`, { ...bar, label: waitLabel({ kind, target }, world.approvals.get(key)?.tool) });
   }
   for (const { agentId, state } of world.agents.values()) {
     beginRest(draft, { agentId, state, at: world.at, seq: 0 });
@@ -47,13 +48,6 @@ export function extended(chart: Chart, notes: Iterable<Notification>): Chart {
   }
   return draft.done();
 }
-
-const WAITS: Record<string, (target: string) => string> = {
-  reply: (target) => `waits for ${target}`,
-  lock: (target) => `waits for the lock ${target}`,
-  approval: () => "waits for a person",
-  resource: (target) => `waits for ${target}`,
-};
 
 const CHANGES: Changes = {
   "agent.state_changed": (draft, { at, seq, params: { agentId, from, to } }) => {
@@ -102,7 +96,7 @@ const CHANGES: Changes = {
   "switch.began": (draft, { at, seq, params: { agentId, taskId, stepId, toAgent, mailId } }) => {
     const mail = draft.origins.get(`mail:${mailId}`);
     if (mail !== undefined) draft.origins.set(`mail:${mailId}`, { ...mail, kind: "switch" });
-    beginWait(draft, { key: stepId, agentId, taskId, label: `waits for ${toAgent}`, at, seq });
+    beginWait(draft, { key: stepId, agentId, taskId, label: waitLabel({ kind: "reply", target: toAgent }), at, seq });
   },
   "switch.ended": (draft, { at, params: { taskId, stepId, outcome, replyId } }) => {
     draft.end(`wait:${stepId}`, at, outcome);
@@ -113,19 +107,27 @@ const CHANGES: Changes = {
   "lock.waiting": (draft, { at, seq, params: { agentId, taskId, stepId, waiter, name } }) => {
     if (agentId === null) return;
     const key = stepId ?? `${waiter}\n${name}`;
-    beginWait(draft, { key, agentId, taskId, label: `waits for the lock ${name}`, at, seq });
+    beginWait(draft, { key, agentId, taskId, label: waitLabel({ kind: "lock", target: name }), at, seq });
   },
   "lock.wait_ended": (draft, { at, params: { stepId, waiter, name, outcome } }) => {
     draft.end(`wait:${stepId ?? `${waiter}\n${name}`}`, at, outcome);
   },
   "approval.requested": (draft, { at, seq, params: { agentId, taskId, approvalId, tool } }) => {
-    beginWait(draft, { key: approvalId, agentId, taskId, label: `waits for a person: ${tool}`, at, seq });
+    beginWait(draft, {
+      key: approvalId,
+      agentId,
+      taskId,
+      label: waitLabel({ kind: "approval", target: approvalId }, tool),
+      at,
+      seq,
+    });
   },
   "approval.approved": (draft, { at, params }) => void draft.end(`wait:${params.approvalId}`, at, "approved"),
   "approval.refused": (draft, { at, params }) => void draft.end(`wait:${params.approvalId}`, at, "refused"),
   "approval.withdrawn": (draft, { at, params }) => void draft.end(`wait:${params.approvalId}`, at, "withdrawn"),
   "resource.waiting": (draft, { at, seq, params: { agentId, taskId, stepId, resources } }) => {
-    beginWait(draft, { key: stepId, agentId, taskId, label: `waits for ${resources.join(", ")}`, at, seq });
+    const label = waitLabel({ kind: "resource", target: resources.join(", ") });
+    beginWait(draft, { key: stepId, agentId, taskId, label, at, seq });
   },
   "resource.granted": (draft, { at, params }) => void draft.end(`wait:${params.stepId}`, at, "granted"),
   "room.message": (draft, { at, params: { roomId, number, taskId, text } }) => {
@@ -208,6 +210,11 @@ function earlierAttempt(draft: ChartDraft, taskId: string, attempt: number): Ori
 /** The loop that something was done in. */
 function causeOf(draft: ChartDraft, cause: string): string | undefined {
   return cause.startsWith("task:") ? draft.loops.get(cause.slice(5)) : undefined;
+}
+
+/** Without who has what is waited for: that may change before the bar ends. */
+function waitLabel(wait: Omit<Waited, "holders">, tool?: string): string {
+  return `waits for ${waitedFor(wait)}${tool === undefined ? "" : `: ${tool}`}`;
 }
 
 function shortened(text: string): string {
