@@ -22,8 +22,7 @@ NOT_CALLED = {"open", "close"}
 """Those that begin and end the session; the test itself calls them."""
 
 GOOD: dict[str, Any] = {
-    "agent": "alice",
-    "agent_id": "someone",
+    "agent_id": "alice",
     "to": "alice",
     "task": "there",
     "task_id": "there",
@@ -36,6 +35,8 @@ GOOD: dict[str, Any] = {
     "room": "room",
     "members": ["alice"],
     "text": "hello",
+    "kind": "task",
+    "beginning": "the",
     "schedule": "tick",
     "name": "door",
     "token": 1,
@@ -69,6 +70,8 @@ def test_odd_values_bring_errors_of_ours_and_harm_nothing(name: str) -> None:
     parameters = inspect.signature(getattr(AsyncAgentSessionManager, name)).parameters
     wanted = [each for each in parameters if each != "self"]
     needed = {each: GOOD[each] for each in wanted if parameters[each].default is inspect.Parameter.empty}
+    if name == "create_agent":
+        needed["agent_id"] = "somebody-new"
 
     async def scenario(manager: AsyncAgentSessionManager) -> None:
         await manager.create_agent("alice")
@@ -81,7 +84,7 @@ def test_odd_values_bring_errors_of_ours_and_harm_nothing(name: str) -> None:
             for value in ODD:
                 await attempt(manager, name, {**needed, parameter: value})
         for again in (manager.start_agent, manager.resume_agent, manager.wake_agent):
-            await attempt(manager, again.__name__, {"agent": "alice"})
+            await attempt(manager, again.__name__, {"agent_id": "alice"})
         async with asyncio.timeout(100):
             assert await manager.run_task("alice", "are you there?", thread_id="check") == "done"
         assert manager.failure is None
