@@ -96,7 +96,8 @@ def test_the_model_is_that_of_the_server_that_runs_unless_another_is_named(
 @pytest.mark.usefixtures("bare")
 def test_a_server_that_does_not_answer_is_a_warning_and_the_doctor_goes_on(tmp_path: Path) -> None:
     def look(_: RunningServer) -> models.Chosen | None:
-        (tmp_path / "server.json").write_text('{"url": "http://127.0.0.1:9", "token": "t", "pid": 1}')
+        found = {"url": "http://127.0.0.1:9", "token": "t", "pid": os.getpid()}
+        (tmp_path / "server.json").write_text(json.dumps(found))
         return models.check_server(tmp_path)
 
     model, (finding,) = serving(tmp_path, look)

@@ -21,7 +21,14 @@ import msgspec
 
 from ai_whisperer.errors import WhispererError
 from ai_whisperer.store.sqlite import SqliteStore
-from tests.acceptance.raw_socket import ClosedError, RawSocket, RefusedError, frame, request_of
+from tests.acceptance.raw_socket import (
+    ONLY_WHAT_IS_SUBSCRIBED,
+    ClosedError,
+    RawSocket,
+    RefusedError,
+    frame,
+    request_of,
+)
 
 from .injection import HANG, Fault
 from .zygote import GRACE_SECONDS, STALLED_SECONDS, Order
@@ -155,7 +162,7 @@ class Case:
 
     def _ask(self, port: int, token: str) -> None:
         try:
-            with RawSocket(port, token=token, timeout=self._patience_seconds) as client:
+            with RawSocket(port, path=ONLY_WHAT_IS_SUBSCRIBED, token=token, timeout=self._patience_seconds) as client:
                 self._work(client)
         except (ClosedError, RefusedError, ConnectionError):
             pass  # it has ended, or is about to: its exit code tells
@@ -197,7 +204,7 @@ class Case:
         """A server that says that it is well has to do what it is asked for."""
         seconds = 5 * STALLED_SECONDS if self._hangs else self._patience_seconds
         try:
-            with RawSocket(port, token=token, timeout=seconds) as client:
+            with RawSocket(port, path=ONLY_WHAT_IS_SUBSCRIBED, token=token, timeout=seconds) as client:
                 answer = client.answer("session.create")
         except (ClosedError, RefusedError, ConnectionError):
             return

@@ -261,7 +261,7 @@ def test_abandoned_waits_and_subscriptions_are_forgotten() -> None:
         await asyncio.sleep(1)
         assert len(manager._workspace._waiters) == 0
         assert len(manager._workspace.bus._subscriptions) == 0
-        assert not manager._workspace.bus.wants_deltas
+        assert len(manager._workspace.bus._with_deltas) == 0
 
     play(scenario)
 

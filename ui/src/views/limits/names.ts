@@ -51,7 +51,7 @@ const KNOWN: Readonly<Record<string, Known>> = {
   max_outage_seconds: {
     title: "Outage of a provider",
     group: "Work",
-    outcome: "The request is not repeated any more, and the task fails.",
+    outcome: "The request is no longer repeated, and the task fails.",
   },
   max_switch_depth: {
     title: "Depth of switches",
