@@ -35,6 +35,8 @@ FAULTS = (
 )
 """Faults, and what the server has to end with after it was asked to leave, if it lived so long."""
 
+_TRIES_FOR_A_PLANTED_BUG = 3
+
 
 @pytest.mark.parametrize(("fault", "exit_code"), FAULTS, ids=str)
 def test_a_fault_at_a_call_hangs_nobody_and_loses_nothing(
@@ -75,6 +77,10 @@ def _random_fault(chance: random.Random, calls: Mapping[str, int]) -> Fault:
 
 @pytest.mark.parametrize("name", PLANTED_BUGS)
 def test_a_planted_bug_is_found(zygote: Zygote, tmp_path: Path, name: str) -> None:
-    bug = PLANTED_BUGS[name]
-    case = Case(zygote, tmp_path, bug.fault, bug=name, patience_seconds=1.5).play()
-    assert any(bug.finding in each for each in case.findings), case.told
+    bug, told = PLANTED_BUGS[name], ""
+    for attempt in range(_TRIES_FOR_A_PLANTED_BUG):  # what is under way when the fault comes is left to the machine
+        case = Case(zygote, tmp_path / f"{attempt}", bug.fault, bug=name, patience_seconds=1.5).play()
+        if any(bug.finding in each for each in case.findings):
+            return
+        told = case.told
+    pytest.fail(told)
