@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.acceptance.client_stage import StagedServer
+from tests.acceptance.command_stage import Whisperer, serving
 from tests.acceptance.provider_stage import KEY
 
 _numbers = count(1)
@@ -48,3 +49,17 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StagedServer]:
 def session_id() -> str:
     """A session that no other test uses."""
     return f"session-{next(_numbers)}"
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """The data folder of a server that runs."""
+    folder = tmp_path_factory.mktemp("served")
+    with serving(folder):
+        yield folder
+
+
+@pytest.fixture
+def whisperer(data: Path, capsys: pytest.CaptureFixture[str]) -> Whisperer:
+    """The command line, with the server of `data`."""
+    return Whisperer(data, capsys)

@@ -8,26 +8,13 @@ import json
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 import pytest
 
 from ai_whisperer.cli.chat_commands import ChatCommands
-from tests.acceptance.command_stage import Process, Whisperer, running, serving
+from tests.acceptance.command_stage import Process, Whisperer, running
 
 ASKS_FIRST = {"tools": ["read_file"], "approve": ["read_file"]}
-
-
-@pytest.fixture(scope="module")
-def data(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    folder = tmp_path_factory.mktemp("served")
-    with serving(folder):
-        yield folder
-
-
-@pytest.fixture
-def whisperer(data: Path, capsys: pytest.CaptureFixture[str]) -> Whisperer:
-    return Whisperer(data, capsys)
 
 
 @contextmanager

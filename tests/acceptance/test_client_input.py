@@ -156,6 +156,8 @@ GOOD: dict[str, Any] = {
     "members": ["alice"],
     "text": "hello",
     "schedule": "tick",
+    "kind": "task",
+    "beginning": "th",
     "name": "writer",
     "token": 1,
     "owner": "alice",

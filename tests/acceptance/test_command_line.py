@@ -31,11 +31,6 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 @pytest.fixture
-def whisperer(data: Path, capsys: pytest.CaptureFixture[str]) -> Whisperer:
-    return Whisperer(data, capsys)
-
-
-@pytest.fixture
 def agent(whisperer: Whisperer) -> str:
     """An agent of the test's own."""
     name = f"agent-{next(_numbers)}"

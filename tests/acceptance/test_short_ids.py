@@ -3,24 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from pathlib import Path
 
-import pytest
-
-from tests.acceptance.command_stage import Whisperer, serving
-
-
-@pytest.fixture(scope="module")
-def data(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    folder = tmp_path_factory.mktemp("served")
-    with serving(folder):
-        yield folder
-
-
-@pytest.fixture
-def whisperer(data: Path, capsys: pytest.CaptureFixture[str]) -> Whisperer:
-    return Whisperer(data, capsys)
+from tests.acceptance.command_stage import Whisperer
 
 
 def test_a_task_is_named_by_how_its_id_begins(whisperer: Whisperer) -> None:

@@ -50,11 +50,6 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         yield folder
 
 
-@pytest.fixture
-def whisperer(data: Path, capsys: pytest.CaptureFixture[str]) -> Whisperer:
-    return Whisperer(data, capsys)
-
-
 def facts(shown: str) -> dict[str, str]:
     pairs = (line.partition(":") for line in shown.partition("\n\n")[0].splitlines())
     return {name: value.strip() for name, _, value in pairs}
