@@ -17,7 +17,7 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
-from ai_whisperer.models.bounded_reads import bound_reads
+from ai_whisperer.models.bounded_reads import bound_reads, bound_trailers
 from ai_whisperer.models.event_bounds import EventCutter, EventTooLargeError
 
 MAX_ERROR_BYTES = 64 << 10
@@ -84,6 +84,7 @@ def bound(client: Any) -> None:
 
 
 async def _bound_response(response: Any) -> None:
+    bound_trailers(response)
     encoding = response.headers.get("content-encoding", "").strip().lower()
     if encoding:
         del response.headers["content-encoding"]  # it is undone here

@@ -15,6 +15,7 @@ MAX_HEAD_BYTES = 16 << 10
 _READ_BYTES = 4 << 10
 """Some fifteen events of most providers: more of them would take longer than the turn."""
 _END_OF_HEAD = re.compile(rb"\r?\n\r?\n")
+_WAY_TO_PARSER = ("stream", "_stream", "_httpcore_stream", "_stream", "_connection", "_h11_state")
 _INFORMATIONAL = re.compile(rb"HTTP/1\.[01] 1\d\d")
 
 
@@ -25,6 +26,15 @@ def bound_reads(client: Any) -> None:
         pool: Any = getattr(transport, "_pool", None)
         if hasattr(pool, "_network_backend") and not pool._http2:  # noqa: SLF001 - HTTP/2 bounds its heads by itself
             pool._network_backend = _Backend(pool._network_backend, package)  # noqa: SLF001
+
+
+def bound_trailers(response: Any) -> None:
+    """Bound what may come after the body of a response as its head is bounded. Call it before the body is read."""
+    part: Any = response
+    for name in _WAY_TO_PARSER:
+        part = getattr(part, name, None)
+    if part is not None:
+        part._max_incomplete_event_size = MAX_HEAD_BYTES  # noqa: SLF001 - the parser of this one connection
 
 
 class _Backend:

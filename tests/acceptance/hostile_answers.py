@@ -140,6 +140,7 @@ ANSWERS: dict[str, bytes] = {
     "many headers": HEAD + b"a:\r\n" * 3_900 + b"\r\n" + HELLO + END,
     "too many headers": HEAD + b"a:\r\n" * 20_000 + b"\r\n" + HELLO + END,
     "many trailers": _chunked(HELLO + END, 100, b"a:\r\n" * 3_900),
+    "too many trailers": _chunked(HELLO + END, 100, b"a:\r\n" * 20_000),
     "many heads": b"HTTP/1.1 100 \r\n\r\n" * 20_000 + ANSWER + HELLO + END,
     "chunks of one byte": _chunked(HELLO * 200 + END, 1),
     "compressed events": GZIP + gzip.compress(HELLO * 3_000 + END),
