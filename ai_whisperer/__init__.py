@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     )
     from ai_whisperer.errors import WhispererError
     from ai_whisperer.records import AgentState, Budget, MailRecord, Notification, Priority, TaskRecord, TaskState
-    from ai_whisperer.runtime.agent_session import AgentSession
-    from ai_whisperer.runtime.manager import AsyncAgentSessionManager
+    from ai_whisperer.runtime.agents.agent import AgentSession
+    from ai_whisperer.runtime.api.manager import AsyncAgentSessionManager
     from ai_whisperer.scripting import (
         agent_states,
         agent_threads,

@@ -28,7 +28,7 @@ CLASSES = (
     ("ai_whisperer", "Client"),
     ("ai_whisperer.scripting", "SyncClient"),
     ("ai_whisperer", "TaskStream"),
-    ("ai_whisperer.runtime.bus", "Subscription"),
+    ("ai_whisperer.runtime.session.log", "Subscription"),
     ("ai_whisperer.client", "EventStream"),
     ("ai_whisperer", "AgentSession"),
     ("ai_whisperer", "ToolContext"),

@@ -11,7 +11,7 @@ import msgspec
 
 from ai_whisperer.protocol.method import InSession, Method, Params
 from ai_whisperer.protocol.subscriptions import Subscribe, Subscribed
-from ai_whisperer.runtime.manager import AsyncAgentSessionManager
+from ai_whisperer.runtime.api.manager import AsyncAgentSessionManager
 from ai_whisperer.server.host import SessionHost
 
 P = TypeVar("P", bound=Params)

@@ -11,8 +11,8 @@ from ai_whisperer.errors import InvalidInputError, TooManyRequestsError, Whisper
 from ai_whisperer.protocol.notifications import SESSION_CLOSED
 from ai_whisperer.protocol.subscriptions import Subscribed
 from ai_whisperer.records import Notification
-from ai_whisperer.runtime.bus import Subscription
-from ai_whisperer.runtime.manager import AsyncAgentSessionManager
+from ai_whisperer.runtime.api.manager import AsyncAgentSessionManager
+from ai_whisperer.runtime.session.log import Subscription
 from ai_whisperer.server.audience import Audience, Audiences
 from ai_whisperer.server.outbox import Outbox
 from ai_whisperer.server.socket import MAX_REASON_BYTES

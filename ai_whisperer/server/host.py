@@ -26,10 +26,10 @@ from ai_whisperer.mcp_config import McpServerConfig
 from ai_whisperer.models.base import ModelFactory
 from ai_whisperer.models.catalog import resolve
 from ai_whisperer.records import StepRecord
-from ai_whisperer.runtime.bus import Subscription
-from ai_whisperer.runtime.manager import AsyncAgentSessionManager
-from ai_whisperer.runtime.trial_turn import TrialTurn
-from ai_whisperer.runtime.workplaces import remove_work_of
+from ai_whisperer.runtime.agents.folders import remove_work_of
+from ai_whisperer.runtime.api.manager import AsyncAgentSessionManager
+from ai_whisperer.runtime.life.trial_turn import TrialTurn
+from ai_whisperer.runtime.session.log import Subscription
 from ai_whisperer.server.agent_logs import AgentLogs
 from ai_whisperer.settings import LOCAL
 from ai_whisperer.store.base import SERVER, Store, Unit

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from ai_whisperer.conversation import Usage
 from ai_whisperer.records import AgentState, TaskState
-from ai_whisperer.runtime.manager import AsyncAgentSessionManager
+from ai_whisperer.runtime.api.manager import AsyncAgentSessionManager
 from ai_whisperer.status import Retried, WorkCounts
 
 if TYPE_CHECKING:

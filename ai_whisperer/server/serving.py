@@ -31,7 +31,7 @@ from ai_whisperer.errors import (
 from ai_whisperer.models.base import ModelFactory
 from ai_whisperer.models.catalog import SCRIPTED, NameCheck, check_name, name_check, resolve
 from ai_whisperer.records import StepRecord
-from ai_whisperer.runtime.workplaces import checked_folders, kept_from_agents
+from ai_whisperer.runtime.agents.folders import checked_folders, kept_from_agents
 from ai_whisperer.secrets import remember_secret
 from ai_whisperer.server import answers  # noqa: F401 - it registers itself
 from ai_whisperer.server.address import ADDRESS_FILE, Address, find_address

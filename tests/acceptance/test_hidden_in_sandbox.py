@@ -15,7 +15,7 @@ from ai_whisperer.conversation import ToolResult
 from ai_whisperer.core.limits import effective
 from ai_whisperer.definition import Access, AgentDefinition, Limits
 from ai_whisperer.errors import SandboxError
-from ai_whisperer.runtime.workplaces import Workplaces, checked_folders, kept_from_agents
+from ai_whisperer.runtime.agents.folders import Workplaces, checked_folders, kept_from_agents
 from ai_whisperer.templates.library import TemplateLibrary
 from ai_whisperer.tools.commands import run_command, run_python
 from ai_whisperer.tools.function import CancelSignal, ToolContext
@@ -258,7 +258,7 @@ def test_the_servers_own_python_is_read_only_in_a_project_that_may_be_written(
     (venv / "library.py").write_text("library")
     folders = (*system.interpreter_folders(), str(venv))
     monkeypatch.setattr("ai_whisperer.tools.sandbox.system.interpreter_folders", lambda: folders)
-    monkeypatch.setattr("ai_whisperer.runtime.workplaces.interpreter_folders", lambda: folders)
+    monkeypatch.setattr("ai_whisperer.runtime.agents.folders.interpreter_folders", lambda: folders)
     result = ran(
         workplace(project, sandbox, data=".whisperer"),
         "cat project/.venv/library.py; echo x >> project/.venv/library.py; mv project/.venv project/other",

@@ -22,7 +22,7 @@ from ai_whisperer.errors import (
 )
 from ai_whisperer.models.base import Model
 from ai_whisperer.models.scripted import FunctionModel
-from ai_whisperer.runtime.manager import AsyncAgentSessionManager
+from ai_whisperer.runtime.api.manager import AsyncAgentSessionManager
 from ai_whisperer.server.agent_logs import AgentLogs, level_of
 from ai_whisperer.server.host import SessionHost
 from ai_whisperer.server.log_reading import read_log

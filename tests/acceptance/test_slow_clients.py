@@ -15,9 +15,9 @@ import pytest
 
 from ai_whisperer.models.base import Model
 from ai_whisperer.models.scripted import FunctionModel
-from ai_whisperer.runtime import reader
-from ai_whisperer.runtime.snapshots import snapshot_of
-from ai_whisperer.runtime.workspace import Workspace
+from ai_whisperer.runtime.api import reading as reader
+from ai_whisperer.runtime.api.snapshots import snapshot_of
+from ai_whisperer.runtime.session.workspace import Workspace
 from ai_whisperer.server.calls import ANSWERS, Caller
 from ai_whisperer.server.socket import ClientSocket
 from ai_whisperer.settings import Settings

@@ -17,8 +17,8 @@ from typing import Any
 
 import apsw
 
-from ai_whisperer.runtime import recovery
-from ai_whisperer.runtime.scheduler import Scheduler
+from ai_whisperer.runtime.life import recovery
+from ai_whisperer.runtime.session.timers import Scheduler
 from ai_whisperer.store.committers import Before, Committed, ThreadCommitter
 
 _STATEMENTS = {

@@ -25,12 +25,13 @@ from ai_whisperer.records import (
     TaskRecord,
     TimerRecord,
 )
-from ai_whisperer.runtime import consequences, recovery
-from ai_whisperer.runtime.agent_session import AgentSession
-from ai_whisperer.runtime.ai_loop import AILoop
-from ai_whisperer.runtime.desk import AgentDesk
-from ai_whisperer.runtime.intake import Intake
-from ai_whisperer.runtime.workspace import Decision, Workspace
+from ai_whisperer.runtime.agents import task_end as consequences
+from ai_whisperer.runtime.agents.acting import AgentDesk
+from ai_whisperer.runtime.agents.agent import AgentSession
+from ai_whisperer.runtime.agents.loop import AILoop
+from ai_whisperer.runtime.api.accepting import Intake
+from ai_whisperer.runtime.life import recovery
+from ai_whisperer.runtime.session.workspace import Decision, Workspace
 from ai_whisperer.store.base import Unit
 from ai_whisperer.tools.function import Tool
 

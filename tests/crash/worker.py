@@ -16,7 +16,7 @@ from ai_whisperer.core import blame
 from ai_whisperer.models.base import ModelFactory
 from ai_whisperer.models.catalog import resolve
 from ai_whisperer.records import AgentState, TaskKind
-from ai_whisperer.runtime.manager import AsyncAgentSessionManager
+from ai_whisperer.runtime.api.manager import AsyncAgentSessionManager
 from ai_whisperer.status import AgentStatus
 from ai_whisperer.store.sqlite import SqliteStore
 

@@ -14,7 +14,7 @@ from ai_whisperer.conversation import Answer, AnswerTurn, ToolCall, ToolTurn, Us
 from ai_whisperer.core.marks import without_marks
 from ai_whisperer.models.base import Model, ModelRequest
 from ai_whisperer.models.scripted import FunctionModel
-from ai_whisperer.runtime.trial_turn import TrialTurn
+from ai_whisperer.runtime.life.trial_turn import TrialTurn
 from ai_whisperer.store.base import Store
 from ai_whisperer.testing.disk import SimulatedDisk
 from ai_whisperer.testing.simulation import VirtualClock, simulate

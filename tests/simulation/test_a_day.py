@@ -7,8 +7,8 @@ from collections import Counter
 
 import pytest
 
-from ai_whisperer.runtime.ai_loop import AILoop
-from ai_whisperer.runtime.trees import Trees
+from ai_whisperer.runtime.agents.loop import AILoop
+from ai_whisperer.runtime.limits.trees import Trees
 from ai_whisperer.testing.disk import SimulatedDisk
 from ai_whisperer.testing.simulation import simulate
 from tests.simulation.day import CRASHING, Day, nap, say

@@ -12,8 +12,8 @@ import pytest
 
 from ai_whisperer.core.recent import size_of
 from ai_whisperer.records import Notification
-from ai_whisperer.runtime.bus import NotificationBus, Subscription
-from ai_whisperer.runtime.manager import AsyncAgentSessionManager
+from ai_whisperer.runtime.api.manager import AsyncAgentSessionManager
+from ai_whisperer.runtime.session.log import NotificationBus, Subscription
 from ai_whisperer.server.audience import Audiences
 from ai_whisperer.server.feeds import Feeds
 from ai_whisperer.server.frames import NotificationFrames

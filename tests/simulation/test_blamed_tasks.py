@@ -14,8 +14,8 @@ from ai_whisperer.core import blame
 from ai_whisperer.core.blame import Verdict
 from ai_whisperer.errors import ModelRateLimitError
 from ai_whisperer.models.base import ModelRequest
-from ai_whisperer.runtime import recovery
-from ai_whisperer.runtime.trial_turn import TrialTurn
+from ai_whisperer.runtime.life import recovery
+from ai_whisperer.runtime.life.trial_turn import TrialTurn
 from ai_whisperer.store.base import Store
 from ai_whisperer.testing.disk import SimulatedDisk
 from ai_whisperer.testing.simulation import EPOCH, VirtualClock, simulate

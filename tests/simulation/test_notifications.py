@@ -9,7 +9,7 @@ import pytest
 from ai_whisperer import AsyncAgentSessionManager, Notification
 from ai_whisperer.models.scripted import ScriptedModel
 from ai_whisperer.models.scripted_rules import Rule
-from ai_whisperer.runtime.bus import Subscription
+from ai_whisperer.runtime.session.log import Subscription
 from tests.simulation.stage import play
 
 

@@ -15,25 +15,26 @@ from ai_whisperer.core.queueing import WorkQueue
 from ai_whisperer.core.resources import ResourceLines
 from ai_whisperer.core.waiting import WaitGraph
 from ai_whisperer.records import StepKind, StepRecord, StepState, TaskRecord, TimerKind
-from ai_whisperer.runtime import consequences, delegation
-from ai_whisperer.runtime.admission import Admission
-from ai_whisperer.runtime.agent_session import AgentSession
-from ai_whisperer.runtime.ai_loop import AILoop
-from ai_whisperer.runtime.approvals import Approvals
-from ai_whisperer.runtime.clock_watch import ClockWatch
-from ai_whisperer.runtime.deadlines import Deadlines
-from ai_whisperer.runtime.events import Events
-from ai_whisperer.runtime.locks import Locks
-from ai_whisperer.runtime.loop_places import LoopPlaces
-from ai_whisperer.runtime.model_step import ModelStep
-from ai_whisperer.runtime.post_office import PostOffice
-from ai_whisperer.runtime.resources import Resources
-from ai_whisperer.runtime.running_task import RunningTask
-from ai_whisperer.runtime.session_clock import SessionClock
-from ai_whisperer.runtime.switchboard import Switchboard
-from ai_whisperer.runtime.trees import Trees
-from ai_whisperer.runtime.waits import Waits
-from ai_whisperer.runtime.workspace import Decision, Workspace
+from ai_whisperer.runtime.agents import task_end as consequences
+from ai_whisperer.runtime.agents.agent import AgentSession
+from ai_whisperer.runtime.agents.loop import AILoop
+from ai_whisperer.runtime.agents.model_step import ModelStep
+from ai_whisperer.runtime.agents.task import RunningTask
+from ai_whisperer.runtime.limits.deadlines import Deadlines
+from ai_whisperer.runtime.limits.slots import LoopPlaces
+from ai_whisperer.runtime.limits.trees import Trees
+from ai_whisperer.runtime.messaging import delegation
+from ai_whisperer.runtime.messaging.events import Events
+from ai_whisperer.runtime.messaging.mail import PostOffice
+from ai_whisperer.runtime.messaging.switch import Switchboard
+from ai_whisperer.runtime.session.clock import SessionClock
+from ai_whisperer.runtime.session.clock_watch import ClockWatch
+from ai_whisperer.runtime.session.workspace import Decision, Workspace
+from ai_whisperer.runtime.waiting.approvals import Approvals
+from ai_whisperer.runtime.waiting.locks import Locks
+from ai_whisperer.runtime.waiting.permission import Admission
+from ai_whisperer.runtime.waiting.turns import Resources
+from ai_whisperer.runtime.waiting.waits import Waits
 from ai_whisperer.store.base import Unit
 from ai_whisperer.tools.function import Tool
 from tests.simulation.chaos import Chaos, failure_of

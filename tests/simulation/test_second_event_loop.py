@@ -13,7 +13,7 @@ from ai_whisperer.conversation import Answer
 from ai_whisperer.errors import ClosedError
 from ai_whisperer.models.base import ModelRequest
 from ai_whisperer.models.scripted import FunctionModel
-from ai_whisperer.runtime.workspace import Workspace
+from ai_whisperer.runtime.session.workspace import Workspace
 from ai_whisperer.testing.simulation import VirtualClock, simulate
 
 from .remembered import remembered, stored

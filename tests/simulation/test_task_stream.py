@@ -15,7 +15,7 @@ from ai_whisperer.core.following import Follower
 from ai_whisperer.errors import ClosedError, ModelServerError, TaskEndedError, UnknownTaskError
 from ai_whisperer.models.base import Finished, ModelRequest, ReasoningDelta, StreamEvent, TextDelta
 from ai_whisperer.records import Notification, StepKind, StepRecord, StepState, TaskState
-from ai_whisperer.runtime.stream_teller import StreamTeller
+from ai_whisperer.runtime.agents.stream_teller import StreamTeller
 from ai_whisperer.task_events import (
     AnswerDelta,
     ModelStepEnded,

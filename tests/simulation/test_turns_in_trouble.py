@@ -9,9 +9,9 @@ import pytest
 
 from ai_whisperer import AsyncAgentSessionManager, TaskState, tool
 from ai_whisperer.core.resources import ResourceRequest
-from ai_whisperer.runtime.resources import Resources
-from ai_whisperer.runtime.running_task import RunningTask
-from ai_whisperer.runtime.workspace import Decision
+from ai_whisperer.runtime.agents.task import RunningTask
+from ai_whisperer.runtime.session.workspace import Decision
+from ai_whisperer.runtime.waiting.turns import Resources
 from tests.simulation.stage import call, play, play_over_crash, results_of, round_of, until
 from tests.simulation.turn_stage import (
     Things,

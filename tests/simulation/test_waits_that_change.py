@@ -14,7 +14,7 @@ from ai_whisperer.coordination import ApprovalState
 from ai_whisperer.errors import ClosedError, StateError
 from ai_whisperer.models.base import ModelRequest
 from ai_whisperer.models.scripted import FunctionModel
-from ai_whisperer.runtime.running_task import RunningTask
+from ai_whisperer.runtime.agents.task import RunningTask
 from ai_whisperer.tools.function import Tool
 from tests.simulation.stage import call, calls, play, play_over_crash, prompt_of, round_of, until
 from tests.simulation.test_approvals import Till, asked, one_that_waits, pays_once

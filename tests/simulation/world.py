@@ -18,8 +18,8 @@ from ai_whisperer.conversation import Answer, ToolTurn, UserTurn
 from ai_whisperer.errors import ModelRefusedError, ModelServerError
 from ai_whisperer.models.base import ModelRequest
 from ai_whisperer.records import StepRecord
-from ai_whisperer.runtime.ai_loop import AILoop
-from ai_whisperer.runtime.running_task import RunningTask
+from ai_whisperer.runtime.agents.loop import AILoop
+from ai_whisperer.runtime.agents.task import RunningTask
 from ai_whisperer.tools.function import ToolContext
 from tests.simulation.stage import calls, prompt_of, round_of
 

@@ -2,7 +2,7 @@ import asyncio
 import gc
 import inspect
 
-from ai_whisperer.runtime.chores import Chores
+from ai_whisperer.runtime.session.background import Chores
 
 
 async def note(done: list[str], what: str) -> None:

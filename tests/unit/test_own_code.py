@@ -10,7 +10,7 @@ import pytest
 
 from ai_whisperer.definition import Access, AgentDefinition, EffectiveLimits
 from ai_whisperer.errors import DefinitionError
-from ai_whisperer.runtime.workplaces import Workplaces
+from ai_whisperer.runtime.agents.folders import Workplaces
 from ai_whisperer.tools.sandbox.base import Ending, Job
 from ai_whisperer.tools.sandbox.launcher import KeptSandbox, Launcher
 from ai_whisperer.tools.sandbox.own_code import imported_from

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from ai_whisperer.definition import Access, AgentDefinition, EffectiveLimits
-from ai_whisperer.runtime.workplaces import Workplaces, remove_work, work_of
+from ai_whisperer.runtime.agents.folders import Workplaces, remove_work, work_of
 from ai_whisperer.tools.commands import run_command
 from ai_whisperer.tools.files.removing import remove_beneath
 from ai_whisperer.tools.function import CancelSignal, ToolContext

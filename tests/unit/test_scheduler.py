@@ -3,8 +3,8 @@ import math
 
 import pytest
 
-from ai_whisperer.runtime.scheduler import Scheduler
-from ai_whisperer.runtime.session_clock import SessionClock
+from ai_whisperer.runtime.session.clock import SessionClock
+from ai_whisperer.runtime.session.timers import Scheduler
 from ai_whisperer.testing.simulation import VirtualClock, simulate
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ai_whisperer.coordination import EventRecord
 from ai_whisperer.protocol import agents
 from ai_whisperer.records import Budget, TaskRecord
-from ai_whisperer.runtime.manager import AsyncAgentSessionManager
+from ai_whisperer.runtime.api.manager import AsyncAgentSessionManager
 from ai_whisperer.server.calls import Caller, answers, reads
 from ai_whisperer.status import AgentStatus
 

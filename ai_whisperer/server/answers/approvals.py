@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ai_whisperer.coordination import ApprovalRecord
 from ai_whisperer.protocol import approvals
-from ai_whisperer.runtime.manager import AsyncAgentSessionManager
+from ai_whisperer.runtime.api.manager import AsyncAgentSessionManager
 from ai_whisperer.server.calls import Caller, answers, reads
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ai_whisperer.protocol import resources
-from ai_whisperer.runtime.manager import AsyncAgentSessionManager
+from ai_whisperer.runtime.api.manager import AsyncAgentSessionManager
 from ai_whisperer.server.calls import reads
 
 

@@ -7,7 +7,7 @@ import asyncio
 from ai_whisperer.errors import InvalidInputError
 from ai_whisperer.protocol import tasks
 from ai_whisperer.records import TaskRecord
-from ai_whisperer.runtime.manager import AsyncAgentSessionManager
+from ai_whisperer.runtime.api.manager import AsyncAgentSessionManager
 from ai_whisperer.server.calls import Caller, answers, reads
 from ai_whisperer.status import DeadLetters, RetriedTasks
 

@@ -1,0 +1,53 @@
+"""What agents are granted of the session's MCP servers, and what is told of these."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ai_whisperer.definition import AgentDefinition
+from ai_whisperer.errors import DefinitionError
+from ai_whisperer.tools.mcp.names import server_of
+from ai_whisperer.tools.mcp.server import Tell
+
+if TYPE_CHECKING:
+    from ai_whisperer.runtime.agents.work import AgentWork
+    from ai_whisperer.runtime.session.workspace import Workspace
+
+
+def check_mcp_grants(workspace: Workspace, agent_id: str, definition: AgentDefinition) -> None:
+    """Raise `DefinitionError` if the definition grants tools of a server that the session does not have."""
+    names = workspace.mcp.names
+    offered = {tool.name for tool in workspace.tools}
+    granted = (grant for grant in definition.tools or () if grant not in offered)
+    missing = dict.fromkeys(server for grant in granted if (server := server_of(grant)) not in (None, *names))
+    if missing:
+        known = ", ".join(names) or "none"
+        raise DefinitionError(
+            f"'{agent_id}' is granted tools of MCP servers that the session does not have: "
+            f"{', '.join(map(str, missing))}. It has: {known}. Name another, or add it to the setting mcp."
+        )
+
+
+def teller_of(workspace: Workspace) -> Tell:
+    """Announces what happens to servers."""
+
+    def tell(name: str, params: dict[str, Any]) -> None:
+        if workspace.bus.failure is None:
+            decision = workspace.decide(f"mcp:{params['name']}")
+            decision.tell(name, params)
+            decision.submit()
+
+    return tell
+
+
+async def prepare_mcp(agent: AgentWork) -> None:
+    """Have the servers of the agent list their tools, and announce what is granted and not there."""
+    grants = agent.registry.mcp
+    if grants is None:
+        return
+    await grants.prepare()
+    missing = agent.workspace.mcp.untold(agent.agent_id, grants.unknown())
+    if missing:
+        decision = agent.workspace.decide(f"agent:{agent.agent_id}")
+        decision.tell("mcp.tools_missing", {"agentId": agent.agent_id, "tools": missing})
+        decision.submit()

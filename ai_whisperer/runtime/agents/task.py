@@ -1,0 +1,393 @@
+"""A task that runs: its journal, and the decisions from one step to the next. Nothing here waits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import replace
+
+from ai_whisperer.conversation import ChannelResponse, ToolResult
+from ai_whisperer.core import journal
+from ai_whisperer.core.failures import failure_from
+from ai_whisperer.core.journal import CallTools, Complete, Continue, Fail, PendingCall, RequestModel
+from ai_whisperer.core.repeating import is_refused, not_run_again, refusals_at_end, repeats_before
+from ai_whisperer.core.supervising import INTERNAL
+from ai_whisperer.core.tasks import continuation_of
+from ai_whisperer.errors import BudgetError, ContinuationLimitError, LoopError, WhispererError
+from ai_whisperer.records import Failure, StepKind, StepRecord, StepState, TaskKind, TaskRecord, TaskState, step_id
+from ai_whisperer.runtime.agents.journal import TaskJournal
+from ai_whisperer.runtime.agents.task_end import task_continued, task_ended
+from ai_whisperer.runtime.agents.tool_step import run_coordination_tool
+from ai_whisperer.runtime.limits.deadlines import overdue
+from ai_whisperer.runtime.session.notices import channels_of, failure_of, summary_of
+from ai_whisperer.runtime.session.workspace import Decision
+from ai_whisperer.status import Retried
+from ai_whisperer.tools.desk import CoordinationTool
+from ai_whisperer.tools.function import Tool
+
+if TYPE_CHECKING:
+    from ai_whisperer.runtime.agents.work import AgentWork
+
+
+class StuckLoopError(Exception):
+    """The next step of a task is the same whatever is done: a fault of ours, which must not take the others' time."""
+
+
+class RunningTask(TaskJournal):
+    """One task of one agent, from its first step to its end.
+
+    `on_settled` is called once when the task has finished a step of the kind that was under way when the process died
+    (a tool call rather than a model request), and so is not what killed it, or when it does not run any more. A task is
+    `held_back` while it is to be seen whether the process dies without it.
+    """
+
+    __slots__ = ("_counted_out", "_suspected", "held_back", "on_settled")
+
+    def __init__(self, agent: AgentWork, task: TaskRecord, steps: list[StepRecord]) -> None:
+        super().__init__(agent, task, steps)
+        under_way = [step.kind for step in steps if step.state is StepState.STARTED]
+        self._suspected = StepKind.TOOL if StepKind.TOOL in under_way else StepKind.MODEL
+        self._counted_out = False
+        self.held_back = False
+        self.on_settled: Callable[[], None] | None = None
+
+    def announce(self, decision: Decision) -> None:
+        params = {
+            "agentId": self.task.agent_id,
+            "taskId": self.task.id,
+            "threadId": self.task.thread_id,
+            "kind": self.task.kind,
+            "attempt": self.task.attempts,
+            "mailId": self.task.mail_id,
+        }
+        if self.task.kind is TaskKind.MAIL:
+            params |= {"priority": self.task.priority, "summary": summary_of(self.task)}
+        decision.tell("async.task.started", params)
+
+    def cancel(self, decision: Decision, reason: str) -> None:
+        """End the task without a result, one that runs or one that waits. Its worker, if any, has ended already."""
+        self.settle_open_steps(decision)
+        self._end(decision, TaskState.CANCELLED, error=Failure(code="cancelled", message=reason))
+        decision.tell(
+            "async.task.cancelled",
+            {"agentId": self.task.agent_id, "taskId": self.task.id, "reason": reason},
+        )
+        task_ended(self._agent.workspace, decision, self.task)
+        self._return_mail(decision)
+
+    def fail_early(self, decision: Decision, error: WhispererError) -> None:
+        """Let the task fail, one that runs or one that waits. Its worker, if any, has ended already."""
+        self.settle_open_steps(decision)
+        self._end_in_failure(decision, failure_from(error), TaskState.FAILED, error.data)
+        self._return_mail(decision)
+
+    def advance(self, decision: Decision) -> RequestModel | CallTools | None:
+        """Decide what comes next and journal its beginning, or the end of the task. The caller submits.
+
+        Returns what is to be done, or None if the task has ended or may not go on now. Raises `StuckLoopError` if there
+        is something to do that leads nowhere; what was decided until then stands.
+        """
+        while True:
+            action = self._on_its_terms(self.next_action(), now=decision.at)
+            match action:
+                case RequestModel() | CallTools() if not self._agent.may_step:
+                    return None
+                case RequestModel():
+                    self._begin_request(decision, action)
+                    return action
+                case CallTools():
+                    known = len(decision.unit)
+                    left = self._begin_calls(decision, action)
+                    if not left.calls and self.only_waits():
+                        self._count_as_resting(decision)
+                        return None
+                    self._count_as_running(decision)
+                    if left.calls:
+                        return left
+                    self._check_progress(decision, known)
+                case Complete(response=response):
+                    self._complete(decision, response)
+                    return None
+                case Continue(response=response):
+                    self._continue(decision, response)
+                    return None
+                case Fail(failure=failure):
+                    self.settle_open_steps(decision)
+                    self._fail(decision, failure, TaskState.FAILED)
+                    return None
+
+    def _check_progress(self, decision: Decision, known: int) -> None:
+        """Raise if there is no more in the decision than was known: all that follows would be the same again."""
+        if len(decision.unit) == known:
+            raise StuckLoopError(f"Nothing comes of the calls of task {self.task.id}.")
+
+    def _on_its_terms(self, action: journal.Next, *, now: float) -> journal.Next:
+        """The action if the task has time and budget for it, else that it fails."""
+        if not isinstance(action, (RequestModel, CallTools)):
+            return action
+        late = overdue(self.task, now=now)
+        if late is not None:
+            return Fail(failure=failure_from(late))
+        if isinstance(action, CallTools):
+            return action
+        refused = refusals_at_end(self.steps)
+        if refused and refused >= self._agent.limits.max_same_calls:
+            circle = LoopError(
+                "The task made the same call with the same result again and again, and repeated it after it was "
+                f"told so {refused} times. Tell it what to do instead, or raise max_same_calls."
+            )
+            return Fail(failure=failure_from(circle))
+        if self.task.budget is not None:
+            spent = self._agent.workspace.trees.spent(self.task)
+            if spent is not None:
+                error = BudgetError(
+                    f"The budget of the task and of all it caused is spent ({spent}). Give a larger one to a new task."
+                )
+                return Fail(failure=failure_from(error))
+        return action
+
+    def only_waits(self) -> bool:
+        """Whether nothing can be done until the wait of a call is over."""
+        waits, admission = self._agent.workspace.waits, self._agent.workspace.admission
+        if not waits or not waits.of_task(self.task.id):
+            return False
+        action = self.next_action()
+        return isinstance(action, CallTools) and all(
+            admission.holds_back(step_id(self.task.id, pending.number)) for pending in action.calls
+        )
+
+    def _count_as_resting(self, decision: Decision) -> None:
+        """Take back that the task was begun while it waits for its turn: it cannot be what kills the process then.
+
+        Tasks that wait for a reply or a lock are not begun again after a crash, and need not be counted out.
+        """
+        if (
+            not self._counted_out
+            and self.task.attempts
+            and self._agent.workspace.admission.holds_back_any(self.task.id)
+        ):
+            self._counted_out = True
+            self.update_task(decision, replace(self.task, attempts=self.task.attempts - 1))
+
+    def _count_as_running(self, decision: Decision) -> None:
+        if self._counted_out:
+            self._counted_out = False
+            self.update_task(decision, replace(self.task, attempts=self.task.attempts + 1))
+
+    def _begin_request(self, decision: Decision, action: RequestModel) -> None:
+        step = action.repeats
+        if step is None:
+            step = StepRecord(
+                session_id=self.task.session_id,
+                task_id=self.task.id,
+                number=action.number,
+                kind=StepKind.MODEL,
+                state=StepState.STARTED,
+                started_at=decision.at,
+            )
+        elif step.retry_at is not None:
+            return  # the next attempt is journaled when its time has come
+        else:
+            step = replace(step, attempt=step.attempt + 1)
+        self.record_step(decision, step)
+        self.tell_started(decision, step)
+
+    def _begin_calls(self, decision: Decision, action: CallTools) -> CallTools:
+        """Journal the beginning of the calls; run those that touch only the store. Returns what is left to do."""
+        left: list[PendingCall] = []
+        for pending in action.calls:
+            step = self.step_of(pending, at=decision.at)
+            if self._agent.workspace.waits and self._agent.workspace.admission.holds_back(step.id):
+                continue
+            tool = self._agent.registry.find(pending.call.name)
+            repeats = 0 if pending.interrupted is not None else repeats_before(self.steps, pending.call)
+            if repeats and repeats >= self._agent.limits.max_same_calls:
+                self._refuse_again(decision, step, repeats)
+            elif isinstance(tool, CoordinationTool):
+                result = run_coordination_tool(self._agent, self, decision, step, tool)
+                if result is not None:
+                    self.record_result(decision, step, result)
+                    continue
+                self.record_step(decision, step)
+                self.tell_started(decision, step)
+            elif pending.interrupted is not None and (tool is None or not tool.may_repeat(pending.call.arguments)):
+                result = ToolResult(content=journal.OUTCOME_UNKNOWN, is_error=True)
+                self.record_result(decision, step, result, state=StepState.UNKNOWN)
+            elif self._begins_outside(decision, pending, step, tool):
+                left.append(pending)
+        return CallTools(calls=tuple(left))
+
+    def _refuse_again(self, decision: Decision, step: StepRecord, repeats: int) -> None:
+        """Do not make a call that was made often enough; the model is told so."""
+        if step.call is not None:
+            if not any(map(is_refused, self.steps)):
+                self._agent.workspace.breaches.call_refused(decision, self.task, repeats)
+            self.record_result(decision, step, not_run_again(step.call, repeats))
+
+    def _begins_outside(self, decision: Decision, pending: PendingCall, step: StepRecord, tool: Tool | None) -> bool:
+        """Journal the beginning of a call with effects outside; False if it waits, or has its result already."""
+        held = self._agent.workspace.admission.admit(decision, self.task, step, tool)
+        if isinstance(held, ToolResult):
+            shown = self._agent.workspace.breaches.bounded_result(self.task.agent_id, self.task.id, held.content)
+            self.record_result(decision, step, replace(held, content=shown))
+        elif held is None:
+            if pending.interrupted is not None:
+                step = replace(step, attempt=step.attempt + 1, started_at=decision.at)
+            self.record_step(decision, step)
+            self.tell_started(decision, step)
+        return held is None
+
+    def record_answer(self, decision: Decision, step: StepRecord) -> None:
+        self._clear_of_suspicion(decision, StepKind.MODEL)
+        requests = self.count(step)
+        self.record_step(decision, step)
+        self.tell_finished(decision, step, requests=requests)
+        if step.answer is not None:
+            self.mark_shown(decision, step)
+            if self.task.budget is not None:
+                self.count_up()
+                self._agent.workspace.trees.count(self.task)
+
+    def record_outside_result(self, decision: Decision, step: StepRecord, result: ToolResult) -> None:
+        """A tool with effects outside has ended."""
+        self._clear_of_suspicion(decision, StepKind.TOOL)
+        if result.run is not None and result.run.limit:
+            self._agent.workspace.breaches.tool_ended(decision, self.task, result.run)
+        self.record_result(decision, step, result)
+        resources = self._agent.workspace.admission.resources
+        if resources.freed:
+            decision.then(resources.hand_over)
+
+    def _clear_of_suspicion(self, decision: Decision, kind: StepKind) -> None:
+        """What was under way when the process died has now ended well: count the starts of the task anew."""
+        if self.task.attempts > 1 and kind is self._suspected:
+            self.update_task(decision, replace(self.task, attempts=0))
+            decision.then(self.settled)
+
+    def settled(self) -> None:
+        """Tell, once, that the loop has shown itself harmless or does not run any more."""
+        if self.on_settled is not None:
+            settled, self.on_settled = self.on_settled, None
+            settled()
+
+    def _complete(self, decision: Decision, response: ChannelResponse) -> None:
+        self._end(decision, TaskState.COMPLETED, response=response)
+        decision.tell(
+            "async.task.completed",
+            {"agentId": self.task.agent_id, "taskId": self.task.id, "result": channels_of(response)},
+        )
+        task_ended(self._agent.workspace, decision, self.task)
+        self._hand_back(decision)
+
+    def _continue(self, decision: Decision, response: ChannelResponse) -> None:
+        limit = self._agent.limits.max_continuations
+        if self.task.continuation >= limit:
+            error = ContinuationLimitError(
+                f"The task asked to be continued more than {limit} times. Raise max_continuations or split the task."
+            )
+            self._fail(decision, failure_from(error), TaskState.FAILED)
+            return
+        self._end(decision, TaskState.CONTINUED, response=response)
+        following = continuation_of(self.task, now=decision.at)
+        params = {
+            "agentId": self.task.agent_id,
+            "taskId": self.task.id,
+            "continuationId": following.id,
+            "number": following.continuation,
+            "result": channels_of(response),
+        }
+        locks = self._agent.workspace.waits.graph.held_by(self.task.id)
+        decision.tell("async.task.continuation", {**params, "locks": locks} if locks else params)
+        task_continued(self._agent.workspace, decision, self.task, following)
+        self._agent.accept_task(decision, following)
+        self._hand_back(decision)
+
+    def _fail(
+        self, decision: Decision, failure: Failure, state: TaskState, details: Mapping[str, Any] = MappingProxyType({})
+    ) -> None:
+        self._end_in_failure(decision, failure, state, details)
+        self._hand_back(decision)
+
+    def _end_in_failure(
+        self, decision: Decision, failure: Failure, state: TaskState, details: Mapping[str, Any]
+    ) -> None:
+        self._end(decision, state, error=failure)
+        decision.tell(
+            "async.task.error",
+            {
+                "agentId": self.task.agent_id,
+                "taskId": self.task.id,
+                "state": state,
+                "error": failure_of(failure),
+            },
+        )
+        self._agent.workspace.breaches.task_failed(decision, self, failure, details)
+        self._agent.workspace.post.task_given_up(decision, self.task)
+        task_ended(self._agent.workspace, decision, self.task)
+
+    def give_up(self, decision: Decision, error: WhispererError) -> None:
+        """Set the task aside as a dead letter."""
+        self.settle_open_steps(decision)
+        self._fail(decision, failure_from(error), TaskState.DEAD)
+
+    def crash(self, decision: Decision, error: Exception) -> None:
+        """The loop broke by a fault of ours or of what it runs: let it begin again after a while, or give it up.
+
+        While the loop waits it keeps its thread and its place; see `AILoop.take_up`.
+        """
+        failure = failure_from(error)
+        delay = None
+        if failure.code == INTERNAL:
+            delay = self._agent.workspace.supervisor.delay_before_restart(self.task)
+        if delay is None:
+            self.settle_open_steps(decision)
+            state = TaskState.DEAD if failure.code == INTERNAL else TaskState.FAILED
+            self._fail(decision, failure, state, error.data if isinstance(error, WhispererError) else {})
+            return
+        self.settle_open_tools(decision)
+        not_before = decision.at + delay
+        restarted = replace(self.task, restarts=self.task.restarts + 1, not_before=not_before)
+        self.update_task(decision, restarted)
+        self._agent.workspace.tallies.retried[Retried.LOOP] += 1
+        self.tell_restarting(decision, failure)
+
+    def tell_restarting(self, decision: Decision, failure: Failure) -> None:
+        """Say that the task goes on later, and why."""
+        not_before = self.task.not_before or decision.at
+        decision.tell(
+            "async.task.restarting",
+            {
+                "agentId": self.task.agent_id,
+                "taskId": self.task.id,
+                "restarts": self.task.restarts,
+                "notBefore": self._agent.workspace.clock.shown(not_before),
+                "error": failure_of(failure),
+            },
+        )
+
+    def _end(
+        self,
+        decision: Decision,
+        state: TaskState,
+        *,
+        response: ChannelResponse | None = None,
+        error: Failure | None = None,
+    ) -> None:
+        self.update_task(
+            decision, replace(self.task, state=state, attempts=0, result=response, error=error, finished_at=decision.at)
+        )
+        self._agent.was_active(decision.at)
+        tallies = self._agent.workspace.tallies
+        tallies.ended[state] += 1
+        tallies.dead_tasks[self.task.agent_id] += state.is_dead_letter
+        decision.task_ended(self.task)
+
+    def _hand_back(self, decision: Decision) -> None:
+        self._return_mail(decision)
+        self._agent.loop_ended(decision, self.task)
+
+    def _return_mail(self, decision: Decision) -> None:
+        workspace = self._agent.workspace
+        workspace.agents[self.task.agent_id].take_mail_back(decision, workspace.post.task_ended(decision, self.task))

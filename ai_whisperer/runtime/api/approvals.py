@@ -1,0 +1,61 @@
+"""Approvals, as a program or a person handles them."""
+
+from __future__ import annotations
+
+from ai_whisperer.coordination import ApprovalRecord, ApprovalState
+from ai_whisperer.core.approvals import approval_state
+from ai_whisperer.core.paging import checked_limit
+from ai_whisperer.core.text import check_reason, check_text
+from ai_whisperer.records import USER
+from ai_whisperer.runtime.api.tasks import SessionWork
+from ai_whisperer.runtime.session.cause import by_caller
+
+_MAX_NAME_BYTES = 1000
+
+
+class SessionApprovals(SessionWork):
+    """The part of the session manager that handles tool calls which a person has to allow."""
+
+    def list_approvals(
+        self, *, state: ApprovalState | str | None = ApprovalState.PENDING, limit: int = 100
+    ) -> list[ApprovalRecord]:
+        """What people are asked about: by default what waits for a decision, the oldest first.
+
+        Those of another state, or of all (None), come with the newest first.
+        """
+        chosen = approval_state(state)
+        checked_limit(limit)
+        if chosen is ApprovalState.PENDING:
+            return self._workspace.approvals.pending()[:limit]
+        return self._workspace.store.approvals(self._workspace.session_id, state=chosen, limit=limit)
+
+    def get_approval(self, approval_id: str) -> ApprovalRecord:
+        """The approval as it is now, with the exact arguments of the call; raises `UnknownApprovalError`."""
+        return self._workspace.approvals.get(approval_id)
+
+    async def approve(
+        self, approval_id: str, *, digest: str | None = None, reason: str = "", by: str = USER
+    ) -> ApprovalRecord:
+        """Allow the call, exactly as it is: nobody can change its arguments. It runs as soon as its agent may.
+
+        A `digest` that is given must be that of the call, see `ApprovalRecord.digest`. The same decision again changes
+        nothing; raises `StateError` if it was decided otherwise or the task has ended.
+        """
+        check_reason(reason)
+        check_text("name of who decides", by, max_bytes=_MAX_NAME_BYTES)
+        decision = self._workspace.decide(by_caller())
+        approval = self._workspace.approvals.approve(decision, approval_id, digest=digest, by=by, reason=reason)
+        await decision.commit()
+        return approval
+
+    async def refuse(self, approval_id: str, *, reason: str = "", by: str = USER) -> ApprovalRecord:
+        """Refuse the call: its model is told so, with the reason, and continues.
+
+        The same decision again changes nothing; raises `StateError` if it was decided otherwise.
+        """
+        check_reason(reason)
+        check_text("name of who decides", by, max_bytes=_MAX_NAME_BYTES)
+        decision = self._workspace.decide(by_caller())
+        approval = self._workspace.approvals.refuse(decision, approval_id, by=by, reason=reason)
+        await decision.commit()
+        return approval

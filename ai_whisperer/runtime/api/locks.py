@@ -1,0 +1,114 @@
+"""Locks, as a program or a person takes, keeps, gives back and breaks them."""
+
+from __future__ import annotations
+
+import asyncio
+from functools import partial
+
+from msgspec.structs import replace
+
+from ai_whisperer.coordination import LockCheck, LockRecord, LockSummary
+from ai_whisperer.core.locking import check_lock, check_lock_name, check_token, checked_holder, checked_wait
+from ai_whisperer.core.text import check_reason
+from ai_whisperer.records import USER
+from ai_whisperer.runtime.api.tasks import SessionWork
+from ai_whisperer.runtime.session.cause import by_caller
+from ai_whisperer.runtime.session.workspace import Decision, Workspace
+from ai_whisperer.runtime.waiting.lock_waits import ClientWait
+from ai_whisperer.runtime.waiting.locks import Locks
+
+
+class SessionLocks(SessionWork):
+    """The part of the session manager that has locks. When a method returns, what it did is on disk."""
+
+    def list_locks(self) -> list[LockSummary]:
+        """The locks that are held, by whom, and who waits for them."""
+        return self._workspace.locks.listed()
+
+    async def acquire_lock(
+        self, name: str, *, ttl_seconds: float = 60.0, wait_seconds: float = 0.0, holder: str | None = None
+    ) -> LockRecord:
+        """Take a lock for `ttl_seconds`, in the same order as the agents; its `token` renews and releases it.
+
+        If it is held, wait for `wait_seconds` at most; raises `LockHeldError` if it is not free by then. `holder` is
+        what others see of who has it, `user` by default. Whoever gives up waiting, by a cancellation for instance,
+        has not got it. The lease lasts across restarts, a wait does not.
+        """
+        workspace = self._workspace
+        check_lock(name, ttl_seconds)
+        checked_wait(wait_seconds)
+        decision = workspace.decide(by_caller())
+        got = workspace.locks.acquire_for(
+            decision, checked_holder(holder), name=name, ttl_seconds=ttl_seconds, wait_seconds=wait_seconds
+        )
+        durable = decision.submit()
+        try:
+            if isinstance(got, ClientWait):
+                return workspace.locks.shown(await got.given)
+            await asyncio.shield(durable)
+        except asyncio.CancelledError:
+            _give_up(workspace, got)
+            raise
+        return workspace.locks.shown(got)
+
+    async def renew_lock(self, name: str, token: int, ttl_seconds: float = 60.0) -> LockRecord:
+        """Let the lease last for `ttl_seconds` from now on; raises `LockNotHeldError` that says what became of it."""
+        check_lock(name, ttl_seconds)
+        check_token(token)
+        decision = self._workspace.decide(by_caller())
+        locks = self._workspace.locks
+        renewed = locks.renew(decision, locks.of_token(name, token), ttl_seconds)
+        await decision.commit()
+        return locks.shown(renewed)
+
+    async def release_lock(self, name: str, token: int) -> LockRecord:
+        """Give the lock back: the first that waits has it. Returns it as it was.
+
+        Raises `LockNotHeldError` that says what became of it. Waits for a guarded block that is under way.
+        """
+        check_lock_name(name)
+        check_token(token)
+        locks = self._workspace.locks
+        return locks.shown(await locks.when_unused(name, partial(_release, token=token), cause=by_caller()))
+
+    async def break_lock(self, name: str, reason: str = "") -> LockRecord:
+        """Take the lock from whoever holds it: the first that waits has it. Returns it as it was.
+
+        The old holder finds out when it uses its token: that fails, and says who broke the lock and why. Waits for a
+        guarded block that is under way. Raises `LockNotHeldError` if nobody holds the lock.
+        """
+        check_lock_name(name)
+        check_reason(reason)
+        locks = self._workspace.locks
+        return locks.shown(await locks.when_unused(name, partial(_break, reason=reason), cause=by_caller()))
+
+    def check_lock(self, name: str, token: int) -> LockCheck:
+        """Whether this is the current token of the lock, and what became of it if not."""
+        check_lock_name(name)
+        check_token(token)
+        locks = self._workspace.locks
+        check = locks.check(name, token)
+        return check if check.lock is None else replace(check, lock=locks.shown(check.lock))
+
+
+def _release(locks: Locks, decision: Decision, name: str, *, token: int) -> LockRecord:
+    lock = locks.of_token(name, token)
+    locks.release(decision, lock)
+    return lock
+
+
+def _break(locks: Locks, decision: Decision, name: str, *, reason: str) -> LockRecord:
+    return locks.break_lock(decision, name, by=USER, reason=reason)
+
+
+def _give_up(workspace: Workspace, got: LockRecord | ClientWait) -> None:
+    """Whoever asked has gone: it waits no more, and what it was given is free."""
+    if workspace.bus.failure is not None or workspace.bus.closed:
+        return
+    decision = workspace.decide(by_caller())
+    if isinstance(got, ClientWait):
+        workspace.locks.client_gone(decision, got)
+    else:
+        workspace.locks.forsake(decision, got)
+    if decision.unit:
+        decision.submit()

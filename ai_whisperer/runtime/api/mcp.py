@@ -1,0 +1,25 @@
+"""The MCP servers of a session, as people are shown them."""
+
+from __future__ import annotations
+
+from ai_whisperer.mcp_status import McpServerStatus
+from ai_whisperer.runtime.api.tasks import SessionWork
+
+
+class SessionMcp(SessionWork):
+    """The part of the session manager that shows MCP servers."""
+
+    def list_mcp_servers(self) -> list[McpServerStatus]:
+        """The servers that agents can be granted tools of, by name, with the tools that they have listed so far."""
+        return self._workspace.mcp.statuses()
+
+    async def start_mcp_server(self, name: str) -> McpServerStatus:
+        """Start a server now and have it list its tools: otherwise that happens when an agent needs it.
+
+        One that failed is started without the delay that it had to wait for. Raises `McpError` that says why it cannot
+        be started.
+        """
+        server = self._workspace.mcp.find(name)
+        await server.start()
+        await self._workspace.store.flushed()
+        return server.status()

@@ -1,0 +1,71 @@
+"""Ended tasks that are taken up again, or dismissed."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+from msgspec.structs import replace
+
+from ai_whisperer.records import MailState, StepKind, StepState, TaskRecord, TaskState
+from ai_whisperer.runtime.session.notices import before_of, queued_of
+from ai_whisperer.runtime.session.workspace import Decision, Workspace
+from ai_whisperer.status import Retried
+
+
+def requeue(workspace: Workspace, decision: Decision, task: TaskRecord) -> TaskRecord:
+    """Make an ended task a queued one again: a request that failed may be asked anew. See `queue_when_durable`."""
+    workspace.post.reclaim(decision, task)
+    for step in workspace.store.steps(task.session_id, task.id):
+        if step.kind is StepKind.MODEL and step.state is StepState.FAILED:
+            anew = replace(step, state=StepState.STARTED, failures=0, outage_seconds=0.0, error=None, finished_at=None)
+            decision.unit.put_step(anew)
+    queued = replace(
+        task,
+        state=TaskState.QUEUED,
+        attempts=0,
+        restarts=0,
+        not_before=None,
+        error=None,
+        finished_at=None,
+        dismissed_at=None,
+    )
+    decision.unit.update_task(queued)
+    if task.dismissed_at is not None:
+        decision.unit.update_dismissal(queued)
+    workspace.tallies.dead_tasks[task.agent_id] -= task.is_dead_letter
+    workspace.tallies.retried[Retried.TASK] += 1
+    if task.finished_at is not None:
+        decision.unit.agent_was_active(task)  # the task itself does not tell any more when it ended
+    decision.tell("async.task.queued", {**queued_of(queued), "again": before_of(task)})
+    workspace.rooms.task_taken_up(decision, queued)
+    return queued
+
+
+def dismiss(workspace: Workspace, decision: Decision, task: TaskRecord) -> TaskRecord:
+    """Take a dead letter off the list, and with it the mail that it was for."""
+    dismissed = replace(task, dismissed_at=decision.at)
+    decision.unit.update_dismissal(dismissed)
+    workspace.tallies.dead_tasks[task.agent_id] -= task.is_dead_letter
+    decision.tell("async.task.dismissed", {"agentId": task.agent_id, "taskId": task.id})
+    mail = None if task.mail_id is None else workspace.post.find(task.mail_id)
+    if mail is not None and mail.state is MailState.DEAD and mail.task_id == task.id:
+        workspace.post.move(decision, mail, MailState.ARCHIVED)
+    return dismissed
+
+
+def queue_when_durable(workspace: Workspace, tasks: Sequence[TaskRecord], durable: asyncio.Future[None]) -> None:
+    """Put tasks into their queues once their journals are durable, so that these can be read when their turn comes."""
+
+    def queue(future: asyncio.Future[None]) -> None:
+        for task in tasks:
+            del workspace.returning[task.id]
+        if future.exception() is not None or workspace.closing:
+            return
+        for task in tasks:
+            workspace.agents[task.agent_id].queue_up(task)
+        for agent_id in dict.fromkeys(task.agent_id for task in tasks):
+            workspace.agents[agent_id].dispatch()
+
+    workspace.returning.update((task.id, task) for task in tasks)
+    durable.add_done_callback(queue)

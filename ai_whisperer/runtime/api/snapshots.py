@@ -1,0 +1,210 @@
+"""A session in memory as one record. Nothing here waits: it is all of one moment."""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Iterable, Iterator
+
+from ai_whisperer.coordination import LockRecord, ScheduleRecord, WaitKind, WaitRecord
+from ai_whisperer.core.tasks import base_id
+from ai_whisperer.records import StepRecord, StepState, TaskRecord, TaskState
+from ai_whisperer.runtime.api.status import last_step_at, retry_of, statuses_of
+from ai_whisperer.runtime.messaging.rooms import turn_of
+from ai_whisperer.runtime.session.notices import summary_of
+from ai_whisperer.runtime.session.workspace import Workspace
+from ai_whisperer.runtime.waiting.lock_waits import ClientWait
+from ai_whisperer.snapshot import (
+    HeldLock,
+    OpenStep,
+    OpenTask,
+    OpenWait,
+    PendingApproval,
+    RoomState,
+    ScheduleState,
+    Snapshot,
+)
+
+
+def snapshot_of(workspace: Workspace) -> Snapshot:
+    """The session as it is in memory, part of which may still be on its way to the disk."""
+    last_seq, at = workspace.bus.position()
+    tasks = list(_open_tasks(workspace))
+    return Snapshot(
+        last_seq=last_seq,
+        at=at,
+        clock_offset_seconds=workspace.clock.offset,
+        agents=tuple(statuses_of(workspace)),
+        tasks=tuple(_task(workspace, task, steps) for task, steps in tasks),
+        waits=tuple(_waits(workspace)),
+        rooms=tuple(_rooms(workspace, [task for task, _ in tasks])),
+        links=workspace.tallies.links(),
+        inbox=tuple(workspace.post.inbox()),
+        locks=tuple(_lock(workspace.locks.shown(lock)) for lock in workspace.locks.held()),
+        approvals=tuple(
+            PendingApproval(
+                approval_id=each.id,
+                agent_id=each.agent_id,
+                task_id=each.task_id,
+                tool=each.tool,
+                digest=each.digest,
+                at=each.requested_at,
+            )
+            for each in workspace.approvals.pending()
+        ),
+        schedules=tuple(_schedule(workspace.schedules.shown(record)) for record in workspace.schedules.of_agent(None)),
+        dead_tasks=workspace.tallies.dead_tasks.total(),
+        dead_mails=workspace.tallies.dead_mails,
+    )
+
+
+def _open_tasks(workspace: Workspace) -> Iterator[tuple[TaskRecord, list[StepRecord]]]:
+    """The tasks that have not ended; those that run with their journals."""
+    for agent in workspace.agents.values():
+        for loop in agent.loops.values():
+            yield loop.task, loop.running.steps
+        if agent.queue_size:
+            for item in agent.waiting:
+                if isinstance(item, TaskRecord):
+                    yield item, []
+    for task in workspace.returning.values():
+        yield task, []
+
+
+def _task(workspace: Workspace, task: TaskRecord, steps: list[StepRecord]) -> OpenTask:
+    runs = task.state is TaskState.RUNNING
+    return OpenTask(
+        task_id=task.id,
+        agent_id=task.agent_id,
+        thread_id=task.thread_id,
+        kind=task.kind,
+        priority=task.priority,
+        summary=summary_of(task),
+        state=task.state,
+        attempt=task.restarts + 1 if runs else 0,
+        mail_id=task.mail_id,
+        progress_percent=task.progress_percent,
+        progress_note=task.progress_note,
+        queued_at=task.created_at,
+        started_at=task.started_at,
+        last_step_at=last_step_at(task, steps) if runs else None,
+        steps=tuple(_step(workspace, step) for step in steps if step.state is StepState.STARTED),
+    )
+
+
+def _step(workspace: Workspace, step: StepRecord) -> OpenStep:
+    retry_at, retry_reason = retry_of(workspace, step)
+    return OpenStep(
+        step_id=step.id,
+        kind=step.kind,
+        tool=None if step.call is None else step.call.name,
+        started_at=step.started_at,
+        retry_at=retry_at,
+        retry_reason=retry_reason,
+    )
+
+
+def _waits(workspace: Workspace) -> Iterator[OpenWait]:
+    """In the order in which they began. People stand where their turn at the lock is."""
+    people = deque(sorted(workspace.locks.people_waiting(), key=lambda person: person.arrival))
+    for wait in workspace.waits.all():
+        while people and wait.kind is WaitKind.LOCK and people[0].arrival < wait.arrival:
+            yield _person(workspace, people.popleft())
+        yield _call(workspace, wait)
+    for person in people:
+        yield _person(workspace, person)
+
+
+def _person(workspace: Workspace, wait: ClientWait) -> OpenWait:
+    return OpenWait(
+        wait_id=wait.id,
+        kind=WaitKind.LOCK,
+        agent_id=None,
+        task_id=None,
+        waiter=wait.waiter,
+        target=wait.name,
+        targets=(wait.name,),
+        holders=_holders(workspace, wait.name),
+        since=wait.created_at,
+        deadline_at=workspace.clock.shown(wait.deadline_at),
+    )
+
+
+def _call(workspace: Workspace, wait: WaitRecord) -> OpenWait:
+    targets: tuple[str, ...]
+    holders: tuple[str, ...]
+    match wait.kind:
+        case WaitKind.REPLY:
+            targets = holders = (wait.target_agent,)
+        case WaitKind.LOCK:
+            targets, holders = (wait.target,), _holders(workspace, wait.target)
+        case WaitKind.APPROVAL:
+            targets, holders = (wait.target,), ()
+        case WaitKind.RESOURCE:
+            targets, holders = workspace.admission.resources.waited_for_at(wait.id)
+    return OpenWait(
+        wait_id=wait.id,
+        kind=wait.kind,
+        agent_id=wait.agent_id,
+        task_id=wait.task_id,
+        waiter=wait.agent_id,
+        target=", ".join(targets),
+        targets=targets,
+        holders=holders,
+        since=wait.created_at,
+        deadline_at=None if wait.deadline_at == math.inf else workspace.clock.shown(wait.deadline_at),
+    )
+
+
+def _holders(workspace: Workspace, lock: str) -> tuple[str, ...]:
+    holder = workspace.locks.holder_of(lock)
+    return () if holder is None else (holder,)
+
+
+def _rooms(workspace: Workspace, tasks: Iterable[TaskRecord]) -> Iterator[RoomState]:
+    answering: dict[str, dict[str, str]] = {}
+    for task in tasks:
+        turn = turn_of(task)
+        if turn is not None:
+            answering.setdefault(turn.room_id, {})[base_id(task)] = task.agent_id
+    for room in workspace.rooms.all_rooms():
+        yield RoomState(
+            room_id=room.id,
+            kind=room.kind,
+            title=room.title,
+            members=room.members,
+            hop_limit=room.hop_limit,
+            last_number=room.last_number,
+            last_at=workspace.rooms.last_at(room),
+            answering=answering.get(room.id, {}),
+        )
+
+
+def _lock(lock: LockRecord) -> HeldLock:
+    return HeldLock(
+        name=lock.name,
+        holder=lock.holder or "",
+        agent_id=lock.agent_id,
+        task_id=lock.task_id,
+        token=lock.token,
+        acquired_at=lock.acquired_at or 0.0,
+        expires_at=lock.expires_at or 0.0,
+    )
+
+
+def _schedule(record: ScheduleRecord) -> ScheduleState:
+    definition = record.definition
+    return ScheduleState(
+        schedule_id=record.id,
+        agent_id=record.agent_id,
+        cron=definition.cron,
+        interval_seconds=definition.interval_seconds,
+        zone=definition.zone,
+        prompt=definition.prompt,
+        event=definition.event,
+        wake=definition.wake,
+        paused=record.paused,
+        next_at=record.next_at,
+        last_at=record.last_at,
+        fired=record.fired,
+    )

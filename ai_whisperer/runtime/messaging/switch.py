@@ -1,0 +1,196 @@
+"""Synchronous mail: an agent asks another and waits; the other answers in a loop of its own.
+
+The question is a mail that is `awaited`. It is begun at once, beside the other loops of the one who is asked, even if
+that one sleeps. The first reply to it, or the final answer of the task that handles it, is stored as a mail and becomes
+the result of the call that waits. Whoever waited too long, or was stopped, gets the answer as ordinary mail.
+"""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from ai_whisperer.conversation import ToolResult
+from ai_whisperer.coordination import WaitKind, WaitRecord
+from ai_whisperer.core.mailbox import as_text
+from ai_whisperer.core.marks import said
+from ai_whisperer.core.queueing import Work
+from ai_whisperer.core.tasks import inherited
+from ai_whisperer.core.text import fitted
+from ai_whisperer.errors import InvalidInputError, StateError, WaitCycleError, WaitDepthError
+from ai_whisperer.records import AgentState, MailRecord, MailState, Priority, StepRecord, TaskRecord
+from ai_whisperer.runtime.messaging.parts import answer_of
+from ai_whisperer.runtime.session.workspace import Decision, Workspace
+from ai_whisperer.snapshot import LinkKind
+
+
+class Switchboard:
+    """Connects those who wait with those who answer."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+        workspace.waits.on_expiry(WaitKind.REPLY, self._give_up)
+
+    def ask(
+        self,
+        decision: Decision,
+        task: TaskRecord,
+        step: StepRecord,
+        *,
+        to: str,
+        subject: str,
+        body: str,
+        priority: Priority,
+        timeout_seconds: float | None,
+    ) -> WaitRecord:
+        """Mail the question and let the step wait for the answer. Raises, having changed nothing, if it cannot be."""
+        workspace = self._workspace
+        recipient = workspace.book.resolve_recipient(to)
+        self._check_recipient(task, recipient)
+        self.check_depth(decision, task)
+        deadline_at = workspace.waits.deadline(task, timeout_seconds, now=decision.at)
+        mail = workspace.post.send(
+            decision,
+            sender=task.agent_id,
+            to=recipient,
+            subject=subject,
+            body=body,
+            priority=priority,
+            thread_id=task.thread_id,
+            mail_id=f"{step.id}~mail",
+            origin=inherited(task),
+            awaited=True,
+        )
+        wait = WaitRecord(
+            session_id=workspace.session_id,
+            id=step.id,
+            kind=WaitKind.REPLY,
+            agent_id=task.agent_id,
+            task_id=task.id,
+            target=mail.id,
+            target_agent=recipient,
+            arrival=workspace.next_arrival(),
+            deadline_at=deadline_at,
+            created_at=decision.at,
+        )
+        workspace.waits.begin(decision, wait)
+        workspace.tallies.link(decision, LinkKind.SWITCH, task.agent_id, recipient)
+        decision.tell(
+            "switch.began",
+            {
+                **_told(wait),
+                "depth": workspace.waits.graph.depth(task.id) + 1,
+                "deadlineAt": workspace.clock.shown(wait.deadline_at),
+            },
+        )
+        return wait
+
+    def task_began(self, task: TaskRecord) -> None:
+        """A task answers a question: keep in mind who waits for it."""
+        mail_id = _question_of(task)
+        if mail_id is not None:
+            self._workspace.waits.graph.answers(task.id, mail_id)
+
+    def task_continued(self, task: TaskRecord, following: TaskRecord) -> None:
+        """The answer is to come from the task that goes on with this one."""
+        self._workspace.waits.graph.answers_no_more(task.id)
+        self.task_began(following)
+
+    def task_ended(self, decision: Decision, task: TaskRecord) -> None:
+        """Pass on what the task that answers has brought: its result as the reply, or that there is none."""
+        workspace = self._workspace
+        mail_id = _question_of(task)
+        workspace.waits.graph.answers_no_more(task.id)
+        mail = None if mail_id is None else workspace.post.find(mail_id)
+        if mail is None:
+            return
+        if task.result is not None and mail.state is not MailState.REPLIED:
+            limit = workspace.mail_limit(mail.sender)
+            workspace.post.reply(
+                decision,
+                mail,
+                body=fitted(answer_of(workspace.store, task), limit) or "(no text)",
+                priority=mail.priority,
+                mail_id=f"{task.id}~mail",
+                origin=inherited(task),
+                is_result=True,
+            )
+        wait = workspace.waits.for_reply_to(mail.id)
+        if wait is not None:
+            why = "it ended without an answer" if task.error is None else said(task.agent_id, task.error.message)
+            self._end_without_answer(decision, wait, "failed", f"{wait.target_agent} could not answer: {why}")
+
+    def replied(self, decision: Decision, wait: WaitRecord, reply: MailRecord) -> None:
+        """The reply is there: it is the result of the call that waited."""
+        body = self._workspace.breaches.bounded_result(wait.agent_id, wait.task_id, reply.body)
+        content = as_text(reply if body is reply.body else replace(reply, body=body))
+        decision.tell("switch.ended", {**_told(wait), "outcome": "answered", "replyId": reply.id})
+        self._workspace.waits.end(decision, wait, ToolResult(content=content, mails=(reply.id,), mails_sent=1))
+
+    def put_off(self, decision: Decision, item: Work) -> None:
+        """The agent was stopped. A question that is left gets no answer now, but by mail after a start."""
+        mail_id = item.id if isinstance(item, MailRecord) else _question_of(item)
+        wait = None if mail_id is None else self._workspace.waits.for_reply_to(mail_id)
+        if wait is not None:
+            self._end_without_answer(decision, wait, "stopped", f"{wait.target_agent} was stopped.")
+
+    def abandon(self, decision: Decision, wait: WaitRecord) -> None:
+        """The task that waits has ended: an answer will come as ordinary mail."""
+        decision.tell("switch.ended", {**_told(wait), "outcome": "abandoned"})
+        self._workspace.waits.forget(decision, wait)
+
+    def _check_recipient(self, task: TaskRecord, recipient: str) -> None:
+        if recipient == task.agent_id:
+            raise InvalidInputError(f"'{recipient}' cannot wait for itself; nothing was sent. Do it yourself instead.")
+        agent = self._workspace.agents.get(recipient)
+        if agent is not None and not (agent.record.started and agent.state is not AgentState.STOPPED):
+            raise StateError(
+                f"'{recipient}' is not started and so cannot answer; nothing was sent. Ask somebody else, or use "
+                "send_mail: it is read after the start."
+            )
+        circle = self._workspace.circles.of_switch(task, recipient)
+        if circle is not None:
+            raise WaitCycleError(
+                f"You cannot wait for '{recipient}': it waits for you ({' → '.join(circle)}), a cycle that would "
+                "never end. Nothing was sent. Answer with what you have, or use send_mail, which does not wait."
+            )
+
+    def check_depth(self, decision: Decision, task: TaskRecord) -> None:
+        """Raise, and announce it, if so many agents wait for each other that the task may not ask another."""
+        max_depth = self._workspace.agents[task.agent_id].limits.max_switch_depth
+        depth = self._workspace.waits.graph.depth(task.id)
+        if depth >= max_depth:
+            self._workspace.breaches.refused(decision, task, "max_switch_depth", used=depth)
+            raise WaitDepthError(
+                f"{max_depth} agents wait for each other in a row already; nothing was sent. Answer with what you "
+                "have, or use send_mail, which does not wait."
+            )
+
+    def _give_up(self, decision: Decision, wait: WaitRecord) -> None:
+        agent = self._workspace.agents.get(wait.target_agent)
+        state = ""
+        if agent is not None:
+            hindrance = " and waits for its tools" if agent.equipment.missing_tools else ""
+            state = f" (it is {agent.state} now{hindrance})"
+        seconds = round(decision.at - wait.created_at)
+        told = f"Timeout: {wait.target_agent} did not answer within {seconds} seconds{state}."
+        self._end_without_answer(decision, wait, "timed_out", told)
+
+    def _end_without_answer(self, decision: Decision, wait: WaitRecord, outcome: str, told: str) -> None:
+        decision.tell("switch.ended", {**_told(wait), "outcome": outcome})
+        content = f"{told} You no longer wait. Should an answer come, you get it as mail."
+        self._workspace.waits.end(decision, wait, ToolResult(content=content, is_error=True, mails_sent=1))
+
+
+def _question_of(task: TaskRecord) -> str | None:
+    """The mail that the task answers."""
+    return None if task.origin is None else task.origin.answers
+
+
+def _told(wait: WaitRecord) -> dict[str, object]:
+    return {
+        "agentId": wait.agent_id,
+        "taskId": wait.task_id,
+        "stepId": wait.id,
+        "toAgent": wait.target_agent,
+        "mailId": wait.target,
+    }

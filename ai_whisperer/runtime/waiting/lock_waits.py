@@ -1,0 +1,114 @@
+"""Those who wait for a lock: tasks have a row, people and programs wait only as long as they are there."""
+
+from __future__ import annotations
+
+import asyncio
+
+from ai_whisperer.coordination import LockRecord, LockWaiter, WaitRecord
+from ai_whisperer.runtime.session.workspace import Decision, Workspace
+
+
+class ClientWait:
+    """A person or program that waits. `lock` is what it was given; `given` is done when it can be told."""
+
+    __slots__ = ("arrival", "created_at", "deadline_at", "given", "id", "lock", "name", "ttl_seconds", "waiter")
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        name: str,
+        *,
+        waiter: str,
+        ttl_seconds: float,
+        created_at: float,
+        deadline_at: float,
+    ) -> None:
+        self.id = workspace.ids.new()
+        self.name = name
+        self.waiter = waiter
+        self.ttl_seconds = ttl_seconds
+        self.arrival = workspace.next_arrival()
+        self.created_at = created_at
+        self.deadline_at = deadline_at
+        self.lock: LockRecord | None = None
+        self.given: asyncio.Future[LockRecord] = workspace.event_loop.create_future()
+
+    @property
+    def key(self) -> str:
+        return f"lock-wait:{self.id}"
+
+
+class ClientWaits:
+    """The people and programs of one session that wait, by lock, in the order in which they came."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+        self._waits: dict[str, dict[str, ClientWait]] = {}
+
+    def of_lock(self, name: str) -> list[ClientWait]:
+        return list(self._waits.get(name, {}).values())
+
+    def all(self) -> list[ClientWait]:
+        return [wait for waits in self._waits.values() for wait in waits.values()]
+
+    def add(self, wait: ClientWait) -> None:
+        self._waits.setdefault(wait.name, {})[wait.id] = wait
+
+    def remove(self, wait: ClientWait) -> bool:
+        """Take it out of the queue; False if it was not in it any more."""
+        waits = self._waits.get(wait.name, {})
+        known = waits.pop(wait.id, None) is not None
+        if known and not waits:
+            del self._waits[wait.name]
+        self._workspace.scheduler.cancel(wait.key)
+        return known
+
+    def give(self, decision: Decision, wait: ClientWait, lock: LockRecord) -> None:
+        """Tell it that the lock is its own, once that is durable."""
+        self.remove(wait)
+        wait.lock = lock
+        decision.when_durable(lambda: self._tell(wait, lock))
+
+    def fail(self, wait: ClientWait, error: BaseException) -> None:
+        """It waits no more, and is told why."""
+        self.remove(wait)
+        if not wait.given.done():
+            wait.given.set_exception(error)
+            wait.given.exception()  # whoever waited may be gone by now
+
+    def _tell(self, wait: ClientWait, lock: LockRecord) -> None:
+        failure = self._workspace.bus.failure
+        if failure is not None:
+            self.fail(wait, failure)
+        elif not wait.given.done():
+            wait.given.set_result(lock)
+
+
+def wait_told(wait: WaitRecord | ClientWait) -> dict[str, object]:
+    """Who waits for which lock, as it is announced."""
+    if isinstance(wait, ClientWait):
+        about = {"name": wait.name, "waiter": wait.waiter, "agentId": None, "taskId": None, "stepId": None}
+        return {**about, "waitId": wait.id}
+    return {
+        "name": wait.target,
+        "waiter": wait.agent_id,
+        "agentId": wait.agent_id,
+        "taskId": wait.task_id,
+        "stepId": wait.id,
+    }
+
+
+def waiter_of(wait: WaitRecord | ClientWait, *, offset: float) -> LockWaiter:
+    """Who waits, as it is listed: the wall clock is so many seconds ahead of the session's."""
+    if isinstance(wait, ClientWait):
+        waiter, agent_id, task_id = wait.waiter, None, None
+    else:
+        waiter, agent_id, task_id = wait.agent_id, wait.agent_id, wait.task_id
+    return LockWaiter(
+        waiter=waiter,
+        agent_id=agent_id,
+        task_id=task_id,
+        ttl_seconds=wait.ttl_seconds or 1.0,
+        deadline_at=wait.deadline_at + offset,
+        created_at=wait.created_at,
+    )
