@@ -38,14 +38,25 @@ CLASSES = (
 HANDLES = {"AgentSession": ("agent_id", "state")}
 """What programs use of classes that are otherwise for the inside."""
 RECORDS = (
-    "ai_whisperer.records",
-    "ai_whisperer.task_events",
-    "ai_whisperer.status",
-    "ai_whisperer.coordination",
-    "ai_whisperer.conversation",
-    "ai_whisperer.definition",
+    "ai_whisperer.domain.agents",
+    "ai_whisperer.domain.tasks",
+    "ai_whisperer.domain.mail",
+    "ai_whisperer.domain.task_events",
+    "ai_whisperer.domain.timers",
+    "ai_whisperer.domain.sessions",
+    "ai_whisperer.domain.tools",
+    "ai_whisperer.domain.usage",
+    "ai_whisperer.domain.limits",
+    "ai_whisperer.domain.approvals",
+    "ai_whisperer.domain.waits",
+    "ai_whisperer.domain.locks",
+    "ai_whisperer.domain.events",
+    "ai_whisperer.domain.schedules",
+    "ai_whisperer.domain.rooms",
+    "ai_whisperer.domain.conversation",
+    "ai_whisperer.domain.definition",
     "ai_whisperer.templates.parsing",
-    "ai_whisperer.snapshot",
+    "ai_whisperer.domain.snapshot",
 )
 
 

@@ -11,8 +11,10 @@ from ai_whisperer.cli.fleet import hindrance
 from ai_whisperer.cli.output import Output
 from ai_whisperer.cli.printable import readable_arguments
 from ai_whisperer.cli.telling import shown_line
-from ai_whisperer.coordination import ApprovalRecord, ApprovalState, MessageRecord, RoomKind, RoomRecord
-from ai_whisperer.records import AgentState, Notification
+from ai_whisperer.domain.agents import AgentState
+from ai_whisperer.domain.approvals import ApprovalRecord, ApprovalState
+from ai_whisperer.domain.notification import Notification
+from ai_whisperer.domain.rooms import MessageRecord, RoomKind, RoomRecord
 
 if TYPE_CHECKING:
     from ai_whisperer.client import Client

@@ -10,7 +10,9 @@ from ai_whisperer.cli.output import Output
 from ai_whisperer.cli.printable import printable
 from ai_whisperer.cli.telling import shown_line, way_out
 from ai_whisperer.core.channel_markers import Channel
-from ai_whisperer.records import AgentState, Notification, TaskRecord
+from ai_whisperer.domain.agents import AgentState
+from ai_whisperer.domain.notification import Notification
+from ai_whisperer.domain.tasks import TaskRecord
 
 if TYPE_CHECKING:
     from rich.console import Console

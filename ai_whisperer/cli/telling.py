@@ -7,7 +7,9 @@ from typing import Any
 
 from ai_whisperer.cli.output import moment
 from ai_whisperer.cli.printable import printable
-from ai_whisperer.records import USER, AgentState, Notification
+from ai_whisperer.domain.agents import AgentState
+from ai_whisperer.domain.mail import USER
+from ai_whisperer.domain.notification import Notification
 
 _Params = dict[str, Any]
 

@@ -12,12 +12,11 @@ from ai_whisperer.core.addresses import check_agent_id
 from ai_whisperer.core.definitions import Config, definition_from
 from ai_whisperer.core.sleeping import Time, seconds_of, sleep_plan
 from ai_whisperer.core.text import check_reason
-from ai_whisperer.definition import AgentDefinition
+from ai_whisperer.domain.agents import AgentState, AgentStatus
+from ai_whisperer.domain.definition import AgentDefinition
 from ai_whisperer.errors import InvalidInputError
 from ai_whisperer.protocol import agents
 from ai_whisperer.protocol.agents import AgentDetails, AgentStates
-from ai_whisperer.records import AgentState
-from ai_whisperer.status import AgentStatus
 
 
 class ClientAgents(ClientBase):

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from ai_whisperer.client.base import ClientBase
-from ai_whisperer.coordination import ApprovalRecord, ApprovalState
 from ai_whisperer.core.approvals import approval_state
 from ai_whisperer.core.paging import checked_limit
 from ai_whisperer.core.text import check_reason, check_text
+from ai_whisperer.domain.approvals import ApprovalRecord, ApprovalState
 from ai_whisperer.protocol import approvals
 
 _MAX_ID_BYTES = 1000

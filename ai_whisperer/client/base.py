@@ -6,11 +6,11 @@ from typing import TypeVar
 
 from ai_whisperer.client.hub import Hub
 from ai_whisperer.core.paging import can_be_id
+from ai_whisperer.domain.agents import AgentStatus
+from ai_whisperer.domain.tasks import TaskRecord
 from ai_whisperer.errors import InvalidInputError, UnknownTaskError
 from ai_whisperer.protocol.agents import AgentDetails
 from ai_whisperer.protocol.method import Method, Params
-from ai_whisperer.records import TaskRecord
-from ai_whisperer.status import AgentStatus
 
 AgentRef = str | AgentStatus | AgentDetails
 """An agent: its id, any of its names, or what a method returned about it."""

@@ -20,18 +20,21 @@ from ai_whisperer.client.mcp import ClientMcp
 from ai_whisperer.client.rooms import ClientRooms
 from ai_whisperer.client.schedules import ClientSchedules
 from ai_whisperer.client.tasks import ClientTasks
-from ai_whisperer.clock import IdSource, SystemClock, TimedIds
-from ai_whisperer.coordination import SessionSummary
 from ai_whisperer.core.limits import Stated, changes_by_name
 from ai_whisperer.core.paging import checked_kind, checked_limit, checked_position
 from ai_whisperer.core.text import check_text
-from ai_whisperer.definition import SessionLimits
+from ai_whisperer.domain.agents import AgentState
+from ai_whisperer.domain.clock import IdSource, SystemClock, TimedIds
+from ai_whisperer.domain.limits import SessionLimits
+from ai_whisperer.domain.notification import Notification
+from ai_whisperer.domain.sessions import IdKind, SessionSummary
+from ai_whisperer.domain.snapshot import Snapshot
+from ai_whisperer.domain.tools import ToolEntry
+from ai_whisperer.domain.usage import UsageReport
+from ai_whisperer.domain.waits import ResourceStatus
 from ai_whisperer.errors import InvalidInputError
 from ai_whisperer.protocol import resources, sessions, subscriptions, tools
 from ai_whisperer.protocol.sessions import LogEntries, ServerInfo, TemplateDetails
-from ai_whisperer.records import AgentState, Notification
-from ai_whisperer.snapshot import Snapshot
-from ai_whisperer.status import IdKind, ResourceStatus, ToolEntry, UsageReport
 from ai_whisperer.templates.library import TemplateEntry
 
 _LOOK_AGAIN_SECONDS = 5.0

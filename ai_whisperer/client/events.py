@@ -17,10 +17,10 @@ from ai_whisperer.client.address import ServerAddress
 from ai_whisperer.client.dialing import UnreachableError, dial, in_time, not_understood
 from ai_whisperer.client.link import UNREADABLE, Incoming, check_answer, read_incoming
 from ai_whisperer.client.patience import Patience
+from ai_whisperer.domain.notification import Notification
 from ai_whisperer.errors import ClosedError, ConnectionLostError, InvalidInputError, StateError, UnknownSessionError
 from ai_whisperer.protocol.jsonrpc import request_frame
 from ai_whisperer.protocol.subscriptions import SUBSCRIBE, Subscribe
-from ai_whisperer.records import Notification
 
 _SESSION_CLOSED = "session.closed"
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from ai_whisperer.client.base import AgentRef, ClientBase, agent_name
 from ai_whisperer.core.limits import Stated, changes_by_name
-from ai_whisperer.definition import Limits, SessionLimits
+from ai_whisperer.domain.limits import Limits, LimitScope, LimitsReport, SessionLimits
 from ai_whisperer.protocol import limits as protocol
-from ai_whisperer.status import LimitScope, LimitsReport
 
 
 class ClientLimits(ClientBase):

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from ai_whisperer.client.base import ClientBase
-from ai_whisperer.coordination import LockCheck, LockRecord, LockSummary
 from ai_whisperer.core import locking
 from ai_whisperer.core.text import check_reason
+from ai_whisperer.domain.locks import LockCheck, LockRecord, LockSummary
 from ai_whisperer.protocol import locks
 
 

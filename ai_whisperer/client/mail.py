@@ -5,14 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from ai_whisperer.client.base import ANY_SIZE, AgentRef, ClientBase, agent_name
-from ai_whisperer.coordination import EventRecord
 from ai_whisperer.core.mailbox import check_mail_text, mark_of, priority_of
 from ai_whisperer.core.paging import checked_id, checked_limit
 from ai_whisperer.core.signals import check_event_data, check_event_name
 from ai_whisperer.core.text import check_text
+from ai_whisperer.domain.events import EventRecord
+from ai_whisperer.domain.mail import USER, MailRecord, MailState
+from ai_whisperer.domain.tasks import Priority
 from ai_whisperer.protocol import mail
 from ai_whisperer.protocol.agents import BROADCAST_EVENT, LIST_EVENTS, BroadcastEvent, ListEvents
-from ai_whisperer.records import USER, MailRecord, MailState, Priority
 
 
 class ClientMail(ClientBase):

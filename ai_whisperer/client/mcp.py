@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ai_whisperer.client.base import ClientBase
 from ai_whisperer.core.text import check_text
-from ai_whisperer.mcp_status import McpServerStatus
+from ai_whisperer.domain.mcp import McpServerStatus
 from ai_whisperer.protocol import mcp
 
 

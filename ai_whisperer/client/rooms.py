@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ai_whisperer.client.base import AgentRef, ClientBase, agent_name
-from ai_whisperer.coordination import MessageRecord, RoomRecord
 from ai_whisperer.core.paging import checked_id, checked_limit, checked_position
 from ai_whisperer.core.rooms import RoomRef, check_hop_limit, check_message_text, check_title, room_id_of
+from ai_whisperer.domain.agents import AgentStatus
+from ai_whisperer.domain.rooms import MessageRecord, RoomRecord
 from ai_whisperer.errors import InvalidInputError
 from ai_whisperer.protocol import rooms
 from ai_whisperer.protocol.agents import AgentDetails
-from ai_whisperer.status import AgentStatus
 
 
 class ClientRooms(ClientBase):

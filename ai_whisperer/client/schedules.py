@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from ai_whisperer.client.base import ANY_SIZE, AgentRef, ClientBase, agent_name
-from ai_whisperer.coordination import ScheduleRecord
 from ai_whisperer.core.paging import checked_id
 from ai_whisperer.core.schedules import ScheduleRef, check_schedule, schedule_from, schedule_id_of
-from ai_whisperer.definition import MissedRuns
+from ai_whisperer.domain.schedules import MissedRuns, ScheduleRecord
 from ai_whisperer.protocol import schedules
 
 

@@ -12,10 +12,10 @@ from ai_whisperer.core.mailbox import priority_of
 from ai_whisperer.core.paging import checked_id, checked_limit, checked_position
 from ai_whisperer.core.tasks import check_answered, whole_answer
 from ai_whisperer.core.text import check_reason, check_text
+from ai_whisperer.domain.mail import DeadLetters
+from ai_whisperer.domain.tasks import Budget, Priority, RetriedTasks, StepRecord, TaskRecord, TaskState, ThreadSummary
 from ai_whisperer.protocol import tasks
 from ai_whisperer.protocol.agents import SEND_TASK, SendTask, TaskBudget
-from ai_whisperer.records import Budget, Priority, StepRecord, TaskRecord, TaskState
-from ai_whisperer.status import DeadLetters, RetriedTasks, ThreadSummary
 from ai_whisperer.task_stream import TaskStream
 
 _ONE_WAIT_SECONDS = 30.0
@@ -176,8 +176,8 @@ class ClientTasks(ClientBase):
     def stream(self, task: TaskRef) -> TaskStream:
         """An iterator over what happens to a task, from its beginning to its end: `async for event in …`.
 
-        The events are the records of `ai_whisperer.task_events`; the last is a `TaskEnded`. It continues over lost
-        connections, and works for a task that has ended too. `UnknownTaskError` comes with the first event.
+        The events are the records of `ai_whisperer.domain.task_events`; the last is a `TaskEnded`. It continues over
+        lost connections, and works for a task that has ended too. `UnknownTaskError` comes with the first event.
         """
         listen = partial(self._hub.stream, self._session_id, after=None, deltas=True)
         return TaskStream(self._task_id(task), ClientTaskSource(self, listen))

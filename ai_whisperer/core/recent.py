@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from itertools import accumulate, chain
 from typing import Any
 
-from ai_whisperer.records import Notification
+from ai_whisperer.domain.notification import Notification
 
 MAX_NOTES = 2 * 4_096
 MAX_BYTES = 8 << 20

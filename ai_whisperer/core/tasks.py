@@ -8,20 +8,14 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from ai_whisperer.coordination import EventRecord, ScheduleRecord
 from ai_whisperer.core.mailbox import as_prompt
 from ai_whisperer.core.marks import as_json, named, quoted, said
+from ai_whisperer.domain.agents import AgentRecord
+from ai_whisperer.domain.events import EventRecord
+from ai_whisperer.domain.mail import MailRecord
+from ai_whisperer.domain.schedules import ScheduleRecord
+from ai_whisperer.domain.tasks import SWITCH_SUFFIX, Origin, Priority, TaskKind, TaskRecord, TaskState
 from ai_whisperer.errors import TaskEndedError
-from ai_whisperer.records import (
-    SWITCH_SUFFIX,
-    AgentRecord,
-    MailRecord,
-    Origin,
-    Priority,
-    TaskKind,
-    TaskRecord,
-    TaskState,
-)
 
 _MAX_EVENT_DATA_CHARACTERS = 100_000
 

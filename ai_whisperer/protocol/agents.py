@@ -6,12 +6,12 @@ from typing import Any
 
 import msgspec
 
-from ai_whisperer.coordination import EventRecord
-from ai_whisperer.definition import AgentDefinition
+from ai_whisperer.domain.agents import AgentStatus
+from ai_whisperer.domain.definition import AgentDefinition
+from ai_whisperer.domain.events import EventRecord
+from ai_whisperer.domain.tasks import Priority, TaskRecord
 from ai_whisperer.protocol.method import InSession, Method, OfAgent, Params
 from ai_whisperer.protocol.wire import guide_type
-from ai_whisperer.records import Priority, TaskRecord
-from ai_whisperer.status import AgentStatus
 
 
 class AgentStates(msgspec.Struct, frozen=True, kw_only=True):

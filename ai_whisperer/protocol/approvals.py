@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from ai_whisperer.coordination import ApprovalRecord, ApprovalState
+from ai_whisperer.domain.approvals import ApprovalRecord, ApprovalState
 from ai_whisperer.protocol.method import InSession, Method
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from ai_whisperer.coordination import ApprovalState
+from ai_whisperer.domain.approvals import ApprovalState
+from ai_whisperer.domain.limits import LimitAction, LimitScope
 from ai_whisperer.protocol.notification_base import NotificationParams, OfStep, OfTask
-from ai_whisperer.status import LimitAction, LimitScope
 
 
 class OfApproval(OfTask, frozen=True, kw_only=True):

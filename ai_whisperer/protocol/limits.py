@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from ai_whisperer.domain.limits import LimitScope, LimitsReport
 from ai_whisperer.protocol.method import InSession, Method
-from ai_whisperer.status import LimitScope, LimitsReport
 
 Numbers = dict[str, int | float | None]
 """Limits by name; null resets one."""

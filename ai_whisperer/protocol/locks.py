@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from ai_whisperer.coordination import LockCheck, LockRecord, LockSummary
+from ai_whisperer.domain.locks import LockCheck, LockRecord, LockSummary
 from ai_whisperer.protocol.method import InSession, Method
 
 

@@ -6,8 +6,9 @@ from typing import Any
 
 import msgspec
 
+from ai_whisperer.domain.mail import USER, MailRecord, MailState
+from ai_whisperer.domain.tasks import Priority
 from ai_whisperer.protocol.method import InSession, Method
-from ai_whisperer.records import USER, MailRecord, MailState, Priority
 
 
 class MailList(msgspec.Struct, frozen=True):

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from ai_whisperer.mcp_status import McpServerStatus
+from ai_whisperer.domain.mcp import McpServerStatus
 from ai_whisperer.protocol.method import InSession, Method
 
 

@@ -11,8 +11,11 @@ from typing import Any, Literal
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from ai_whisperer.conversation import ChannelResponse
-from ai_whisperer.definition import MissedRuns
+from ai_whisperer.domain.agents import AgentState
+from ai_whisperer.domain.conversation import ChannelResponse
+from ai_whisperer.domain.mail import MailState
+from ai_whisperer.domain.schedules import MissedRuns
+from ai_whisperer.domain.tasks import Failure, Priority, StepKind, StepState, TaskKind, TaskState
 from ai_whisperer.protocol.control_notifications import (
     ApprovalDecided,
     ApprovalRequested,
@@ -40,7 +43,6 @@ from ai_whisperer.protocol.room_notifications import (
     RoomMessage,
     RoomUnanswered,
 )
-from ai_whisperer.records import AgentState, Failure, MailState, Priority, StepKind, StepState, TaskKind, TaskState
 
 
 class SessionClosed(NotificationParams, frozen=True, kw_only=True):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
+from ai_whisperer.domain.notification import Notification
 from ai_whisperer.protocol.jsonrpc import notification_frame
-from ai_whisperer.records import Notification
 
 SESSION_CLOSED = "session.closed"
 

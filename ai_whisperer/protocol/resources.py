@@ -6,8 +6,8 @@ from typing import Any
 
 import msgspec
 
+from ai_whisperer.domain.waits import ResourceStatus
 from ai_whisperer.protocol.method import InSession, Method
-from ai_whisperer.status import ResourceStatus
 
 
 class ListResources(InSession, frozen=True, kw_only=True):

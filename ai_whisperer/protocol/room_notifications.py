@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ai_whisperer.coordination import RoomKind
+from ai_whisperer.domain.rooms import RoomKind
+from ai_whisperer.domain.tasks import Failure
 from ai_whisperer.protocol.notification_base import NotificationParams, OfAgent, OfTask
-from ai_whisperer.records import Failure
 
 
 class RoomCreated(NotificationParams, frozen=True, kw_only=True):

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from ai_whisperer.coordination import MessageRecord, RoomRecord
+from ai_whisperer.domain.rooms import MessageRecord, RoomRecord
 from ai_whisperer.protocol.method import InSession, Method, OfAgent
 
 

@@ -6,8 +6,7 @@ from typing import Any
 
 import msgspec
 
-from ai_whisperer.coordination import ScheduleRecord
-from ai_whisperer.definition import MissedRuns
+from ai_whisperer.domain.schedules import MissedRuns, ScheduleRecord
 from ai_whisperer.protocol.method import InSession, Method
 
 

@@ -6,12 +6,12 @@ from typing import Any
 
 import msgspec
 
-from ai_whisperer.coordination import SessionSummary
-from ai_whisperer.definition import AgentDefinition
+from ai_whisperer.domain.definition import AgentDefinition
+from ai_whisperer.domain.sessions import IdKind, SessionSummary
+from ai_whisperer.domain.snapshot import Snapshot
+from ai_whisperer.domain.usage import UsageReport
 from ai_whisperer.protocol.limits import Numbers
 from ai_whisperer.protocol.method import InSession, Method, OfAgent, Params
-from ai_whisperer.snapshot import Snapshot
-from ai_whisperer.status import IdKind, UsageReport
 from ai_whisperer.templates.library import TemplateEntry
 
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import msgspec
 
+from ai_whisperer.domain.notification import Notification
 from ai_whisperer.protocol.method import InSession, Method
-from ai_whisperer.records import Notification
 
 NOTIFICATIONS = "notifications"
 EXPLICIT = "explicit"

@@ -6,9 +6,9 @@ from typing import Any
 
 import msgspec
 
+from ai_whisperer.domain.mail import DeadLetters
+from ai_whisperer.domain.tasks import RetriedTasks, StepRecord, TaskRecord, ThreadSummary
 from ai_whisperer.protocol.method import InSession, Method, OfAgent
-from ai_whisperer.records import StepRecord, TaskRecord
-from ai_whisperer.status import DeadLetters, RetriedTasks, ThreadSummary
 
 
 class TaskList(msgspec.Struct, frozen=True):

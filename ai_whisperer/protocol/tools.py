@@ -6,8 +6,8 @@ from typing import Any
 
 import msgspec
 
+from ai_whisperer.domain.tools import ToolEntry
 from ai_whisperer.protocol.method import Method, Params
-from ai_whisperer.status import ToolEntry
 
 
 class ToolList(msgspec.Struct, frozen=True):

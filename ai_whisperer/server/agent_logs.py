@@ -18,8 +18,8 @@ from typing import Any, Literal, NamedTuple
 import msgspec
 
 from ai_whisperer.core.addresses import check_agent_id
+from ai_whisperer.domain.notification import Notification
 from ai_whisperer.errors import InvalidInputError, StoreError
-from ai_whisperer.records import Notification
 from ai_whisperer.secrets import redacted_data, redactor
 from ai_whisperer.server.log_files import LogFiles, log_folder, log_path, take_over_logs, timestamp
 from ai_whisperer.server.log_reading import last_numbers

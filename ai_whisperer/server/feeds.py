@@ -7,10 +7,10 @@ import logging
 import time
 from collections.abc import Callable
 
+from ai_whisperer.domain.notification import Notification
 from ai_whisperer.errors import InvalidInputError, TooManyRequestsError, WhispererError
 from ai_whisperer.protocol.notifications import SESSION_CLOSED
 from ai_whisperer.protocol.subscriptions import Subscribed
-from ai_whisperer.records import Notification
 from ai_whisperer.runtime.api.manager import AsyncAgentSessionManager
 from ai_whisperer.runtime.session.log import Subscription
 from ai_whisperer.server.audience import Audience, Audiences

@@ -18,7 +18,8 @@ import msgspec
 import uvicorn
 
 from ai_whisperer import __version__
-from ai_whisperer.clock import SystemClock, TimedIds
+from ai_whisperer.domain.clock import SystemClock, TimedIds
+from ai_whisperer.domain.tasks import StepRecord
 from ai_whisperer.errors import (
     InvalidInputError,
     PortError,
@@ -30,7 +31,6 @@ from ai_whisperer.errors import (
 )
 from ai_whisperer.models.base import ModelFactory
 from ai_whisperer.models.catalog import SCRIPTED, NameCheck, check_name, name_check, resolve
-from ai_whisperer.records import StepRecord
 from ai_whisperer.runtime.agents.folders import checked_folders, kept_from_agents
 from ai_whisperer.secrets import remember_secret
 from ai_whisperer.server import answers  # noqa: F401 - it registers itself

@@ -21,7 +21,7 @@ from zlib import crc32
 
 import msgspec
 
-from ai_whisperer.records import Notification
+from ai_whisperer.domain.notification import Notification
 
 ACKNOWLEDGED_NAME = "whisperer.acknowledged"
 PAUSE_SECONDS = 0.05

@@ -17,6 +17,7 @@ from operator import attrgetter
 import apsw
 
 from ai_whisperer.core.recent import size_of_params
+from ai_whisperer.domain.notification import Notification
 from ai_whisperer.errors import (
     StoreError,
     StoreFailedError,
@@ -25,7 +26,6 @@ from ai_whisperer.errors import (
     StoreRefusedError,
     WhispererError,
 )
-from ai_whisperer.records import Notification
 from ai_whisperer.store import queries, rows
 from ai_whisperer.store.base import FailureListener, Listener, Unit
 from ai_whisperer.store.committers import Committer

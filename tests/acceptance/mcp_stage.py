@@ -14,10 +14,10 @@ from typing import Any
 import msgspec
 
 from ai_whisperer import AsyncAgentSessionManager
-from ai_whisperer.conversation import Answer, ToolCall, ToolTurn
+from ai_whisperer.domain.conversation import Answer, ToolCall, ToolTurn
+from ai_whisperer.domain.notification import Notification
 from ai_whisperer.models.base import ModelRequest
 from ai_whisperer.models.scripted import FunctionModel
-from ai_whisperer.records import Notification
 from ai_whisperer.runtime.session.log import Subscription
 
 _MODULES = Path(__file__).parents[2] / "ui" / "node_modules" / "@modelcontextprotocol"

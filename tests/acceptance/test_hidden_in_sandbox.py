@@ -11,9 +11,10 @@ from typing import Any
 
 import pytest
 
-from ai_whisperer.conversation import ToolResult
 from ai_whisperer.core.limits import effective
-from ai_whisperer.definition import Access, AgentDefinition, Limits
+from ai_whisperer.domain.conversation import ToolResult
+from ai_whisperer.domain.definition import Access, AgentDefinition
+from ai_whisperer.domain.limits import Limits
 from ai_whisperer.errors import SandboxError
 from ai_whisperer.runtime.agents.folders import Workplaces, checked_folders, kept_from_agents
 from ai_whisperer.templates.library import TemplateLibrary

@@ -11,10 +11,9 @@ import pytest
 
 from ai_whisperer.cli.main import main
 from ai_whisperer.client import Client
-from ai_whisperer.definition import SessionLimits
+from ai_whisperer.domain.limits import LimitScope, LimitsReport, SessionLimits
 from ai_whisperer.errors import DefinitionError, ForbiddenError, InvalidInputError, LimitError, QueueFullError
 from ai_whisperer.protocol import limits as protocol
-from ai_whisperer.status import LimitScope, LimitsReport
 from tests.acceptance.client_stage import StagedServer
 
 ALICE = "token-of-alice-0123456789"

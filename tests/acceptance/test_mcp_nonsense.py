@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from ai_whisperer.mcp_status import McpState
+from ai_whisperer.domain.mcp import McpState
 from tests.acceptance.mcp_stage import is_alive, odd, play, staged
 
 

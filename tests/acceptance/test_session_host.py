@@ -10,7 +10,7 @@ from typing import Any
 import apsw
 import pytest
 
-from ai_whisperer.coordination import SessionSummary
+from ai_whisperer.domain.sessions import SessionSummary
 from ai_whisperer.errors import (
     ClosedError,
     DuplicateIdError,

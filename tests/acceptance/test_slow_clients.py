@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from ai_whisperer.domain.snapshot import Snapshot
 from ai_whisperer.models.base import Model
 from ai_whisperer.models.scripted import FunctionModel
 from ai_whisperer.runtime.api import reading as reader
@@ -21,7 +22,6 @@ from ai_whisperer.runtime.session.workspace import Workspace
 from ai_whisperer.server.calls import ANSWERS, Caller
 from ai_whisperer.server.socket import ClientSocket
 from ai_whisperer.settings import Settings
-from ai_whisperer.snapshot import Snapshot
 from ai_whisperer.store.sqlite import SqliteStore
 from tests.acceptance.raw_socket import CLOSE, PING, frame, request_of
 from tests.acceptance.server_in_thread import LogWitness, ServerInThread, witnessed

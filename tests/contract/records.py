@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from ai_whisperer.definition import AgentDefinition
-from ai_whisperer.records import AgentRecord, AgentState, MailRecord, SleepPlan, TaskKind, TaskRecord
+from ai_whisperer.domain.agents import AgentRecord, AgentState, SleepPlan
+from ai_whisperer.domain.definition import AgentDefinition
+from ai_whisperer.domain.mail import MailRecord
+from ai_whisperer.domain.tasks import TaskKind, TaskRecord
 from ai_whisperer.store.base import Unit
 
 

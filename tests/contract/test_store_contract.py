@@ -8,22 +8,15 @@ from collections.abc import Sequence
 import pytest
 from msgspec.structs import replace
 
-from ai_whisperer.conversation import Answer, ChannelResponse, ToolCall, ToolResult, Usage
-from ai_whisperer.coordination import MessageRecord, RoomKind, RoomRecord
-from ai_whisperer.definition import AgentDefinition
+from ai_whisperer.domain.conversation import Answer, ChannelResponse, ToolCall, ToolResult, Usage
+from ai_whisperer.domain.definition import AgentDefinition
+from ai_whisperer.domain.mail import MailState
+from ai_whisperer.domain.notification import Notification
+from ai_whisperer.domain.rooms import MessageRecord, RoomKind, RoomRecord
+from ai_whisperer.domain.sessions import IdKind
+from ai_whisperer.domain.tasks import Failure, StepKind, StepRecord, StepState, TaskState
+from ai_whisperer.domain.timers import TimerKind, TimerRecord
 from ai_whisperer.errors import StoreInUseError, StoreRefusedError
-from ai_whisperer.records import (
-    Failure,
-    MailState,
-    Notification,
-    StepKind,
-    StepRecord,
-    StepState,
-    TaskState,
-    TimerKind,
-    TimerRecord,
-)
-from ai_whisperer.status import IdKind
 from ai_whisperer.store.base import Store, Unit
 from ai_whisperer.store.sqlite import SqliteStore
 from tests.contract.conftest import Run

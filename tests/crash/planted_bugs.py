@@ -14,17 +14,10 @@ from typing import Any, NamedTuple
 from msgspec.structs import replace
 
 from ai_whisperer.core.blame import Verdict
-from ai_whisperer.records import (
-    USER,
-    AgentState,
-    MailRecord,
-    MailState,
-    StepKind,
-    StepRecord,
-    StepState,
-    TaskRecord,
-    TimerRecord,
-)
+from ai_whisperer.domain.agents import AgentState
+from ai_whisperer.domain.mail import USER, MailRecord, MailState
+from ai_whisperer.domain.tasks import StepKind, StepRecord, StepState, TaskRecord
+from ai_whisperer.domain.timers import TimerRecord
 from ai_whisperer.runtime.agents import task_end as consequences
 from ai_whisperer.runtime.agents.acting import AgentDesk
 from ai_whisperer.runtime.agents.agent import AgentSession

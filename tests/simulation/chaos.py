@@ -13,9 +13,9 @@ from contextlib import suppress
 from typing import Any
 
 from ai_whisperer import AgentState, AsyncAgentSessionManager, WhispererError
+from ai_whisperer.domain.tasks import Budget, StepState
 from ai_whisperer.errors import LockNotHeldError, QueueFullError, StateError
 from ai_whisperer.models.scripted import FunctionModel
-from ai_whisperer.records import Budget, StepState
 from ai_whisperer.testing.disk import SimulatedDisk
 from ai_whisperer.testing.simulation import VirtualClock, simulate
 from tests.simulation.promises import TREE_CANCELLED, check, check_now

@@ -15,9 +15,9 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from ai_whisperer import AsyncAgentSessionManager, ToolContext, WhispererError, tool
-from ai_whisperer.conversation import Answer
+from ai_whisperer.domain.conversation import Answer
+from ai_whisperer.domain.notification import Notification
 from ai_whisperer.models.base import ModelRequest
-from ai_whisperer.records import Notification
 from ai_whisperer.testing.disk import SimulatedDisk
 from ai_whisperer.testing.simulation import VirtualClock, simulate
 from ai_whisperer.tools.function import Tool

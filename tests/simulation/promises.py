@@ -6,19 +6,12 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 
 from ai_whisperer import AsyncAgentSessionManager
-from ai_whisperer.conversation import Usage
-from ai_whisperer.coordination import WaitKind
 from ai_whisperer.core.tasks import base_id
-from ai_whisperer.records import (
-    MailRecord,
-    Notification,
-    StepKind,
-    StepRecord,
-    StepState,
-    TaskKind,
-    TaskRecord,
-    TaskState,
-)
+from ai_whisperer.domain.conversation import Usage
+from ai_whisperer.domain.mail import MailRecord
+from ai_whisperer.domain.notification import Notification
+from ai_whisperer.domain.tasks import StepKind, StepRecord, StepState, TaskKind, TaskRecord, TaskState
+from ai_whisperer.domain.waits import WaitKind
 from tests.simulation.promises_of_time import check_time, due_times
 from tests.simulation.promises_of_waits import check_approvals, check_waits_now
 from tests.simulation.world import AGENTS, ALWAYS_ASKS, World

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ai_whisperer import AsyncAgentSessionManager
-from ai_whisperer.coordination import ApprovalState, WaitKind
-from ai_whisperer.records import Notification
+from ai_whisperer.domain.approvals import ApprovalState
+from ai_whisperer.domain.notification import Notification
+from ai_whisperer.domain.waits import WaitKind
 
 _DECISIONS = {"approval.approved": "approved", "approval.refused": "refused"}
 _OVER = ("withdrawn", "expired")

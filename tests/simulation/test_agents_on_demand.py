@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from ai_whisperer import AsyncAgentSessionManager, Budget, Priority, tool
-from ai_whisperer.conversation import Answer
+from ai_whisperer.domain.conversation import Answer
 from ai_whisperer.errors import (
     DefinitionError,
     InvalidInputError,

@@ -13,12 +13,13 @@ from msgspec.structs import replace
 from pydantic import FilePath
 
 from ai_whisperer import AsyncAgentSessionManager, TaskState, ToolContext, tool
-from ai_whisperer.conversation import Answer
-from ai_whisperer.coordination import ApprovalRecord, ApprovalState
+from ai_whisperer.domain.agents import AgentState
+from ai_whisperer.domain.approvals import ApprovalRecord, ApprovalState
+from ai_whisperer.domain.conversation import Answer
+from ai_whisperer.domain.tasks import StepState
 from ai_whisperer.errors import DefinitionError, InvalidInputError, StateError, UnknownApprovalError
 from ai_whisperer.models.base import ModelRequest
 from ai_whisperer.models.scripted import FunctionModel
-from ai_whisperer.records import AgentState, StepState
 from tests.simulation.stage import (
     Say,
     call,

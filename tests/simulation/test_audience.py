@@ -11,7 +11,7 @@ from typing import Any, cast
 import pytest
 
 from ai_whisperer.core.recent import size_of
-from ai_whisperer.records import Notification
+from ai_whisperer.domain.notification import Notification
 from ai_whisperer.runtime.api.manager import AsyncAgentSessionManager
 from ai_whisperer.runtime.session.log import NotificationBus, Subscription
 from ai_whisperer.server.audience import Audiences

@@ -9,9 +9,9 @@ from collections.abc import Awaitable, Callable, Iterable
 import pytest
 
 from ai_whisperer import AgentState, AsyncAgentSessionManager, TaskState, tool
-from ai_whisperer.conversation import Answer
 from ai_whisperer.core import blame
 from ai_whisperer.core.blame import Verdict
+from ai_whisperer.domain.conversation import Answer
 from ai_whisperer.errors import ModelRateLimitError
 from ai_whisperer.models.base import ModelRequest
 from ai_whisperer.runtime.life import recovery

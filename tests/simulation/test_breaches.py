@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from ai_whisperer import AsyncAgentSessionManager, tool
-from ai_whisperer.conversation import Answer, ToolResult, ToolRun
+from ai_whisperer.domain.conversation import Answer, ToolResult, ToolRun
+from ai_whisperer.domain.tasks import TaskState
 from ai_whisperer.errors import LimitError, ToolError
 from ai_whisperer.models.base import ModelRequest
-from ai_whisperer.records import TaskState
 from tests.simulation.stage import call, play, round_of
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 
 import pytest
 
-from ai_whisperer.coordination import LockRecord
+from ai_whisperer.domain.locks import LockRecord
 from ai_whisperer.runtime.waiting.guards import Guards
 from ai_whisperer.runtime.waiting.lock_book import LockBook
 from ai_whisperer.runtime.waiting.locks import Change, Locks

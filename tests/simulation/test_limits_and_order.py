@@ -7,10 +7,10 @@ import asyncio
 import pytest
 
 from ai_whisperer import AgentState, AsyncAgentSessionManager, TaskState
-from ai_whisperer.conversation import Answer
+from ai_whisperer.domain.conversation import Answer
+from ai_whisperer.domain.mail import MailState
 from ai_whisperer.errors import ModelRefusedError, ModelServerError, StateError
 from ai_whisperer.models.base import ModelRequest
-from ai_whisperer.records import MailState
 from tests.simulation.stage import call, calls, names_of, play, play_over_crash, prompt_of, round_of, until
 
 

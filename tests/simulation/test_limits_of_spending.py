@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from ai_whisperer import AgentState, AsyncAgentSessionManager
-from ai_whisperer.conversation import Answer, Usage
 from ai_whisperer.core import contexts
 from ai_whisperer.core.reserving import Ledger, Verdict
+from ai_whisperer.domain.conversation import Answer, Usage
+from ai_whisperer.domain.tasks import Budget, TaskState
 from ai_whisperer.models.base import ModelRequest
-from ai_whisperer.records import Budget, TaskState
 from tests.simulation.stage import call, play, play_over_crash, prompt_of, round_of, until
 
 PER_CALL = 100

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from ai_whisperer import AgentState, AsyncAgentSessionManager, TaskState
-from ai_whisperer.conversation import Answer
+from ai_whisperer.domain.conversation import Answer
 from ai_whisperer.models.base import ModelRequest
 from tests.simulation.stage import play_over_crash, prompt_of, until
 from tests.simulation.test_locks import (

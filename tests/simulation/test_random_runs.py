@@ -10,11 +10,13 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from ai_whisperer.coordination import LockRecord, WaitKind, WaitRecord
 from ai_whisperer.core.queueing import WorkQueue
 from ai_whisperer.core.resources import ResourceLines
 from ai_whisperer.core.waiting import WaitGraph
-from ai_whisperer.records import StepKind, StepRecord, StepState, TaskRecord, TimerKind
+from ai_whisperer.domain.locks import LockRecord
+from ai_whisperer.domain.tasks import StepKind, StepRecord, StepState, TaskRecord
+from ai_whisperer.domain.timers import TimerKind
+from ai_whisperer.domain.waits import WaitKind, WaitRecord
 from ai_whisperer.runtime.agents import task_end as consequences
 from ai_whisperer.runtime.agents.agent import AgentSession
 from ai_whisperer.runtime.agents.loop import AILoop

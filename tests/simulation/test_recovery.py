@@ -9,11 +9,12 @@ import apsw
 import pytest
 
 from ai_whisperer import AgentState, AsyncAgentSessionManager, TaskState, tool
-from ai_whisperer.clock import TimedIds
-from ai_whisperer.conversation import Answer
+from ai_whisperer.domain.clock import TimedIds
+from ai_whisperer.domain.conversation import Answer
+from ai_whisperer.domain.mail import MailState
+from ai_whisperer.domain.tasks import StepState
 from ai_whisperer.errors import ClosedError, ModelRateLimitError, StoreFailedError, StoreRefusedError
 from ai_whisperer.models.base import ModelRequest
-from ai_whisperer.records import MailState, StepState
 from ai_whisperer.store.committers import InlineCommitter
 from ai_whisperer.store.sqlite import SqliteStore
 from ai_whisperer.testing.disk import SimulatedDisk

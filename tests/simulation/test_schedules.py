@@ -12,6 +12,7 @@ import pytest
 
 from ai_whisperer import AgentState, AsyncAgentSessionManager, Notification, TaskState, WhispererError
 from ai_whisperer.core.tasks import continuation_id
+from ai_whisperer.domain.tasks import TaskKind, TaskRecord
 from ai_whisperer.errors import (
     ClosedError,
     DuplicateIdError,
@@ -22,7 +23,6 @@ from ai_whisperer.errors import (
     UnknownAgentError,
     UnknownScheduleError,
 )
-from ai_whisperer.records import TaskKind, TaskRecord
 from ai_whisperer.testing.simulation import EPOCH, VirtualClock
 from tests.simulation.stage import names_of, opened, play, play_over_crash
 

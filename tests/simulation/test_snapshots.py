@@ -6,10 +6,10 @@ import asyncio
 from typing import Any
 
 from ai_whisperer import AsyncAgentSessionManager
-from ai_whisperer.conversation import Answer
+from ai_whisperer.domain.conversation import Answer
+from ai_whisperer.domain.snapshot import LinkKind
+from ai_whisperer.domain.tasks import TaskRecord
 from ai_whisperer.models.base import ModelRequest
-from ai_whisperer.records import TaskRecord
-from ai_whisperer.snapshot import LinkKind
 from ai_whisperer.testing.disk import SimulatedDisk
 from ai_whisperer.testing.simulation import simulate
 from tests.simulation.stage import call, opened, play, play_over_crash, prompt_of, round_of

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from ai_whisperer import AsyncAgentSessionManager, TaskState, ToolContext, tool
-from ai_whisperer.conversation import Answer
-from ai_whisperer.coordination import ApprovalState
+from ai_whisperer.domain.approvals import ApprovalState
+from ai_whisperer.domain.conversation import Answer
 from ai_whisperer.errors import ClosedError, StateError
 from ai_whisperer.models.base import ModelRequest
 from ai_whisperer.models.scripted import FunctionModel

@@ -14,10 +14,10 @@ from typing import Any
 from unittest.mock import patch
 
 from ai_whisperer import tool
-from ai_whisperer.conversation import Answer, ToolTurn, UserTurn
+from ai_whisperer.domain.conversation import Answer, ToolTurn, UserTurn
+from ai_whisperer.domain.tasks import StepRecord
 from ai_whisperer.errors import ModelRefusedError, ModelServerError
 from ai_whisperer.models.base import ModelRequest
-from ai_whisperer.records import StepRecord
 from ai_whisperer.runtime.agents.loop import AILoop
 from ai_whisperer.runtime.agents.task import RunningTask
 from ai_whisperer.tools.function import ToolContext

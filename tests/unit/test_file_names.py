@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from ai_whisperer import AsyncAgentSessionManager
 from ai_whisperer.core.file_names import file_name, file_name_before, renamed
 from ai_whisperer.core.limits import DEFAULTS
-from ai_whisperer.definition import AgentDefinition
+from ai_whisperer.domain.definition import AgentDefinition
 from ai_whisperer.runtime.agents.folders import Workplaces, remove_work_of, work_of
 from ai_whisperer.server.log_files import log_path, take_over_logs
 from ai_whisperer.store.sqlite import SqliteStore

@@ -1,4 +1,4 @@
-"""Imports point one way: core ← store, models, tools ← runtime ← server, cli, cluster."""
+"""Imports point one way: domain ← core ← store, models, tools ← runtime ← server, cli, cluster."""
 
 from __future__ import annotations
 
@@ -12,25 +12,7 @@ import pytest
 
 PACKAGE = Path(__file__).parents[2] / "ai_whisperer"
 
-WORDS = {
-    "base_record",
-    "choices",
-    "clock",
-    "conversation",
-    "coordination",
-    "definition",
-    "errors",
-    "mcp_config",
-    "mcp_status",
-    "near_names",
-    "records",
-    "secrets",
-    "setting_values",
-    "settings",
-    "snapshot",
-    "status",
-    "task_events",
-}
+WORDS = {"choices", "domain", "errors", "mcp_config", "near_names", "secrets", "setting_values", "settings"}
 ALLOWED: dict[str, set[str]] = {
     **dict.fromkeys(WORDS, WORDS),
     "__main__": {"cli"},

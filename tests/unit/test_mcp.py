@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from ai_whisperer.cli.doctor.mcp import check_mcp
-from ai_whisperer.clock import SystemClock
+from ai_whisperer.domain.clock import SystemClock
 from ai_whisperer.errors import McpConfigError, McpError, SettingsError
 from ai_whisperer.mcp_config import McpServerConfig, filled, mcp_servers_from
 from ai_whisperer.secrets import redacted

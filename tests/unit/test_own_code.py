@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from ai_whisperer.definition import Access, AgentDefinition, EffectiveLimits
+from ai_whisperer.domain.definition import Access, AgentDefinition
+from ai_whisperer.domain.limits import EffectiveLimits
 from ai_whisperer.errors import DefinitionError
 from ai_whisperer.runtime.agents.folders import Workplaces
 from ai_whisperer.tools.sandbox.base import Ending, Job

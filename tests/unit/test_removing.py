@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from ai_whisperer.definition import Access, AgentDefinition, EffectiveLimits
+from ai_whisperer.domain.definition import Access, AgentDefinition
+from ai_whisperer.domain.limits import EffectiveLimits
 from ai_whisperer.runtime.agents.folders import Workplaces, remove_work, work_of
 from ai_whisperer.tools.commands import run_command
 from ai_whisperer.tools.files.removing import remove_beneath

@@ -17,7 +17,7 @@ from ai_whisperer.cli.calling import SERVING, Call, command
 from ai_whisperer.cli.output import Output
 
 if TYPE_CHECKING:
-    from ai_whisperer.records import StepRecord
+    from ai_whisperer.domain.tasks import StepRecord
     from ai_whisperer.server.address import Address
 
 

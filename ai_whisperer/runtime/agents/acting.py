@@ -7,14 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
-from ai_whisperer.coordination import EventRecord, LockRecord, LockSummary
 from ai_whisperer.core.mailbox import check_mail_text, in_order
 from ai_whisperer.core.marks import said
 from ai_whisperer.core.sleeping import in_words, sleep_plan
 from ai_whisperer.core.tasks import inherited
 from ai_whisperer.core.text import check_reason, check_text
-from ai_whisperer.definition import EffectiveLimits
-from ai_whisperer.records import USER, MailRecord, MailState, Priority, StepRecord, TaskRecord
+from ai_whisperer.domain.events import EventRecord
+from ai_whisperer.domain.limits import EffectiveLimits
+from ai_whisperer.domain.locks import LockRecord, LockSummary
+from ai_whisperer.domain.mail import USER, MailRecord, MailState
+from ai_whisperer.domain.tasks import Priority, StepRecord, TaskRecord
 from ai_whisperer.runtime.api.status import status_of
 from ai_whisperer.runtime.messaging.delegation import check_delegation, delegate
 

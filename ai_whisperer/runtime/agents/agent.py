@@ -13,17 +13,11 @@ from ai_whisperer.core.lifecycle import Action
 from ai_whisperer.core.queueing import Work
 from ai_whisperer.core.sleeping import keeps_awake, wakes
 from ai_whisperer.core.tasks import parent_of, wake_up
+from ai_whisperer.domain.agents import AgentRecord, AgentState, SleepPlan
+from ai_whisperer.domain.mail import MailRecord
+from ai_whisperer.domain.tasks import Origin, TaskRecord
+from ai_whisperer.domain.timers import TimerKind, TimerRecord
 from ai_whisperer.errors import StateError
-from ai_whisperer.records import (
-    AgentRecord,
-    AgentState,
-    MailRecord,
-    Origin,
-    SleepPlan,
-    TaskRecord,
-    TimerKind,
-    TimerRecord,
-)
 from ai_whisperer.runtime.agents.task_end import agent_stopped
 from ai_whisperer.runtime.agents.work import AgentWork
 from ai_whisperer.runtime.session.notices import redefined_of

@@ -11,16 +11,17 @@ from msgspec.structs import replace
 from ai_whisperer.core.addresses import check_agent_id, normalized
 from ai_whisperer.core.definitions import Config, definition_from
 from ai_whisperer.core.limits import tightened
-from ai_whisperer.definition import Access, AgentDefinition, EffectiveLimits
+from ai_whisperer.domain.agents import AgentRecord
+from ai_whisperer.domain.definition import Access, AgentDefinition
+from ai_whisperer.domain.limits import EffectiveLimits, LimitAction, LimitScope
+from ai_whisperer.domain.mail import USER
 from ai_whisperer.errors import DefinitionError, InvalidInputError, LimitError
 from ai_whisperer.models.catalog import NameCheck
-from ai_whisperer.records import USER, AgentRecord
 from ai_whisperer.runtime.agents.agent import AgentSession
 from ai_whisperer.runtime.agents.defining import check_approve, check_model, definition_for
 from ai_whisperer.runtime.agents.mcp import check_mcp_grants
 from ai_whisperer.runtime.limits.reached import Breach
 from ai_whisperer.runtime.session.workspace import Decision, Workspace
-from ai_whisperer.status import LimitAction, LimitScope
 from ai_whisperer.templates.library import TemplateLibrary
 from ai_whisperer.templates.parsing import Template
 from ai_whisperer.tools.coordination import COORDINATION_TOOLS, CREATE_AGENT

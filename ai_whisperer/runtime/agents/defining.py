@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from ai_whisperer.core.addresses import AddressBook, normalized
 from ai_whisperer.core.definitions import Config, definition_from, overridden
-from ai_whisperer.definition import INHERIT, AgentDefinition
+from ai_whisperer.domain.definition import INHERIT, AgentDefinition
 from ai_whisperer.errors import DefinitionError, InvalidInputError, ModelNameError
 from ai_whisperer.models.catalog import NameCheck
 from ai_whisperer.templates.claude import OWN_NAMES, denied_names, granted_names

@@ -13,7 +13,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from ai_whisperer.core.file_names import file_name, file_name_before, renamed
-from ai_whisperer.definition import Access, AgentDefinition, EffectiveLimits
+from ai_whisperer.domain.definition import Access, AgentDefinition
+from ai_whisperer.domain.limits import EffectiveLimits
 from ai_whisperer.errors import DefinitionError, InvalidInputError
 from ai_whisperer.store.layout import WORK
 from ai_whisperer.templates.folders import TemplateKind

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from ai_whisperer.conversation import ToolResult, Usage
-from ai_whisperer.coordination import WaitKind
 from ai_whisperer.core import journal
 from ai_whisperer.core.journal import PendingCall
 from ai_whisperer.core.usage import usage_of_all, usage_since
-from ai_whisperer.records import Failure, StepKind, StepRecord, StepState, TaskRecord
+from ai_whisperer.domain.conversation import ToolResult, Usage
+from ai_whisperer.domain.tasks import Failure, StepKind, StepRecord, StepState, TaskRecord
+from ai_whisperer.domain.waits import WaitKind
 from ai_whisperer.runtime.session.notices import finished_of, started_of
 from ai_whisperer.runtime.session.workspace import Decision
 

@@ -14,13 +14,13 @@ from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING
 
-from ai_whisperer.conversation import Turn
 from ai_whisperer.core import journal
 from ai_whisperer.core.contexts import turn_bytes
 from ai_whisperer.core.journal import CallTools, PendingCall, RequestModel
 from ai_whisperer.core.supervising import restart_key
+from ai_whisperer.domain.conversation import Turn
+from ai_whisperer.domain.tasks import StepRecord, TaskRecord
 from ai_whisperer.errors import ContextLimitError, WhispererError
-from ai_whisperer.records import StepRecord, TaskRecord
 from ai_whisperer.runtime.agents.model_step import ModelStep, waited_for_retry
 from ai_whisperer.runtime.agents.task import RunningTask, StuckLoopError
 from ai_whisperer.runtime.agents.tool_step import run_tool

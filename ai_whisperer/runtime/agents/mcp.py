@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ai_whisperer.definition import AgentDefinition
+from ai_whisperer.domain.definition import AgentDefinition
 from ai_whisperer.errors import DefinitionError
 from ai_whisperer.tools.mcp.names import server_of
 from ai_whisperer.tools.mcp.server import Tell

@@ -7,22 +7,21 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
-from ai_whisperer.conversation import Answer, Turn
 from ai_whisperer.core.contexts import estimated_usage
 from ai_whisperer.core.failures import failure_from
 from ai_whisperer.core.retry import Wait, longest_outage, longest_wait, wait_before_retry, wait_in_outage
 from ai_whisperer.core.usage import believable, is_believable
+from ai_whisperer.domain.conversation import Answer, Turn
+from ai_whisperer.domain.tasks import Failure, Retried, StepRecord, StepState
 from ai_whisperer.errors import ModelError, ModelUnavailableError
 from ai_whisperer.models.base import (
     ModelRequest,
     collect,
 )
-from ai_whisperer.records import Failure, StepRecord, StepState
 from ai_whisperer.runtime.agents.mcp import prepare_mcp
 from ai_whisperer.runtime.agents.stream_teller import StreamTeller
 from ai_whisperer.runtime.agents.tool_step import is_being_cancelled
 from ai_whisperer.runtime.session.notices import failure_of
-from ai_whisperer.status import Retried
 
 if TYPE_CHECKING:
     from ai_whisperer.runtime.agents.loop import AILoop

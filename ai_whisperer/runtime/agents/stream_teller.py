@@ -7,8 +7,9 @@ from itertools import groupby
 from ai_whisperer.core.channel_markers import Channel
 from ai_whisperer.core.channels import ChannelParser
 from ai_whisperer.core.deltas import PendingDeltas
+from ai_whisperer.domain.notification import Notification
+from ai_whisperer.domain.tasks import StepRecord
 from ai_whisperer.models.base import Finished, ReasoningDelta, StreamEvent, TextDelta
-from ai_whisperer.records import Notification, StepRecord
 from ai_whisperer.runtime.session.workspace import Workspace
 
 _MOST_UNHEARD = 256

@@ -8,22 +8,31 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
-from ai_whisperer.conversation import ChannelResponse, ToolResult
 from ai_whisperer.core import journal
 from ai_whisperer.core.failures import failure_from
 from ai_whisperer.core.journal import CallTools, Complete, Continue, Fail, PendingCall, RequestModel
 from ai_whisperer.core.repeating import is_refused, not_run_again, refusals_at_end, repeats_before
 from ai_whisperer.core.supervising import INTERNAL
 from ai_whisperer.core.tasks import continuation_of
+from ai_whisperer.domain.conversation import ChannelResponse, ToolResult
+from ai_whisperer.domain.tasks import (
+    Failure,
+    Retried,
+    StepKind,
+    StepRecord,
+    StepState,
+    TaskKind,
+    TaskRecord,
+    TaskState,
+    step_id,
+)
 from ai_whisperer.errors import BudgetError, ContinuationLimitError, LoopError, WhispererError
-from ai_whisperer.records import Failure, StepKind, StepRecord, StepState, TaskKind, TaskRecord, TaskState, step_id
 from ai_whisperer.runtime.agents.journal import TaskJournal
 from ai_whisperer.runtime.agents.task_end import task_continued, task_ended
 from ai_whisperer.runtime.agents.tool_step import run_coordination_tool
 from ai_whisperer.runtime.limits.deadlines import overdue
 from ai_whisperer.runtime.session.notices import channels_of, failure_of, summary_of
 from ai_whisperer.runtime.session.workspace import Decision
-from ai_whisperer.status import Retried
 from ai_whisperer.tools.desk import CoordinationTool
 from ai_whisperer.tools.function import Tool
 

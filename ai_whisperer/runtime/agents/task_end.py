@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ai_whisperer.coordination import WaitKind
 from ai_whisperer.core.blame import trial_key
 from ai_whisperer.core.queueing import Work
 from ai_whisperer.core.supervising import restart_key
-from ai_whisperer.records import TaskRecord, TaskState
+from ai_whisperer.domain.tasks import TaskRecord, TaskState
+from ai_whisperer.domain.waits import WaitKind
 from ai_whisperer.runtime.messaging.delegation import report
 from ai_whisperer.runtime.session.workspace import Decision, Workspace
 

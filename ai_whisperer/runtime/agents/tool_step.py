@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from ai_whisperer.conversation import ToolCall, ToolResult
 from ai_whisperer.core.marks import harmless
 from ai_whisperer.core.text import mended
+from ai_whisperer.domain.conversation import ToolCall, ToolResult
+from ai_whisperer.domain.tasks import StepRecord
 from ai_whisperer.errors import ToolError, WhispererError
-from ai_whisperer.records import StepRecord
 from ai_whisperer.runtime.agents.acting import AgentDesk
 from ai_whisperer.secrets import redacted
 from ai_whisperer.tools.desk import CoordinationTool

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ai_whisperer.definition import INHERIT, AgentDefinition
+from ai_whisperer.domain.agents import AgentRecord
+from ai_whisperer.domain.definition import INHERIT, AgentDefinition
 from ai_whisperer.models.base import Model
-from ai_whisperer.records import AgentRecord
 from ai_whisperer.runtime.session.workspace import Workspace
 from ai_whisperer.tools.function import Tool
 from ai_whisperer.tools.registry import ToolRegistry

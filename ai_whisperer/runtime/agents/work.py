@@ -8,30 +8,23 @@ from itertools import chain
 
 from msgspec.structs import replace
 
-from ai_whisperer.conversation import Usage
 from ai_whisperer.core import lifecycle
 from ai_whisperer.core.budgets import on_default_budget
 from ai_whisperer.core.lifecycle import Action
 from ai_whisperer.core.queueing import Work, WorkQueue
 from ai_whisperer.core.tasks import task_for_mail
+from ai_whisperer.domain.agents import AgentRecord, AgentState, SleepPlan
+from ai_whisperer.domain.conversation import Usage
+from ai_whisperer.domain.mail import MailRecord
+from ai_whisperer.domain.snapshot import LinkKind
+from ai_whisperer.domain.tasks import StepRecord, TaskKind, TaskRecord, TaskState
 from ai_whisperer.errors import StateError, WhispererError
-from ai_whisperer.records import (
-    AgentRecord,
-    AgentState,
-    MailRecord,
-    SleepPlan,
-    StepRecord,
-    TaskKind,
-    TaskRecord,
-    TaskState,
-)
 from ai_whisperer.runtime.agents.loop import AILoop, loop_that_calls
 from ai_whisperer.runtime.agents.means import AgentMeans
 from ai_whisperer.runtime.agents.task import RunningTask
 from ai_whisperer.runtime.limits.back_pressure import queue_full
 from ai_whisperer.runtime.session.notices import change_of, queued_of
 from ai_whisperer.runtime.session.workspace import Decision, Workspace
-from ai_whisperer.snapshot import LinkKind
 from ai_whisperer.store.base import AgentUsage
 from ai_whisperer.tools.function import Tool
 

@@ -6,15 +6,16 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from ai_whisperer.coordination import EventRecord
 from ai_whisperer.core.budgets import check_budget, deadline_after, tree_budget
 from ai_whisperer.core.mailbox import check_mail_text
 from ai_whisperer.core.paging import checked_id
 from ai_whisperer.core.signals import check_event_data
 from ai_whisperer.core.text import check_text, one_line
-from ai_whisperer.definition import EffectiveLimits
+from ai_whisperer.domain.events import EventRecord
+from ai_whisperer.domain.limits import EffectiveLimits
+from ai_whisperer.domain.mail import USER, MailRecord
+from ai_whisperer.domain.tasks import Budget, Origin, Priority, TaskKind, TaskRecord
 from ai_whisperer.errors import DuplicateIdError, InvalidInputError
-from ai_whisperer.records import USER, Budget, MailRecord, Origin, Priority, TaskKind, TaskRecord
 from ai_whisperer.runtime.agents.agent import AgentSession
 from ai_whisperer.runtime.session.cause import by_caller
 from ai_whisperer.runtime.session.workspace import Decision, Workspace

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from ai_whisperer.coordination import ApprovalRecord, ApprovalState
 from ai_whisperer.core.approvals import approval_state
 from ai_whisperer.core.paging import checked_limit
 from ai_whisperer.core.text import check_reason, check_text
-from ai_whisperer.records import USER
+from ai_whisperer.domain.approvals import ApprovalRecord, ApprovalState
+from ai_whisperer.domain.mail import USER
 from ai_whisperer.runtime.api.tasks import SessionWork
 from ai_whisperer.runtime.session.cause import by_caller
 

@@ -7,12 +7,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from ai_whisperer.core.limits import AGENT_LIMITS, SESSION_LIMITS, Stated, limits_from, source_of
-from ai_whisperer.definition import Limits, SessionLimits
+from ai_whisperer.domain.limits import Limits, LimitScope, LimitsReport, LimitState, SessionLimits
 from ai_whisperer.runtime.agents.agent import AgentSession
 from ai_whisperer.runtime.api.reading import AgentRef, SessionReader
 from ai_whisperer.runtime.session.cause import by_caller
 from ai_whisperer.runtime.session.workspace import Workspace
-from ai_whisperer.status import LimitScope, LimitsReport, LimitState
 
 
 class SessionLimiting(SessionReader):

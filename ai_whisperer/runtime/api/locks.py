@@ -7,10 +7,10 @@ from functools import partial
 
 from msgspec.structs import replace
 
-from ai_whisperer.coordination import LockCheck, LockRecord, LockSummary
 from ai_whisperer.core.locking import check_lock, check_lock_name, check_token, checked_holder, checked_wait
 from ai_whisperer.core.text import check_reason
-from ai_whisperer.records import USER
+from ai_whisperer.domain.locks import LockCheck, LockRecord, LockSummary
+from ai_whisperer.domain.mail import USER
 from ai_whisperer.runtime.api.tasks import SessionWork
 from ai_whisperer.runtime.session.cause import by_caller
 from ai_whisperer.runtime.session.workspace import Decision, Workspace

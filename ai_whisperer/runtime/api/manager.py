@@ -10,14 +10,16 @@ from types import TracebackType
 
 from msgspec.structs import replace
 
-from ai_whisperer.clock import Clock, IdSource, SystemClock, TimedIds
 from ai_whisperer.core.addresses import check_agent_id
 from ai_whisperer.core.definitions import Config
 from ai_whisperer.core.limits import Stated, limits_from
 from ai_whisperer.core.marks import said
 from ai_whisperer.core.sleeping import Time, sleep_plan
 from ai_whisperer.core.text import check_reason, check_text
-from ai_whisperer.definition import SessionLimits
+from ai_whisperer.domain.agents import AgentState, AgentStatus
+from ai_whisperer.domain.clock import Clock, IdSource, SystemClock, TimedIds
+from ai_whisperer.domain.limits import SessionLimits
+from ai_whisperer.domain.mail import USER
 from ai_whisperer.errors import (
     ClosedError,
     InvalidInputError,
@@ -27,7 +29,6 @@ from ai_whisperer.mcp_config import McpServersConfig, mcp_servers_from
 from ai_whisperer.models.base import ModelFactory
 from ai_whisperer.models.catalog import AUTO as ANY_MODEL
 from ai_whisperer.models.catalog import name_check, resolve
-from ai_whisperer.records import USER, AgentState
 from ai_whisperer.runtime.agents.agent import AgentSession
 from ai_whisperer.runtime.agents.creation import Stage
 from ai_whisperer.runtime.agents.folders import Workplaces, checked_folders, kept_from_agents
@@ -47,7 +48,6 @@ from ai_whisperer.runtime.life.opening import close_workspace, open_workspace
 from ai_whisperer.runtime.life.trial_turn import TrialTurn
 from ai_whisperer.runtime.session.cause import by_caller
 from ai_whisperer.runtime.session.workspace import Workspace
-from ai_whisperer.status import AgentStatus
 from ai_whisperer.store.base import Store
 from ai_whisperer.store.sqlite import SqliteStore
 from ai_whisperer.templates.library import AnyLibrary, TemplateEntry, library_of

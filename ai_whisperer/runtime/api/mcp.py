@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ai_whisperer.mcp_status import McpServerStatus
+from ai_whisperer.domain.mcp import McpServerStatus
 from ai_whisperer.runtime.api.tasks import SessionWork
 
 

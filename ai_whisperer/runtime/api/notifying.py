@@ -7,8 +7,8 @@ import inspect
 import logging
 from collections.abc import Awaitable, Callable
 
+from ai_whisperer.domain.notification import Notification
 from ai_whisperer.errors import InvalidInputError, WhispererError
-from ai_whisperer.records import Notification
 from ai_whisperer.runtime.agents.tool_step import is_being_cancelled
 from ai_whisperer.runtime.session.log import Subscription
 

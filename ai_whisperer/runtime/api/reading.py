@@ -4,11 +4,18 @@ from __future__ import annotations
 
 from abc import abstractmethod
 
-from ai_whisperer.coordination import EventRecord
 from ai_whisperer.core.addresses import normalized
 from ai_whisperer.core.paging import can_be_id, checked_kind, checked_limit, checked_position
+from ai_whisperer.domain.agents import AgentStatus
+from ai_whisperer.domain.events import EventRecord
+from ai_whisperer.domain.mail import USER, DeadLetters, MailRecord
+from ai_whisperer.domain.notification import Notification
+from ai_whisperer.domain.sessions import IdKind
+from ai_whisperer.domain.snapshot import Snapshot
+from ai_whisperer.domain.tasks import StepRecord, TaskRecord, ThreadSummary, WorkCounts
+from ai_whisperer.domain.usage import UsageReport
+from ai_whisperer.domain.waits import ResourceStatus
 from ai_whisperer.errors import ClosedError, InvalidInputError, StateError, UnknownTaskError
-from ai_whisperer.records import USER, MailRecord, Notification, StepRecord, TaskRecord
 from ai_whisperer.runtime.agents.agent import AgentSession
 from ai_whisperer.runtime.agents.loop import loop_that_calls
 from ai_whisperer.runtime.api.snapshots import snapshot_of
@@ -17,8 +24,6 @@ from ai_whisperer.runtime.api.task_source import SessionTaskSource
 from ai_whisperer.runtime.api.usage import usage_of_session, usage_of_tree
 from ai_whisperer.runtime.session.log import Subscription
 from ai_whisperer.runtime.session.workspace import Workspace
-from ai_whisperer.snapshot import Snapshot
-from ai_whisperer.status import AgentStatus, DeadLetters, IdKind, ResourceStatus, ThreadSummary, UsageReport, WorkCounts
 from ai_whisperer.task_stream import TaskStream
 
 AgentRef = str | AgentSession
@@ -147,8 +152,8 @@ class SessionReader:
     def stream(self, task: str | TaskRecord) -> TaskStream:
         """An iterator over what happens to a task, from its beginning to its end: `async for event in …`.
 
-        The events are the records of `ai_whisperer.task_events`; the last is a `TaskEnded`. It works for a task that
-        has ended too, also after a restart. Raises `UnknownTaskError`.
+        The events are the records of `ai_whisperer.domain.task_events`; the last is a `TaskEnded`. It works for a task
+        that has ended too, also after a restart. Raises `UnknownTaskError`.
         """
         known = self.get_task(task)
         return TaskStream(known.id, SessionTaskSource(self._workspace, known))

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from ai_whisperer.records import MailState, StepKind, StepState, TaskRecord, TaskState
+from ai_whisperer.domain.mail import MailState
+from ai_whisperer.domain.tasks import Retried, StepKind, StepState, TaskRecord, TaskState
 from ai_whisperer.runtime.session.notices import before_of, queued_of
 from ai_whisperer.runtime.session.workspace import Decision, Workspace
-from ai_whisperer.status import Retried
 
 
 def requeue(workspace: Workspace, decision: Decision, task: TaskRecord) -> TaskRecord:

@@ -6,11 +6,10 @@ from typing import Any
 
 import msgspec
 
-from ai_whisperer.coordination import ScheduleRecord
 from ai_whisperer.core.limits import DEFAULTS
 from ai_whisperer.core.paging import checked_id
 from ai_whisperer.core.schedules import ScheduleRef, check_schedule, schedule_from, schedule_id_of
-from ai_whisperer.definition import MissedRuns, ScheduleDefinition
+from ai_whisperer.domain.schedules import MissedRuns, ScheduleDefinition, ScheduleRecord
 from ai_whisperer.errors import DuplicateIdError
 from ai_whisperer.runtime.api.reading import AgentRef
 from ai_whisperer.runtime.api.tasks import SessionWork

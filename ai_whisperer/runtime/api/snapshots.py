@@ -6,15 +6,10 @@ import math
 from collections import deque
 from collections.abc import Iterable, Iterator
 
-from ai_whisperer.coordination import LockRecord, ScheduleRecord, WaitKind, WaitRecord
 from ai_whisperer.core.tasks import base_id
-from ai_whisperer.records import StepRecord, StepState, TaskRecord, TaskState
-from ai_whisperer.runtime.api.status import last_step_at, retry_of, statuses_of
-from ai_whisperer.runtime.messaging.rooms import turn_of
-from ai_whisperer.runtime.session.notices import summary_of
-from ai_whisperer.runtime.session.workspace import Workspace
-from ai_whisperer.runtime.waiting.lock_waits import ClientWait
-from ai_whisperer.snapshot import (
+from ai_whisperer.domain.locks import LockRecord
+from ai_whisperer.domain.schedules import ScheduleRecord
+from ai_whisperer.domain.snapshot import (
     HeldLock,
     OpenStep,
     OpenTask,
@@ -24,6 +19,13 @@ from ai_whisperer.snapshot import (
     ScheduleState,
     Snapshot,
 )
+from ai_whisperer.domain.tasks import StepRecord, StepState, TaskRecord, TaskState
+from ai_whisperer.domain.waits import WaitKind, WaitRecord
+from ai_whisperer.runtime.api.status import last_step_at, retry_of, statuses_of
+from ai_whisperer.runtime.messaging.rooms import turn_of
+from ai_whisperer.runtime.session.notices import summary_of
+from ai_whisperer.runtime.session.workspace import Workspace
+from ai_whisperer.runtime.waiting.lock_waits import ClientWait
 
 
 def snapshot_of(workspace: Workspace) -> Snapshot:

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from ai_whisperer.coordination import WaitKind
 from ai_whisperer.core.sleeping import shown_until
-from ai_whisperer.records import MailRecord, StepKind, StepRecord, TaskRecord
-from ai_whisperer.status import AgentStatus
+from ai_whisperer.domain.agents import AgentStatus
+from ai_whisperer.domain.mail import MailRecord
+from ai_whisperer.domain.tasks import StepKind, StepRecord, TaskRecord
+from ai_whisperer.domain.waits import WaitKind
 
 if TYPE_CHECKING:
     from ai_whisperer.runtime.agents.agent import AgentSession

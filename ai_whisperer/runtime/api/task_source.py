@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from ai_whisperer.core.tasks import base_id
+from ai_whisperer.domain.notification import Notification
+from ai_whisperer.domain.tasks import StepRecord, TaskRecord
 from ai_whisperer.errors import UnknownTaskError
-from ai_whisperer.records import Notification, StepRecord, TaskRecord
 from ai_whisperer.runtime.api.status import shown_steps
 from ai_whisperer.runtime.messaging.parts import answer_of
 from ai_whisperer.runtime.session.log import Subscription

@@ -8,13 +8,14 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from ai_whisperer.coordination import EventRecord
 from ai_whisperer.core.mailbox import mark_of, priority_of
 from ai_whisperer.core.tasks import branch_of, check_answered, continuation_id, parent_of
 from ai_whisperer.core.text import check_reason
-from ai_whisperer.definition import EffectiveLimits
+from ai_whisperer.domain.events import EventRecord
+from ai_whisperer.domain.limits import EffectiveLimits
+from ai_whisperer.domain.mail import USER, MailRecord, MailState
+from ai_whisperer.domain.tasks import Budget, Priority, RetriedTasks, TaskRecord, TaskState
 from ai_whisperer.errors import ConflictError, StateError
-from ai_whisperer.records import USER, Budget, MailRecord, MailState, Priority, TaskRecord, TaskState
 from ai_whisperer.runtime.agents.agent import AgentSession
 from ai_whisperer.runtime.api.accepting import Intake
 from ai_whisperer.runtime.api.reading import AgentRef, SessionReader
@@ -23,7 +24,6 @@ from ai_whisperer.runtime.limits.deadlines import overdue
 from ai_whisperer.runtime.messaging.parts import answer_of
 from ai_whisperer.runtime.session.cause import by_caller
 from ai_whisperer.runtime.session.workspace import Decision
-from ai_whisperer.status import RetriedTasks
 
 _RETRIED_AT_ONCE = 100
 """So many are one unit: others have their turn then."""

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ai_whisperer.conversation import Usage
-from ai_whisperer.records import USER, TaskKind, TaskRecord
+from ai_whisperer.domain.conversation import Usage
+from ai_whisperer.domain.mail import USER
+from ai_whisperer.domain.tasks import TaskKind, TaskRecord
+from ai_whisperer.domain.usage import UsageReport, UsageTotals
 from ai_whisperer.runtime.session.workspace import Workspace
-from ai_whisperer.status import UsageReport, UsageTotals
 
 
 def usage_of_session(workspace: Workspace) -> UsageReport:

@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 
 from msgspec.structs import replace
 
-from ai_whisperer.clock import Clock, IdSource
-from ai_whisperer.definition import SessionLimits
+from ai_whisperer.domain.clock import Clock, IdSource
+from ai_whisperer.domain.limits import SessionLimits
 from ai_whisperer.errors import ClosedError
 from ai_whisperer.mcp_config import McpServerConfig
 from ai_whisperer.models.base import ModelFactory

@@ -8,8 +8,11 @@ from collections.abc import Container, Mapping, Sequence
 from msgspec.structs import replace
 
 from ai_whisperer.core.blame import SUSPECT, Verdict, judge, trial_key
+from ai_whisperer.domain.agents import AgentState
+from ai_whisperer.domain.mail import MailState
+from ai_whisperer.domain.tasks import TaskState
+from ai_whisperer.domain.timers import TimerKind
 from ai_whisperer.errors import CrashLimitError
-from ai_whisperer.records import AgentState, MailState, TaskState, TimerKind
 from ai_whisperer.runtime.agents.agent import AgentSession
 from ai_whisperer.runtime.agents.loop import AILoop
 from ai_whisperer.runtime.life.trials import CAUSE, Trials, clear, hold_back, was_under_way

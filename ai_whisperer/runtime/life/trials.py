@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from ai_whisperer.core import blame
+from ai_whisperer.domain.tasks import Failure, StepState
+from ai_whisperer.domain.timers import TimerKind, TimerRecord
 from ai_whisperer.errors import CrashLimitError
-from ai_whisperer.records import Failure, StepState, TimerKind, TimerRecord
 from ai_whisperer.runtime.session.workspace import Decision, Workspace
 
 if TYPE_CHECKING:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ai_whisperer.domain.limits import LimitAction, LimitScope
 from ai_whisperer.errors import QueueFullError
 from ai_whisperer.runtime.limits.reached import Breach
-from ai_whisperer.status import LimitAction, LimitScope
 
 if TYPE_CHECKING:
     from ai_whisperer.runtime.agents.work import AgentWork

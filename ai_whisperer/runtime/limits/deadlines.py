@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from functools import partial
 
+from ai_whisperer.domain.tasks import TaskRecord
 from ai_whisperer.errors import DeadlineError, TaskTimeError
-from ai_whisperer.records import TaskRecord
 from ai_whisperer.runtime.session.workspace import Workspace
 
 _TASK_TIME = "task-seconds"

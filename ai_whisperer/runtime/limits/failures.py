@@ -8,8 +8,10 @@ from typing import Any, NamedTuple
 
 from ai_whisperer.core.supervising import FAULTS, Fault, ended_in_outage, rest_seconds, restart_delay, too_many
 from ai_whisperer.core.text import fitted
+from ai_whisperer.domain.mail import USER
+from ai_whisperer.domain.tasks import Priority, TaskRecord
+from ai_whisperer.domain.timers import TimerKind, TimerRecord
 from ai_whisperer.errors import LimitError, StateError
-from ai_whisperer.records import USER, Priority, TaskRecord, TimerKind, TimerRecord
 from ai_whisperer.runtime.session.workspace import Decision, Workspace
 
 _SECONDS_UNTIL_TRIED_AGAIN = 60.0

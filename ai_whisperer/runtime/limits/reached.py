@@ -6,16 +6,16 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from ai_whisperer.base_record import Record
-from ai_whisperer.conversation import ToolRun
 from ai_whisperer.core.contexts import text_bytes
 from ai_whisperer.core.repeating import refusals_at_end
 from ai_whisperer.core.retry import Wait
 from ai_whisperer.core.text import check_text, shortened
+from ai_whisperer.domain.conversation import ToolRun
+from ai_whisperer.domain.limits import LimitAction, LimitScope
+from ai_whisperer.domain.record import Record
+from ai_whisperer.domain.tasks import Failure, TaskRecord
 from ai_whisperer.errors import TooLargeError
-from ai_whisperer.records import Failure, TaskRecord
 from ai_whisperer.runtime.session.cause import by_caller
-from ai_whisperer.status import LimitAction, LimitScope
 
 if TYPE_CHECKING:
     from ai_whisperer.runtime.agents.task import RunningTask

@@ -6,8 +6,8 @@ import asyncio
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from ai_whisperer.domain.limits import LimitAction, LimitScope
 from ai_whisperer.runtime.limits.reached import Breach
-from ai_whisperer.status import LimitAction, LimitScope
 
 if TYPE_CHECKING:
     from ai_whisperer.runtime.session.workspace import Workspace

@@ -7,14 +7,14 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from ai_whisperer.conversation import Turn, Usage
 from ai_whisperer.core import contexts
 from ai_whisperer.core.budgets import overdrawn
 from ai_whisperer.core.reserving import Estimate, Exhausted, Granted, Ledger, MustWait, TooLittle
+from ai_whisperer.domain.conversation import Turn, Usage
+from ai_whisperer.domain.limits import LimitAction, LimitScope
+from ai_whisperer.domain.tasks import Budget, TaskRecord
 from ai_whisperer.errors import BudgetError
-from ai_whisperer.records import Budget, TaskRecord
 from ai_whisperer.runtime.limits.reached import Breach
-from ai_whisperer.status import LimitAction, LimitScope
 
 if TYPE_CHECKING:
     from ai_whisperer.runtime.agents.loop import AILoop

@@ -8,10 +8,17 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from ai_whisperer.core.limits import Layers, Stated, changed, effective, effective_for_session
-from ai_whisperer.definition import EffectiveLimits, EffectiveSessionLimits, Limits, SessionLimits
+from ai_whisperer.domain.limits import (
+    EffectiveLimits,
+    EffectiveSessionLimits,
+    LimitAction,
+    Limits,
+    LimitScope,
+    LimitSource,
+    SessionLimits,
+)
 from ai_whisperer.errors import LimitError
 from ai_whisperer.runtime.limits.reached import Breach
-from ai_whisperer.status import LimitAction, LimitScope, LimitSource
 
 if TYPE_CHECKING:
     from ai_whisperer.runtime.agents.agent import AgentSession

@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 
-from ai_whisperer.conversation import Usage
 from ai_whisperer.core.budgets import overdrawn
+from ai_whisperer.domain.conversation import Usage
+from ai_whisperer.domain.tasks import TaskRecord
 from ai_whisperer.errors import TreeSizeError
-from ai_whisperer.records import TaskRecord
 from ai_whisperer.runtime.session.workspace import Decision, Workspace
 
 _MOST_SIZES = 1_000

@@ -8,8 +8,8 @@ from ai_whisperer.core.budgets import deadline_after, earliest
 from ai_whisperer.core.marks import without_marks
 from ai_whisperer.core.tasks import delegated, inherited
 from ai_whisperer.core.text import fitted
+from ai_whisperer.domain.tasks import Origin, Priority, ReportTo, StepRecord, TaskRecord, TaskState
 from ai_whisperer.errors import BudgetError, InvalidInputError, StateError
-from ai_whisperer.records import Origin, Priority, ReportTo, StepRecord, TaskRecord, TaskState
 from ai_whisperer.runtime.messaging.parts import answer_of, parts_of
 from ai_whisperer.runtime.session.workspace import Decision, Workspace
 

@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
-from ai_whisperer.coordination import EventRecord
 from ai_whisperer.core.signals import check_event_data, check_event_name
 from ai_whisperer.core.tasks import described, task_for_event
+from ai_whisperer.domain.events import EventRecord
+from ai_whisperer.domain.mail import USER
+from ai_whisperer.domain.tasks import Origin
 from ai_whisperer.errors import QueueFullError
-from ai_whisperer.records import USER, Origin
 from ai_whisperer.runtime.session.workspace import Decision, Workspace
 
 if TYPE_CHECKING:

@@ -8,10 +8,11 @@ from ai_whisperer.core import mailbox
 from ai_whisperer.core.paging import can_be_id
 from ai_whisperer.core.tasks import parent_of
 from ai_whisperer.core.text import one_line
+from ai_whisperer.domain.mail import USER, MailRecord, MailState
+from ai_whisperer.domain.snapshot import InboxMail, LinkKind
+from ai_whisperer.domain.tasks import Origin, Priority, TaskRecord
 from ai_whisperer.errors import InvalidInputError, StateError, TooLargeError, UnknownMailError
-from ai_whisperer.records import USER, MailRecord, MailState, Origin, Priority, TaskRecord
 from ai_whisperer.runtime.session.workspace import Decision, Workspace
-from ai_whisperer.snapshot import InboxMail, LinkKind
 
 
 class PostOffice:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ai_whisperer.core.tasks import whole_answer
-from ai_whisperer.records import TaskRecord
+from ai_whisperer.domain.tasks import TaskRecord
 from ai_whisperer.store.base import Store
 
 

@@ -11,13 +11,15 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from ai_whisperer.coordination import MessageRecord, RoomKind, RoomRecord
 from ai_whisperer.core import rooms as rules
 from ai_whisperer.core.mentions import Mentions, mentions_in
 from ai_whisperer.core.tasks import base_id
 from ai_whisperer.core.text import shortened
+from ai_whisperer.domain.agents import AgentState
+from ai_whisperer.domain.mail import USER
+from ai_whisperer.domain.rooms import MessageRecord, RoomKind, RoomRecord
+from ai_whisperer.domain.tasks import Failure, RoomTurn, TaskKind, TaskRecord, TaskState
 from ai_whisperer.errors import QueueFullError, StateError, UnknownMemberError, UnknownRoomError
-from ai_whisperer.records import USER, AgentState, Failure, RoomTurn, TaskKind, TaskRecord, TaskState
 from ai_whisperer.runtime.messaging.parts import answer_of
 from ai_whisperer.runtime.messaging.transcript import Transcript
 from ai_whisperer.runtime.session.notices import failure_of

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
-from ai_whisperer.coordination import ScheduleRecord
 from ai_whisperer.core import schedules
 from ai_whisperer.core.tasks import scheduled
-from ai_whisperer.definition import AgentDefinition, MissedRuns, ScheduleDefinition
+from ai_whisperer.domain.agents import AgentState
+from ai_whisperer.domain.definition import AgentDefinition
+from ai_whisperer.domain.schedules import MissedRuns, ScheduleDefinition, ScheduleRecord
+from ai_whisperer.domain.tasks import TaskKind, TaskRecord
 from ai_whisperer.errors import DuplicateIdError, QueueFullError, ScheduleError, StateError, UnknownScheduleError
-from ai_whisperer.records import AgentState, TaskKind, TaskRecord
 from ai_whisperer.runtime.session.workspace import Decision, Workspace
 
 if TYPE_CHECKING:

@@ -9,18 +9,20 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from ai_whisperer.conversation import ToolResult
-from ai_whisperer.coordination import WaitKind, WaitRecord
 from ai_whisperer.core.mailbox import as_text
 from ai_whisperer.core.marks import said
 from ai_whisperer.core.queueing import Work
 from ai_whisperer.core.tasks import inherited
 from ai_whisperer.core.text import fitted
+from ai_whisperer.domain.agents import AgentState
+from ai_whisperer.domain.conversation import ToolResult
+from ai_whisperer.domain.mail import MailRecord, MailState
+from ai_whisperer.domain.snapshot import LinkKind
+from ai_whisperer.domain.tasks import Priority, StepRecord, TaskRecord
+from ai_whisperer.domain.waits import WaitKind, WaitRecord
 from ai_whisperer.errors import InvalidInputError, StateError, WaitCycleError, WaitDepthError
-from ai_whisperer.records import AgentState, MailRecord, MailState, Priority, StepRecord, TaskRecord
 from ai_whisperer.runtime.messaging.parts import answer_of
 from ai_whisperer.runtime.session.workspace import Decision, Workspace
-from ai_whisperer.snapshot import LinkKind
 
 
 class Switchboard:

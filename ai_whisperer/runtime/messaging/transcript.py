@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ai_whisperer.coordination import MessageRecord
+from ai_whisperer.domain.rooms import MessageRecord
 from ai_whisperer.runtime.session.workspace import Decision, Workspace
 
 

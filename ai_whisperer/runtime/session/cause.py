@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-from ai_whisperer.records import USER
+from ai_whisperer.domain.mail import USER
 
 _BY_USER = f"user:{USER}"
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 
-from ai_whisperer.clock import Clock
+from ai_whisperer.domain.clock import Clock
 
 _JITTER_SECONDS = 0.5
 """Two readings are not of the same instant, and the wall clock is nudged all the time."""

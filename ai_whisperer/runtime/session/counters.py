@@ -6,9 +6,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from ai_whisperer.records import TaskState
-from ai_whisperer.snapshot import Link, LinkKind
-from ai_whisperer.status import Retried
+from ai_whisperer.domain.snapshot import Link, LinkKind
+from ai_whisperer.domain.tasks import Retried, TaskState
 
 if TYPE_CHECKING:
     from ai_whisperer.runtime.session.workspace import Decision

@@ -17,8 +17,8 @@ from weakref import WeakSet
 from ai_whisperer.core.deltas import PendingDeltas
 from ai_whisperer.core.recent import PAGE_BYTES, PAGE_NOTES, RecentNotes, size_of
 from ai_whisperer.core.tasks import is_part_of
+from ai_whisperer.domain.notification import Notification
 from ai_whisperer.errors import StateError
-from ai_whisperer.records import Notification
 from ai_whisperer.store.base import Store
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ai_whisperer.conversation import ChannelResponse
 from ai_whisperer.core.lifecycle import Action
 from ai_whisperer.core.marks import without_marks
 from ai_whisperer.core.sleeping import shown_until
-from ai_whisperer.records import AgentRecord, Failure, StepKind, StepRecord, TaskRecord
+from ai_whisperer.domain.agents import AgentRecord
+from ai_whisperer.domain.conversation import ChannelResponse
+from ai_whisperer.domain.tasks import Failure, StepKind, StepRecord, TaskRecord
 
 _SUMMARY_CHARACTERS = 200
 _BEGINNING_CHARACTERS = 2 * _SUMMARY_CHARACTERS

@@ -9,12 +9,12 @@ from contextvars import copy_context
 from threading import get_ident
 from typing import TYPE_CHECKING, Any
 
-from ai_whisperer.clock import IdSource
 from ai_whisperer.core.addresses import AddressBook
-from ai_whisperer.definition import Limits
+from ai_whisperer.domain.clock import IdSource
+from ai_whisperer.domain.limits import Limits
+from ai_whisperer.domain.tasks import TaskRecord
 from ai_whisperer.errors import ClosedError
 from ai_whisperer.models.base import ModelFactory
-from ai_whisperer.records import TaskRecord
 from ai_whisperer.runtime.agents.folders import Workplaces
 from ai_whisperer.runtime.agents.stall import StallWatch
 from ai_whisperer.runtime.life.trial_turn import TrialTurn

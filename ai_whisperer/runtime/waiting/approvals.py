@@ -7,12 +7,13 @@ from collections.abc import Iterable
 
 from msgspec.structs import replace
 
-from ai_whisperer.conversation import ToolCall, ToolResult
-from ai_whisperer.coordination import ApprovalRecord, ApprovalState, WaitKind, WaitRecord
 from ai_whisperer.core.approvals import check_digest, decided, digest_of, is_listed, refusal_text
 from ai_whisperer.core.paging import can_be_id
+from ai_whisperer.domain.approvals import ApprovalRecord, ApprovalState
+from ai_whisperer.domain.conversation import ToolCall, ToolResult
+from ai_whisperer.domain.tasks import StepRecord, TaskRecord
+from ai_whisperer.domain.waits import WaitKind, WaitRecord
 from ai_whisperer.errors import DeadlineError, TaskTimeError, UnknownApprovalError
-from ai_whisperer.records import StepRecord, TaskRecord
 from ai_whisperer.runtime.session.workspace import Decision, Workspace
 from ai_whisperer.tools.function import Tool
 

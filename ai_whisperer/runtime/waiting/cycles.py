@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from ai_whisperer.core.resources import ResourceRequest
 from ai_whisperer.core.tool_waits import ToolWaits
+from ai_whisperer.domain.tasks import StepState, TaskRecord
 from ai_whisperer.errors import WaitCycleError
-from ai_whisperer.records import StepState, TaskRecord
 from ai_whisperer.runtime.agents.loop import AILoop, loop_that_calls
 from ai_whisperer.runtime.agents.tool_step import step_that_calls
 

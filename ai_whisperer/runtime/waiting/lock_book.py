@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from msgspec.structs import asdict, replace
 
-from ai_whisperer.coordination import LockCheck, LockRecord, LockSummary, WaitKind, WaitRecord
 from ai_whisperer.core import locking
+from ai_whisperer.domain.locks import LockCheck, LockRecord, LockSummary
+from ai_whisperer.domain.waits import WaitKind, WaitRecord
 from ai_whisperer.errors import LockNotHeldError
 from ai_whisperer.runtime.session.workspace import Workspace
 from ai_whisperer.runtime.waiting.lock_waits import ClientWait, ClientWaits, waiter_of

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
-from ai_whisperer.coordination import LockRecord, LockWaiter, WaitRecord
+from ai_whisperer.domain.locks import LockRecord, LockWaiter
+from ai_whisperer.domain.waits import WaitRecord
 from ai_whisperer.runtime.session.workspace import Decision, Workspace
 
 

@@ -8,18 +8,13 @@ from functools import partial
 
 from msgspec.structs import replace
 
-from ai_whisperer.conversation import ToolResult
-from ai_whisperer.coordination import (
-    LeaseEnd,
-    LeaseEnding,
-    LockRecord,
-    WaitKind,
-    WaitRecord,
-)
 from ai_whisperer.core import locking
 from ai_whisperer.core.marks import named
+from ai_whisperer.domain.conversation import ToolResult
+from ai_whisperer.domain.locks import LeaseEnd, LeaseEnding, LockRecord
+from ai_whisperer.domain.tasks import StepRecord, TaskRecord
+from ai_whisperer.domain.waits import WaitKind, WaitRecord
 from ai_whisperer.errors import ClosedError, LockHeldError, LockNotHeldError, WaitCycleError, WhispererError
-from ai_whisperer.records import StepRecord, TaskRecord
 from ai_whisperer.runtime.session.workspace import Decision, Workspace
 from ai_whisperer.runtime.waiting.guards import Guards
 from ai_whisperer.runtime.waiting.lock_book import LockBook

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ai_whisperer.conversation import ToolResult
-from ai_whisperer.coordination import WaitKind, WaitRecord
+from ai_whisperer.domain.conversation import ToolResult
+from ai_whisperer.domain.tasks import StepRecord, TaskRecord
+from ai_whisperer.domain.waits import WaitKind, WaitRecord
 from ai_whisperer.errors import ToolArgumentsError
-from ai_whisperer.records import StepRecord, TaskRecord
 from ai_whisperer.runtime.agents.tool_step import failed
 from ai_whisperer.runtime.waiting.turns import Resources
 from ai_whisperer.tools.function import Tool

@@ -15,13 +15,12 @@ import math
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from ai_whisperer.conversation import ToolResult
-from ai_whisperer.coordination import WaitKind, WaitRecord
 from ai_whisperer.core.resources import ResourceLines, ResourceRequest
+from ai_whisperer.domain.conversation import ToolResult
+from ai_whisperer.domain.tasks import StepRecord, TaskRecord
+from ai_whisperer.domain.waits import ResourceStatus, ResourceUse, WaitKind, WaitRecord
 from ai_whisperer.errors import ToolError
-from ai_whisperer.records import StepRecord, TaskRecord
 from ai_whisperer.runtime.agents.tool_step import failed
-from ai_whisperer.status import ResourceStatus, ResourceUse
 from ai_whisperer.tools.function import Tool
 
 if TYPE_CHECKING:

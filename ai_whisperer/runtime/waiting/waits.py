@@ -11,11 +11,11 @@ import math
 from collections.abc import Callable, Iterable
 from functools import partial
 
-from ai_whisperer.conversation import ToolResult
-from ai_whisperer.coordination import WaitKind, WaitRecord
 from ai_whisperer.core.budgets import deadline_after, earliest
 from ai_whisperer.core.waiting import WaitGraph
-from ai_whisperer.records import TaskRecord
+from ai_whisperer.domain.conversation import ToolResult
+from ai_whisperer.domain.tasks import TaskRecord
+from ai_whisperer.domain.waits import WaitKind, WaitRecord
 from ai_whisperer.runtime.session.workspace import Decision, Workspace
 
 Expiry = Callable[[Decision, WaitRecord], None]

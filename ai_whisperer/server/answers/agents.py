@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from ai_whisperer.coordination import EventRecord
+from ai_whisperer.domain.agents import AgentStatus
+from ai_whisperer.domain.events import EventRecord
+from ai_whisperer.domain.tasks import Budget, TaskRecord
 from ai_whisperer.protocol import agents
-from ai_whisperer.records import Budget, TaskRecord
 from ai_whisperer.runtime.api.manager import AsyncAgentSessionManager
 from ai_whisperer.server.calls import Caller, answers, reads
-from ai_whisperer.status import AgentStatus
 
 
 @answers(agents.CREATE_AGENT)

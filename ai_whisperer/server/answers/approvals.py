@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ai_whisperer.coordination import ApprovalRecord
+from ai_whisperer.domain.approvals import ApprovalRecord
 from ai_whisperer.protocol import approvals
 from ai_whisperer.runtime.api.manager import AsyncAgentSessionManager
 from ai_whisperer.server.calls import Caller, answers, reads

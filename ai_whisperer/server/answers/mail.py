@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from ai_whisperer.domain.mail import MailRecord
 from ai_whisperer.protocol import mail
-from ai_whisperer.records import MailRecord
 from ai_whisperer.runtime.api.manager import AsyncAgentSessionManager
 from ai_whisperer.server.calls import Caller, answers, reads
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ai_whisperer.mcp_status import McpServerStatus
+from ai_whisperer.domain.mcp import McpServerStatus
 from ai_whisperer.protocol import mcp
 from ai_whisperer.runtime.api.manager import AsyncAgentSessionManager
 from ai_whisperer.server.calls import Caller, answers, reads

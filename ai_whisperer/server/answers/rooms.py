@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ai_whisperer.coordination import MessageRecord, RoomRecord
+from ai_whisperer.domain.rooms import MessageRecord, RoomRecord
 from ai_whisperer.protocol import rooms
 from ai_whisperer.runtime.api.manager import AsyncAgentSessionManager
 from ai_whisperer.server.calls import Caller, answers, reads

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ai_whisperer.coordination import ScheduleRecord
+from ai_whisperer.domain.schedules import ScheduleRecord
 from ai_whisperer.protocol import schedules
 from ai_whisperer.runtime.api.manager import AsyncAgentSessionManager
 from ai_whisperer.server.calls import Caller, answers, reads

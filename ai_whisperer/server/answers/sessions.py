@@ -7,15 +7,15 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from ai_whisperer.coordination import SessionSummary
 from ai_whisperer.core.paging import checked_limit
+from ai_whisperer.domain.sessions import SessionSummary
+from ai_whisperer.domain.snapshot import Snapshot
+from ai_whisperer.domain.usage import UsageReport
 from ai_whisperer.protocol import openrpc, sessions
 from ai_whisperer.runtime.agents.defining import granted_by, ignored_in
 from ai_whisperer.runtime.api.manager import AsyncAgentSessionManager
 from ai_whisperer.server.calls import Caller, answers, reads, tells
 from ai_whisperer.server.log_reading import read_log
-from ai_whisperer.snapshot import Snapshot
-from ai_whisperer.status import UsageReport
 
 
 @answers(sessions.CREATE_SESSION)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 
+from ai_whisperer.domain.mail import DeadLetters
+from ai_whisperer.domain.tasks import RetriedTasks, TaskRecord
 from ai_whisperer.errors import InvalidInputError
 from ai_whisperer.protocol import tasks
-from ai_whisperer.records import TaskRecord
 from ai_whisperer.runtime.api.manager import AsyncAgentSessionManager
 from ai_whisperer.server.calls import Caller, answers, reads
-from ai_whisperer.status import DeadLetters, RetriedTasks
 
 _LONGEST_WAIT_SECONDS = 24 * 3600.0
 

@@ -7,10 +7,10 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from ai_whisperer.clock import Clock
+from ai_whisperer.domain.clock import Clock
+from ai_whisperer.domain.mcp import McpServerStatus, McpState, McpToolStatus
 from ai_whisperer.errors import McpError
 from ai_whisperer.mcp_config import McpServerConfig
-from ai_whisperer.mcp_status import McpServerStatus, McpState, McpToolStatus
 from ai_whisperer.tools.mcp.listing import MAX_TOOLS, Listing, listing_of
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ai_whisperer.base_record import Record
+from ai_whisperer.domain.record import Record
 
 
 class Usage(Record, frozen=True, kw_only=True, omit_defaults=True):

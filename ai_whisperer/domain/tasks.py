@@ -1,37 +1,16 @@
-"""The words of the domain as frozen records.
-
-A record mirrors a row of the store and is changed by copy (`msgspec.structs.replace`). Times are seconds since the
-epoch, UTC, by the session's clock (`runtime.session_clock`). Ids are text; a step's id is its task's id and its number,
-so that a repeated step carries the same id.
-"""
+"""Tasks, their steps, and how they end."""
 
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Any
 
 import msgspec
 
-from ai_whisperer.base_record import Record
-from ai_whisperer.conversation import Answer, ChannelResponse, ToolCall, ToolResult, Usage
-from ai_whisperer.definition import AgentDefinition
-
-USER = "user"
-"""The address of the person: sender of what the API sends, recipient of what agents mail to people."""
-
+from ai_whisperer.domain.conversation import Answer, ChannelResponse, ToolCall, ToolResult, Usage
+from ai_whisperer.domain.record import Record
 
 SWITCH_SUFFIX = "~switch"
 """Ends the name of a thread in which an agent answers others that wait."""
-
-
-class AgentState(StrEnum):
-    """`idle`: has nothing to do. `active`: at least one of its tasks runs."""
-
-    IDLE = "idle"
-    ACTIVE = "active"
-    PAUSED = "paused"
-    SLEEPING = "sleeping"
-    STOPPED = "stopped"
 
 
 class Priority(StrEnum):
@@ -84,17 +63,6 @@ class TaskState(StrEnum):
         return self in (TaskState.FAILED, TaskState.DEAD)
 
 
-class MailState(StrEnum):
-    """How far a mail has come. `dead`: a dead letter, which waits for a person."""
-
-    QUEUED = "queued"
-    DELIVERED = "delivered"
-    READ = "read"
-    REPLIED = "replied"
-    ARCHIVED = "archived"
-    DEAD = "dead"
-
-
 class StepKind(StrEnum):
     """A model request or a tool call."""
 
@@ -111,32 +79,11 @@ class StepState(StrEnum):
     UNKNOWN = "unknown"
 
 
-class TimerKind(StrEnum):
-    """`wake`: due by the session's time. `wake_at`: due when the wall clock shows it. `start`: a stop is over."""
-
-    WAKE = "wake"
-    TRIAL = "trial"
-    WAKE_AT = "wake_at"
-    START = "start"
-
-
 class Failure(Record, frozen=True, kw_only=True):
     """Why a task ended badly: the stable code and the message of an error."""
 
     code: str
     message: str
-
-
-class SleepPlan(Record, frozen=True, kw_only=True, omit_defaults=True):
-    """Until when and for what an agent sleeps, and why: a pause has a reason of its own meanwhile.
-
-    `until` is a time of the session, at which a duration is over, or, `by_wall_clock`, what the wall clock has to show.
-    """
-
-    until: float | None = None
-    wake_events: tuple[str, ...] = ()
-    reason: str = ""
-    by_wall_clock: bool = False
 
 
 class Budget(Record, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -178,25 +125,6 @@ class Origin(Record, frozen=True, kw_only=True, omit_defaults=True):
     report_to: ReportTo | None = None
     room: RoomTurn | None = None
     answers: str | None = None
-
-
-class AgentRecord(Record, frozen=True, kw_only=True):
-    """A paused agent whose `paused_limit` is not None is paused for that limit, and resumes when it is raised.
-
-    `own_tools` names the functions that were provided for it, and if it has all tools those of the session too.
-    """
-
-    session_id: str
-    id: str
-    definition: AgentDefinition
-    state: AgentState = AgentState.IDLE
-    started: bool = False
-    sleep: SleepPlan | None = None
-    reason: str = ""
-    own_tools: tuple[str, ...] = ()
-    created_at: float = 0.0
-    started_at: float | None = None
-    paused_limit: str | None = None
 
 
 class TaskRecord(Record, frozen=True, kw_only=True):
@@ -310,58 +238,45 @@ def step_number(step_id: str) -> int:
     return int(step_id.rpartition(".")[2])
 
 
-class MailRecord(Record, frozen=True, kw_only=True):
-    """A durable message. `sequence` counts the mails of one sender; `task_id` is the task that handles it.
+class ThreadSummary(Record, frozen=True, kw_only=True):
+    """A conversation of one agent, as the tasks in it tell."""
 
-    An `awaited` mail is one whose sender waits for the answer, or did: its task's result is its reply.
-    """
-
-    session_id: str
     id: str
-    thread_id: str
-    sender: str
-    sequence: int
-    recipient: str
-    subject: str
-    body: str
-    arrival: int
-    cause: str
-    priority: Priority = Priority.NORMAL
-    reply_to: str | None = None
-    state: MailState = MailState.QUEUED
-    task_id: str | None = None
-    created_at: float = 0.0
-    read_at: float | None = None
-    awaited: bool = False
-    origin: Origin | None = None
+    tasks: int
+    first_at: float
+    last_at: float
 
     @property
-    def mail_id(self) -> str:
+    def thread_id(self) -> str:
         """The id, called as it is on the wire."""
         return self.id
 
-    @property
-    def work_thread_id(self) -> str:
-        """The thread of the task that handles the mail: an awaited one has a conversation of its own."""
-        return f"{self.thread_id}{SWITCH_SUFFIX}" if self.awaited else self.thread_id
+
+class Retried(StrEnum):
+    """What was begun again: a model request that failed, a loop that crashed, a task by a person."""
+
+    REQUEST = "request"
+    LOOP = "loop"
+    TASK = "task"
 
 
-class TimerRecord(Record, frozen=True, kw_only=True):
-    """Something that is due at a time."""
+class WorkCounts(msgspec.Struct, frozen=True, kw_only=True):
+    """What has become of the work of a session since it was opened, and what waits for a person now.
 
-    session_id: str
-    id: str
-    agent_id: str
-    kind: TimerKind
-    due_at: float
+    `ended` counts tasks by the state that they ended in, `retried` what was begun again.
+    """
+
+    ended: dict[TaskState, int]
+    retried: dict[Retried, int]
+    dead_tasks: int
+    dead_mails: int
+    pending_approvals: int
 
 
-class Notification(msgspec.Struct, frozen=True, kw_only=True, rename="camel", gc=False):
-    """One entry of a session's numbered log. `seq` is 0 for what is not kept: the deltas of a stream."""
+class RetriedTasks(msgspec.Struct, frozen=True, kw_only=True):
+    """What came of retrying all failed tasks: how many were queued again, and why others were not, by task id."""
 
-    seq: int
-    session_id: str
-    name: str
-    cause: str
-    at: float
-    params: dict[str, Any]
+    retried: int
+    not_retried: int
+    task_ids: tuple[str, ...]
+    reasons: dict[str, str]

@@ -6,10 +6,11 @@ from enum import StrEnum
 
 import msgspec
 
-from ai_whisperer.base_record import Record
-from ai_whisperer.coordination import RoomKind, WaitKind
-from ai_whisperer.records import Priority, StepKind, TaskKind, TaskState
-from ai_whisperer.status import AgentStatus
+from ai_whisperer.domain.agents import AgentStatus
+from ai_whisperer.domain.record import Record
+from ai_whisperer.domain.rooms import RoomKind
+from ai_whisperer.domain.tasks import Priority, StepKind, TaskKind, TaskState
+from ai_whisperer.domain.waits import WaitKind
 
 
 class LinkKind(StrEnum):

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ai_whisperer.base_record import Record
-from ai_whisperer.conversation import Usage
-from ai_whisperer.records import Failure, StepState, TaskRecord, TaskState
+from ai_whisperer.domain.conversation import Usage
+from ai_whisperer.domain.record import Record
+from ai_whisperer.domain.tasks import Failure, StepState, TaskRecord, TaskState
 
 
 class TaskEvent(Record, frozen=True, kw_only=True):

@@ -1,35 +1,12 @@
-"""What an agent is, as a person writes it down: prompt, model, tools, limits, schedule, supervision."""
+"""Limits: those that are stated, those that hold, and how far they are used."""
 
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Any
 
 import msgspec
 
-DEFAULT_PROMPT = """\
-You are a helpful agent in a team. Do the task you are given and answer with the result.
-
-If you need something that another agent knows or can do better, look who is there and ask by mail; what others have
-asked of you, answer by mail. Say plainly what you could not do or are not sure of."""
-
-INHERIT = "inherit"
-"""The model name that stands for the session's own default."""
-
-
-class MissedRuns(StrEnum):
-    """What becomes of due times that passed while nothing could fire: none fires, the last one does, or all do."""
-
-    SKIP = "skip"
-    ONCE = "once"
-    ALL = "all"
-
-
-class Access(StrEnum):
-    """What an agent may do in a folder that it is granted."""
-
-    READ = "read"
-    WRITE = "write"
+from ai_whisperer.domain.record import Record
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True, gc=False, forbid_unknown_fields=True, omit_defaults=True):
@@ -129,82 +106,54 @@ class EffectiveSessionLimits(msgspec.Struct, frozen=True, kw_only=True, gc=False
     max_cost_usd: float = 0.0
 
 
-class RetryPolicy(msgspec.Struct, frozen=True, kw_only=True, gc=False, forbid_unknown_fields=True, omit_defaults=True):
-    """How failed model requests are repeated.
+class LimitScope(StrEnum):
+    """Whom a limit holds for: an agent, a task and all that it causes, a session, or all sessions of a server."""
 
-    While the provider is down or cannot be reached, `max_outage_seconds` of the limits takes the place of
-    `max_attempts`.
+    AGENT = "agent"
+    TREE = "tree"
+    SESSION = "session"
+    SERVER = "server"
+
+
+class LimitAction(StrEnum):
+    """What happens at a limit: a call is refused, a task fails, its agent is paused for a person, or work waits.
+
+    A result that is too long is cut.
     """
 
-    max_attempts: int = 5
-    first_delay_seconds: float = 1.0
-    max_delay_seconds: float = 60.0
-    stall_seconds: float = 120.0
+    REFUSED = "refused"
+    FAILED = "failed"
+    PAUSED = "paused"
+    WAITING = "waiting"
+    CUT = "cut"
 
 
-class Supervision(msgspec.Struct, frozen=True, kw_only=True, gc=False, forbid_unknown_fields=True, omit_defaults=True):
-    """What happens to a loop that crashes, and when its agent is stopped.
+class LimitSource(StrEnum):
+    """Where a limit that holds was stated; `setting` is what the server, or the session manager, was started with."""
 
-    A crashed loop begins again up to `max_restarts` times, each time after a longer delay; then its task becomes a
-    dead letter. After `max_failures` failed tasks within `window_seconds` the agent is stopped, with the reason kept.
+    AGENT = "agent"
+    SESSION = "session"
+    SERVER = "server"
+    SETTING = "setting"
+    DEFAULT = "default"
+
+
+class LimitState(Record, frozen=True, kw_only=True):
+    """A limit that holds. `used` is what is used of it now, where that can be told; 0 as a value means no limit.
+
+    `reached` counts how often it was reached since the session was opened.
     """
 
-    max_restarts: int = 3
-    first_delay_seconds: float = 1.0
-    max_delay_seconds: float = 60.0
-    max_failures: int = 5
-    window_seconds: float = 600.0
+    name: str
+    value: float
+    source: LimitSource
+    used: float | None = None
+    reached: int = 0
 
 
-class ScheduleDefinition(
-    msgspec.Struct, frozen=True, kw_only=True, gc=False, forbid_unknown_fields=True, omit_defaults=True
-):
-    """When something fires, by `cron` or `interval_seconds`, and what: a `prompt` for the agent, or an `event`.
+class LimitsReport(Record, frozen=True, kw_only=True):
+    """The limits of an agent, or of a session: what it may use in all, and the defaults of its agents."""
 
-    With `wake` the prompt wakes the agent if it sleeps; without, it waits until the agent is awake. An event wakes
-    those that sleep until it.
-    """
-
-    cron: str | None = None
-    interval_seconds: float | None = None
-    zone: str = "UTC"
-    prompt: str | None = None
-    event: str | None = None
-    data: Any = None
-    missed: MissedRuns = MissedRuns.ONCE
-    wake: bool = False
-
-    @property
-    def by_wall_clock(self) -> bool:
-        """Whether it names what the wall clock shows; an interval is counted, however that clock is set."""
-        return self.cron is not None
-
-
-class AgentDefinition(
-    msgspec.Struct, frozen=True, kw_only=True, gc=False, forbid_unknown_fields=True, omit_defaults=True
-):
-    """What an agent is, apart from what it is doing.
-
-    `tools=None` grants the coordination tools and all that were provided; tools that reach the machine or the network
-    (`read_file`, `run_command`, …) have to be named. `folders` are the folders that it may use beside its own, by the
-    names that the session has for them; `network` the hosts that its tools may talk to, `"*"` for all public ones.
-    `approve` names tools of which a person has to allow each call, whatever the tools say themselves; a name that ends
-    in `*` stands for all that begin so, `"*"` for all tools but those that touch only the session. `subscribes` names
-    the events that become a task of the agent; `"*"` stands for all.
-    """
-
-    name: str = ""
-    description: str = ""
-    prompt: str = DEFAULT_PROMPT
-    model: str = INHERIT
-    settings: dict[str, Any] = {}
-    tools: tuple[str, ...] | None = None
-    folders: dict[str, Access] = {}
-    network: tuple[str, ...] = ()
-    approve: tuple[str, ...] = ()
-    aliases: tuple[str, ...] = ()
-    limits: Limits = Limits()
-    retry: RetryPolicy = RetryPolicy()
-    supervision: Supervision = Supervision()
-    subscribes: tuple[str, ...] = ()
-    schedule: tuple[ScheduleDefinition, ...] = ()
+    scope: LimitScope
+    agent_id: str | None = None
+    limits: tuple[LimitState, ...] = ()
