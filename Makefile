@@ -33,7 +33,7 @@ demo: $(RUNTIME) $(PAGE)
 test: $(INSTALLED) $(UI_INSTALLED) $(PAGE)
 	$(MAKE) --no-print-directory --jobs 2 lint types ui
 	$(MAKE) --no-print-directory browser
-	$(ALONE) $(BIN)/pytest --numprocesses 2 --dist loadfile
+	$(ALONE) $(BIN)/pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
 
 lint: $(INSTALLED)
 	$(BIN)/ruff check

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from ai_whisperer.domain.tasks import TaskRecord as TaskRecord
     from ai_whisperer.domain.tasks import TaskState as TaskState
     from ai_whisperer.errors import WhispererError as WhispererError
-    from ai_whisperer.runtime.agents.agent import AgentSession as AgentSession
+    from ai_whisperer.runtime.api.handle import AgentSession as AgentSession
     from ai_whisperer.runtime.api.manager import AsyncAgentSessionManager as AsyncAgentSessionManager
     from ai_whisperer.scripting import agent_states as agent_states
     from ai_whisperer.scripting import agent_threads as agent_threads
@@ -123,7 +123,7 @@ _HOMES = {
     ),
     "domain.tasks": ("Budget", "Priority", "TaskRecord", "TaskState"),
     "errors": ("WhispererError",),
-    "runtime.agents.agent": ("AgentSession",),
+    "runtime.api.handle": ("AgentSession",),
     "runtime.api.manager": ("AsyncAgentSessionManager",),
     "scripting": (
         "agent_states",

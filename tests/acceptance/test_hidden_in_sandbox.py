@@ -16,7 +16,7 @@ from ai_whisperer.domain.conversation import ToolResult
 from ai_whisperer.domain.definition import Access, AgentDefinition
 from ai_whisperer.domain.limits import Limits
 from ai_whisperer.errors import SandboxError
-from ai_whisperer.runtime.agents.folders import Workplaces, checked_folders, kept_from_agents
+from ai_whisperer.runtime.agents.folders import Folders, checked_folders, kept_from_agents
 from ai_whisperer.templates.library import TemplateLibrary
 from ai_whisperer.tools.commands import run_command, run_python
 from ai_whisperer.tools.function import CancelSignal, ToolContext
@@ -122,7 +122,7 @@ def workplace(project: Path, sandbox: Sandbox, *, data: str, access: Access = Ac
     """Where an agent works that is granted the current folder."""
     kept = kept_from_agents([project / data], hidden=[], templates=TemplateLibrary.standard())
     granted = checked_folders({"project": project}, kept=kept)
-    places = Workplaces(project / data, "s", granted, kept=kept, sandbox=sandbox)
+    places = Folders(project / data, "s", granted, kept=kept, sandbox=sandbox)
     definition = AgentDefinition(folders={"project": access, "shared": Access.WRITE})
     return places.of("ada", definition, effective(Limits()))
 
@@ -208,7 +208,7 @@ def test_a_granted_folder_that_was_swapped_for_a_link_leads_nowhere(
     data = tmp_path / "data"
     kept = kept_from_agents([data], hidden=[], templates=TemplateLibrary.standard())
     granted = checked_folders({"project": project, "docs": project / "docs"}, kept=kept)
-    places = Workplaces(data, "s", granted, kept=kept, sandbox=sandbox)
+    places = Folders(data, "s", granted, kept=kept, sandbox=sandbox)
 
     def place(**folders: Access) -> Workplace:
         return places.of("ada", AgentDefinition(folders=folders), effective(Limits()))

@@ -114,7 +114,7 @@ def test_a_session_that_is_deleted_takes_the_files_of_its_agents_along(tmp_path:
             await host.create("alice", name)
             session = await host.session("alice", name)
             agent = await session.create_agent("worker", {"tools": ["write_file"]})
-            await asyncio.to_thread(agent.workplace.prepare)
+            await asyncio.to_thread(agent._agent.workplace.prepare)
         await host.delete("alice", "gone")
 
     play(tmp_path, scene)
@@ -250,7 +250,7 @@ def test_whoever_gets_the_id_of_a_deleted_session_cannot_read_its_logs(tmp_path:
 async def refuse_something(session: AsyncAgentSessionManager) -> None:
     """Have the store refuse a unit of the session, which stops it."""
     worker = await session.create_agent("worker")
-    decision = session._workspace.decide("a fault")
+    decision = session._session.kernel.decide("a fault")
     decision.unit.insert_agent(worker.record)
     with pytest.raises(StoreRefusedError):
         await decision.commit()

@@ -9,8 +9,8 @@ import pytest
 
 from ai_whisperer.protocol.notification_params import PARAMS
 from ai_whisperer.protocol.wire import wire_type
+from ai_whisperer.runtime.session.decision import Decision
 from ai_whisperer.runtime.session.log import NotificationBus
-from ai_whisperer.runtime.session.workspace import Decision
 
 _TYPES = {name: wire_type(kind) for name, kind in PARAMS.items()}
 _KEYS = {name: {field.encode_name for field in msgspec.structs.fields(kind)} for name, kind in _TYPES.items()}

@@ -259,9 +259,9 @@ def test_abandoned_waits_and_subscriptions_are_forgotten() -> None:
                 async with asyncio.timeout(1):
                     await manager.wait_task(task)
         await asyncio.sleep(1)
-        assert len(manager._workspace._waiters) == 0
-        assert len(manager._workspace.bus._subscriptions) == 0
-        assert len(manager._workspace.bus._with_deltas) == 0
+        assert len(manager._session.kernel._waiters) == 0
+        assert len(manager._session.kernel.log._subscriptions) == 0
+        assert len(manager._session.kernel.log._with_deltas) == 0
 
     play(scenario)
 

@@ -195,7 +195,7 @@ def test_tasks_that_may_have_killed_the_process_run_one_after_the_other_in_the_p
             asyncio.get_running_loop().stop()
             await asyncio.sleep(1)
         while not manager.get_task("ann").state.ended or not manager.get_task("ben").state.ended:
-            at_work.append(manager._workspace.places.used)
+            at_work.append(manager._session.slots.used)
             await asyncio.sleep(1)
         assert {manager.get_task(name).state for name in ("ann", "ben")} == {TaskState.COMPLETED}
         await manager.close()

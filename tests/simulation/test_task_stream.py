@@ -402,7 +402,7 @@ def test_a_stream_that_nobody_reads_any_more_is_forgotten() -> None:
             break
         async with manager.stream("t") as stream:
             await anext(stream)
-        assert not manager._workspace.bus._subscriptions
+        assert not manager._session.kernel.log._subscriptions
 
     play(scenario, looks_up, tools=[look_up])
 

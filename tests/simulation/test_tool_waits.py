@@ -70,7 +70,7 @@ def answers_of(prompts: dict[str, str], *, within_seconds: float, seed: int = 0)
                 assert ended.result is not None
                 said[task.agent_id] = ended.result.final
         assert manager.list_resources() == []
-        assert not manager._workspace.circles._tool_waits
+        assert not manager._session.cycles._tool_waits
 
     play(scenario, by_prompt, tools=tools_of(managers), seed=seed)
     return said

@@ -89,7 +89,7 @@ def is_begun_by_the_user(kinds: tuple[str, ...], place: int) -> bool:
 def assert_nothing_is_left(manager: AsyncAgentSessionManager) -> None:
     assert manager.list_locks() == []
     assert all(status.waiting_for == () and status.running_tasks == () for status in manager.list_agents())
-    assert manager._workspace.store.load("default").waits == ()
+    assert manager._session.kernel.store.load("default").waits == ()
     assert manager.list_resources() == []
 
 

@@ -15,7 +15,7 @@ from ai_whisperer.core.limits import effective
 from ai_whisperer.domain.definition import Access, AgentDefinition
 from ai_whisperer.domain.limits import Limits
 from ai_whisperer.errors import InvalidInputError, ToolError
-from ai_whisperer.runtime.agents.folders import Workplaces, checked_folders, kept_from_agents
+from ai_whisperer.runtime.agents.folders import Folders, checked_folders, kept_from_agents
 from ai_whisperer.templates.library import TemplateLibrary
 from ai_whisperer.tools.files import beneath
 from ai_whisperer.tools.files.beneath import Links, open_beneath, open_folder
@@ -42,7 +42,7 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Desk:
 
 def workplace(data: Path, folders: dict[str, Path], access: dict[str, Access]) -> Workplace:
     kept = kept_from_agents([data], hidden=[], templates=TemplateLibrary.standard())
-    places = Workplaces(data, "s", checked_folders(folders, kept=kept), kept=kept)
+    places = Folders(data, "s", checked_folders(folders, kept=kept), kept=kept)
     made = places.of("alice", AgentDefinition(folders=access), effective(Limits()))
     return msgspec.structs.replace(made, sandbox=None)
 

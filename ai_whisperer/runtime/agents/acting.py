@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -17,27 +17,23 @@ from ai_whisperer.domain.limits import EffectiveLimits
 from ai_whisperer.domain.locks import LockRecord, LockSummary
 from ai_whisperer.domain.mail import USER, MailRecord, MailState
 from ai_whisperer.domain.tasks import Priority, StepRecord, TaskRecord
-from ai_whisperer.runtime.api.status import status_of
-from ai_whisperer.runtime.messaging.delegation import check_delegation, delegate
-
-if TYPE_CHECKING:
-    from ai_whisperer.runtime.agents.agent import AgentSession
-    from ai_whisperer.runtime.agents.task import RunningTask
-    from ai_whisperer.runtime.agents.work import AgentWork
-    from ai_whisperer.runtime.session.workspace import Decision
+from ai_whisperer.runtime.agents.journal import TaskJournal
+from ai_whisperer.runtime.agents.parts import Owner
+from ai_whisperer.runtime.agents.status import status_of
+from ai_whisperer.runtime.session.decision import Decision
 
 
 class AgentDesk:
     """See `tools.desk.Desk`. Everything done here joins the decision that records the step's result."""
 
-    def __init__(self, agent: AgentWork, running: RunningTask, decision: Decision, step: StepRecord) -> None:
+    def __init__(self, agent: Owner, running: TaskJournal, decision: Decision, step: StepRecord) -> None:
         self._agent = agent
         self._running = running
         self._decision = decision
         self._step = step
 
     def send_mail(self, *, to: str, subject: str, body: str, priority: Priority) -> MailRecord:
-        post, book = self._agent.workspace.post, self._agent.workspace.book
+        post, book = self._agent.parts.mail, self._agent.parts.roster.book
         self._create_if_missing(to, lambda limits: check_mail_text(subject, body, limits.max_mail_bytes))
         if book.resolve_recipient(to) != USER:
             self._check_tree()
@@ -54,7 +50,7 @@ class AgentDesk:
         )
 
     def reply_mail(self, *, mail_id: str, body: str, priority: Priority) -> MailRecord:
-        post = self._agent.workspace.post
+        post = self._agent.parts.mail
         original = post.received_by(self._agent.agent_id, mail_id)
         if original.sender != USER and not original.awaited:
             self._check_tree()
@@ -69,20 +65,20 @@ class AgentDesk:
 
     def mail_to_answer(self) -> MailRecord | None:
         mail_id = self._running.task.mail_id
-        mail = None if mail_id is None else self._agent.workspace.post.find(mail_id)
+        mail = None if mail_id is None else self._agent.parts.mail.find(mail_id)
         return mail if mail is not None and mail.state in (MailState.DELIVERED, MailState.READ) else None
 
     def ask(self, *, to: str, subject: str, body: str, priority: Priority, timeout_seconds: float | None) -> None:
-        workspace, task = self._agent.workspace, self._running.task
+        parts, task = self._agent.parts, self._running.task
 
         def check(limits: EffectiveLimits) -> None:
             check_mail_text(subject, body, limits.max_mail_bytes)
-            workspace.switchboard.check_depth(self._decision, task)
-            workspace.waits.deadline(task, timeout_seconds, now=self._decision.at)
+            parts.switch.check_depth(self._decision, task)
+            parts.waits.deadline(task, timeout_seconds, now=self._decision.at)
 
         self._create_if_missing(to, check)
         self._check_tree()
-        workspace.switchboard.ask(
+        parts.switch.ask(
             self._decision,
             task,
             self._step,
@@ -94,16 +90,15 @@ class AgentDesk:
         )
 
     def delegate(self, *, to: str, prompt: str, priority: Priority, timeout_seconds: float | None) -> TaskRecord:
-        workspace, task = self._agent.workspace, self._running.task
+        parts, task = self._agent.parts, self._running.task
 
         def check(limits: EffectiveLimits) -> None:
             check_text("task", prompt, max_bytes=limits.max_prompt_bytes)
-            check_delegation(workspace, task, prompt, timeout_seconds, now=self._decision.at)
+            parts.delegation.check(task, prompt, timeout_seconds, now=self._decision.at)
 
         self._create_if_missing(to, check)
         self._check_tree()
-        return delegate(
-            workspace,
+        return parts.delegation.delegate(
             self._decision,
             task,
             self._step,
@@ -116,7 +111,7 @@ class AgentDesk:
     def sleep(
         self, *, duration_seconds: float | None, until: str | None, wake_events: Sequence[str], reason: str
     ) -> str:
-        clock = self._agent.workspace.clock
+        clock = self._agent.parts.kernel.clock
         plan = sleep_plan(
             self._decision.at,
             wall=clock.wall(),
@@ -125,13 +120,13 @@ class AgentDesk:
             wake_events=wake_events,
         )
         check_reason(reason)
-        self._own_agent.sleep(self._decision, plan, reason)
+        self._agent.sleep(self._decision, plan, reason)
         return in_words(plan, offset=clock.offset)
 
     def wake(self, *, agent: str, reason: str) -> None:
-        workspace = self._agent.workspace
+        parts = self._agent.parts
         check_reason(reason)
-        sleeper = workspace.agents[workspace.book.resolve(agent)]
+        sleeper = parts.roster.agents[parts.roster.book.resolve(agent)]
         self._check_tree()
         by = self._agent.agent_id
         sleeper.wake(
@@ -143,7 +138,7 @@ class AgentDesk:
 
     def broadcast(self, *, event: str, data: Any) -> EventRecord:
         self._check_tree()
-        return self._agent.workspace.events.broadcast(
+        return self._agent.parts.events.broadcast(
             self._decision,
             name=event,
             data=data,
@@ -152,13 +147,13 @@ class AgentDesk:
         )
 
     def listeners(self, event: str) -> int:
-        others = (agent for agent in self._agent.workspace.agents.values() if agent.agent_id != self._agent.agent_id)
+        others = (agent for agent in self._agent.parts.roster.agents.values() if agent.agent_id != self._agent.agent_id)
         return sum(
             agent.record.started and (agent.listens_for(event) or agent.subscribes_to(event)) for agent in others
         )
 
     def acquire_lock(self, *, name: str, ttl_seconds: float, wait_seconds: float | None) -> LockRecord | None:
-        got = self._agent.workspace.locks.acquire(
+        got = self._agent.parts.locks.acquire(
             self._decision,
             self._running.task,
             self._step,
@@ -169,27 +164,27 @@ class AgentDesk:
         return got if isinstance(got, LockRecord) else None
 
     def release_lock(self, name: str) -> None:
-        locks = self._agent.workspace.locks
+        locks = self._agent.parts.locks
         locks.release(self._decision, locks.of_task(self._running.task.id, name))
 
     def renew_lock(self, name: str, ttl_seconds: float) -> LockRecord:
-        locks = self._agent.workspace.locks
+        locks = self._agent.parts.locks
         return locks.renew(self._decision, locks.of_task(self._running.task.id, name), ttl_seconds)
 
     def locks(self) -> Sequence[LockSummary]:
-        return self._agent.workspace.locks.listed()
+        return self._agent.parts.locks.listed()
 
     def take_mail(self, limit: int) -> tuple[Sequence[MailRecord], int]:
-        waiting = in_order(item for item in self._agent.queue if isinstance(item, MailRecord))
+        waiting = in_order(item for item in self._agent.work.queue if isinstance(item, MailRecord))
         for mail in waiting[:limit]:
-            self._agent.queue.remove_mail(mail.id)
-            self._agent.workspace.post.deliver(self._decision, mail, self._running.task.id)
+            self._agent.work.queue.remove_mail(mail.id)
+            self._agent.parts.mail.deliver(self._decision, mail, self._running.task.id)
         return waiting[:limit], len(waiting[limit:])
 
     def earlier_mail(self, limit: int) -> Sequence[MailRecord]:
-        workspace = self._agent.workspace
-        unread = self._agent.queue_size + limit  # what waits, and what this task may have taken just now
-        mails = workspace.store.mailbox(workspace.session_id, self._agent.agent_id, limit=limit + unread)
+        parts = self._agent.parts
+        unread = self._agent.work.size + limit  # what waits, and what this task may have taken just now
+        mails = parts.kernel.store.mailbox(parts.kernel.session_id, self._agent.agent_id, limit=limit + unread)
         shown = (MailState.READ, MailState.REPLIED)
         earlier = [mail for mail in mails if mail.state in shown and mail.task_id != self._running.task.id]
         return earlier[:limit][::-1]
@@ -202,12 +197,12 @@ class AgentDesk:
                 "description": agent.record.definition.description,
                 "state": agent.state,
             }
-            for agent in self._agent.workspace.agents.values()
+            for agent in self._agent.parts.roster.agents.values()
         ]
 
     def agent_status(self, name: str) -> Mapping[str, Any]:
-        workspace = self._agent.workspace
-        status = status_of(workspace.agents[workspace.book.resolve(name)])
+        parts = self._agent.parts
+        status = status_of(parts.roster.agents[parts.roster.book.resolve(name)])
         since, last_step_at = status.running_since, status.last_step_at or status.running_since
         return {
             "agent": status.agent_id,
@@ -225,8 +220,8 @@ class AgentDesk:
         }
 
     def create_agent(self, agent_id: str, *, template: str | None, prompt: str | None, description: str) -> str:
-        return self._agent.workspace.creation.create_for(
-            self._decision, self._own_agent, agent_id, template=template, prompt=prompt, description=description
+        return self._agent.parts.creation.create_for(
+            self._decision, self._agent, agent_id, template=template, prompt=prompt, description=description
         ).agent_id
 
     def report_progress(self, percent: float | None, note: str) -> None:
@@ -243,19 +238,15 @@ class AgentDesk:
         The step's result is kept with this decision whatever comes of the work, and so would be the agent: the work is
         therefore checked first.
         """
-        creation = self._agent.workspace.creation
+        creation = self._agent.parts.creation
         missing = creation.missing(name)
         if missing is not None:
             self._check_tree()
-            creation.create_missing(self._decision, missing, check, by=self._own_agent)
+            creation.create_missing(self._decision, missing, check, by=self._agent)
 
     def _check_tree(self) -> None:
         """What is done next gives somebody work: the tree of the task must have room for it."""
-        self._agent.workspace.trees.check_room(self._decision, self._running.task)
-
-    @property
-    def _own_agent(self) -> AgentSession:
-        return self._agent.workspace.agents[self._agent.agent_id]
+        self._agent.parts.trees.check_room(self._decision, self._running.task)
 
     @property
     def _mail_id(self) -> str:

@@ -17,11 +17,19 @@ from ai_whisperer.domain.limits import EffectiveLimits, LimitAction, LimitScope
 from ai_whisperer.domain.mail import USER
 from ai_whisperer.errors import DefinitionError, InvalidInputError, LimitError
 from ai_whisperer.models.catalog import NameCheck
-from ai_whisperer.runtime.agents.agent import AgentSession
+from ai_whisperer.runtime.agents.agent import LiveAgent
 from ai_whisperer.runtime.agents.defining import check_approve, check_model, definition_for
+from ai_whisperer.runtime.agents.loop import AILoop
 from ai_whisperer.runtime.agents.mcp import check_mcp_grants
-from ai_whisperer.runtime.limits.reached import Breach
-from ai_whisperer.runtime.session.workspace import Decision, Workspace
+from ai_whisperer.runtime.agents.parts import Owner
+from ai_whisperer.runtime.agents.supplies import Supplies
+from ai_whisperer.runtime.limits.reached import Breach, ReachedLimits
+from ai_whisperer.runtime.limits.started import StartedAgents
+from ai_whisperer.runtime.limits.stated import StatedLimits
+from ai_whisperer.runtime.messaging.schedules import Schedules
+from ai_whisperer.runtime.session.decision import Decision
+from ai_whisperer.runtime.session.kernel import Kernel
+from ai_whisperer.runtime.session.roster import LiveRoster
 from ai_whisperer.templates.library import TemplateLibrary
 from ai_whisperer.templates.parsing import Template
 from ai_whisperer.tools.coordination import COORDINATION_TOOLS, CREATE_AGENT
@@ -47,9 +55,29 @@ class Stage(msgspec.Struct, frozen=True, kw_only=True):
 class AgentCreation:
     """Creates the agents of one session. What an agent creates can do no more than that agent itself."""
 
-    def __init__(self, workspace: Workspace, stage: Stage) -> None:
-        self._workspace = workspace
+    def __init__(
+        self,
+        kernel: Kernel,
+        roster: LiveRoster[LiveAgent, AILoop],
+        supplies: Supplies,
+        stated: StatedLimits,
+        started: StartedAgents,
+        reached: ReachedLimits,
+        schedules: Schedules,
+        stage: Stage,
+        *,
+        live: Callable[[AgentRecord, Sequence[Tool]], LiveAgent],
+    ) -> None:
+        """`live` brings an agent to life."""
+        self._kernel = kernel
+        self._roster = roster
+        self._supplies = supplies
+        self._stated = stated
+        self._started = started
+        self._reached = reached
+        self._schedules = schedules
         self._stage = stage
+        self._live = live
 
     def create(
         self,
@@ -60,26 +88,25 @@ class AgentCreation:
         *,
         auto_start: bool,
         by: str | None = None,
-    ) -> AgentSession:
+    ) -> LiveAgent:
         """Add an agent with a definition that was checked. Raises, having changed nothing, if that is not possible."""
-        workspace = self._workspace
-        gone, come = workspace.schedules.changes_for(agent_id, None, definition)
-        if auto_start and not workspace.book.knows(agent_id):
-            workspace.limits.check_start(agent_id)
+        gone, come = self._schedules.changes_for(agent_id, None, definition)
+        if auto_start and not self._roster.book.knows(agent_id):
+            self._started.check(agent_id)
         record = AgentRecord(
-            session_id=workspace.session_id,
+            session_id=self._kernel.session_id,
             id=agent_id,
             definition=definition,
             created_at=decision.at,
         )
-        workspace.book.add(agent_id, definition)
-        agent = AgentSession(workspace, record, own)
-        agent.record = record = replace(record, own_tools=agent.equipment.tools_to_remember(definition))
-        workspace.agents[agent_id] = agent
+        self._roster.book.add(agent_id, definition)
+        agent = self._live(record, own)
+        agent.record = record = replace(record, own_tools=agent.toolkit.tools_to_remember(definition))
+        self._roster.agents[agent_id] = agent
         decision.unit.insert_agent(record)
         params = {"agentId": agent_id, "name": definition.name or agent_id, "description": definition.description}
         decision.tell("agent.created", params if by is None else {**params, "createdBy": by})
-        workspace.schedules.change(decision, gone, come)
+        self._schedules.change(decision, gone, come)
         if auto_start:
             agent.start(decision)
         return agent
@@ -92,19 +119,18 @@ class AgentCreation:
         self, agent_id: str, config: Config, template: str | Template | None, own: Sequence[Tool]
     ) -> AgentDefinition:
         """The definition that is meant; raises a `DefinitionError` if it does not fit this session."""
-        workspace = self._workspace
         definition = definition_for(
             agent_id,
             config,
             template,
             library=self._stage.templates,
-            book=workspace.book,
-            offered=(*workspace.tools, *own),
-            servers=workspace.mcp.names,
+            book=self._roster.book,
+            offered=(*self._supplies.tools, *own),
+            servers=self._supplies.mcp.names,
         )
-        check_model(definition, default_model=workspace.default_model, check=self._stage.check_model)
+        check_model(definition, default_model=self._supplies.default_model, check=self._stage.check_model)
         self._check_tools(agent_id, definition, own)
-        workspace.workplaces.check(agent_id, definition)
+        self._supplies.folders.check(agent_id, definition)
         return definition
 
     def missing(self, name: object) -> tuple[Template, str] | None:
@@ -112,12 +138,12 @@ class AgentCreation:
 
         None if it is there, if no template is called so, or if agents are not created so here.
         """
-        if not self._stage.create_missing or not isinstance(name, str) or name in self._workspace.agents:
+        if not self._stage.create_missing or not isinstance(name, str) or name in self._roster.agents:
             return None  # the usual case, for which nothing else is looked at
-        if self._workspace.book.knows(name) or normalized(name) == USER:
+        if self._roster.book.knows(name) or normalized(name) == USER:
             return None
         found = self._stage.templates.addressed(name)
-        return None if found is None or self._workspace.book.knows(found[1]) else found
+        return None if found is None or self._roster.book.knows(found[1]) else found
 
     def create_missing(
         self,
@@ -125,7 +151,7 @@ class AgentCreation:
         missing: tuple[Template, str],
         check: Callable[[EffectiveLimits], object],
         *,
-        by: AgentSession | None = None,
+        by: Owner | None = None,
     ) -> None:
         """Create the agent that is `missing` for work, if the work is accepted: what is refused creates nobody.
 
@@ -134,19 +160,19 @@ class AgentCreation:
         """
         stated = missing[0].definition.limits
         limits = stated if by is None else tightened(stated, by.record.definition.limits, by.limits)
-        check(self._workspace.limits.for_agent(limits))
+        check(self._stated.for_agent(limits))
         self.create_from(decision, *missing, by=by)
 
     def create_for(
         self,
         decision: Decision,
-        by: AgentSession,
+        by: Owner,
         agent_id: str,
         *,
         template: str | None,
         prompt: str | None,
         description: str,
-    ) -> AgentSession:
+    ) -> LiveAgent:
         """Create an agent for another: of a template, or with a prompt and the tools of the one that wants it."""
         check_agent_id(agent_id)
         if template is not None and prompt is not None:
@@ -173,8 +199,8 @@ class AgentCreation:
         return self.create(decision, agent_id, _held_as(by, definition), (), auto_start=True, by=by.agent_id)
 
     def create_from(
-        self, decision: Decision, template: Template, agent_id: str, *, by: AgentSession | None = None
-    ) -> AgentSession:
+        self, decision: Decision, template: Template, agent_id: str, *, by: Owner | None = None
+    ) -> LiveAgent:
         """Create an agent of a template, for another one or for a person.
 
         Raises `InvalidInputError` for an id that no agent may have, and a `DefinitionError` or a `LimitError` if the
@@ -190,12 +216,12 @@ class AgentCreation:
         made_by = None if by is None else by.agent_id
         return self.create(decision, agent_id, definition, own, auto_start=True, by=made_by)
 
-    def _check_number(self, decision: Decision, agent_id: str, by: AgentSession) -> None:
+    def _check_number(self, decision: Decision, agent_id: str, by: Owner) -> None:
         """Raise `LimitError` if the session has so many agents that agents may create no more."""
-        count, most = len(self._workspace.agents), self._workspace.limits.whole.max_created_agents
+        count, most = len(self._roster.agents), self._stated.whole.max_created_agents
         if count < most:
             return
-        self._workspace.breaches.tell(
+        self._reached.tell(
             decision,
             Breach(
                 scope=LimitScope.SESSION,
@@ -211,12 +237,12 @@ class AgentCreation:
             f"{most:,} ({_MAX_AGENTS}). Give the work to an agent that is there (list_agents), or ask the user."
         )
 
-    def _check_rights(self, agent_id: str, definition: AgentDefinition, own: Sequence[Tool], by: AgentSession) -> None:
+    def _check_rights(self, agent_id: str, definition: AgentDefinition, own: Sequence[Tool], by: Owner) -> None:
         """Raise `DefinitionError` if the agent could do what the one that wants it cannot."""
         granted = definition.tools
         if granted is None:
-            granted = (*COORDINATION_TOOLS, *(each.name for each in (*self._workspace.tools, *own)))
-        registry = self._workspace.registry(definition.tools, own)
+            granted = (*COORDINATION_TOOLS, *(each.name for each in (*self._supplies.tools, *own)))
+        registry = self._supplies.registry(definition.tools, own)
         excess = [f"the tool {name}" for name in registry.beyond(by.registry, granted)]
         holder = by.record.definition
         excess += [
@@ -235,15 +261,15 @@ class AgentCreation:
     def _check_tools(self, agent_id: str, definition: AgentDefinition, own: Sequence[Tool]) -> None:
         """Raise `DefinitionError` if the definition grants a tool that nobody has."""
         if own or definition.tools:
-            check_mcp_grants(self._workspace, agent_id, definition)
-            missing = self._workspace.registry(definition.tools, own).missing_from(definition.tools or ())
+            check_mcp_grants(self._supplies, agent_id, definition)
+            missing = self._supplies.registry(definition.tools, own).missing_from(definition.tools or ())
             if missing:
-                raise DefinitionError(told_missing(agent_id, missing, (*self._workspace.tools, *own)))
+                raise DefinitionError(told_missing(agent_id, missing, (*self._supplies.tools, *own)))
         if definition.approve:
-            check_approve(agent_id, definition, self._workspace.registry(definition.tools, own))
+            check_approve(agent_id, definition, self._supplies.registry(definition.tools, own))
 
 
-def _tools_to_pass_on(by: AgentSession) -> tuple[str, ...] | None:
+def _tools_to_pass_on(by: Owner) -> tuple[str, ...] | None:
     """The tools that an agent may give to one that it makes up: its own but for the right to create more.
 
     Functions that were provided for it alone stay with it.
@@ -251,11 +277,11 @@ def _tools_to_pass_on(by: AgentSession) -> tuple[str, ...] | None:
     granted = by.record.definition.tools
     if granted is None:
         return None
-    private = {each.name for each in by.equipment.own_tools}
+    private = {each.name for each in by.own_tools}
     return tuple(name for name in granted if name != CREATE_AGENT and name not in private)
 
 
-def _held_as(by: AgentSession, definition: AgentDefinition) -> AgentDefinition:
+def _held_as(by: Owner, definition: AgentDefinition) -> AgentDefinition:
     """The definition with the limits of the creator where they are tighter, and with all approvals that it needs.
 
     Names in `approve` that are no tools of the new agent do no harm, and those of MCP servers are known only later.

@@ -129,7 +129,7 @@ def remove_work_of(root: Path, session_id: str) -> None:
     remove_work(root, work_of(root, session_id))
 
 
-class Workplaces:
+class Folders:
     """Gives each agent its workplace. Nothing is made on disk before a tool wants it.
 
     Without a folder to keep them in, the agents' folders are temporary and gone when the session is closed. Programs

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from msgspec.structs import replace
 
 from ai_whisperer.core import journal
@@ -12,11 +10,9 @@ from ai_whisperer.core.usage import usage_of_all, usage_since
 from ai_whisperer.domain.conversation import ToolResult, Usage
 from ai_whisperer.domain.tasks import Failure, StepKind, StepRecord, StepState, TaskRecord
 from ai_whisperer.domain.waits import WaitKind
+from ai_whisperer.runtime.agents.parts import Owner
+from ai_whisperer.runtime.session.decision import Decision
 from ai_whisperer.runtime.session.notices import finished_of, started_of
-from ai_whisperer.runtime.session.workspace import Decision
-
-if TYPE_CHECKING:
-    from ai_whisperer.runtime.agents.work import AgentWork
 
 
 class TaskJournal:
@@ -27,7 +23,7 @@ class TaskJournal:
 
     __slots__ = ("_agent", "_uncounted", "steps", "task")
 
-    def __init__(self, agent: AgentWork, task: TaskRecord, steps: list[StepRecord]) -> None:
+    def __init__(self, agent: Owner, task: TaskRecord, steps: list[StepRecord]) -> None:
         self._agent = agent
         self._uncounted: list[StepRecord] = []
         self.steps = steps
@@ -72,7 +68,7 @@ class TaskJournal:
 
     def mark_shown(self, decision: Decision, step: StepRecord) -> None:
         """The model has answered, and so was shown the mails that its request held."""
-        post = self._agent.workspace.post
+        post = self._agent.parts.mail
         if self.task.mail_id is not None:
             post.shown(decision, self.task.mail_id)
         for mail_id in journal.mails_shown_by(self.steps, step):
@@ -86,8 +82,8 @@ class TaskJournal:
     def record_result(
         self, decision: Decision, step: StepRecord, result: ToolResult, *, state: StepState = StepState.DONE
     ) -> None:
-        if self._agent.workspace.waits:
-            self._agent.workspace.admission.let_go(step.id)
+        if self._agent.parts.waits:
+            self._agent.parts.turns.let_go(step.id)
         step = replace(step, state=state, result=result, finished_at=decision.at)
         self.count(step)
         self.record_step(decision, step)
@@ -103,7 +99,7 @@ class TaskJournal:
             self._uncounted.append(step)
         else:
             self._add(usage_since(before, step))
-        if self._agent.workspace.reservations.count_at_once:
+        if self._agent.parts.spending.count_at_once:
             self.count_up()
         return step.requests if before is None else step.requests - before.requests
 
@@ -116,7 +112,7 @@ class TaskJournal:
 
     def _add(self, used: Usage) -> None:
         self.task = replace(self.task, usage=self.task.usage + used)
-        self._agent.count_usage(used)
+        self._agent.work.count_usage(used)
 
     def step(self, number: int) -> StepRecord | None:
         """The step of that number as it is recorded, if it is."""
@@ -129,7 +125,7 @@ class TaskJournal:
         self.settle_open_tools(decision)
         for step in [step for step in self.steps if step.state is StepState.STARTED]:
             if step.kind is StepKind.TOOL:
-                wait = self._agent.workspace.waits.find(step.id)
+                wait = self._agent.parts.waits.find(step.id)
                 # One that waits for its turn is to be repeated, and what became of it the first time is not known.
                 repeats = wait is not None and wait.kind is WaitKind.RESOURCE
                 told = journal.OUTCOME_UNKNOWN if repeats else journal.NO_LONGER_WAITED
@@ -141,7 +137,7 @@ class TaskJournal:
 
     def settle_open_tools(self, decision: Decision) -> None:
         """Settle the calls that were cut off. Those that wait for a reply or a lock were not: they go on waiting."""
-        waits = self._agent.workspace.waits
+        waits = self._agent.parts.waits
         for step in [step for step in self.steps if step.kind is StepKind.TOOL and step.state is StepState.STARTED]:
             if not waits.is_waiting(step.id):
                 result = ToolResult(content=journal.OUTCOME_UNKNOWN, is_error=True)

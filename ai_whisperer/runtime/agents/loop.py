@@ -11,8 +11,6 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
-from contextvars import ContextVar
-from typing import TYPE_CHECKING
 
 from ai_whisperer.core import journal
 from ai_whisperer.core.contexts import turn_bytes
@@ -22,14 +20,12 @@ from ai_whisperer.domain.conversation import Turn
 from ai_whisperer.domain.tasks import StepRecord, TaskRecord
 from ai_whisperer.errors import ContextLimitError, WhispererError
 from ai_whisperer.runtime.agents.model_step import ModelStep, waited_for_retry
+from ai_whisperer.runtime.agents.parts import Owner
 from ai_whisperer.runtime.agents.task import RunningTask, StuckLoopError
 from ai_whisperer.runtime.agents.tool_step import run_tool
-from ai_whisperer.runtime.life.trials import count_start
 from ai_whisperer.runtime.limits.spending import Reserved
-from ai_whisperer.runtime.session.workspace import Decision
-
-if TYPE_CHECKING:
-    from ai_whisperer.runtime.agents.work import AgentWork
+from ai_whisperer.runtime.session.current import current_loop
+from ai_whisperer.runtime.session.decision import Decision
 
 _log = logging.getLogger(__name__)
 
@@ -37,14 +33,6 @@ _SECONDS_UNTIL_TAKEN_UP = 1.0
 """So long nothing goes on after a worker was cut off: the event loop may be ending."""
 
 _UNLIMITED = Reserved()
-
-_current: ContextVar[AILoop | None] = ContextVar("current_loop", default=None)
-
-
-def loop_that_calls() -> AILoop | None:
-    """The loop that runs the tool which calls this. What a tool leaves behind is its own once the loop has ended."""
-    loop = _current.get()
-    return loop if loop is not None and loop.worker is not None else None
 
 
 class AILoop:
@@ -66,7 +54,7 @@ class AILoop:
         "worker",
     )
 
-    def __init__(self, agent: AgentWork, task: TaskRecord, steps: list[StepRecord]) -> None:
+    def __init__(self, agent: Owner, task: TaskRecord, steps: list[StepRecord]) -> None:
         self._agent = agent
         self.running = RunningTask(agent, task, steps)
         self.is_waiting = False
@@ -82,7 +70,7 @@ class AILoop:
         self.context_bytes = 0
 
     @property
-    def agent(self) -> AgentWork:
+    def agent(self) -> Owner:
         return self._agent
 
     @property
@@ -97,10 +85,10 @@ class AILoop:
         self._advance(decision)
         self._interrupted = False
         if self._next is not None:
-            workspace = self._agent.workspace
+            parts = self._agent.parts
             # In a context of its own: whoever happens to begin this loop, perhaps another one, lends it no variables.
-            self.worker = workspace.event_loop.create_task(
-                self._work(), name=f"loop {self.running.task.id}", context=workspace.context.copy()
+            self.worker = parts.kernel.event_loop.create_task(
+                self._work(), name=f"loop {self.running.task.id}", context=parts.kernel.context.copy()
             )
             self.worker.add_done_callback(self._worker_ended)
         else:
@@ -142,7 +130,7 @@ class AILoop:
             decision = self._decide()
             try:
                 if self.running.held_back:
-                    count_start(self.running, decision)
+                    self.running.count_start(decision)
                 self.begin(decision)
             except Exception as error:  # noqa: BLE001 - as in `_work`
                 self._fail(error)
@@ -153,19 +141,19 @@ class AILoop:
         """Whether the session has a place for the loop to work. If not, `go_on` is called when there is one."""
         if self.running.task.answers_a_switch:
             return True
-        return self._agent.workspace.places.may_begin(self, self.running.task.agent_id, go_on)
+        return self._agent.parts.slots.may_begin(self, self.running.task.agent_id, go_on)
 
     def _take_place(self) -> None:
         """An answer to one that waits takes none, else loops could wait for each other for ever."""
         if not self._has_place and not self.running.task.answers_a_switch:
             self._has_place = True
-            self._agent.workspace.places.take()
+            self._agent.parts.slots.take()
 
     def give_back_place(self) -> None:
         """The loop has ended or rests: another may work in its place."""
         if self._has_place:
             self._has_place = False
-            self._agent.workspace.places.give_back()
+            self._agent.parts.slots.give_back()
 
     @asynccontextmanager
     async def without_place(self) -> AsyncIterator[None]:
@@ -178,7 +166,7 @@ class AILoop:
         try:
             yield
             if self._tool_waits == 1 and not self.running.task.answers_a_switch:
-                await self._agent.workspace.places.take_again(self.running.task.agent_id, self._take_place_again)
+                await self._agent.parts.slots.take_again(self.running.task.agent_id, self._take_place_again)
         finally:
             self._tool_waits -= 1
             if self._tool_waits:
@@ -194,7 +182,7 @@ class AILoop:
     def is_ready(self) -> bool:
         """Whether the loop would go on if it had something to do: it does nothing now, and nobody holds it up."""
         task = self.running.task
-        if self.worker is not None or self._dooms or task.state.ended or self._agent.workspace.on_probation:
+        if self.worker is not None or self._dooms or task.state.ended or self._agent.parts.roster.on_probation:
             return False
         return self._agent.may_step and not self._crashed_a_moment_ago
 
@@ -211,12 +199,12 @@ class AILoop:
     @property
     def _crashed_a_moment_ago(self) -> bool:
         not_before = self.running.task.not_before
-        return not_before is not None and not_before > self._agent.workspace.clock.now()
+        return not_before is not None and not_before > self._agent.parts.kernel.clock.now()
 
     def plan_restart(self) -> None:
         """See to it that a loop that crashed goes on when its time has come."""
         if self.task.not_before is not None and not self.task.state.ended:
-            self._agent.workspace.scheduler.at(self.task.not_before, restart_key(self.task.id), self.take_up)
+            self._agent.parts.kernel.timers.at(self.task.not_before, restart_key(self.task.id), self.take_up)
 
     def spare(self) -> None:
         """Take a `doom` back. The loop goes on unless somebody else wants its end."""
@@ -230,7 +218,7 @@ class AILoop:
 
     async def _work(self) -> None:
         """Do the steps until the task ends or the loop is held up; never raise."""
-        _current.set(self)
+        current_loop.set(self)
         try:
             while self._next is not None:
                 await self._do_next()
@@ -242,9 +230,9 @@ class AILoop:
         self.give_back_place()
 
     def _clear(self) -> None:
-        self._agent.workspace.admission.worker_ended(self.running.task.id)
+        self._agent.parts.permission.worker_ended(self.running.task.id)
         self.worker = None
-        self._agent.workspace.reservations.release(self.running.task.id)
+        self._agent.parts.spending.release(self.running.task.id)
         self.running.settled()
 
     def _worker_ended(self, worker: asyncio.Task[None]) -> None:
@@ -254,7 +242,7 @@ class AILoop:
         self._clear()
         if not self._interrupted and not self._dooms:
             # Cut off: then go on, later, and let no other begin in its place before that.
-            self._agent.workspace.event_loop.call_later(_SECONDS_UNTIL_TAKEN_UP, self._go_on_after_all)
+            self._agent.parts.kernel.event_loop.call_later(_SECONDS_UNTIL_TAKEN_UP, self._go_on_after_all)
             return
         self.give_back_place()
         if self._interrupted:
@@ -277,7 +265,7 @@ class AILoop:
 
     async def _request_model(self) -> None:
         turns = self._turns_so_far()
-        reservations = self._agent.workspace.reservations
+        reservations = self._agent.parts.spending
         reserved: Reserved | None = _UNLIMITED
         if self.running.steps[-1].retry_at is not None and not await waited_for_retry(self._agent, self):
             reserved = None
@@ -313,10 +301,10 @@ class AILoop:
         """Count what the conversation takes in memory; raises `ContextLimitError` if it is too much for the agent."""
         for turn in new:
             self.context_bytes += turn_bytes(turn)
-        most = self._agent.limits.max_context_bytes
-        if self.context_bytes > most or (len(self._agent.loops) > 1 and self._agent.context_bytes > most):
+        most, work = self._agent.limits.max_context_bytes, self._agent.work
+        if self.context_bytes > most or (len(work.loops) > 1 and work.context_bytes > most):
             raise ContextLimitError(
-                f"The conversations of '{self._agent.agent_id}' take {self._agent.context_bytes:,} bytes of memory and "
+                f"The conversations of '{self._agent.agent_id}' take {work.context_bytes:,} bytes of memory and "
                 f"may take {most:,} (max_context_bytes); this one takes {self.context_bytes:,}. Begin a new thread, "
                 "let fewer tasks run at the same time, or raise the limit."
             )
@@ -351,7 +339,7 @@ class AILoop:
 
     def _fail(self, error: Exception) -> None:
         self._next = None
-        if self._agent.workspace.bus.failure is not None:
+        if self._agent.parts.kernel.log.failure is not None:
             return  # the store has failed: everyone was told
         decision = self._decide()
         self._crash(decision, error)
@@ -371,10 +359,10 @@ class AILoop:
         own = self.running.task
         if own.thread_id in (own.id, own.mail_id):
             return []
-        store = self._agent.workspace.store
+        store = self._agent.parts.kernel.store
         thread = (own.session_id, own.agent_id, own.thread_id)
         earlier, steps = store.tasks_of_thread(*thread), store.steps_of_thread(*thread)
         return [turn for task in earlier if task.id != own.id for turn in journal.turns(task, steps.get(task.id, []))]
 
     def _decide(self) -> Decision:
-        return self._agent.workspace.decide(f"task:{self.running.task.id}")
+        return self._agent.parts.kernel.decide(f"task:{self.running.task.id}")

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ai_whisperer.domain.definition import AgentDefinition
 from ai_whisperer.errors import DefinitionError
+from ai_whisperer.runtime.agents.parts import Owner
+from ai_whisperer.runtime.agents.supplies import Supplies
+from ai_whisperer.runtime.session.kernel import Kernel
 from ai_whisperer.tools.mcp.names import server_of
 from ai_whisperer.tools.mcp.server import Tell
 
-if TYPE_CHECKING:
-    from ai_whisperer.runtime.agents.work import AgentWork
-    from ai_whisperer.runtime.session.workspace import Workspace
 
-
-def check_mcp_grants(workspace: Workspace, agent_id: str, definition: AgentDefinition) -> None:
+def check_mcp_grants(supplies: Supplies, agent_id: str, definition: AgentDefinition) -> None:
     """Raise `DefinitionError` if the definition grants tools of a server that the session does not have."""
-    names = workspace.mcp.names
-    offered = {tool.name for tool in workspace.tools}
+    names = supplies.mcp.names
+    offered = {tool.name for tool in supplies.tools}
     granted = (grant for grant in definition.tools or () if grant not in offered)
     missing = dict.fromkeys(server for grant in granted if (server := server_of(grant)) not in (None, *names))
     if missing:
@@ -28,26 +27,26 @@ def check_mcp_grants(workspace: Workspace, agent_id: str, definition: AgentDefin
         )
 
 
-def teller_of(workspace: Workspace) -> Tell:
+def teller_of(kernel: Kernel) -> Tell:
     """Announces what happens to servers."""
 
     def tell(name: str, params: dict[str, Any]) -> None:
-        if workspace.bus.failure is None:
-            decision = workspace.decide(f"mcp:{params['name']}")
+        if kernel.log.failure is None:
+            decision = kernel.decide(f"mcp:{params['name']}")
             decision.tell(name, params)
             decision.submit()
 
     return tell
 
 
-async def prepare_mcp(agent: AgentWork) -> None:
+async def prepare_mcp(agent: Owner) -> None:
     """Have the servers of the agent list their tools, and announce what is granted and not there."""
     grants = agent.registry.mcp
     if grants is None:
         return
     await grants.prepare()
-    missing = agent.workspace.mcp.untold(agent.agent_id, grants.unknown())
+    missing = agent.parts.supplies.mcp.untold(agent.agent_id, grants.unknown())
     if missing:
-        decision = agent.workspace.decide(f"agent:{agent.agent_id}")
+        decision = agent.parts.kernel.decide(f"agent:{agent.agent_id}")
         decision.tell("mcp.tools_missing", {"agentId": agent.agent_id, "tools": missing})
         decision.submit()

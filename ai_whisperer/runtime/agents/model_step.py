@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any
+from contextlib import AbstractAsyncContextManager
+from typing import Any, Protocol
 
 from msgspec.structs import replace
 
@@ -19,13 +20,23 @@ from ai_whisperer.models.base import (
     collect,
 )
 from ai_whisperer.runtime.agents.mcp import prepare_mcp
+from ai_whisperer.runtime.agents.parts import Owner
 from ai_whisperer.runtime.agents.stream_teller import StreamTeller
+from ai_whisperer.runtime.agents.task import RunningTask
 from ai_whisperer.runtime.agents.tool_step import is_being_cancelled
 from ai_whisperer.runtime.session.notices import failure_of
 
-if TYPE_CHECKING:
-    from ai_whisperer.runtime.agents.loop import AILoop
-    from ai_whisperer.runtime.agents.work import AgentWork
+
+class ModelLoop(Protocol):
+    """The loop whose model is asked."""
+
+    is_waiting: bool
+
+    @property
+    def running(self) -> RunningTask: ...
+    @property
+    def is_cut_off(self) -> bool: ...
+    def without_place(self) -> AbstractAsyncContextManager[None]: ...
 
 
 class ModelStep:
@@ -33,7 +44,7 @@ class ModelStep:
 
     __slots__ = ("_agent", "_asked_at", "_loop", "_max_output_tokens", "_step")
 
-    def __init__(self, agent: AgentWork, loop: AILoop, max_output_tokens: int | None = None) -> None:
+    def __init__(self, agent: Owner, loop: ModelLoop, max_output_tokens: int | None = None) -> None:
         self._agent = agent
         self._max_output_tokens = max_output_tokens
         self._loop = loop
@@ -76,10 +87,10 @@ class ModelStep:
             attempt=self._step.attempt,
             max_output_tokens=self._max_output_tokens,
         )
-        tell = StreamTeller(self._agent.workspace, self._agent.agent_id, self._step).take
+        tell = StreamTeller(self._agent.parts.kernel, self._agent.agent_id, self._step).take
         self._asked_at = self._now()
         try:
-            with self._agent.workspace.stalls.guard(
+            with self._agent.parts.supplies.stalls.guard(
                 definition.retry.stall_seconds, tell, max_seconds=limits.max_answer_seconds
             ) as guard:
                 answer = await collect(self._agent.model.stream(request), guard.take, max_bytes=limits.max_answer_bytes)
@@ -99,11 +110,11 @@ class ModelStep:
 
     def _journal_failure(self, error: ModelError) -> bool:
         """Journal a failed attempt; False if it was the last one."""
-        workspace = self._agent.workspace
+        parts = self._agent.parts
         wait = self._wait_after(error)
         if wait is None:
             return False
-        failure, retry_at = failure_from(error), workspace.clock.now() + wait.seconds
+        failure, retry_at = failure_from(error), parts.kernel.clock.now() + wait.seconds
         if wait.refused_seconds is not None:
             failure = replace(failure, message=f"{failure.message} {_told_of(wait)}")
         step = replace(self._step, error=failure, retry_at=retry_at)
@@ -111,16 +122,16 @@ class ModelStep:
             self._step = replace(step, outage_seconds=step.outage_seconds + wait.seconds)
         else:
             self._step = replace(step, failures=step.failures + 1)
-        decision = workspace.decide(f"task:{self._step.task_id}")
+        decision = parts.kernel.decide(f"task:{self._step.task_id}")
         requests = self._loop.running.count(self._step)
         self._loop.running.record_step(decision, self._step)
-        params = {**self._told(), "error": failure_of(failure), "retryAt": workspace.clock.shown(retry_at)}
+        params = {**self._told(), "error": failure_of(failure), "retryAt": parts.kernel.clock.shown(retry_at)}
         if requests != 1:
             params["requests"] = requests
         if wait.refused_seconds is not None:
             params["retryAfterSeconds"] = wait.refused_seconds
-            workspace.breaches.wait_cut(decision, self._loop.running.task, wait)
-        workspace.tallies.retried[Retried.REQUEST] += 1
+            parts.reached.wait_cut(decision, self._loop.running.task, wait)
+        parts.counters.retried[Retried.REQUEST] += 1
         decision.tell("step.retried", params)
         decision.submit()
         return True
@@ -128,7 +139,7 @@ class ModelStep:
     def _wait_after(self, error: ModelError) -> Wait | None:
         """How long to wait until the request is repeated; None if it is not."""
         policy, limits = self._agent.record.definition.retry, self._agent.limits
-        chance = self._agent.workspace.random.random
+        chance = self._agent.parts.kernel.random.random
         if isinstance(error, ModelUnavailableError):
             return wait_in_outage(
                 policy,
@@ -168,11 +179,11 @@ class ModelStep:
 
     def _journal_cut_off(self) -> None:
         """Journal that a request was made which will have no answer, as far as anything can be journaled now."""
-        workspace = self._agent.workspace
-        if self._asked_at is None or self._loop.is_cut_off or workspace.bus.failure is not None:
+        parts = self._agent.parts
+        if self._asked_at is None or self._loop.is_cut_off or parts.kernel.log.failure is not None:
             return
         self._step = self._ended(self._now())
-        decision = workspace.decide(f"task:{self._step.task_id}")
+        decision = parts.kernel.decide(f"task:{self._step.task_id}")
         self._loop.running.count(self._step)
         self._loop.running.record_step(decision, self._step)
         decision.tell("step.interrupted", self._told())
@@ -203,17 +214,17 @@ class ModelStep:
         )
 
     def _now(self) -> float:
-        return self._agent.workspace.clock.now()
+        return self._agent.parts.kernel.clock.now()
 
     async def _journal_next_attempt(self) -> None:
         self._step = replace(self._step, attempt=self._step.attempt + 1, error=None, retry_at=None)
-        decision = self._agent.workspace.decide(f"task:{self._step.task_id}")
+        decision = self._agent.parts.kernel.decide(f"task:{self._step.task_id}")
         self._loop.running.record_step(decision, self._step)
         self._loop.running.tell_started(decision, self._step)
         await decision.submit()
 
 
-async def waited_for_retry(agent: AgentWork, loop: AILoop) -> bool:
+async def waited_for_retry(agent: Owner, loop: ModelLoop) -> bool:
     """Wait until the last step may be tried again, if it has to be; False if the agent may not go on, now or then.
 
     Nothing is held meanwhile: no place among the loops at work, no tokens and no money. A suspect on trial holds up
@@ -229,7 +240,7 @@ async def waited_for_retry(agent: AgentWork, loop: AILoop) -> bool:
     loop.is_waiting = True
     try:
         async with loop.without_place():
-            await asyncio.sleep(min(max(retry_at - agent.workspace.clock.now(), 0.0), longest))
+            await asyncio.sleep(min(max(retry_at - agent.parts.kernel.clock.now(), 0.0), longest))
     finally:
         loop.is_waiting = False
     return agent.may_step

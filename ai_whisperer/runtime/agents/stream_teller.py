@@ -10,7 +10,7 @@ from ai_whisperer.core.deltas import PendingDeltas
 from ai_whisperer.domain.notification import Notification
 from ai_whisperer.domain.tasks import StepRecord
 from ai_whisperer.models.base import Finished, ReasoningDelta, StreamEvent, TextDelta
-from ai_whisperer.runtime.session.workspace import Workspace
+from ai_whisperer.runtime.session.kernel import Kernel
 
 _MOST_UNHEARD = 256
 """So many pieces are kept as they came; then they are told apart, so that nobody has to wait while that is done for all
@@ -37,10 +37,10 @@ class StreamTeller:
         "_unheard",
     )
 
-    def __init__(self, workspace: Workspace, agent_id: str, step: StepRecord) -> None:
-        self._bus = workspace.bus
-        self._session_id = workspace.session_id
-        self._clock = workspace.clock
+    def __init__(self, kernel: Kernel, agent_id: str, step: StepRecord) -> None:
+        self._bus = kernel.log
+        self._session_id = kernel.session_id
+        self._clock = kernel.clock
         self._agent_id = agent_id
         self._step = step
         self._parser: ChannelParser | None = None

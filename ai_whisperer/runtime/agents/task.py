@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec.structs import replace
 
-from ai_whisperer.core import journal
+from ai_whisperer.core import blame, journal
 from ai_whisperer.core.failures import failure_from
 from ai_whisperer.core.journal import CallTools, Complete, Continue, Fail, PendingCall, RequestModel
 from ai_whisperer.core.repeating import is_refused, not_run_again, refusals_at_end, repeats_before
@@ -28,16 +28,14 @@ from ai_whisperer.domain.tasks import (
 )
 from ai_whisperer.errors import BudgetError, ContinuationLimitError, LoopError, WhispererError
 from ai_whisperer.runtime.agents.journal import TaskJournal
+from ai_whisperer.runtime.agents.parts import Owner
 from ai_whisperer.runtime.agents.task_end import task_continued, task_ended
 from ai_whisperer.runtime.agents.tool_step import run_coordination_tool
 from ai_whisperer.runtime.limits.deadlines import overdue
+from ai_whisperer.runtime.session.decision import Decision
 from ai_whisperer.runtime.session.notices import channels_of, failure_of, summary_of
-from ai_whisperer.runtime.session.workspace import Decision
 from ai_whisperer.tools.desk import CoordinationTool
 from ai_whisperer.tools.function import Tool
-
-if TYPE_CHECKING:
-    from ai_whisperer.runtime.agents.work import AgentWork
 
 
 class StuckLoopError(Exception):
@@ -54,7 +52,7 @@ class RunningTask(TaskJournal):
 
     __slots__ = ("_counted_out", "_suspected", "held_back", "on_settled")
 
-    def __init__(self, agent: AgentWork, task: TaskRecord, steps: list[StepRecord]) -> None:
+    def __init__(self, agent: Owner, task: TaskRecord, steps: list[StepRecord]) -> None:
         super().__init__(agent, task, steps)
         under_way = [step.kind for step in steps if step.state is StepState.STARTED]
         self._suspected = StepKind.TOOL if StepKind.TOOL in under_way else StepKind.MODEL
@@ -83,7 +81,7 @@ class RunningTask(TaskJournal):
             "async.task.cancelled",
             {"agentId": self.task.agent_id, "taskId": self.task.id, "reason": reason},
         )
-        task_ended(self._agent.workspace, decision, self.task)
+        task_ended(self._agent.parts, decision, self.task)
         self._return_mail(decision)
 
     def fail_early(self, decision: Decision, error: WhispererError) -> None:
@@ -149,7 +147,7 @@ class RunningTask(TaskJournal):
             )
             return Fail(failure=failure_from(circle))
         if self.task.budget is not None:
-            spent = self._agent.workspace.trees.spent(self.task)
+            spent = self._agent.parts.trees.spent(self.task)
             if spent is not None:
                 error = BudgetError(
                     f"The budget of the task and of all it caused is spent ({spent}). Give a larger one to a new task."
@@ -159,7 +157,7 @@ class RunningTask(TaskJournal):
 
     def only_waits(self) -> bool:
         """Whether nothing can be done until the wait of a call is over."""
-        waits, admission = self._agent.workspace.waits, self._agent.workspace.admission
+        waits, admission = self._agent.parts.waits, self._agent.parts.permission
         if not waits or not waits.of_task(self.task.id):
             return False
         action = self.next_action()
@@ -172,11 +170,7 @@ class RunningTask(TaskJournal):
 
         Tasks that wait for a reply or a lock are not begun again after a crash, and need not be counted out.
         """
-        if (
-            not self._counted_out
-            and self.task.attempts
-            and self._agent.workspace.admission.holds_back_any(self.task.id)
-        ):
+        if not self._counted_out and self.task.attempts and self._agent.parts.permission.holds_back_any(self.task.id):
             self._counted_out = True
             self.update_task(decision, replace(self.task, attempts=self.task.attempts - 1))
 
@@ -208,7 +202,7 @@ class RunningTask(TaskJournal):
         left: list[PendingCall] = []
         for pending in action.calls:
             step = self.step_of(pending, at=decision.at)
-            if self._agent.workspace.waits and self._agent.workspace.admission.holds_back(step.id):
+            if self._agent.parts.waits and self._agent.parts.permission.holds_back(step.id):
                 continue
             tool = self._agent.registry.find(pending.call.name)
             repeats = 0 if pending.interrupted is not None else repeats_before(self.steps, pending.call)
@@ -232,14 +226,14 @@ class RunningTask(TaskJournal):
         """Do not make a call that was made often enough; the model is told so."""
         if step.call is not None:
             if not any(map(is_refused, self.steps)):
-                self._agent.workspace.breaches.call_refused(decision, self.task, repeats)
+                self._agent.parts.reached.call_refused(decision, self.task, repeats)
             self.record_result(decision, step, not_run_again(step.call, repeats))
 
     def _begins_outside(self, decision: Decision, pending: PendingCall, step: StepRecord, tool: Tool | None) -> bool:
         """Journal the beginning of a call with effects outside; False if it waits, or has its result already."""
-        held = self._agent.workspace.admission.admit(decision, self.task, step, tool)
+        held = self._agent.parts.permission.admit(decision, self.task, step, tool)
         if isinstance(held, ToolResult):
-            shown = self._agent.workspace.breaches.bounded_result(self.task.agent_id, self.task.id, held.content)
+            shown = self._agent.parts.reached.bounded_result(self.task.agent_id, self.task.id, held.content)
             self.record_result(decision, step, replace(held, content=shown))
         elif held is None:
             if pending.interrupted is not None:
@@ -257,23 +251,44 @@ class RunningTask(TaskJournal):
             self.mark_shown(decision, step)
             if self.task.budget is not None:
                 self.count_up()
-                self._agent.workspace.trees.count(self.task)
+                self._agent.parts.trees.count(self.task)
 
     def record_outside_result(self, decision: Decision, step: StepRecord, result: ToolResult) -> None:
         """A tool with effects outside has ended."""
         self._clear_of_suspicion(decision, StepKind.TOOL)
         if result.run is not None and result.run.limit:
-            self._agent.workspace.breaches.tool_ended(decision, self.task, result.run)
+            self._agent.parts.reached.tool_ended(decision, self.task, result.run)
         self.record_result(decision, step, result)
-        resources = self._agent.workspace.admission.resources
-        if resources.freed:
-            decision.then(resources.hand_over)
+        turns = self._agent.parts.turns
+        if turns.freed:
+            decision.then(turns.hand_over)
 
     def _clear_of_suspicion(self, decision: Decision, kind: StepKind) -> None:
         """What was under way when the process died has now ended well: count the starts of the task anew."""
         if self.task.attempts > 1 and kind is self._suspected:
             self.update_task(decision, replace(self.task, attempts=0))
             decision.then(self.settled)
+
+    @property
+    def was_under_way(self) -> bool:
+        """Whether a step had begun when the process died: one that waits for its next attempt does nothing."""
+        return any(step.state is StepState.STARTED and step.retry_at is None for step in self.steps)
+
+    def let_go(self, decision: Decision, *, attempts: int = 0) -> None:
+        """Hold the task back no more, and count so many starts of it."""
+        self.held_back = False
+        decision.unit.delete_timer(self.task.session_id, blame.trial_key(self.task.id))
+        self.update_task(decision, replace(self.task, attempts=attempts, not_before=None))
+
+    def count_start(self, decision: Decision, *, under_way: bool = True) -> None:
+        """Count a start of the task before it is one, with its time if it is a trial."""
+        if self.held_back:
+            self.held_back = False
+            decision.unit.delete_timer(self.task.session_id, blame.trial_key(self.task.id))
+        attempts = blame.attempts_at_start(self.task.attempts, under_way=under_way)
+        not_before = decision.at if attempts > blame.SUSPECT else self.task.not_before
+        self.update_task(decision, replace(self.task, attempts=attempts, not_before=not_before))
+        self.announce(decision)
 
     def settled(self) -> None:
         """Tell, once, that the loop has shown itself harmless or does not run any more."""
@@ -287,7 +302,7 @@ class RunningTask(TaskJournal):
             "async.task.completed",
             {"agentId": self.task.agent_id, "taskId": self.task.id, "result": channels_of(response)},
         )
-        task_ended(self._agent.workspace, decision, self.task)
+        task_ended(self._agent.parts, decision, self.task)
         self._hand_back(decision)
 
     def _continue(self, decision: Decision, response: ChannelResponse) -> None:
@@ -307,10 +322,10 @@ class RunningTask(TaskJournal):
             "number": following.continuation,
             "result": channels_of(response),
         }
-        locks = self._agent.workspace.waits.graph.held_by(self.task.id)
+        locks = self._agent.parts.waits.graph.held_by(self.task.id)
         decision.tell("async.task.continuation", {**params, "locks": locks} if locks else params)
-        task_continued(self._agent.workspace, decision, self.task, following)
-        self._agent.accept_task(decision, following)
+        task_continued(self._agent.parts, decision, self.task, following)
+        self._agent.work.accept_task(decision, following)
         self._hand_back(decision)
 
     def _fail(
@@ -332,9 +347,9 @@ class RunningTask(TaskJournal):
                 "error": failure_of(failure),
             },
         )
-        self._agent.workspace.breaches.task_failed(decision, self, failure, details)
-        self._agent.workspace.post.task_given_up(decision, self.task)
-        task_ended(self._agent.workspace, decision, self.task)
+        self._agent.parts.task_failures.task_failed(decision, self, failure, details)
+        self._agent.parts.mail.task_given_up(decision, self.task)
+        task_ended(self._agent.parts, decision, self.task)
 
     def give_up(self, decision: Decision, error: WhispererError) -> None:
         """Set the task aside as a dead letter."""
@@ -349,7 +364,7 @@ class RunningTask(TaskJournal):
         failure = failure_from(error)
         delay = None
         if failure.code == INTERNAL:
-            delay = self._agent.workspace.supervisor.delay_before_restart(self.task)
+            delay = self._agent.parts.supervisor.delay_before_restart(self.task)
         if delay is None:
             self.settle_open_steps(decision)
             state = TaskState.DEAD if failure.code == INTERNAL else TaskState.FAILED
@@ -359,7 +374,7 @@ class RunningTask(TaskJournal):
         not_before = decision.at + delay
         restarted = replace(self.task, restarts=self.task.restarts + 1, not_before=not_before)
         self.update_task(decision, restarted)
-        self._agent.workspace.tallies.retried[Retried.LOOP] += 1
+        self._agent.parts.counters.retried[Retried.LOOP] += 1
         self.tell_restarting(decision, failure)
 
     def tell_restarting(self, decision: Decision, failure: Failure) -> None:
@@ -371,7 +386,7 @@ class RunningTask(TaskJournal):
                 "agentId": self.task.agent_id,
                 "taskId": self.task.id,
                 "restarts": self.task.restarts,
-                "notBefore": self._agent.workspace.clock.shown(not_before),
+                "notBefore": self._agent.parts.kernel.clock.shown(not_before),
                 "error": failure_of(failure),
             },
         )
@@ -387,16 +402,15 @@ class RunningTask(TaskJournal):
         self.update_task(
             decision, replace(self.task, state=state, attempts=0, result=response, error=error, finished_at=decision.at)
         )
-        self._agent.was_active(decision.at)
-        tallies = self._agent.workspace.tallies
+        self._agent.work.was_active(decision.at)
+        tallies = self._agent.parts.counters
         tallies.ended[state] += 1
         tallies.dead_tasks[self.task.agent_id] += state.is_dead_letter
         decision.task_ended(self.task)
 
     def _hand_back(self, decision: Decision) -> None:
         self._return_mail(decision)
-        self._agent.loop_ended(decision, self.task)
+        self._agent.work.loop_ended(decision, self.task)
 
     def _return_mail(self, decision: Decision) -> None:
-        workspace = self._agent.workspace
-        workspace.agents[self.task.agent_id].take_mail_back(decision, workspace.post.task_ended(decision, self.task))
+        self._agent.take_mail_back(decision, self._agent.parts.mail.task_ended(decision, self.task))

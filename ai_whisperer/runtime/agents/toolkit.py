@@ -7,18 +7,18 @@ from collections.abc import Iterable
 from ai_whisperer.domain.agents import AgentRecord
 from ai_whisperer.domain.definition import INHERIT, AgentDefinition
 from ai_whisperer.models.base import Model
-from ai_whisperer.runtime.session.workspace import Workspace
+from ai_whisperer.runtime.agents.supplies import Supplies
 from ai_whisperer.tools.function import Tool
 from ai_whisperer.tools.registry import ToolRegistry
 
 
-class Equipment:
+class Toolkit:
     """The tools and the model of one agent, made when they are first needed."""
 
-    __slots__ = ("_model", "_registry", "_workspace", "missing_tools", "own_tools")
+    __slots__ = ("_model", "_registry", "_supplies", "missing_tools", "own_tools")
 
-    def __init__(self, workspace: Workspace, own_tools: Iterable[Tool]) -> None:
-        self._workspace = workspace
+    def __init__(self, supplies: Supplies, own_tools: Iterable[Tool]) -> None:
+        self._supplies = supplies
         self.own_tools = tuple(own_tools)
         self._registry: ToolRegistry | None = None
         self._model: Model | None = None
@@ -26,14 +26,14 @@ class Equipment:
 
     def registry(self, record: AgentRecord) -> ToolRegistry:
         if self._registry is None:
-            self._registry = self._workspace.registry(record.definition.tools, self.own_tools)
+            self._registry = self._supplies.registry(record.definition.tools, self.own_tools)
         return self._registry
 
     def model(self, record: AgentRecord) -> Model:
         """The agent's own model client; raises a `ModelError`."""
         if self._model is None:
             name = record.definition.model
-            self._model = self._workspace.model_factory(self._workspace.default_model if name == INHERIT else name)
+            self._model = self._supplies.model_factory(self._supplies.default_model if name == INHERIT else name)
         return self._model
 
     def take_model(self) -> Model | None:
@@ -56,7 +56,7 @@ class Equipment:
 
         They are its own and, if it has all tools, those of the session that are not optional.
         """
-        shared = () if definition.tools is not None else self._workspace.tools
+        shared = () if definition.tools is not None else self._supplies.tools
         named = dict.fromkeys(tool.name for tool in (*self.own_tools, *shared) if not tool.optional)
         return tuple(named)
 
@@ -64,5 +64,5 @@ class Equipment:
         """Take tools in place of those of the same names. Raises if two have one name."""
         given = {tool.name: tool for tool in tools}
         own = (*(tool for tool in self.own_tools if tool.name not in given), *given.values())
-        self._registry = self._workspace.registry(record.definition.tools, own)
+        self._registry = self._supplies.registry(record.definition.tools, own)
         self.own_tools = own

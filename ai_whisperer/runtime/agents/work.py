@@ -1,4 +1,4 @@
-"""The work of one live agent: what waits in its queue and the loops that run for it."""
+"""The work of one agent: what waits in its queues, and the loops that run for it."""
 
 from __future__ import annotations
 
@@ -13,71 +13,48 @@ from ai_whisperer.core.budgets import on_default_budget
 from ai_whisperer.core.lifecycle import Action
 from ai_whisperer.core.queueing import Work, WorkQueue
 from ai_whisperer.core.tasks import task_for_mail
-from ai_whisperer.domain.agents import AgentRecord, AgentState, SleepPlan
+from ai_whisperer.domain.agents import AgentState
 from ai_whisperer.domain.conversation import Usage
 from ai_whisperer.domain.mail import MailRecord
 from ai_whisperer.domain.snapshot import LinkKind
 from ai_whisperer.domain.tasks import StepRecord, TaskKind, TaskRecord, TaskState
 from ai_whisperer.errors import StateError, WhispererError
-from ai_whisperer.runtime.agents.loop import AILoop, loop_that_calls
-from ai_whisperer.runtime.agents.means import AgentMeans
+from ai_whisperer.runtime.agents.loop import AILoop
+from ai_whisperer.runtime.agents.parts import Owner
 from ai_whisperer.runtime.agents.task import RunningTask
 from ai_whisperer.runtime.limits.back_pressure import queue_full
-from ai_whisperer.runtime.session.notices import change_of, queued_of
-from ai_whisperer.runtime.session.workspace import Decision, Workspace
+from ai_whisperer.runtime.session.current import loop_that_calls
+from ai_whisperer.runtime.session.decision import Decision
+from ai_whisperer.runtime.session.notices import queued_of
 from ai_whisperer.store.base import AgentUsage
-from ai_whisperer.tools.function import Tool
-
-_ANNOUNCED = {
-    Action.START: "agent.started",
-    Action.PAUSE: "agent.paused",
-    Action.RESUME: "agent.resumed",
-    Action.STOP: "agent.stopped",
-}
 
 
-class AgentWork(AgentMeans):
-    """An agent in memory: a few kilobytes, and no asyncio task unless a loop runs.
+class AgentWork:
+    """What one agent has to do: no asyncio task unless a loop runs.
 
     What somebody waits for is queued apart from the rest: it is begun at once, beside the other loops, and asleep too.
     """
 
-    __slots__ = (
-        "_calls",
-        "_dispatching",
-        "_halting",
-        "_stopping_soon",
-        "_used",
-        "active_at",
-        "loops",
-        "queue",
-    )
+    __slots__ = ("_agent", "_calls", "_dispatching", "_parts", "_used", "active_at", "loops", "queue")
 
-    def __init__(self, workspace: Workspace, record: AgentRecord, own_tools: Iterable[Tool] = ()) -> None:
-        super().__init__(workspace, record, own_tools)
+    def __init__(self, agent: Owner) -> None:
+        self._agent = agent
+        self._parts = agent.parts
         self.queue = WorkQueue()
         self.loops: dict[str, AILoop] = {}
         self._used = AgentUsage()
-        self.active_at = record.created_at
+        self.active_at = agent.record.created_at
         self._calls: WorkQueue | None = None
-        self._halting = False
-        self._stopping_soon: asyncio.Task[None] | None = None
         self._dispatching = False
-
-    @property
-    def may_step(self) -> bool:
-        """Whether a loop of this agent may begin another step."""
-        held_up = self._halting or self.workspace.closing or self.equipment.missing_tools
-        return self.record.state is AgentState.ACTIVE and not held_up
 
     @property
     def is_at_rest(self) -> bool:
         """Whether the agent has nothing to do, or does nothing until somebody lets it."""
-        if self.equipment.missing_tools:
+        if self._agent.missing_tools:
             return True
-        if self.record.state is AgentState.ACTIVE or (self.queue and lifecycle.takes_work(self.record)):
+        if self._agent.record.state is AgentState.ACTIVE or (self.queue and lifecycle.takes_work(self._agent.record)):
             return False
-        return not (self._calls and lifecycle.takes_calls(self.record))
+        return not (self._calls and lifecycle.takes_calls(self._agent.record))
 
     @property
     def waiting(self) -> Iterable[Work]:
@@ -85,7 +62,7 @@ class AgentWork(AgentMeans):
         return chain(self.queue, self._calls) if self._calls else self.queue
 
     @property
-    def queue_size(self) -> int:
+    def size(self) -> int:
         return len(self.queue) + len(self._calls or ())
 
     @property
@@ -98,28 +75,28 @@ class AgentWork(AgentMeans):
 
         So many as are `returning` are about to be in its queue.
         """
-        if len(self.queue) + returning >= self.limits.max_queue_length:
-            raise queue_full(self)
+        if len(self.queue) + returning >= self._agent.limits.max_queue_length:
+            raise queue_full(self._agent, self._parts.reached, self._parts.kernel.clock)
 
     def accept_task(self, decision: Decision, task: TaskRecord, *, by: str | None = None) -> None:
         """Queue a new task and begin it as soon as it may.
 
         `by` is the agent, or the user, that delegates it or has broadcast the event that it is for.
         """
-        task = on_default_budget(task, self.limits)
+        task = on_default_budget(task, self._agent.limits)
         decision.unit.insert_task(task)
-        self.workspace.trees.added(task)
+        self._parts.trees.added(task)
         decision.tell("async.task.queued", queued_of(task, by=by))
         if by is not None:
             kind = LinkKind.DELEGATION if task.kind is TaskKind.DELEGATED else LinkKind.EVENT
-            self.workspace.tallies.link(decision, kind, by, self.agent_id)
+            self._parts.counters.link(decision, kind, by, self._agent.agent_id)
         self.queue_up(task)
         decision.then(self.dispatch)
 
     def queue_up(self, item: Work) -> None:
         """Put work into its queue. Before all else goes on what others wait for: the place of its loop is free."""
         if isinstance(item, TaskRecord) and item.deadline_at is not None:
-            self.workspace.deadlines.watch(item)
+            self._parts.deadlines.watch(item)
         if self._keeps_others_waiting(item):
             self._queue_of(item).push_first(item)
         else:
@@ -171,9 +148,9 @@ class AgentWork(AgentMeans):
 
     def add_loop(self, loop: AILoop) -> None:
         self.loops[loop.task.id] = loop
-        self.workspace.running[loop.task.id] = loop
-        self.workspace.trees.enter(loop.task)
-        self.workspace.deadlines.begun(loop.task, self.limits.max_task_seconds)
+        self._parts.roster.loop_began(loop)
+        self._parts.trees.enter(loop.task)
+        self._parts.deadlines.begun(loop.task, self._agent.limits.max_task_seconds)
         self.queue.occupy(loop.task.thread_id)
         if self._calls is not None:
             self._calls.occupy(loop.task.thread_id)
@@ -181,18 +158,18 @@ class AgentWork(AgentMeans):
     def remove_loop(self, decision: Decision, task: TaskRecord) -> None:
         """Forget the loop of a task that has ended; the next of its thread may begin."""
         self.loops.pop(task.id).give_back_place()
-        del self.workspace.running[task.id]
-        if not self.workspace.running:
-            self.workspace.deadlines.none_run()
+        self._parts.roster.loop_ended(task.id)
+        if not self._parts.roster.running:
+            self._parts.deadlines.none_run()
         self.queue.release(task.thread_id)
         if self._calls is not None:
             self._calls.release(task.thread_id)
-        self.workspace.trees.leave(decision, task)
+        self._parts.trees.leave(decision, task)
 
     def loop_ended(self, decision: Decision, task: TaskRecord) -> None:
         """A task has ended: begin the next one when that is submitted, or come to rest."""
         self.remove_loop(decision, task)
-        self._rest_or_go_on(decision)
+        self.rest_or_go_on(decision)
 
     def was_active(self, at: float) -> None:
         """A task began or ended then. Clocks may be set back."""
@@ -211,7 +188,7 @@ class AgentWork(AgentMeans):
 
     def count_usage(self, usage: Usage) -> None:
         self._used = replace(self._used, usage=self._used.usage + usage)
-        self.workspace.reservations.count(usage)
+        self._parts.spending.count(usage)
 
     def _queue_of(self, item: Work) -> WorkQueue:
         is_call = item.awaited if isinstance(item, MailRecord) else item.answers_a_switch
@@ -227,19 +204,21 @@ class AgentWork(AgentMeans):
         """Whether this goes on with a task that another waits for, or that holds a lock."""
         if isinstance(item, MailRecord) or not item.continuation:
             return False
-        return item.answers_a_switch or bool(self.workspace.waits.graph.held_by(item.id))
+        return item.answers_a_switch or bool(self._parts.waits.graph.held_by(item.id))
 
     async def _end_early(self, task_id: str, cause: str, end: Callable[[RunningTask, Decision], None]) -> None:
         waiting = self.take_out(task_id)
         if waiting is not None:
-            decision = self.workspace.decide(cause)
-            end(RunningTask(self, waiting, self._journal_of(waiting)), decision)
-            self._rest_or_go_on(decision)
+            decision = self._parts.kernel.decide(cause)
+            end(RunningTask(self._agent, waiting, self._journal_of(waiting)), decision)
+            self.rest_or_go_on(decision)
             await decision.commit()
             return
         loop = self.loops.get(task_id)
         if loop is None:
-            await self.workspace.store.flushed()  # its end, or its way back into the queue, is on its way to the disk
+            await (
+                self._parts.kernel.store.flushed()
+            )  # its end, or its way back into the queue, is on its way to the disk
             if task_id in self.loops or self.queue.has_task(task_id):
                 await self._end_early(task_id, cause, end)
             return
@@ -250,125 +229,93 @@ class AgentWork(AgentMeans):
             loop.spare()
             raise
         if task_id not in self.loops:
-            await self.workspace.store.flushed()
+            await self._parts.kernel.store.flushed()
             return
-        decision = self.workspace.decide(cause)
+        decision = self._parts.kernel.decide(cause)
         end(loop.running, decision)
         self.remove_loop(decision, loop.task)
-        self._rest_or_go_on(decision)
+        self.rest_or_go_on(decision)
         await decision.commit()
 
     def check_not_from_inside(self, what: str) -> None:
         """A tool that waits for its own end would wait for ever."""
         calling = loop_that_calls()
-        if calling is not None and calling.agent is self:
-            raise StateError(f"A tool of '{self.agent_id}' cannot {what} its own agent. Do it from outside.")
+        if calling is not None and calling.agent is self._agent:
+            raise StateError(f"A tool of '{self._agent.agent_id}' cannot {what} its own agent. Do it from outside.")
 
     @property
     def _is_held_up(self) -> bool:
-        workspace = self.workspace
-        return bool(self._halting or workspace.closing or workspace.on_probation or self.equipment.missing_tools)
+        parts = self._parts
+        return bool(
+            self._agent.is_being_stopped
+            or parts.kernel.closing
+            or parts.roster.on_probation
+            or self._agent.missing_tools
+        )
 
     def _may_take(self) -> bool:
         """Whether the agent may begin another task now."""
-        if self._is_held_up or not lifecycle.takes_work(self.record):
+        if self._is_held_up or not lifecycle.takes_work(self._agent.record):
             return False
         running = len(self.loops)
         if self._calls is not None:  # what answers a waiting agent runs beside these
             running = sum(not loop.task.answers_a_switch for loop in self.loops.values())
-        return running < self.limits.max_concurrent_tasks
+        return running < self._agent.limits.max_concurrent_tasks
 
     def _has_place(self) -> bool:
         """Whether there is something to begin and the session has a place for it; if not, it is waited for."""
-        return self.queue.has_free() and self.workspace.places.may_begin(self, self.agent_id, self._take_turn)
+        return self.queue.has_free() and self._parts.slots.may_begin(self, self._agent.agent_id, self._take_turn)
 
     def _take_turn(self) -> None:
         """There is a place now. What waited for it may be gone meanwhile: then the agent comes to rest."""
         self.dispatch()
-        decision = self.workspace.decide(f"agent:{self.agent_id}")
-        self._rest_or_go_on(decision)
+        decision = self._parts.kernel.decide(f"agent:{self._agent.agent_id}")
+        self.rest_or_go_on(decision)
         if decision.unit:
             decision.submit()
 
     def _may_answer(self) -> bool:
         """Whether the agent may begin to answer another that waits for it."""
-        return not self._is_held_up and lifecycle.takes_calls(self.record)
+        return not self._is_held_up and lifecycle.takes_calls(self._agent.record)
 
-    def _rest_or_go_on(self, decision: Decision) -> None:
+    def rest_or_go_on(self, decision: Decision) -> None:
         """After a loop has ended: come to rest if that was the last, else take what waits when this is submitted."""
         calls = self._calls is not None and self._may_answer() and self._calls.has_free()
         if calls or (self._may_take() and self._has_place()):
             decision.then(self.dispatch)
-        elif not self.loops and self.record.state is AgentState.ACTIVE and not self._halting:
-            self._transition(decision, Action.REST)
+        elif not self.loops and self._agent.record.state is AgentState.ACTIVE and not self._agent.is_being_stopped:
+            self._agent.transition(decision, Action.REST)
 
     def _journal_of(self, task: TaskRecord) -> list[StepRecord]:
         """The steps of a task that waits: it has some if it is taken up again."""
-        return self.workspace.store.steps(task.session_id, task.id) if task.started_at is not None else []
+        return self._parts.kernel.store.steps(task.session_id, task.id) if task.started_at is not None else []
 
     def _begin(self, item: Work) -> None:
         """Start the loop of a task, or of the mail that becomes one, in one unit with its first step."""
-        decision = self.workspace.decide(_cause_of(item))
+        decision = self._parts.kernel.decide(_cause_of(item))
         self.was_active(decision.at)
         if isinstance(item, MailRecord):
             busy = {loop.task.thread_id for loop in self.loops.values()}
-            task = task_for_mail(item, task_id=self.workspace.ids.new(), now=decision.at, busy_threads=busy)
-            task = on_default_budget(task, self.limits)
-            self.workspace.post.deliver(decision, item, task.id)
+            task = task_for_mail(item, task_id=self._parts.kernel.ids.new(), now=decision.at, busy_threads=busy)
+            task = on_default_budget(task, self._agent.limits)
+            self._parts.mail.deliver(decision, item, task.id)
             decision.unit.insert_task(task)
-            self.workspace.trees.added(task)
+            self._parts.trees.added(task)
             if task.deadline_at is not None:
-                self.workspace.deadlines.watch(task)
+                self._parts.deadlines.watch(task)
         else:
             task = replace(item, state=TaskState.RUNNING, attempts=1, started_at=decision.at)
             decision.unit.update_task(task)
-        if self.record.state is not AgentState.ACTIVE:
-            self._transition(decision, Action.WORK)
+        if self._agent.record.state is not AgentState.ACTIVE:
+            self._agent.transition(decision, Action.WORK)
         if isinstance(item, MailRecord) or item.started_at is None:
             self._used = replace(self._used, tasks=self._used.tasks + 1)
-        loop = AILoop(self, task, [] if isinstance(item, MailRecord) else self._journal_of(item))
+        loop = AILoop(self._agent, task, [] if isinstance(item, MailRecord) else self._journal_of(item))
         self.add_loop(loop)
         if task.answers_a_switch:
-            self.workspace.switchboard.task_began(task)
+            self._parts.switch.task_began(task)
         loop.running.announce(decision)
         loop.begin(decision)
-
-    def _transition(
-        self,
-        decision: Decision,
-        action: Action,
-        *,
-        plan: SleepPlan | None = None,
-        reason: str = "",
-        limit: str | None = None,
-    ) -> None:
-        before = self.record
-        self.record = lifecycle.apply(before, action, plan=plan, reason=reason, limit=limit)
-        if self.record is before:
-            return
-        if before.started is not self.record.started:
-            self.workspace.limits.started += 1 if self.record.started else -1
-        if action is Action.START:
-            self.record = replace(self.record, started_at=decision.at)
-        if before.sleep is not None and self.record.sleep is not before.sleep and before.sleep.until is not None:
-            self.workspace.scheduler.cancel(self.timer_id)
-            decision.unit.delete_timer(self.workspace.session_id, self.timer_id)
-        decision.unit.update_agent(self.record)
-        if action in _ANNOUNCED:
-            decision.tell(_ANNOUNCED[action], {"agentId": self.agent_id, "reason": reason})
-        if before.state is not self.record.state:
-            decision.tell(
-                "agent.state_changed", change_of(before, self.record, action, offset=self.workspace.clock.offset)
-            )
-        elif before.sleep is not self.record.sleep:
-            decision.tell(
-                "agent.sleep_changed", change_of(before, self.record, action, offset=self.workspace.clock.offset)
-            )
-
-    @property
-    def timer_id(self) -> str:
-        """The timer that ends the agent's sleep."""
-        return f"wake:{self.agent_id}"
 
 
 def _cause_of(item: Work) -> str:

@@ -16,9 +16,10 @@ from ai_whisperer.domain.limits import EffectiveLimits
 from ai_whisperer.domain.mail import USER, MailRecord
 from ai_whisperer.domain.tasks import Budget, Origin, Priority, TaskKind, TaskRecord
 from ai_whisperer.errors import DuplicateIdError, InvalidInputError
-from ai_whisperer.runtime.agents.agent import AgentSession
+from ai_whisperer.runtime.agents.agent import LiveAgent
+from ai_whisperer.runtime.life.open_session import OpenSession
 from ai_whisperer.runtime.session.cause import by_caller
-from ai_whisperer.runtime.session.workspace import Decision, Workspace
+from ai_whisperer.runtime.session.decision import Decision
 
 _Accepted = TypeVar("_Accepted", TaskRecord, MailRecord, EventRecord)
 
@@ -30,16 +31,16 @@ class Intake:
     work is accepted once. What is on its way to the disk under a given id is kept in mind until it is there.
     """
 
-    def __init__(self, workspace: Workspace) -> None:
-        self._workspace = workspace
-        self.book = workspace.book
+    def __init__(self, session: OpenSession) -> None:
+        self._session = session
+        self.book = session.roster.book
         self._tasks: dict[str, TaskRecord] = {}
         self._mails: dict[str, MailRecord] = {}
         self._events: dict[str, EventRecord] = {}
 
     async def task(
         self,
-        agent: AgentSession,
+        agent: LiveAgent,
         prompt: str,
         *,
         priority: Priority,
@@ -52,31 +53,31 @@ class Intake:
     ) -> TaskRecord:
         """Accept a task, as part of the decision that creates its agent if one is given: see `check_task`."""
         most = agent.limits.max_prompt_bytes
-        self._workspace.breaches.check_prompt("prompt", prompt, agent.agent_id, most=most)
+        self._session.reached.check_prompt("prompt", prompt, agent.agent_id, most=most)
         if not prompt.strip():
             raise InvalidInputError("The prompt is empty. Say what the agent should do.")
         if task_id is not None:
             known = self._known_task(task_id)
             if known is not None:
                 return await self._again(known, (known.agent_id, known.prompt), (agent.agent_id, prompt))
-        agent.check_room()
+        agent.work.check_room()
         origin = self._terms(timeout_seconds, budget, agent.limits)
-        decision = decision or self._workspace.decide(cause)
-        new_id = task_id or self._workspace.ids.new()
+        decision = decision or self._session.kernel.decide(cause)
+        new_id = task_id or self._session.kernel.ids.new()
         task = TaskRecord(
-            session_id=self._workspace.session_id,
+            session_id=self._session.kernel.session_id,
             id=new_id,
             agent_id=agent.agent_id,
             thread_id=new_id if thread_id is None else checked_id(thread_id),
             kind=TaskKind.PROMPT,
             prompt=prompt,
-            arrival=self._workspace.next_arrival(),
+            arrival=self._session.kernel.next_arrival(),
             cause=cause,
             priority=priority,
             created_at=decision.at,
             origin=origin,
         )
-        agent.accept_task(decision, task)
+        agent.work.accept_task(decision, task)
         if task_id is not None:
             self._tasks[task_id] = task
             decision.when_durable(lambda: self._tasks.pop(task_id, None))
@@ -104,7 +105,9 @@ class Intake:
             raise _used_already(task_id)
 
     def _known_task(self, given_id: str) -> TaskRecord | None:
-        return self._tasks.get(checked_id(given_id)) or self._workspace.store.task(self._workspace.session_id, given_id)
+        return self._tasks.get(checked_id(given_id)) or self._session.kernel.store.task(
+            self._session.kernel.session_id, given_id
+        )
 
     def _terms(self, timeout_seconds: float | None, budget: Budget | None, limits: EffectiveLimits) -> Origin | None:
         if budget is not None:
@@ -112,7 +115,7 @@ class Intake:
         budget = tree_budget(budget, limits)
         if timeout_seconds is None and budget is None:
             return None
-        return Origin(deadline_at=deadline_after(timeout_seconds, now=self._workspace.clock.now()), budget=budget)
+        return Origin(deadline_at=deadline_after(timeout_seconds, now=self._session.kernel.clock.now()), budget=budget)
 
     async def mail(
         self,
@@ -128,11 +131,11 @@ class Intake:
         """Accept a mail, as part of the decision that creates its recipient if one is given: see `check_mail`."""
         known = self._known_mail(mail_id)
         if known is not None:
-            recipient = self._workspace.book.resolve_recipient(to)
+            recipient = self._session.roster.book.resolve_recipient(to)
             before = (known.sender, known.recipient, known.subject, known.body)
             return await self._again(known, before, (USER, recipient, one_line(str(subject)), body))
-        decision = decision or self._workspace.decide(by_caller())
-        mail = self._workspace.post.send(
+        decision = decision or self._session.kernel.decide(by_caller())
+        mail = self._session.mail.send(
             decision,
             sender=USER,
             to=to,
@@ -156,12 +159,12 @@ class Intake:
             raise _used_already(mail_id)
 
     async def reply(self, mail_id: str, body: str, *, priority: Priority, reply_id: str | None) -> MailRecord:
-        post = self._workspace.post
+        post = self._session.mail
         known = self._known_mail(reply_id)
         if known is not None:
             before = (known.sender, known.reply_to or "", known.body)
             return await self._again(known, before, (USER, mail_id, body))
-        decision = self._workspace.decide(by_caller())
+        decision = self._session.kernel.decide(by_caller())
         original = post.received_by(USER, mail_id)
         mail = post.reply(decision, original, body=body, priority=priority, mail_id=reply_id)
         return await self._sent(decision, mail, reply_id)
@@ -169,7 +172,9 @@ class Intake:
     def _known_mail(self, given_id: str | None) -> MailRecord | None:
         if given_id is None:
             return None
-        return self._mails.get(checked_id(given_id)) or self._workspace.store.mail(self._workspace.session_id, given_id)
+        return self._mails.get(checked_id(given_id)) or self._session.kernel.store.mail(
+            self._session.kernel.session_id, given_id
+        )
 
     async def _sent(self, decision: Decision, mail: MailRecord, given_id: str | None) -> MailRecord:
         if given_id is not None:
@@ -180,15 +185,15 @@ class Intake:
 
     async def event(self, name: str, data: Any, *, event_id: str | None) -> EventRecord:
         if event_id is not None:
-            known = self._events.get(checked_id(event_id)) or self._workspace.store.event(
-                self._workspace.session_id, event_id
+            known = self._events.get(checked_id(event_id)) or self._session.kernel.store.event(
+                self._session.kernel.session_id, event_id
             )
             if known is not None:
                 return await self._again(known, (known.name, _as_kept(known.data)), (name, _as_kept(data)))
         check_event_data(data)
         data = msgspec.json.decode(msgspec.json.encode(data))  # as it is kept
-        decision = self._workspace.decide(by_caller())
-        event = self._workspace.events.broadcast(decision, name=name, data=data, sender=USER, event_id=event_id)
+        decision = self._session.kernel.decide(by_caller())
+        event = self._session.events.broadcast(decision, name=name, data=data, sender=USER, event_id=event_id)
         if event_id is not None:
             self._events[event_id] = event
             decision.when_durable(lambda: self._events.pop(event_id, None))
@@ -199,7 +204,7 @@ class Intake:
         """Answer as the first time, once that is durable; raise if the id stood for something else."""
         if before != now:
             raise _used_already(known.id)
-        await self._workspace.store.flushed()
+        await self._session.kernel.store.flushed()
         return known
 
 

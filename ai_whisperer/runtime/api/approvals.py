@@ -26,12 +26,12 @@ class SessionApprovals(SessionWork):
         chosen = approval_state(state)
         checked_limit(limit)
         if chosen is ApprovalState.PENDING:
-            return self._workspace.approvals.pending()[:limit]
-        return self._workspace.store.approvals(self._workspace.session_id, state=chosen, limit=limit)
+            return self._session.approvals.pending()[:limit]
+        return self._session.kernel.store.approvals(self._session.kernel.session_id, state=chosen, limit=limit)
 
     def get_approval(self, approval_id: str) -> ApprovalRecord:
         """The approval as it is now, with the exact arguments of the call; raises `UnknownApprovalError`."""
-        return self._workspace.approvals.get(approval_id)
+        return self._session.approvals.get(approval_id)
 
     async def approve(
         self, approval_id: str, *, digest: str | None = None, reason: str = "", by: str = USER
@@ -43,8 +43,8 @@ class SessionApprovals(SessionWork):
         """
         check_reason(reason)
         check_text("name of who decides", by, max_bytes=_MAX_NAME_BYTES)
-        decision = self._workspace.decide(by_caller())
-        approval = self._workspace.approvals.approve(decision, approval_id, digest=digest, by=by, reason=reason)
+        decision = self._session.kernel.decide(by_caller())
+        approval = self._session.approvals.approve(decision, approval_id, digest=digest, by=by, reason=reason)
         await decision.commit()
         return approval
 
@@ -55,7 +55,7 @@ class SessionApprovals(SessionWork):
         """
         check_reason(reason)
         check_text("name of who decides", by, max_bytes=_MAX_NAME_BYTES)
-        decision = self._workspace.decide(by_caller())
-        approval = self._workspace.approvals.refuse(decision, approval_id, by=by, reason=reason)
+        decision = self._session.kernel.decide(by_caller())
+        approval = self._session.approvals.refuse(decision, approval_id, by=by, reason=reason)
         await decision.commit()
         return approval

@@ -12,8 +12,9 @@ from ai_whisperer.core.text import check_reason
 from ai_whisperer.domain.locks import LockCheck, LockRecord, LockSummary
 from ai_whisperer.domain.mail import USER
 from ai_whisperer.runtime.api.tasks import SessionWork
+from ai_whisperer.runtime.life.open_session import OpenSession
 from ai_whisperer.runtime.session.cause import by_caller
-from ai_whisperer.runtime.session.workspace import Decision, Workspace
+from ai_whisperer.runtime.session.decision import Decision
 from ai_whisperer.runtime.waiting.lock_waits import ClientWait
 from ai_whisperer.runtime.waiting.locks import Locks
 
@@ -23,7 +24,7 @@ class SessionLocks(SessionWork):
 
     def list_locks(self) -> list[LockSummary]:
         """The locks that are held, by whom, and who waits for them."""
-        return self._workspace.locks.listed()
+        return self._session.locks.listed()
 
     async def acquire_lock(
         self, name: str, *, ttl_seconds: float = 60.0, wait_seconds: float = 0.0, holder: str | None = None
@@ -34,29 +35,29 @@ class SessionLocks(SessionWork):
         what others see of who has it, `user` by default. Whoever gives up waiting, by a cancellation for instance,
         has not got it. The lease lasts across restarts, a wait does not.
         """
-        workspace = self._workspace
+        session = self._session
         check_lock(name, ttl_seconds)
         checked_wait(wait_seconds)
-        decision = workspace.decide(by_caller())
-        got = workspace.locks.acquire_for(
+        decision = session.kernel.decide(by_caller())
+        got = session.locks.acquire_for(
             decision, checked_holder(holder), name=name, ttl_seconds=ttl_seconds, wait_seconds=wait_seconds
         )
         durable = decision.submit()
         try:
             if isinstance(got, ClientWait):
-                return workspace.locks.shown(await got.given)
+                return session.locks.shown(await got.given)
             await asyncio.shield(durable)
         except asyncio.CancelledError:
-            _give_up(workspace, got)
+            _give_up(session, got)
             raise
-        return workspace.locks.shown(got)
+        return session.locks.shown(got)
 
     async def renew_lock(self, name: str, token: int, ttl_seconds: float = 60.0) -> LockRecord:
         """Let the lease last for `ttl_seconds` from now on; raises `LockNotHeldError` that says what became of it."""
         check_lock(name, ttl_seconds)
         check_token(token)
-        decision = self._workspace.decide(by_caller())
-        locks = self._workspace.locks
+        decision = self._session.kernel.decide(by_caller())
+        locks = self._session.locks
         renewed = locks.renew(decision, locks.of_token(name, token), ttl_seconds)
         await decision.commit()
         return locks.shown(renewed)
@@ -68,7 +69,7 @@ class SessionLocks(SessionWork):
         """
         check_lock_name(name)
         check_token(token)
-        locks = self._workspace.locks
+        locks = self._session.locks
         return locks.shown(await locks.when_unused(name, partial(_release, token=token), cause=by_caller()))
 
     async def break_lock(self, name: str, reason: str = "") -> LockRecord:
@@ -79,14 +80,14 @@ class SessionLocks(SessionWork):
         """
         check_lock_name(name)
         check_reason(reason)
-        locks = self._workspace.locks
+        locks = self._session.locks
         return locks.shown(await locks.when_unused(name, partial(_break, reason=reason), cause=by_caller()))
 
     def check_lock(self, name: str, token: int) -> LockCheck:
         """Whether this is the current token of the lock, and what became of it if not."""
         check_lock_name(name)
         check_token(token)
-        locks = self._workspace.locks
+        locks = self._session.locks
         check = locks.check(name, token)
         return check if check.lock is None else replace(check, lock=locks.shown(check.lock))
 
@@ -101,14 +102,14 @@ def _break(locks: Locks, decision: Decision, name: str, *, reason: str) -> LockR
     return locks.break_lock(decision, name, by=USER, reason=reason)
 
 
-def _give_up(workspace: Workspace, got: LockRecord | ClientWait) -> None:
+def _give_up(session: OpenSession, got: LockRecord | ClientWait) -> None:
     """Whoever asked has gone: it waits no more, and what it was given is free."""
-    if workspace.bus.failure is not None or workspace.bus.closed:
+    if session.kernel.log.failure is not None or session.kernel.log.closed:
         return
-    decision = workspace.decide(by_caller())
+    decision = session.kernel.decide(by_caller())
     if isinstance(got, ClientWait):
-        workspace.locks.client_gone(decision, got)
+        session.locks.client_gone(decision, got)
     else:
-        workspace.locks.forsake(decision, got)
+        session.locks.forsake(decision, got)
     if decision.unit:
         decision.submit()

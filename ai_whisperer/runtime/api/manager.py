@@ -29,12 +29,12 @@ from ai_whisperer.mcp_config import McpServersConfig, mcp_servers_from
 from ai_whisperer.models.base import ModelFactory
 from ai_whisperer.models.catalog import AUTO as ANY_MODEL
 from ai_whisperer.models.catalog import name_check, resolve
-from ai_whisperer.runtime.agents.agent import AgentSession
 from ai_whisperer.runtime.agents.creation import Stage
-from ai_whisperer.runtime.agents.folders import Workplaces, checked_folders, kept_from_agents
-from ai_whisperer.runtime.agents.loop import loop_that_calls
+from ai_whisperer.runtime.agents.folders import Folders, checked_folders, kept_from_agents
+from ai_whisperer.runtime.agents.status import status_of
 from ai_whisperer.runtime.api.accepting import Intake
 from ai_whisperer.runtime.api.approvals import SessionApprovals
+from ai_whisperer.runtime.api.handle import AgentSession
 from ai_whisperer.runtime.api.limits import SessionLimiting
 from ai_whisperer.runtime.api.locks import SessionLocks
 from ai_whisperer.runtime.api.mcp import SessionMcp
@@ -43,11 +43,11 @@ from ai_whisperer.runtime.api.page import SessionPage
 from ai_whisperer.runtime.api.reading import AgentRef
 from ai_whisperer.runtime.api.rooms import SessionRooms
 from ai_whisperer.runtime.api.schedules import SessionSchedules
-from ai_whisperer.runtime.api.status import status_of
-from ai_whisperer.runtime.life.opening import close_workspace, open_workspace
+from ai_whisperer.runtime.life.open_session import OpenSession
+from ai_whisperer.runtime.life.opening import close_session, open_session
 from ai_whisperer.runtime.life.trial_turn import TrialTurn
 from ai_whisperer.runtime.session.cause import by_caller
-from ai_whisperer.runtime.session.workspace import Workspace
+from ai_whisperer.runtime.session.current import loop_that_calls
 from ai_whisperer.store.base import Store
 from ai_whisperer.store.sqlite import SqliteStore
 from ai_whisperer.templates.library import AnyLibrary, TemplateEntry, library_of
@@ -131,7 +131,7 @@ class AsyncAgentSessionManager(
         self._templates = library_of(templates, check_model=self._name_check)
         apart = kept_from_agents((data, work), hidden=hidden, templates=self._templates)
         granted = checked_folders({} if folders is None else folders, kept=apart)
-        self._workplaces = Workplaces(root, session_id, granted, kept=apart, sandbox=sandbox)
+        self._folders = Folders(root, session_id, granted, kept=apart, sandbox=sandbox)
         self._mcp_servers = mcp_servers_from({} if mcp_servers is None else mcp_servers, folder=Path())
         self._create_missing = create_missing
         self._model = model
@@ -145,7 +145,7 @@ class AsyncAgentSessionManager(
         self._notifying: Notifying | None = None
         self._page = SessionPage(wanted=page)
         super().__init__()
-        self._open: tuple[Workspace, Intake] | None = None
+        self._open: tuple[OpenSession, Intake] | None = None
 
     async def __aenter__(self) -> AsyncAgentSessionManager:
         await self.open()
@@ -159,13 +159,13 @@ class AsyncAgentSessionManager(
     async def open(self) -> None:
         """Open the store and resume where the session was; raises a `StoreError` that says what to do."""
         if self._open is not None:
-            self._open[0].check_event_loop()
+            self._open[0].kernel.check_event_loop()
             raise StateError("The session manager is open already.")
         store = self._given_store
         if store is None:
             store = SqliteStore.in_memory() if self._data is None else SqliteStore.open(self._data)
         try:
-            workspace = open_workspace(
+            session = open_session(
                 self._session_id,
                 store,
                 clock=self._clock,
@@ -180,7 +180,7 @@ class AsyncAgentSessionManager(
                     check_model=self._name_check,
                     create_missing=self._create_missing,
                 ),
-                workplaces=self._workplaces,
+                folders=self._folders,
                 limits=self._limits,
                 mcp_servers=self._mcp_servers,
                 trial_turn=self._trial_turn,
@@ -188,9 +188,9 @@ class AsyncAgentSessionManager(
         except BaseException:
             await self._release(store)
             raise
-        self._workplaces.take_over()
-        self._workplaces.sweep()
-        self._open = (workspace, Intake(workspace))
+        self._folders.take_over()
+        self._folders.sweep()
+        self._open = (session, Intake(session))
         if self._callback is not None:
             self._notifying = Notifying(self.subscribe(), self._callback)
         try:
@@ -205,16 +205,16 @@ class AsyncAgentSessionManager(
         """Let the steps under way finish for so long, cancel what is left, and close. Tasks resume at the next open."""
         if self._open is None:
             return
-        self._open[0].check_event_loop()
+        self._open[0].kernel.check_event_loop()
         calling = loop_that_calls()
-        if calling is not None and calling.agent.workspace is self._open[0]:
+        if calling is not None and self._open[0].roster.runs(calling):
             raise StateError("A tool cannot close the session that it runs in. Do it from outside.")
-        (workspace, _), self._open = self._open, None
+        (session, _), self._open = self._open, None
         async with AsyncExitStack() as stack:  # whatever fails, the rest is let go too
-            stack.push_async_callback(self._release, workspace.store)
+            stack.push_async_callback(self._release, session.kernel.store)
             if self._notifying is not None:
                 stack.push_async_callback(self._notifying.end, grace_seconds=grace_seconds)
-            stack.push_async_callback(close_workspace, workspace, grace_seconds=grace_seconds)
+            stack.push_async_callback(close_session, session, grace_seconds=grace_seconds)
             await self._page.end()
 
     @property
@@ -229,7 +229,7 @@ class AsyncAgentSessionManager(
     @property
     def active_sessions(self) -> Mapping[str, AgentSession]:
         """The agents by id."""
-        return dict(self._workspace.agents)
+        return {agent_id: AgentSession(agent) for agent_id, agent in self._session.roster.agents.items()}
 
     @property
     def agent_threads(self) -> Mapping[str, Sequence[str]]:
@@ -240,7 +240,7 @@ class AsyncAgentSessionManager(
     @property
     def failure(self) -> BaseException | None:
         """Why the store failed, if it did: nothing runs, restart the process."""
-        return self._workspace.bus.failure
+        return self._session.kernel.log.failure
 
     async def create_agent(
         self,
@@ -257,14 +257,14 @@ class AsyncAgentSessionManager(
         template that is called like the agent is used, if there is one. `tools` are functions of its own; without
         them, those that `agent_tools` has for it.
         """
-        workspace = self._workspace
+        session = self._session
         check_agent_id(agent_id)
-        own = as_tools(tools) or workspace.creation.own_tools_of(agent_id)
-        definition = workspace.creation.definition_for(agent_id, config, template, own)
-        decision = workspace.decide(by_caller())
-        agent = workspace.creation.create(decision, agent_id, definition, own, auto_start=auto_start)
+        own = as_tools(tools) or session.creation.own_tools_of(agent_id)
+        definition = session.creation.definition_for(agent_id, config, template, own)
+        decision = session.kernel.decide(by_caller())
+        agent = session.creation.create(decision, agent_id, definition, own, auto_start=auto_start)
         await decision.commit()
-        return agent
+        return AgentSession(agent)
 
     def list_templates(self) -> list[TemplateEntry]:
         """The templates that agents can be made of, and the files that cannot be used, each with its error."""
@@ -273,7 +273,7 @@ class AsyncAgentSessionManager(
     async def give_tools(self, agent_id: AgentRef, tools: Iterable[AnyFunction]) -> AgentStatus:
         """Hand an agent tools of its own, above all those that it had before a restart and now waits for."""
         session = self._find_agent(agent_id)
-        decision = self._workspace.decide(by_caller())
+        decision = self._session.kernel.decide(by_caller())
         session.give_tools(decision, as_tools(tools))
         await decision.commit()
         return status_of(session)
@@ -286,22 +286,23 @@ class AsyncAgentSessionManager(
         One that is started already continues as it is. A given config or template, or both as for `create_agent`,
         replaces the definition, and so only that of an agent that is not started.
         """
-        if isinstance(agent_id, str) and not self._workspace.book.knows(agent_id):
-            return status_of(await self.create_agent(agent_id, config, template=template))
+        if isinstance(agent_id, str) and not self._session.roster.book.knows(agent_id):
+            created = await self.create_agent(agent_id, config, template=template)
+            return status_of(self._find_agent(created))
         session = self._find_agent(agent_id)
-        decision = self._workspace.decide(by_caller())
+        decision = self._session.kernel.decide(by_caller())
         if config is None and template is None:
             session.start(decision)
         else:
             session.check_startable()
-            definition = self._workspace.creation.definition_for(
-                session.agent_id, config, template, session.equipment.own_tools
+            definition = self._session.creation.definition_for(
+                session.agent_id, config, template, session.toolkit.own_tools
             )
-            gone, come = self._workspace.schedules.changes_for(session.agent_id, session.record.definition, definition)
-            self._workspace.book.replace(session.agent_id, session.record.definition, definition)
-            own = session.equipment.tools_to_remember(definition)
+            gone, come = self._session.schedules.changes_for(session.agent_id, session.record.definition, definition)
+            self._session.roster.book.replace(session.agent_id, session.record.definition, definition)
+            own = session.toolkit.tools_to_remember(definition)
             session.redefine(decision, replace(session.record, definition=definition, own_tools=own))
-            self._workspace.schedules.change(decision, gone, come)
+            self._session.schedules.change(decision, gone, come)
             session.start(decision)
         await decision.commit()
         return status_of(session)
@@ -310,7 +311,7 @@ class AsyncAgentSessionManager(
         """Let no new step begin. The step under way runs to its end, mail keeps arriving."""
         session = self._find_agent(agent_id)
         check_reason(reason)
-        decision = self._workspace.decide(by_caller())
+        decision = self._session.kernel.decide(by_caller())
         session.pause(decision, reason)
         await decision.commit()
         return status_of(session)
@@ -326,7 +327,7 @@ class AsyncAgentSessionManager(
     async def resume_agent(self, agent_id: AgentRef) -> AgentStatus:
         """Resume where the agent was paused."""
         session = self._find_agent(agent_id)
-        decision = self._workspace.decide(by_caller())
+        decision = self._session.kernel.decide(by_caller())
         session.resume(decision)
         await decision.commit()
         return status_of(session)
@@ -354,12 +355,12 @@ class AsyncAgentSessionManager(
 
         `until` is in seconds since the epoch, a datetime with its zone, or ISO 8601 text with its zone.
         """
-        clock = self._workspace.clock
+        clock = self._session.kernel.clock
         plan = sleep_plan(
             clock.now(), wall=clock.wall(), duration_seconds=duration_seconds, until=until, wake_events=wake_events
         )
         check_reason(reason)
-        decision = self._create_if_missing(agent_id, lambda _: None) or self._workspace.decide(by_caller())
+        decision = self._create_if_missing(agent_id, lambda _: None) or self._session.kernel.decide(by_caller())
         session = self._find_agent(agent_id)
         session.sleep(decision, plan, reason)
         await decision.commit()
@@ -369,24 +370,24 @@ class AsyncAgentSessionManager(
         """End the agent's sleep; it is told the reason."""
         session = self._find_agent(agent_id)
         check_reason(reason)
-        decision = self._workspace.decide(by_caller())
+        decision = self._session.kernel.decide(by_caller())
         session.wake(decision, reason, details=said(USER, reason))
         await decision.commit()
         return status_of(session)
 
     @property
-    def _workspace(self) -> Workspace:
+    def _session(self) -> OpenSession:
         """The open session. All that is public comes here or to `_intake` first, and so in the right event loop."""
         if self._open is None:
             raise ClosedError
-        self._open[0].check_event_loop()
+        self._open[0].kernel.check_event_loop()
         return self._open[0]
 
     @property
     def _intake(self) -> Intake:
         if self._open is None:
             raise ClosedError
-        self._open[0].check_event_loop()
+        self._open[0].kernel.check_event_loop()
         return self._open[1]
 
     async def _release(self, store: Store) -> None:

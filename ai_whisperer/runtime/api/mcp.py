@@ -11,7 +11,7 @@ class SessionMcp(SessionWork):
 
     def list_mcp_servers(self) -> list[McpServerStatus]:
         """The servers that agents can be granted tools of, by name, with the tools that they have listed so far."""
-        return self._workspace.mcp.statuses()
+        return self._session.supplies.mcp.statuses()
 
     async def start_mcp_server(self, name: str) -> McpServerStatus:
         """Start a server now and have it list its tools: otherwise that happens when an agent needs it.
@@ -19,7 +19,7 @@ class SessionMcp(SessionWork):
         One that failed is started without the delay that it had to wait for. Raises `McpError` that says why it cannot
         be started.
         """
-        server = self._workspace.mcp.find(name)
+        server = self._session.supplies.mcp.find(name)
         await server.start()
-        await self._workspace.store.flushed()
+        await self._session.kernel.store.flushed()
         return server.status()

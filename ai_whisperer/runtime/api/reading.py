@@ -16,14 +16,15 @@ from ai_whisperer.domain.tasks import StepRecord, TaskRecord, ThreadSummary, Wor
 from ai_whisperer.domain.usage import UsageReport
 from ai_whisperer.domain.waits import ResourceStatus
 from ai_whisperer.errors import ClosedError, InvalidInputError, StateError, UnknownTaskError
-from ai_whisperer.runtime.agents.agent import AgentSession
-from ai_whisperer.runtime.agents.loop import loop_that_calls
+from ai_whisperer.runtime.agents.agent import LiveAgent
+from ai_whisperer.runtime.agents.status import shown_steps, status_of, statuses_of
+from ai_whisperer.runtime.api.handle import AgentSession
 from ai_whisperer.runtime.api.snapshots import snapshot_of
-from ai_whisperer.runtime.api.status import shown_steps, status_of, statuses_of
 from ai_whisperer.runtime.api.task_source import SessionTaskSource
 from ai_whisperer.runtime.api.usage import usage_of_session, usage_of_tree
+from ai_whisperer.runtime.life.open_session import OpenSession
+from ai_whisperer.runtime.session.current import loop_that_calls
 from ai_whisperer.runtime.session.log import Subscription
-from ai_whisperer.runtime.session.workspace import Workspace
 from ai_whisperer.task_stream import TaskStream
 
 AgentRef = str | AgentSession
@@ -36,63 +37,64 @@ class SessionReader:
     @property
     def is_flushed(self) -> bool:
         """Whether all that was decided so far is on disk."""
-        return self._workspace.store.is_flushed
+        return self._session.kernel.store.is_flushed
 
     async def flushed(self) -> None:
         """Wait until all that was decided so far is on disk. What is read then is what would survive."""
-        await self._workspace.store.flushed()
+        await self._session.kernel.store.flushed()
 
     async def at_rest(self) -> None:
         """Wait until no agent has anything left to do; then all that they did is on disk.
 
         An agent that is paused, asleep, stopped or without its tools is at rest, whatever waits for it.
         """
-        workspace = self._workspace
+        session = self._session
         calling = loop_that_calls()
-        if calling is not None and calling.agent.workspace is workspace:
+        if calling is not None and session.roster.runs(calling):
             raise StateError("A tool cannot wait until all agents are idle: its own agent is not. Do it from outside.")
         subscription = self.subscribe()
         try:
-            while busy := [agent for agent in workspace.agents.values() if not agent.is_at_rest]:
+            while busy := [agent for agent in session.roster.agents.values() if not agent.work.is_at_rest]:
                 for agent in busy:
-                    while not agent.is_at_rest:  # whatever brings it to rest is told after it has happened
+                    while not agent.work.is_at_rest:  # whatever brings it to rest is told after it has happened
                         await anext(subscription)
         except StopAsyncIteration:
             raise ClosedError("The session was closed before its agents were idle; they resume later.") from None
         finally:
             subscription.close()
-        await workspace.store.flushed()
+        await session.kernel.store.flushed()
 
     async def snapshot(self) -> Snapshot:
         """Everything that is to be seen of the session, as it is after one notification; it is on disk by then.
 
         Whoever subscribes after that notification and keeps count knows from there on what the session is like.
         """
-        workspace = self._workspace
-        taken = snapshot_of(workspace)
-        await workspace.store.flushed()
-        if workspace.bus.failure is not None:
-            raise workspace.bus.failure
+        session = self._session
+        taken = snapshot_of(session)
+        await session.kernel.store.flushed()
+        if session.kernel.log.failure is not None:
+            raise session.kernel.log.failure
         return taken
 
     def mailbox(self, owner: AgentRef = USER, *, limit: int = 100) -> list[MailRecord]:
         """The mails of an agent or, by default, of the user, the newest first."""
         name = self._mailbox_name(owner)
-        return self._workspace.store.mailbox(self._workspace.session_id, name, limit=checked_limit(limit))
+        return self._session.kernel.store.mailbox(self._session.kernel.session_id, name, limit=checked_limit(limit))
 
     def sent_mail(self, owner: AgentRef = USER, *, limit: int = 100) -> list[MailRecord]:
         """The mails that an agent or, by default, the user has sent, the newest first."""
         name = self._mailbox_name(owner)
-        return self._workspace.store.sent_mail(self._workspace.session_id, name, limit=checked_limit(limit))
+        return self._session.kernel.store.sent_mail(self._session.kernel.session_id, name, limit=checked_limit(limit))
 
     def _mailbox_name(self, owner: AgentRef) -> str:
         is_user = isinstance(owner, str) and normalized(owner) == USER
         return USER if is_user else self._find_agent(owner).agent_id
 
     def dead_letters(self) -> DeadLetters:
-        store = self._workspace.store
+        store = self._session.kernel.store
         return DeadLetters(
-            tasks=store.dead_tasks(self._workspace.session_id), mails=store.dead_mail(self._workspace.session_id)
+            tasks=store.dead_tasks(self._session.kernel.session_id),
+            mails=store.dead_mail(self._session.kernel.session_id),
         )
 
     def find_ids(self, kind: IdKind | str, beginning: str, *, limit: int = 10) -> list[str]:
@@ -100,26 +102,26 @@ class SessionReader:
         known = checked_kind(kind)
         if not can_be_id(beginning):
             return []
-        store, session_id = self._workspace.store, self._workspace.session_id
+        store, session_id = self._session.kernel.store, self._session.kernel.session_id
         return store.ids_beginning(session_id, known, beginning, limit=checked_limit(limit))
 
     @property
     def work_counts(self) -> WorkCounts:
         """What has become of tasks since the session was opened, and what waits for a person now."""
-        tallies = self._workspace.tallies
+        tallies = self._session.counters
         return WorkCounts(
             ended=dict(tallies.ended),
             retried=dict(tallies.retried),
             dead_tasks=tallies.dead_tasks.total(),
             dead_mails=tallies.dead_mails,
-            pending_approvals=len(self._workspace.approvals.pending()),
+            pending_approvals=len(self._session.approvals.pending()),
         )
 
     def get_agent_status(self, agent_id: AgentRef) -> AgentStatus:
         return status_of(self._find_agent(agent_id))
 
     def list_agents(self) -> list[AgentStatus]:
-        return list(statuses_of(self._workspace))
+        return list(statuses_of(self._session))
 
     def get_task(self, task: str | TaskRecord) -> TaskRecord:
         """The task as it is now; raises `UnknownTaskError`."""
@@ -127,15 +129,15 @@ class SessionReader:
         found = self._find_task(task_id) if can_be_id(task_id) else None
         if found is None:
             raise UnknownTaskError(
-                f"There is no task {task_id!r} in session '{self._workspace.session_id}'. "
+                f"There is no task {task_id!r} in session '{self._session.kernel.session_id}'. "
                 "List its tasks (`whisperer tasks`), or name another session."
             )
         return found
 
     def list_tasks(self, agent_id: AgentRef | None = None, *, limit: int = 100) -> list[TaskRecord]:
         """The tasks of an agent, or of all agents, the newest first."""
-        workspace = self._workspace
-        store, session_id = workspace.store, workspace.session_id
+        session = self._session
+        store, session_id = session.kernel.store, session.kernel.session_id
         if agent_id is None:
             return store.tasks(session_id, limit=checked_limit(limit))
         return store.tasks_of_agent(session_id, self._find_agent(agent_id).agent_id, limit=checked_limit(limit))
@@ -147,7 +149,7 @@ class SessionReader:
     def list_steps(self, task: str | TaskRecord, *, after: int = 0) -> list[StepRecord]:
         """The journal of a task, or what follows the step of that number."""
         task_id = self.get_task(task).id
-        return shown_steps(self._workspace, task_id, after=checked_position(after))
+        return shown_steps(self._session, task_id, after=checked_position(after))
 
     def stream(self, task: str | TaskRecord) -> TaskStream:
         """An iterator over what happens to a task, from its beginning to its end: `async for event in …`.
@@ -156,69 +158,73 @@ class SessionReader:
         that has ended too, also after a restart. Raises `UnknownTaskError`.
         """
         known = self.get_task(task)
-        return TaskStream(known.id, SessionTaskSource(self._workspace, known))
+        return TaskStream(known.id, SessionTaskSource(self._session, known))
 
     def usage(self, task: str | TaskRecord | None = None) -> UsageReport:
         """What the agents of the session have used, each and together; of a task, what all its tree has used."""
         if task is not None:
-            return usage_of_tree(self._workspace, self._tree(self.get_task(task).root_id))
-        return usage_of_session(self._workspace)
+            return usage_of_tree(self._session, self._tree(self.get_task(task).root_id))
+        return usage_of_session(self._session)
 
     def list_threads(self, agent_id: AgentRef) -> list[ThreadSummary]:
-        return self._workspace.store.threads_of_agent(self._workspace.session_id, self._find_agent(agent_id).agent_id)
+        return self._session.kernel.store.threads_of_agent(
+            self._session.kernel.session_id, self._find_agent(agent_id).agent_id
+        )
 
     def list_events(self, *, limit: int = 100) -> list[EventRecord]:
         """The events that were broadcast, the newest first."""
-        return self._workspace.store.events(self._workspace.session_id, limit=checked_limit(limit))
+        return self._session.kernel.store.events(self._session.kernel.session_id, limit=checked_limit(limit))
 
     def list_resources(self) -> list[ResourceStatus]:
         """The resources that tools touch now: who holds them, and who waits for them."""
-        return self._workspace.admission.resources.listed()
+        return self._session.turns.listed()
 
     def notifications(self, *, after: int = 0, limit: int = 1000) -> list[Notification]:
         """A page of the numbered log."""
-        return self._workspace.store.notifications(
-            self._workspace.session_id, after=checked_position(after), limit=checked_limit(limit)
+        return self._session.kernel.store.notifications(
+            self._session.kernel.session_id, after=checked_position(after), limit=checked_limit(limit)
         )
 
     @property
     def last_seq(self) -> int:
         """The number of the newest notification: what is read now is the state after it."""
-        return self._workspace.bus.last_seq
+        return self._session.kernel.log.last_seq
 
     def subscribe(self, *, after: int | None = None, deltas: bool = False) -> Subscription:
         """An iterator over the notifications after this number (0: from the start; None: from now on).
 
         With `deltas` the pieces of answers come along as they are streamed, unnumbered.
         """
-        bus = self._workspace.bus
+        bus = self._session.kernel.log
         return bus.subscribe(after=bus.last_seq if after is None else checked_position(after), deltas=deltas)
 
     @property
     @abstractmethod
-    def _workspace(self) -> Workspace:
+    def _session(self) -> OpenSession:
         """The open session; raises `ClosedError`."""
 
-    def _find_agent(self, agent: AgentRef) -> AgentSession:
+    def _find_agent(self, agent: AgentRef) -> LiveAgent:
         if not isinstance(agent, (str, AgentSession)):
             raise InvalidInputError(f"Name an agent by its id or its handle, not by {type(agent).__name__}.")
         name = agent if isinstance(agent, str) else agent.agent_id
-        workspace = self._workspace
-        return workspace.agents[workspace.book.resolve(name)]
+        session = self._session
+        return session.roster.agents[session.roster.book.resolve(name)]
 
     def _tree(self, root_id: str) -> list[TaskRecord]:
         """The tree as it is now, with what is still on its way to the disk."""
-        tasks = {task.id: task for task in self._workspace.store.tasks_of_tree(self._workspace.session_id, root_id)}
-        running = (loop.task for loop in self._workspace.running.values())
-        waiting = (item for agent in self._workspace.agents.values() for item in agent.waiting)
+        tasks = {
+            task.id: task for task in self._session.kernel.store.tasks_of_tree(self._session.kernel.session_id, root_id)
+        }
+        running = (loop.task for loop in self._session.roster.running.values())
+        waiting = (item for agent in self._session.roster.agents.values() for item in agent.work.waiting)
         for task in (*running, *waiting):
             if isinstance(task, TaskRecord) and task.root_id == root_id:
                 tasks[task.id] = task
         return list(tasks.values())
 
     def _find_task(self, task_id: str) -> TaskRecord | None:
-        workspace = self._workspace
-        loop = workspace.running.get(task_id)
+        session = self._session
+        loop = session.roster.running.get(task_id)
         if loop is not None:
             return loop.task
-        return workspace.store.task(workspace.session_id, task_id)
+        return session.kernel.store.task(session.kernel.session_id, task_id)

@@ -9,14 +9,15 @@ from msgspec.structs import replace
 
 from ai_whisperer.domain.mail import MailState
 from ai_whisperer.domain.tasks import Retried, StepKind, StepState, TaskRecord, TaskState
+from ai_whisperer.runtime.life.open_session import OpenSession
+from ai_whisperer.runtime.session.decision import Decision
 from ai_whisperer.runtime.session.notices import before_of, queued_of
-from ai_whisperer.runtime.session.workspace import Decision, Workspace
 
 
-def requeue(workspace: Workspace, decision: Decision, task: TaskRecord) -> TaskRecord:
+def requeue(session: OpenSession, decision: Decision, task: TaskRecord) -> TaskRecord:
     """Make an ended task a queued one again: a request that failed may be asked anew. See `queue_when_durable`."""
-    workspace.post.reclaim(decision, task)
-    for step in workspace.store.steps(task.session_id, task.id):
+    session.mail.reclaim(decision, task)
+    for step in session.kernel.store.steps(task.session_id, task.id):
         if step.kind is StepKind.MODEL and step.state is StepState.FAILED:
             anew = replace(step, state=StepState.STARTED, failures=0, outage_seconds=0.0, error=None, finished_at=None)
             decision.unit.put_step(anew)
@@ -33,39 +34,39 @@ def requeue(workspace: Workspace, decision: Decision, task: TaskRecord) -> TaskR
     decision.unit.update_task(queued)
     if task.dismissed_at is not None:
         decision.unit.update_dismissal(queued)
-    workspace.tallies.dead_tasks[task.agent_id] -= task.is_dead_letter
-    workspace.tallies.retried[Retried.TASK] += 1
+    session.counters.dead_tasks[task.agent_id] -= task.is_dead_letter
+    session.counters.retried[Retried.TASK] += 1
     if task.finished_at is not None:
         decision.unit.agent_was_active(task)  # the task itself does not tell any more when it ended
     decision.tell("async.task.queued", {**queued_of(queued), "again": before_of(task)})
-    workspace.rooms.task_taken_up(decision, queued)
+    session.rooms.task_taken_up(decision, queued)
     return queued
 
 
-def dismiss(workspace: Workspace, decision: Decision, task: TaskRecord) -> TaskRecord:
+def dismiss(session: OpenSession, decision: Decision, task: TaskRecord) -> TaskRecord:
     """Take a dead letter off the list, and with it the mail that it was for."""
     dismissed = replace(task, dismissed_at=decision.at)
     decision.unit.update_dismissal(dismissed)
-    workspace.tallies.dead_tasks[task.agent_id] -= task.is_dead_letter
+    session.counters.dead_tasks[task.agent_id] -= task.is_dead_letter
     decision.tell("async.task.dismissed", {"agentId": task.agent_id, "taskId": task.id})
-    mail = None if task.mail_id is None else workspace.post.find(task.mail_id)
+    mail = None if task.mail_id is None else session.mail.find(task.mail_id)
     if mail is not None and mail.state is MailState.DEAD and mail.task_id == task.id:
-        workspace.post.move(decision, mail, MailState.ARCHIVED)
+        session.mail.move(decision, mail, MailState.ARCHIVED)
     return dismissed
 
 
-def queue_when_durable(workspace: Workspace, tasks: Sequence[TaskRecord], durable: asyncio.Future[None]) -> None:
+def queue_when_durable(session: OpenSession, tasks: Sequence[TaskRecord], durable: asyncio.Future[None]) -> None:
     """Put tasks into their queues once their journals are durable, so that these can be read when their turn comes."""
 
     def queue(future: asyncio.Future[None]) -> None:
         for task in tasks:
-            del workspace.returning[task.id]
-        if future.exception() is not None or workspace.closing:
+            del session.roster.returning[task.id]
+        if future.exception() is not None or session.kernel.closing:
             return
         for task in tasks:
-            workspace.agents[task.agent_id].queue_up(task)
+            session.roster.agents[task.agent_id].work.queue_up(task)
         for agent_id in dict.fromkeys(task.agent_id for task in tasks):
-            workspace.agents[agent_id].dispatch()
+            session.roster.agents[agent_id].work.dispatch()
 
-    workspace.returning.update((task.id, task) for task in tasks)
+    session.roster.returning.update((task.id, task) for task in tasks)
     durable.add_done_callback(queue)

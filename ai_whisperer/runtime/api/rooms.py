@@ -11,7 +11,7 @@ from ai_whisperer.core.paging import checked_id, checked_limit, checked_position
 from ai_whisperer.core.rooms import RoomRef
 from ai_whisperer.domain.rooms import MessageRecord, RoomKind, RoomRecord
 from ai_whisperer.errors import DuplicateIdError, InvalidInputError
-from ai_whisperer.runtime.agents.agent import AgentSession
+from ai_whisperer.runtime.api.handle import AgentSession
 from ai_whisperer.runtime.api.reading import AgentRef
 from ai_whisperer.runtime.api.tasks import SessionWork
 from ai_whisperer.runtime.session.cause import by_caller
@@ -28,13 +28,13 @@ class SessionRooms(SessionWork):
         A caller that gives an id may call again with the same content: the room is made once.
         """
         room = self._room(
-            self._workspace.ids.new() if room_id is None else checked_id(room_id),
+            self._session.kernel.ids.new() if room_id is None else checked_id(room_id),
             kind=RoomKind.GROUP,
             title=title,
             members=self._members(members),
             hop_limit=hop_limit,
         )
-        if self._workspace.rooms.knows(room.id):
+        if self._session.rooms.knows(room.id):
             return await self._same_room(room)
         return await self._create(room)
 
@@ -42,32 +42,32 @@ class SessionRooms(SessionWork):
         """The 1-1 room of an agent. It is made when it is asked for the first time."""
         member = self._find_agent(agent_id).agent_id
         room_id = rules.chat_id(member)
-        if self._workspace.rooms.knows(room_id):
-            await self._workspace.store.flushed()
-            return self._workspace.rooms.find(room_id)
+        if self._session.rooms.knows(room_id):
+            await self._session.kernel.store.flushed()
+            return self._session.rooms.find(room_id)
         return await self._create(self._room(room_id, kind=RoomKind.DIRECT, title="", members=(member,), hop_limit=0))
 
     def list_rooms(self) -> list[RoomRecord]:
         """All rooms, the oldest first."""
-        return self._workspace.rooms.all_rooms()
+        return self._session.rooms.all_rooms()
 
     def get_room(self, room: RoomRef) -> RoomRecord:
         """The room as it is now; raises `UnknownRoomError`."""
-        return self._workspace.rooms.find(rules.room_id_of(room))
+        return self._session.rooms.find(rules.room_id_of(room))
 
     async def add_member(self, room: RoomRef, agent_id: AgentRef) -> RoomRecord:
         """Let an agent into a group; it can see what was said before."""
-        decision = self._workspace.decide(by_caller())
+        decision = self._session.kernel.decide(by_caller())
         member = self._find_agent(agent_id).agent_id
-        changed = self._workspace.rooms.add_member(decision, self.get_room(room), member)
+        changed = self._session.rooms.add_member(decision, self.get_room(room), member)
         await decision.commit()
         return changed
 
     async def remove_member(self, room: RoomRef, agent_id: AgentRef) -> RoomRecord:
         """Take an agent out of a group. What it is about to answer is no longer posted."""
-        decision = self._workspace.decide(by_caller())
+        decision = self._session.kernel.decide(by_caller())
         member = self._find_agent(agent_id).agent_id
-        changed = self._workspace.rooms.remove_member(decision, self.get_room(room), member)
+        changed = self._session.rooms.remove_member(decision, self.get_room(room), member)
         await decision.commit()
         return changed
 
@@ -77,21 +77,21 @@ class SessionRooms(SessionWork):
         In a group `@name` asks that member and `@all` all of them; without a mention all may answer or pass. Answers
         become messages of the room. A caller that gives an id may call again with the same text: it is posted once.
         """
-        rooms = self._workspace.rooms
+        rooms = self._session.rooms
         known_room = self.get_room(room)
         if message_id is not None:
             known = rooms.transcript.find(checked_id(message_id))
             if known is not None:
                 return await self._same_message(known, known_room, text)
-        decision = self._workspace.decide(by_caller())
-        message = rooms.post(decision, known_room, text, message_id=message_id or self._workspace.ids.new())
+        decision = self._session.kernel.decide(by_caller())
+        message = rooms.post(decision, known_room, text, message_id=message_id or self._session.kernel.ids.new())
         await decision.commit()
         return message
 
     def room_messages(self, room: RoomRef, *, after: int = 0, limit: int = 100) -> list[MessageRecord]:
         """A page of the room's transcript: the messages after this number, in order."""
-        return self._workspace.store.messages(
-            self._workspace.session_id,
+        return self._session.kernel.store.messages(
+            self._session.kernel.session_id,
             self.get_room(room).id,
             after=checked_position(after),
             limit=checked_limit(limit),
@@ -103,7 +103,7 @@ class SessionRooms(SessionWork):
         rules.check_title(title)
         rules.check_hop_limit(hop_limit)
         return RoomRecord(
-            session_id=self._workspace.session_id,
+            session_id=self._session.kernel.session_id,
             id=room_id,
             kind=kind,
             title=title,
@@ -119,18 +119,18 @@ class SessionRooms(SessionWork):
         return members
 
     async def _create(self, room: RoomRecord) -> RoomRecord:
-        decision = self._workspace.decide(by_caller())
+        decision = self._session.kernel.decide(by_caller())
         room = replace(room, created_at=decision.at)
-        self._workspace.rooms.create(decision, room)
+        self._session.rooms.create(decision, room)
         await decision.commit()
         return room
 
     async def _same_room(self, room: RoomRecord) -> RoomRecord:
         """Answer as the first time, once that is durable; raise if the id stands for another room."""
-        known = self._workspace.rooms.find(room.id)
+        known = self._session.rooms.find(room.id)
         if (known.title, known.members, known.hop_limit) != (room.title, room.members, room.hop_limit):
             raise DuplicateIdError(f"There is another room '{room.id}'. Choose another id; nothing was changed.")
-        await self._workspace.store.flushed()
+        await self._session.kernel.store.flushed()
         return known
 
     async def _same_message(self, known: MessageRecord, room: RoomRecord, text: str) -> MessageRecord:
@@ -139,5 +139,5 @@ class SessionRooms(SessionWork):
             raise DuplicateIdError(
                 f"The id '{known.id}' was used for something else. Choose another; nothing was posted."
             )
-        await self._workspace.store.flushed()
+        await self._session.kernel.store.flushed()
         return known

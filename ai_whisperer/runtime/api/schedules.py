@@ -56,7 +56,7 @@ class SessionSchedules(SessionWork):
         limits = DEFAULTS if session is None else session.limits
         check_schedule(definition, agent_id=owner, max_prompt_bytes=limits.max_prompt_bytes)
         definition = msgspec.json.decode(msgspec.json.encode(definition), type=ScheduleDefinition)  # as it is stored
-        schedules = self._workspace.schedules
+        schedules = self._session.schedules
         known = None if schedule_id is None else schedules.find(checked_id(schedule_id))
         if known is not None:
             if (known.agent_id, known.definition) != (owner, definition):
@@ -64,43 +64,43 @@ class SessionSchedules(SessionWork):
                     f"There is another schedule '{known.id}' already. Delete it or choose another id; nothing was "
                     "changed."
                 )
-            await self._workspace.store.flushed()
+            await self._session.kernel.store.flushed()
             return schedules.shown(schedules.get(known.id))
-        decision = self._workspace.decide(by_caller())
+        decision = self._session.kernel.decide(by_caller())
         record = schedules.create(
-            decision, definition, agent=session, schedule_id=schedule_id or self._workspace.ids.new()
+            decision, definition, agent=session, schedule_id=schedule_id or self._session.kernel.ids.new()
         )
         await decision.commit()
-        return self._workspace.schedules.shown(record)
+        return self._session.schedules.shown(record)
 
     def list_schedules(self, agent_id: AgentRef | None = None) -> list[ScheduleRecord]:
         """The schedules of an agent, or of the whole session, the oldest first."""
-        schedules = self._workspace.schedules
+        schedules = self._session.schedules
         found = schedules.of_agent(None if agent_id is None else self._find_agent(agent_id).agent_id)
         return [schedules.shown(record) for record in found]
 
     def get_schedule(self, schedule: ScheduleRef) -> ScheduleRecord:
         """The schedule as it is now; raises `UnknownScheduleError`."""
-        schedules = self._workspace.schedules
+        schedules = self._session.schedules
         return schedules.shown(schedules.get(schedule_id_of(schedule)))
 
     async def pause_schedule(self, schedule: ScheduleRef) -> ScheduleRecord:
         """Let the schedule no longer fire until it is resumed."""
-        decision = self._workspace.decide(by_caller())
-        record = self._workspace.schedules.pause(decision, schedule_id_of(schedule))
+        decision = self._session.kernel.decide(by_caller())
+        record = self._session.schedules.pause(decision, schedule_id_of(schedule))
         await decision.commit()
-        return self._workspace.schedules.shown(record)
+        return self._session.schedules.shown(record)
 
     async def resume_schedule(self, schedule: ScheduleRef) -> ScheduleRecord:
         """Let a paused schedule resume from now: what passed while it was paused does not fire and is not missed."""
-        decision = self._workspace.decide(by_caller())
-        record = self._workspace.schedules.resume(decision, schedule_id_of(schedule))
+        decision = self._session.kernel.decide(by_caller())
+        record = self._session.schedules.resume(decision, schedule_id_of(schedule))
         await decision.commit()
-        return self._workspace.schedules.shown(record)
+        return self._session.schedules.shown(record)
 
     async def delete_schedule(self, schedule: ScheduleRef) -> ScheduleRecord:
         """Remove the schedule and return it as it was. Tasks that it has fired already stay."""
-        decision = self._workspace.decide(by_caller())
-        record = self._workspace.schedules.delete(decision, schedule_id_of(schedule))
+        decision = self._session.kernel.decide(by_caller())
+        record = self._session.schedules.delete(decision, schedule_id_of(schedule))
         await decision.commit()
-        return self._workspace.schedules.shown(record)
+        return self._session.schedules.shown(record)

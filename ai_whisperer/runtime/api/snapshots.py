@@ -21,28 +21,28 @@ from ai_whisperer.domain.snapshot import (
 )
 from ai_whisperer.domain.tasks import StepRecord, StepState, TaskRecord, TaskState
 from ai_whisperer.domain.waits import WaitKind, WaitRecord
-from ai_whisperer.runtime.api.status import last_step_at, retry_of, statuses_of
+from ai_whisperer.runtime.agents.status import last_step_at, retry_of, statuses_of
+from ai_whisperer.runtime.life.open_session import OpenSession
 from ai_whisperer.runtime.messaging.rooms import turn_of
 from ai_whisperer.runtime.session.notices import summary_of
-from ai_whisperer.runtime.session.workspace import Workspace
 from ai_whisperer.runtime.waiting.lock_waits import ClientWait
 
 
-def snapshot_of(workspace: Workspace) -> Snapshot:
+def snapshot_of(session: OpenSession) -> Snapshot:
     """The session as it is in memory, part of which may still be on its way to the disk."""
-    last_seq, at = workspace.bus.position()
-    tasks = list(_open_tasks(workspace))
+    last_seq, at = session.kernel.log.position()
+    tasks = list(_open_tasks(session))
     return Snapshot(
         last_seq=last_seq,
         at=at,
-        clock_offset_seconds=workspace.clock.offset,
-        agents=tuple(statuses_of(workspace)),
-        tasks=tuple(_task(workspace, task, steps) for task, steps in tasks),
-        waits=tuple(_waits(workspace)),
-        rooms=tuple(_rooms(workspace, [task for task, _ in tasks])),
-        links=workspace.tallies.links(),
-        inbox=tuple(workspace.post.inbox()),
-        locks=tuple(_lock(workspace.locks.shown(lock)) for lock in workspace.locks.held()),
+        clock_offset_seconds=session.kernel.clock.offset,
+        agents=tuple(statuses_of(session)),
+        tasks=tuple(_task(session, task, steps) for task, steps in tasks),
+        waits=tuple(_waits(session)),
+        rooms=tuple(_rooms(session, [task for task, _ in tasks])),
+        links=session.counters.links(),
+        inbox=tuple(session.mail.inbox()),
+        locks=tuple(_lock(session.locks.shown(lock)) for lock in session.locks.held()),
         approvals=tuple(
             PendingApproval(
                 approval_id=each.id,
@@ -52,28 +52,28 @@ def snapshot_of(workspace: Workspace) -> Snapshot:
                 digest=each.digest,
                 at=each.requested_at,
             )
-            for each in workspace.approvals.pending()
+            for each in session.approvals.pending()
         ),
-        schedules=tuple(_schedule(workspace.schedules.shown(record)) for record in workspace.schedules.of_agent(None)),
-        dead_tasks=workspace.tallies.dead_tasks.total(),
-        dead_mails=workspace.tallies.dead_mails,
+        schedules=tuple(_schedule(session.schedules.shown(record)) for record in session.schedules.of_agent(None)),
+        dead_tasks=session.counters.dead_tasks.total(),
+        dead_mails=session.counters.dead_mails,
     )
 
 
-def _open_tasks(workspace: Workspace) -> Iterator[tuple[TaskRecord, list[StepRecord]]]:
+def _open_tasks(session: OpenSession) -> Iterator[tuple[TaskRecord, list[StepRecord]]]:
     """The tasks that have not ended; those that run with their journals."""
-    for agent in workspace.agents.values():
-        for loop in agent.loops.values():
+    for agent in session.roster.agents.values():
+        for loop in agent.work.loops.values():
             yield loop.task, loop.running.steps
-        if agent.queue_size:
-            for item in agent.waiting:
+        if agent.work.size:
+            for item in agent.work.waiting:
                 if isinstance(item, TaskRecord):
                     yield item, []
-    for task in workspace.returning.values():
+    for task in session.roster.returning.values():
         yield task, []
 
 
-def _task(workspace: Workspace, task: TaskRecord, steps: list[StepRecord]) -> OpenTask:
+def _task(session: OpenSession, task: TaskRecord, steps: list[StepRecord]) -> OpenTask:
     runs = task.state is TaskState.RUNNING
     return OpenTask(
         task_id=task.id,
@@ -90,12 +90,12 @@ def _task(workspace: Workspace, task: TaskRecord, steps: list[StepRecord]) -> Op
         queued_at=task.created_at,
         started_at=task.started_at,
         last_step_at=last_step_at(task, steps) if runs else None,
-        steps=tuple(_step(workspace, step) for step in steps if step.state is StepState.STARTED),
+        steps=tuple(_step(session, step) for step in steps if step.state is StepState.STARTED),
     )
 
 
-def _step(workspace: Workspace, step: StepRecord) -> OpenStep:
-    retry_at, retry_reason = retry_of(workspace, step)
+def _step(session: OpenSession, step: StepRecord) -> OpenStep:
+    retry_at, retry_reason = retry_of(session, step)
     return OpenStep(
         step_id=step.id,
         kind=step.kind,
@@ -106,18 +106,18 @@ def _step(workspace: Workspace, step: StepRecord) -> OpenStep:
     )
 
 
-def _waits(workspace: Workspace) -> Iterator[OpenWait]:
+def _waits(session: OpenSession) -> Iterator[OpenWait]:
     """In the order in which they began. People stand where their turn at the lock is."""
-    people = deque(sorted(workspace.locks.people_waiting(), key=lambda person: person.arrival))
-    for wait in workspace.waits.all():
+    people = deque(sorted(session.locks.people_waiting(), key=lambda person: person.arrival))
+    for wait in session.waits.all():
         while people and wait.kind is WaitKind.LOCK and people[0].arrival < wait.arrival:
-            yield _person(workspace, people.popleft())
-        yield _call(workspace, wait)
+            yield _person(session, people.popleft())
+        yield _call(session, wait)
     for person in people:
-        yield _person(workspace, person)
+        yield _person(session, person)
 
 
-def _person(workspace: Workspace, wait: ClientWait) -> OpenWait:
+def _person(session: OpenSession, wait: ClientWait) -> OpenWait:
     return OpenWait(
         wait_id=wait.id,
         kind=WaitKind.LOCK,
@@ -126,24 +126,24 @@ def _person(workspace: Workspace, wait: ClientWait) -> OpenWait:
         waiter=wait.waiter,
         target=wait.name,
         targets=(wait.name,),
-        holders=_holders(workspace, wait.name),
+        holders=_holders(session, wait.name),
         since=wait.created_at,
-        deadline_at=workspace.clock.shown(wait.deadline_at),
+        deadline_at=session.kernel.clock.shown(wait.deadline_at),
     )
 
 
-def _call(workspace: Workspace, wait: WaitRecord) -> OpenWait:
+def _call(session: OpenSession, wait: WaitRecord) -> OpenWait:
     targets: tuple[str, ...]
     holders: tuple[str, ...]
     match wait.kind:
         case WaitKind.REPLY:
             targets = holders = (wait.target_agent,)
         case WaitKind.LOCK:
-            targets, holders = (wait.target,), _holders(workspace, wait.target)
+            targets, holders = (wait.target,), _holders(session, wait.target)
         case WaitKind.APPROVAL:
             targets, holders = (wait.target,), ()
         case WaitKind.RESOURCE:
-            targets, holders = workspace.admission.resources.waited_for_at(wait.id)
+            targets, holders = session.turns.waited_for_at(wait.id)
     return OpenWait(
         wait_id=wait.id,
         kind=wait.kind,
@@ -154,22 +154,22 @@ def _call(workspace: Workspace, wait: WaitRecord) -> OpenWait:
         targets=targets,
         holders=holders,
         since=wait.created_at,
-        deadline_at=None if wait.deadline_at == math.inf else workspace.clock.shown(wait.deadline_at),
+        deadline_at=None if wait.deadline_at == math.inf else session.kernel.clock.shown(wait.deadline_at),
     )
 
 
-def _holders(workspace: Workspace, lock: str) -> tuple[str, ...]:
-    holder = workspace.locks.holder_of(lock)
+def _holders(session: OpenSession, lock: str) -> tuple[str, ...]:
+    holder = session.locks.holder_of(lock)
     return () if holder is None else (holder,)
 
 
-def _rooms(workspace: Workspace, tasks: Iterable[TaskRecord]) -> Iterator[RoomState]:
+def _rooms(session: OpenSession, tasks: Iterable[TaskRecord]) -> Iterator[RoomState]:
     answering: dict[str, dict[str, str]] = {}
     for task in tasks:
         turn = turn_of(task)
         if turn is not None:
             answering.setdefault(turn.room_id, {})[base_id(task)] = task.agent_id
-    for room in workspace.rooms.all_rooms():
+    for room in session.rooms.all_rooms():
         yield RoomState(
             room_id=room.id,
             kind=room.kind,
@@ -177,7 +177,7 @@ def _rooms(workspace: Workspace, tasks: Iterable[TaskRecord]) -> Iterator[RoomSt
             members=room.members,
             hop_limit=room.hop_limit,
             last_number=room.last_number,
-            last_at=workspace.rooms.last_at(room),
+            last_at=session.rooms.last_at(room),
             answering=answering.get(room.id, {}),
         )
 

@@ -16,14 +16,14 @@ from ai_whisperer.domain.limits import EffectiveLimits
 from ai_whisperer.domain.mail import USER, MailRecord, MailState
 from ai_whisperer.domain.tasks import Budget, Priority, RetriedTasks, TaskRecord, TaskState
 from ai_whisperer.errors import ConflictError, StateError
-from ai_whisperer.runtime.agents.agent import AgentSession
 from ai_whisperer.runtime.api.accepting import Intake
+from ai_whisperer.runtime.api.handle import AgentSession
 from ai_whisperer.runtime.api.reading import AgentRef, SessionReader
 from ai_whisperer.runtime.api.requeueing import dismiss, queue_when_durable, requeue
 from ai_whisperer.runtime.limits.deadlines import overdue
 from ai_whisperer.runtime.messaging.parts import answer_of
 from ai_whisperer.runtime.session.cause import by_caller
-from ai_whisperer.runtime.session.workspace import Decision
+from ai_whisperer.runtime.session.decision import Decision
 
 _RETRIED_AT_ONCE = 100
 """So many are one unit: others have their turn then."""
@@ -79,12 +79,12 @@ class SessionWork(SessionReader):
 
         Returns the decision in which that happens, for the work to join it. `check` raises if the work is refused.
         """
-        workspace = self._workspace
-        missing = workspace.creation.missing(agent)
+        session = self._session
+        missing = session.creation.missing(agent)
         if missing is None:
             return None
-        decision = workspace.decide(by_caller())
-        workspace.creation.create_missing(decision, missing, check)
+        decision = session.kernel.decide(by_caller())
+        session.creation.create_missing(decision, missing, check)
         return decision
 
     async def wait_task(self, task: str | TaskRecord) -> TaskRecord:
@@ -98,7 +98,7 @@ class SessionWork(SessionReader):
         known = self.get_task(task)
         while True:
             if not known.state.ended:
-                known = await self._workspace.circles.end_of(known)
+                known = await self._session.cycles.end_of(known)
             if known.state is not TaskState.CONTINUED:
                 return known
             known = self.get_task(continuation_id(known))
@@ -117,7 +117,7 @@ class SessionWork(SessionReader):
         """Give a task as `send_task` does, wait for it, return the final answer.
 
         Raises `TaskEndedError` if there is none, for instance because `timeout_seconds` or the `budget` was used up.
-        The answer of a task that was continued is the answers of all its parts. The same call again with the same
+        The answer of a task that was continued is the answers of all its session. The same call again with the same
         `task_id`, also after a restart, waits for the same task.
         """
         task = await self.send_task(
@@ -131,7 +131,7 @@ class SessionWork(SessionReader):
         )
         ended = await self.wait_task(task)
         check_answered(ended)
-        return answer_of(self._workspace.store, ended)
+        return answer_of(self._session.kernel.store, ended)
 
     async def cancel_task(self, task: str | TaskRecord, *, reason: str = "cancelled by the user") -> TaskRecord:
         """End a task. When this returns, what it ran has ended. Raises `StateError` if it has ended already."""
@@ -141,7 +141,7 @@ class SessionWork(SessionReader):
                 f"Task {known.id} is {known.state} already. Only a queued or running task can be cancelled."
             )
         check_reason(reason)
-        await self._find_agent(known.agent_id).cancel_task(known.id, by_caller(), reason)
+        await self._find_agent(known.agent_id).work.cancel_task(known.id, by_caller(), reason)
         ended = self.get_task(known.id)
         if ended.state is not TaskState.CANCELLED:
             raise StateError(f"Task {known.id} ended as {ended.state} before it could be cancelled.")
@@ -157,22 +157,22 @@ class SessionWork(SessionReader):
         cancelled: list[TaskRecord] = []
         withdrawn = 0
         while True:  # what is cancelled may have caused more until it was
-            await self._workspace.store.flushed()
+            await self._session.kernel.store.flushed()
             branch = branch_of(self._tree(root.root_id), root.id)
             left = [each for each in branch.values() if not each.state.ended]
             for each in left:
-                self._find_agent(each.agent_id).check_not_from_inside("cancel the tree of a task of")
+                self._find_agent(each.agent_id).work.check_not_from_inside("cancel the tree of a task of")
             withdrawn += await self._withdraw_mails(branch)
             if not left:
                 break
-            with self._workspace.trees.cancelling(branch):
+            with self._session.trees.cancelling(branch):
                 cancelled += await self._cancel_all(left, reason)
         if not cancelled and not withdrawn:
             raise StateError(f"Task {root.id} and all that it caused have ended already; there is nothing to cancel.")
         return cancelled
 
     async def _cancel_all(self, tasks: list[TaskRecord], reason: str) -> list[TaskRecord]:
-        cancelling = (self._find_agent(task.agent_id).cancel_task(task.id, by_caller(), reason) for task in tasks)
+        cancelling = (self._find_agent(task.agent_id).work.cancel_task(task.id, by_caller(), reason) for task in tasks)
         for outcome in await asyncio.gather(*cancelling, return_exceptions=True):
             if isinstance(outcome, BaseException):
                 raise outcome
@@ -181,14 +181,14 @@ class SessionWork(SessionReader):
 
     async def _withdraw_mails(self, branch: Mapping[str, TaskRecord]) -> int:
         """Archive the mails that tasks of the branch sent and nobody has begun to handle."""
-        workspace = self._workspace
-        decision = workspace.decide(by_caller())
+        session = self._session
+        decision = session.kernel.decide(by_caller())
         count = 0
-        for agent in workspace.agents.values():
-            for mail in [item for item in agent.waiting if isinstance(item, MailRecord)]:
+        for agent in session.roster.agents.values():
+            for mail in [item for item in agent.work.waiting if isinstance(item, MailRecord)]:
                 if parent_of(mail.cause) in branch:
-                    agent.take_out_mail(mail)
-                    workspace.post.move(decision, mail, MailState.ARCHIVED)
+                    agent.work.take_out_mail(mail)
+                    session.mail.move(decision, mail, MailState.ARCHIVED)
                     count += 1
         if count:
             await decision.commit()
@@ -209,7 +209,7 @@ class SessionWork(SessionReader):
         reason.
         """
         of = None if agent_id is None else self._find_agent(agent_id).agent_id
-        await self._workspace.store.flushed()
+        await self._session.kernel.store.flushed()
         dead = sorted(self.dead_letters().tasks, key=lambda each: each.arrival)
         failed = [each.id for each in dead if each.state is TaskState.FAILED and of in (None, each.agent_id)]
         retried: list[str] = []
@@ -235,19 +235,19 @@ class SessionWork(SessionReader):
         agent = self._find_agent(known.agent_id)
         self._check_not_settling(known)
         self._check_terms(known)
-        returning = sum(each.agent_id == known.agent_id for each in self._workspace.returning.values())
-        agent.check_room(returning=returning + beside)
+        returning = sum(each.agent_id == known.agent_id for each in self._session.roster.returning.values())
+        agent.work.check_room(returning=returning + beside)
 
     async def _requeue(self, tasks: Sequence[TaskRecord]) -> list[TaskRecord]:
         """Take up tasks again that can be retried; returns when that is durable."""
         if not tasks:
             return []
-        decision = self._workspace.decide(by_caller())
-        queued = [requeue(self._workspace, decision, task) for task in tasks]
+        decision = self._session.kernel.decide(by_caller())
+        queued = [requeue(self._session, decision, task) for task in tasks]
         durable = decision.submit()
         for task in tasks:
             self._settle(task, durable)
-        queue_when_durable(self._workspace, queued, durable)
+        queue_when_durable(self._session, queued, durable)
         await asyncio.shield(durable)
         return queued
 
@@ -264,8 +264,8 @@ class SessionWork(SessionReader):
                 f"Task {known.id} is {known.state}. Only a dead letter, a failed or dead task, can be dismissed."
             )
         self._check_not_settling(known)
-        decision = self._workspace.decide(by_caller())
-        dismissed = dismiss(self._workspace, decision, known)
+        decision = self._session.kernel.decide(by_caller())
+        dismissed = dismiss(self._session, decision, known)
         durable = decision.submit()
         self._settle(known, durable)
         await asyncio.shield(durable)
@@ -288,9 +288,9 @@ class SessionWork(SessionReader):
 
     def _check_terms(self, task: TaskRecord) -> None:
         """Raise `StateError` if the task has neither time nor budget left, so that it could only fail again."""
-        if overdue(task, now=self._workspace.clock.now()) is not None:
+        if overdue(task, now=self._session.kernel.clock.now()) is not None:
             raise StateError(f"The time for task {task.id} is over, so it cannot be retried. Send a new task instead.")
-        spent = self._workspace.trees.spent(task)
+        spent = self._session.trees.spent(task)
         if spent is not None:
             raise StateError(
                 f"The budget of task {task.id} is spent ({spent}), so it cannot be retried. Send a new task with a "
@@ -344,9 +344,9 @@ class SessionWork(SessionReader):
 
     async def mark_mail(self, mail_id: str, state: MailState | str) -> MailRecord:
         """Mark a mail in the user's inbox as read or archived."""
-        mail = self._workspace.post.received_by(USER, mail_id)
-        decision = self._workspace.decide(by_caller())
-        moved = self._workspace.post.move(decision, mail, mark_of(state))
+        mail = self._session.mail.received_by(USER, mail_id)
+        decision = self._session.kernel.decide(by_caller())
+        moved = self._session.mail.move(decision, mail, mark_of(state))
         await decision.commit()
         return moved
 

@@ -8,30 +8,30 @@ from ai_whisperer.domain.conversation import Usage
 from ai_whisperer.domain.mail import USER
 from ai_whisperer.domain.tasks import TaskKind, TaskRecord
 from ai_whisperer.domain.usage import UsageReport, UsageTotals
-from ai_whisperer.runtime.session.workspace import Workspace
+from ai_whisperer.runtime.life.open_session import OpenSession
 
 
-def usage_of_session(workspace: Workspace) -> UsageReport:
+def usage_of_session(session: OpenSession) -> UsageReport:
     """What each agent has used since it was made."""
-    post = workspace.post
+    post = session.mail
     agents = {
         agent.agent_id: UsageTotals(
-            tasks=agent.used.tasks,
-            usage=agent.used.usage,
+            tasks=agent.work.used.tasks,
+            usage=agent.work.used.usage,
             mails_received=post.received(agent.agent_id),
-            context_bytes=agent.context_bytes,
+            context_bytes=agent.work.context_bytes,
         )
-        for agent in workspace.agents.values()
+        for agent in session.roster.agents.values()
     }
     return _report(agents, mails_to_people=post.received(USER))
 
 
-def usage_of_tree(workspace: Workspace, tasks: Iterable[TaskRecord]) -> UsageReport:
+def usage_of_tree(session: OpenSession, tasks: Iterable[TaskRecord]) -> UsageReport:
     """What each agent has used for these tasks. The mails that came in are those that became one of them."""
     agents: dict[str, UsageTotals] = {}
     for task in tasks:
         before = agents.get(task.agent_id, UsageTotals(tasks=0, usage=Usage(), mails_received=0, context_bytes=0))
-        loop = workspace.running.get(task.id)
+        loop = session.roster.running.get(task.id)
         agents[task.agent_id] = UsageTotals(
             tasks=before.tasks + (task.started_at is not None),
             usage=before.usage + task.usage,

@@ -5,37 +5,29 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
 from ai_whisperer.core import blame
-from ai_whisperer.domain.tasks import Failure, StepState
+from ai_whisperer.domain.tasks import Failure
 from ai_whisperer.domain.timers import TimerKind, TimerRecord
 from ai_whisperer.errors import CrashLimitError
-from ai_whisperer.runtime.session.workspace import Decision, Workspace
-
-if TYPE_CHECKING:
-    from ai_whisperer.runtime.agents.agent import AgentSession
-    from ai_whisperer.runtime.agents.loop import AILoop
-    from ai_whisperer.runtime.agents.task import RunningTask
+from ai_whisperer.runtime.agents.agent import LiveAgent
+from ai_whisperer.runtime.agents.loop import AILoop
+from ai_whisperer.runtime.agents.task import RunningTask
+from ai_whisperer.runtime.life.open_session import OpenSession
 
 _LONGEST_TRIAL_SECONDS = 60.0
 
 CAUSE = "recovery"
 
 
-def was_under_way(running: RunningTask) -> bool:
-    """Whether a step had begun when the process died: one that waits for its next attempt does nothing."""
-    return any(step.state is StepState.STARTED and step.retry_at is None for step in running.steps)
-
-
-def hold_back(workspace: Workspace, running: RunningTask) -> None:
+def hold_back(session: OpenSession, running: RunningTask) -> None:
     """Let a task rest at whose start the process died: the process may show now whether it dies without it too."""
-    decision = workspace.decide(CAUSE)
+    decision = session.kernel.decide(CAUSE)
     task = running.task
     ran_seconds = decision.at - (task.not_before or decision.at)
-    due_at = decision.at + blame.rest_seconds(ran_seconds, chance=workspace.random.random())
+    due_at = decision.at + blame.rest_seconds(ran_seconds, chance=session.kernel.random.random())
     running.held_back = True
     running.update_task(decision, replace(task, not_before=due_at))
     decision.unit.put_timer(
@@ -55,35 +47,17 @@ def hold_back(workspace: Workspace, running: RunningTask) -> None:
     decision.submit()
 
 
-def let_go(running: RunningTask, decision: Decision, *, attempts: int = 0) -> None:
-    """Hold the task back no more, and count so many starts of it."""
-    running.held_back = False
-    decision.unit.delete_timer(running.task.session_id, blame.trial_key(running.task.id))
-    running.update_task(decision, replace(running.task, attempts=attempts, not_before=None))
-
-
-def clear(workspace: Workspace, running: RunningTask) -> None:
+def clear(session: OpenSession, running: RunningTask) -> None:
     """The process died without the task, which was held back: it is no more than a suspect again."""
-    decision = workspace.decide(CAUSE)
-    let_go(running, decision, attempts=blame.SUSPECT)
+    decision = session.kernel.decide(CAUSE)
+    running.let_go(decision, attempts=blame.SUSPECT)
     decision.submit()
 
 
-def count_start(running: RunningTask, decision: Decision, *, under_way: bool = True) -> None:
-    """Count a start of the task before it is one, with its time if it is a trial."""
-    if running.held_back:
-        running.held_back = False
-        decision.unit.delete_timer(running.task.session_id, blame.trial_key(running.task.id))
-    attempts = blame.attempts_at_start(running.task.attempts, under_way=under_way)
-    not_before = decision.at if attempts > blame.SUSPECT else running.task.not_before
-    running.update_task(decision, replace(running.task, attempts=attempts, not_before=not_before))
-    running.announce(decision)
-
-
-def begin_in_turn(workspace: Workspace, agent: AgentSession, loop: AILoop) -> None:
+def begin_in_turn(session: OpenSession, agent: LiveAgent, loop: AILoop) -> None:
     """Go on with a loop as soon as there is a place for it."""
-    if _can_begin(agent, loop) and loop.may_have_place(partial(begin_in_turn, workspace, agent, loop)):
-        _begin_again(workspace, loop)
+    if _can_begin(agent, loop) and loop.may_have_place(partial(begin_in_turn, session, agent, loop)):
+        _begin_again(session, loop)
 
 
 class Trials:
@@ -96,11 +70,11 @@ class Trials:
 
     def __init__(
         self,
-        workspace: Workspace,
-        suspects: Sequence[tuple[AgentSession, AILoop]],
-        others: Sequence[tuple[AgentSession, AILoop]],
+        session: OpenSession,
+        suspects: Sequence[tuple[LiveAgent, AILoop]],
+        others: Sequence[tuple[LiveAgent, AILoop]],
     ) -> None:
-        self._workspace = workspace
+        self._session = session
         self._suspects = deque(suspects)
         self._others = list(others)
 
@@ -111,36 +85,36 @@ class Trials:
 
     def go_on(self) -> None:
         """Whoever was on trial is done with it: it is the turn of another session, or of the next suspect here."""
-        self._workspace.trial_turn.give_back(self._workspace)
+        self._session.trial_turn.give_back(self._session)
         self._try_next()
 
     def _try_next(self) -> None:
-        workspace = self._workspace
-        while self._suspects and not workspace.closing:
+        session = self._session
+        while self._suspects and not session.kernel.closing:
             agent, loop = self._suspects[0]
             rests = loop.running.held_back and loop.rests
             if not (rests or _can_begin(agent, loop)):
                 self._suspects.popleft()
-            elif workspace.trial_turn.take(workspace, self._try_soon):
+            elif session.trial_turn.take(session, self._try_soon):
                 self._try(loop, rests=rests)
                 return
             else:
                 break
         else:
-            workspace.trial_turn.give_back(workspace)
-        workspace.scheduler.cancel(CAUSE)
+            session.trial_turn.give_back(session)
+        session.kernel.timers.cancel(CAUSE)
         self._release_others()
 
     def _try_soon(self) -> None:
         """It is the turn of this session; whoever had it before is still about to do something."""
-        self._workspace.event_loop.call_soon(self._try_next)
+        self._session.kernel.event_loop.call_soon(self._try_next)
 
     def _try(self, loop: AILoop, *, rests: bool) -> None:
         if rests:
-            self._workspace.scheduler.at(loop.task.not_before or 0.0, CAUSE, self._try_next)
+            self._session.kernel.timers.at(loop.task.not_before or 0.0, CAUSE, self._try_next)
         elif loop.may_have_place(partial(self._have_place, loop)):
             self._begin(loop)
-        elif self._workspace.on_probation:
+        elif self._session.roster.on_probation:
             self._be_patient_with(loop)
 
     def _have_place(self, loop: AILoop) -> None:
@@ -152,11 +126,11 @@ class Trials:
         self._suspects.popleft()
         loop.running.on_settled = self.go_on
         self._be_patient_with(loop)
-        _begin_again(self._workspace, loop)
+        _begin_again(self._session, loop)
 
     def _be_patient_with(self, loop: AILoop) -> None:
-        due_at = self._workspace.clock.now() + _LONGEST_TRIAL_SECONDS
-        self._workspace.scheduler.at(due_at, CAUSE, partial(self._lose_patience, loop))
+        due_at = self._session.kernel.clock.now() + _LONGEST_TRIAL_SECONDS
+        self._session.kernel.timers.at(due_at, CAUSE, partial(self._lose_patience, loop))
 
     def _lose_patience(self, loop: AILoop) -> None:
         loop.running.on_settled = None
@@ -164,25 +138,27 @@ class Trials:
         self.go_on()
 
     def _release_others(self) -> None:
-        self._workspace.on_probation = False
+        self._session.roster.on_probation = False
         others, self._others = self._others, []
         for agent, loop in others:
-            begin_in_turn(self._workspace, agent, loop)
+            begin_in_turn(self._session, agent, loop)
         suspects = {loop.task.id for _, loop in self._suspects}
-        for agent in self._workspace.agents.values():
-            for loop in list(agent.loops.values()):
+        for agent in self._session.roster.agents.values():
+            for loop in list(agent.work.loops.values()):
                 if loop.task.id not in suspects:
                     loop.take_up()
-            agent.dispatch()
-        self._workspace.places.look_again()
+            agent.work.dispatch()
+        self._session.slots.look_again()
 
 
-def _can_begin(agent: AgentSession, loop: AILoop) -> bool:
-    return agent.may_step and loop.task.id in agent.loops and loop.worker is None
+def _can_begin(agent: LiveAgent, loop: AILoop) -> bool:
+    return agent.may_step and loop.task.id in agent.work.loops and loop.worker is None
 
 
-def _begin_again(workspace: Workspace, loop: AILoop) -> None:
-    decision = workspace.decide(CAUSE)
-    count_start(loop.running, decision, under_way=was_under_way(loop.running))
+def _begin_again(session: OpenSession, loop: AILoop) -> None:
+    decision = session.kernel.decide(CAUSE)
+    loop.running.count_start(decision, under_way=loop.running.was_under_way)
     decision.submit()
-    loop.begin(workspace.decide(f"task:{loop.task.id}"))  # what it does now is its own doing, and belongs to its tree
+    loop.begin(
+        session.kernel.decide(f"task:{loop.task.id}")
+    )  # what it does now is its own doing, and belongs to its tree

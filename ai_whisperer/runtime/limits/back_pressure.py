@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from ai_whisperer.domain.limits import LimitAction, LimitScope
 from ai_whisperer.errors import QueueFullError
-from ai_whisperer.runtime.limits.reached import Breach
-
-if TYPE_CHECKING:
-    from ai_whisperer.runtime.agents.work import AgentWork
+from ai_whisperer.runtime.limits.reached import Breach, ReachedLimits
+from ai_whisperer.runtime.session.clock import SessionClock
+from ai_whisperer.runtime.session.ports import Agent
 
 _SHORTEST_SECONDS = 1.0
 _LONGEST_RETRY_SECONDS = 60.0
 
 
-def queue_full(agent: AgentWork) -> QueueFullError:
+def queue_full(agent: Agent, reached: ReachedLimits, clock: SessionClock) -> QueueFullError:
     """Announce that the agent's queue is full; returns the error that says when to try again."""
-    waiting, most = len(agent.queue), agent.limits.max_queue_length
-    seconds = _seconds_until_room(agent)
-    agent.workspace.breaches.tell_alone(
+    waiting, most = len(agent.work.queue), agent.limits.max_queue_length
+    seconds = _seconds_until_room(agent, clock)
+    reached.tell_alone(
         Breach(
             scope=LimitScope.AGENT,
             limit="max_queue_length",
@@ -38,14 +35,13 @@ def queue_full(agent: AgentWork) -> QueueFullError:
     return error
 
 
-def _seconds_until_room(agent: AgentWork) -> float:
+def _seconds_until_room(agent: Agent, clock: SessionClock) -> float:
     """A guess: a sleeper wakes when it wakes, and a task that runs takes as long again as it has taken so far."""
-    clock = agent.workspace.clock
     now, sleep = clock.now(), agent.record.sleep
     if sleep is not None and sleep.until is not None:
         seconds = sleep.until - (clock.wall() if sleep.by_wall_clock else now)
-    elif agent.loops:
-        seconds = min(now - (loop.task.started_at or now) for loop in agent.loops.values())
+    elif agent.work.loops:
+        seconds = min(now - (loop.task.started_at or now) for loop in agent.work.loops.values())
     else:
         seconds = _LONGEST_RETRY_SECONDS
     return round(min(max(seconds, _SHORTEST_SECONDS), _LONGEST_RETRY_SECONDS), 1)

@@ -6,7 +6,8 @@ from functools import partial
 
 from ai_whisperer.domain.tasks import TaskRecord
 from ai_whisperer.errors import DeadlineError, TaskTimeError
-from ai_whisperer.runtime.session.workspace import Workspace
+from ai_whisperer.runtime.session.kernel import Kernel
+from ai_whisperer.runtime.session.ports import Roster
 
 _TASK_TIME = "task-seconds"
 
@@ -18,8 +19,9 @@ class Deadlines:
     task that ends in time costs nothing.
     """
 
-    def __init__(self, workspace: Workspace) -> None:
-        self._workspace = workspace
+    def __init__(self, kernel: Kernel, roster: Roster) -> None:
+        self._kernel = kernel
+        self._roster = roster
         self._next_look: float | None = None
 
     def begun(self, task: TaskRecord, max_seconds: float) -> None:
@@ -27,18 +29,18 @@ class Deadlines:
         due_at = (task.started_at or 0.0) + max_seconds
         if self._next_look is None or due_at < self._next_look:
             self._next_look = due_at
-            self._workspace.scheduler.at(due_at, _TASK_TIME, self.look_again)
+            self._kernel.timers.at(due_at, _TASK_TIME, self.look_again)
 
     def none_run(self) -> None:
         """The last task that ran has ended."""
         self._next_look = None
-        self._workspace.scheduler.cancel(_TASK_TIME)
+        self._kernel.timers.cancel(_TASK_TIME)
 
     def look_again(self) -> None:
         """Let those fail that have run too long by now, and see when the next one may have."""
         self._next_look = None
-        now = self._workspace.clock.now()
-        for loop in list(self._workspace.running.values()):
+        now = self._kernel.clock.now()
+        for loop in list(self._roster.running.values()):
             task, most = loop.task, loop.agent.limits.max_task_seconds
             if (task.started_at or now) + most > now:
                 self.begun(task, most)
@@ -47,23 +49,25 @@ class Deadlines:
                 f"Task {task.id} has run for {now - (task.started_at or now):,.0f} seconds and may run for "
                 f"{most:,.0f}. Raise max_task_seconds or split the task."
             )
-            failing = loop.agent.fail_task(task.id, f"timer:{_TASK_TIME}", error)
-            self._workspace.chores.run(failing, name=f"end of {task.id}")
+            failing = loop.agent.work.fail_task(task.id, f"timer:{_TASK_TIME}", error)
+            self._kernel.background.run(failing, name=f"end of {task.id}")
 
     def watch(self, task: TaskRecord) -> None:
         """Let the task fail at its deadline, at once if that is past."""
         if task.deadline_at is not None:
-            self._workspace.scheduler.at(task.deadline_at, _key(task), partial(self._time_is_over, task))
+            self._kernel.timers.at(task.deadline_at, _key(task), partial(self._time_is_over, task))
 
     def forget(self, task: TaskRecord) -> None:
         """The task has ended."""
         if task.deadline_at is not None:
-            self._workspace.scheduler.cancel(_key(task))
+            self._kernel.timers.cancel(_key(task))
 
     def _time_is_over(self, task: TaskRecord) -> None:
-        agent = self._workspace.agents[task.agent_id]
+        agent = self._roster.agents[task.agent_id]
         cause = f"timer:{_key(task)}"
-        self._workspace.chores.run(agent.fail_task(task.id, cause, _error_of(task)), name=f"deadline of {task.id}")
+        self._kernel.background.run(
+            agent.work.fail_task(task.id, cause, _error_of(task)), name=f"deadline of {task.id}"
+        )
 
 
 def overdue(task: TaskRecord, *, now: float) -> DeadlineError | None:

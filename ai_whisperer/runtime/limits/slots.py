@@ -4,23 +4,23 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from ai_whisperer.domain.limits import LimitAction, LimitScope
-from ai_whisperer.runtime.limits.reached import Breach
+from ai_whisperer.runtime.limits.reached import Breach, ReachedLimits
+from ai_whisperer.runtime.limits.stated import StatedLimits
+from ai_whisperer.runtime.session.kernel import Kernel
 
-if TYPE_CHECKING:
-    from ai_whisperer.runtime.session.workspace import Workspace
 
-
-class LoopPlaces:
+class LoopSlots:
     """Whoever came first gets the next place; an agent that has more work goes to the end of the line for it.
 
     `used` is how many loops have a place now.
     """
 
-    def __init__(self, workspace: Workspace) -> None:
-        self._workspace = workspace
+    def __init__(self, kernel: Kernel, stated: StatedLimits, reached: ReachedLimits) -> None:
+        self._kernel = kernel
+        self._stated = stated
+        self._reached = reached
         self._line: dict[object, Callable[[], None]] = {}
         self._turn_of: object = None
         self._called = False
@@ -31,7 +31,7 @@ class LoopPlaces:
         if self._turn_of is who:
             self._turn_of = None
             return True
-        most = self._workspace.limits.whole.max_concurrent_loops
+        most = self._stated.whole.max_concurrent_loops
         if self.used < most and not self._line:
             return True
         if who not in self._line:
@@ -44,20 +44,20 @@ class LoopPlaces:
                 most=most,
                 agent_id=agent_id,
             )
-            self._workspace.breaches.tell_alone(waiting)
+            self._reached.tell_alone(waiting)
             self.look_again()  # there may be a place that those before have not taken yet
         return False
 
     async def take_again(self, agent_id: str, take: Callable[[], None]) -> None:
         """Wait for a place for a loop that goes on in the middle of a step, before all others; then call `take`."""
-        taken: asyncio.Future[None] = self._workspace.event_loop.create_future()
+        taken: asyncio.Future[None] = self._kernel.event_loop.create_future()
 
         def go_on() -> None:
             if not taken.done():  # else whoever waited has gone
                 take()
                 taken.set_result(None)
 
-        if self._workspace.closing or self.may_begin(taken, agent_id, go_on):
+        if self._kernel.closing or self.may_begin(taken, agent_id, go_on):
             go_on()
         else:
             self._line = {taken: self._line.pop(taken), **self._line}
@@ -77,13 +77,12 @@ class LoopPlaces:
         """Let those go on for whom there is a place now, soon: whoever calls this is still about to do something."""
         if self._line and not self._called:
             self._called = True
-            self._workspace.event_loop.call_soon(self._serve)
+            self._kernel.event_loop.call_soon(self._serve)
 
     def _serve(self) -> None:
         self._called = False
-        workspace = self._workspace
-        while self._line and self.used < workspace.limits.whole.max_concurrent_loops:
-            if workspace.closing:
+        while self._line and self.used < self._stated.whole.max_concurrent_loops:
+            if self._kernel.closing:
                 return
             self._turn_of = next(iter(self._line))
             go_on = self._line.pop(self._turn_of)

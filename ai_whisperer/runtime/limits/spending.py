@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from ai_whisperer.core import contexts
 from ai_whisperer.core.budgets import overdrawn
@@ -14,13 +14,11 @@ from ai_whisperer.domain.conversation import Turn, Usage
 from ai_whisperer.domain.limits import LimitAction, LimitScope
 from ai_whisperer.domain.tasks import Budget, TaskRecord
 from ai_whisperer.errors import BudgetError
-from ai_whisperer.runtime.limits.reached import Breach
-
-if TYPE_CHECKING:
-    from ai_whisperer.runtime.agents.loop import AILoop
-    from ai_whisperer.runtime.agents.work import AgentWork
-    from ai_whisperer.runtime.session.workspace import Workspace
-
+from ai_whisperer.runtime.limits.reached import Breach, ReachedLimits
+from ai_whisperer.runtime.limits.stated import StatedLimits
+from ai_whisperer.runtime.limits.trees import Trees
+from ai_whisperer.runtime.session.kernel import Kernel
+from ai_whisperer.runtime.session.ports import Agent, Loop, Roster
 
 _SESSION = "session"
 
@@ -69,7 +67,7 @@ class _Need(NamedTuple):
 class _Request(NamedTuple):
     """A request of a loop, and the tokens that it may use."""
 
-    loop: AILoop
+    loop: Loop
     input_tokens: int
     output_tokens: int
 
@@ -88,7 +86,7 @@ class _Waiter:
         self.lacks: frozenset[str] = frozenset()
 
 
-class Reservations:
+class Spending:
     """The ledgers of one session. Requests that no limit of tokens or money holds for have none and cost nothing.
 
     Whoever came first goes on first: a request waits behind those that wait for room in an account of its own, even if
@@ -97,8 +95,14 @@ class Reservations:
     `count_at_once` is whether somebody has asked for the usage of the session: from then on it is kept up to date.
     """
 
-    def __init__(self, workspace: Workspace) -> None:
-        self._workspace = workspace
+    def __init__(
+        self, kernel: Kernel, roster: Roster, stated: StatedLimits, trees: Trees, reached: ReachedLimits
+    ) -> None:
+        self._kernel = kernel
+        self._roster = roster
+        self._stated = stated
+        self._trees = trees
+        self._reached = reached
         self._ledgers: dict[str, Ledger] = {}
         self._held: dict[str, tuple[str, ...]] = {}
         self._line: dict[_Waiter, None] = {}
@@ -111,8 +115,8 @@ class Reservations:
     def session_usage(self) -> Usage:
         """What all agents have used so far."""
         if self._session_usage is None:
-            agents = self._workspace.agents.values()
-            self._session_usage = sum((agent.used.usage for agent in agents), Usage())
+            agents = self._roster.agents.values()
+            self._session_usage = sum((agent.work.used.usage for agent in agents), Usage())
             self.count_at_once = True
         return self._session_usage
 
@@ -121,9 +125,9 @@ class Reservations:
         if self._session_usage is not None:
             self._session_usage += usage
 
-    def hold_for(self, agent: AgentWork, task: TaskRecord) -> bool:
+    def hold_for(self, agent: Agent, task: TaskRecord) -> bool:
         """Whether tokens or money are limited for the requests of the task."""
-        whole, own = self._workspace.limits.whole, agent.limits
+        whole, own = self._stated.whole, agent.limits
         return bool(
             task.budget is not None
             or own.max_tokens_per_agent
@@ -132,7 +136,7 @@ class Reservations:
             or whole.max_cost_usd
         )
 
-    async def reserve(self, loop: AILoop, turns: Sequence[Turn]) -> Reserved | None:
+    async def reserve(self, loop: Loop, turns: Sequence[Turn]) -> Reserved | None:
         """Set aside what the request may use, once it is there. None if the agent may not go on, or is paused for it.
 
         Raises `BudgetError` if the task has to fail: the budget of its tree is spent or too small for the request, or a
@@ -172,7 +176,7 @@ class Reservations:
         """Let those that wait ask again: limits have changed."""
         self._serve(freed=None)
 
-    def have_room_for(self, agent: AgentWork) -> bool:
+    def have_room_for(self, agent: Agent) -> bool:
         """Whether the limits of the agent and of the session have room for the request that it was paused for.
 
         What that needs is not known after a restart of the process: then it is enough that something is left, and the
@@ -184,13 +188,13 @@ class Reservations:
             for each in self._accounts(agent, None)
         )
 
-    def _accounts(self, agent: AgentWork, task: TaskRecord | None) -> Iterator[_Account]:
-        own, whole = agent.limits, self._workspace.limits.whole
+    def _accounts(self, agent: Agent, task: TaskRecord | None) -> Iterator[_Account]:
+        own, whole = agent.limits, self._stated.whole
         if task is not None and task.budget is not None:
-            yield _Account(LimitScope.TREE, f"tree:{task.root_id}", task.budget, self._workspace.trees.used(task))
+            yield _Account(LimitScope.TREE, f"tree:{task.root_id}", task.budget, self._trees.used(task))
         if own.max_tokens_per_agent or own.max_cost_usd_per_agent:
             budget = _budget(own.max_tokens_per_agent, own.max_cost_usd_per_agent)
-            yield _Account(LimitScope.AGENT, f"agent:{agent.agent_id}", budget, agent.used.usage)
+            yield _Account(LimitScope.AGENT, f"agent:{agent.agent_id}", budget, agent.work.used.usage)
         if whole.max_tokens or whole.max_cost_usd:
             budget = _budget(whole.max_tokens, whole.max_cost_usd)
             yield _Account(LimitScope.SESSION, _SESSION, budget, self.session_usage)
@@ -233,7 +237,7 @@ class Reservations:
 
     async def _wait_in_line(self, request: _Request, lacks: frozenset[str]) -> Reserved | None:
         """What was set aside when it was the turn of the request; None if it is to ask again."""
-        waiter = _Waiter(request, self._workspace.event_loop.create_future())
+        waiter = _Waiter(request, self._kernel.event_loop.create_future())
         self._line[waiter] = None
         self._let_lack(waiter, lacks)
         request.loop.is_waiting = True
@@ -284,7 +288,7 @@ class Reservations:
         self._lacking.update(lacks)
         waiter.lacks = lacks
 
-    def _exhausted(self, loop: AILoop, spent: _Spent) -> None:
+    def _exhausted(self, loop: Loop, spent: _Spent) -> None:
         """Let the task fail, or pause its agent until a person gives it more: then it goes on where it is."""
         account, why, lack = spent
         limit, used, most = _numbers(account, lack)
@@ -301,8 +305,8 @@ class Reservations:
                 if account.scope is LimitScope.TREE
                 else f"The limit of the {account.scope} cannot be kept: {why}."
             )
-        decision = self._workspace.decide(f"task:{loop.task.id}")
-        agent = self._workspace.agents[loop.task.agent_id]
+        decision = self._kernel.decide(f"task:{loop.task.id}")
+        agent = loop.agent
         why = f"A limit is reached: {why} ({limit}). Raise {limit} to resume the agent."
         agent.pause(decision, why, limit=limit)
         self._needs.pop(agent.agent_id, None)
@@ -318,7 +322,7 @@ class Reservations:
             agent_id=loop.task.agent_id,
             task_id=loop.task.id,
         )
-        self._workspace.breaches.tell(decision, breach)
+        self._reached.tell(decision, breach)
         decision.submit()
 
 
@@ -339,13 +343,13 @@ def _estimate(request: _Request, accounts: Sequence[_Account]) -> Estimate:
     )
 
 
-def _price_usd(agent: AgentWork, tokens_in: int, tokens_out: int) -> float | None:
+def _price_usd(agent: Agent, tokens_in: int, tokens_out: int) -> float | None:
     """By the price list of the model, else by what the agent has paid for a token so far."""
     listed = getattr(agent.model, "price_usd", None)
     price = None if listed is None else listed(tokens_in, tokens_out)
     if price is not None:
         return float(price)
-    usage = agent.used.usage
+    usage = agent.work.used.usage
     tokens = usage.input_tokens + usage.output_tokens - usage.without_price
     return None if usage.cost_usd is None or not tokens else usage.cost_usd / tokens * (tokens_in + tokens_out)
 

@@ -10,7 +10,10 @@ from ai_whisperer.core.budgets import overdrawn
 from ai_whisperer.domain.conversation import Usage
 from ai_whisperer.domain.tasks import TaskRecord
 from ai_whisperer.errors import TreeSizeError
-from ai_whisperer.runtime.session.workspace import Decision, Workspace
+from ai_whisperer.runtime.limits.reached import ReachedLimits
+from ai_whisperer.runtime.session.decision import Decision
+from ai_whisperer.runtime.session.kernel import Kernel
+from ai_whisperer.runtime.session.ports import Roster
 
 _MOST_SIZES = 1_000
 
@@ -22,14 +25,16 @@ class Trees:
     durable.
     """
 
-    def __init__(self, workspace: Workspace) -> None:
-        self._workspace = workspace
+    def __init__(self, kernel: Kernel, roster: Roster, reached: ReachedLimits) -> None:
+        self._kernel = kernel
+        self._roster = roster
+        self._reached = reached
         self._used: dict[str, dict[str, Usage]] = {}
         self._total: dict[str, Usage] = {}
         self._running: dict[str, int] = {}
         self._cancelling: Counter[str] = Counter()
         self._sizes: dict[str, tuple[int, float]] = {}
-        self._unknown_until = workspace.clock.now()
+        self._unknown_until = kernel.clock.now()
 
     @contextmanager
     def cancelling(self, task_ids: Iterable[str]) -> Iterator[None]:
@@ -46,9 +51,9 @@ class Trees:
 
     def check_room(self, decision: Decision, task: TaskRecord) -> None:
         """Raise `TreeSizeError`, and announce it, if the task may cause no other: its tree has as many as it may."""
-        most, size = self._workspace.agents[task.agent_id].limits.max_tasks_per_tree, self._size(task, now=decision.at)
+        most, size = self._roster.agents[task.agent_id].limits.max_tasks_per_tree, self._size(task, now=decision.at)
         if size >= most:
-            self._workspace.breaches.refused(decision, task, "max_tasks_per_tree", used=size)
+            self._reached.refused(decision, task, "max_tasks_per_tree", used=size)
             raise TreeSizeError(
                 f"This work has come to {size:,} tasks and may come to {most:,} (max_tasks_per_tree); nothing "
                 "was done. Answer with what is there, and say what is missing."
@@ -70,7 +75,7 @@ class Trees:
         if known is not None:
             return known[0]
         is_new = task.root_id == task.id and task.created_at > self._unknown_until  # a retried one starts again
-        size = 1 if is_new else self._workspace.store.size_of_tree(self._workspace.session_id, task.root_id)
+        size = 1 if is_new else self._kernel.store.size_of_tree(self._kernel.session_id, task.root_id)
         self._sizes[task.root_id] = (size, now)
         if len(self._sizes) > _MOST_SIZES:
             _, self._unknown_until = self._sizes.pop(next(iter(self._sizes)))
@@ -119,7 +124,7 @@ class Trees:
             del self._total[root_id]
 
     def _read(self, root_id: str) -> dict[str, Usage]:
-        tasks = self._workspace.store.tasks_of_tree(self._workspace.session_id, root_id)
+        tasks = self._kernel.store.tasks_of_tree(self._kernel.session_id, root_id)
         return {task.id: task.usage for task in tasks}
 
 

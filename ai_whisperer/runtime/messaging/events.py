@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -12,17 +12,17 @@ from ai_whisperer.domain.events import EventRecord
 from ai_whisperer.domain.mail import USER
 from ai_whisperer.domain.tasks import Origin
 from ai_whisperer.errors import QueueFullError
-from ai_whisperer.runtime.session.workspace import Decision, Workspace
-
-if TYPE_CHECKING:
-    from ai_whisperer.runtime.agents.agent import AgentSession
+from ai_whisperer.runtime.session.decision import Decision
+from ai_whisperer.runtime.session.kernel import Kernel
+from ai_whisperer.runtime.session.ports import Agent, Roster
 
 
 class Events:
     """Broadcasts events in one session."""
 
-    def __init__(self, workspace: Workspace) -> None:
-        self._workspace = workspace
+    def __init__(self, kernel: Kernel, roster: Roster) -> None:
+        self._kernel = kernel
+        self._roster = roster
 
     def broadcast(
         self,
@@ -42,8 +42,8 @@ class Events:
         check_event_name(name)
         check_event_data(data)
         event = EventRecord(
-            session_id=self._workspace.session_id,
-            id=event_id or self._workspace.ids.new(),
+            session_id=self._kernel.session_id,
+            id=event_id or self._kernel.ids.new(),
             name=name,
             sender=sender,
             cause=decision.cause,
@@ -52,8 +52,8 @@ class Events:
         )
         woken = notified = 0
         reason, details = f"event '{name}' from {sender}", described(event)
-        by = sender if sender == USER or sender in self._workspace.agents else None  # else it is a schedule
-        for agent in self._workspace.agents.values():
+        by = sender if sender == USER or sender in self._roster.agents else None  # else it is a schedule
+        for agent in self._roster.agents.values():
             if agent.agent_id == sender:
                 continue
             if agent.listens_for(name):
@@ -77,16 +77,15 @@ class Events:
         return event
 
     def _notify(
-        self, decision: Decision, event: EventRecord, agent: AgentSession, *, origin: Origin | None, by: str | None
+        self, decision: Decision, event: EventRecord, agent: Agent, *, origin: Origin | None, by: str | None
     ) -> bool:
         try:
-            agent.check_room()
+            agent.work.check_room()
         except QueueFullError:
             decision.tell("event.not_taken", {"eventId": event.id, "event": event.name, "agentId": agent.agent_id})
             return False
-        workspace = self._workspace
         task = task_for_event(
-            event, agent.agent_id, task_id=workspace.ids.new(), arrival=workspace.next_arrival(), origin=origin
+            event, agent.agent_id, task_id=self._kernel.ids.new(), arrival=self._kernel.next_arrival(), origin=origin
         )
-        agent.accept_task(decision, task, by=by)
+        agent.work.accept_task(decision, task, by=by)
         return True

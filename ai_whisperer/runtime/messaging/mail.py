@@ -2,24 +2,57 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from operator import attrgetter
 
 from ai_whisperer.core import mailbox
 from ai_whisperer.core.paging import can_be_id
 from ai_whisperer.core.tasks import parent_of
 from ai_whisperer.core.text import one_line
+from ai_whisperer.domain.limits import Limits
 from ai_whisperer.domain.mail import USER, MailRecord, MailState
 from ai_whisperer.domain.snapshot import InboxMail, LinkKind
 from ai_whisperer.domain.tasks import Origin, Priority, TaskRecord
+from ai_whisperer.domain.waits import WaitRecord
 from ai_whisperer.errors import InvalidInputError, StateError, TooLargeError, UnknownMailError
-from ai_whisperer.runtime.session.workspace import Decision, Workspace
+from ai_whisperer.runtime.limits.reached import ReachedLimits
+from ai_whisperer.runtime.limits.stated import StatedLimits
+from ai_whisperer.runtime.limits.trees import Trees
+from ai_whisperer.runtime.session.counters import Counters
+from ai_whisperer.runtime.session.decision import Decision
+from ai_whisperer.runtime.session.kernel import Kernel
+from ai_whisperer.runtime.session.ports import Roster
+from ai_whisperer.runtime.waiting.waits import Waits
+
+_NOTHING_STATED = Limits()
 
 
-class PostOffice:
+class Mail:
     """The mail of one session."""
 
-    def __init__(self, workspace: Workspace, *, sequences: dict[str, int], received: dict[str, int]) -> None:
-        self._workspace = workspace
+    def __init__(
+        self,
+        kernel: Kernel,
+        roster: Roster,
+        stated: StatedLimits,
+        reached: ReachedLimits,
+        trees: Trees,
+        waits: Waits,
+        counters: Counters,
+        *,
+        sequences: dict[str, int],
+        received: dict[str, int],
+        on_reply: Callable[[Decision, WaitRecord, MailRecord], None],
+    ) -> None:
+        """`on_reply` is called with a reply for which a call waits."""
+        self._kernel = kernel
+        self._roster = roster
+        self._stated = stated
+        self._reached = reached
+        self._trees = trees
+        self._waits = waits
+        self._counters = counters
+        self._on_reply = on_reply
         self._received = received
         self._sequences = sequences
         self._under_way: dict[str, MailRecord] = {}
@@ -51,24 +84,24 @@ class PostOffice:
         task is always taken, by a full queue too: whoever calls this has cut it to size, and a task that is done does
         not fail for want of room for its result.
         """
-        recipient = self._workspace.book.resolve_recipient(to)
+        recipient = self._roster.book.resolve_recipient(to)
         if recipient == sender:
             raise InvalidInputError(
                 f"'{sender}' cannot send mail to itself; nothing was sent. Keep it in mind instead."
             )
-        agent = self._workspace.agents.get(recipient)
+        agent = self._roster.agents.get(recipient)
         if not is_result:
-            most = self._workspace.mail_limit(recipient)
+            most = self.max_bytes(recipient)
             try:
                 mailbox.check_mail_text(subject, body, most)
             except TooLargeError:
-                self._workspace.breaches.tell_size(recipient, "max_mail_bytes", body, most=most)
+                self._reached.tell_size(recipient, "max_mail_bytes", body, most=most)
                 raise
             if agent is not None and given_to is None:
-                agent.check_room()
-        mail_id = mail_id or self._workspace.ids.new()
+                agent.work.check_room()
+        mail_id = mail_id or self._kernel.ids.new()
         mail = MailRecord(
-            session_id=self._workspace.session_id,
+            session_id=self._kernel.session_id,
             id=mail_id,
             thread_id=thread_id or mail_id,
             sender=sender,
@@ -76,7 +109,7 @@ class PostOffice:
             recipient=recipient,
             subject=one_line(subject),
             body=body,
-            arrival=self._workspace.next_arrival(),
+            arrival=self._kernel.next_arrival(),
             cause=cause or decision.cause,
             priority=priority,
             reply_to=reply_to,
@@ -88,7 +121,7 @@ class PostOffice:
         )
         decision.unit.insert_mail(mail)
         self._received[recipient] = self._received.get(recipient, 0) + 1
-        self._workspace.tallies.link(decision, LinkKind.MAIL, sender, recipient)
+        self._counters.link(decision, LinkKind.MAIL, sender, recipient)
         if recipient == USER:
             self._keep_until_durable(decision, mail)
         decision.tell("mail.sent", _sent(mail))
@@ -97,6 +130,11 @@ class PostOffice:
         elif agent is not None:
             agent.accept_mail(decision, mail)
         return mail
+
+    def max_bytes(self, recipient: str) -> int:
+        """How many bytes a mail to this agent, or to the person, may have."""
+        agent = self._roster.agents.get(recipient)
+        return (self._stated.for_agent(_NOTHING_STATED) if agent is None else agent.limits).max_mail_bytes
 
     def received(self, owner: str) -> int:
         """How many mails the agent, or the person, was ever sent."""
@@ -129,7 +167,7 @@ class PostOffice:
         """
         original = self._under_way.get(original.id, original)
         mailbox.move(original, MailState.REPLIED, now=decision.at)
-        wait = self._workspace.waits.for_reply_to(original.id)
+        wait = self._waits.for_reply_to(original.id)
         reply = self.send(
             decision,
             sender=original.recipient,
@@ -145,11 +183,11 @@ class PostOffice:
             is_result=is_result,
         )
         self.move(decision, original, MailState.REPLIED)
-        owner = self._workspace.agents.get(original.recipient)
+        owner = self._roster.agents.get(original.recipient)
         if owner is not None:
-            owner.take_out_mail(original)
+            owner.work.take_out_mail(original)
         if wait is not None:
-            self._workspace.switchboard.replied(decision, wait, reply)
+            self._on_reply(decision, wait, reply)
         return reply
 
     def task_given_up(self, decision: Decision, task: TaskRecord) -> None:
@@ -168,7 +206,7 @@ class PostOffice:
             mail = self._under_way.pop(mail_id)
             if mail.state is not MailState.DELIVERED:
                 continue
-            if self._workspace.trees.is_being_cancelled(parent_of(mail.cause)):
+            if self._trees.is_being_cancelled(parent_of(mail.cause)):
                 self.move(decision, mail, MailState.ARCHIVED)
             else:
                 returned.append(self.move(decision, mail, MailState.QUEUED))
@@ -182,7 +220,7 @@ class PostOffice:
 
     def reclaim(self, decision: Decision, task: TaskRecord) -> None:
         """Give a task that is taken up again its mail back; raises `StateError` if that went another way meanwhile."""
-        mail = self._workspace.store.mail(self._workspace.session_id, task.mail_id or "")
+        mail = self._kernel.store.mail(self._kernel.session_id, task.mail_id or "")
         if mail is None:
             return
         if mail.task_id != task.id:
@@ -199,7 +237,7 @@ class PostOffice:
         if not can_be_id(mail_id):
             return None
         known = self._under_way.get(mail_id) or self._moving.get(mail_id)
-        return known or self._workspace.store.mail(self._workspace.session_id, mail_id)
+        return known or self._kernel.store.mail(self._kernel.session_id, mail_id)
 
     def received_by(self, recipient: str, mail_id: str) -> MailRecord:
         """The mail in this mailbox; raises `UnknownMailError` for another's mail as for none."""
@@ -216,14 +254,14 @@ class PostOffice:
             self._under_way[mail.id] = moved
         elif mail.recipient == USER:
             self._keep_until_durable(decision, moved)
-        self._workspace.tallies.dead_mails += (state is MailState.DEAD) - (mail.state is MailState.DEAD)
+        self._counters.dead_mails += (state is MailState.DEAD) - (mail.state is MailState.DEAD)
         params = {"mailId": mail.id, "agentId": mail.recipient, "from": mail.state, "state": state}
         decision.tell("mail.state_changed", {**params, "taskId": moved.task_id})
         return moved
 
     def inbox(self) -> list[InboxMail]:
         """The mails of the user that are neither archived nor dead, the oldest first."""
-        kept = self._workspace.store.inbox(self._workspace.session_id)
+        kept = self._kernel.store.inbox(self._kernel.session_id)
         if not self._moving:
             return kept
         still = [mail for mail in kept if mail.mail_id not in self._moving]

@@ -7,7 +7,6 @@ end of such a task, the message that its answer becomes, and the tasks that this
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
@@ -20,13 +19,13 @@ from ai_whisperer.domain.mail import USER
 from ai_whisperer.domain.rooms import MessageRecord, RoomKind, RoomRecord
 from ai_whisperer.domain.tasks import Failure, RoomTurn, TaskKind, TaskRecord, TaskState
 from ai_whisperer.errors import QueueFullError, StateError, UnknownMemberError, UnknownRoomError
+from ai_whisperer.runtime.limits.reached import ReachedLimits
 from ai_whisperer.runtime.messaging.parts import answer_of
 from ai_whisperer.runtime.messaging.transcript import Transcript
+from ai_whisperer.runtime.session.decision import Decision
+from ai_whisperer.runtime.session.kernel import Kernel
 from ai_whisperer.runtime.session.notices import failure_of
-from ai_whisperer.runtime.session.workspace import Decision, Workspace
-
-if TYPE_CHECKING:
-    from ai_whisperer.runtime.agents.agent import AgentSession
+from ai_whisperer.runtime.session.ports import Agent, Roster
 
 _ROOMS_LISTED = 50
 
@@ -34,12 +33,21 @@ _ROOMS_LISTED = 50
 class Rooms:
     """The rooms of one session. What a method raises, it raises before it has changed anything."""
 
-    def __init__(self, workspace: Workspace, rooms: Iterable[RoomRecord], last_at: Mapping[str, float]) -> None:
+    def __init__(
+        self,
+        kernel: Kernel,
+        roster: Roster,
+        reached: ReachedLimits,
+        rooms: Iterable[RoomRecord],
+        last_at: Mapping[str, float],
+    ) -> None:
         """`last_at` is when something was said last in each of those rooms in which something was."""
-        self._workspace = workspace
+        self._kernel = kernel
+        self._roster = roster
+        self._reached = reached
         self._rooms = {room.id: room for room in rooms}
         self._last_at = dict(last_at)
-        self.transcript = Transcript(workspace)
+        self.transcript = Transcript(kernel)
 
     def all_rooms(self) -> list[RoomRecord]:
         return list(self._rooms.values())
@@ -101,15 +109,15 @@ class Rooms:
         """Post a message of the user and ask those whom it is for."""
         rules.check_message_text(text)
         mentions = self._mentions(room, text)
-        rules.check_no_strangers(room, mentions, agents=list(filter(self._workspace.book.knows, mentions.strangers)))
+        rules.check_no_strangers(room, mentions, agents=list(filter(self._roster.book.knows, mentions.strangers)))
         named = rules.mentioned(room, mentions, sender=USER)
         absent = [member for member in named or room.members if self._is_stopped(member)]
         rules.check_presence(room, mentions, absent=absent)
         asked = [self._agent(member) for member in named or room.members if member not in absent]
         for agent in asked:
             most = agent.limits.max_prompt_bytes
-            self._workspace.breaches.check_prompt("message", text, agent.agent_id, most=most)
-            agent.check_room()
+            self._reached.check_prompt("message", text, agent.agent_id, most=most)
+            agent.work.check_room()
         message = self._message(decision, room, sender=USER, text=text, message_id=message_id, mentions=named)
         message = self._add(decision, room, message, asked=asked, cause=None)
         for member in absent:
@@ -132,7 +140,7 @@ class Rooms:
         elif task.agent_id not in room.members:
             failure = Failure(code="not_a_member", message=f"'{task.agent_id}' left the room before it answered.")
             self._tell_unanswered(decision, task, turn, failure)
-        elif rules.is_pass(room, text := answer_of(self._workspace.store, task)):
+        elif rules.is_pass(room, text := answer_of(self._kernel.store, task)):
             decision.tell("room.passed", _about(task, turn))
         else:
             self._post_answer(decision, room, task, text=text, hops=turn.hops + 1)
@@ -191,7 +199,7 @@ class Rooms:
         room: RoomRecord,
         message: MessageRecord,
         *,
-        asked: Sequence[AgentSession],
+        asked: Sequence[Agent],
         cause: TaskRecord | None,
     ) -> MessageRecord:
         """Put a message into the room and give those who are asked their tasks."""
@@ -207,10 +215,10 @@ class Rooms:
         for agent, task in zip(asked, tasks, strict=True):
             about = {"roomId": room.id, "number": message.number, "agentId": agent.agent_id, "taskId": task.id}
             decision.tell("room.answering", about)
-            agent.accept_task(decision, task)
+            agent.work.accept_task(decision, task)
         return message
 
-    def _unseen(self, room: RoomRecord, asked: Sequence[AgentSession]) -> list[MessageRecord]:
+    def _unseen(self, room: RoomRecord, asked: Sequence[Agent]) -> list[MessageRecord]:
         """What some of those who are asked have not seen, as far as it can be shown."""
         if not asked:
             return []
@@ -222,7 +230,7 @@ class Rooms:
         self,
         room: RoomRecord,
         messages: Sequence[MessageRecord],
-        agent: AgentSession,
+        agent: Agent,
         *,
         names: Mapping[str, str],
         cause: TaskRecord | None,
@@ -243,8 +251,8 @@ class Rooms:
             prompt,
             message,
             member,
-            task_id=self._workspace.ids.new(),
-            arrival=self._workspace.next_arrival(),
+            task_id=self._kernel.ids.new(),
+            arrival=self._kernel.next_arrival(),
             seen=seen,
             cause=cause,
         )
@@ -259,8 +267,8 @@ class Rooms:
         decision.unit.put_room(room)
         self._rooms[room.id] = room
 
-    def _agent(self, agent_id: str) -> AgentSession:
-        return self._workspace.agents[agent_id]
+    def _agent(self, agent_id: str) -> Agent:
+        return self._roster.agents[agent_id]
 
     def _is_stopped(self, agent_id: str) -> bool:
         return self._agent(agent_id).state is AgentState.STOPPED
@@ -269,11 +277,11 @@ class Rooms:
         """Why a member that an agent mentions is not asked; a few agents that all mention all would never end."""
         if self._is_stopped(agent_id):
             return "stopped"
-        turns = sum(item.thread_id == rules.thread_of(room.id) for item in self._agent(agent_id).queue)
+        turns = sum(item.thread_id == rules.thread_of(room.id) for item in self._agent(agent_id).work.queue)
         if turns >= rules.MAX_WAITING_TURNS:
             return "busy"
         try:
-            self._agent(agent_id).check_room()
+            self._agent(agent_id).work.check_room()
         except QueueFullError as error:
             return error.code
         return None

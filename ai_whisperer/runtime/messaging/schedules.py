@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -16,10 +16,10 @@ from ai_whisperer.domain.definition import AgentDefinition
 from ai_whisperer.domain.schedules import MissedRuns, ScheduleDefinition, ScheduleRecord
 from ai_whisperer.domain.tasks import TaskKind, TaskRecord
 from ai_whisperer.errors import DuplicateIdError, QueueFullError, ScheduleError, StateError, UnknownScheduleError
-from ai_whisperer.runtime.session.workspace import Decision, Workspace
-
-if TYPE_CHECKING:
-    from ai_whisperer.runtime.agents.agent import AgentSession
+from ai_whisperer.runtime.messaging.events import Events
+from ai_whisperer.runtime.session.decision import Decision
+from ai_whisperer.runtime.session.kernel import Kernel
+from ai_whisperer.runtime.session.ports import Agent, Roster
 
 _CAUSE = "schedule:"
 _LATE = "late"
@@ -33,8 +33,10 @@ _SHOWN_IDS = 50
 class Schedules:
     """Holds the schedules of one session. The scheduler has one entry for each that may fire."""
 
-    def __init__(self, workspace: Workspace) -> None:
-        self._workspace = workspace
+    def __init__(self, kernel: Kernel, roster: Roster, events: Events) -> None:
+        self._kernel = kernel
+        self._roster = roster
+        self._events = events
         self._records: dict[str, ScheduleRecord] = {}
 
     def restore(self, records: Iterable[ScheduleRecord]) -> None:
@@ -48,7 +50,7 @@ class Schedules:
 
     def shown(self, record: ScheduleRecord) -> ScheduleRecord:
         """The schedule as people and programs see it: it fires next when the wall clock shows `next_at`."""
-        clock = self._workspace.clock
+        clock = self._kernel.clock
         if record.next_at is None or record.definition.by_wall_clock or not clock.offset:
             return record
         return replace(record, next_at=clock.shown(record.next_at))
@@ -77,7 +79,7 @@ class Schedules:
         return record is not None and record.definition.wake
 
     def create(
-        self, decision: Decision, definition: ScheduleDefinition, *, agent: AgentSession | None, schedule_id: str
+        self, decision: Decision, definition: ScheduleDefinition, *, agent: Agent | None, schedule_id: str
     ) -> ScheduleRecord:
         """Add a schedule that was checked. Raises, having changed nothing, if the id is taken or it never fires."""
         agent_id = None if agent is None else agent.agent_id
@@ -107,7 +109,7 @@ class Schedules:
         """Remove the schedule. What it has fired already goes on."""
         record = self.get(schedule_id)
         del self._records[schedule_id]
-        self._workspace.scheduler.cancel(_key(schedule_id))
+        self._kernel.timers.cancel(_key(schedule_id))
         decision.unit.delete_schedule(record)
         decision.tell("schedule.deleted", {"scheduleId": schedule_id, "agentId": record.agent_id})
         return record
@@ -158,12 +160,12 @@ class Schedules:
             raise DuplicateIdError(
                 f"There is a schedule '{schedule_id}' already. Delete it or choose another id; nothing was changed."
             )
-        created_at = self._workspace.clock.now()
+        created_at = self._kernel.clock.now()
         next_at = schedules.next_due(definition, self._now(definition), created_at)
         if next_at is None:
             raise ScheduleError(f"cron '{definition.cron}' does not come within the next 50 years.")
         return ScheduleRecord(
-            session_id=self._workspace.session_id,
+            session_id=self._kernel.session_id,
             id=schedule_id,
             definition=definition,
             agent_id=agent_id,
@@ -181,7 +183,7 @@ class Schedules:
         record = replace(record, paused=True)
         self._keep(decision, record)
         decision.tell("schedule.changed", _changed(self.shown(record), reason))
-        self._workspace.scheduler.cancel(_key(record.id))
+        self._kernel.timers.cancel(_key(record.id))
         return record
 
     def _keep(self, decision: Decision, record: ScheduleRecord) -> None:
@@ -190,21 +192,21 @@ class Schedules:
 
     def _arm(self, record: ScheduleRecord) -> None:
         if record.next_at is not None and not record.paused:
-            scheduler = self._workspace.scheduler
+            scheduler = self._kernel.timers
             schedule = scheduler.at_wall if record.definition.by_wall_clock else scheduler.at
             schedule(record.next_at, _key(record.id), partial(self._look, record.id))
 
     def _now(self, definition: ScheduleDefinition) -> float:
         """By the clock that the schedule goes by."""
-        clock = self._workspace.clock
+        clock = self._kernel.clock
         return clock.wall() if definition.by_wall_clock else clock.now()
 
     def _look(self, schedule_id: str) -> None:
         """Settle what is due of a schedule: tasks or events, and the schedule's new standing, in one unit."""
         record = self._records.get(schedule_id)
-        if record is None or record.paused or self._workspace.closing:
+        if record is None or record.paused or self._kernel.closing:
             return
-        decision = self._workspace.decide(f"{_CAUSE}{schedule_id}")
+        decision = self._kernel.decide(f"{_CAUSE}{schedule_id}")
         now = self._now(record.definition)
         try:
             hindrance = self._hindrance(record)
@@ -241,7 +243,7 @@ class Schedules:
 
     def _hindrance(self, record: ScheduleRecord) -> str | None:
         """Why an instant of the schedule cannot fire now, if it cannot."""
-        agent = self._workspace.agents.get(record.agent_id or "")
+        agent = self._roster.agents.get(record.agent_id or "")
         if agent is None:
             return None
         if agent.state is AgentState.STOPPED:
@@ -249,17 +251,19 @@ class Schedules:
         if record.definition.prompt is None:
             return None
         try:
-            agent.check_room()
+            agent.work.check_room()
         except QueueFullError:
             return _FULL
-        one_waits = record.last_at is not None and agent.queue.has_task(schedules.task_id_of(record, record.last_at))
+        one_waits = record.last_at is not None and agent.work.queue.has_task(
+            schedules.task_id_of(record, record.last_at)
+        )
         return _STILL_WAITING if one_waits and record.definition.missed is not MissedRuns.ALL else None
 
     def _fire(self, decision: Decision, record: ScheduleRecord, due_at: float) -> ScheduleRecord:
         next_at = self.shown(record).next_at
         params = {"scheduleId": record.id, "agentId": record.agent_id, "dueAt": due_at, "nextAt": next_at}
         if record.definition.event is not None:
-            event = self._workspace.events.broadcast(
+            event = self._events.broadcast(
                 decision,
                 name=record.definition.event,
                 data=record.definition.data,
@@ -270,12 +274,12 @@ class Schedules:
             task = scheduled(
                 record,
                 task_id=schedules.task_id_of(record, due_at),
-                arrival=self._workspace.next_arrival(),
+                arrival=self._kernel.next_arrival(),
                 cause=decision.cause,
                 now=decision.at,
             )
-            agent = self._workspace.agents[task.agent_id]
-            agent.accept_task(decision, task)
+            agent = self._roster.agents[task.agent_id]
+            agent.work.accept_task(decision, task)
             agent.wake_for(decision, [task])
             params["taskId"] = task.id
         decision.tell("schedule.fired", params)

@@ -21,16 +21,38 @@ from ai_whisperer.domain.snapshot import LinkKind
 from ai_whisperer.domain.tasks import Priority, StepRecord, TaskRecord
 from ai_whisperer.domain.waits import WaitKind, WaitRecord
 from ai_whisperer.errors import InvalidInputError, StateError, WaitCycleError, WaitDepthError
+from ai_whisperer.runtime.limits.reached import ReachedLimits
+from ai_whisperer.runtime.messaging.mail import Mail
 from ai_whisperer.runtime.messaging.parts import answer_of
-from ai_whisperer.runtime.session.workspace import Decision, Workspace
+from ai_whisperer.runtime.session.counters import Counters
+from ai_whisperer.runtime.session.decision import Decision
+from ai_whisperer.runtime.session.kernel import Kernel
+from ai_whisperer.runtime.session.ports import Roster
+from ai_whisperer.runtime.waiting.cycles import Cycles
+from ai_whisperer.runtime.waiting.waits import Waits
 
 
-class Switchboard:
+class Switch:
     """Connects those who wait with those who answer."""
 
-    def __init__(self, workspace: Workspace) -> None:
-        self._workspace = workspace
-        workspace.waits.on_expiry(WaitKind.REPLY, self._give_up)
+    def __init__(
+        self,
+        kernel: Kernel,
+        roster: Roster,
+        reached: ReachedLimits,
+        waits: Waits,
+        cycles: Cycles,
+        mail: Mail,
+        counters: Counters,
+    ) -> None:
+        self._kernel = kernel
+        self._roster = roster
+        self._reached = reached
+        self._waits = waits
+        self._cycles = cycles
+        self._mail = mail
+        self._counters = counters
+        waits.on_expiry(WaitKind.REPLY, self._give_up)
 
     def ask(
         self,
@@ -45,12 +67,11 @@ class Switchboard:
         timeout_seconds: float | None,
     ) -> WaitRecord:
         """Mail the question and let the step wait for the answer. Raises, having changed nothing, if it cannot be."""
-        workspace = self._workspace
-        recipient = workspace.book.resolve_recipient(to)
+        recipient = self._roster.book.resolve_recipient(to)
         self._check_recipient(task, recipient)
         self.check_depth(decision, task)
-        deadline_at = workspace.waits.deadline(task, timeout_seconds, now=decision.at)
-        mail = workspace.post.send(
+        deadline_at = self._waits.deadline(task, timeout_seconds, now=decision.at)
+        mail = self._mail.send(
             decision,
             sender=task.agent_id,
             to=recipient,
@@ -63,25 +84,25 @@ class Switchboard:
             awaited=True,
         )
         wait = WaitRecord(
-            session_id=workspace.session_id,
+            session_id=self._kernel.session_id,
             id=step.id,
             kind=WaitKind.REPLY,
             agent_id=task.agent_id,
             task_id=task.id,
             target=mail.id,
             target_agent=recipient,
-            arrival=workspace.next_arrival(),
+            arrival=self._kernel.next_arrival(),
             deadline_at=deadline_at,
             created_at=decision.at,
         )
-        workspace.waits.begin(decision, wait)
-        workspace.tallies.link(decision, LinkKind.SWITCH, task.agent_id, recipient)
+        self._waits.begin(decision, wait)
+        self._counters.link(decision, LinkKind.SWITCH, task.agent_id, recipient)
         decision.tell(
             "switch.began",
             {
                 **_told(wait),
-                "depth": workspace.waits.graph.depth(task.id) + 1,
-                "deadlineAt": workspace.clock.shown(wait.deadline_at),
+                "depth": self._waits.graph.depth(task.id) + 1,
+                "deadlineAt": self._kernel.clock.shown(wait.deadline_at),
             },
         )
         return wait
@@ -90,66 +111,65 @@ class Switchboard:
         """A task answers a question: keep in mind who waits for it."""
         mail_id = _question_of(task)
         if mail_id is not None:
-            self._workspace.waits.graph.answers(task.id, mail_id)
+            self._waits.graph.answers(task.id, mail_id)
 
     def task_continued(self, task: TaskRecord, following: TaskRecord) -> None:
         """The answer is to come from the task that goes on with this one."""
-        self._workspace.waits.graph.answers_no_more(task.id)
+        self._waits.graph.answers_no_more(task.id)
         self.task_began(following)
 
     def task_ended(self, decision: Decision, task: TaskRecord) -> None:
         """Pass on what the task that answers has brought: its result as the reply, or that there is none."""
-        workspace = self._workspace
         mail_id = _question_of(task)
-        workspace.waits.graph.answers_no_more(task.id)
-        mail = None if mail_id is None else workspace.post.find(mail_id)
+        self._waits.graph.answers_no_more(task.id)
+        mail = None if mail_id is None else self._mail.find(mail_id)
         if mail is None:
             return
         if task.result is not None and mail.state is not MailState.REPLIED:
-            limit = workspace.mail_limit(mail.sender)
-            workspace.post.reply(
+            limit = self._mail.max_bytes(mail.sender)
+            self._mail.reply(
                 decision,
                 mail,
-                body=fitted(answer_of(workspace.store, task), limit) or "(no text)",
+                body=fitted(answer_of(self._kernel.store, task), limit) or "(no text)",
                 priority=mail.priority,
                 mail_id=f"{task.id}~mail",
                 origin=inherited(task),
                 is_result=True,
             )
-        wait = workspace.waits.for_reply_to(mail.id)
+        wait = self._waits.for_reply_to(mail.id)
         if wait is not None:
             why = "it ended without an answer" if task.error is None else said(task.agent_id, task.error.message)
             self._end_without_answer(decision, wait, "failed", f"{wait.target_agent} could not answer: {why}")
 
     def replied(self, decision: Decision, wait: WaitRecord, reply: MailRecord) -> None:
         """The reply is there: it is the result of the call that waited."""
-        body = self._workspace.breaches.bounded_result(wait.agent_id, wait.task_id, reply.body)
+        body = self._reached.bounded_result(wait.agent_id, wait.task_id, reply.body)
         content = as_text(reply if body is reply.body else replace(reply, body=body))
         decision.tell("switch.ended", {**_told(wait), "outcome": "answered", "replyId": reply.id})
-        self._workspace.waits.end(decision, wait, ToolResult(content=content, mails=(reply.id,), mails_sent=1))
+        self._waits.end(decision, wait, ToolResult(content=content, mails=(reply.id,), mails_sent=1))
 
     def put_off(self, decision: Decision, item: Work) -> None:
         """The agent was stopped. A question that is left gets no answer now, but by mail after a start."""
         mail_id = item.id if isinstance(item, MailRecord) else _question_of(item)
-        wait = None if mail_id is None else self._workspace.waits.for_reply_to(mail_id)
+        wait = None if mail_id is None else self._waits.for_reply_to(mail_id)
         if wait is not None:
             self._end_without_answer(decision, wait, "stopped", f"{wait.target_agent} was stopped.")
 
     def abandon(self, decision: Decision, wait: WaitRecord) -> None:
         """The task that waits has ended: an answer will come as ordinary mail."""
         decision.tell("switch.ended", {**_told(wait), "outcome": "abandoned"})
-        self._workspace.waits.forget(decision, wait)
+        self._waits.forget(decision, wait)
 
     def _check_recipient(self, task: TaskRecord, recipient: str) -> None:
         if recipient == task.agent_id:
             raise InvalidInputError(f"'{recipient}' cannot wait for itself; nothing was sent. Do it yourself instead.")
-        agent = self._workspace.agents.get(recipient)
+        agent = self._roster.agents.get(recipient)
         if agent is not None and not (agent.record.started and agent.state is not AgentState.STOPPED):
             raise StateError(
                 f"'{recipient}' is not started and so cannot answer; nothing was sent. Ask somebody else, or use "
                 "send_mail: it is read after the start."
             )
-        circle = self._workspace.circles.of_switch(task, recipient)
+        circle = self._cycles.of_switch(task, recipient)
         if circle is not None:
             raise WaitCycleError(
                 f"You cannot wait for '{recipient}': it waits for you ({' → '.join(circle)}), a cycle that would "
@@ -158,20 +178,20 @@ class Switchboard:
 
     def check_depth(self, decision: Decision, task: TaskRecord) -> None:
         """Raise, and announce it, if so many agents wait for each other that the task may not ask another."""
-        max_depth = self._workspace.agents[task.agent_id].limits.max_switch_depth
-        depth = self._workspace.waits.graph.depth(task.id)
+        max_depth = self._roster.agents[task.agent_id].limits.max_switch_depth
+        depth = self._waits.graph.depth(task.id)
         if depth >= max_depth:
-            self._workspace.breaches.refused(decision, task, "max_switch_depth", used=depth)
+            self._reached.refused(decision, task, "max_switch_depth", used=depth)
             raise WaitDepthError(
                 f"{max_depth} agents wait for each other in a row already; nothing was sent. Answer with what you "
                 "have, or use send_mail, which does not wait."
             )
 
     def _give_up(self, decision: Decision, wait: WaitRecord) -> None:
-        agent = self._workspace.agents.get(wait.target_agent)
+        agent = self._roster.agents.get(wait.target_agent)
         state = ""
         if agent is not None:
-            hindrance = " and waits for its tools" if agent.equipment.missing_tools else ""
+            hindrance = " and waits for its tools" if agent.missing_tools else ""
             state = f" (it is {agent.state} now{hindrance})"
         seconds = round(decision.at - wait.created_at)
         told = f"Timeout: {wait.target_agent} did not answer within {seconds} seconds{state}."
@@ -180,7 +200,7 @@ class Switchboard:
     def _end_without_answer(self, decision: Decision, wait: WaitRecord, outcome: str, told: str) -> None:
         decision.tell("switch.ended", {**_told(wait), "outcome": outcome})
         content = f"{told} You no longer wait. Should an answer come, you get it as mail."
-        self._workspace.waits.end(decision, wait, ToolResult(content=content, is_error=True, mails_sent=1))
+        self._waits.end(decision, wait, ToolResult(content=content, is_error=True, mails_sent=1))
 
 
 def _question_of(task: TaskRecord) -> str | None:

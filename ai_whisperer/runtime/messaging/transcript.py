@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from ai_whisperer.domain.rooms import MessageRecord
-from ai_whisperer.runtime.session.workspace import Decision, Workspace
+from ai_whisperer.runtime.session.decision import Decision
+from ai_whisperer.runtime.session.kernel import Kernel
 
 
 class Transcript:
     """Reads what was decided, durable or not. Only what is not durable yet is kept in memory."""
 
-    def __init__(self, workspace: Workspace) -> None:
-        self._workspace = workspace
+    def __init__(self, kernel: Kernel) -> None:
+        self._kernel = kernel
         self._fresh: dict[str, MessageRecord] = {}
         self._fresh_of_room: dict[str, dict[int, MessageRecord]] = {}
 
@@ -23,11 +24,11 @@ class Transcript:
 
     def find(self, message_id: str) -> MessageRecord | None:
         """The message with this id, whatever its room."""
-        return self._fresh.get(message_id) or self._workspace.store.message(self._workspace.session_id, message_id)
+        return self._fresh.get(message_id) or self._kernel.store.message(self._kernel.session_id, message_id)
 
     def after(self, room_id: str, number: int, *, limit: int) -> list[MessageRecord]:
         """The messages of a room after this number, in order."""
-        stored = self._workspace.store.messages(self._workspace.session_id, room_id, after=number, limit=limit)
+        stored = self._kernel.store.messages(self._kernel.session_id, room_id, after=number, limit=limit)
         known = {message.number: message for message in stored}
         known |= {fresh: each for fresh, each in self._fresh_of_room.get(room_id, {}).items() if fresh > number}
         return [known[number] for number in sorted(known)][:limit]

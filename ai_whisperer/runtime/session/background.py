@@ -13,7 +13,7 @@ from ai_whisperer.errors import WhispererError
 _log = logging.getLogger(__name__)
 
 
-class Chores:
+class Background:
     """Runs what follows from a timer or a failure and takes time, such as to end a loop with its tools."""
 
     def __init__(self, event_loop: asyncio.AbstractEventLoop) -> None:

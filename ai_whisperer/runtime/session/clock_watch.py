@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
-if TYPE_CHECKING:
-    from ai_whisperer.runtime.session.workspace import Workspace
+from ai_whisperer.runtime.session.clock import SessionClock
+from ai_whisperer.runtime.session.ports import Roster
 
 _CAUSE = "clock"
 
@@ -15,35 +15,28 @@ class ClockWatch:
 
     While the session counts something, its clock goes on evenly, and the difference is announced: what people were told
     about times to come is now off by so much. A session that counts nothing takes the time of the wall clock over, as
-    far as that is not before its last decision: so one that was set back catches up.
+    far as that is not before its last decision (`decided_at`): so one that was set back catches up.
     """
 
-    def __init__(self, workspace: Workspace) -> None:
-        self._workspace = workspace
+    def __init__(self, clock: SessionClock, roster: Roster, *, tell: Callable[[str, int], None]) -> None:
+        self._clock = clock
+        self._roster = roster
+        self._tell = tell
+        self.decided_at = clock.now()
 
-    def look(self) -> None:
-        """Notice a wall clock that was set since the last look."""
-        clock = self._workspace.clock
+    def look(self, *, counts: bool) -> None:
+        """Notice a wall clock that was set since the last look; `counts`: something is due by the session's time."""
+        clock = self._clock
         if not clock.offset and not clock.is_off:
             return  # as nearly always
-        if self._workspace.closing or self._workspace.bus.failure is not None:
-            return
         before = clock.offset
-        if self._counts_nothing():
-            clock.settle(after=self._workspace.decided_at)
-        else:
+        if counts or self._has_work():
             clock.notice()
+        else:
+            clock.settle(after=self.decided_at)
         if clock.offset != before:
-            self._tell()
+            self._tell(_CAUSE, clock.offset)
 
-    def _counts_nothing(self) -> bool:
-        """Whether no duration is under way, nor work that may carry a deadline."""
-        workspace = self._workspace
-        if workspace.running or workspace.scheduler.counts:
-            return False
-        return not any(agent.queue_size for agent in workspace.agents.values())
-
-    def _tell(self) -> None:
-        decision = self._workspace.decide_at_once(_CAUSE)
-        decision.tell("clock.changed", {"clockOffsetSeconds": self._workspace.clock.offset})
-        decision.submit()
+    def _has_work(self) -> bool:
+        """Whether a loop runs or work waits: either may carry a deadline."""
+        return bool(self._roster.running) or any(agent.work.size for agent in self._roster.agents.values())

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING
 
 from ai_whisperer.domain.snapshot import Link, LinkKind
 from ai_whisperer.domain.tasks import Retried, TaskState
-
-if TYPE_CHECKING:
-    from ai_whisperer.runtime.session.workspace import Decision
+from ai_whisperer.runtime.session.decision import Decision
 
 
-class Tallies:
+class Counters:
     """Who had to do with whom in a session, and how many tasks, by agent, and mails wait in it for a person.
 
     `ended` counts the tasks by the state that they ended in, `retried` what was begun again; both since the session was

@@ -16,7 +16,7 @@ _SLACK = 64
 """So many entries that were cancelled may lie about; more are swept out."""
 
 
-class Scheduler:
+class Timers:
     """Calls back when a time has come; at once if it is past. After `close` nothing is called back any more."""
 
     def __init__(self, clock: SessionClock, *, on_look: Callable[[], None] = lambda: None) -> None:

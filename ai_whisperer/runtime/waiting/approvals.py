@@ -14,7 +14,11 @@ from ai_whisperer.domain.conversation import ToolCall, ToolResult
 from ai_whisperer.domain.tasks import StepRecord, TaskRecord
 from ai_whisperer.domain.waits import WaitKind, WaitRecord
 from ai_whisperer.errors import DeadlineError, TaskTimeError, UnknownApprovalError
-from ai_whisperer.runtime.session.workspace import Decision, Workspace
+from ai_whisperer.runtime.session.decision import Decision
+from ai_whisperer.runtime.session.kernel import Kernel
+from ai_whisperer.runtime.session.ports import Roster
+from ai_whisperer.runtime.waiting.turns import Turns
+from ai_whisperer.runtime.waiting.waits import Waits
 from ai_whisperer.tools.function import Tool
 
 
@@ -25,8 +29,11 @@ class Approvals:
     that a task which is taken up again asks again.
     """
 
-    def __init__(self, workspace: Workspace) -> None:
-        self._workspace = workspace
+    def __init__(self, kernel: Kernel, roster: Roster, waits: Waits, turns: Turns) -> None:
+        self._kernel = kernel
+        self._roster = roster
+        self._waits = waits
+        self._turns = turns
         self._of_task: dict[str, dict[str, ApprovalRecord]] = {}
         self._leaving: dict[str, ApprovalRecord] = {}
 
@@ -67,13 +74,13 @@ class Approvals:
             task_id=task.id,
             target=step.id,
             target_agent="",
-            arrival=self._workspace.next_arrival(),
+            arrival=self._kernel.next_arrival(),
             deadline_at=math.inf,  # a person may take as long as the task has
             created_at=decision.at,
         )
-        self._workspace.admission.let_go(step.id)  # it may have waited for its turn when nobody had to be asked
+        self._turns.let_go(step.id)  # it may have waited for its turn when nobody had to be asked
         self._put(decision, approval)
-        self._workspace.waits.begin(decision, wait)
+        self._waits.begin(decision, wait)
         decision.tell("approval.requested", {**_told(approval), "digest": digest})
         return wait
 
@@ -88,11 +95,11 @@ class Approvals:
         if can_be_id(approval_id):
             task_id = approval_id.rpartition(".")[0]
             found = self._of_task.get(task_id, {}).get(approval_id) or self._leaving.get(approval_id)
-            found = found or self._workspace.store.approval(self._workspace.session_id, approval_id)
+            found = found or self._kernel.store.approval(self._kernel.session_id, approval_id)
             if found is not None:
                 return found
         raise UnknownApprovalError(
-            f"There is no approval {approval_id!r} in session '{self._workspace.session_id}'. Use an id that the list "
+            f"There is no approval {approval_id!r} in session '{self._kernel.session_id}'. Use an id that the list "
             "of approvals shows."
         )
 
@@ -106,10 +113,10 @@ class Approvals:
         if approved is not approval:
             self._put(decision, approved)
             decision.tell("approval.approved", _decision_told(approved))
-            self._workspace.waits.forget(decision, self._wait_of(approval))
-            loop = self._workspace.running[approval.task_id]
+            self._waits.forget(decision, self._wait_of(approval))
+            loop = self._roster.running[approval.task_id]
             # Not at once: whoever decides this may be the loop itself, which is about to rest.
-            decision.then(lambda: self._workspace.event_loop.call_soon(loop.take_up))
+            decision.then(lambda: self._kernel.event_loop.call_soon(loop.take_up))
         return approved
 
     def refuse(self, decision: Decision, approval_id: str, *, by: str, reason: str) -> ApprovalRecord:
@@ -120,7 +127,7 @@ class Approvals:
             self._put(decision, refused)
             decision.tell("approval.refused", _decision_told(refused))
             result = ToolResult(content=refusal_text(refused), is_error=True)
-            self._workspace.waits.end(decision, self._wait_of(approval), result)
+            self._waits.end(decision, self._wait_of(approval), result)
         return refused
 
     def task_ended(self, decision: Decision, task: TaskRecord) -> None:
@@ -131,7 +138,7 @@ class Approvals:
         begun = {step.id for step in self._steps_of(task)}
         for approval in approvals.values():
             if approval.state is ApprovalState.PENDING:
-                self._workspace.waits.forget(decision, self._wait_of(approval))
+                self._waits.forget(decision, self._wait_of(approval))
             elif approval.state is not ApprovalState.APPROVED or approval.id in begun:
                 self._part_with(decision, approval)
                 continue
@@ -156,8 +163,8 @@ class Approvals:
 
     def _steps_of(self, task: TaskRecord) -> list[StepRecord]:
         """The steps that have begun. Those of a task that does not run are from the time before, and in the store."""
-        loop = self._workspace.running.get(task.id)
-        return self._workspace.store.steps(task.session_id, task.id) if loop is None else loop.running.steps
+        loop = self._roster.running.get(task.id)
+        return self._kernel.store.steps(task.session_id, task.id) if loop is None else loop.running.steps
 
     def _part_with(self, decision: Decision, approval: ApprovalRecord) -> None:
         """Keep it in memory until the store has it as it is now."""
@@ -170,13 +177,13 @@ class Approvals:
         decision.when_durable(forget)
 
     def _is_needed(self, task: TaskRecord, tool: Tool, call: ToolCall) -> bool:
-        listed = self._workspace.agents[task.agent_id].record.definition.approve
+        listed = self._roster.agents[task.agent_id].record.definition.approve
         if not tool.needs_approval and not listed:
             return False
         return is_listed(listed, tool.name) or tool.wants_approval(call.arguments)
 
     def _wait_of(self, approval: ApprovalRecord) -> WaitRecord:
-        return self._workspace.waits.graph.waits_for(WaitKind.APPROVAL, approval.id)[0]
+        return self._waits.graph.waits_for(WaitKind.APPROVAL, approval.id)[0]
 
     def _put(self, decision: Decision, approval: ApprovalRecord) -> None:
         decision.unit.put_approval(approval)

@@ -16,7 +16,7 @@ from typing import TypeVar
 
 from ai_whisperer.core.locking import LONGEST_GUARD_SECONDS
 from ai_whisperer.errors import ClosedError, LockNotHeldError
-from ai_whisperer.runtime.session.workspace import Workspace
+from ai_whisperer.runtime.session.kernel import Kernel
 
 R = TypeVar("R")
 
@@ -27,8 +27,8 @@ HeldBy = Callable[[str, str, int], None]
 class Guards:
     """The guarded blocks of one session that are under way."""
 
-    def __init__(self, workspace: Workspace, check: HeldBy) -> None:
-        self._workspace = workspace
+    def __init__(self, kernel: Kernel, check: HeldBy) -> None:
+        self._kernel = kernel
         self._check = check
         self._numbers = count(1)
         self._under_way: dict[str, set[int]] = {}
@@ -49,8 +49,8 @@ class Guards:
         self._check(task_id, lock, token)
         number = next(self._numbers)
         self._under_way.setdefault(lock, set()).add(number)
-        until = self._workspace.clock.now() + LONGEST_GUARD_SECONDS
-        self._workspace.scheduler.at(until, _key(number), partial(self._end, lock, number))
+        until = self._kernel.clock.now() + LONGEST_GUARD_SECONDS
+        self._kernel.timers.at(until, _key(number), partial(self._end, lock, number))
         return number
 
     def end(self, task_id: str, lock: str, token: int, *, number: int) -> None:
@@ -68,7 +68,7 @@ class Guards:
 
     def run(self, call: Callable[[], R]) -> R:
         """Call it on the event loop of the session, from whichever thread this is."""
-        loop = self._workspace.event_loop
+        loop = self._kernel.event_loop
         if _running_loop() is loop:
             return call()
         outcome: Future[R] = Future()
@@ -88,7 +88,7 @@ class Guards:
     def _end(self, lock: str, number: int) -> None:
         blocks = self._under_way.get(lock, set())
         blocks.discard(number)
-        self._workspace.scheduler.cancel(_key(number))
+        self._kernel.timers.cancel(_key(number))
         if not blocks and self._under_way.pop(lock, None) is not None:
             for callback in self._afterwards.pop(lock, ()):
                 callback()

@@ -8,23 +8,25 @@ from ai_whisperer.core import locking
 from ai_whisperer.domain.locks import LockCheck, LockRecord, LockSummary
 from ai_whisperer.domain.waits import WaitKind, WaitRecord
 from ai_whisperer.errors import LockNotHeldError
-from ai_whisperer.runtime.session.workspace import Workspace
+from ai_whisperer.runtime.session.kernel import Kernel
 from ai_whisperer.runtime.waiting.lock_waits import ClientWait, ClientWaits, waiter_of
+from ai_whisperer.runtime.waiting.waits import Waits
 
 
 class LockBook:
     """What can be read of the locks of one session."""
 
-    def __init__(self, workspace: Workspace) -> None:
-        self._workspace = workspace
+    def __init__(self, kernel: Kernel, waits: Waits) -> None:
+        self._kernel = kernel
+        self._waits = waits
         self._locks: dict[str, LockRecord] = {}
         self._ended = locking.EndedLeases()
-        self._clients = ClientWaits(workspace)
+        self._clients = ClientWaits(kernel)
 
     def listed(self) -> list[LockSummary]:
         """The locks that somebody holds, by name, and who waits for them."""
         locks = sorted(self._locks.values(), key=lambda lock: lock.name)
-        offset = self._workspace.clock.offset
+        offset = self._kernel.clock.offset
         return [
             LockSummary(
                 **asdict(self.shown(lock)),
@@ -35,7 +37,7 @@ class LockBook:
 
     def shown(self, lock: LockRecord) -> LockRecord:
         """The lock as people and programs see it: its lease ends when the wall clock shows `expires_at`."""
-        clock = self._workspace.clock
+        clock = self._kernel.clock
         if lock.expires_at is None or not clock.offset:
             return lock
         return replace(lock, expires_at=clock.shown(lock.expires_at))
@@ -53,7 +55,7 @@ class LockBook:
 
     def queue(self, name: str) -> list[WaitRecord | ClientWait]:
         """Those who wait for the lock, in the order in which they came."""
-        tasks = self._workspace.waits.graph.waits_for(WaitKind.LOCK, name)
+        tasks = self._waits.graph.waits_for(WaitKind.LOCK, name)
         return sorted((*tasks, *self._clients.of_lock(name)), key=lambda wait: wait.arrival)
 
     def of_task(self, task_id: str, name: str) -> LockRecord:
@@ -61,7 +63,7 @@ class LockBook:
         lock = self._locks.get(name)
         if lock is None or lock.task_id != task_id:
             raise self._not_held(task_id, name, lock)
-        if locking.is_over(lock, now=self._workspace.clock.now()):
+        if locking.is_over(lock, now=self._kernel.clock.now()):
             raise self._not_held(task_id, name, None, over=lock)
         return lock
 
@@ -83,7 +85,7 @@ class LockBook:
     def check(self, name: str, token: int) -> LockCheck:
         """Whether this is the current token of the lock, and what became of it if not."""
         lock, ended = self._locks.get(name), self._ended.of_token(name, token)
-        if lock is not None and locking.is_over(lock, now=self._workspace.clock.now()):
+        if lock is not None and locking.is_over(lock, now=self._kernel.clock.now()):
             ended = locking.ran_out(lock) if lock.token == token else ended
             lock = None
         is_current = lock is not None and lock.token == token
@@ -97,6 +99,6 @@ class LockBook:
         self, task_id: str, name: str, lock: LockRecord | None, *, over: LockRecord | None = None
     ) -> LockNotHeldError:
         """`lock` is who has it now, `over` the task's own lease if its time has passed."""
-        held = [each for each in self._workspace.waits.graph.held_by(task_id) if each != name]
+        held = [each for each in self._waits.graph.held_by(task_id) if each != name]
         ended = self._ended.of_task(name, task_id) if over is None else locking.ran_out(over)
         return LockNotHeldError(locking.not_held_by_task(name, held=held, ended=ended, lock=lock))

@@ -6,7 +6,8 @@ import asyncio
 
 from ai_whisperer.domain.locks import LockRecord, LockWaiter
 from ai_whisperer.domain.waits import WaitRecord
-from ai_whisperer.runtime.session.workspace import Decision, Workspace
+from ai_whisperer.runtime.session.decision import Decision
+from ai_whisperer.runtime.session.kernel import Kernel
 
 
 class ClientWait:
@@ -16,7 +17,7 @@ class ClientWait:
 
     def __init__(
         self,
-        workspace: Workspace,
+        kernel: Kernel,
         name: str,
         *,
         waiter: str,
@@ -24,15 +25,15 @@ class ClientWait:
         created_at: float,
         deadline_at: float,
     ) -> None:
-        self.id = workspace.ids.new()
+        self.id = kernel.ids.new()
         self.name = name
         self.waiter = waiter
         self.ttl_seconds = ttl_seconds
-        self.arrival = workspace.next_arrival()
+        self.arrival = kernel.next_arrival()
         self.created_at = created_at
         self.deadline_at = deadline_at
         self.lock: LockRecord | None = None
-        self.given: asyncio.Future[LockRecord] = workspace.event_loop.create_future()
+        self.given: asyncio.Future[LockRecord] = kernel.event_loop.create_future()
 
     @property
     def key(self) -> str:
@@ -42,8 +43,8 @@ class ClientWait:
 class ClientWaits:
     """The people and programs of one session that wait, by lock, in the order in which they came."""
 
-    def __init__(self, workspace: Workspace) -> None:
-        self._workspace = workspace
+    def __init__(self, kernel: Kernel) -> None:
+        self._kernel = kernel
         self._waits: dict[str, dict[str, ClientWait]] = {}
 
     def of_lock(self, name: str) -> list[ClientWait]:
@@ -61,7 +62,7 @@ class ClientWaits:
         known = waits.pop(wait.id, None) is not None
         if known and not waits:
             del self._waits[wait.name]
-        self._workspace.scheduler.cancel(wait.key)
+        self._kernel.timers.cancel(wait.key)
         return known
 
     def give(self, decision: Decision, wait: ClientWait, lock: LockRecord) -> None:
@@ -78,7 +79,7 @@ class ClientWaits:
             wait.given.exception()  # whoever waited may be gone by now
 
     def _tell(self, wait: ClientWait, lock: LockRecord) -> None:
-        failure = self._workspace.bus.failure
+        failure = self._kernel.log.failure
         if failure is not None:
             self.fail(wait, failure)
         elif not wait.given.done():

@@ -15,10 +15,13 @@ from ai_whisperer.domain.locks import LeaseEnd, LeaseEnding, LockRecord
 from ai_whisperer.domain.tasks import StepRecord, TaskRecord
 from ai_whisperer.domain.waits import WaitKind, WaitRecord
 from ai_whisperer.errors import ClosedError, LockHeldError, LockNotHeldError, WaitCycleError, WhispererError
-from ai_whisperer.runtime.session.workspace import Decision, Workspace
+from ai_whisperer.runtime.session.decision import Decision
+from ai_whisperer.runtime.session.kernel import Kernel
+from ai_whisperer.runtime.waiting.cycles import Cycles
 from ai_whisperer.runtime.waiting.guards import Guards
 from ai_whisperer.runtime.waiting.lock_book import LockBook
 from ai_whisperer.runtime.waiting.lock_waits import ClientWait, wait_told
+from ai_whisperer.runtime.waiting.waits import Waits
 
 Change = Callable[["Locks", Decision, str], LockRecord]
 """Changes a lock of that name and returns it as it was; raises, having changed nothing, if it cannot be."""
@@ -32,11 +35,12 @@ class Locks(LockBook):
     A lock that a person or program holds has no task; whoever knows the token can renew and release it.
     """
 
-    def __init__(self, workspace: Workspace) -> None:
-        super().__init__(workspace)
+    def __init__(self, kernel: Kernel, waits: Waits, cycles: Cycles) -> None:
+        super().__init__(kernel, waits)
+        self._cycles = cycles
         self._last_token = 0
-        self.guards = Guards(workspace, self.check_held)
-        workspace.waits.on_expiry(WaitKind.LOCK, self._give_up)
+        self.guards = Guards(kernel, self.check_held)
+        waits.on_expiry(WaitKind.LOCK, self._give_up)
 
     def restore(self, locks: Iterable[LockRecord]) -> None:
         for lock in locks:
@@ -44,7 +48,7 @@ class Locks(LockBook):
             if lock.holder is not None:
                 self._locks[lock.name] = lock
                 if lock.task_id is not None:
-                    self._workspace.waits.graph.holds(lock.task_id, lock.name)
+                    self._waits.graph.holds(lock.task_id, lock.name)
 
     def resume(self) -> None:
         """Watch the leases again; those that are over end at once."""
@@ -66,13 +70,13 @@ class Locks(LockBook):
         A task that holds the lock already has its lease renewed.
         """
         locking.check_lock(name, ttl_seconds)
-        deadline_at = self._workspace.waits.deadline(task, wait_seconds, now=decision.at)
+        deadline_at = self._waits.deadline(task, wait_seconds, now=decision.at)
         lock = self._locks.get(name)
         if lock is None:
             return self._give(decision, name, task.agent_id, ttl_seconds, task=task)
         if lock.task_id == task.id:
             return self._renew(decision, lock, ttl_seconds)
-        circle = self._workspace.circles.of_lock(task, name)
+        circle = self._cycles.of_lock(task, name)
         if circle is not None:
             raise WaitCycleError(
                 f"You cannot wait for lock '{name}': {circle[1]} has it or gets it before you, and waits for you "
@@ -80,19 +84,19 @@ class Locks(LockBook):
                 "or continue without it."
             )
         wait = WaitRecord(
-            session_id=self._workspace.session_id,
+            session_id=self._kernel.session_id,
             id=step.id,
             kind=WaitKind.LOCK,
             agent_id=task.agent_id,
             task_id=task.id,
             target=name,
             target_agent=lock.agent_id or "",
-            arrival=self._workspace.next_arrival(),
+            arrival=self._kernel.next_arrival(),
             deadline_at=deadline_at,
             ttl_seconds=ttl_seconds,
             created_at=decision.at,
         )
-        self._workspace.waits.begin(decision, wait)
+        self._waits.begin(decision, wait)
         self._tell_waiting(decision, wait, lock)
         return wait
 
@@ -106,7 +110,7 @@ class Locks(LockBook):
         if not wait_seconds:
             raise LockHeldError(f"Lock '{name}' is held by {lock.holder}. Wait for it, or try again later.")
         wait = ClientWait(
-            self._workspace,
+            self._kernel,
             name,
             waiter=holder,
             ttl_seconds=ttl_seconds,
@@ -114,7 +118,7 @@ class Locks(LockBook):
             deadline_at=decision.at + wait_seconds,
         )
         self._clients.add(wait)
-        self._workspace.scheduler.at(wait.deadline_at, wait.key, partial(self._client_is_late, wait))
+        self._kernel.timers.at(wait.deadline_at, wait.key, partial(self._client_is_late, wait))
         self._tell_waiting(decision, wait, lock)
         return wait
 
@@ -132,7 +136,7 @@ class Locks(LockBook):
 
         At that very moment, for the holder may begin the next block right after.
         """
-        changed: asyncio.Future[tuple[LockRecord, asyncio.Future[None]]] = self._workspace.event_loop.create_future()
+        changed: asyncio.Future[tuple[LockRecord, asyncio.Future[None]]] = self._kernel.event_loop.create_future()
 
         def decide() -> None:
             if changed.done():
@@ -140,7 +144,7 @@ class Locks(LockBook):
             try:
                 if not self._is_open:
                     raise ClosedError("The session was closed before the guarded block had ended. Nothing was changed.")
-                decision = self._workspace.decide(cause)
+                decision = self._kernel.decide(cause)
                 lock = change(self, decision, name)
             except WhispererError as error:
                 changed.set_exception(error)
@@ -164,12 +168,12 @@ class Locks(LockBook):
 
     def release_all(self, decision: Decision, task: TaskRecord) -> None:
         """The task has ended, or will not go on for now: what it holds is free."""
-        for name in self._workspace.waits.graph.held_by(task.id):
+        for name in self._waits.graph.held_by(task.id):
             self._let_go(decision, self._locks[name])
 
     def task_continued(self, decision: Decision, task: TaskRecord, following: TaskRecord) -> None:
         """What the task holds goes over to the one that goes on with it."""
-        graph = self._workspace.waits.graph
+        graph = self._waits.graph
         for name in graph.held_by(task.id):
             graph.frees(task.id, name)
             graph.holds(following.id, name)
@@ -178,7 +182,7 @@ class Locks(LockBook):
     def abandon(self, decision: Decision, wait: WaitRecord) -> None:
         """The task that waits has ended."""
         decision.tell("lock.wait_ended", {**wait_told(wait), "outcome": "abandoned"})
-        self._workspace.waits.forget(decision, wait)
+        self._waits.forget(decision, wait)
 
     def client_gone(self, decision: Decision, wait: ClientWait) -> None:
         """Whoever waited does so no more. What it was given without having been told is free again."""
@@ -196,8 +200,8 @@ class Locks(LockBook):
     def close(self, failure: BaseException) -> None:
         """Nothing more will be given here: tell the people and programs that wait."""
         waits = self._clients.all()
-        if waits and self._workspace.bus.failure is None:
-            decision = self._workspace.decide("shutdown")
+        if waits and self._kernel.log.failure is None:
+            decision = self._kernel.decide("shutdown")
             for wait in waits:
                 decision.tell("lock.wait_ended", {**wait_told(wait), "outcome": "abandoned"})
             decision.submit()
@@ -205,7 +209,7 @@ class Locks(LockBook):
             self._clients.fail(wait, failure)
 
     def _tell_waiting(self, decision: Decision, wait: WaitRecord | ClientWait, lock: LockRecord) -> None:
-        deadline_at = self._workspace.clock.shown(wait.deadline_at)
+        deadline_at = self._kernel.clock.shown(wait.deadline_at)
         decision.tell("lock.waiting", {**wait_told(wait), "holder": lock.holder, "deadlineAt": deadline_at})
 
     def _give(
@@ -214,7 +218,7 @@ class Locks(LockBook):
         self._last_token += 1
         agent_id, task_id = (None, None) if task is None else (task.agent_id, _task_id(task))
         given = LockRecord(
-            session_id=self._workspace.session_id,
+            session_id=self._kernel.session_id,
             name=name,
             token=self._last_token,
             agent_id=agent_id,
@@ -224,7 +228,7 @@ class Locks(LockBook):
             holder=holder,
         )
         if task_id is not None:
-            self._workspace.waits.graph.holds(task_id, name)
+            self._waits.graph.holds(task_id, name)
         self._put(decision, given)
         decision.tell("lock.acquired", {**_told(given), "expiresAt": self.shown(given).expires_at})
         return given
@@ -242,7 +246,7 @@ class Locks(LockBook):
 
     def _let_go_later(self, lock: LockRecord, cause: str) -> None:
         if self._is_open:
-            decision = self._workspace.decide(cause)
+            decision = self._kernel.decide(cause)
             self.forsake(decision, lock)
             if decision.unit:
                 decision.submit()
@@ -250,14 +254,14 @@ class Locks(LockBook):
     @property
     def _is_open(self) -> bool:
         """Whether something can still be decided; a guarded block may end when that is over."""
-        return self._workspace.bus.failure is None and not self._workspace.bus.closed
+        return self._kernel.log.failure is None and not self._kernel.log.closed
 
     def _free(
         self, decision: Decision, lock: LockRecord, ending: LeaseEnding, *, by: str = "", reason: str = ""
     ) -> None:
         """Take the lock from its holder and give it to the first that waits."""
         if lock.task_id is not None:
-            self._workspace.waits.graph.frees(lock.task_id, lock.name)
+            self._waits.graph.frees(lock.task_id, lock.name)
         end = LeaseEnd(
             name=lock.name,
             token=lock.token,
@@ -298,7 +302,7 @@ class Locks(LockBook):
 
     def _forget(self, decision: Decision, lock: LockRecord) -> None:
         del self._locks[lock.name]
-        self._workspace.scheduler.cancel(f"lock:{lock.name}")
+        self._kernel.timers.cancel(f"lock:{lock.name}")
         decision.unit.delete_lock(lock)
         decision.unit.put_lock(LockRecord(session_id=lock.session_id, name="", token=self._last_token))
 
@@ -309,22 +313,22 @@ class Locks(LockBook):
 
     def _arm(self, lock: LockRecord) -> None:
         if lock.expires_at is not None:
-            self._workspace.scheduler.at(lock.expires_at, f"lock:{lock.name}", partial(self._lease_is_over, lock.name))
+            self._kernel.timers.at(lock.expires_at, f"lock:{lock.name}", partial(self._lease_is_over, lock.name))
 
     def _lease_is_over(self, name: str) -> None:
         """Free the lock, once no guarded block uses it, unless it was renewed or has gone meanwhile."""
         lock = self._locks.get(name)
         if lock is None or not self._is_open:
             return
-        if not locking.is_over(lock, now=self._workspace.clock.now()):
+        if not locking.is_over(lock, now=self._kernel.clock.now()):
             self._arm(lock)
         elif not self.guards.when_done(name, partial(self._lease_is_over, name)):
-            decision = self._workspace.decide(f"timer:lock:{name}")
+            decision = self._kernel.decide(f"timer:lock:{name}")
             self._free(decision, lock, LeaseEnding.EXPIRED)
             decision.submit()
 
     def _client_is_late(self, wait: ClientWait) -> None:
-        decision = self._workspace.decide(f"timer:{wait.key}")
+        decision = self._kernel.decide(f"timer:{wait.key}")
         decision.tell("lock.wait_ended", {**wait_told(wait), "outcome": "timed_out"})
         decision.submit()
         self._clients.fail(wait, LockHeldError(self._still_held(wait.name, decision.at - wait.created_at)))
@@ -339,7 +343,7 @@ class Locks(LockBook):
 
     def _end(self, decision: Decision, wait: WaitRecord, outcome: str, result: ToolResult) -> None:
         decision.tell("lock.wait_ended", {**wait_told(wait), "outcome": outcome})
-        self._workspace.waits.end(decision, wait, result)
+        self._waits.end(decision, wait, result)
 
 
 def _task_id(task: TaskRecord | WaitRecord) -> str:

@@ -12,20 +12,20 @@ All of this is in memory alone: after a crash no call runs, and those that waite
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable
 
 from ai_whisperer.core.resources import ResourceLines, ResourceRequest
+from ai_whisperer.core.tool_results import failed
 from ai_whisperer.domain.conversation import ToolResult
 from ai_whisperer.domain.tasks import StepRecord, TaskRecord
 from ai_whisperer.domain.waits import ResourceStatus, ResourceUse, WaitKind, WaitRecord
 from ai_whisperer.errors import ToolError
-from ai_whisperer.runtime.agents.tool_step import failed
+from ai_whisperer.runtime.session.decision import Decision
+from ai_whisperer.runtime.session.kernel import Kernel
+from ai_whisperer.runtime.session.ports import Loop, Roster
+from ai_whisperer.runtime.waiting.cycles import Cycles
+from ai_whisperer.runtime.waiting.waits import Waits
 from ai_whisperer.tools.function import Tool
-
-if TYPE_CHECKING:
-    from ai_whisperer.runtime.agents.loop import AILoop
-    from ai_whisperer.runtime.session.workspace import Decision, Workspace
 
 _MOST_HOLDERS_TOLD = 10
 
@@ -33,16 +33,40 @@ _SECONDS_UNTIL_OFFERED = 1.0
 """So long nobody is offered what a call touched that was cut off: the event loop may be ending."""
 
 
-class Resources:
+def lines_of(roster: Roster) -> ResourceLines:
+    """Lines in which whoever could not begin now is passed by others."""
+
+    def is_ready(request: ResourceRequest) -> bool:
+        loop = roster.running.get(request.task_id)
+        return loop is not None and loop.is_ready
+
+    return ResourceLines(is_ready)
+
+
+class Turns:
     """What the running calls of one session touch, and which calls wait for it.
 
     `freed` is what calls have touched that have ended, as long as nobody was let begin for it.
     """
 
-    def __init__(self, workspace: Workspace) -> None:
-        self._workspace = workspace
+    def __init__(
+        self,
+        kernel: Kernel,
+        roster: Roster,
+        waits: Waits,
+        cycles: Cycles,
+        lines: ResourceLines,
+        *,
+        shown: Callable[[str], str],
+    ) -> None:
+        """`shown` is what people are shown of the name of a resource."""
+        self._kernel = kernel
+        self._roster = roster
+        self._waits = waits
+        self._cycles = cycles
+        self._shown = shown
         self.freed: dict[str, None] = {}
-        self.lines = ResourceLines(self._is_ready)
+        self.lines = lines
         self._holders: dict[str, tuple[str, ...]] = {}
 
     def admit(
@@ -58,7 +82,7 @@ class Resources:
             return failed(error.message)
         known = self.lines.waiting(step.id)
         if known is not None and known.touches != request.touches:  # its agent was given another tool of that name
-            self._workspace.admission.let_go(step.id)
+            self.let_go(step.id)
             known = None
         if not request.touches:
             return None
@@ -66,7 +90,7 @@ class Resources:
         if self.lines.may_begin(waiting):
             self._begin(decision, waiting, waited=known is not None)
             return None
-        return self._workspace.waits.find(step.id) or self._refused(waiting) or self._begin_wait(decision, waiting)
+        return self._waits.find(step.id) or self._refused(waiting) or self._begin_wait(decision, waiting)
 
     def may_begin(self, step_id: str) -> bool:
         """Whether the call waits for what it touches, and would have it if it asked again now."""
@@ -76,14 +100,14 @@ class Resources:
     def call_ended(self, step_id: str) -> None:
         """What the call touched is free."""
         request = self.lines.leave(step_id)
-        if request is None or self._workspace.event_loop.is_closed():
+        if request is None or self._kernel.event_loop.is_closed():
             return
-        loop = self._workspace.running.get(request.task_id)
+        loop = self._roster.running.get(request.task_id)
         if loop is not None and loop.is_cut_off:
-            self._workspace.event_loop.call_later(_SECONDS_UNTIL_OFFERED, self._offer, request.resources)
+            self._kernel.event_loop.call_later(_SECONDS_UNTIL_OFFERED, self._offer, request.resources)
             return
         if not self.freed:
-            self._workspace.event_loop.call_soon(self.hand_over)
+            self._kernel.event_loop.call_soon(self.hand_over)
         self.freed.update(dict.fromkeys(request.resources))
 
     def hand_over(self) -> None:
@@ -106,10 +130,16 @@ class Resources:
         self._let_go(wait)
         self.call_ended(wait.id)
 
+    def let_go(self, step_id: str) -> None:
+        """Whatever becomes of the call now, it does not wait for its turn any more, if it did."""
+        wait = self._waits.find(step_id)
+        if wait is not None and wait.kind is WaitKind.RESOURCE:
+            self.abandon(wait)
+
     def held_up(self, task_id: str) -> None:
         """The loop of the task is about to be busy, or may not go on: whoever is behind it need not wait for it."""
         for request in self.lines.waiting_of(task_id):
-            self._workspace.event_loop.call_soon(self._offer, request.resources)
+            self._kernel.event_loop.call_soon(self._offer, request.resources)
 
     def waited_for_by(self, task_id: str) -> list[str]:
         """The things that calls of the task wait for, as people are shown them."""
@@ -126,7 +156,7 @@ class Resources:
         return [self._status_of(name) for name in self.lines.names()]
 
     def _request(self, decision: Decision, task: TaskRecord, step: StepRecord, tool: Tool) -> ResourceRequest:
-        agent = self._workspace.agents[task.agent_id]
+        agent = self._roster.agents[task.agent_id]
         arguments = "" if step.call is None else step.call.arguments
         return ResourceRequest(
             id=step.id,
@@ -138,7 +168,7 @@ class Resources:
 
     def _refused(self, request: ResourceRequest) -> ToolResult | None:
         """What the call is told if its turn would never come."""
-        circle = self._workspace.circles.of_turn(request)
+        circle = self._cycles.of_turn(request)
         if circle is None:
             return None
         self.lines.leave(request.id)
@@ -150,7 +180,7 @@ class Resources:
         return ToolResult(content=told, is_error=True)
 
     def _begin(self, decision: Decision, request: ResourceRequest, *, waited: bool) -> None:
-        wait = self._workspace.waits.find(request.id) if waited else None
+        wait = self._waits.find(request.id) if waited else None
         self.lines.begin(request, at=decision.at)
         if wait is not None:
             self._let_go(wait)
@@ -159,7 +189,7 @@ class Resources:
 
     def _begin_wait(self, decision: Decision, request: ResourceRequest) -> WaitRecord:
         wait = WaitRecord(
-            session_id=self._workspace.session_id,
+            session_id=self._kernel.session_id,
             id=request.id,
             kind=WaitKind.RESOURCE,
             agent_id=request.agent_id,
@@ -170,7 +200,7 @@ class Resources:
             deadline_at=math.inf,  # it ends by itself, or with its task
             created_at=decision.at,
         )
-        self._workspace.waits.hold_back(wait)
+        self._waits.hold_back(wait)
         holders = list(dict.fromkeys(each.agent_id for each in self.lines.in_the_way(request)))[:_MOST_HOLDERS_TOLD]
         self._holders[wait.id] = tuple(holders)
         decision.tell("resource.waiting", {**self._told(request), "holders": holders})
@@ -178,24 +208,19 @@ class Resources:
 
     def _let_go(self, wait: WaitRecord) -> None:
         del self._holders[wait.id]
-        self._workspace.waits.let_go(wait)
-
-    def _is_ready(self, request: ResourceRequest) -> bool:
-        loop = self._workspace.running.get(request.task_id)
-        return loop is not None and loop.is_ready
+        self._waits.let_go(wait)
 
     def _offer(self, resources: Iterable[str]) -> None:
         """Something has changed in these lines: let those ask again who may have their turn."""
         for loop in self._next_of(resources):
             # Not at once: what is decided now may still be under way, as may be the loop that asks.
-            self._workspace.event_loop.call_soon(loop.take_up)
+            self._kernel.event_loop.call_soon(loop.take_up)
 
-    def _next_of(self, resources: Iterable[str]) -> list[AILoop]:
+    def _next_of(self, resources: Iterable[str]) -> list[Loop]:
         """The loops whose calls may have their turn in these lines, the first one first."""
-        workspace = self._workspace
-        if workspace.closing or workspace.event_loop.is_closed():
+        if self._kernel.closing or self._kernel.event_loop.is_closed():
             return []
-        return [workspace.running[request.task_id] for request in self.lines.unblocked(resources)]
+        return [self._roster.running[request.task_id] for request in self.lines.unblocked(resources)]
 
     def _status_of(self, resource: str) -> ResourceStatus:
         holders, waiting = self.lines.line_of(resource)
@@ -213,9 +238,6 @@ class Resources:
             "resources": [self._shown(name) for name in request.resources],
             "access": request.access,
         }
-
-    def _shown(self, resource: str) -> str:
-        return self._workspace.workplaces.shown(resource)
 
 
 def _use(request: ResourceRequest, resource: str) -> ResourceUse:

@@ -16,7 +16,9 @@ from ai_whisperer.core.waiting import WaitGraph
 from ai_whisperer.domain.conversation import ToolResult
 from ai_whisperer.domain.tasks import TaskRecord
 from ai_whisperer.domain.waits import WaitKind, WaitRecord
-from ai_whisperer.runtime.session.workspace import Decision, Workspace
+from ai_whisperer.runtime.session.decision import Decision
+from ai_whisperer.runtime.session.kernel import Kernel
+from ai_whisperer.runtime.session.ports import Roster
 
 Expiry = Callable[[Decision, WaitRecord], None]
 
@@ -24,8 +26,9 @@ Expiry = Callable[[Decision, WaitRecord], None]
 class Waits:
     """The waits of one session and the graph that they make. Each ends once: with what it is for, or without."""
 
-    def __init__(self, workspace: Workspace) -> None:
-        self._workspace = workspace
+    def __init__(self, kernel: Kernel, roster: Roster) -> None:
+        self._kernel = kernel
+        self._roster = roster
         self._waits: dict[str, WaitRecord] = {}
         self._expiry: dict[WaitKind, Expiry] = {}
         self.graph = WaitGraph()
@@ -82,16 +85,15 @@ class Waits:
     def end(self, decision: Decision, wait: WaitRecord, result: ToolResult) -> None:
         """The call that waited has this result; its loop goes on when that is submitted."""
         self.forget(decision, wait)
-        workspace = self._workspace
-        loop = workspace.running[wait.task_id]
+        loop = self._roster.running[wait.task_id]
         loop.running.record_awaited_result(decision, wait.id, result)
         # Not at once: the wait may end while its own loop is still about to rest, and then could not take it up.
-        decision.then(lambda: workspace.event_loop.call_soon(loop.take_up))
+        decision.then(lambda: self._kernel.event_loop.call_soon(loop.take_up))
 
     def forget(self, decision: Decision, wait: WaitRecord) -> None:
         """The call waits no more; whoever calls this says what becomes of it."""
         decision.unit.delete_wait(wait)
-        self._workspace.scheduler.cancel(_key(wait))
+        self._kernel.timers.cancel(_key(wait))
         self.let_go(wait)
 
     def deadline(self, task: TaskRecord, seconds: float | None, *, now: float) -> float:
@@ -99,7 +101,7 @@ class Waits:
 
         It is not longer than the task has time, nor than those wait who want an answer from the task.
         """
-        limits = self._workspace.agents[task.agent_id].limits
+        limits = self._roster.agents[task.agent_id].limits
         patience = deadline_after(seconds or limits.switch_timeout_seconds, now=now)
         first = earliest(patience, task.deadline_at, self.graph.earliest_deadline(task.id))
         return now if first is None else first
@@ -111,10 +113,10 @@ class Waits:
     def _arm(self, wait: WaitRecord) -> None:
         if wait.deadline_at == math.inf:
             return
-        self._workspace.scheduler.at(wait.deadline_at, _key(wait), partial(self._expire, wait))
+        self._kernel.timers.at(wait.deadline_at, _key(wait), partial(self._expire, wait))
 
     def _expire(self, wait: WaitRecord) -> None:
-        decision = self._workspace.decide(f"timer:{_key(wait)}")
+        decision = self._kernel.decide(f"timer:{_key(wait)}")
         self._expiry[wait.kind](decision, wait)
         decision.submit()
 

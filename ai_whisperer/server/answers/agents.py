@@ -93,7 +93,7 @@ def get_agent(session: AsyncAgentSessionManager, params: agents.GetAgent) -> age
         agent_id=record.id,
         status=status,
         definition=record.definition,
-        own_tools=tuple(tool.name for tool in agent.equipment.own_tools),
+        own_tools=agent.own_tools,
         created_at=record.created_at,
         started_at=record.started_at,
     )
