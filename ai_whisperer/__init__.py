@@ -9,6 +9,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from ai_whisperer.version import __version__ as __version__
+
 if TYPE_CHECKING:
     from ai_whisperer.client.client import Client as Client
     from ai_whisperer.domain.agents import AgentState as AgentState
@@ -91,8 +93,6 @@ if TYPE_CHECKING:
     from ai_whisperer.templates.parsing import Template as Template
     from ai_whisperer.tools.function import ToolContext as ToolContext
     from ai_whisperer.tools.function import tool as tool
-
-__version__ = "0.1.0"
 
 _HOMES = {
     "client.client": ("Client",),

@@ -27,8 +27,8 @@ from ai_whisperer.errors import (
 )
 from ai_whisperer.mcp_config import McpServersConfig, mcp_servers_from
 from ai_whisperer.models.base import ModelFactory
-from ai_whisperer.models.catalog import AUTO as ANY_MODEL
 from ai_whisperer.models.catalog import name_check, resolve
+from ai_whisperer.models.names import AUTO as ANY_MODEL
 from ai_whisperer.runtime.agents.creation import Stage
 from ai_whisperer.runtime.agents.folders import Folders, checked_folders, kept_from_agents
 from ai_whisperer.runtime.agents.status import status_of

@@ -7,14 +7,11 @@ from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import Any, Protocol
 
 from ai_whisperer.store.base import Store
 from ai_whisperer.templates.library import TemplateLibrary
 from ai_whisperer.tools.function import Tool
-
-if TYPE_CHECKING:
-    from ai_whisperer.runtime.api.manager import AsyncAgentSessionManager
 
 
 class _PageOf(Protocol):
@@ -22,7 +19,7 @@ class _PageOf(Protocol):
 
     def __call__(
         self,
-        manager: AsyncAgentSessionManager,
+        manager: Any,
         store: Store,
         *,
         data: Path | None,
@@ -42,7 +39,7 @@ class SessionPage:
 
     async def begin(
         self,
-        manager: AsyncAgentSessionManager,
+        manager: Any,
         store: Store,
         *,
         data: str | Path | None,
