@@ -21,7 +21,6 @@ from ai_whisperer.domain.timers import TimerKind, TimerRecord
 from ai_whisperer.errors import StateError
 from ai_whisperer.models.base import Model
 from ai_whisperer.runtime.agents.parts import Parts
-from ai_whisperer.runtime.agents.task_end import agent_stopped
 from ai_whisperer.runtime.agents.toolkit import Toolkit
 from ai_whisperer.runtime.agents.work import AgentWork
 from ai_whisperer.runtime.session.decision import Decision
@@ -299,9 +298,8 @@ class LiveAgent:
             raise
         decision = self.parts.kernel.decide(cause)
         for loop in list(self.work.loops.values()):
-            loop.running.cancel(decision, "The agent was stopped.")
-            self.work.remove_loop(decision, loop.task)
-        agent_stopped(self.parts, decision, self.work.waiting)
+            self.parts.task_end.cancel(decision, loop.running, "The agent was stopped.")
+        self.parts.task_end.agent_stopped(decision, self.work.waiting)
         self.transition(decision, Action.STOP, reason=reason)
         also(decision)
         durable = decision.submit()

@@ -15,6 +15,7 @@ from ai_whisperer.domain.mail import MailRecord
 from ai_whisperer.domain.tasks import TaskRecord
 from ai_whisperer.runtime.agents.supervision import Supervisor
 from ai_whisperer.runtime.agents.supplies import Supplies
+from ai_whisperer.runtime.agents.task_end import TaskEnd
 from ai_whisperer.runtime.limits.changing import LimitChanges
 from ai_whisperer.runtime.limits.deadlines import Deadlines
 from ai_whisperer.runtime.limits.failing import TaskFailures
@@ -111,6 +112,7 @@ class Parts:
     schedules: Schedules
     rooms: Rooms
     supervisor: Supervisor
+    task_end: TaskEnd
     creation: Creation
 
 
@@ -122,8 +124,7 @@ class WorkOfOwner(WorkOf, Protocol):
     @property
     def active_at(self) -> float: ...
 
-    def loop_ended(self, decision: Decision, task: TaskRecord) -> None: ...
-    def was_active(self, at: float) -> None: ...
+    def task_ended(self, decision: Decision, task: TaskRecord) -> None: ...
     def count_usage(self, usage: Usage) -> None: ...
 
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from ai_whisperer.core.supervising import FAULTS, Fault, ended_in_outage, rest_seconds, restart_delay, too_many
 from ai_whisperer.core.text import fitted
 from ai_whisperer.domain.mail import USER
-from ai_whisperer.domain.tasks import Priority, TaskRecord
+from ai_whisperer.domain.tasks import Priority, TaskRecord, TaskState
 from ai_whisperer.domain.timers import TimerKind, TimerRecord
 from ai_whisperer.errors import LimitError, StateError
 from ai_whisperer.runtime.messaging.mail import Mail
@@ -74,11 +74,14 @@ class Supervisor:
         policy = self._roster.agents[task.agent_id].record.definition.supervision
         return restart_delay(policy, restarts=task.restarts, chance=self._kernel.random.random)
 
-    def task_completed(self, task: TaskRecord) -> None:
-        """The agent can do its work: what was before is no reason for a longer rest."""
-        self._stops.pop(task.agent_id, None)
+    def task_ended(self, decision: Decision, task: TaskRecord) -> None:
+        """Judge the agent by how its task has ended."""
+        if task.state.is_dead_letter:
+            self._task_failed(decision, task)
+        elif task.state is TaskState.COMPLETED:
+            self._stops.pop(task.agent_id, None)  # it can do its work: what was before is no reason for a longer rest
 
-    def task_failed(self, decision: Decision, task: TaskRecord) -> None:
+    def _task_failed(self, decision: Decision, task: TaskRecord) -> None:
         """A task has failed for good: stop its agent if there were too many."""
         if task.error is None or task.error.code not in FAULTS:
             return

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from types import MappingProxyType
-from typing import Any
+from collections.abc import Callable, Sequence
 
 from msgspec.structs import replace
 
@@ -13,8 +11,8 @@ from ai_whisperer.core.failures import failure_from
 from ai_whisperer.core.journal import CallTools, Complete, Continue, Fail, PendingCall, RequestModel
 from ai_whisperer.core.repeating import is_refused, not_run_again, refusals_at_end, repeats_before
 from ai_whisperer.core.supervising import INTERNAL
-from ai_whisperer.core.tasks import continuation_of
 from ai_whisperer.domain.conversation import ChannelResponse, ToolResult
+from ai_whisperer.domain.mail import MailRecord
 from ai_whisperer.domain.tasks import (
     Failure,
     Retried,
@@ -29,11 +27,10 @@ from ai_whisperer.domain.tasks import (
 from ai_whisperer.errors import BudgetError, ContinuationLimitError, LoopError, WhispererError
 from ai_whisperer.runtime.agents.journal import TaskJournal
 from ai_whisperer.runtime.agents.parts import Owner
-from ai_whisperer.runtime.agents.task_end import task_continued, task_ended
 from ai_whisperer.runtime.agents.tool_step import run_coordination_tool
 from ai_whisperer.runtime.limits.deadlines import overdue
 from ai_whisperer.runtime.session.decision import Decision
-from ai_whisperer.runtime.session.notices import channels_of, failure_of, summary_of
+from ai_whisperer.runtime.session.notices import failure_of, summary_of
 from ai_whisperer.tools.desk import CoordinationTool
 from ai_whisperer.tools.function import Tool
 
@@ -73,23 +70,6 @@ class RunningTask(TaskJournal):
             params |= {"priority": self.task.priority, "summary": summary_of(self.task)}
         decision.tell("async.task.started", params)
 
-    def cancel(self, decision: Decision, reason: str) -> None:
-        """End the task without a result, one that runs or one that waits. Its worker, if any, has ended already."""
-        self.settle_open_steps(decision)
-        self._end(decision, TaskState.CANCELLED, error=Failure(code="cancelled", message=reason))
-        decision.tell(
-            "async.task.cancelled",
-            {"agentId": self.task.agent_id, "taskId": self.task.id, "reason": reason},
-        )
-        task_ended(self._agent.parts, decision, self.task)
-        self._return_mail(decision)
-
-    def fail_early(self, decision: Decision, error: WhispererError) -> None:
-        """Let the task fail, one that runs or one that waits. Its worker, if any, has ended already."""
-        self.settle_open_steps(decision)
-        self._end_in_failure(decision, failure_from(error), TaskState.FAILED, error.data)
-        self._return_mail(decision)
-
     def advance(self, decision: Decision) -> RequestModel | CallTools | None:
         """Decide what comes next and journal its beginning, or the end of the task. The caller submits.
 
@@ -115,14 +95,13 @@ class RunningTask(TaskJournal):
                         return left
                     self._check_progress(decision, known)
                 case Complete(response=response):
-                    self._complete(decision, response)
+                    self._agent.parts.task_end.complete(decision, self, response)
                     return None
                 case Continue(response=response):
                     self._continue(decision, response)
                     return None
                 case Fail(failure=failure):
-                    self.settle_open_steps(decision)
-                    self._fail(decision, failure, TaskState.FAILED)
+                    self._agent.parts.task_end.fail(decision, self, failure)
                     return None
 
     def _check_progress(self, decision: Decision, known: int) -> None:
@@ -296,65 +275,29 @@ class RunningTask(TaskJournal):
             settled, self.on_settled = self.on_settled, None
             settled()
 
-    def _complete(self, decision: Decision, response: ChannelResponse) -> None:
-        self._end(decision, TaskState.COMPLETED, response=response)
-        decision.tell(
-            "async.task.completed",
-            {"agentId": self.task.agent_id, "taskId": self.task.id, "result": channels_of(response)},
-        )
-        task_ended(self._agent.parts, decision, self.task)
-        self._hand_back(decision)
-
     def _continue(self, decision: Decision, response: ChannelResponse) -> None:
-        limit = self._agent.limits.max_continuations
+        parts, limit = self._agent.parts, self._agent.limits.max_continuations
         if self.task.continuation >= limit:
             error = ContinuationLimitError(
                 f"The task asked to be continued more than {limit} times. Raise max_continuations or split the task."
             )
-            self._fail(decision, failure_from(error), TaskState.FAILED)
+            parts.task_end.fail(decision, self, failure_from(error))
             return
-        self._end(decision, TaskState.CONTINUED, response=response)
-        following = continuation_of(self.task, now=decision.at)
-        params = {
-            "agentId": self.task.agent_id,
-            "taskId": self.task.id,
-            "continuationId": following.id,
-            "number": following.continuation,
-            "result": channels_of(response),
-        }
-        locks = self._agent.parts.waits.graph.held_by(self.task.id)
-        decision.tell("async.task.continuation", {**params, "locks": locks} if locks else params)
-        task_continued(self._agent.parts, decision, self.task, following)
+        locks = parts.waits.graph.held_by(self.task.id)
+        parts.task_end.continue_in_another(decision, self, response, locks=locks)
+
+    def accept_continuation(self, decision: Decision, following: TaskRecord) -> None:
+        """The same agent continues the task in another."""
         self._agent.work.accept_task(decision, following)
-        self._hand_back(decision)
 
-    def _fail(
-        self, decision: Decision, failure: Failure, state: TaskState, details: Mapping[str, Any] = MappingProxyType({})
-    ) -> None:
-        self._end_in_failure(decision, failure, state, details)
-        self._hand_back(decision)
-
-    def _end_in_failure(
-        self, decision: Decision, failure: Failure, state: TaskState, details: Mapping[str, Any]
-    ) -> None:
-        self._end(decision, state, error=failure)
-        decision.tell(
-            "async.task.error",
-            {
-                "agentId": self.task.agent_id,
-                "taskId": self.task.id,
-                "state": state,
-                "error": failure_of(failure),
-            },
-        )
-        self._agent.parts.task_failures.task_failed(decision, self, failure, details)
-        self._agent.parts.mail.task_given_up(decision, self.task)
-        task_ended(self._agent.parts, decision, self.task)
+    def left(self, decision: Decision, mails: Sequence[MailRecord]) -> None:
+        """The task has ended. Its agent has the mails back that no model was shown, and begins its next task."""
+        self._agent.take_mail_back(decision, mails)
+        self._agent.work.task_ended(decision, self.task)
 
     def give_up(self, decision: Decision, error: WhispererError) -> None:
         """Set the task aside as a dead letter."""
-        self.settle_open_steps(decision)
-        self._fail(decision, failure_from(error), TaskState.DEAD)
+        self._agent.parts.task_end.fail(decision, self, failure_from(error), TaskState.DEAD)
 
     def crash(self, decision: Decision, error: Exception) -> None:
         """The loop broke by a fault of ours or of what it runs: let it begin again after a while, or give it up.
@@ -366,9 +309,9 @@ class RunningTask(TaskJournal):
         if failure.code == INTERNAL:
             delay = self._agent.parts.supervisor.delay_before_restart(self.task)
         if delay is None:
-            self.settle_open_steps(decision)
             state = TaskState.DEAD if failure.code == INTERNAL else TaskState.FAILED
-            self._fail(decision, failure, state, error.data if isinstance(error, WhispererError) else {})
+            details = error.data if isinstance(error, WhispererError) else {}
+            self._agent.parts.task_end.fail(decision, self, failure, state, details)
             return
         self.settle_open_tools(decision)
         not_before = decision.at + delay
@@ -390,27 +333,3 @@ class RunningTask(TaskJournal):
                 "error": failure_of(failure),
             },
         )
-
-    def _end(
-        self,
-        decision: Decision,
-        state: TaskState,
-        *,
-        response: ChannelResponse | None = None,
-        error: Failure | None = None,
-    ) -> None:
-        self.update_task(
-            decision, replace(self.task, state=state, attempts=0, result=response, error=error, finished_at=decision.at)
-        )
-        self._agent.work.was_active(decision.at)
-        tallies = self._agent.parts.counters
-        tallies.ended[state] += 1
-        tallies.dead_tasks[self.task.agent_id] += state.is_dead_letter
-        decision.task_ended(self.task)
-
-    def _hand_back(self, decision: Decision) -> None:
-        self._return_mail(decision)
-        self._agent.work.loop_ended(decision, self.task)
-
-    def _return_mail(self, decision: Decision) -> None:
-        self._agent.take_mail_back(decision, self._agent.parts.mail.task_ended(decision, self.task))

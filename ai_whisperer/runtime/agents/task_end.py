@@ -1,56 +1,151 @@
-"""What follows from the end of a task for others than its agent. All of it joins the decision that ends the task."""
+"""The one place where tasks end, and the order of what follows. All of it joins the decision that ends the task."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, Protocol
 
-from ai_whisperer.core.blame import trial_key
+from msgspec.structs import replace
+
 from ai_whisperer.core.queueing import Work
-from ai_whisperer.core.supervising import restart_key
-from ai_whisperer.domain.tasks import TaskRecord, TaskState
-from ai_whisperer.domain.waits import WaitKind
-from ai_whisperer.runtime.agents.parts import Parts
+from ai_whisperer.core.tasks import continuation_of
+from ai_whisperer.domain.conversation import ChannelResponse
+from ai_whisperer.domain.mail import MailRecord
+from ai_whisperer.domain.tasks import Failure, StepRecord, TaskRecord, TaskState
+from ai_whisperer.runtime.limits.failing import TaskFailures
+from ai_whisperer.runtime.messaging.mail import Mail
+from ai_whisperer.runtime.session.counters import Counters
 from ai_whisperer.runtime.session.decision import Decision
+from ai_whisperer.runtime.session.notices import channels_of, failure_of
+
+Consequence = Callable[[Decision, TaskRecord], None]
+"""What follows from the end of a task."""
+Continued = Callable[[Decision, TaskRecord, TaskRecord], None]
+"""What follows when another task, the second, continues a task."""
+PutOff = Callable[[Decision, Work], None]
+"""What follows for work that waits when its agent stops."""
+
+_NO_DETAILS: Mapping[str, Any] = MappingProxyType({})
 
 
-def task_ended(parts: Parts, decision: Decision, task: TaskRecord) -> None:
-    """The task has ended for good: completed, failed, cancelled or dead; a task that is continued has not."""
-    parts.deadlines.forget(task)
-    if task.not_before is not None:
-        parts.kernel.timers.cancel(restart_key(task.id))
-        decision.unit.delete_timer(task.session_id, trial_key(task.id))
-    parts.approvals.task_ended(decision, task)
-    for wait in parts.waits.of_task(task.id):
-        if wait.kind is WaitKind.REPLY:
-            parts.switch.abandon(decision, wait)
-        elif wait.kind is WaitKind.RESOURCE:
-            parts.turns.abandon(wait)
-        else:
-            parts.locks.abandon(decision, wait)
-    parts.locks.release_all(decision, task)
-    if task.answers_a_switch:
-        parts.switch.task_ended(decision, task)
-    if task.origin is not None and task.origin.report_to is not None:
-        parts.delegation.report(decision, task, task.origin.report_to)
-    parts.rooms.task_ended(decision, task)
-    if task.state.is_dead_letter:
-        parts.supervisor.task_failed(decision, task)
-    elif task.state is TaskState.COMPLETED:
-        parts.supervisor.task_completed(task)
+class EndingTask(Protocol):
+    """A task that ends: one that runs and whose worker has nothing left to do, or one that waits."""
+
+    task: TaskRecord
+    steps: list[StepRecord]
+
+    def record_awaited_result(self, decision: Decision, waited: str, result: Any) -> None: ...
+    def update_task(self, decision: Decision, task: TaskRecord) -> None: ...
+    def settle_open_steps(self, decision: Decision) -> None: ...
+    def accept_continuation(self, decision: Decision, following: TaskRecord) -> None: ...
+    def left(self, decision: Decision, mails: Sequence[MailRecord]) -> None:
+        """Nothing of it is left but the mails that no model was shown: the agent has them, and begins its next."""
 
 
-def task_continued(parts: Parts, decision: Decision, task: TaskRecord, following: TaskRecord) -> None:
-    """Another task goes on with this one, and holds and owes what it did."""
-    parts.deadlines.forget(task)
-    parts.approvals.task_continued(decision, task)
-    parts.locks.task_continued(decision, task, following)
-    if task.answers_a_switch:
-        parts.switch.task_continued(task, following)
+class TaskEnd:
+    """Ends the tasks of one session.
 
+    A task that has `ended` is completed, failed, cancelled or dead. A task that is `continued` has not: another holds
+    and owes what it did. What waits in the queues of an agent that has stopped is `put_off`.
+    """
 
-def agent_stopped(parts: Parts, decision: Decision, waiting: Iterable[Work]) -> None:
-    """The agent has stopped, and what waits in its queues waits for a start: nobody else should wait for that."""
-    for item in waiting:
-        parts.switch.put_off(decision, item)
-        if isinstance(item, TaskRecord):
-            parts.locks.release_all(decision, item)
+    def __init__(
+        self,
+        counters: Counters,
+        mail: Mail,
+        failures: TaskFailures,
+        *,
+        ended: tuple[Consequence, ...],
+        continued: tuple[Continued, ...],
+        put_off: tuple[PutOff, ...],
+    ) -> None:
+        self._counters = counters
+        self._mail = mail
+        self._failures = failures
+        self._ended = ended
+        self._continued = continued
+        self._put_off = put_off
+
+    def complete(self, decision: Decision, running: EndingTask, response: ChannelResponse) -> None:
+        """The task has its result."""
+        task = self._record(decision, running, TaskState.COMPLETED, response=response)
+        decision.tell(
+            "async.task.completed",
+            {"agentId": task.agent_id, "taskId": task.id, "result": channels_of(response)},
+        )
+        self._follow(decision, running)
+
+    def continue_in_another(
+        self, decision: Decision, running: EndingTask, response: ChannelResponse, *, locks: Sequence[str]
+    ) -> None:
+        """The task asked for more: another continues it, with the locks that it holds."""
+        task = self._record(decision, running, TaskState.CONTINUED, response=response)
+        following = continuation_of(task, now=decision.at)
+        params = {
+            "agentId": task.agent_id,
+            "taskId": task.id,
+            "continuationId": following.id,
+            "number": following.continuation,
+            "result": channels_of(response),
+        }
+        decision.tell("async.task.continuation", {**params, "locks": locks} if locks else params)
+        for follow in self._continued:
+            follow(decision, task, following)
+        running.accept_continuation(decision, following)
+        running.left(decision, self._mail.task_ended(decision, task))
+
+    def fail(
+        self,
+        decision: Decision,
+        running: EndingTask,
+        failure: Failure,
+        state: TaskState = TaskState.FAILED,
+        details: Mapping[str, Any] = _NO_DETAILS,
+    ) -> None:
+        """The task cannot be done; `details` are the numbers of the limit that it fails for, if the error has them."""
+        running.settle_open_steps(decision)
+        task = self._record(decision, running, state, error=failure)
+        decision.tell(
+            "async.task.error",
+            {"agentId": task.agent_id, "taskId": task.id, "state": state, "error": failure_of(failure)},
+        )
+        self._failures.task_failed(decision, running, failure, details)
+        self._mail.task_given_up(decision, task)
+        self._follow(decision, running)
+
+    def cancel(self, decision: Decision, running: EndingTask, reason: str) -> None:
+        """Somebody wants the task to end without a result."""
+        running.settle_open_steps(decision)
+        task = self._record(decision, running, TaskState.CANCELLED, error=Failure(code="cancelled", message=reason))
+        decision.tell("async.task.cancelled", {"agentId": task.agent_id, "taskId": task.id, "reason": reason})
+        self._follow(decision, running)
+
+    def agent_stopped(self, decision: Decision, waiting: Iterable[Work]) -> None:
+        """What waits in the queues of the agent waits for a start: nobody else should wait for that."""
+        for item in waiting:
+            for put_off in self._put_off:
+                put_off(decision, item)
+
+    def _record(
+        self,
+        decision: Decision,
+        running: EndingTask,
+        state: TaskState,
+        *,
+        response: ChannelResponse | None = None,
+        error: Failure | None = None,
+    ) -> TaskRecord:
+        running.update_task(
+            decision,
+            replace(running.task, state=state, attempts=0, result=response, error=error, finished_at=decision.at),
+        )
+        task = running.task
+        self._counters.task_ended(task)
+        decision.task_ended(task)
+        return task
+
+    def _follow(self, decision: Decision, running: EndingTask) -> None:
+        for follow in self._ended:
+            follow(decision, running.task)
+        running.left(decision, self._mail.task_ended(decision, running.task))

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from ai_whisperer.core import lifecycle
 from ai_whisperer.core.budgets import on_default_budget
+from ai_whisperer.core.failures import failure_from
 from ai_whisperer.core.lifecycle import Action
 from ai_whisperer.core.queueing import Work, WorkQueue
 from ai_whisperer.core.tasks import task_for_mail
@@ -131,11 +132,19 @@ class AgentWork:
 
     async def cancel_task(self, task_id: str, cause: str, reason: str) -> None:
         """Cancel a task that waits or runs, unless it ends first. Then its tools are gone and its end is durable."""
-        await self._end_early(task_id, cause, lambda running, decision: running.cancel(decision, reason))
+        await self._end_early(
+            task_id, cause, lambda running, decision: self._parts.task_end.cancel(decision, running, reason)
+        )
 
     async def fail_task(self, task_id: str, cause: str, error: WhispererError) -> None:
         """Let a task that waits or runs fail with this error, unless it ends first."""
-        await self._end_early(task_id, cause, lambda running, decision: running.fail_early(decision, error))
+        await self._end_early(
+            task_id,
+            cause,
+            lambda running, decision: self._parts.task_end.fail(
+                decision, running, failure_from(error), details=error.data
+            ),
+        )
 
     async def halt_loops(self) -> None:
         """Cancel the workers of all loops and return when they have ended, with their tools."""
@@ -155,7 +164,7 @@ class AgentWork:
         if self._calls is not None:
             self._calls.occupy(loop.task.thread_id)
 
-    def remove_loop(self, decision: Decision, task: TaskRecord) -> None:
+    def _remove_loop(self, decision: Decision, task: TaskRecord) -> None:
         """Forget the loop of a task that has ended; the next of its thread may begin."""
         self.loops.pop(task.id).give_back_place()
         self._parts.roster.loop_ended(task.id)
@@ -166,9 +175,11 @@ class AgentWork:
             self._calls.release(task.thread_id)
         self._parts.trees.leave(decision, task)
 
-    def loop_ended(self, decision: Decision, task: TaskRecord) -> None:
-        """A task has ended: begin the next one when that is submitted, or come to rest."""
-        self.remove_loop(decision, task)
+    def task_ended(self, decision: Decision, task: TaskRecord) -> None:
+        """A task that ran or waited has ended: begin the next when that is submitted, or come to rest."""
+        self.was_active(decision.at)
+        if task.id in self.loops:
+            self._remove_loop(decision, task)
         self.rest_or_go_on(decision)
 
     def was_active(self, at: float) -> None:
@@ -211,14 +222,12 @@ class AgentWork:
         if waiting is not None:
             decision = self._parts.kernel.decide(cause)
             end(RunningTask(self._agent, waiting, self._journal_of(waiting)), decision)
-            self.rest_or_go_on(decision)
             await decision.commit()
             return
         loop = self.loops.get(task_id)
         if loop is None:
-            await (
-                self._parts.kernel.store.flushed()
-            )  # its end, or its way back into the queue, is on its way to the disk
+            # Its end, or its way back into the queue, is on its way to the disk.
+            await self._parts.kernel.store.flushed()
             if task_id in self.loops or self.queue.has_task(task_id):
                 await self._end_early(task_id, cause, end)
             return
@@ -233,8 +242,6 @@ class AgentWork:
             return
         decision = self._parts.kernel.decide(cause)
         end(loop.running, decision)
-        self.remove_loop(decision, loop.task)
-        self.rest_or_go_on(decision)
         await decision.commit()
 
     def check_not_from_inside(self, what: str) -> None:

@@ -117,7 +117,7 @@ class SessionWork(SessionReader):
         """Give a task as `send_task` does, wait for it, return the final answer.
 
         Raises `TaskEndedError` if there is none, for instance because `timeout_seconds` or the `budget` was used up.
-        The answer of a task that was continued is the answers of all its session. The same call again with the same
+        The answer of a task that was continued is the answers of all its parts. The same call again with the same
         `task_id`, also after a restart, waits for the same task.
         """
         task = await self.send_task(

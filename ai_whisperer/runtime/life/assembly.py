@@ -5,9 +5,14 @@ from __future__ import annotations
 import random
 from collections.abc import Mapping, Sequence
 
+from ai_whisperer.core.blame import trial_key
+from ai_whisperer.core.queueing import Work
+from ai_whisperer.core.supervising import restart_key
 from ai_whisperer.domain.agents import AgentRecord
 from ai_whisperer.domain.clock import Clock, IdSource
 from ai_whisperer.domain.limits import SessionLimits
+from ai_whisperer.domain.tasks import TaskRecord
+from ai_whisperer.domain.waits import WaitKind
 from ai_whisperer.mcp_config import McpServerConfig
 from ai_whisperer.models.base import ModelFactory
 from ai_whisperer.runtime.agents.agent import LiveAgent
@@ -18,6 +23,7 @@ from ai_whisperer.runtime.agents.mcp import teller_of
 from ai_whisperer.runtime.agents.stall import StallWatch
 from ai_whisperer.runtime.agents.supervision import Supervisor
 from ai_whisperer.runtime.agents.supplies import Supplies
+from ai_whisperer.runtime.agents.task_end import TaskEnd
 from ai_whisperer.runtime.life.open_session import OpenSession
 from ai_whisperer.runtime.life.trial_turn import TrialTurn
 from ai_whisperer.runtime.limits.changing import LimitChanges
@@ -37,6 +43,7 @@ from ai_whisperer.runtime.messaging.schedules import Schedules
 from ai_whisperer.runtime.messaging.switch import Switch
 from ai_whisperer.runtime.session.clock import SessionClock
 from ai_whisperer.runtime.session.counters import Counters
+from ai_whisperer.runtime.session.decision import Decision
 from ai_whisperer.runtime.session.kernel import Kernel
 from ai_whisperer.runtime.session.log import NotificationBus
 from ai_whisperer.runtime.session.roster import LiveRoster
@@ -122,6 +129,48 @@ def assemble(
     events = Events(kernel, roster)
     schedules = Schedules(kernel, roster, events)
 
+    delegation = Delegation(kernel, roster, reached, trees, mail)
+    rooms = Rooms(kernel, roster, reached, snapshot.rooms, snapshot.rooms_last_at)
+    supervisor = Supervisor(kernel, roster, mail)
+    task_failures = TaskFailures(roster, stated, reached, trees, spending)
+
+    def restart_is_off(decision: Decision, task: TaskRecord) -> None:
+        if task.not_before is not None:
+            kernel.timers.cancel(restart_key(task.id))
+            decision.unit.delete_timer(task.session_id, trial_key(task.id))
+
+    def waits_are_over(decision: Decision, task: TaskRecord) -> None:
+        for wait in waits.of_task(task.id):
+            if wait.kind is WaitKind.REPLY:
+                switch.abandon(decision, wait)
+            elif wait.kind is WaitKind.RESOURCE:
+                turns.abandon(wait)
+            else:
+                locks.abandon(decision, wait)
+
+    def locks_are_free(decision: Decision, item: Work) -> None:
+        if isinstance(item, TaskRecord):
+            locks.release_all(decision, item)
+
+    task_end = TaskEnd(
+        counters,
+        mail,
+        task_failures,
+        ended=(
+            deadlines.task_ended,
+            restart_is_off,
+            approvals.task_ended,
+            waits_are_over,
+            locks.release_all,
+            switch.task_ended,
+            delegation.task_ended,
+            rooms.task_ended,
+            supervisor.task_ended,
+        ),
+        continued=(deadlines.task_ended, approvals.task_continued, locks.task_continued, switch.task_continued),
+        put_off=(switch.put_off, locks_are_free),
+    )
+
     def live(record: AgentRecord, own_tools: Sequence[Tool]) -> LiveAgent:
         return LiveAgent(session, record, own_tools)
 
@@ -138,7 +187,7 @@ def assemble(
         spending=spending,
         deadlines=deadlines,
         limit_changes=LimitChanges(kernel, roster, stated, spending, slots, deadlines),
-        task_failures=TaskFailures(roster, stated, reached, trees, spending),
+        task_failures=task_failures,
         waits=waits,
         cycles=cycles,
         turns=turns,
@@ -147,11 +196,12 @@ def assemble(
         locks=locks,
         mail=mail,
         switch=switch,
-        delegation=Delegation(kernel, roster, reached, trees, mail),
+        delegation=delegation,
         events=events,
         schedules=schedules,
-        rooms=Rooms(kernel, roster, reached, snapshot.rooms, snapshot.rooms_last_at),
-        supervisor=Supervisor(kernel, roster, mail),
+        rooms=rooms,
+        supervisor=supervisor,
+        task_end=task_end,
         creation=AgentCreation(kernel, roster, supplies, stated, started, reached, schedules, stage, live=live),
         trial_turn=trial_turn,
     )

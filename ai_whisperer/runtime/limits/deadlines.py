@@ -6,6 +6,7 @@ from functools import partial
 
 from ai_whisperer.domain.tasks import TaskRecord
 from ai_whisperer.errors import DeadlineError, TaskTimeError
+from ai_whisperer.runtime.session.decision import Decision
 from ai_whisperer.runtime.session.kernel import Kernel
 from ai_whisperer.runtime.session.ports import Roster
 
@@ -57,8 +58,8 @@ class Deadlines:
         if task.deadline_at is not None:
             self._kernel.timers.at(task.deadline_at, _key(task), partial(self._time_is_over, task))
 
-    def forget(self, task: TaskRecord) -> None:
-        """The task has ended."""
+    def task_ended(self, _: Decision, task: TaskRecord, __: TaskRecord | None = None) -> None:
+        """The task has ended, or another continues it."""
         if task.deadline_at is not None:
             self._kernel.timers.cancel(_key(task))
 

@@ -83,6 +83,11 @@ class Delegation:
             raise BudgetError(f"The budget is spent ({spent}); nothing was delegated. Answer with what is there.")
         return earliest(task.deadline_at, deadline_after(timeout_seconds, now=now))
 
+    def task_ended(self, decision: Decision, task: TaskRecord) -> None:
+        """Report what has come of it to whoever delegated the task."""
+        if task.origin is not None and task.origin.report_to is not None:
+            self.report(decision, task, task.origin.report_to)
+
     def report(self, decision: Decision, task: TaskRecord, to: ReportTo) -> None:
         """Mail the result of a delegated task, or why there is none, to the agent that wants it."""
         if task.state is TaskState.CANCELLED and self._trees.is_being_cancelled(task.id):

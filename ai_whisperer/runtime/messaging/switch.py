@@ -113,13 +113,17 @@ class Switch:
         if mail_id is not None:
             self._waits.graph.answers(task.id, mail_id)
 
-    def task_continued(self, task: TaskRecord, following: TaskRecord) -> None:
+    def task_continued(self, _: Decision, task: TaskRecord, following: TaskRecord) -> None:
         """The answer is to come from the task that goes on with this one."""
+        if not task.answers_a_switch:
+            return
         self._waits.graph.answers_no_more(task.id)
         self.task_began(following)
 
     def task_ended(self, decision: Decision, task: TaskRecord) -> None:
-        """Pass on what the task that answers has brought: its result as the reply, or that there is none."""
+        """Pass on what a task that answers has brought: its result as the reply, or that there is none."""
+        if not task.answers_a_switch:
+            return
         mail_id = _question_of(task)
         self._waits.graph.answers_no_more(task.id)
         mail = None if mail_id is None else self._mail.find(mail_id)

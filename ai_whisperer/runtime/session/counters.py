@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 
 from ai_whisperer.domain.snapshot import Link, LinkKind
-from ai_whisperer.domain.tasks import Retried, TaskState
+from ai_whisperer.domain.tasks import Retried, TaskRecord, TaskState
 from ai_whisperer.runtime.session.decision import Decision
 
 
@@ -26,6 +26,11 @@ class Counters:
         self.ended = dict.fromkeys((state for state in TaskState if state.ended), 0)
         self.retried = dict.fromkeys(Retried, 0)
         self.dead_mails = dead_mails
+
+    def task_ended(self, task: TaskRecord) -> None:
+        """A task has ended, or is continued by another."""
+        self.ended[task.state] += 1
+        self.dead_tasks[task.agent_id] += task.state.is_dead_letter
 
     def link(self, decision: Decision, kind: LinkKind, sender: str, recipient: str) -> None:
         """One has reached another once more."""

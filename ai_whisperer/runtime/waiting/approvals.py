@@ -156,7 +156,7 @@ class Approvals:
                 "approval.withdrawn", {**_told(withdrawn), "state": withdrawn.state, "reason": withdrawn.reason}
             )
 
-    def task_continued(self, decision: Decision, task: TaskRecord) -> None:
+    def task_continued(self, decision: Decision, task: TaskRecord, _: TaskRecord) -> None:
         """All its calls have ended."""
         for approval in self._of_task.pop(task.id, {}).values():
             self._part_with(decision, approval)
