@@ -8,6 +8,7 @@ import json
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from statistics import fmean
 
 import pytest
 
@@ -24,8 +25,11 @@ class Longest:
 
     @property
     def readings(self) -> float:
-        """The same, measured by how long the machine takes to read the document now."""
-        return self.cpu_seconds / min(_reading_seconds() for _ in range(20))
+        """The same, measured by how long the machine takes to read the document now, on average.
+
+        CPU time passes faster where others use the same caches: the readings meet that as the callback did.
+        """
+        return self.cpu_seconds / fmean(_reading_seconds() for _ in range(LONGEST))
 
 
 def _reading_seconds() -> float:

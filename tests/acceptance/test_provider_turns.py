@@ -13,7 +13,7 @@ from tests.acceptance.hostile_answers import ANSWERS, sent
 
 pytestmark = pytest.mark.usefixtures("provider_environment")
 
-TRIES = 4
+TRIES = 8
 """Whatever else the machine does makes a callback longer, never shorter: the best of some counts."""
 
 

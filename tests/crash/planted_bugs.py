@@ -141,7 +141,7 @@ def ask_again(_: KillSwitch) -> None:
         def restored(session: OpenSession, *arguments: Any) -> None:
             original(session, *arguments)
             for loop in session.roster.running.values():
-                steps = loop.running.steps
+                steps = loop.running.journal.steps
                 answered = [step.number for step in steps if step.answer is not None]
                 if answered and loop.task.mail_id is None:
                     del steps[answered[-1] - 1 :]

@@ -177,7 +177,7 @@ def test_arguments_that_nobody_allowed_do_not_run_on_a_yes_to_others() -> None:
         await one_that_waits(manager)
         await manager.pause_agent("alice")
         await manager.approve("t.2")
-        steps = manager._session.roster.running["t"].running.steps
+        steps = manager._session.roster.running["t"].running.journal.steps
         answer = steps[0].answer
         assert answer is not None
         changed = replace(answer.tool_calls[0], arguments='{"amount":5000}')

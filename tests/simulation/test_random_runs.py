@@ -150,7 +150,7 @@ def give_a_lock_to_whoever_asks(patch: pytest.MonkeyPatch) -> None:
     acquire = Locks.acquire
 
     def acquire_anyway(self: Locks, decision: Decision, task: Any, step: Any, **terms: Any) -> object:
-        self._locks.pop(terms["name"], None)
+        self.book.locks.pop(terms["name"], None)
         return acquire(self, decision, task, step, **terms)
 
     patch.setattr(Locks, "acquire", acquire_anyway)
@@ -264,14 +264,16 @@ def keep_the_place_of_a_loop_that_was_halted(patch: pytest.MonkeyPatch) -> None:
 
 
 def count_a_request_that_is_not_in_the_journal(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(ModelStep, "_journal_cut_off", lambda self: self._loop.running.count(replace(self._step, requests=1)))
+    patch.setattr(
+        ModelStep, "_journal_cut_off", lambda self: self._loop.running.journal.count(replace(self._step, requests=1))
+    )
 
 
 def let_leases_run_out_by_the_wall_clock(patch: pytest.MonkeyPatch) -> None:
     arm = Locks._arm
 
     def arm_by_the_wall_clock(self: Locks, lock: LockRecord) -> None:
-        shown_at = self.shown(lock).expires_at or 0.0
+        shown_at = self.book.shown(lock).expires_at or 0.0
         self._kernel.timers.at_wall(shown_at, f"lock:{lock.name}", lambda: arm(self, lock))
 
     patch.setattr(Locks, "_arm", arm_by_the_wall_clock)

@@ -223,7 +223,7 @@ def test_a_loop_that_breaks_when_its_turn_comes_harms_neither_who_had_it_before_
     advance = RunningTask.advance
 
     def broken(running: RunningTask, decision: Decision) -> Any:
-        if running.task.id == "b" and things.ended:
+        if running.journal.task.id == "b" and things.ended:
             raise RuntimeError("a fault in the loop of b")
         return advance(running, decision)
 

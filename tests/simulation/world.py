@@ -182,7 +182,7 @@ class World:
         record_answer, record_result = RunningTask.record_answer, RunningTask.record_outside_result
 
         def maybe_break(where: str, running: RunningTask) -> None:
-            key = f"{where}/{running.task.id}/{len(running.steps)}/{running.task.restarts}"
+            key = f"{where}/{running.journal.task.id}/{len(running.journal.steps)}/{running.journal.task.restarts}"
             if self.chance_for(key).random() < frequency:
                 raise PlannedFaultError(key)
 

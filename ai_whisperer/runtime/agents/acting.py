@@ -165,14 +165,14 @@ class AgentDesk:
 
     def release_lock(self, name: str) -> None:
         locks = self._agent.parts.locks
-        locks.release(self._decision, locks.of_task(self._running.task.id, name))
+        locks.release(self._decision, locks.book.of_task(self._running.task.id, name))
 
     def renew_lock(self, name: str, ttl_seconds: float) -> LockRecord:
         locks = self._agent.parts.locks
-        return locks.renew(self._decision, locks.of_task(self._running.task.id, name), ttl_seconds)
+        return locks.renew(self._decision, locks.book.of_task(self._running.task.id, name), ttl_seconds)
 
     def locks(self) -> Sequence[LockSummary]:
-        return self._agent.parts.locks.listed()
+        return self._agent.parts.locks.book.listed()
 
     def take_mail(self, limit: int) -> tuple[Sequence[MailRecord], int]:
         waiting = in_order(item for item in self._agent.work.queue if isinstance(item, MailRecord))

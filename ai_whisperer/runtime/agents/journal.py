@@ -2,17 +2,53 @@
 
 from __future__ import annotations
 
+from typing import Protocol
+
 from msgspec.structs import replace
 
 from ai_whisperer.core import journal
 from ai_whisperer.core.journal import PendingCall
 from ai_whisperer.core.usage import usage_of_all, usage_since
 from ai_whisperer.domain.conversation import ToolResult, Usage
+from ai_whisperer.domain.limits import EffectiveLimits
 from ai_whisperer.domain.tasks import Failure, StepKind, StepRecord, StepState, TaskRecord
 from ai_whisperer.domain.waits import WaitKind
-from ai_whisperer.runtime.agents.parts import Owner
+from ai_whisperer.runtime.limits.spending import Spending
+from ai_whisperer.runtime.messaging.mail import Mail
 from ai_whisperer.runtime.session.decision import Decision
 from ai_whisperer.runtime.session.notices import finished_of, started_of
+from ai_whisperer.runtime.waiting.turns import Turns
+from ai_whisperer.runtime.waiting.waits import Waits
+
+
+class JournalParts(Protocol):
+    """The parts of the session that are concerned when a step is journaled."""
+
+    @property
+    def mail(self) -> Mail: ...
+    @property
+    def waits(self) -> Waits: ...
+    @property
+    def turns(self) -> Turns: ...
+    @property
+    def spending(self) -> Spending: ...
+
+
+class UsageCounter(Protocol):
+    """Adds up what an agent uses."""
+
+    def count_usage(self, usage: Usage) -> None: ...
+
+
+class JournalOwner(Protocol):
+    """The agent whose task it is."""
+
+    @property
+    def limits(self) -> EffectiveLimits: ...
+    @property
+    def parts(self) -> JournalParts: ...
+    @property
+    def work(self) -> UsageCounter: ...
 
 
 class TaskJournal:
@@ -23,7 +59,7 @@ class TaskJournal:
 
     __slots__ = ("_agent", "_uncounted", "steps", "task")
 
-    def __init__(self, agent: Owner, task: TaskRecord, steps: list[StepRecord]) -> None:
+    def __init__(self, agent: JournalOwner, task: TaskRecord, steps: list[StepRecord]) -> None:
         self._agent = agent
         self._uncounted: list[StepRecord] = []
         self.steps = steps

@@ -76,8 +76,8 @@ class AILoop:
     @property
     def task(self) -> TaskRecord:
         """The task, with all that it has used so far."""
-        self.running.count_up()
-        return self.running.task
+        self.running.journal.count_up()
+        return self.running.journal.task
 
     def begin(self, decision: Decision) -> None:
         """Decide the next step, journal its beginning, submit, and let the worker do it."""
@@ -88,7 +88,7 @@ class AILoop:
             parts = self._agent.parts
             # In a context of its own: whoever happens to begin this loop, perhaps another one, lends it no variables.
             self.worker = parts.kernel.event_loop.create_task(
-                self._work(), name=f"loop {self.running.task.id}", context=parts.kernel.context.copy()
+                self._work(), name=f"loop {self.running.journal.task.id}", context=parts.kernel.context.copy()
             )
             self.worker.add_done_callback(self._worker_ended)
         else:
@@ -139,13 +139,13 @@ class AILoop:
 
     def may_have_place(self, go_on: Callable[[], None]) -> bool:
         """Whether the session has a place for the loop to work. If not, `go_on` is called when there is one."""
-        if self.running.task.answers_a_switch:
+        if self.running.journal.task.answers_a_switch:
             return True
-        return self._agent.parts.slots.may_begin(self, self.running.task.agent_id, go_on)
+        return self._agent.parts.slots.may_begin(self, self.running.journal.task.agent_id, go_on)
 
     def _take_place(self) -> None:
         """An answer to one that waits takes none, else loops could wait for each other for ever."""
-        if not self._has_place and not self.running.task.answers_a_switch:
+        if not self._has_place and not self.running.journal.task.answers_a_switch:
             self._has_place = True
             self._agent.parts.slots.take()
 
@@ -165,8 +165,8 @@ class AILoop:
         self.give_back_place()
         try:
             yield
-            if self._tool_waits == 1 and not self.running.task.answers_a_switch:
-                await self._agent.parts.slots.take_again(self.running.task.agent_id, self._take_place_again)
+            if self._tool_waits == 1 and not self.running.journal.task.answers_a_switch:
+                await self._agent.parts.slots.take_again(self.running.journal.task.agent_id, self._take_place_again)
         finally:
             self._tool_waits -= 1
             if self._tool_waits:
@@ -181,7 +181,7 @@ class AILoop:
     @property
     def is_ready(self) -> bool:
         """Whether the loop would go on if it had something to do: it does nothing now, and nobody holds it up."""
-        task = self.running.task
+        task = self.running.journal.task
         if self.worker is not None or self._dooms or task.state.ended or self._agent.parts.roster.on_probation:
             return False
         return self._agent.may_step and not self._crashed_a_moment_ago
@@ -198,7 +198,7 @@ class AILoop:
 
     @property
     def _crashed_a_moment_ago(self) -> bool:
-        not_before = self.running.task.not_before
+        not_before = self.running.journal.task.not_before
         return not_before is not None and not_before > self._agent.parts.kernel.clock.now()
 
     def plan_restart(self) -> None:
@@ -230,9 +230,9 @@ class AILoop:
         self.give_back_place()
 
     def _clear(self) -> None:
-        self._agent.parts.permission.worker_ended(self.running.task.id)
+        self._agent.parts.permission.worker_ended(self.running.journal.task.id)
         self.worker = None
-        self._agent.parts.spending.release(self.running.task.id)
+        self._agent.parts.spending.release(self.running.journal.task.id)
         self.running.settled()
 
     def _worker_ended(self, worker: asyncio.Task[None]) -> None:
@@ -267,31 +267,31 @@ class AILoop:
         turns = self._turns_so_far()
         reservations = self._agent.parts.spending
         reserved: Reserved | None = _UNLIMITED
-        if self.running.steps[-1].retry_at is not None and not await waited_for_retry(self._agent, self):
+        if self.running.journal.steps[-1].retry_at is not None and not await waited_for_retry(self._agent, self):
             reserved = None
-        elif reservations.hold_for(self._agent, self.running.task):
+        elif reservations.hold_for(self._agent, self.running.journal.task):
             reserved = await reservations.reserve(self, turns)
         if reserved is None:
             self._next = None  # held up between two attempts, or paused for want of tokens or money
             return
         answered = await ModelStep(self._agent, self, reserved.max_output_tokens).run(turns)
         if answered is None:
-            reservations.release(self.running.task.id)  # others may use it until the next attempt
+            reservations.release(self.running.journal.task.id)  # others may use it until the next attempt
             return
         decision = self._decide()
         decision.at = answered.finished_at or decision.at  # the log tells the time that the journal has
         self.running.record_answer(decision, answered)
         if reserved is not _UNLIMITED:
-            reservations.release(self.running.task.id)
+            reservations.release(self.running.journal.task.id)
         self._advance(decision)
 
     def _turns_so_far(self) -> tuple[Turn, ...]:
         """What the model is to be shown: what was shown before, and the steps that have ended since."""
-        steps = self.running.steps
+        steps = self.running.journal.steps
         if self._turns:
             new = journal.turns_of(steps[self._shown_steps :])
         else:
-            new = [*self._load_history(), *journal.turns(self.running.task, steps)]
+            new = [*self._load_history(), *journal.turns(self.running.journal.task, steps)]
         self._turns = (*self._turns, *new)
         self._shown_steps = len(steps) - 1  # the last one is the request itself
         self._weigh(new)
@@ -310,7 +310,7 @@ class AILoop:
             )
 
     async def _call_tools(self, calls: tuple[PendingCall, ...]) -> None:
-        begun = [step for pending in calls if (step := self.running.step(pending.number)) is not None]
+        begun = [step for pending in calls if (step := self.running.journal.step(pending.number)) is not None]
         if len(begun) == 1:
             result = await run_tool(self._agent, begun[0])
             decision = self._decide()
@@ -356,7 +356,7 @@ class AILoop:
 
     def _load_history(self) -> list[Turn]:
         """What the thread said before this task. What went before is durable by now, and so can be read."""
-        own = self.running.task
+        own = self.running.journal.task
         if own.thread_id in (own.id, own.mail_id):
             return []
         store = self._agent.parts.kernel.store
@@ -365,4 +365,4 @@ class AILoop:
         return [turn for task in earlier if task.id != own.id for turn in journal.turns(task, steps.get(task.id, []))]
 
     def _decide(self) -> Decision:
-        return self._agent.parts.kernel.decide(f"task:{self.running.task.id}")
+        return self._agent.parts.kernel.decide(f"task:{self.running.journal.task.id}")

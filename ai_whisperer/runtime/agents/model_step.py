@@ -48,7 +48,7 @@ class ModelStep:
         self._agent = agent
         self._max_output_tokens = max_output_tokens
         self._loop = loop
-        self._step = loop.running.steps[-1]
+        self._step = loop.running.journal.steps[-1]
         self._asked_at: float | None = None
 
     async def run(self, turns: tuple[Turn, ...]) -> StepRecord | None:
@@ -123,14 +123,14 @@ class ModelStep:
         else:
             self._step = replace(step, failures=step.failures + 1)
         decision = parts.kernel.decide(f"task:{self._step.task_id}")
-        requests = self._loop.running.count(self._step)
-        self._loop.running.record_step(decision, self._step)
+        requests = self._loop.running.journal.count(self._step)
+        self._loop.running.journal.record_step(decision, self._step)
         params = {**self._told(), "error": failure_of(failure), "retryAt": parts.kernel.clock.shown(retry_at)}
         if requests != 1:
             params["requests"] = requests
         if wait.refused_seconds is not None:
             params["retryAfterSeconds"] = wait.refused_seconds
-            parts.reached.wait_cut(decision, self._loop.running.task, wait)
+            parts.reached.wait_cut(decision, self._loop.running.journal.task, wait)
         parts.counters.retried[Retried.REQUEST] += 1
         decision.tell("step.retried", params)
         decision.submit()
@@ -184,8 +184,8 @@ class ModelStep:
             return
         self._step = self._ended(self._now())
         decision = parts.kernel.decide(f"task:{self._step.task_id}")
-        self._loop.running.count(self._step)
-        self._loop.running.record_step(decision, self._step)
+        self._loop.running.journal.count(self._step)
+        self._loop.running.journal.record_step(decision, self._step)
         decision.tell("step.interrupted", self._told())
         decision.submit()
 
@@ -219,8 +219,8 @@ class ModelStep:
     async def _journal_next_attempt(self) -> None:
         self._step = replace(self._step, attempt=self._step.attempt + 1, error=None, retry_at=None)
         decision = self._agent.parts.kernel.decide(f"task:{self._step.task_id}")
-        self._loop.running.record_step(decision, self._step)
-        self._loop.running.tell_started(decision, self._step)
+        self._loop.running.journal.record_step(decision, self._step)
+        self._loop.running.journal.tell_started(decision, self._step)
         await decision.submit()
 
 
@@ -230,7 +230,7 @@ async def waited_for_retry(agent: Owner, loop: ModelLoop) -> bool:
     Nothing is held meanwhile: no place among the loops at work, no tokens and no money. A suspect on trial holds up
     nobody either, since it does nothing.
     """
-    retry_at = loop.running.steps[-1].retry_at
+    retry_at = loop.running.journal.steps[-1].retry_at
     if retry_at is None:
         return True
     if not agent.may_step:

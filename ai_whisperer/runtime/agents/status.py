@@ -38,7 +38,7 @@ def _status_of(agent: Owner, *, returning: int) -> AgentStatus:
     queue_size = agent.work.size
     unread_mail = sum([isinstance(item, MailRecord) for item in agent.work.waiting]) if queue_size else 0
     used = agent.work.used
-    steps = loop.running.steps if loop else ()
+    steps = loop.running.journal.steps if loop else ()
     retry_at, retry_reason = retry_of(agent.parts, steps[-1]) if steps else _NO_RETRY
     return AgentStatus(
         agent_id=record.id,
@@ -99,7 +99,7 @@ def shown_steps(parts: Parts, task_id: str, *, after: int = 0) -> list[StepRecor
 
 
 def _last_activity_at(agent: Owner, loops: Iterable[Loop]) -> float:
-    steps = (last_step_at(loop.task, loop.running.steps) for loop in loops)
+    steps = (last_step_at(loop.task, loop.running.journal.steps) for loop in loops)
     return max(agent.work.active_at, *(at or 0.0 for at in steps))
 
 

@@ -12,7 +12,8 @@ from ai_whisperer.core.queueing import Work
 from ai_whisperer.core.tasks import continuation_of
 from ai_whisperer.domain.conversation import ChannelResponse
 from ai_whisperer.domain.mail import MailRecord
-from ai_whisperer.domain.tasks import Failure, StepRecord, TaskRecord, TaskState
+from ai_whisperer.domain.tasks import Failure, TaskRecord, TaskState
+from ai_whisperer.runtime.agents.journal import TaskJournal
 from ai_whisperer.runtime.limits.failing import TaskFailures
 from ai_whisperer.runtime.messaging.mail import Mail
 from ai_whisperer.runtime.session.counters import Counters
@@ -32,12 +33,8 @@ _NO_DETAILS: Mapping[str, Any] = MappingProxyType({})
 class EndingTask(Protocol):
     """A task that ends: one that runs and whose worker has nothing left to do, or one that waits."""
 
-    task: TaskRecord
-    steps: list[StepRecord]
-
-    def record_awaited_result(self, decision: Decision, waited: str, result: Any) -> None: ...
-    def update_task(self, decision: Decision, task: TaskRecord) -> None: ...
-    def settle_open_steps(self, decision: Decision) -> None: ...
+    @property
+    def journal(self) -> TaskJournal: ...
     def accept_continuation(self, decision: Decision, following: TaskRecord) -> None: ...
     def left(self, decision: Decision, mails: Sequence[MailRecord]) -> None:
         """Nothing of it is left but the mails that no model was shown: the agent has them, and begins its next."""
@@ -104,19 +101,19 @@ class TaskEnd:
         details: Mapping[str, Any] = _NO_DETAILS,
     ) -> None:
         """The task cannot be done; `details` are the numbers of the limit that it fails for, if the error has them."""
-        running.settle_open_steps(decision)
+        running.journal.settle_open_steps(decision)
         task = self._record(decision, running, state, error=failure)
         decision.tell(
             "async.task.error",
             {"agentId": task.agent_id, "taskId": task.id, "state": state, "error": failure_of(failure)},
         )
-        self._failures.task_failed(decision, running, failure, details)
+        self._failures.task_failed(decision, running.journal, failure, details)
         self._mail.task_given_up(decision, task)
         self._follow(decision, running)
 
     def cancel(self, decision: Decision, running: EndingTask, reason: str) -> None:
         """Somebody wants the task to end without a result."""
-        running.settle_open_steps(decision)
+        running.journal.settle_open_steps(decision)
         task = self._record(decision, running, TaskState.CANCELLED, error=Failure(code="cancelled", message=reason))
         decision.tell("async.task.cancelled", {"agentId": task.agent_id, "taskId": task.id, "reason": reason})
         self._follow(decision, running)
@@ -136,16 +133,18 @@ class TaskEnd:
         response: ChannelResponse | None = None,
         error: Failure | None = None,
     ) -> TaskRecord:
-        running.update_task(
+        running.journal.update_task(
             decision,
-            replace(running.task, state=state, attempts=0, result=response, error=error, finished_at=decision.at),
+            replace(
+                running.journal.task, state=state, attempts=0, result=response, error=error, finished_at=decision.at
+            ),
         )
-        task = running.task
+        task = running.journal.task
         self._counters.task_ended(task)
         decision.task_ended(task)
         return task
 
     def _follow(self, decision: Decision, running: EndingTask) -> None:
         for follow in self._ended:
-            follow(decision, running.task)
-        running.left(decision, self._mail.task_ended(decision, running.task))
+            follow(decision, running.journal.task)
+        running.left(decision, self._mail.task_ended(decision, running.journal.task))

@@ -190,7 +190,7 @@ class AgentWork:
     def used(self) -> AgentUsage:
         """What the agent has used so far."""
         for loop in self.loops.values():
-            loop.running.count_up()
+            loop.running.journal.count_up()
         return self._used
 
     @used.setter

@@ -95,7 +95,7 @@ def _used_by(agent: LiveAgent) -> dict[str, float]:
     used: dict[str, Any] = {
         "max_concurrent_tasks": len(agent.work.loops),
         "max_queue_length": len(agent.work.queue),
-        "max_steps_per_task": max((len(loop.running.steps) for loop in agent.work.loops.values()), default=0),
+        "max_steps_per_task": max((len(loop.running.journal.steps) for loop in agent.work.loops.values()), default=0),
         "max_task_seconds": max(
             (now - (loop.task.started_at or now) for loop in agent.work.loops.values()), default=0.0
         ),

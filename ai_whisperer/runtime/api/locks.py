@@ -24,7 +24,7 @@ class SessionLocks(SessionWork):
 
     def list_locks(self) -> list[LockSummary]:
         """The locks that are held, by whom, and who waits for them."""
-        return self._session.locks.listed()
+        return self._session.locks.book.listed()
 
     async def acquire_lock(
         self, name: str, *, ttl_seconds: float = 60.0, wait_seconds: float = 0.0, holder: str | None = None
@@ -45,12 +45,12 @@ class SessionLocks(SessionWork):
         durable = decision.submit()
         try:
             if isinstance(got, ClientWait):
-                return session.locks.shown(await got.given)
+                return session.locks.book.shown(await got.given)
             await asyncio.shield(durable)
         except asyncio.CancelledError:
             _give_up(session, got)
             raise
-        return session.locks.shown(got)
+        return session.locks.book.shown(got)
 
     async def renew_lock(self, name: str, token: int, ttl_seconds: float = 60.0) -> LockRecord:
         """Let the lease last for `ttl_seconds` from now on; raises `LockNotHeldError` that says what became of it."""
@@ -58,9 +58,9 @@ class SessionLocks(SessionWork):
         check_token(token)
         decision = self._session.kernel.decide(by_caller())
         locks = self._session.locks
-        renewed = locks.renew(decision, locks.of_token(name, token), ttl_seconds)
+        renewed = locks.renew(decision, locks.book.of_token(name, token), ttl_seconds)
         await decision.commit()
-        return locks.shown(renewed)
+        return locks.book.shown(renewed)
 
     async def release_lock(self, name: str, token: int) -> LockRecord:
         """Give the lock back: the first that waits has it. Returns it as it was.
@@ -70,7 +70,7 @@ class SessionLocks(SessionWork):
         check_lock_name(name)
         check_token(token)
         locks = self._session.locks
-        return locks.shown(await locks.when_unused(name, partial(_release, token=token), cause=by_caller()))
+        return locks.book.shown(await locks.when_unused(name, partial(_release, token=token), cause=by_caller()))
 
     async def break_lock(self, name: str, reason: str = "") -> LockRecord:
         """Take the lock from whoever holds it: the first that waits has it. Returns it as it was.
@@ -81,19 +81,19 @@ class SessionLocks(SessionWork):
         check_lock_name(name)
         check_reason(reason)
         locks = self._session.locks
-        return locks.shown(await locks.when_unused(name, partial(_break, reason=reason), cause=by_caller()))
+        return locks.book.shown(await locks.when_unused(name, partial(_break, reason=reason), cause=by_caller()))
 
     def check_lock(self, name: str, token: int) -> LockCheck:
         """Whether this is the current token of the lock, and what became of it if not."""
         check_lock_name(name)
         check_token(token)
         locks = self._session.locks
-        check = locks.check(name, token)
-        return check if check.lock is None else replace(check, lock=locks.shown(check.lock))
+        check = locks.book.check(name, token)
+        return check if check.lock is None else replace(check, lock=locks.book.shown(check.lock))
 
 
 def _release(locks: Locks, decision: Decision, name: str, *, token: int) -> LockRecord:
-    lock = locks.of_token(name, token)
+    lock = locks.book.of_token(name, token)
     locks.release(decision, lock)
     return lock
 

@@ -42,7 +42,7 @@ def snapshot_of(session: OpenSession) -> Snapshot:
         rooms=tuple(_rooms(session, [task for task, _ in tasks])),
         links=session.counters.links(),
         inbox=tuple(session.mail.inbox()),
-        locks=tuple(_lock(session.locks.shown(lock)) for lock in session.locks.held()),
+        locks=tuple(_lock(session.locks.book.shown(lock)) for lock in session.locks.book.held()),
         approvals=tuple(
             PendingApproval(
                 approval_id=each.id,
@@ -64,7 +64,7 @@ def _open_tasks(session: OpenSession) -> Iterator[tuple[TaskRecord, list[StepRec
     """The tasks that have not ended; those that run with their journals."""
     for agent in session.roster.agents.values():
         for loop in agent.work.loops.values():
-            yield loop.task, loop.running.steps
+            yield loop.task, loop.running.journal.steps
         if agent.work.size:
             for item in agent.work.waiting:
                 if isinstance(item, TaskRecord):
@@ -108,7 +108,7 @@ def _step(session: OpenSession, step: StepRecord) -> OpenStep:
 
 def _waits(session: OpenSession) -> Iterator[OpenWait]:
     """In the order in which they began. People stand where their turn at the lock is."""
-    people = deque(sorted(session.locks.people_waiting(), key=lambda person: person.arrival))
+    people = deque(sorted(session.locks.book.people_waiting(), key=lambda person: person.arrival))
     for wait in session.waits.all():
         while people and wait.kind is WaitKind.LOCK and people[0].arrival < wait.arrival:
             yield _person(session, people.popleft())
@@ -159,7 +159,7 @@ def _call(session: OpenSession, wait: WaitRecord) -> OpenWait:
 
 
 def _holders(session: OpenSession, lock: str) -> tuple[str, ...]:
-    holder = session.locks.holder_of(lock)
+    holder = session.locks.book.holder_of(lock)
     return () if holder is None else (holder,)
 
 

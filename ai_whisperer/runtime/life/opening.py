@@ -110,7 +110,7 @@ def _count_no_crash(session: OpenSession) -> None:
         if loop.running.held_back:
             loop.running.let_go(decision)
         elif loop.task.attempts:
-            loop.running.update_task(decision, replace(loop.task, attempts=0))
+            loop.running.journal.update_task(decision, replace(loop.task, attempts=0))
     if decision.unit:
         decision.submit()
 

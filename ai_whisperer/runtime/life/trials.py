@@ -25,11 +25,11 @@ CAUSE = "recovery"
 def hold_back(session: OpenSession, running: RunningTask) -> None:
     """Let a task rest at whose start the process died: the process may show now whether it dies without it too."""
     decision = session.kernel.decide(CAUSE)
-    task = running.task
+    task = running.journal.task
     ran_seconds = decision.at - (task.not_before or decision.at)
     due_at = decision.at + blame.rest_seconds(ran_seconds, chance=session.kernel.random.random())
     running.held_back = True
-    running.update_task(decision, replace(task, not_before=due_at))
+    running.journal.update_task(decision, replace(task, not_before=due_at))
     decision.unit.put_timer(
         TimerRecord(
             session_id=task.session_id,

@@ -13,7 +13,7 @@ from ai_whisperer.runtime.limits.spending import Spending
 from ai_whisperer.runtime.limits.stated import StatedLimits
 from ai_whisperer.runtime.limits.trees import Trees
 from ai_whisperer.runtime.session.decision import Decision
-from ai_whisperer.runtime.session.ports import Roster, Running
+from ai_whisperer.runtime.session.ports import Journal, Roster
 
 
 class TaskFailures:
@@ -28,7 +28,7 @@ class TaskFailures:
         self.trees = trees
         self.spending = spending
 
-    def task_failed(self, decision: Decision, running: Running, failure: Failure, details: Mapping[str, Any]) -> None:
+    def task_failed(self, decision: Decision, running: Journal, failure: Failure, details: Mapping[str, Any]) -> None:
         """Announce the limit that the task fails for, if it is one, with the numbers of the error if it has some."""
         describe = _FAILURES.get(failure.code)
         if describe is not None:
@@ -52,42 +52,42 @@ class TaskFailures:
 _Numbers = tuple[str, float, float]
 
 
-def _steps(known: TaskFailures, running: Running, _: float) -> _Numbers:
+def _steps(known: TaskFailures, running: Journal, _: float) -> _Numbers:
     most = known.roster.agents[running.task.agent_id].limits.max_steps_per_task
     return "max_steps_per_task", len(running.steps), most
 
 
-def _continuations(known: TaskFailures, running: Running, _: float) -> _Numbers:
+def _continuations(known: TaskFailures, running: Journal, _: float) -> _Numbers:
     most = known.roster.agents[running.task.agent_id].limits.max_continuations
     return "max_continuations", running.task.continuation, most
 
 
-def _seconds(known: TaskFailures, running: Running, now: float) -> _Numbers:
+def _seconds(known: TaskFailures, running: Journal, now: float) -> _Numbers:
     most = known.roster.agents[running.task.agent_id].limits.max_task_seconds
     return "max_task_seconds", round(now - (running.task.started_at or now), 3), most
 
 
-def _context(known: TaskFailures, running: Running, _: float) -> _Numbers:
+def _context(known: TaskFailures, running: Journal, _: float) -> _Numbers:
     agent = known.roster.agents[running.task.agent_id]
     return "max_context_bytes", agent.work.context_bytes, agent.limits.max_context_bytes
 
 
-def _repeats(known: TaskFailures, running: Running, _: float) -> _Numbers:
+def _repeats(known: TaskFailures, running: Journal, _: float) -> _Numbers:
     most = known.roster.agents[running.task.agent_id].limits.max_same_calls
     return "max_same_calls", most + refusals_at_end(running.steps), most
 
 
-def _answer_size(known: TaskFailures, running: Running, _: float) -> _Numbers:
+def _answer_size(known: TaskFailures, running: Journal, _: float) -> _Numbers:
     most = known.roster.agents[running.task.agent_id].limits.max_answer_bytes
     return "max_answer_bytes", most, most
 
 
-def _answer_time(known: TaskFailures, running: Running, _: float) -> _Numbers:
+def _answer_time(known: TaskFailures, running: Journal, _: float) -> _Numbers:
     most = known.roster.agents[running.task.agent_id].limits.max_answer_seconds
     return "max_answer_seconds", most, most
 
 
-def _tree(known: TaskFailures, running: Running, _: float) -> _Numbers:
+def _tree(known: TaskFailures, running: Journal, _: float) -> _Numbers:
     """Tokens if they are used up, else money; that of the agent or the session if its price cannot be told."""
     budget, used = running.task.budget, known.trees.used(running.task)
     tokens = used.input_tokens + used.output_tokens

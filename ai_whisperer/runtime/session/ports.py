@@ -25,13 +25,20 @@ from ai_whisperer.tools.registry import ToolRegistry
 from ai_whisperer.tools.workplace import Workplace
 
 
-class Running(Protocol):
-    """A task that runs, and its journal."""
+class Journal(Protocol):
+    """The journal of a task."""
 
     task: TaskRecord
     steps: list[StepRecord]
 
     def record_awaited_result(self, decision: Decision, waited: str, result: ToolResult) -> None: ...
+
+
+class Running(Protocol):
+    """A task that runs."""
+
+    @property
+    def journal(self) -> Journal: ...
 
 
 class Loop(Protocol):

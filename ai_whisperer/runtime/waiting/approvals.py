@@ -164,7 +164,7 @@ class Approvals:
     def _steps_of(self, task: TaskRecord) -> list[StepRecord]:
         """The steps that have begun. Those of a task that does not run are from the time before, and in the store."""
         loop = self._roster.running.get(task.id)
-        return self._kernel.store.steps(task.session_id, task.id) if loop is None else loop.running.steps
+        return self._kernel.store.steps(task.session_id, task.id) if loop is None else loop.running.journal.steps
 
     def _part_with(self, decision: Decision, approval: ApprovalRecord) -> None:
         """Keep it in memory until the store has it as it is now."""

@@ -112,5 +112,5 @@ class Cycles:
 
 def _is_under_way(loop: Loop, step_id: str) -> bool:
     """Whether the call still runs; it may have left behind the code that waits."""
-    steps = reversed(loop.running.steps)
+    steps = reversed(loop.running.journal.steps)
     return any(step.id == step_id and step.state is StepState.STARTED for step in steps)

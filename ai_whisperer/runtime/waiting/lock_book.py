@@ -19,13 +19,13 @@ class LockBook:
     def __init__(self, kernel: Kernel, waits: Waits) -> None:
         self._kernel = kernel
         self._waits = waits
-        self._locks: dict[str, LockRecord] = {}
-        self._ended = locking.EndedLeases()
-        self._clients = ClientWaits(kernel)
+        self.locks: dict[str, LockRecord] = {}
+        self.ended = locking.EndedLeases()
+        self.clients = ClientWaits(kernel)
 
     def listed(self) -> list[LockSummary]:
         """The locks that somebody holds, by name, and who waits for them."""
-        locks = sorted(self._locks.values(), key=lambda lock: lock.name)
+        locks = sorted(self.locks.values(), key=lambda lock: lock.name)
         offset = self._kernel.clock.offset
         return [
             LockSummary(
@@ -43,24 +43,24 @@ class LockBook:
         return replace(lock, expires_at=clock.shown(lock.expires_at))
 
     def held(self) -> list[LockRecord]:
-        return list(self._locks.values())
+        return list(self.locks.values())
 
     def holder_of(self, name: str) -> str | None:
-        lock = self._locks.get(name)
+        lock = self.locks.get(name)
         return None if lock is None else lock.holder
 
     def people_waiting(self) -> list[ClientWait]:
         """The people and programs that wait for any lock."""
-        return self._clients.all()
+        return self.clients.all()
 
     def queue(self, name: str) -> list[WaitRecord | ClientWait]:
         """Those who wait for the lock, in the order in which they came."""
         tasks = self._waits.graph.waits_for(WaitKind.LOCK, name)
-        return sorted((*tasks, *self._clients.of_lock(name)), key=lambda wait: wait.arrival)
+        return sorted((*tasks, *self.clients.of_lock(name)), key=lambda wait: wait.arrival)
 
     def of_task(self, task_id: str, name: str) -> LockRecord:
         """The lock that the task holds; raises `LockNotHeldError` that says what became of it."""
-        lock = self._locks.get(name)
+        lock = self.locks.get(name)
         if lock is None or lock.task_id != task_id:
             raise self._not_held(task_id, name, lock)
         if locking.is_over(lock, now=self._kernel.clock.now()):
@@ -73,7 +73,7 @@ class LockBook:
         locking.check_token(token)
         lock = self.of_task(task_id, name)
         if lock.token != token:
-            raise LockNotHeldError(locking.other_token(name, token, lock, self._ended.of_token(name, token)))
+            raise LockNotHeldError(locking.other_token(name, token, lock, self.ended.of_token(name, token)))
 
     def of_token(self, name: str, token: int) -> LockRecord:
         """The lock that is held with this token; raises `LockNotHeldError` that says what became of it."""
@@ -84,7 +84,7 @@ class LockBook:
 
     def check(self, name: str, token: int) -> LockCheck:
         """Whether this is the current token of the lock, and what became of it if not."""
-        lock, ended = self._locks.get(name), self._ended.of_token(name, token)
+        lock, ended = self.locks.get(name), self.ended.of_token(name, token)
         if lock is not None and locking.is_over(lock, now=self._kernel.clock.now()):
             ended = locking.ran_out(lock) if lock.token == token else ended
             lock = None
@@ -100,5 +100,5 @@ class LockBook:
     ) -> LockNotHeldError:
         """`lock` is who has it now, `over` the task's own lease if its time has passed."""
         held = [each for each in self._waits.graph.held_by(task_id) if each != name]
-        ended = self._ended.of_task(name, task_id) if over is None else locking.ran_out(over)
+        ended = self.ended.of_task(name, task_id) if over is None else locking.ran_out(over)
         return LockNotHeldError(locking.not_held_by_task(name, held=held, ended=ended, lock=lock))

@@ -27,7 +27,7 @@ Change = Callable[["Locks", Decision, str], LockRecord]
 """Changes a lock of that name and returns it as it was; raises, having changed nothing, if it cannot be."""
 
 
-class Locks(LockBook):
+class Locks:
     """The locks of one session. A lock is held until it is released or broken, its lease is over or its task ends.
 
     A free lock has nobody who waits for it, and is forgotten. `token` rises each time any lock of the session changes
@@ -36,23 +36,25 @@ class Locks(LockBook):
     """
 
     def __init__(self, kernel: Kernel, waits: Waits, cycles: Cycles) -> None:
-        super().__init__(kernel, waits)
+        self._kernel = kernel
+        self._waits = waits
+        self.book = LockBook(kernel, waits)
         self._cycles = cycles
         self._last_token = 0
-        self.guards = Guards(kernel, self.check_held)
+        self.guards = Guards(kernel, self.book.check_held)
         waits.on_expiry(WaitKind.LOCK, self._give_up)
 
     def restore(self, locks: Iterable[LockRecord]) -> None:
         for lock in locks:
             self._last_token = max(self._last_token, lock.token)
             if lock.holder is not None:
-                self._locks[lock.name] = lock
+                self.book.locks[lock.name] = lock
                 if lock.task_id is not None:
                     self._waits.graph.holds(lock.task_id, lock.name)
 
     def resume(self) -> None:
         """Watch the leases again; those that are over end at once."""
-        for lock in self._locks.values():
+        for lock in self.book.locks.values():
             self._arm(lock)
 
     def acquire(
@@ -71,7 +73,7 @@ class Locks(LockBook):
         """
         locking.check_lock(name, ttl_seconds)
         deadline_at = self._waits.deadline(task, wait_seconds, now=decision.at)
-        lock = self._locks.get(name)
+        lock = self.book.locks.get(name)
         if lock is None:
             return self._give(decision, name, task.agent_id, ttl_seconds, task=task)
         if lock.task_id == task.id:
@@ -104,7 +106,7 @@ class Locks(LockBook):
         self, decision: Decision, holder: str, *, name: str, ttl_seconds: float, wait_seconds: float
     ) -> LockRecord | ClientWait:
         """Give the lock to a person or program, or let it wait; raises `LockHeldError` if it will not wait at all."""
-        lock = self._locks.get(name)
+        lock = self.book.locks.get(name)
         if lock is None:
             return self._give(decision, name, holder, ttl_seconds, task=None)
         if not wait_seconds:
@@ -117,7 +119,7 @@ class Locks(LockBook):
             created_at=decision.at,
             deadline_at=decision.at + wait_seconds,
         )
-        self._clients.add(wait)
+        self.book.clients.add(wait)
         self._kernel.timers.at(wait.deadline_at, wait.key, partial(self._client_is_late, wait))
         self._tell_waiting(decision, wait, lock)
         return wait
@@ -159,9 +161,9 @@ class Locks(LockBook):
 
     def break_lock(self, decision: Decision, name: str, *, by: str, reason: str) -> LockRecord:
         """Take the lock from whoever holds it and give it to the first that waits; returns it as it was."""
-        lock = self._locks.get(name)
+        lock = self.book.locks.get(name)
         if lock is None:
-            held = ", ".join(sorted(self._locks)) or "none"
+            held = ", ".join(sorted(self.book.locks)) or "none"
             raise LockNotHeldError(f"Nobody holds lock '{name}', so there is nothing to break. Held locks: {held}.")
         self._free(decision, lock, LeaseEnding.BROKEN, by=by, reason=reason)
         return lock
@@ -169,7 +171,7 @@ class Locks(LockBook):
     def release_all(self, decision: Decision, task: TaskRecord) -> None:
         """The task has ended, or will not go on for now: what it holds is free."""
         for name in self._waits.graph.held_by(task.id):
-            self._let_go(decision, self._locks[name])
+            self._let_go(decision, self.book.locks[name])
 
     def task_continued(self, decision: Decision, task: TaskRecord, following: TaskRecord) -> None:
         """What the task holds goes over to the one that goes on with it."""
@@ -177,7 +179,7 @@ class Locks(LockBook):
         for name in graph.held_by(task.id):
             graph.frees(task.id, name)
             graph.holds(following.id, name)
-            self._put(decision, replace(self._locks[name], task_id=following.id))
+            self._put(decision, replace(self.book.locks[name], task_id=following.id))
 
     def abandon(self, decision: Decision, wait: WaitRecord) -> None:
         """The task that waits has ended."""
@@ -186,27 +188,27 @@ class Locks(LockBook):
 
     def client_gone(self, decision: Decision, wait: ClientWait) -> None:
         """Whoever waited does so no more. What it was given without having been told is free again."""
-        if self._clients.remove(wait):
+        if self.book.clients.remove(wait):
             decision.tell("lock.wait_ended", {**wait_told(wait), "outcome": "abandoned"})
         elif wait.lock is not None:
             self.forsake(decision, wait.lock)
 
     def forsake(self, decision: Decision, lock: LockRecord) -> None:
         """Whoever was given the lock went away before it was told: it is free again, unless it is by now."""
-        known = self._locks.get(lock.name)
+        known = self.book.locks.get(lock.name)
         if known is not None and known.token == lock.token:
             self._let_go(decision, known)
 
     def close(self, failure: BaseException) -> None:
         """Nothing more will be given here: tell the people and programs that wait."""
-        waits = self._clients.all()
+        waits = self.book.clients.all()
         if waits and self._kernel.log.failure is None:
             decision = self._kernel.decide("shutdown")
             for wait in waits:
                 decision.tell("lock.wait_ended", {**wait_told(wait), "outcome": "abandoned"})
             decision.submit()
         for wait in waits:
-            self._clients.fail(wait, failure)
+            self.book.clients.fail(wait, failure)
 
     def _tell_waiting(self, decision: Decision, wait: WaitRecord | ClientWait, lock: LockRecord) -> None:
         deadline_at = self._kernel.clock.shown(wait.deadline_at)
@@ -230,13 +232,13 @@ class Locks(LockBook):
         if task_id is not None:
             self._waits.graph.holds(task_id, name)
         self._put(decision, given)
-        decision.tell("lock.acquired", {**_told(given), "expiresAt": self.shown(given).expires_at})
+        decision.tell("lock.acquired", {**_told(given), "expiresAt": self.book.shown(given).expires_at})
         return given
 
     def _renew(self, decision: Decision, lock: LockRecord, ttl_seconds: float) -> LockRecord:
         renewed = replace(lock, expires_at=decision.at + ttl_seconds)
         self._put(decision, renewed)
-        decision.tell("lock.renewed", {**_told(renewed), "expiresAt": self.shown(renewed).expires_at})
+        decision.tell("lock.renewed", {**_told(renewed), "expiresAt": self.book.shown(renewed).expires_at})
         return renewed
 
     def _let_go(self, decision: Decision, lock: LockRecord) -> None:
@@ -272,10 +274,10 @@ class Locks(LockBook):
             by=by,
             reason=reason,
         )
-        self._ended.add(end)
+        self.book.ended.add(end)
         broken = {"by": by, "reason": reason} if ending is LeaseEnding.BROKEN else {}
         decision.tell(f"lock.{ending}", {**_told(lock), **broken})
-        queue = self.queue(lock.name)
+        queue = self.book.queue(lock.name)
         if not queue:
             self._forget(decision, lock)
         elif isinstance(queue[0], ClientWait):
@@ -286,7 +288,7 @@ class Locks(LockBook):
     def _give_to_client(self, decision: Decision, wait: ClientWait) -> None:
         given = self._give(decision, wait.name, wait.waiter, wait.ttl_seconds, task=None)
         decision.tell("lock.wait_ended", {**wait_told(wait), "outcome": "acquired"})
-        self._clients.give(decision, wait, given)
+        self.book.clients.give(decision, wait, given)
 
     def _give_to_task(self, decision: Decision, waiting: list[WaitRecord]) -> None:
         first = waiting[0]
@@ -301,14 +303,14 @@ class Locks(LockBook):
                 self._end(decision, wait, "acquired", ToolResult(content=locking.in_words(given, ttl_seconds)))
 
     def _forget(self, decision: Decision, lock: LockRecord) -> None:
-        del self._locks[lock.name]
+        del self.book.locks[lock.name]
         self._kernel.timers.cancel(f"lock:{lock.name}")
         decision.unit.delete_lock(lock)
         decision.unit.put_lock(LockRecord(session_id=lock.session_id, name="", token=self._last_token))
 
     def _put(self, decision: Decision, lock: LockRecord) -> None:
         decision.unit.put_lock(lock)
-        self._locks[lock.name] = lock
+        self.book.locks[lock.name] = lock
         self._arm(lock)
 
     def _arm(self, lock: LockRecord) -> None:
@@ -317,7 +319,7 @@ class Locks(LockBook):
 
     def _lease_is_over(self, name: str) -> None:
         """Free the lock, once no guarded block uses it, unless it was renewed or has gone meanwhile."""
-        lock = self._locks.get(name)
+        lock = self.book.locks.get(name)
         if lock is None or not self._is_open:
             return
         if not locking.is_over(lock, now=self._kernel.clock.now()):
@@ -331,14 +333,14 @@ class Locks(LockBook):
         decision = self._kernel.decide(f"timer:{wait.key}")
         decision.tell("lock.wait_ended", {**wait_told(wait), "outcome": "timed_out"})
         decision.submit()
-        self._clients.fail(wait, LockHeldError(self._still_held(wait.name, decision.at - wait.created_at)))
+        self.book.clients.fail(wait, LockHeldError(self._still_held(wait.name, decision.at - wait.created_at)))
 
     def _give_up(self, decision: Decision, wait: WaitRecord) -> None:
         told = f"Timeout: {self._still_held(wait.target, decision.at - wait.created_at)}"
         self._end(decision, wait, "timed_out", ToolResult(content=told, is_error=True))
 
     def _still_held(self, name: str, seconds: float) -> str:
-        holder = named(self._locks[name].holder or "")
+        holder = named(self.book.locks[name].holder or "")
         return f"after {round(seconds)} seconds lock '{name}' is still held by {holder}. You no longer wait."
 
     def _end(self, decision: Decision, wait: WaitRecord, outcome: str, result: ToolResult) -> None:

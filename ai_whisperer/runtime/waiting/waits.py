@@ -86,7 +86,7 @@ class Waits:
         """The call that waited has this result; its loop goes on when that is submitted."""
         self.forget(decision, wait)
         loop = self._roster.running[wait.task_id]
-        loop.running.record_awaited_result(decision, wait.id, result)
+        loop.running.journal.record_awaited_result(decision, wait.id, result)
         # Not at once: the wait may end while its own loop is still about to rest, and then could not take it up.
         decision.then(lambda: self._kernel.event_loop.call_soon(loop.take_up))
 
