@@ -42,6 +42,7 @@ RECORDS = (
     "ai_whisperer.domain.tasks",
     "ai_whisperer.domain.mail",
     "ai_whisperer.domain.task_events",
+    "ai_whisperer.domain.notification",
     "ai_whisperer.domain.timers",
     "ai_whisperer.domain.sessions",
     "ai_whisperer.domain.tools",

@@ -27,6 +27,7 @@ from ai_whisperer.domain.agents import AgentState
 from ai_whisperer.domain.clock import IdSource, SystemClock, TimedIds
 from ai_whisperer.domain.limits import SessionLimits
 from ai_whisperer.domain.notification import Notification
+from ai_whisperer.domain.notifications.agents import AgentStateChanged
 from ai_whisperer.domain.sessions import IdKind, SessionSummary
 from ai_whisperer.domain.snapshot import Snapshot
 from ai_whisperer.domain.tools import ToolEntry
@@ -235,7 +236,7 @@ async def _calm(busy: set[str], events: EventStream) -> None:
     try:
         async with asyncio.timeout(_LOOK_AGAIN_SECONDS):
             async for note in events:
-                if note.name == "agent.state_changed":
+                if note.name == AgentStateChanged.wire_name:
                     change = busy.add if note.params["to"] == AgentState.ACTIVE else busy.discard
                     change(note.params["agentId"])
                 if not busy:

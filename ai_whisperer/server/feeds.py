@@ -8,8 +8,8 @@ import time
 from collections.abc import Callable
 
 from ai_whisperer.domain.notification import Notification
+from ai_whisperer.domain.notifications.sessions import SessionClosed
 from ai_whisperer.errors import InvalidInputError, TooManyRequestsError, WhispererError
-from ai_whisperer.protocol.notifications import SESSION_CLOSED
 from ai_whisperer.protocol.subscriptions import Subscribed
 from ai_whisperer.runtime.api.manager import AsyncAgentSessionManager
 from ai_whisperer.runtime.session.log import Subscription
@@ -163,9 +163,7 @@ class Feed:
             _log.exception("the feed of session %s failed", self._session_id)
             self.outbox.drop(CLOSED_BY_FAILURE, "internal")
         else:
-            closed = Notification(
-                seq=0, session_id=self._session_id, name=SESSION_CLOSED, cause="", at=time.time(), params={}
-            )
+            closed = Notification.unnumbered(SessionClosed(), session_id=self._session_id, cause="", at=time.time())
             await self.outbox.send(self._audiences.frames.of(closed))
             self._on_closed(self._session_id)
 

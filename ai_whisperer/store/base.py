@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 from ai_whisperer.domain.agents import AgentRecord
 from ai_whisperer.domain.approvals import ApprovalRecord, ApprovalState
+from ai_whisperer.domain.committed import Committed
 from ai_whisperer.domain.conversation import Usage
 from ai_whisperer.domain.events import EventRecord
 from ai_whisperer.domain.limits import SessionLimits
 from ai_whisperer.domain.locks import LockRecord
 from ai_whisperer.domain.mail import MailRecord
 from ai_whisperer.domain.notification import Notification
+from ai_whisperer.domain.notifications.base import Told
 from ai_whisperer.domain.record import Record
 from ai_whisperer.domain.rooms import MessageRecord, RoomRecord
 from ai_whisperer.domain.schedules import ScheduleRecord
@@ -26,14 +28,14 @@ from ai_whisperer.errors import StoreError
 from ai_whisperer.store import coordination_rows, queries, rows
 
 Write = tuple[str, rows.Row]
-Note = tuple[str, str, str, float, dict[str, Any]]
-"""A notification without its number: session, name, cause, time, params."""
+Note = tuple[str, str, str, float, Told]
+"""A notification without its number: session, name, cause, time, what it tells."""
 
 
 SERVER = ""
 """In place of the id of a session: the limits of the server, which are those of all its sessions."""
 
-Listener = Callable[[Sequence[Notification], Sequence[int]], None]
+Listener = Callable[[Sequence[Committed], Sequence[int]], None]
 """Is told of what was just committed, and about how many bytes each takes."""
 
 FailureListener = Callable[[BaseException], None]

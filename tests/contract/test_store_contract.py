@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import pytest
 from msgspec.structs import replace
 
+from ai_whisperer.domain.committed import Committed
 from ai_whisperer.domain.conversation import Answer, ChannelResponse, ToolCall, ToolResult, Usage
 from ai_whisperer.domain.definition import AgentDefinition
 from ai_whisperer.domain.mail import MailState
@@ -184,7 +185,7 @@ def test_changes_replace_what_was_there(run: Run) -> None:
 def test_notifications_are_numbered_without_gap_in_the_order_of_submission(run: Run) -> None:
     async def scenario(store: Store) -> None:
         heard: list[Notification] = []
-        store.listen("s", lambda notes, _: heard.extend(notes), lambda _: None)
+        store.listen("s", lambda notes, _: heard.extend(note.read() for note in notes), lambda _: None)
         await asyncio.gather(*(store.submit(unit_with(note=f"n{number}")) for number in range(50)))
         assert [(note.seq, note.name) for note in heard] == [(i + 1, f"n{i}") for i in range(50)]
         assert store.notifications("s", after=0, limit=100) == heard
@@ -255,7 +256,7 @@ def test_listeners_hear_of_a_commit_before_the_submitter_goes_on(run: Run) -> No
     async def scenario(store: Store) -> None:
         heard: list[str] = []
 
-        def listen(notes: Sequence[Notification], _: Sequence[int]) -> None:
+        def listen(notes: Sequence[Committed], _: Sequence[int]) -> None:
             heard.extend(note.name for note in notes)
 
         store.listen("s", listen, lambda _: None)

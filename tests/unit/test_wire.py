@@ -19,12 +19,13 @@ from ai_whisperer.domain.conversation import Usage
 from ai_whisperer.domain.definition import AgentDefinition
 from ai_whisperer.domain.limits import Limits
 from ai_whisperer.domain.notification import Notification
+from ai_whisperer.domain.notifications import NOTIFICATIONS
 from ai_whisperer.domain.schedules import MissedRuns, ScheduleDefinition
 from ai_whisperer.domain.tasks import TaskKind, TaskRecord, TaskState
 from ai_whisperer.protocol import agents, mail, rooms, schedules, sessions, subscriptions, tasks
 from ai_whisperer.protocol.catalog import METHODS
 from ai_whisperer.protocol.method import Method
-from ai_whisperer.protocol.notifications import NOTIFICATIONS, frame_of
+from ai_whisperer.protocol.notifications import frame_of
 from ai_whisperer.protocol.wire import guide_type, wire_type
 
 AS_WRITTEN = (AgentDefinition, ScheduleDefinition)

@@ -16,6 +16,7 @@ from ai_whisperer.domain.events import EventRecord
 from ai_whisperer.domain.limits import EffectiveLimits
 from ai_whisperer.domain.locks import LockRecord, LockSummary
 from ai_whisperer.domain.mail import USER, MailRecord, MailState
+from ai_whisperer.domain.notifications.tasks import TaskProgress
 from ai_whisperer.domain.tasks import Priority, StepRecord, TaskRecord
 from ai_whisperer.runtime.agents.journal import TaskJournal
 from ai_whisperer.runtime.agents.parts import Owner
@@ -227,10 +228,7 @@ class AgentDesk:
     def report_progress(self, percent: float | None, note: str) -> None:
         task = replace(self._running.task, progress_percent=percent, progress_note=note)
         self._running.update_task(self._decision, task)
-        self._decision.tell(
-            "async.task.progress",
-            {"agentId": task.agent_id, "taskId": task.id, "percent": percent, "note": note},
-        )
+        self._decision.tell(TaskProgress(agent_id=task.agent_id, task_id=task.id, percent=percent, note=note))
 
     def _create_if_missing(self, name: str, check: Callable[[EffectiveLimits], object]) -> None:
         """Whoever is given work by the name of a template is created, if that is wanted here.

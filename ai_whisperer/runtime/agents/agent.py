@@ -11,11 +11,21 @@ from msgspec.structs import replace
 from ai_whisperer.core import lifecycle
 from ai_whisperer.core.lifecycle import Action
 from ai_whisperer.core.queueing import Work
-from ai_whisperer.core.sleeping import keeps_awake, wakes
+from ai_whisperer.core.sleeping import keeps_awake, shown_until, wakes
 from ai_whisperer.core.tasks import parent_of, wake_up
 from ai_whisperer.domain.agents import AgentRecord, AgentState, SleepPlan
 from ai_whisperer.domain.limits import EffectiveLimits
 from ai_whisperer.domain.mail import MailRecord
+from ai_whisperer.domain.notifications.agents import (
+    AgentPaused,
+    AgentRedefined,
+    AgentResumed,
+    AgentSleepChanged,
+    AgentStarted,
+    AgentStateChanged,
+    AgentStopped,
+    AgentTold,
+)
 from ai_whisperer.domain.tasks import Origin, TaskRecord
 from ai_whisperer.domain.timers import TimerKind, TimerRecord
 from ai_whisperer.errors import StateError
@@ -24,16 +34,15 @@ from ai_whisperer.runtime.agents.parts import Parts
 from ai_whisperer.runtime.agents.toolkit import Toolkit
 from ai_whisperer.runtime.agents.work import AgentWork
 from ai_whisperer.runtime.session.decision import Decision
-from ai_whisperer.runtime.session.notices import change_of, redefined_of
 from ai_whisperer.tools.function import Tool
 from ai_whisperer.tools.registry import ToolRegistry
 from ai_whisperer.tools.workplace import Workplace
 
-_ANNOUNCED = {
-    Action.START: "agent.started",
-    Action.PAUSE: "agent.paused",
-    Action.RESUME: "agent.resumed",
-    Action.STOP: "agent.stopped",
+_ANNOUNCED: dict[Action, type[AgentTold]] = {
+    Action.START: AgentStarted,
+    Action.PAUSE: AgentPaused,
+    Action.RESUME: AgentResumed,
+    Action.STOP: AgentStopped,
 }
 
 
@@ -324,7 +333,7 @@ class LiveAgent:
         self.toolkit.forget_registry()
         self.toolkit.look_for_missing_tools(record)
         decision.unit.update_definition(record)
-        decision.tell("agent.redefined", redefined_of(record, self.toolkit.missing_tools))
+        decision.tell(AgentRedefined.of(record, self.toolkit.missing_tools))
 
     def _let_others_pass(self) -> None:
         """Keep nobody waiting for a resource that a loop of this agent, which may not go on, waits for too."""
@@ -380,15 +389,16 @@ class LiveAgent:
             decision.unit.delete_timer(self.parts.kernel.session_id, self.timer_id)
         decision.unit.update_agent(self.record)
         if action in _ANNOUNCED:
-            decision.tell(_ANNOUNCED[action], {"agentId": self.agent_id, "reason": reason})
+            decision.tell(_ANNOUNCED[action](agent_id=self.agent_id, reason=reason))
         if before.state is not self.record.state:
-            decision.tell(
-                "agent.state_changed", change_of(before, self.record, action, offset=self.parts.kernel.clock.offset)
-            )
+            decision.tell(AgentStateChanged.of(before, self.record, action, sleeping_until=self._shown_until()))
         elif before.sleep is not self.record.sleep:
-            decision.tell(
-                "agent.sleep_changed", change_of(before, self.record, action, offset=self.parts.kernel.clock.offset)
-            )
+            decision.tell(AgentSleepChanged.of(before, self.record, action, sleeping_until=self._shown_until()))
+
+    def _shown_until(self) -> float | None:
+        """What the wall clock shows when the agent's sleep is over, if it sleeps and that is known."""
+        sleep = self.record.sleep
+        return None if sleep is None else shown_until(sleep, offset=self.parts.kernel.clock.offset)
 
     @property
     def timer_id(self) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import msgspec
+from msgspec import UNSET
 from msgspec.structs import replace
 
 from ai_whisperer.core.addresses import check_agent_id, normalized
@@ -15,6 +16,7 @@ from ai_whisperer.domain.agents import AgentRecord
 from ai_whisperer.domain.definition import Access, AgentDefinition
 from ai_whisperer.domain.limits import EffectiveLimits, LimitAction, LimitScope
 from ai_whisperer.domain.mail import USER
+from ai_whisperer.domain.notifications.agents import AgentCreated
 from ai_whisperer.errors import DefinitionError, InvalidInputError, LimitError
 from ai_whisperer.models.catalog import NameCheck
 from ai_whisperer.runtime.agents.agent import LiveAgent
@@ -104,8 +106,14 @@ class AgentCreation:
         agent.record = record = replace(record, own_tools=agent.toolkit.tools_to_remember(definition))
         self._roster.agents[agent_id] = agent
         decision.unit.insert_agent(record)
-        params = {"agentId": agent_id, "name": definition.name or agent_id, "description": definition.description}
-        decision.tell("agent.created", params if by is None else {**params, "createdBy": by})
+        decision.tell(
+            AgentCreated(
+                agent_id=agent_id,
+                name=definition.name or agent_id,
+                description=definition.description,
+                created_by=UNSET if by is None else by,
+            )
+        )
         self._schedules.change(decision, gone, come)
         if auto_start:
             agent.start(decision)

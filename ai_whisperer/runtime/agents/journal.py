@@ -11,12 +11,12 @@ from ai_whisperer.core.journal import PendingCall
 from ai_whisperer.core.usage import usage_of_all, usage_since
 from ai_whisperer.domain.conversation import ToolResult, Usage
 from ai_whisperer.domain.limits import EffectiveLimits
+from ai_whisperer.domain.notifications.steps import StepFinished, StepStarted
 from ai_whisperer.domain.tasks import Failure, StepKind, StepRecord, StepState, TaskRecord
 from ai_whisperer.domain.waits import WaitKind
 from ai_whisperer.runtime.limits.spending import Spending
 from ai_whisperer.runtime.messaging.mail import Mail
 from ai_whisperer.runtime.session.decision import Decision
-from ai_whisperer.runtime.session.notices import finished_of, started_of
 from ai_whisperer.runtime.waiting.turns import Turns
 from ai_whisperer.runtime.waiting.waits import Waits
 
@@ -186,8 +186,8 @@ class TaskJournal:
         self.tell_finished(decision, settled, requests=requests)
 
     def tell_started(self, decision: Decision, step: StepRecord) -> None:
-        decision.tell("step.started", started_of(self.task, step))
+        decision.tell(StepStarted.of(self.task, step))
 
     def tell_finished(self, decision: Decision, step: StepRecord, *, requests: int) -> None:
         """`requests` is how many requests to the model have ended with the step."""
-        decision.tell("step.finished", finished_of(self.task, step, requests=requests))
+        decision.tell(StepFinished.of(self.task, step, requests=requests))

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from ai_whisperer.domain.definition import AgentDefinition
+from ai_whisperer.domain.notifications.mcp import McpServerTold, McpToolsMissing
 from ai_whisperer.errors import DefinitionError
 from ai_whisperer.runtime.agents.parts import Owner
 from ai_whisperer.runtime.agents.supplies import Supplies
@@ -30,10 +29,10 @@ def check_mcp_grants(supplies: Supplies, agent_id: str, definition: AgentDefinit
 def teller_of(kernel: Kernel) -> Tell:
     """Announces what happens to servers."""
 
-    def tell(name: str, params: dict[str, Any]) -> None:
+    def tell(told: McpServerTold) -> None:
         if kernel.log.failure is None:
-            decision = kernel.decide(f"mcp:{params['name']}")
-            decision.tell(name, params)
+            decision = kernel.decide(f"mcp:{told.name}")
+            decision.tell(told)
             decision.submit()
 
     return tell
@@ -48,5 +47,5 @@ async def prepare_mcp(agent: Owner) -> None:
     missing = agent.parts.supplies.mcp.untold(agent.agent_id, grants.unknown())
     if missing:
         decision = agent.parts.kernel.decide(f"agent:{agent.agent_id}")
-        decision.tell("mcp.tools_missing", {"agentId": agent.agent_id, "tools": missing})
+        decision.tell(McpToolsMissing(agent_id=agent.agent_id, tools=missing))
         decision.submit()

@@ -6,6 +6,7 @@ import asyncio
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Protocol
 
+from msgspec import UNSET
 from msgspec.structs import replace
 
 from ai_whisperer.core.contexts import estimated_usage
@@ -13,6 +14,7 @@ from ai_whisperer.core.failures import failure_from
 from ai_whisperer.core.retry import Wait, longest_outage, longest_wait, wait_before_retry, wait_in_outage
 from ai_whisperer.core.usage import believable, is_believable
 from ai_whisperer.domain.conversation import Answer, Turn
+from ai_whisperer.domain.notifications.steps import StepInterrupted, StepRetried
 from ai_whisperer.domain.tasks import Failure, Retried, StepRecord, StepState
 from ai_whisperer.errors import ModelError, ModelUnavailableError
 from ai_whisperer.models.base import (
@@ -24,7 +26,6 @@ from ai_whisperer.runtime.agents.parts import Owner
 from ai_whisperer.runtime.agents.stream_teller import StreamTeller
 from ai_whisperer.runtime.agents.task import RunningTask
 from ai_whisperer.runtime.agents.tool_step import is_being_cancelled
-from ai_whisperer.runtime.session.notices import failure_of
 
 
 class ModelLoop(Protocol):
@@ -125,14 +126,21 @@ class ModelStep:
         decision = parts.kernel.decide(f"task:{self._step.task_id}")
         requests = self._loop.running.journal.count(self._step)
         self._loop.running.journal.record_step(decision, self._step)
-        params = {**self._told(), "error": failure_of(failure), "retryAt": parts.kernel.clock.shown(retry_at)}
-        if requests != 1:
-            params["requests"] = requests
         if wait.refused_seconds is not None:
-            params["retryAfterSeconds"] = wait.refused_seconds
             parts.reached.wait_cut(decision, self._loop.running.journal.task, wait)
         parts.counters.retried[Retried.REQUEST] += 1
-        decision.tell("step.retried", params)
+        decision.tell(
+            StepRetried(
+                agent_id=self._agent.agent_id,
+                task_id=self._step.task_id,
+                step_id=self._step.id,
+                attempt=self._step.attempt,
+                error=failure,
+                retry_at=parts.kernel.clock.shown(retry_at),
+                requests=UNSET if requests == 1 else requests,
+                retry_after_seconds=UNSET if wait.refused_seconds is None else wait.refused_seconds,
+            )
+        )
         decision.submit()
         return True
 
@@ -186,16 +194,15 @@ class ModelStep:
         decision = parts.kernel.decide(f"task:{self._step.task_id}")
         self._loop.running.journal.count(self._step)
         self._loop.running.journal.record_step(decision, self._step)
-        decision.tell("step.interrupted", self._told())
+        decision.tell(
+            StepInterrupted(
+                agent_id=self._agent.agent_id,
+                task_id=self._step.task_id,
+                step_id=self._step.id,
+                attempt=self._step.attempt,
+            )
+        )
         decision.submit()
-
-    def _told(self) -> dict[str, Any]:
-        return {
-            "agentId": self._agent.agent_id,
-            "taskId": self._step.task_id,
-            "stepId": self._step.id,
-            "attempt": self._step.attempt,
-        }
 
     def _ended(self, now: float, **changes: Any) -> StepRecord:
         """The step with these changes, and with the request that was made if it came to that.

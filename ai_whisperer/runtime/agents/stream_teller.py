@@ -8,6 +8,7 @@ from ai_whisperer.core.channel_markers import Channel
 from ai_whisperer.core.channels import ChannelParser
 from ai_whisperer.core.deltas import PendingDeltas
 from ai_whisperer.domain.notification import Notification
+from ai_whisperer.domain.notifications.tasks import ChannelName, TaskDelta
 from ai_whisperer.domain.tasks import StepRecord
 from ai_whisperer.models.base import Finished, ReasoningDelta, StreamEvent, TextDelta
 from ai_whisperer.runtime.session.kernel import Kernel
@@ -17,6 +18,11 @@ _MOST_UNHEARD = 256
 at once."""
 _LONG_CHARACTERS = 1_024
 """A piece of this length is told apart at once."""
+_NAMES: dict[Channel, ChannelName] = {
+    Channel.ANALYSIS: "analysis",
+    Channel.COMMENTARY: "commentary",
+    Channel.FINAL: "final",
+}
 
 
 class StreamTeller:
@@ -56,8 +62,7 @@ class StreamTeller:
                 self._tell_apart()
             return
         while self._kept:
-            note = self._kept.take()
-            self._bus.publish_delta(note.name, cause=note.cause, at=note.at, params=note.params)
+            self._bus.publish_delta(self._kept.take())
         if self._unheard:
             self._tell_apart()
         self._pass_on(event)
@@ -83,21 +88,22 @@ class StreamTeller:
                     self._send(delta.channel, delta.text)
 
     def _send(self, channel: Channel, text: str) -> None:
-        name, cause, at = "async.task.delta", f"task:{self._step.task_id}", self._clock.now()
-        params = {
-            "agentId": self._agent_id,
-            "taskId": self._step.task_id,
-            "stepId": self._step.id,
-            "attempt": self._step.attempt,
-            "channel": channel,
-            "text": text,
-            "offset": self._offset,
-        }
+        step = self._step
+        told = TaskDelta(
+            agent_id=self._agent_id,
+            task_id=step.task_id,
+            step_id=step.id,
+            attempt=step.attempt,
+            channel=_NAMES[channel],
+            text=text,
+            offset=self._offset,
+        )
+        note = Notification.unnumbered(
+            told, session_id=self._session_id, cause=f"task:{step.task_id}", at=self._clock.now()
+        )
         self._offset += len(text)
         if self._bus.wants_deltas:
-            self._bus.publish_delta(name, cause=cause, at=at, params=params)
+            self._bus.publish_delta(note)
             return
         self._kept = self._kept or PendingDeltas()
-        self._kept.put(
-            0, Notification(seq=0, session_id=self._session_id, name=name, cause=cause, at=at, params=params)
-        )
+        self._kept.put(0, note)

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections import deque
 from datetime import UTC, datetime
-from typing import Any, NamedTuple
+from typing import NamedTuple
+
+from msgspec import UNSET
 
 from ai_whisperer.core.supervising import FAULTS, Fault, ended_in_outage, rest_seconds, restart_delay, too_many
 from ai_whisperer.core.text import fitted
 from ai_whisperer.domain.mail import USER
+from ai_whisperer.domain.notifications.agents import AgentFailing
 from ai_whisperer.domain.tasks import Priority, TaskRecord, TaskState
 from ai_whisperer.domain.timers import TimerKind, TimerRecord
 from ai_whisperer.errors import LimitError, StateError
@@ -92,10 +95,8 @@ class Supervisor:
         if not too_many(policy, faults, now=decision.at):
             return
         verdict = self._verdict(agent_id, task.error.message, now=decision.at)
-        params: dict[str, Any] = {"agentId": agent_id, "taskId": task.id, "reason": verdict.reason}
-        if verdict.restart_at is not None:
-            params["restartAt"] = self._kernel.clock.shown(verdict.restart_at)
-        decision.tell("agent.failing", params)
+        restart_at = UNSET if verdict.restart_at is None else self._kernel.clock.shown(verdict.restart_at)
+        decision.tell(AgentFailing(agent_id=agent_id, task_id=task.id, reason=verdict.reason, restart_at=restart_at))
         decision.then(lambda: self._stop(agent_id, f"task:{task.id}", verdict))
 
     def cancel_start(self, decision: Decision, agent_id: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from msgspec import UNSET
 from msgspec.structs import replace
 
 from ai_whisperer.core import blame, journal
@@ -11,8 +12,13 @@ from ai_whisperer.core.failures import failure_from
 from ai_whisperer.core.journal import CallTools, Complete, Continue, Fail, PendingCall, RequestModel
 from ai_whisperer.core.repeating import is_refused, not_run_again, refusals_at_end, repeats_before
 from ai_whisperer.core.supervising import INTERNAL
+from ai_whisperer.core.tasks import summary_of
 from ai_whisperer.domain.conversation import ChannelResponse, ToolResult
 from ai_whisperer.domain.mail import MailRecord
+from ai_whisperer.domain.notifications.tasks import (
+    TaskRestarting,
+    TaskStarted,
+)
 from ai_whisperer.domain.tasks import (
     Failure,
     Retried,
@@ -30,7 +36,6 @@ from ai_whisperer.runtime.agents.parts import Owner
 from ai_whisperer.runtime.agents.tool_step import run_coordination_tool
 from ai_whisperer.runtime.limits.deadlines import overdue
 from ai_whisperer.runtime.session.decision import Decision
-from ai_whisperer.runtime.session.notices import failure_of, summary_of
 from ai_whisperer.tools.desk import CoordinationTool
 from ai_whisperer.tools.function import Tool
 
@@ -59,17 +64,20 @@ class RunningTask:
         self.on_settled: Callable[[], None] | None = None
 
     def announce(self, decision: Decision) -> None:
-        params = {
-            "agentId": self.journal.task.agent_id,
-            "taskId": self.journal.task.id,
-            "threadId": self.journal.task.thread_id,
-            "kind": self.journal.task.kind,
-            "attempt": self.journal.task.attempts,
-            "mailId": self.journal.task.mail_id,
-        }
-        if self.journal.task.kind is TaskKind.MAIL:
-            params |= {"priority": self.journal.task.priority, "summary": summary_of(self.journal.task)}
-        decision.tell("async.task.started", params)
+        task = self.journal.task
+        of_mail = task.kind is TaskKind.MAIL
+        decision.tell(
+            TaskStarted(
+                agent_id=task.agent_id,
+                task_id=task.id,
+                thread_id=task.thread_id,
+                kind=task.kind,
+                attempt=task.attempts,
+                mail_id=task.mail_id,
+                priority=task.priority if of_mail else UNSET,
+                summary=summary_of(task) if of_mail else UNSET,
+            )
+        )
 
     def advance(self, decision: Decision) -> RequestModel | CallTools | None:
         """Decide what comes next and journal its beginning, or the end of the task. The caller submits.
@@ -329,14 +337,13 @@ class RunningTask:
 
     def tell_restarting(self, decision: Decision, failure: Failure) -> None:
         """Say that the task goes on later, and why."""
-        not_before = self.journal.task.not_before or decision.at
+        task = self.journal.task
         decision.tell(
-            "async.task.restarting",
-            {
-                "agentId": self.journal.task.agent_id,
-                "taskId": self.journal.task.id,
-                "restarts": self.journal.task.restarts,
-                "notBefore": self._agent.parts.kernel.clock.shown(not_before),
-                "error": failure_of(failure),
-            },
+            TaskRestarting(
+                agent_id=task.agent_id,
+                task_id=task.id,
+                restarts=task.restarts,
+                not_before=self._agent.parts.kernel.clock.shown(task.not_before or decision.at),
+                error=failure,
+            )
         )

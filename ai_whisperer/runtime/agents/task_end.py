@@ -6,19 +6,20 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Protocol
 
+from msgspec import UNSET
 from msgspec.structs import replace
 
 from ai_whisperer.core.queueing import Work
 from ai_whisperer.core.tasks import continuation_of
 from ai_whisperer.domain.conversation import ChannelResponse
 from ai_whisperer.domain.mail import MailRecord
+from ai_whisperer.domain.notifications.tasks import TaskCancelled, TaskCompleted, TaskContinued, TaskFailed
 from ai_whisperer.domain.tasks import Failure, TaskRecord, TaskState
 from ai_whisperer.runtime.agents.journal import TaskJournal
 from ai_whisperer.runtime.limits.failing import TaskFailures
 from ai_whisperer.runtime.messaging.mail import Mail
 from ai_whisperer.runtime.session.counters import Counters
 from ai_whisperer.runtime.session.decision import Decision
-from ai_whisperer.runtime.session.notices import channels_of, failure_of
 
 Consequence = Callable[[Decision, TaskRecord], None]
 """What follows from the end of a task."""
@@ -67,26 +68,25 @@ class TaskEnd:
     def complete(self, decision: Decision, running: EndingTask, response: ChannelResponse) -> None:
         """The task has its result."""
         task = self._record(decision, running, TaskState.COMPLETED, response=response)
-        decision.tell(
-            "async.task.completed",
-            {"agentId": task.agent_id, "taskId": task.id, "result": channels_of(response)},
-        )
+        decision.tell(TaskCompleted(agent_id=task.agent_id, task_id=task.id, result=response))
         self._follow(decision, running)
 
     def continue_in_another(
-        self, decision: Decision, running: EndingTask, response: ChannelResponse, *, locks: Sequence[str]
+        self, decision: Decision, running: EndingTask, response: ChannelResponse, *, locks: list[str]
     ) -> None:
         """The task asked for more: another continues it, with the locks that it holds."""
         task = self._record(decision, running, TaskState.CONTINUED, response=response)
         following = continuation_of(task, now=decision.at)
-        params = {
-            "agentId": task.agent_id,
-            "taskId": task.id,
-            "continuationId": following.id,
-            "number": following.continuation,
-            "result": channels_of(response),
-        }
-        decision.tell("async.task.continuation", {**params, "locks": locks} if locks else params)
+        decision.tell(
+            TaskContinued(
+                agent_id=task.agent_id,
+                task_id=task.id,
+                continuation_id=following.id,
+                number=following.continuation,
+                result=response,
+                locks=locks or UNSET,
+            )
+        )
         for follow in self._continued:
             follow(decision, task, following)
         running.accept_continuation(decision, following)
@@ -103,10 +103,7 @@ class TaskEnd:
         """The task cannot be done; `details` are the numbers of the limit that it fails for, if the error has them."""
         running.journal.settle_open_steps(decision)
         task = self._record(decision, running, state, error=failure)
-        decision.tell(
-            "async.task.error",
-            {"agentId": task.agent_id, "taskId": task.id, "state": state, "error": failure_of(failure)},
-        )
+        decision.tell(TaskFailed(agent_id=task.agent_id, task_id=task.id, state=state, error=failure))
         self._failures.task_failed(decision, running.journal, failure, details)
         self._mail.task_given_up(decision, task)
         self._follow(decision, running)
@@ -115,7 +112,7 @@ class TaskEnd:
         """Somebody wants the task to end without a result."""
         running.journal.settle_open_steps(decision)
         task = self._record(decision, running, TaskState.CANCELLED, error=Failure(code="cancelled", message=reason))
-        decision.tell("async.task.cancelled", {"agentId": task.agent_id, "taskId": task.id, "reason": reason})
+        decision.tell(TaskCancelled(agent_id=task.agent_id, task_id=task.id, reason=reason))
         self._follow(decision, running)
 
     def agent_stopped(self, decision: Decision, waiting: Iterable[Work]) -> None:

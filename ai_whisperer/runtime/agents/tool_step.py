@@ -11,6 +11,8 @@ from ai_whisperer.core.marks import harmless
 from ai_whisperer.core.text import mended
 from ai_whisperer.core.tool_results import failed
 from ai_whisperer.domain.conversation import ToolCall, ToolResult
+from ai_whisperer.domain.notification import Notification
+from ai_whisperer.domain.notifications.steps import StepOutput
 from ai_whisperer.domain.tasks import StepRecord
 from ai_whisperer.errors import ToolError, WhispererError
 from ai_whisperer.runtime.agents.acting import AgentDesk
@@ -94,7 +96,9 @@ class _Progress:
 
     def __init__(self, agent: Owner, step: StepRecord) -> None:
         self._parts = agent.parts
-        self._of_step = {"agentId": agent.agent_id, "taskId": step.task_id, "stepId": step.id}
+        self._agent_id = agent.agent_id
+        self._task_id = step.task_id
+        self._step_id = step.id
         self._left = _SHOWN_CHARACTERS
 
     def tell(self, text: str) -> None:
@@ -104,11 +108,14 @@ class _Progress:
         self._left -= len(shown)
         if self._left <= 0:
             shown += "\n[… the rest is not shown while it runs …]\n"
+        told = StepOutput(agent_id=self._agent_id, task_id=self._task_id, step_id=self._step_id, text=shown)
         self._parts.kernel.log.publish_delta(
-            "step.output",
-            cause=f"task:{self._of_step['taskId']}",
-            at=self._parts.kernel.clock.now(),
-            params={**self._of_step, "text": shown},
+            Notification.unnumbered(
+                told,
+                session_id=self._parts.kernel.session_id,
+                cause=f"task:{self._task_id}",
+                at=self._parts.kernel.clock.now(),
+            )
         )
 
 

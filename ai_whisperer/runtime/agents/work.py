@@ -13,10 +13,18 @@ from ai_whisperer.core.budgets import on_default_budget
 from ai_whisperer.core.failures import failure_from
 from ai_whisperer.core.lifecycle import Action
 from ai_whisperer.core.queueing import Work, WorkQueue
-from ai_whisperer.core.tasks import task_for_mail
+from ai_whisperer.core.tasks import summary_of, task_for_mail
 from ai_whisperer.domain.agents import AgentState
 from ai_whisperer.domain.conversation import Usage
 from ai_whisperer.domain.mail import MailRecord
+from ai_whisperer.domain.notifications.agents import (
+    AgentPaused,
+    AgentResumed,
+    AgentStarted,
+    AgentStopped,
+    AgentTold,
+)
+from ai_whisperer.domain.notifications.tasks import TaskQueued
 from ai_whisperer.domain.snapshot import LinkKind
 from ai_whisperer.domain.tasks import StepRecord, TaskKind, TaskRecord, TaskState
 from ai_whisperer.errors import StateError, WhispererError
@@ -26,8 +34,14 @@ from ai_whisperer.runtime.agents.task import RunningTask
 from ai_whisperer.runtime.limits.back_pressure import queue_full
 from ai_whisperer.runtime.session.current import loop_that_calls
 from ai_whisperer.runtime.session.decision import Decision
-from ai_whisperer.runtime.session.notices import queued_of
 from ai_whisperer.store.base import AgentUsage
+
+_ANNOUNCED: dict[Action, type[AgentTold]] = {
+    Action.START: AgentStarted,
+    Action.PAUSE: AgentPaused,
+    Action.RESUME: AgentResumed,
+    Action.STOP: AgentStopped,
+}
 
 
 class AgentWork:
@@ -87,7 +101,7 @@ class AgentWork:
         task = on_default_budget(task, self._agent.limits)
         decision.unit.insert_task(task)
         self._parts.trees.added(task)
-        decision.tell("async.task.queued", queued_of(task, by=by))
+        decision.tell(TaskQueued.of(task, summary=summary_of(task), by=by))
         if by is not None:
             kind = LinkKind.DELEGATION if task.kind is TaskKind.DELEGATED else LinkKind.EVENT
             self._parts.counters.link(decision, kind, by, self._agent.agent_id)

@@ -7,11 +7,12 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
+from ai_whisperer.core.tasks import summary_of
 from ai_whisperer.domain.mail import MailState
+from ai_whisperer.domain.notifications.tasks import TaskBefore, TaskDismissed, TaskQueued
 from ai_whisperer.domain.tasks import Retried, StepKind, StepState, TaskRecord, TaskState
 from ai_whisperer.runtime.life.open_session import OpenSession
 from ai_whisperer.runtime.session.decision import Decision
-from ai_whisperer.runtime.session.notices import before_of, queued_of
 
 
 def requeue(session: OpenSession, decision: Decision, task: TaskRecord) -> TaskRecord:
@@ -38,7 +39,7 @@ def requeue(session: OpenSession, decision: Decision, task: TaskRecord) -> TaskR
     session.counters.retried[Retried.TASK] += 1
     if task.finished_at is not None:
         decision.unit.agent_was_active(task)  # the task itself does not tell any more when it ended
-    decision.tell("async.task.queued", {**queued_of(queued), "again": before_of(task)})
+    decision.tell(TaskQueued.of(queued, summary=summary_of(queued), again=TaskBefore.of(task)))
     session.rooms.task_taken_up(decision, queued)
     return queued
 
@@ -48,7 +49,7 @@ def dismiss(session: OpenSession, decision: Decision, task: TaskRecord) -> TaskR
     dismissed = replace(task, dismissed_at=decision.at)
     decision.unit.update_dismissal(dismissed)
     session.counters.dead_tasks[task.agent_id] -= task.is_dead_letter
-    decision.tell("async.task.dismissed", {"agentId": task.agent_id, "taskId": task.id})
+    decision.tell(TaskDismissed(agent_id=task.agent_id, task_id=task.id))
     mail = None if task.mail_id is None else session.mail.find(task.mail_id)
     if mail is not None and mail.state is MailState.DEAD and mail.task_id == task.id:
         session.mail.move(decision, mail, MailState.ARCHIVED)

@@ -6,7 +6,7 @@ import math
 from collections import deque
 from collections.abc import Iterable, Iterator
 
-from ai_whisperer.core.tasks import base_id
+from ai_whisperer.core.tasks import base_id, summary_of
 from ai_whisperer.domain.locks import LockRecord
 from ai_whisperer.domain.schedules import ScheduleRecord
 from ai_whisperer.domain.snapshot import (
@@ -24,7 +24,6 @@ from ai_whisperer.domain.waits import WaitKind, WaitRecord
 from ai_whisperer.runtime.agents.status import last_step_at, retry_of, statuses_of
 from ai_whisperer.runtime.life.open_session import OpenSession
 from ai_whisperer.runtime.messaging.rooms import turn_of
-from ai_whisperer.runtime.session.notices import summary_of
 from ai_whisperer.runtime.waiting.lock_waits import ClientWait
 
 

@@ -5,11 +5,14 @@ from __future__ import annotations
 import logging
 from collections.abc import Container, Mapping, Sequence
 
+from msgspec import UNSET
 from msgspec.structs import replace
 
 from ai_whisperer.core.blame import SUSPECT, Verdict, judge, trial_key
 from ai_whisperer.domain.agents import AgentState
 from ai_whisperer.domain.mail import MailState
+from ai_whisperer.domain.notifications.agents import AgentToolsMissing
+from ai_whisperer.domain.notifications.sessions import SessionOpened
 from ai_whisperer.domain.tasks import TaskState
 from ai_whisperer.domain.timers import TimerKind
 from ai_whisperer.errors import CrashLimitError
@@ -66,7 +69,7 @@ def resume(session: OpenSession, snapshot: SessionSnapshot) -> None:
     if snapshot.last_seq:
         decision = session.kernel.decide(CAUSE)
         offset = session.kernel.clock.offset
-        decision.tell("session.opened", {"clockOffsetSeconds": offset} if offset else {})
+        decision.tell(SessionOpened(clock_offset_seconds=offset or UNSET))
         decision.submit()
     _tell_missing_tools(session)
     _remember_tools(session)
@@ -87,7 +90,7 @@ def _tell_missing_tools(session: OpenSession) -> None:
     waiting = [agent for agent in session.roster.agents.values() if agent.missing_tools]
     for agent in waiting:
         decision = session.kernel.decide(CAUSE)
-        decision.tell("agent.tools_missing", {"agentId": agent.agent_id, "tools": list(agent.missing_tools)})
+        decision.tell(AgentToolsMissing(agent_id=agent.agent_id, tools=list(agent.toolkit.missing_tools)))
         decision.submit()
     if waiting:
         missing = dict.fromkeys(name for agent in waiting for name in agent.missing_tools)

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from ai_whisperer.core.limits import Stated, changed
 from ai_whisperer.domain.limits import Limits, LimitScope, SessionLimits
+from ai_whisperer.domain.notifications.limits import LimitsChanged
 from ai_whisperer.runtime.limits.deadlines import Deadlines
 from ai_whisperer.runtime.limits.slots import LoopSlots
 from ai_whisperer.runtime.limits.spending import Spending
@@ -98,4 +99,4 @@ def _announce(decision: Decision, scope: LimitScope, agent_id: str | None, befor
     now: dict[str, Any] = {
         name: value for name in after.__struct_fields__ if (value := getattr(after, name)) != getattr(before, name)
     }
-    decision.tell("limits.changed", {"scope": scope, "agentId": agent_id, "limits": now})
+    decision.tell(LimitsChanged(scope=scope, agent_id=agent_id, limits=now))

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any
+
+from msgspec import UNSET
 
 from ai_whisperer.core.contexts import text_bytes
 from ai_whisperer.core.retry import Wait
 from ai_whisperer.core.text import check_text, shortened
 from ai_whisperer.domain.conversation import ToolRun
 from ai_whisperer.domain.limits import LimitAction, LimitScope
+from ai_whisperer.domain.notifications.limits import LimitReached
 from ai_whisperer.domain.record import Record
 from ai_whisperer.domain.tasks import TaskRecord
 from ai_whisperer.errors import TooLargeError
@@ -60,7 +62,7 @@ class ReachedLimits:
     def tell(self, decision: Decision, breach: Breach) -> None:
         """Announce a breach together with what it leads to."""
         self._counts[self._key(breach)] += 1
-        decision.tell("limit.reached", _told(breach))
+        decision.tell(_told(breach))
 
     def tell_alone(self, breach: Breach) -> None:
         """Announce a breach that changes nothing: a call that is refused, work that waits. It is told once a minute."""
@@ -179,19 +181,17 @@ class ReachedLimits:
         return shown
 
 
-def _told(breach: Breach) -> dict[str, Any]:
-    params: dict[str, Any] = {
-        "scope": breach.scope,
-        "limit": breach.limit,
-        "agentId": breach.agent_id,
-        "taskId": breach.task_id,
-        "used": breach.used,
-        "max": breach.most,
-        "action": breach.action,
-    }
-    if breach.retry_after_seconds is not None:
-        params["retryAfterSeconds"] = breach.retry_after_seconds
-    return params
+def _told(breach: Breach) -> LimitReached:
+    return LimitReached(
+        scope=breach.scope,
+        limit=breach.limit,
+        agent_id=breach.agent_id,
+        task_id=breach.task_id,
+        used=breach.used,
+        most=breach.most,
+        action=breach.action,
+        retry_after_seconds=UNSET if breach.retry_after_seconds is None else breach.retry_after_seconds,
+    )
 
 
 def scope_of(limit: str) -> LimitScope:

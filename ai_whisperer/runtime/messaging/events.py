@@ -10,6 +10,7 @@ from ai_whisperer.core.signals import check_event_data, check_event_name
 from ai_whisperer.core.tasks import described, task_for_event
 from ai_whisperer.domain.events import EventRecord
 from ai_whisperer.domain.mail import USER
+from ai_whisperer.domain.notifications.events import EventBroadcast, EventNotTaken
 from ai_whisperer.domain.tasks import Origin
 from ai_whisperer.errors import QueueFullError
 from ai_whisperer.runtime.session.decision import Decision
@@ -64,15 +65,7 @@ class Events:
         event = replace(event, woken=woken, notified=notified)
         decision.unit.insert_event(event)
         decision.tell(
-            "event.broadcast",
-            {
-                "eventId": event.id,
-                "event": name,
-                "data": data,
-                "sender": sender,
-                "woken": woken,
-                "notified": notified,
-            },
+            EventBroadcast(event_id=event.id, event=name, data=data, sender=sender, woken=woken, notified=notified)
         )
         return event
 
@@ -82,7 +75,7 @@ class Events:
         try:
             agent.work.check_room()
         except QueueFullError:
-            decision.tell("event.not_taken", {"eventId": event.id, "event": event.name, "agentId": agent.agent_id})
+            decision.tell(EventNotTaken(event_id=event.id, event=event.name, agent_id=agent.agent_id))
             return False
         task = task_for_event(
             event, agent.agent_id, task_id=self._kernel.ids.new(), arrival=self._kernel.next_arrival(), origin=origin

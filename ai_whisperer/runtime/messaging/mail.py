@@ -11,6 +11,7 @@ from ai_whisperer.core.tasks import parent_of
 from ai_whisperer.core.text import one_line
 from ai_whisperer.domain.limits import Limits
 from ai_whisperer.domain.mail import USER, MailRecord, MailState
+from ai_whisperer.domain.notifications.mail import MailChanged, MailSent
 from ai_whisperer.domain.snapshot import InboxMail, LinkKind
 from ai_whisperer.domain.tasks import Origin, Priority, TaskRecord
 from ai_whisperer.domain.waits import WaitRecord
@@ -124,7 +125,7 @@ class Mail:
         self._counters.link(decision, LinkKind.MAIL, sender, recipient)
         if recipient == USER:
             self._keep_until_durable(decision, mail)
-        decision.tell("mail.sent", _sent(mail))
+        decision.tell(MailSent.of(mail))
         if given_to is not None:
             self.take_up(mail)
         elif agent is not None:
@@ -255,8 +256,9 @@ class Mail:
         elif mail.recipient == USER:
             self._keep_until_durable(decision, moved)
         self._counters.dead_mails += (state is MailState.DEAD) - (mail.state is MailState.DEAD)
-        params = {"mailId": mail.id, "agentId": mail.recipient, "from": mail.state, "state": state}
-        decision.tell("mail.state_changed", {**params, "taskId": moved.task_id})
+        decision.tell(
+            MailChanged(mail_id=mail.id, agent_id=mail.recipient, before=mail.state, state=state, task_id=moved.task_id)
+        )
         return moved
 
     def inbox(self) -> list[InboxMail]:
@@ -292,17 +294,3 @@ def _in_inbox(mail: MailRecord) -> InboxMail:
         at=mail.created_at,
         arrival=mail.arrival,
     )
-
-
-def _sent(mail: MailRecord) -> dict[str, object]:
-    params = {
-        "mailId": mail.id,
-        "threadId": mail.thread_id,
-        "sender": mail.sender,
-        "sequence": mail.sequence,
-        "recipient": mail.recipient,
-        "subject": mail.subject,
-        "priority": mail.priority,
-        "replyTo": mail.reply_to,
-    }
-    return params if mail.task_id is None else {**params, "givenTo": mail.task_id}

@@ -16,6 +16,17 @@ from ai_whisperer.core.tasks import base_id
 from ai_whisperer.core.text import shortened
 from ai_whisperer.domain.agents import AgentState
 from ai_whisperer.domain.mail import USER
+from ai_whisperer.domain.notifications.rooms import (
+    RoomAbsent,
+    RoomAnswering,
+    RoomCreated,
+    RoomHopLimit,
+    RoomMemberAdded,
+    RoomMemberRemoved,
+    RoomMessage,
+    RoomPassed,
+    RoomUnanswered,
+)
 from ai_whisperer.domain.rooms import MessageRecord, RoomKind, RoomRecord
 from ai_whisperer.domain.tasks import Failure, RoomTurn, TaskKind, TaskRecord, TaskState
 from ai_whisperer.errors import QueueFullError, StateError, UnknownMemberError, UnknownRoomError
@@ -24,7 +35,6 @@ from ai_whisperer.runtime.messaging.parts import answer_of
 from ai_whisperer.runtime.messaging.transcript import Transcript
 from ai_whisperer.runtime.session.decision import Decision
 from ai_whisperer.runtime.session.kernel import Kernel
-from ai_whisperer.runtime.session.notices import failure_of
 from ai_whisperer.runtime.session.ports import Agent, Roster
 
 _ROOMS_LISTED = 50
@@ -71,16 +81,7 @@ class Rooms:
     def create(self, decision: Decision, room: RoomRecord) -> None:
         """Open a room whose id is free."""
         self._put(decision, room)
-        decision.tell(
-            "room.created",
-            {
-                "roomId": room.id,
-                "kind": room.kind,
-                "title": room.title,
-                "members": list(room.members),
-                "hopLimit": room.hop_limit,
-            },
-        )
+        decision.tell(RoomCreated.of(room))
 
     def add_member(self, decision: Decision, room: RoomRecord, agent_id: str) -> RoomRecord:
         """Let an agent into a group. It is shown what was said before when it is asked for the first time."""
@@ -90,7 +91,7 @@ class Rooms:
         rules.check_members((*room.members, agent_id))
         changed = replace(room, members=(*room.members, agent_id))
         self._put(decision, changed)
-        decision.tell("room.member_added", {"roomId": room.id, "agentId": agent_id})
+        decision.tell(RoomMemberAdded(room_id=room.id, agent_id=agent_id))
         return changed
 
     def remove_member(self, decision: Decision, room: RoomRecord, agent_id: str) -> RoomRecord:
@@ -102,7 +103,7 @@ class Rooms:
             raise StateError(f"'{agent_id}' is the last member of room '{room.id}'. Add another before it goes.")
         changed = replace(room, members=tuple(member for member in room.members if member != agent_id))
         self._put(decision, changed)
-        decision.tell("room.member_removed", {"roomId": room.id, "agentId": agent_id})
+        decision.tell(RoomMemberRemoved(room_id=room.id, agent_id=agent_id))
         return changed
 
     def post(self, decision: Decision, room: RoomRecord, text: str, *, message_id: str) -> MessageRecord:
@@ -141,7 +142,9 @@ class Rooms:
             failure = Failure(code="not_a_member", message=f"'{task.agent_id}' left the room before it answered.")
             self._tell_unanswered(decision, task, turn, failure)
         elif rules.is_pass(room, text := answer_of(self._kernel.store, task)):
-            decision.tell("room.passed", _about(task, turn))
+            decision.tell(
+                RoomPassed(room_id=room.id, number=turn.number, agent_id=task.agent_id, task_id=base_id(task))
+            )
         else:
             self._post_answer(decision, room, task, text=text, hops=turn.hops + 1)
 
@@ -149,7 +152,9 @@ class Rooms:
         """A task that ended without an answer may answer after all."""
         turn = turn_of(task)
         if turn is not None:
-            decision.tell("room.answering", _about(task, turn))
+            decision.tell(
+                RoomAnswering(room_id=turn.room_id, number=turn.number, agent_id=task.agent_id, task_id=base_id(task))
+            )
 
     def _post_answer(self, decision: Decision, room: RoomRecord, task: TaskRecord, *, text: str, hops: int) -> None:
         text = shortened(text, rules.MAX_MESSAGE_BYTES)
@@ -162,8 +167,15 @@ class Rooms:
         if hops > room.hop_limit:
             message = self._add(decision, room, message, asked=(), cause=task)
             if named:
-                about = {"roomId": room.id, "number": message.number, "agentId": task.agent_id}
-                decision.tell("room.hop_limit", {**about, "mentions": list(named), "hopLimit": room.hop_limit})
+                decision.tell(
+                    RoomHopLimit(
+                        room_id=room.id,
+                        number=message.number,
+                        agent_id=task.agent_id,
+                        mentions=list(named),
+                        hop_limit=room.hop_limit,
+                    )
+                )
             return
         asked = [self._agent(member) for member in named if member not in absent]
         message = self._add(decision, room, message, asked=asked, cause=task)
@@ -211,10 +223,11 @@ class Rooms:
         seen = {**room.seen, **{agent.agent_id: message.number for agent in asked}}
         self._put(decision, replace(room, last_number=message.number, seen=seen))
         self._last_at[room.id] = decision.at
-        decision.tell("room.message", _posted(message))
+        decision.tell(RoomMessage.of(message))
         for agent, task in zip(asked, tasks, strict=True):
-            about = {"roomId": room.id, "number": message.number, "agentId": agent.agent_id, "taskId": task.id}
-            decision.tell("room.answering", about)
+            decision.tell(
+                RoomAnswering(room_id=room.id, number=message.number, agent_id=agent.agent_id, task_id=task.id)
+            )
             agent.work.accept_task(decision, task)
         return message
 
@@ -294,11 +307,18 @@ class Rooms:
         return mentions_in(text, names)
 
     def _tell_absent(self, decision: Decision, message: MessageRecord, member: str, reason: str) -> None:
-        about = {"roomId": message.room_id, "number": message.number, "agentId": member, "reason": reason}
-        decision.tell("room.absent", about)
+        decision.tell(RoomAbsent(room_id=message.room_id, number=message.number, agent_id=member, reason=reason))
 
     def _tell_unanswered(self, decision: Decision, task: TaskRecord, turn: RoomTurn, failure: Failure) -> None:
-        decision.tell("room.unanswered", {**_about(task, turn), "error": failure_of(failure)})
+        decision.tell(
+            RoomUnanswered(
+                room_id=turn.room_id,
+                number=turn.number,
+                agent_id=task.agent_id,
+                task_id=base_id(task),
+                error=failure,
+            )
+        )
 
 
 def turn_of(task: TaskRecord) -> RoomTurn | None:
@@ -306,20 +326,3 @@ def turn_of(task: TaskRecord) -> RoomTurn | None:
     if task.origin is None or task.kind not in (TaskKind.ROOM, TaskKind.CONTINUATION):
         return None
     return task.origin.room
-
-
-def _about(task: TaskRecord, turn: RoomTurn) -> dict[str, object]:
-    return {"roomId": turn.room_id, "number": turn.number, "agentId": task.agent_id, "taskId": base_id(task)}
-
-
-def _posted(message: MessageRecord) -> dict[str, object]:
-    return {
-        "roomId": message.room_id,
-        "number": message.number,
-        "messageId": message.id,
-        "sender": message.sender,
-        "text": message.text,
-        "mentions": list(message.mentions),
-        "hops": message.hops,
-        "taskId": message.task_id,
-    }

@@ -5,14 +5,21 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import partial
-from typing import Any
 
+from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
 from ai_whisperer.core import schedules
 from ai_whisperer.core.tasks import scheduled
 from ai_whisperer.domain.agents import AgentState
 from ai_whisperer.domain.definition import AgentDefinition
+from ai_whisperer.domain.notifications.schedules import (
+    ScheduleChanged,
+    ScheduleCreated,
+    ScheduleDeleted,
+    ScheduleFired,
+    ScheduleMissed,
+)
 from ai_whisperer.domain.schedules import MissedRuns, ScheduleDefinition, ScheduleRecord
 from ai_whisperer.domain.tasks import TaskKind, TaskRecord
 from ai_whisperer.errors import DuplicateIdError, QueueFullError, ScheduleError, StateError, UnknownScheduleError
@@ -101,7 +108,7 @@ class Schedules:
             raise StateError(f"Schedule '{schedule_id}' is not paused. Only a paused schedule can be resumed.")
         record = replace(record, paused=False, next_at=schedules.resumed_at(record, self._now(record.definition)))
         self._keep(decision, record)
-        decision.tell("schedule.changed", _changed(self.shown(record)))
+        decision.tell(ScheduleChanged.of(self.shown(record)))
         self._arm(record)
         return record
 
@@ -111,7 +118,7 @@ class Schedules:
         del self._records[schedule_id]
         self._kernel.timers.cancel(_key(schedule_id))
         decision.unit.delete_schedule(record)
-        decision.tell("schedule.deleted", {"scheduleId": schedule_id, "agentId": record.agent_id})
+        decision.tell(ScheduleDeleted(schedule_id=schedule_id, agent_id=record.agent_id))
         return record
 
     def changes_for(
@@ -176,13 +183,13 @@ class Schedules:
 
     def _add(self, decision: Decision, record: ScheduleRecord) -> None:
         self._keep(decision, record)
-        decision.tell("schedule.created", _created(self.shown(record)))
+        decision.tell(ScheduleCreated.of(self.shown(record)))
         self._arm(record)
 
     def _rest(self, decision: Decision, record: ScheduleRecord, reason: str = "") -> ScheduleRecord:
         record = replace(record, paused=True)
         self._keep(decision, record)
-        decision.tell("schedule.changed", _changed(self.shown(record), reason))
+        decision.tell(ScheduleChanged.of(self.shown(record), reason))
         self._kernel.timers.cancel(_key(record.id))
         return record
 
@@ -237,7 +244,7 @@ class Schedules:
                 missed[hindrance] += 1
         for reason, count in missed.items():
             if count:
-                decision.tell("schedule.missed", _missed(self.shown(record), count, reason))
+                decision.tell(ScheduleMissed.of(self.shown(record), count=count, reason=reason))
         self._keep(decision, record)
         return record
 
@@ -261,7 +268,8 @@ class Schedules:
 
     def _fire(self, decision: Decision, record: ScheduleRecord, due_at: float) -> ScheduleRecord:
         next_at = self.shown(record).next_at
-        params = {"scheduleId": record.id, "agentId": record.agent_id, "dueAt": due_at, "nextAt": next_at}
+        event_id: str | UnsetType = UNSET
+        task_id: str | UnsetType = UNSET
         if record.definition.event is not None:
             event = self._events.broadcast(
                 decision,
@@ -269,7 +277,7 @@ class Schedules:
                 data=record.definition.data,
                 sender=decision.cause,
             )
-            params["eventId"] = event.id
+            event_id = event.id
         else:
             task = scheduled(
                 record,
@@ -281,8 +289,17 @@ class Schedules:
             agent = self._roster.agents[task.agent_id]
             agent.work.accept_task(decision, task)
             agent.wake_for(decision, [task])
-            params["taskId"] = task.id
-        decision.tell("schedule.fired", params)
+            task_id = task.id
+        decision.tell(
+            ScheduleFired(
+                schedule_id=record.id,
+                agent_id=record.agent_id,
+                due_at=due_at,
+                next_at=next_at,
+                event_id=event_id,
+                task_id=task_id,
+            )
+        )
         return replace(record, last_at=due_at, fired=record.fired + 1)
 
 
@@ -292,41 +309,3 @@ def _key(schedule_id: str) -> str:
 
 def _id_in_definition(agent_id: str, number: int) -> str:
     return f"{agent_id}-{number}"
-
-
-def _created(record: ScheduleRecord) -> dict[str, Any]:
-    definition = record.definition
-    return {
-        "scheduleId": record.id,
-        "agentId": record.agent_id,
-        "cron": definition.cron,
-        "intervalSeconds": definition.interval_seconds,
-        "zone": definition.zone,
-        "prompt": definition.prompt,
-        "event": definition.event,
-        "data": definition.data,
-        "missed": definition.missed,
-        "nextAt": record.next_at,
-        **({"wake": True} if definition.wake else {}),
-    }
-
-
-def _changed(record: ScheduleRecord, reason: str = "") -> dict[str, Any]:
-    params = {
-        "scheduleId": record.id,
-        "agentId": record.agent_id,
-        "paused": record.paused,
-        "nextAt": record.next_at,
-    }
-    return {**params, "reason": reason} if reason else params
-
-
-def _missed(record: ScheduleRecord, count: int, reason: str) -> dict[str, Any]:
-    return {
-        "scheduleId": record.id,
-        "agentId": record.agent_id,
-        "count": count,
-        "policy": record.definition.missed,
-        "reason": reason,
-        "nextAt": record.next_at,
-    }

@@ -7,6 +7,7 @@ the result of the call that waits. Whoever waited too long, or was stopped, gets
 
 from __future__ import annotations
 
+from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
 from ai_whisperer.core.mailbox import as_text
@@ -17,6 +18,7 @@ from ai_whisperer.core.text import fitted
 from ai_whisperer.domain.agents import AgentState
 from ai_whisperer.domain.conversation import ToolResult
 from ai_whisperer.domain.mail import MailRecord, MailState
+from ai_whisperer.domain.notifications.switch import SwitchBegan, SwitchEnded
 from ai_whisperer.domain.snapshot import LinkKind
 from ai_whisperer.domain.tasks import Priority, StepRecord, TaskRecord
 from ai_whisperer.domain.waits import WaitKind, WaitRecord
@@ -98,12 +100,15 @@ class Switch:
         self._waits.begin(decision, wait)
         self._counters.link(decision, LinkKind.SWITCH, task.agent_id, recipient)
         decision.tell(
-            "switch.began",
-            {
-                **_told(wait),
-                "depth": self._waits.graph.depth(task.id) + 1,
-                "deadlineAt": self._kernel.clock.shown(wait.deadline_at),
-            },
+            SwitchBegan(
+                agent_id=wait.agent_id,
+                task_id=wait.task_id,
+                step_id=wait.id,
+                to_agent=wait.target_agent,
+                mail_id=wait.target,
+                depth=self._waits.graph.depth(task.id) + 1,
+                deadline_at=self._kernel.clock.shown(wait.deadline_at),
+            )
         )
         return wait
 
@@ -149,7 +154,7 @@ class Switch:
         """The reply is there: it is the result of the call that waited."""
         body = self._reached.bounded_result(wait.agent_id, wait.task_id, reply.body)
         content = as_text(reply if body is reply.body else replace(reply, body=body))
-        decision.tell("switch.ended", {**_told(wait), "outcome": "answered", "replyId": reply.id})
+        decision.tell(_ended(wait, "answered", reply_id=reply.id))
         self._waits.end(decision, wait, ToolResult(content=content, mails=(reply.id,), mails_sent=1))
 
     def put_off(self, decision: Decision, item: Work) -> None:
@@ -161,7 +166,7 @@ class Switch:
 
     def abandon(self, decision: Decision, wait: WaitRecord) -> None:
         """The task that waits has ended: an answer will come as ordinary mail."""
-        decision.tell("switch.ended", {**_told(wait), "outcome": "abandoned"})
+        decision.tell(_ended(wait, "abandoned"))
         self._waits.forget(decision, wait)
 
     def _check_recipient(self, task: TaskRecord, recipient: str) -> None:
@@ -202,7 +207,7 @@ class Switch:
         self._end_without_answer(decision, wait, "timed_out", told)
 
     def _end_without_answer(self, decision: Decision, wait: WaitRecord, outcome: str, told: str) -> None:
-        decision.tell("switch.ended", {**_told(wait), "outcome": outcome})
+        decision.tell(_ended(wait, outcome))
         content = f"{told} You no longer wait. Should an answer come, you get it as mail."
         self._waits.end(decision, wait, ToolResult(content=content, is_error=True, mails_sent=1))
 
@@ -212,11 +217,13 @@ def _question_of(task: TaskRecord) -> str | None:
     return None if task.origin is None else task.origin.answers
 
 
-def _told(wait: WaitRecord) -> dict[str, object]:
-    return {
-        "agentId": wait.agent_id,
-        "taskId": wait.task_id,
-        "stepId": wait.id,
-        "toAgent": wait.target_agent,
-        "mailId": wait.target,
-    }
+def _ended(wait: WaitRecord, outcome: str, *, reply_id: str | UnsetType = UNSET) -> SwitchEnded:
+    return SwitchEnded(
+        agent_id=wait.agent_id,
+        task_id=wait.task_id,
+        step_id=wait.id,
+        to_agent=wait.target_agent,
+        mail_id=wait.target,
+        outcome=outcome,
+        reply_id=reply_id,
+    )

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Protocol
 
+from ai_whisperer.domain.notifications.base import Told
 from ai_whisperer.domain.tasks import TaskRecord
 from ai_whisperer.store.base import FailureListener, Store, Unit
 
@@ -38,8 +39,8 @@ class Decision:
         self.cause = cause
         self.at = at
 
-    def tell(self, name: str, params: dict[str, Any]) -> None:
-        self.unit.notes.append((self._home.session_id, name, self.cause, self.at, params))
+    def tell(self, told: Told) -> None:
+        self.unit.notes.append((self._home.session_id, told.wire_name, self.cause, self.at, told))
 
     def then(self, follow_up: Callable[[], object]) -> None:
         """Call this right after the unit was handed to the store: what it decides comes later in the log."""

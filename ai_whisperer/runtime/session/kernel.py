@@ -8,6 +8,7 @@ from contextvars import copy_context
 from threading import get_ident
 
 from ai_whisperer.domain.clock import IdSource
+from ai_whisperer.domain.notifications.sessions import ClockChanged
 from ai_whisperer.domain.tasks import TaskRecord
 from ai_whisperer.errors import ClosedError
 from ai_whisperer.runtime.session.background import Background
@@ -127,7 +128,7 @@ class Kernel:
     def _tell_clock(self, cause: str, offset: int) -> None:
         self._watch.decided_at = at = self.clock.now()
         decision = Decision(self, cause, at)
-        decision.tell("clock.changed", {"clockOffsetSeconds": offset})
+        decision.tell(ClockChanged(clock_offset_seconds=offset))
         decision.submit()
 
     def _forget_waiter(self, task_id: str, waiter: asyncio.Future[TaskRecord]) -> None:

@@ -11,12 +11,12 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Hashable, Sequence
-from typing import Any
 from weakref import WeakSet
 
 from ai_whisperer.core.deltas import PendingDeltas
 from ai_whisperer.core.recent import PAGE_BYTES, PAGE_NOTES, RecentNotes, size_of
 from ai_whisperer.core.tasks import is_part_of
+from ai_whisperer.domain.committed import Committed
 from ai_whisperer.domain.notification import Notification
 from ai_whisperer.errors import StateError
 from ai_whisperer.store.base import Store
@@ -37,7 +37,7 @@ class NotificationBus:
         self.failure: BaseException | None = None
         self.closed = False
 
-    def publish(self, notes: Sequence[Notification], sizes: Sequence[int]) -> None:
+    def publish(self, notes: Sequence[Committed], sizes: Sequence[int]) -> None:
         """Take what was just committed, each of about that size."""
         self._recent.extend(notes, sizes)
         self.last_seq = notes[-1].seq
@@ -52,9 +52,8 @@ class NotificationBus:
         count, last_at = self._store.on_their_way(self._session_id)
         return self.last_seq + count, self._last_at if last_at is None else last_at
 
-    def publish_delta(self, name: str, *, cause: str, at: float, params: dict[str, Any]) -> None:
+    def publish_delta(self, note: Notification) -> None:
         """Pass a piece of a stream on to those who want it now."""
-        note = Notification(seq=0, session_id=self._session_id, name=name, cause=cause, at=at, params=params)
         for subscription in self._with_deltas:
             subscription.take_delta(self.last_seq, note)
         self.wants_deltas = len(self._with_deltas) > 0

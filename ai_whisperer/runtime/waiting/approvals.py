@@ -11,6 +11,12 @@ from ai_whisperer.core.approvals import check_digest, decided, digest_of, is_lis
 from ai_whisperer.core.paging import can_be_id
 from ai_whisperer.domain.approvals import ApprovalRecord, ApprovalState
 from ai_whisperer.domain.conversation import ToolCall, ToolResult
+from ai_whisperer.domain.notifications.approvals import (
+    ApprovalApproved,
+    ApprovalRefused,
+    ApprovalRequested,
+    ApprovalWithdrawn,
+)
 from ai_whisperer.domain.tasks import StepRecord, TaskRecord
 from ai_whisperer.domain.waits import WaitKind, WaitRecord
 from ai_whisperer.errors import DeadlineError, TaskTimeError, UnknownApprovalError
@@ -81,7 +87,7 @@ class Approvals:
         self._turns.let_go(step.id)  # it may have waited for its turn when nobody had to be asked
         self._put(decision, approval)
         self._waits.begin(decision, wait)
-        decision.tell("approval.requested", {**_told(approval), "digest": digest})
+        decision.tell(ApprovalRequested.of(approval))
         return wait
 
     def pending(self) -> list[ApprovalRecord]:
@@ -112,7 +118,7 @@ class Approvals:
         approved = decided(approval, ApprovalState.APPROVED, at=decision.at, by=by, reason=reason)
         if approved is not approval:
             self._put(decision, approved)
-            decision.tell("approval.approved", _decision_told(approved))
+            decision.tell(ApprovalApproved.of(approved))
             self._waits.forget(decision, self._wait_of(approval))
             loop = self._roster.running[approval.task_id]
             # Not at once: whoever decides this may be the loop itself, which is about to rest.
@@ -125,7 +131,7 @@ class Approvals:
         refused = decided(approval, ApprovalState.REFUSED, at=decision.at, by=by, reason=reason)
         if refused is not approval:
             self._put(decision, refused)
-            decision.tell("approval.refused", _decision_told(refused))
+            decision.tell(ApprovalRefused.of(refused))
             result = ToolResult(content=refusal_text(refused), is_error=True)
             self._waits.end(decision, self._wait_of(approval), result)
         return refused
@@ -152,9 +158,7 @@ class Approvals:
             )
             decision.unit.put_approval(withdrawn)
             self._part_with(decision, withdrawn)
-            decision.tell(
-                "approval.withdrawn", {**_told(withdrawn), "state": withdrawn.state, "reason": withdrawn.reason}
-            )
+            decision.tell(ApprovalWithdrawn.of(withdrawn))
 
     def task_continued(self, decision: Decision, task: TaskRecord, _: TaskRecord) -> None:
         """All its calls have ended."""
@@ -191,17 +195,3 @@ class Approvals:
 
     def _remember(self, approval: ApprovalRecord) -> None:
         self._of_task.setdefault(approval.task_id, {})[approval.id] = approval
-
-
-def _told(approval: ApprovalRecord) -> dict[str, object]:
-    """What clients are told. The arguments may be long and are for the person alone: whoever wants them asks."""
-    return {
-        "agentId": approval.agent_id,
-        "taskId": approval.task_id,
-        "approvalId": approval.id,
-        "tool": approval.tool,
-    }
-
-
-def _decision_told(approval: ApprovalRecord) -> dict[str, object]:
-    return {**_told(approval), "decidedBy": approval.decided_by, "reason": approval.reason}

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from typing import TypedDict
+
+from msgspec import UNSET, UnsetType
 
 from ai_whisperer.domain.locks import LockRecord, LockWaiter
+from ai_whisperer.domain.notifications.locks import LockWaitEnded, LockWaiting
 from ai_whisperer.domain.waits import WaitRecord
 from ai_whisperer.runtime.session.decision import Decision
 from ai_whisperer.runtime.session.kernel import Kernel
@@ -86,18 +90,38 @@ class ClientWaits:
             wait.given.set_result(lock)
 
 
-def wait_told(wait: WaitRecord | ClientWait) -> dict[str, object]:
+class _WhoWaits(TypedDict):
     """Who waits for which lock, as it is announced."""
+
+    name: str
+    waiter: str
+    agent_id: str | None
+    task_id: str | None
+    step_id: str | None
+    wait_id: str | UnsetType
+
+
+def wait_begun(wait: WaitRecord | ClientWait, *, holder: str, deadline_at: float) -> LockWaiting:
+    """That it waits, for a lock which the holder has; `deadline_at` is what the wall clock shows then."""
+    return LockWaiting(**_who_waits(wait), holder=holder, deadline_at=deadline_at)
+
+
+def wait_ended(wait: WaitRecord | ClientWait, outcome: str) -> LockWaitEnded:
+    """That it waits no more."""
+    return LockWaitEnded(**_who_waits(wait), outcome=outcome)
+
+
+def _who_waits(wait: WaitRecord | ClientWait) -> _WhoWaits:
     if isinstance(wait, ClientWait):
-        about = {"name": wait.name, "waiter": wait.waiter, "agentId": None, "taskId": None, "stepId": None}
-        return {**about, "waitId": wait.id}
-    return {
-        "name": wait.target,
-        "waiter": wait.agent_id,
-        "agentId": wait.agent_id,
-        "taskId": wait.task_id,
-        "stepId": wait.id,
-    }
+        return _WhoWaits(name=wait.name, waiter=wait.waiter, agent_id=None, task_id=None, step_id=None, wait_id=wait.id)
+    return _WhoWaits(
+        name=wait.target,
+        waiter=wait.agent_id,
+        agent_id=wait.agent_id,
+        task_id=wait.task_id,
+        step_id=wait.id,
+        wait_id=UNSET,
+    )
 
 
 def waiter_of(wait: WaitRecord | ClientWait, *, offset: float) -> LockWaiter:

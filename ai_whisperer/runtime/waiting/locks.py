@@ -12,6 +12,7 @@ from ai_whisperer.core import locking
 from ai_whisperer.core.marks import named
 from ai_whisperer.domain.conversation import ToolResult
 from ai_whisperer.domain.locks import LeaseEnd, LeaseEnding, LockRecord
+from ai_whisperer.domain.notifications.locks import LockAcquired, LockBroken, LockExpired, LockReleased, LockRenewed
 from ai_whisperer.domain.tasks import StepRecord, TaskRecord
 from ai_whisperer.domain.waits import WaitKind, WaitRecord
 from ai_whisperer.errors import ClosedError, LockHeldError, LockNotHeldError, WaitCycleError, WhispererError
@@ -20,7 +21,7 @@ from ai_whisperer.runtime.session.kernel import Kernel
 from ai_whisperer.runtime.waiting.cycles import Cycles
 from ai_whisperer.runtime.waiting.guards import Guards
 from ai_whisperer.runtime.waiting.lock_book import LockBook
-from ai_whisperer.runtime.waiting.lock_waits import ClientWait, wait_told
+from ai_whisperer.runtime.waiting.lock_waits import ClientWait, wait_begun, wait_ended
 from ai_whisperer.runtime.waiting.waits import Waits
 
 Change = Callable[["Locks", Decision, str], LockRecord]
@@ -183,13 +184,13 @@ class Locks:
 
     def abandon(self, decision: Decision, wait: WaitRecord) -> None:
         """The task that waits has ended."""
-        decision.tell("lock.wait_ended", {**wait_told(wait), "outcome": "abandoned"})
+        decision.tell(wait_ended(wait, "abandoned"))
         self._waits.forget(decision, wait)
 
     def client_gone(self, decision: Decision, wait: ClientWait) -> None:
         """Whoever waited does so no more. What it was given without having been told is free again."""
         if self.book.clients.remove(wait):
-            decision.tell("lock.wait_ended", {**wait_told(wait), "outcome": "abandoned"})
+            decision.tell(wait_ended(wait, "abandoned"))
         elif wait.lock is not None:
             self.forsake(decision, wait.lock)
 
@@ -205,14 +206,14 @@ class Locks:
         if waits and self._kernel.log.failure is None:
             decision = self._kernel.decide("shutdown")
             for wait in waits:
-                decision.tell("lock.wait_ended", {**wait_told(wait), "outcome": "abandoned"})
+                decision.tell(wait_ended(wait, "abandoned"))
             decision.submit()
         for wait in waits:
             self.book.clients.fail(wait, failure)
 
     def _tell_waiting(self, decision: Decision, wait: WaitRecord | ClientWait, lock: LockRecord) -> None:
         deadline_at = self._kernel.clock.shown(wait.deadline_at)
-        decision.tell("lock.waiting", {**wait_told(wait), "holder": lock.holder, "deadlineAt": deadline_at})
+        decision.tell(wait_begun(wait, holder=lock.holder or "", deadline_at=deadline_at))
 
     def _give(
         self, decision: Decision, name: str, holder: str, ttl_seconds: float, *, task: TaskRecord | WaitRecord | None
@@ -232,13 +233,13 @@ class Locks:
         if task_id is not None:
             self._waits.graph.holds(task_id, name)
         self._put(decision, given)
-        decision.tell("lock.acquired", {**_told(given), "expiresAt": self.book.shown(given).expires_at})
+        decision.tell(LockAcquired.of(self.book.shown(given)))
         return given
 
     def _renew(self, decision: Decision, lock: LockRecord, ttl_seconds: float) -> LockRecord:
         renewed = replace(lock, expires_at=decision.at + ttl_seconds)
         self._put(decision, renewed)
-        decision.tell("lock.renewed", {**_told(renewed), "expiresAt": self.book.shown(renewed).expires_at})
+        decision.tell(LockRenewed.of(self.book.shown(renewed)))
         return renewed
 
     def _let_go(self, decision: Decision, lock: LockRecord) -> None:
@@ -275,8 +276,13 @@ class Locks:
             reason=reason,
         )
         self.book.ended.add(end)
-        broken = {"by": by, "reason": reason} if ending is LeaseEnding.BROKEN else {}
-        decision.tell(f"lock.{ending}", {**_told(lock), **broken})
+        match ending:
+            case LeaseEnding.RELEASED:
+                decision.tell(LockReleased.of(lock))
+            case LeaseEnding.EXPIRED:
+                decision.tell(LockExpired.of(lock))
+            case LeaseEnding.BROKEN:
+                decision.tell(LockBroken.of(lock, by=by, reason=reason))
         queue = self.book.queue(lock.name)
         if not queue:
             self._forget(decision, lock)
@@ -287,7 +293,7 @@ class Locks:
 
     def _give_to_client(self, decision: Decision, wait: ClientWait) -> None:
         given = self._give(decision, wait.name, wait.waiter, wait.ttl_seconds, task=None)
-        decision.tell("lock.wait_ended", {**wait_told(wait), "outcome": "acquired"})
+        decision.tell(wait_ended(wait, "acquired"))
         self.book.clients.give(decision, wait, given)
 
     def _give_to_task(self, decision: Decision, waiting: list[WaitRecord]) -> None:
@@ -331,7 +337,7 @@ class Locks:
 
     def _client_is_late(self, wait: ClientWait) -> None:
         decision = self._kernel.decide(f"timer:{wait.key}")
-        decision.tell("lock.wait_ended", {**wait_told(wait), "outcome": "timed_out"})
+        decision.tell(wait_ended(wait, "timed_out"))
         decision.submit()
         self.book.clients.fail(wait, LockHeldError(self._still_held(wait.name, decision.at - wait.created_at)))
 
@@ -344,19 +350,9 @@ class Locks:
         return f"after {round(seconds)} seconds lock '{name}' is still held by {holder}. You no longer wait."
 
     def _end(self, decision: Decision, wait: WaitRecord, outcome: str, result: ToolResult) -> None:
-        decision.tell("lock.wait_ended", {**wait_told(wait), "outcome": outcome})
+        decision.tell(wait_ended(wait, outcome))
         self._waits.end(decision, wait, result)
 
 
 def _task_id(task: TaskRecord | WaitRecord) -> str:
     return task.id if isinstance(task, TaskRecord) else task.task_id
-
-
-def _told(lock: LockRecord) -> dict[str, object]:
-    return {
-        "name": lock.name,
-        "agentId": lock.agent_id,
-        "taskId": lock.task_id,
-        "holder": lock.holder,
-        "token": lock.token,
-    }

@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable
 from ai_whisperer.core.resources import ResourceLines, ResourceRequest
 from ai_whisperer.core.tool_results import failed
 from ai_whisperer.domain.conversation import ToolResult
+from ai_whisperer.domain.notifications.resources import ResourceGranted, ResourceWaiting
 from ai_whisperer.domain.tasks import StepRecord, TaskRecord
 from ai_whisperer.domain.waits import ResourceStatus, ResourceUse, WaitKind, WaitRecord
 from ai_whisperer.errors import ToolError
@@ -185,7 +186,16 @@ class Turns:
         if wait is not None:
             self._let_go(wait)
             seconds = max(0.0, decision.at - request.since)
-            decision.tell("resource.granted", {**self._told(request), "waitedSeconds": seconds})
+            decision.tell(
+                ResourceGranted(
+                    agent_id=request.agent_id,
+                    task_id=request.task_id,
+                    step_id=request.id,
+                    resources=[self._shown(name) for name in request.resources],
+                    access=request.access,
+                    waited_seconds=seconds,
+                )
+            )
 
     def _begin_wait(self, decision: Decision, request: ResourceRequest) -> WaitRecord:
         wait = WaitRecord(
@@ -203,7 +213,16 @@ class Turns:
         self._waits.hold_back(wait)
         holders = list(dict.fromkeys(each.agent_id for each in self.lines.in_the_way(request)))[:_MOST_HOLDERS_TOLD]
         self._holders[wait.id] = tuple(holders)
-        decision.tell("resource.waiting", {**self._told(request), "holders": holders})
+        decision.tell(
+            ResourceWaiting(
+                agent_id=request.agent_id,
+                task_id=request.task_id,
+                step_id=request.id,
+                resources=[self._shown(name) for name in request.resources],
+                access=request.access,
+                holders=holders,
+            )
+        )
         return wait
 
     def _let_go(self, wait: WaitRecord) -> None:
@@ -229,15 +248,6 @@ class Turns:
             holders=tuple(_use(each, resource) for each in holders),
             waiting=tuple(_use(each, resource) for each in waiting),
         )
-
-    def _told(self, request: ResourceRequest) -> dict[str, object]:
-        return {
-            "agentId": request.agent_id,
-            "taskId": request.task_id,
-            "stepId": request.id,
-            "resources": [self._shown(name) for name in request.resources],
-            "access": request.access,
-        }
 
 
 def _use(request: ResourceRequest, resource: str) -> ResourceUse:
