@@ -18,6 +18,7 @@ import ai_whisperer
 from ai_whisperer import __version__, scripting
 from ai_whisperer.protocol.errors import stable_codes
 from ai_whisperer.protocol.openrpc import document
+from ai_whisperer.scripting import SyncClient
 from ai_whisperer.settings import FIELDS, Settings
 from ai_whisperer.tools.sandbox.levels import ALL
 from ai_whisperer.tools.sandbox.ways_out import WAYS
@@ -255,8 +256,8 @@ def _class(name: str, kind: type) -> Iterator[str]:
     for method, member in inspect.getmembers(kind):
         if method.startswith("_") or method not in HANDLES.get(name, (method,)):
             continue
-        if inspect.isfunction(member) and not hasattr(member, "__wrapped__"):  # such are those of the client
-            yield from _function(f"{name}.{method}", member)
+        if inspect.isfunction(member) and not (kind is SyncClient and hasattr(member, "__wrapped__")):
+            yield from _function(f"{name}.{method}", member)  # what is left out is as in the client
         elif isinstance(member, property):
             yield from ["", f"### `{name}.{method}`", "", f"A property: {_code(_annotation(member.fget))}."]
             yield from ["", told] if (told := inspect.getdoc(member)) else []

@@ -92,7 +92,7 @@ def test_a_scope_that_does_not_fit_is_refused(server: StagedServer, session_id: 
         for scope, agent_id in ((LimitScope.TREE, None), (LimitScope.AGENT, None), (LimitScope.SESSION, "alice")):
             params = protocol.SetLimits(session_id=session_id, limits={}, scope=scope, agent_id=agent_id)
             with pytest.raises(InvalidInputError, match="nothing was changed"):
-                await client._ask(protocol.SET_LIMITS, params)
+                await client._call(protocol.SET_LIMITS, params)
 
     server.play(scenario, session_id=session_id)
 

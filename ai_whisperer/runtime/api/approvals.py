@@ -19,10 +19,6 @@ class SessionApprovals(SessionWork):
     def list_approvals(
         self, *, state: ApprovalState | str | None = ApprovalState.PENDING, limit: int = 100
     ) -> list[ApprovalRecord]:
-        """What people are asked about: by default what waits for a decision, the oldest first.
-
-        Those of another state, or of all (None), come with the newest first.
-        """
         chosen = approval_state(state)
         checked_limit(limit)
         if chosen is ApprovalState.PENDING:
@@ -30,17 +26,11 @@ class SessionApprovals(SessionWork):
         return self._session.kernel.store.approvals(self._session.kernel.session_id, state=chosen, limit=limit)
 
     def get_approval(self, approval_id: str) -> ApprovalRecord:
-        """The approval as it is now, with the exact arguments of the call; raises `UnknownApprovalError`."""
         return self._session.approvals.get(approval_id)
 
     async def approve(
         self, approval_id: str, *, digest: str | None = None, reason: str = "", by: str = USER
     ) -> ApprovalRecord:
-        """Allow the call, exactly as it is: nobody can change its arguments. It runs as soon as its agent may.
-
-        A `digest` that is given must be that of the call, see `ApprovalRecord.digest`. The same decision again changes
-        nothing; raises `StateError` if it was decided otherwise or the task has ended.
-        """
         check_reason(reason)
         check_text("name of who decides", by, max_bytes=_MAX_NAME_BYTES)
         decision = self._session.kernel.decide(by_caller())
@@ -49,10 +39,6 @@ class SessionApprovals(SessionWork):
         return approval
 
     async def refuse(self, approval_id: str, *, reason: str = "", by: str = USER) -> ApprovalRecord:
-        """Refuse the call: its model is told so, with the reason, and continues.
-
-        The same decision again changes nothing; raises `StateError` if it was decided otherwise.
-        """
         check_reason(reason)
         check_text("name of who decides", by, max_bytes=_MAX_NAME_BYTES)
         decision = self._session.kernel.decide(by_caller())

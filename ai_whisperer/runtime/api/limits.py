@@ -18,10 +18,6 @@ class SessionLimiting(SessionReader):
     """The part of the session manager that has limits."""
 
     def get_limits(self, agent_id: AgentRef | None = None) -> LimitsReport:
-        """The limits of an agent, or of the session with the defaults of its agents.
-
-        Each with the place where it was stated and, where that can be told, what is used of it now.
-        """
         session = self._session
         if agent_id is not None:
             found = self._find_agent(agent_id)
@@ -40,12 +36,6 @@ class SessionLimiting(SessionReader):
         return self._session.reached.totals()
 
     async def set_limits(self, limits: Stated, *, agent_id: AgentRef | None = None) -> LimitsReport:
-        """Change limits of an agent, or of the session: numbers by name. It takes effect at once and is kept.
-
-        None in place of a number takes the limit back, so that what the session, the server or the default says holds
-        again. Limits that are not named stay as they are. Those of an agent are part of its definition. What waits for
-        room resumes when a limit is raised, and so does an agent that was paused for it.
-        """
         decision = self._session.kernel.decide(by_caller())
         if agent_id is None:
             self._session.limit_changes.change_session(decision, limits)

@@ -23,18 +23,11 @@ class SessionLocks(SessionWork):
     """The part of the session manager that has locks. When a method returns, what it did is on disk."""
 
     def list_locks(self) -> list[LockSummary]:
-        """The locks that are held, by whom, and who waits for them."""
         return self._session.locks.book.listed()
 
     async def acquire_lock(
         self, name: str, *, ttl_seconds: float = 60.0, wait_seconds: float = 0.0, holder: str | None = None
     ) -> LockRecord:
-        """Take a lock for `ttl_seconds`, in the same order as the agents; its `token` renews and releases it.
-
-        If it is held, wait for `wait_seconds` at most; raises `LockHeldError` if it is not free by then. `holder` is
-        what others see of who has it, `user` by default. Whoever gives up waiting, by a cancellation for instance,
-        has not got it. The lease lasts across restarts, a wait does not.
-        """
         session = self._session
         check_lock(name, ttl_seconds)
         checked_wait(wait_seconds)
@@ -53,7 +46,6 @@ class SessionLocks(SessionWork):
         return session.locks.book.shown(got)
 
     async def renew_lock(self, name: str, token: int, ttl_seconds: float = 60.0) -> LockRecord:
-        """Let the lease last for `ttl_seconds` from now on; raises `LockNotHeldError` that says what became of it."""
         check_lock(name, ttl_seconds)
         check_token(token)
         decision = self._session.kernel.decide(by_caller())
@@ -63,28 +55,18 @@ class SessionLocks(SessionWork):
         return locks.book.shown(renewed)
 
     async def release_lock(self, name: str, token: int) -> LockRecord:
-        """Give the lock back: the first that waits has it. Returns it as it was.
-
-        Raises `LockNotHeldError` that says what became of it. Waits for a guarded block that is under way.
-        """
         check_lock_name(name)
         check_token(token)
         locks = self._session.locks
         return locks.book.shown(await locks.when_unused(name, partial(_release, token=token), cause=by_caller()))
 
     async def break_lock(self, name: str, reason: str = "") -> LockRecord:
-        """Take the lock from whoever holds it: the first that waits has it. Returns it as it was.
-
-        The old holder finds out when it uses its token: that fails, and says who broke the lock and why. Waits for a
-        guarded block that is under way. Raises `LockNotHeldError` if nobody holds the lock.
-        """
         check_lock_name(name)
         check_reason(reason)
         locks = self._session.locks
         return locks.book.shown(await locks.when_unused(name, partial(_break, reason=reason), cause=by_caller()))
 
     def check_lock(self, name: str, token: int) -> LockCheck:
-        """Whether this is the current token of the lock, and what became of it if not."""
         check_lock_name(name)
         check_token(token)
         locks = self._session.locks

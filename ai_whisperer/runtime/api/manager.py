@@ -48,6 +48,7 @@ from ai_whisperer.runtime.life.opening import close_session, open_session
 from ai_whisperer.runtime.life.trial_turn import TrialTurn
 from ai_whisperer.runtime.session.cause import by_caller
 from ai_whisperer.runtime.session.current import loop_that_calls
+from ai_whisperer.session_api import told
 from ai_whisperer.store.base import Store
 from ai_whisperer.store.sqlite import SqliteStore
 from ai_whisperer.templates.library import AnyLibrary, TemplateEntry, library_of
@@ -58,6 +59,7 @@ from ai_whisperer.tools.sandbox.base import Sandbox
 from ai_whisperer.tools.sandbox.choosing import AUTO
 
 
+@told
 class AsyncAgentSessionManager(
     SessionMcp, SessionRooms, SessionSchedules, SessionLocks, SessionApprovals, SessionLimiting
 ):
@@ -233,7 +235,6 @@ class AsyncAgentSessionManager(
 
     @property
     def agent_threads(self) -> Mapping[str, Sequence[str]]:
-        """The agents that are started by id, each with the ids of the tasks that it runs now, in loops of their own."""
         started = (status for status in self.list_agents() if status.started)
         return {status.agent_id: status.running_tasks for status in started}
 
@@ -267,7 +268,6 @@ class AsyncAgentSessionManager(
         return AgentSession(agent)
 
     def list_templates(self) -> list[TemplateEntry]:
-        """The templates that agents can be made of, and the files that cannot be used, each with its error."""
         return self._templates.list()
 
     async def give_tools(self, agent_id: AgentRef, tools: Iterable[AnyFunction]) -> AgentStatus:
@@ -281,14 +281,8 @@ class AsyncAgentSessionManager(
     async def start_agent(
         self, agent_id: AgentRef, config: Config = None, *, template: str | Template | None = None
     ) -> AgentStatus:
-        """Start an agent; one that does not exist yet is created by `create_agent`.
-
-        One that is started already continues as it is. A given config or template, or both as for `create_agent`,
-        replaces the definition, and so only that of an agent that is not started.
-        """
         if isinstance(agent_id, str) and not self._session.roster.book.knows(agent_id):
-            created = await self.create_agent(agent_id, config, template=template)
-            return status_of(self._find_agent(created))
+            return status_of(self._find_agent(await self.create_agent(agent_id, config, template=template)))
         session = self._find_agent(agent_id)
         decision = self._session.kernel.decide(by_caller())
         if config is None and template is None:
@@ -308,7 +302,6 @@ class AsyncAgentSessionManager(
         return status_of(session)
 
     async def pause_agent(self, agent_id: AgentRef, *, reason: str = "") -> AgentStatus:
-        """Let no new step begin. The step under way runs to its end, mail keeps arriving."""
         session = self._find_agent(agent_id)
         check_reason(reason)
         decision = self._session.kernel.decide(by_caller())
@@ -317,7 +310,6 @@ class AsyncAgentSessionManager(
         return status_of(session)
 
     async def interrupt_agent(self, agent_id: AgentRef, *, reason: str = "") -> AgentStatus:
-        """Pause at once, also one that is being paused: the request in flight is cancelled, and repeated later."""
         session = self._find_agent(agent_id)
         if session.state is not AgentState.PAUSED:
             await self.pause_agent(agent_id, reason=reason)
@@ -325,7 +317,6 @@ class AsyncAgentSessionManager(
         return status_of(session)
 
     async def resume_agent(self, agent_id: AgentRef) -> AgentStatus:
-        """Resume where the agent was paused."""
         session = self._find_agent(agent_id)
         decision = self._session.kernel.decide(by_caller())
         session.resume(decision)
@@ -333,10 +324,6 @@ class AsyncAgentSessionManager(
         return status_of(session)
 
     async def stop_agent(self, agent_id: AgentRef, *, reason: str = "") -> AgentStatus:
-        """Cancel what runs and free everything. When this returns, tools have ended; mail and queue are kept.
-
-        One that is stopped already stays so, with the reason that it has.
-        """
         session = self._find_agent(agent_id)
         check_reason(reason)
         await session.stop(by_caller(), reason)
@@ -351,10 +338,6 @@ class AsyncAgentSessionManager(
         wake_events: Sequence[str] = (),
         reason: str = "",
     ) -> AgentStatus:
-        """Let the agent sleep for a time, until a time or until an event, whichever comes first.
-
-        `until` is in seconds since the epoch, a datetime with its zone, or ISO 8601 text with its zone.
-        """
         clock = self._session.kernel.clock
         plan = sleep_plan(
             clock.now(), wall=clock.wall(), duration_seconds=duration_seconds, until=until, wake_events=wake_events
@@ -367,7 +350,6 @@ class AsyncAgentSessionManager(
         return status_of(session)
 
     async def wake_agent(self, agent_id: AgentRef, *, reason: str = "woken by the user") -> AgentStatus:
-        """End the agent's sleep; it is told the reason."""
         session = self._find_agent(agent_id)
         check_reason(reason)
         decision = self._session.kernel.decide(by_caller())

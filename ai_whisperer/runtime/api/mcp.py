@@ -10,15 +10,9 @@ class SessionMcp(SessionWork):
     """The part of the session manager that shows MCP servers."""
 
     def list_mcp_servers(self) -> list[McpServerStatus]:
-        """The servers that agents can be granted tools of, by name, with the tools that they have listed so far."""
         return self._session.supplies.mcp.statuses()
 
     async def start_mcp_server(self, name: str) -> McpServerStatus:
-        """Start a server now and have it list its tools: otherwise that happens when an agent needs it.
-
-        One that failed is started without the delay that it had to wait for. Raises `McpError` that says why it cannot
-        be started.
-        """
         server = self._session.supplies.mcp.find(name)
         await server.start()
         await self._session.kernel.store.flushed()

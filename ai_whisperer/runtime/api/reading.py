@@ -44,10 +44,6 @@ class SessionReader:
         await self._session.kernel.store.flushed()
 
     async def at_rest(self) -> None:
-        """Wait until no agent has anything left to do; then all that they did is on disk.
-
-        An agent that is paused, asleep, stopped or without its tools is at rest, whatever waits for it.
-        """
         session = self._session
         calling = loop_that_calls()
         if calling is not None and session.roster.runs(calling):
@@ -65,10 +61,6 @@ class SessionReader:
         await session.kernel.store.flushed()
 
     async def snapshot(self) -> Snapshot:
-        """Everything that is to be seen of the session, as it is after one notification; it is on disk by then.
-
-        Whoever subscribes after that notification and keeps count knows from there on what the session is like.
-        """
         session = self._session
         taken = snapshot_of(session)
         await session.kernel.store.flushed()
@@ -77,12 +69,10 @@ class SessionReader:
         return taken
 
     def mailbox(self, owner: AgentRef = USER, *, limit: int = 100) -> list[MailRecord]:
-        """The mails of an agent or, by default, of the user, the newest first."""
         name = self._mailbox_name(owner)
         return self._session.kernel.store.mailbox(self._session.kernel.session_id, name, limit=checked_limit(limit))
 
     def sent_mail(self, owner: AgentRef = USER, *, limit: int = 100) -> list[MailRecord]:
-        """The mails that an agent or, by default, the user has sent, the newest first."""
         name = self._mailbox_name(owner)
         return self._session.kernel.store.sent_mail(self._session.kernel.session_id, name, limit=checked_limit(limit))
 
@@ -98,7 +88,6 @@ class SessionReader:
         )
 
     def find_ids(self, kind: IdKind | str, beginning: str, *, limit: int = 10) -> list[str]:
-        """The ids of what is of that kind (`task`, `mail` …) which begin so; one that is just this comes first."""
         known = checked_kind(kind)
         if not can_be_id(beginning):
             return []
@@ -124,7 +113,6 @@ class SessionReader:
         return list(statuses_of(self._session))
 
     def get_task(self, task: str | TaskRecord) -> TaskRecord:
-        """The task as it is now; raises `UnknownTaskError`."""
         task_id = task.id if isinstance(task, TaskRecord) else task
         found = self._find_task(task_id) if can_be_id(task_id) else None
         if found is None:
@@ -135,7 +123,6 @@ class SessionReader:
         return found
 
     def list_tasks(self, agent_id: AgentRef | None = None, *, limit: int = 100) -> list[TaskRecord]:
-        """The tasks of an agent, or of all agents, the newest first."""
         session = self._session
         store, session_id = session.kernel.store, session.kernel.session_id
         if agent_id is None:
@@ -143,25 +130,17 @@ class SessionReader:
         return store.tasks_of_agent(session_id, self._find_agent(agent_id).agent_id, limit=checked_limit(limit))
 
     def get_task_tree(self, task: str | TaskRecord) -> list[TaskRecord]:
-        """All tasks of the tree that the task belongs to, the oldest first; `parent_id` says what caused what."""
         return self._tree(self.get_task(task).root_id)
 
     def list_steps(self, task: str | TaskRecord, *, after: int = 0) -> list[StepRecord]:
-        """The journal of a task, or what follows the step of that number."""
         task_id = self.get_task(task).id
         return shown_steps(self._session, task_id, after=checked_position(after))
 
     def stream(self, task: str | TaskRecord) -> TaskStream:
-        """An iterator over what happens to a task, from its beginning to its end: `async for event in …`.
-
-        The events are the records of `ai_whisperer.domain.task_events`; the last is a `TaskEnded`. It works for a task
-        that has ended too, also after a restart. Raises `UnknownTaskError`.
-        """
         known = self.get_task(task)
         return TaskStream(known.id, SessionTaskSource(self._session, known))
 
     def usage(self, task: str | TaskRecord | None = None) -> UsageReport:
-        """What the agents of the session have used, each and together; of a task, what all its tree has used."""
         if task is not None:
             return usage_of_tree(self._session, self._tree(self.get_task(task).root_id))
         return usage_of_session(self._session)
@@ -172,15 +151,12 @@ class SessionReader:
         )
 
     def list_events(self, *, limit: int = 100) -> list[EventRecord]:
-        """The events that were broadcast, the newest first."""
         return self._session.kernel.store.events(self._session.kernel.session_id, limit=checked_limit(limit))
 
     def list_resources(self) -> list[ResourceStatus]:
-        """The resources that tools touch now: who holds them, and who waits for them."""
         return self._session.turns.listed()
 
     def notifications(self, *, after: int = 0, limit: int = 1000) -> list[Notification]:
-        """A page of the numbered log."""
         return self._session.kernel.store.notifications(
             self._session.kernel.session_id, after=checked_position(after), limit=checked_limit(limit)
         )

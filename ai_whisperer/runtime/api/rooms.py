@@ -23,10 +23,6 @@ class SessionRooms(SessionWork):
     async def create_room(
         self, members: Iterable[AgentRef], *, title: str = "", hop_limit: int = 4, room_id: str | None = None
     ) -> RoomRecord:
-        """Open a group. An answer that mentions members asks them in turn, up to `hop_limit` times in a row.
-
-        A caller that gives an id may call again with the same content: the room is made once.
-        """
         room = self._room(
             self._session.kernel.ids.new() if room_id is None else checked_id(room_id),
             kind=RoomKind.GROUP,
@@ -39,7 +35,6 @@ class SessionRooms(SessionWork):
         return await self._create(room)
 
     async def open_chat(self, agent_id: AgentRef) -> RoomRecord:
-        """The 1-1 room of an agent. It is made when it is asked for the first time."""
         member = self._find_agent(agent_id).agent_id
         room_id = rules.chat_id(member)
         if self._session.rooms.knows(room_id):
@@ -48,15 +43,12 @@ class SessionRooms(SessionWork):
         return await self._create(self._room(room_id, kind=RoomKind.DIRECT, title="", members=(member,), hop_limit=0))
 
     def list_rooms(self) -> list[RoomRecord]:
-        """All rooms, the oldest first."""
         return self._session.rooms.all_rooms()
 
     def get_room(self, room: RoomRef) -> RoomRecord:
-        """The room as it is now; raises `UnknownRoomError`."""
         return self._session.rooms.find(rules.room_id_of(room))
 
     async def add_member(self, room: RoomRef, agent_id: AgentRef) -> RoomRecord:
-        """Let an agent into a group; it can see what was said before."""
         decision = self._session.kernel.decide(by_caller())
         member = self._find_agent(agent_id).agent_id
         changed = self._session.rooms.add_member(decision, self.get_room(room), member)
@@ -64,7 +56,6 @@ class SessionRooms(SessionWork):
         return changed
 
     async def remove_member(self, room: RoomRef, agent_id: AgentRef) -> RoomRecord:
-        """Take an agent out of a group. What it is about to answer is no longer posted."""
         decision = self._session.kernel.decide(by_caller())
         member = self._find_agent(agent_id).agent_id
         changed = self._session.rooms.remove_member(decision, self.get_room(room), member)
@@ -72,11 +63,6 @@ class SessionRooms(SessionWork):
         return changed
 
     async def post_message(self, room: RoomRef, text: str, *, message_id: str | None = None) -> MessageRecord:
-        """Say something in a room; `asked` of what is returned has the tasks in which members answer.
-
-        In a group `@name` asks that member and `@all` all of them; without a mention all may answer or pass. Answers
-        become messages of the room. A caller that gives an id may call again with the same text: it is posted once.
-        """
         rooms = self._session.rooms
         known_room = self.get_room(room)
         if message_id is not None:
@@ -89,7 +75,6 @@ class SessionRooms(SessionWork):
         return message
 
     def room_messages(self, room: RoomRef, *, after: int = 0, limit: int = 100) -> list[MessageRecord]:
-        """A page of the room's transcript: the messages after this number, in order."""
         return self._session.kernel.store.messages(
             self._session.kernel.session_id,
             self.get_room(room).id,

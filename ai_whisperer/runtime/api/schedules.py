@@ -33,14 +33,6 @@ class SessionSchedules(SessionWork):
         wake: bool = False,
         schedule_id: str | None = None,
     ) -> ScheduleRecord:
-        """Give the agent a prompt, or broadcast an event, at every time that `cron` or `interval_seconds` names.
-
-        `cron` has five fields and is read in the time zone `zone`; intervals are counted from now on. `missed` says
-        what becomes of due times that passed while nothing could fire: `skip`, `once` or `all`. With `wake` a prompt
-        wakes its agent if it sleeps. When this returns the schedule is on disk. The same call again with the same
-        `schedule_id` returns the schedule that is there.
-        Raises `ScheduleError` that names the field which is wrong.
-        """
         session = None if agent_id is None else self._find_agent(agent_id)
         definition = schedule_from(
             cron=cron,
@@ -74,32 +66,27 @@ class SessionSchedules(SessionWork):
         return self._session.schedules.shown(record)
 
     def list_schedules(self, agent_id: AgentRef | None = None) -> list[ScheduleRecord]:
-        """The schedules of an agent, or of the whole session, the oldest first."""
         schedules = self._session.schedules
         found = schedules.of_agent(None if agent_id is None else self._find_agent(agent_id).agent_id)
         return [schedules.shown(record) for record in found]
 
     def get_schedule(self, schedule: ScheduleRef) -> ScheduleRecord:
-        """The schedule as it is now; raises `UnknownScheduleError`."""
         schedules = self._session.schedules
         return schedules.shown(schedules.get(schedule_id_of(schedule)))
 
     async def pause_schedule(self, schedule: ScheduleRef) -> ScheduleRecord:
-        """Let the schedule no longer fire until it is resumed."""
         decision = self._session.kernel.decide(by_caller())
         record = self._session.schedules.pause(decision, schedule_id_of(schedule))
         await decision.commit()
         return self._session.schedules.shown(record)
 
     async def resume_schedule(self, schedule: ScheduleRef) -> ScheduleRecord:
-        """Let a paused schedule resume from now: what passed while it was paused does not fire and is not missed."""
         decision = self._session.kernel.decide(by_caller())
         record = self._session.schedules.resume(decision, schedule_id_of(schedule))
         await decision.commit()
         return self._session.schedules.shown(record)
 
     async def delete_schedule(self, schedule: ScheduleRef) -> ScheduleRecord:
-        """Remove the schedule and return it as it was. Tasks that it has fired already stay."""
         decision = self._session.kernel.decide(by_caller())
         record = self._session.schedules.delete(decision, schedule_id_of(schedule))
         await decision.commit()

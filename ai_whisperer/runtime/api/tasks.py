@@ -51,10 +51,6 @@ class SessionWork(SessionReader):
         timeout_seconds: float | None = None,
         budget: Budget | None = None,
     ) -> TaskRecord:
-        """Give the agent a task. When this returns the task is on disk. Tasks of one thread share their history.
-
-        `timeout_seconds` and `budget` hold for the task and for everything that it causes.
-        """
         urgency, intake = priority_of(priority), self._intake
         decision = self._create_if_missing(
             agent_id,
@@ -88,13 +84,6 @@ class SessionWork(SessionReader):
         return decision
 
     async def wait_task(self, task: str | TaskRecord) -> TaskRecord:
-        """Wait until the task has ended and return it. A continued task has ended when its last continuation has.
-
-        A task of an agent that is stopped, paused, asleep or without its tools waits, and so does this: see the
-        `reason` and `missing_tools` in its status, and use `asyncio.timeout` if you cannot wait.
-
-        In a tool this raises `WaitCycleError` if the task cannot end before the tool has.
-        """
         known = self.get_task(task)
         while True:
             if not known.state.ended:
@@ -114,12 +103,6 @@ class SessionWork(SessionReader):
         timeout_seconds: float | None = None,
         budget: Budget | None = None,
     ) -> str:
-        """Give a task as `send_task` does, wait for it, return the final answer.
-
-        Raises `TaskEndedError` if there is none, for instance because `timeout_seconds` or the `budget` was used up.
-        The answer of a task that was continued is the answers of all its parts. The same call again with the same
-        `task_id`, also after a restart, waits for the same task.
-        """
         task = await self.send_task(
             agent_id,
             prompt,
@@ -134,7 +117,6 @@ class SessionWork(SessionReader):
         return answer_of(self._session.kernel.store, ended)
 
     async def cancel_task(self, task: str | TaskRecord, *, reason: str = "cancelled by the user") -> TaskRecord:
-        """End a task. When this returns, what it ran has ended. Raises `StateError` if it has ended already."""
         known = self._last_part(task)
         if known.state.ended:
             raise StateError(
@@ -148,10 +130,6 @@ class SessionWork(SessionReader):
         return ended
 
     async def cancel_tree(self, task: str | TaskRecord, *, reason: str = "cancelled by the user") -> list[TaskRecord]:
-        """End a task and everything that it caused: delegated tasks, mail that waits, what others do because of it.
-
-        Returns the tasks that were cancelled. Raises `StateError` if nothing of it is left to be cancelled.
-        """
         root = self.get_task(task)
         check_reason(reason)
         cancelled: list[TaskRecord] = []
@@ -195,19 +173,12 @@ class SessionWork(SessionReader):
         return count
 
     async def retry_task(self, task: str | TaskRecord) -> TaskRecord:
-        """Take a failed, cancelled or dead task up again at the step where it ended; no finished step is repeated."""
         known = self._last_part(task)
         self._check_retry(known)
         (queued,) = await self._requeue([known])
         return queued
 
     async def retry_failed_tasks(self, agent_id: AgentRef | None = None) -> RetriedTasks:
-        """Retry all failed tasks of an agent, or of all agents, that nobody has dismissed; the oldest first.
-
-        Those at which the process died are left alone, as are cancelled ones: these are retried one by one. Tasks that
-        cannot be retried, since their time is over, their budget is spent or the queue is full, are told with the
-        reason.
-        """
         of = None if agent_id is None else self._find_agent(agent_id).agent_id
         await self._session.kernel.store.flushed()
         dead = sorted(self.dead_letters().tasks, key=lambda each: each.arrival)
@@ -252,10 +223,6 @@ class SessionWork(SessionReader):
         return queued
 
     async def dismiss_task(self, task: str | TaskRecord) -> TaskRecord:
-        """Take a failed or dead task off the dead letters; the mail that it was for is archived.
-
-        Everything about it is kept, and it can still be retried. Raises `StateError` if it is no dead letter.
-        """
         known = self._last_part(task)
         if known.dismissed_at is not None:
             raise StateError(f"Task {known.id} was dismissed already.")
@@ -307,7 +274,6 @@ class SessionWork(SessionReader):
         thread_id: str | None = None,
         mail_id: str | None = None,
     ) -> MailRecord:
-        """Send mail from the user to an agent. When this returns the mail is on disk."""
         recipient = to.agent_id if isinstance(to, AgentSession) else to
         urgency, intake, decision = priority_of(priority), self._intake, None
         if isinstance(recipient, str) and not intake.book.knows(recipient):
@@ -325,10 +291,6 @@ class SessionWork(SessionReader):
         )
 
     async def broadcast_event(self, event: str, data: Any = None, *, event_id: str | None = None) -> EventRecord:
-        """Broadcast an event: it wakes the agents that sleep until it and becomes a task for those that subscribe.
-
-        Under the same id it happens once, however often it is called.
-        """
         return await self._intake.event(event, data, event_id=event_id)
 
     async def reply_mail(
@@ -339,11 +301,9 @@ class SessionWork(SessionReader):
         priority: Priority | str = Priority.NORMAL,
         reply_id: str | None = None,
     ) -> MailRecord:
-        """Answer a mail in the user's inbox. Under the same `reply_id` it is sent once, however often it is called."""
         return await self._intake.reply(mail_id, body, priority=priority_of(priority), reply_id=reply_id)
 
     async def mark_mail(self, mail_id: str, state: MailState | str) -> MailRecord:
-        """Mark a mail in the user's inbox as read or archived."""
         mail = self._session.mail.received_by(USER, mail_id)
         decision = self._session.kernel.decide(by_caller())
         moved = self._session.mail.move(decision, mail, mark_of(state))

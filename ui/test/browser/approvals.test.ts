@@ -24,6 +24,7 @@ describeInBrowser("approvals", () => {
 
   async function placeOf(agentId: string): Promise<{ x: number; y: number }> {
     const button = card(agentId).getByRole("button", { name: "Approve" });
+    await card(agentId).locator(".approvals-call").waitFor(); // what is asked about comes a moment later
     await button.click({ trial: true }); // it takes clicks
     const { x, y, width, height } = (await button.boundingBox()) ?? { x: 0, y: 0, width: 0, height: 0 };
     return { x: x + width / 2, y: y + height / 2 };
@@ -68,6 +69,7 @@ describeInBrowser("approvals", () => {
     await ask("dora");
     const { page } = stage();
     await stage().go("approvals"); // those that were decided are not among them any more
+    await card("dora").locator(".approvals-call").waitFor();
     const place = await placeOf("carl");
     await page.mouse.move(0, 0);
     const pressed = page.evaluate(
