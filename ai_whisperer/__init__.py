@@ -9,261 +9,130 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from ai_whisperer.client.client import Client
-    from ai_whisperer.conversation import ChannelResponse
-    from ai_whisperer.coordination import (
-        ApprovalRecord,
-        ApprovalState,
-        EventRecord,
-        LockCheck,
-        LockRecord,
-        LockSummary,
-        MessageRecord,
-        RoomRecord,
-        ScheduleRecord,
-    )
-    from ai_whisperer.definition import (
-        AgentDefinition,
-        Limits,
-        MissedRuns,
-        RetryPolicy,
-        ScheduleDefinition,
-        SessionLimits,
-        Supervision,
-    )
-    from ai_whisperer.errors import WhispererError
-    from ai_whisperer.records import AgentState, Budget, MailRecord, Notification, Priority, TaskRecord, TaskState
-    from ai_whisperer.runtime.agent_session import AgentSession
-    from ai_whisperer.runtime.manager import AsyncAgentSessionManager
-    from ai_whisperer.scripting import (
-        agent_states,
-        agent_threads,
-        broadcast_event,
-        cancel_task,
-        connect,
-        create_agent,
-        create_schedule,
-        delete_schedule,
-        disconnect,
-        events,
-        get_agent_status,
-        get_task,
-        interrupt_agent,
-        list_agents,
-        list_events,
-        list_schedules,
-        list_tasks,
-        mailbox,
-        pause_agent,
-        pause_schedule,
-        reply_mail,
-        resume_agent,
-        resume_schedule,
-        run_task,
-        send_mail,
-        send_task,
-        sent_mail,
-        sleep_agent,
-        start_agent,
-        stop_agent,
-        wait_task,
-        wait_until_done,
-        wake_agent,
-    )
-    from ai_whisperer.status import AgentStatus
-    from ai_whisperer.store.custody import accept_loss
-    from ai_whisperer.task_events import (
-        AnswerDelta,
-        ModelStepEnded,
-        ModelStepRetried,
-        ModelStepStarted,
-        ProgressReported,
-        StepEvent,
-        TaskEnded,
-        TaskEvent,
-        TaskStateChanged,
-        ToolCallEnded,
-        ToolCallStarted,
-        ToolOutput,
-    )
-    from ai_whisperer.task_stream import TaskStream
-    from ai_whisperer.templates.library import TemplateLibrary, load_template
-    from ai_whisperer.templates.parsing import Template
-    from ai_whisperer.tools.function import ToolContext, tool
+from ai_whisperer.version import __version__ as __version__
 
-__version__ = "0.1.0"
+if TYPE_CHECKING:
+    from ai_whisperer.client.client import Client as Client
+    from ai_whisperer.domain.agents import AgentState as AgentState
+    from ai_whisperer.domain.agents import AgentStatus as AgentStatus
+    from ai_whisperer.domain.approvals import ApprovalRecord as ApprovalRecord
+    from ai_whisperer.domain.approvals import ApprovalState as ApprovalState
+    from ai_whisperer.domain.conversation import ChannelResponse as ChannelResponse
+    from ai_whisperer.domain.definition import AgentDefinition as AgentDefinition
+    from ai_whisperer.domain.definition import RetryPolicy as RetryPolicy
+    from ai_whisperer.domain.definition import Supervision as Supervision
+    from ai_whisperer.domain.events import EventRecord as EventRecord
+    from ai_whisperer.domain.limits import Limits as Limits
+    from ai_whisperer.domain.limits import SessionLimits as SessionLimits
+    from ai_whisperer.domain.locks import LockCheck as LockCheck
+    from ai_whisperer.domain.locks import LockRecord as LockRecord
+    from ai_whisperer.domain.locks import LockSummary as LockSummary
+    from ai_whisperer.domain.mail import MailRecord as MailRecord
+    from ai_whisperer.domain.notification import Notification as Notification
+    from ai_whisperer.domain.rooms import MessageRecord as MessageRecord
+    from ai_whisperer.domain.rooms import RoomRecord as RoomRecord
+    from ai_whisperer.domain.schedules import MissedRuns as MissedRuns
+    from ai_whisperer.domain.schedules import ScheduleDefinition as ScheduleDefinition
+    from ai_whisperer.domain.schedules import ScheduleRecord as ScheduleRecord
+    from ai_whisperer.domain.task_events import AnswerDelta as AnswerDelta
+    from ai_whisperer.domain.task_events import ModelStepEnded as ModelStepEnded
+    from ai_whisperer.domain.task_events import ModelStepRetried as ModelStepRetried
+    from ai_whisperer.domain.task_events import ModelStepStarted as ModelStepStarted
+    from ai_whisperer.domain.task_events import ProgressReported as ProgressReported
+    from ai_whisperer.domain.task_events import StepEvent as StepEvent
+    from ai_whisperer.domain.task_events import TaskEnded as TaskEnded
+    from ai_whisperer.domain.task_events import TaskEvent as TaskEvent
+    from ai_whisperer.domain.task_events import TaskStateChanged as TaskStateChanged
+    from ai_whisperer.domain.task_events import ToolCallEnded as ToolCallEnded
+    from ai_whisperer.domain.task_events import ToolCallStarted as ToolCallStarted
+    from ai_whisperer.domain.task_events import ToolOutput as ToolOutput
+    from ai_whisperer.domain.tasks import Budget as Budget
+    from ai_whisperer.domain.tasks import Priority as Priority
+    from ai_whisperer.domain.tasks import TaskRecord as TaskRecord
+    from ai_whisperer.domain.tasks import TaskState as TaskState
+    from ai_whisperer.errors import WhispererError as WhispererError
+    from ai_whisperer.runtime.api.handle import AgentSession as AgentSession
+    from ai_whisperer.runtime.api.manager import AsyncAgentSessionManager as AsyncAgentSessionManager
+    from ai_whisperer.scripting import agent_states as agent_states
+    from ai_whisperer.scripting import agent_threads as agent_threads
+    from ai_whisperer.scripting import broadcast_event as broadcast_event
+    from ai_whisperer.scripting import cancel_task as cancel_task
+    from ai_whisperer.scripting import connect as connect
+    from ai_whisperer.scripting import create_agent as create_agent
+    from ai_whisperer.scripting import create_schedule as create_schedule
+    from ai_whisperer.scripting import delete_schedule as delete_schedule
+    from ai_whisperer.scripting import disconnect as disconnect
+    from ai_whisperer.scripting import events as events
+    from ai_whisperer.scripting import get_agent_status as get_agent_status
+    from ai_whisperer.scripting import get_task as get_task
+    from ai_whisperer.scripting import interrupt_agent as interrupt_agent
+    from ai_whisperer.scripting import list_agents as list_agents
+    from ai_whisperer.scripting import list_events as list_events
+    from ai_whisperer.scripting import list_schedules as list_schedules
+    from ai_whisperer.scripting import list_tasks as list_tasks
+    from ai_whisperer.scripting import mailbox as mailbox
+    from ai_whisperer.scripting import pause_agent as pause_agent
+    from ai_whisperer.scripting import pause_schedule as pause_schedule
+    from ai_whisperer.scripting import reply_mail as reply_mail
+    from ai_whisperer.scripting import resume_agent as resume_agent
+    from ai_whisperer.scripting import resume_schedule as resume_schedule
+    from ai_whisperer.scripting import run_task as run_task
+    from ai_whisperer.scripting import send_mail as send_mail
+    from ai_whisperer.scripting import send_task as send_task
+    from ai_whisperer.scripting import sent_mail as sent_mail
+    from ai_whisperer.scripting import sleep_agent as sleep_agent
+    from ai_whisperer.scripting import start_agent as start_agent
+    from ai_whisperer.scripting import stop_agent as stop_agent
+    from ai_whisperer.scripting import wait_task as wait_task
+    from ai_whisperer.scripting import wait_until_done as wait_until_done
+    from ai_whisperer.scripting import wake_agent as wake_agent
+    from ai_whisperer.store.custody import accept_loss as accept_loss
+    from ai_whisperer.task_stream import TaskStream as TaskStream
+    from ai_whisperer.templates.library import TemplateLibrary as TemplateLibrary
+    from ai_whisperer.templates.library import load_template as load_template
+    from ai_whisperer.templates.parsing import Template as Template
+    from ai_whisperer.tools.function import ToolContext as ToolContext
+    from ai_whisperer.tools.function import tool as tool
 
 _HOMES = {
-    "AgentDefinition": "definition",
-    "AgentSession": "runtime.agent_session",
-    "AgentState": "records",
-    "AgentStatus": "status",
-    "ApprovalRecord": "coordination",
-    "ApprovalState": "coordination",
-    "AsyncAgentSessionManager": "runtime.manager",
-    "Budget": "records",
-    "ChannelResponse": "conversation",
-    "Client": "client.client",
-    "EventRecord": "coordination",
-    "Limits": "definition",
-    "LockCheck": "coordination",
-    "LockRecord": "coordination",
-    "LockSummary": "coordination",
-    "MailRecord": "records",
-    "MessageRecord": "coordination",
-    "MissedRuns": "definition",
-    "AnswerDelta": "task_events",
-    "ModelStepEnded": "task_events",
-    "ModelStepRetried": "task_events",
-    "ModelStepStarted": "task_events",
-    "Notification": "records",
-    "Priority": "records",
-    "ProgressReported": "task_events",
-    "RetryPolicy": "definition",
-    "RoomRecord": "coordination",
-    "ScheduleDefinition": "definition",
-    "ScheduleRecord": "coordination",
-    "SessionLimits": "definition",
-    "StepEvent": "task_events",
-    "Supervision": "definition",
-    "TaskEnded": "task_events",
-    "TaskEvent": "task_events",
-    "TaskRecord": "records",
-    "TaskState": "records",
-    "TaskStateChanged": "task_events",
-    "TaskStream": "task_stream",
-    "Template": "templates.parsing",
-    "TemplateLibrary": "templates.library",
-    "ToolCallEnded": "task_events",
-    "ToolCallStarted": "task_events",
-    "ToolContext": "tools.function",
-    "ToolOutput": "task_events",
-    "WhispererError": "errors",
-    "accept_loss": "store.custody",
-    "load_template": "templates.library",
-    "tool": "tools.function",
-    "agent_states": "scripting",
-    "agent_threads": "scripting",
-    "broadcast_event": "scripting",
-    "cancel_task": "scripting",
-    "connect": "scripting",
-    "create_agent": "scripting",
-    "create_schedule": "scripting",
-    "delete_schedule": "scripting",
-    "disconnect": "scripting",
-    "events": "scripting",
-    "get_agent_status": "scripting",
-    "get_task": "scripting",
-    "interrupt_agent": "scripting",
-    "list_agents": "scripting",
-    "list_events": "scripting",
-    "list_schedules": "scripting",
-    "list_tasks": "scripting",
-    "mailbox": "scripting",
-    "pause_agent": "scripting",
-    "pause_schedule": "scripting",
-    "reply_mail": "scripting",
-    "resume_agent": "scripting",
-    "resume_schedule": "scripting",
-    "run_task": "scripting",
-    "send_mail": "scripting",
-    "send_task": "scripting",
-    "sent_mail": "scripting",
-    "sleep_agent": "scripting",
-    "start_agent": "scripting",
-    "stop_agent": "scripting",
-    "wait_task": "scripting",
-    "wait_until_done": "scripting",
-    "wake_agent": "scripting",
+    "client.client": "Client",
+    "domain.agents": "AgentState AgentStatus",
+    "domain.approvals": "ApprovalRecord ApprovalState",
+    "domain.conversation": "ChannelResponse",
+    "domain.definition": "AgentDefinition RetryPolicy Supervision",
+    "domain.events": "EventRecord",
+    "domain.limits": "Limits SessionLimits",
+    "domain.locks": "LockCheck LockRecord LockSummary",
+    "domain.mail": "MailRecord",
+    "domain.notification": "Notification",
+    "domain.rooms": "MessageRecord RoomRecord",
+    "domain.schedules": "MissedRuns ScheduleDefinition ScheduleRecord",
+    "domain.task_events": (
+        "AnswerDelta ModelStepEnded ModelStepRetried ModelStepStarted ProgressReported StepEvent TaskEnded TaskEvent "
+        "TaskStateChanged ToolCallEnded ToolCallStarted ToolOutput"
+    ),
+    "domain.tasks": "Budget Priority TaskRecord TaskState",
+    "errors": "WhispererError",
+    "runtime.api.handle": "AgentSession",
+    "runtime.api.manager": "AsyncAgentSessionManager",
+    "scripting": (
+        "agent_states agent_threads broadcast_event cancel_task connect create_agent create_schedule delete_schedule "
+        "disconnect events get_agent_status get_task interrupt_agent list_agents list_events list_schedules list_tasks "
+        "mailbox pause_agent pause_schedule reply_mail resume_agent resume_schedule run_task send_mail send_task "
+        "sent_mail sleep_agent start_agent stop_agent wait_task wait_until_done wake_agent"
+    ),
+    "store.custody": "accept_loss",
+    "task_stream": "TaskStream",
+    "templates.library": "TemplateLibrary load_template",
+    "templates.parsing": "Template",
+    "tools.function": "ToolContext tool",
 }
+_HOME_OF = {name: module for module, names in _HOMES.items() for name in names.split()}
 
-__all__ = [
-    "AgentDefinition",
-    "AgentSession",
-    "AgentState",
-    "AgentStatus",
-    "ApprovalRecord",
-    "ApprovalState",
-    "AsyncAgentSessionManager",
-    "Budget",
-    "ChannelResponse",
-    "Client",
-    "EventRecord",
-    "Limits",
-    "LockCheck",
-    "LockRecord",
-    "LockSummary",
-    "MailRecord",
-    "MessageRecord",
-    "MissedRuns",
-    "ModelStepEnded",
-    "ModelStepRetried",
-    "ModelStepStarted",
-    "Notification",
-    "Priority",
-    "ProgressReported",
-    "RetryPolicy",
-    "RoomRecord",
-    "ScheduleDefinition",
-    "ScheduleRecord",
-    "SessionLimits",
-    "StepEvent",
-    "Supervision",
-    "TaskEnded",
-    "TaskEvent",
-    "TaskRecord",
-    "TaskState",
-    "TaskStateChanged",
-    "TaskStream",
-    "Template",
-    "TemplateLibrary",
-    "AnswerDelta",
-    "ToolCallEnded",
-    "ToolCallStarted",
-    "ToolContext",
-    "ToolOutput",
-    "WhispererError",
-    "accept_loss",
-    "load_template",
-    "tool",
-    "agent_states",
-    "agent_threads",
-    "broadcast_event",
-    "cancel_task",
-    "connect",
-    "create_agent",
-    "create_schedule",
-    "delete_schedule",
-    "disconnect",
-    "events",
-    "get_agent_status",
-    "get_task",
-    "interrupt_agent",
-    "list_agents",
-    "list_events",
-    "list_schedules",
-    "list_tasks",
-    "mailbox",
-    "pause_agent",
-    "pause_schedule",
-    "reply_mail",
-    "resume_agent",
-    "resume_schedule",
-    "run_task",
-    "send_mail",
-    "send_task",
-    "sent_mail",
-    "sleep_agent",
-    "start_agent",
-    "stop_agent",
-    "wait_task",
-    "wait_until_done",
-    "wake_agent",
-]
+__all__ = sorted(_HOME_OF)  # noqa: PLE0605 - the names above, once
 
 
 def __getattr__(name: str) -> object:
-    if name not in _HOMES:
+    if name not in _HOME_OF:
         raise AttributeError(f"module 'ai_whisperer' has no attribute '{name}'")
-    return getattr(import_module(f"ai_whisperer.{_HOMES[name]}"), name)
+    return getattr(import_module(f"ai_whisperer.{_HOME_OF[name]}"), name)

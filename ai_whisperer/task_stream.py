@@ -8,9 +8,10 @@ from typing import Protocol
 
 from ai_whisperer.core.following import Follower
 from ai_whisperer.core.tasks import continuation_id
+from ai_whisperer.domain.notification import Notification
+from ai_whisperer.domain.task_events import TaskEnded, TaskEvent
+from ai_whisperer.domain.tasks import StepRecord, TaskRecord, TaskState
 from ai_whisperer.errors import ClosedError
-from ai_whisperer.records import Notification, StepRecord, TaskRecord, TaskState
-from ai_whisperer.task_events import TaskEnded, TaskEvent
 
 
 class TaskSource(Protocol):

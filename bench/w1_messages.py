@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 from ai_whisperer import AsyncAgentSessionManager, TaskState
-from ai_whisperer.conversation import Answer, ToolCall, ToolTurn
+from ai_whisperer.domain.conversation import Answer, ToolCall, ToolTurn
 from ai_whisperer.models.base import ModelRequest
 from ai_whisperer.models.scripted import FunctionModel
 from bench import floor

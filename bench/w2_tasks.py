@@ -6,7 +6,7 @@ import asyncio
 from pathlib import Path
 
 from ai_whisperer import AsyncAgentSessionManager, TaskRecord, TaskState
-from ai_whisperer.conversation import Answer, ToolCall, ToolTurn
+from ai_whisperer.domain.conversation import Answer, ToolCall, ToolTurn
 from ai_whisperer.models.base import ModelRequest
 from ai_whisperer.models.scripted import FunctionModel
 from bench import floor

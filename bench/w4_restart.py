@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from ai_whisperer import AsyncAgentSessionManager, TaskState, ToolContext
-from ai_whisperer.conversation import Answer, ToolCall, ToolTurn
+from ai_whisperer.domain.conversation import Answer, ToolCall, ToolTurn
+from ai_whisperer.domain.tasks import StepState
 from ai_whisperer.models.base import ModelRequest, StreamEvent
 from ai_whisperer.models.scripted import FunctionModel
-from ai_whisperer.records import StepState
 from ai_whisperer.store.sqlite import SqliteStore
 from bench.probe import Probe, ProbeError, Sample, Samples, sample_from, values_of
 from bench.report import Figure, Target

@@ -10,7 +10,7 @@ import asyncio
 from pathlib import Path
 
 from ai_whisperer import AsyncAgentSessionManager, TaskState
-from ai_whisperer.conversation import Answer, ToolCall, ToolTurn, UserTurn
+from ai_whisperer.domain.conversation import Answer, ToolCall, ToolTurn, UserTurn
 from ai_whisperer.models.base import ModelRequest, collect
 from ai_whisperer.models.scripted import FunctionModel
 from ai_whisperer.store.sqlite import SqliteStore

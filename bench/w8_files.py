@@ -19,10 +19,11 @@ from pathlib import Path
 import msgspec
 
 from ai_whisperer import AsyncAgentSessionManager, TaskState
-from ai_whisperer.conversation import Answer, AnswerTurn, ToolCall, ToolTurn
+from ai_whisperer.domain.conversation import Answer, AnswerTurn, ToolCall, ToolTurn
+from ai_whisperer.domain.notification import Notification
+from ai_whisperer.domain.tasks import TaskRecord
 from ai_whisperer.models.base import ModelRequest
 from ai_whisperer.models.scripted import FunctionModel
-from ai_whisperer.records import Notification, TaskRecord
 from ai_whisperer.tools.function import AnyFunction
 from bench.probe import Probe, Sample, Samples, Stopwatch, in_fresh_process, values_of
 from bench.report import Figure, Target

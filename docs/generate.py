@@ -18,6 +18,7 @@ import ai_whisperer
 from ai_whisperer import __version__, scripting
 from ai_whisperer.protocol.errors import stable_codes
 from ai_whisperer.protocol.openrpc import document
+from ai_whisperer.scripting import SyncClient
 from ai_whisperer.settings import FIELDS, Settings
 from ai_whisperer.tools.sandbox.levels import ALL
 from ai_whisperer.tools.sandbox.ways_out import WAYS
@@ -28,7 +29,7 @@ CLASSES = (
     ("ai_whisperer", "Client"),
     ("ai_whisperer.scripting", "SyncClient"),
     ("ai_whisperer", "TaskStream"),
-    ("ai_whisperer.runtime.bus", "Subscription"),
+    ("ai_whisperer.runtime.session.log", "Subscription"),
     ("ai_whisperer.client", "EventStream"),
     ("ai_whisperer", "AgentSession"),
     ("ai_whisperer", "ToolContext"),
@@ -38,14 +39,26 @@ CLASSES = (
 HANDLES = {"AgentSession": ("agent_id", "state")}
 """What programs use of classes that are otherwise for the inside."""
 RECORDS = (
-    "ai_whisperer.records",
-    "ai_whisperer.task_events",
-    "ai_whisperer.status",
-    "ai_whisperer.coordination",
-    "ai_whisperer.conversation",
-    "ai_whisperer.definition",
+    "ai_whisperer.domain.agents",
+    "ai_whisperer.domain.tasks",
+    "ai_whisperer.domain.mail",
+    "ai_whisperer.domain.task_events",
+    "ai_whisperer.domain.notification",
+    "ai_whisperer.domain.timers",
+    "ai_whisperer.domain.sessions",
+    "ai_whisperer.domain.tools",
+    "ai_whisperer.domain.usage",
+    "ai_whisperer.domain.limits",
+    "ai_whisperer.domain.approvals",
+    "ai_whisperer.domain.waits",
+    "ai_whisperer.domain.locks",
+    "ai_whisperer.domain.events",
+    "ai_whisperer.domain.schedules",
+    "ai_whisperer.domain.rooms",
+    "ai_whisperer.domain.conversation",
+    "ai_whisperer.domain.definition",
     "ai_whisperer.templates.parsing",
-    "ai_whisperer.snapshot",
+    "ai_whisperer.domain.snapshot",
 )
 
 
@@ -243,8 +256,8 @@ def _class(name: str, kind: type) -> Iterator[str]:
     for method, member in inspect.getmembers(kind):
         if method.startswith("_") or method not in HANDLES.get(name, (method,)):
             continue
-        if inspect.isfunction(member) and not hasattr(member, "__wrapped__"):  # such are those of the client
-            yield from _function(f"{name}.{method}", member)
+        if inspect.isfunction(member) and not (kind is SyncClient and hasattr(member, "__wrapped__")):
+            yield from _function(f"{name}.{method}", member)  # what is left out is as in the client
         elif isinstance(member, property):
             yield from ["", f"### `{name}.{method}`", "", f"A property: {_code(_annotation(member.fget))}."]
             yield from ["", told] if (told := inspect.getdoc(member)) else []

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from ai_whisperer import AgentSession, AgentState, AsyncAgentSessionManager, tool
-from ai_whisperer.records import TaskKind
+from ai_whisperer.domain.tasks import TaskKind
 from stage import create_agent, news, play, until
 
 

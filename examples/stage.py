@@ -13,7 +13,7 @@ from typing import Any
 from ai_whisperer import AgentSession, AsyncAgentSessionManager, WhispererError
 from ai_whisperer.cli.printable import printable
 from ai_whisperer.cli.telling import shown_line
-from ai_whisperer.runtime.bus import Subscription
+from ai_whisperer.runtime.session.log import Subscription
 from ai_whisperer.tools.function import AnyFunction
 
 _WIDTH = 120

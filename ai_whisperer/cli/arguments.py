@@ -9,7 +9,7 @@ from typing import Annotated, Any, TextIO
 import msgspec
 import typer
 
-from ai_whisperer.records import Priority
+from ai_whisperer.domain.tasks import Priority
 
 PriorityOption = Annotated[
     Priority, typer.Option("--priority", "-p", help="How important it is.", show_choices=True, case_sensitive=False)

@@ -8,24 +8,19 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from msgspec import inspect as types
 
+from ai_whisperer.cli.flags import CONNECTION, load
 from ai_whisperer.cli.output import Output
-from ai_whisperer.errors import SettingsError
-from ai_whisperer.settings import FIELDS, Field, LoadedSettings, Settings, load_settings
+from ai_whisperer.settings import FIELDS, Field, LoadedSettings, Settings
 
 if TYPE_CHECKING:
     from ai_whisperer.client import Client
-
-CONNECTION = ("url", "token", "session", "data")
-"""The settings that say which server and which session is meant."""
 
 SERVING = tuple(field.name for field in FIELDS if field.name != "url")
 """The settings of a server."""
@@ -97,28 +92,6 @@ def group(app: typer.Typer, name: str, **more: Any) -> Callable[[Function], type
 def take_settings(context: typer.Context, given: Mapping[str, Any]) -> None:
     """Keep what was given before a command; what is given after it comes first."""
     context.obj = {**(context.obj or {}), **{name: value for name, value in given.items() if value}}
-
-
-def flags_of(context: typer.Context) -> dict[str, Any]:
-    """What was given so far, as far as it can be told while the line is still being written."""
-    chain: list[typer.Context] = [context]
-    while chain[-1].parent is not None:
-        chain.append(chain[-1].parent)  # type: ignore[arg-type]
-    return {
-        name: value
-        for each in reversed(chain)
-        for name, value in each.params.items()
-        if name in CONNECTION and isinstance(value, str)
-    }
-
-
-def load(flags: Mapping[str, Any]) -> LoadedSettings:
-    """The settings that hold in this process."""
-    try:
-        folder = Path.cwd()
-    except FileNotFoundError as error:
-        raise SettingsError("The current folder has been deleted. Change to another one.") from error
-    return load_settings(flags, environment=os.environ, folder=folder)
 
 
 def shared_options(names: Sequence[str] = CONNECTION) -> Iterator[inspect.Parameter]:

@@ -13,7 +13,7 @@ from ai_whisperer.errors import InvalidInputError, NotFoundError, StateError
 if TYPE_CHECKING:
     from ai_whisperer.cli.conversation import Conversation
     from ai_whisperer.client import Client
-    from ai_whisperer.coordination import ApprovalRecord
+    from ai_whisperer.domain.approvals import ApprovalRecord
 
 _COMMAND = re.compile(r"/(\w*)(?:\s+(.*))?\Z", re.DOTALL)
 _HELP = {

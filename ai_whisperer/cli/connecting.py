@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from ai_whisperer.cli.calling import flags_of, load
+from ai_whisperer.cli.flags import flags_of, load
 from ai_whisperer.errors import ConnectionLostError, WhispererError
 from ai_whisperer.settings import Settings
 

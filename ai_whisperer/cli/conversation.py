@@ -11,14 +11,25 @@ from ai_whisperer.cli.fleet import hindrance
 from ai_whisperer.cli.output import Output
 from ai_whisperer.cli.printable import readable_arguments
 from ai_whisperer.cli.telling import shown_line
-from ai_whisperer.coordination import ApprovalRecord, ApprovalState, MessageRecord, RoomKind, RoomRecord
-from ai_whisperer.records import AgentState, Notification
+from ai_whisperer.domain.agents import AgentState
+from ai_whisperer.domain.approvals import ApprovalRecord, ApprovalState
+from ai_whisperer.domain.notification import Notification
+from ai_whisperer.domain.notifications.approvals import (
+    ApprovalApproved,
+    ApprovalRefused,
+    ApprovalRequested,
+    ApprovalWithdrawn,
+)
+from ai_whisperer.domain.notifications.rooms import RoomAbsent, RoomAnswering, RoomMessage, RoomPassed, RoomUnanswered
+from ai_whisperer.domain.notifications.steps import StepOutput
+from ai_whisperer.domain.notifications.tasks import TaskDelta
+from ai_whisperer.domain.rooms import MessageRecord, RoomKind, RoomRecord
 
 if TYPE_CHECKING:
     from ai_whisperer.client import Client
 
 _WIDTH = 160
-_DECIDED = ("approval.approved", "approval.refused", "approval.withdrawn")
+_DECIDED = (ApprovalApproved.wire_name, ApprovalRefused.wire_name, ApprovalWithdrawn.wire_name)
 
 
 class Conversation:
@@ -71,11 +82,11 @@ class Conversation:
     async def follow(self, notes: AsyncIterator[Notification]) -> None:
         """Show what is said, for ever."""
         async for note in notes:
-            if note.name == "async.task.delta":
+            if note.name == TaskDelta.wire_name:
                 self._see_delta(note.params)
-            elif note.name == "step.output":
+            elif note.name == StepOutput.wire_name:
                 self._see_output(note)
-            elif note.name == "approval.requested":
+            elif note.name == ApprovalRequested.wire_name:
                 await self._see_approval(note.params)
             elif note.name in _DECIDED:
                 self._forget(note.params["approvalId"])
@@ -124,18 +135,18 @@ class Conversation:
 
     async def _see(self, name: str, params: Mapping[str, Any]) -> None:
         match name:
-            case "room.answering":
+            case RoomAnswering.wire_name:
                 if params["taskId"] not in self._settled:
                     self._answering.add(params["taskId"])
-            case "room.message":
+            case RoomMessage.wire_name:
                 await self._show_up_to(params["number"])
-            case "room.passed":
+            case RoomPassed.wire_name:
                 self._settle(params["taskId"])
-            case "room.unanswered":
+            case RoomUnanswered.wire_name:
                 self._stream.end()
                 self._output.note(f"{params['agentId']} did not answer: {params['error']['message']}")
                 self._settle(params["taskId"])
-            case "room.absent":
+            case RoomAbsent.wire_name:
                 self._output.note(f"{params['agentId']} was not asked: it is {params['reason']}.")
 
     async def _show_up_to(self, number: int) -> None:

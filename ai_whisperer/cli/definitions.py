@@ -8,7 +8,8 @@ from typing import Any
 import msgspec
 
 from ai_whisperer.cli.printable import as_json
-from ai_whisperer.definition import INHERIT, AgentDefinition, ScheduleDefinition
+from ai_whisperer.domain.definition import INHERIT, AgentDefinition
+from ai_whisperer.domain.schedules import ScheduleDefinition
 
 
 def facts_of(definition: AgentDefinition, *, inherited: str = "") -> Iterator[tuple[str, str]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ai_whisperer.records import TaskRecord, TaskState
+from ai_whisperer.domain.tasks import TaskRecord, TaskState
 
 WELL = (TaskState.COMPLETED, TaskState.CONTINUED)
 

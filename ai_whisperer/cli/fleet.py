@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 from ai_whisperer.cli.output import Column, moment
 from ai_whisperer.cli.telling import way_out
-from ai_whisperer.conversation import Usage
-from ai_whisperer.definition import Limits
-from ai_whisperer.records import AgentState, TaskRecord, TaskState
-from ai_whisperer.status import AgentStatus
+from ai_whisperer.domain.agents import AgentState, AgentStatus
+from ai_whisperer.domain.conversation import Usage
+from ai_whisperer.domain.limits import Limits
+from ai_whisperer.domain.tasks import TaskRecord, TaskState
 
 _BAR_WIDTH = 10
 _STYLES = {

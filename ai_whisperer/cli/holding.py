@@ -13,7 +13,7 @@ import typer
 
 from ai_whisperer.cli.racing import first_of
 from ai_whisperer.client import Client
-from ai_whisperer.coordination import LockRecord
+from ai_whisperer.domain.locks import LockRecord
 from ai_whisperer.errors import LockNotHeldError
 from ai_whisperer.tools.process_groups import group_has_ended
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from ai_whisperer.cli.telling import shown_line
 from ai_whisperer.client import Client
-from ai_whisperer.records import AgentState, Notification
-from ai_whisperer.status import AgentStatus
+from ai_whisperer.domain.agents import AgentState, AgentStatus
+from ai_whisperer.domain.notification import Notification
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

@@ -8,8 +8,8 @@ from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ai_whisperer.cli.output import Output
+from ai_whisperer.domain.tasks import StepRecord, StepState
 from ai_whisperer.errors import WhispererError
-from ai_whisperer.records import StepRecord, StepState
 
 if TYPE_CHECKING:
     from ai_whisperer.client import Client

@@ -16,7 +16,6 @@ from typing import Annotated, Any, NamedTuple
 import typer
 from typer.main import get_command
 
-from ai_whisperer import __version__
 from ai_whisperer.cli.calling import shared_options, take_settings, with_signature
 from ai_whisperer.cli.commands import (
     agents,
@@ -43,6 +42,7 @@ from ai_whisperer.cli.printable import as_json, one_line
 from ai_whisperer.cli.streams import drop_output, open_missing_streams
 from ai_whisperer.errors import WhispererError
 from ai_whisperer.secrets import redacted
+from ai_whisperer.version import __version__
 
 ERROR = 1
 USAGE = 2

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ai_whisperer.errors import ModelNameError
-from ai_whisperer.models.catalog import AUTO, SCRIPTED, SCRIPTED_DEMO, resolve
+from ai_whisperer.models.catalog import resolve
 from ai_whisperer.models.detection import KEYS, OPENAI, PROVIDERS, Detection, detect_model
+from ai_whisperer.models.names import AUTO, SCRIPTED, SCRIPTED_DEMO
 from ai_whisperer.settings import LoadedSettings
 
 

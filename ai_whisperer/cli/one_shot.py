@@ -20,7 +20,7 @@ from ai_whisperer.cli.screen import Screen
 from ai_whisperer.cli.telling import way_out
 from ai_whisperer.cli.workflows.guide import Order, Workflow
 from ai_whisperer.client import Client
-from ai_whisperer.clock import SystemClock, TimedIds
+from ai_whisperer.domain.clock import SystemClock, TimedIds
 from ai_whisperer.errors import (
     DefinitionError,
     NotFoundError,

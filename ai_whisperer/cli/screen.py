@@ -10,13 +10,18 @@ from ai_whisperer.cli.output import Output
 from ai_whisperer.cli.printable import printable
 from ai_whisperer.cli.telling import shown_line, way_out
 from ai_whisperer.core.channel_markers import Channel
-from ai_whisperer.records import AgentState, Notification, TaskRecord
+from ai_whisperer.domain.agents import AgentState
+from ai_whisperer.domain.notification import Notification
+from ai_whisperer.domain.notifications.agents import AgentPaused, AgentStopped
+from ai_whisperer.domain.notifications.approvals import ApprovalRequested
+from ai_whisperer.domain.notifications.tasks import TaskCancelled, TaskCompleted, TaskContinued, TaskDelta, TaskFailed
+from ai_whisperer.domain.tasks import TaskRecord
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-ENDED = ("async.task.completed", "async.task.error", "async.task.cancelled")
-_HALTS = {"agent.paused": AgentState.PAUSED, "agent.stopped": AgentState.STOPPED}
+ENDED = (TaskCompleted.wire_name, TaskFailed.wire_name, TaskCancelled.wire_name)
+_HALTS = {AgentPaused.wire_name: AgentState.PAUSED, AgentStopped.wire_name: AgentState.STOPPED}
 _WIDTH = 120
 
 
@@ -52,15 +57,15 @@ class Screen:
                 self.tell(f"To resume it: {way_out(_HALTS[note.name], task.agent_id)}")
             if str(note.params.get("taskId", "")).partition("~")[0] != task.id:
                 continue
-            if note.name == "async.task.delta":
+            if note.name == TaskDelta.wire_name:
                 self._see_delta(note.params)
             elif note.name in ENDED:
                 return
-            elif note.name == "approval.requested" and decide is not None:
+            elif note.name == ApprovalRequested.wire_name and decide is not None:
                 self._turn_to(None)
                 await decide(note.params["approvalId"])
             else:
-                self._parts += [""] if note.name == "async.task.continuation" else []
+                self._parts += [""] if note.name == TaskContinued.wire_name else []
                 self.show_event(note)
 
     async def follow_session(self, notes: AsyncIterator[Notification]) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from ai_whisperer.domain.sessions import IdKind
 from ai_whisperer.errors import InvalidInputError
-from ai_whisperer.status import IdKind
 
 if TYPE_CHECKING:
     from ai_whisperer.client import Client

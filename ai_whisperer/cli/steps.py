@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from ai_whisperer.cli.fleet import style_of
 from ai_whisperer.cli.output import Column, moment
 from ai_whisperer.cli.printable import readable_arguments
-from ai_whisperer.records import StepRecord, StepState
+from ai_whisperer.domain.tasks import StepRecord, StepState
 
 _FINE_SECONDS = 10.0
 """Below this, thousandths of a second tell something."""

@@ -7,15 +7,50 @@ from typing import Any
 
 from ai_whisperer.cli.output import moment
 from ai_whisperer.cli.printable import printable
-from ai_whisperer.records import USER, AgentState, Notification
+from ai_whisperer.domain.agents import AgentState
+from ai_whisperer.domain.mail import USER
+from ai_whisperer.domain.notification import Notification
+from ai_whisperer.domain.notifications import NOTIFICATIONS
+from ai_whisperer.domain.notifications.agents import (
+    AgentFailing,
+    AgentPaused,
+    AgentResumed,
+    AgentStateChanged,
+    AgentStopped,
+    AgentToolsMissing,
+)
+from ai_whisperer.domain.notifications.approvals import (
+    ApprovalApproved,
+    ApprovalRefused,
+    ApprovalRequested,
+    ApprovalWithdrawn,
+)
+from ai_whisperer.domain.notifications.base import Told
+from ai_whisperer.domain.notifications.events import EventBroadcast
+from ai_whisperer.domain.notifications.locks import LockBroken, LockExpired, LockWaiting
+from ai_whisperer.domain.notifications.mail import MailSent
+from ai_whisperer.domain.notifications.resources import ResourceGranted, ResourceWaiting
+from ai_whisperer.domain.notifications.rooms import RoomAbsent, RoomMessage, RoomPassed, RoomUnanswered
+from ai_whisperer.domain.notifications.schedules import ScheduleFired, ScheduleMissed
+from ai_whisperer.domain.notifications.steps import StepFinished, StepOutput, StepRetried
+from ai_whisperer.domain.notifications.switch import SwitchBegan, SwitchEnded
+from ai_whisperer.domain.notifications.tasks import (
+    TaskCancelled,
+    TaskCompleted,
+    TaskDismissed,
+    TaskFailed,
+    TaskProgress,
+    TaskRestarting,
+    TaskStarted,
+)
 
 _Params = dict[str, Any]
 
 
 def line_of(note: Notification) -> str | None:
     """The notification in one line; None for what is of no interest to a person who watches."""
-    tell = _TELLERS.get(note.name)
-    told = None if tell is None else tell(note.params)
+    kind = NOTIFICATIONS.get(note.name)
+    told = None if kind is None or kind not in _TELLERS else _TELLERS[kind](note.params)
     return None if told is None else f"{note.seq or '':>4}  {told[0]:<10} {told[1]}"
 
 
@@ -101,43 +136,43 @@ def _retry(params: _Params) -> tuple[str, str]:
     return params["agentId"], f"waits for its provider, next try at {at}: {error}"
 
 
-_TELLERS: dict[str, Callable[[_Params], tuple[str, str] | None]] = {
-    "agent.state_changed": _state,
-    "agent.paused": _of_agent("is paused{why}"),
-    "agent.resumed": _of_agent("resumes"),
-    "agent.stopped": _of_agent("is stopped{why}"),
-    "agent.failing": _of_agent("fails too often{why}"),
-    "agent.tools_missing": _missing,
-    "approval.requested": _of_agent("waits for your approval of {tool}: whisperer approvals show {approvalId}"),
-    "approval.approved": _of_agent("may use {tool}{why}"),
-    "approval.refused": _of_agent("may not use {tool}{why}"),
-    "approval.withdrawn": _of_agent("no longer asks to use {tool}{why}"),
-    "async.task.started": _of_agent("starts a task ({kind})"),
-    "async.task.progress": _progress,
-    "async.task.completed": _of_agent("finishes its task"),
-    "async.task.error": _of_agent("fails: {error}"),
-    "async.task.cancelled": _of_agent("leaves its task, which was cancelled{why}"),
-    "async.task.dismissed": _of_agent("no longer has to do its task {taskId}, which was dismissed"),
-    "async.task.restarting": _of_agent("begins its task again: {error}"),
-    "event.broadcast": lambda params: (params["sender"], f"broadcasts {params['event']}"),
-    "lock.broken": _lock_broken,
-    "lock.expired": lambda params: (params["holder"], f"lost the lock {params['name']} because its lease ran out"),
-    "lock.waiting": lambda params: (
+_TELLERS: dict[type[Told], Callable[[_Params], tuple[str, str] | None]] = {
+    AgentStateChanged: _state,
+    AgentPaused: _of_agent("is paused{why}"),
+    AgentResumed: _of_agent("resumes"),
+    AgentStopped: _of_agent("is stopped{why}"),
+    AgentFailing: _of_agent("fails too often{why}"),
+    AgentToolsMissing: _missing,
+    ApprovalRequested: _of_agent("waits for your approval of {tool}: whisperer approvals show {approvalId}"),
+    ApprovalApproved: _of_agent("may use {tool}{why}"),
+    ApprovalRefused: _of_agent("may not use {tool}{why}"),
+    ApprovalWithdrawn: _of_agent("no longer asks to use {tool}{why}"),
+    TaskStarted: _of_agent("starts a task ({kind})"),
+    TaskProgress: _progress,
+    TaskCompleted: _of_agent("finishes its task"),
+    TaskFailed: _of_agent("fails: {error}"),
+    TaskCancelled: _of_agent("leaves its task, which was cancelled{why}"),
+    TaskDismissed: _of_agent("no longer has to do its task {taskId}, which was dismissed"),
+    TaskRestarting: _of_agent("begins its task again: {error}"),
+    EventBroadcast: lambda params: (params["sender"], f"broadcasts {params['event']}"),
+    LockBroken: _lock_broken,
+    LockExpired: lambda params: (params["holder"], f"lost the lock {params['name']} because its lease ran out"),
+    LockWaiting: lambda params: (
         params["waiter"],
         f"waits for the lock {params['name']}, which {params['holder']} holds",
     ),
-    "mail.sent": _mail,
-    "resource.waiting": _turn,
-    "resource.granted": _of_agent("has its turn and continues"),
-    "room.message": _room,
-    "room.passed": _of_agent("passes"),
-    "room.unanswered": _of_agent("does not answer: {error}"),
-    "room.absent": _of_agent("is not asked: it is {reason}"),
-    "schedule.fired": _schedule("is reached by the schedule {scheduleId}"),
-    "schedule.missed": _schedule("was not reached {count} times by the schedule {scheduleId}: {reason}"),
-    "step.finished": _step,
-    "step.output": _output,
-    "step.retried": _retry,
-    "switch.began": _of_agent("waits for {toAgent}"),
-    "switch.ended": _of_agent("no longer waits for {toAgent}: {outcome}"),
+    MailSent: _mail,
+    ResourceWaiting: _turn,
+    ResourceGranted: _of_agent("has its turn and continues"),
+    RoomMessage: _room,
+    RoomPassed: _of_agent("passes"),
+    RoomUnanswered: _of_agent("does not answer: {error}"),
+    RoomAbsent: _of_agent("is not asked: it is {reason}"),
+    ScheduleFired: _schedule("is reached by the schedule {scheduleId}"),
+    ScheduleMissed: _schedule("was not reached {count} times by the schedule {scheduleId}: {reason}"),
+    StepFinished: _step,
+    StepOutput: _output,
+    StepRetried: _retry,
+    SwitchBegan: _of_agent("waits for {toAgent}"),
+    SwitchEnded: _of_agent("no longer waits for {toAgent}: {outcome}"),
 }

@@ -1,4 +1,4 @@
-"""What all parts of the client have in common: how they ask, and how agents, tasks and the like are named."""
+"""What all calls of the client have in common: how they are sent, and how agents and tasks are named."""
 
 from __future__ import annotations
 
@@ -6,20 +6,15 @@ from typing import TypeVar
 
 from ai_whisperer.client.hub import Hub
 from ai_whisperer.core.paging import can_be_id
+from ai_whisperer.domain.agents import AgentStatus
+from ai_whisperer.domain.tasks import TaskRecord
 from ai_whisperer.errors import InvalidInputError, UnknownTaskError
 from ai_whisperer.protocol.agents import AgentDetails
-from ai_whisperer.protocol.method import Method, Params
-from ai_whisperer.records import TaskRecord
-from ai_whisperer.status import AgentStatus
+from ai_whisperer.protocol.method import Effect, Method, Params
+from ai_whisperer.session_api import TaskRef
 
 AgentRef = str | AgentStatus | AgentDetails
 """An agent: its id, any of its names, or what a method returned about it."""
-
-TaskRef = str | TaskRecord
-"""A task: its id or its record, as it is or was."""
-
-ANY_SIZE = 1 << 62
-"""How large text may be is the server's decision."""
 
 P = TypeVar("P", bound=Params)
 R = TypeVar("R")
@@ -36,13 +31,10 @@ class ClientBase:
     def session_id(self) -> str:
         return self._session_id
 
-    async def _ask(self, method: Method[P, R], params: P) -> R:
-        """Call a method that may be repeated: it only reads, or carries the id under which it takes effect once."""
-        return await self._hub.main.ask(method, params)
-
-    async def _do(self, method: Method[P, R], params: P) -> R:
-        """Call a method that must not be repeated."""
-        return await self._hub.main.do(method, params)
+    async def _call(self, method: Method[P, R], params: P) -> R:
+        """Send a method. If the answer is lost it is sent again, unless it might then happen twice."""
+        main = self._hub.main
+        return await (main.do if method.effect is Effect.ACTS else main.ask)(method, params)
 
     def _new_id(self) -> str:
         """An id that nobody else has."""

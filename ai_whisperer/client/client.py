@@ -4,51 +4,40 @@ from __future__ import annotations
 
 import asyncio
 import random as chance
+from collections.abc import Sequence
 from types import TracebackType
 from typing import Any
 
 from ai_whisperer.client.address import read_address
-from ai_whisperer.client.agents import ClientAgents, is_busy
-from ai_whisperer.client.approvals import ClientApprovals
-from ai_whisperer.client.base import AgentRef, TaskRef, agent_name
+from ai_whisperer.client.base import AgentRef, ClientBase, agent_name
+from ai_whisperer.client.calls import complete
 from ai_whisperer.client.events import EventStream
 from ai_whisperer.client.hub import Hub
-from ai_whisperer.client.limits import ClientLimits
-from ai_whisperer.client.locks import ClientLocks
-from ai_whisperer.client.mail import ClientMail
-from ai_whisperer.client.mcp import ClientMcp
-from ai_whisperer.client.rooms import ClientRooms
-from ai_whisperer.client.schedules import ClientSchedules
 from ai_whisperer.client.tasks import ClientTasks
-from ai_whisperer.clock import IdSource, SystemClock, TimedIds
-from ai_whisperer.coordination import SessionSummary
+from ai_whisperer.core import locking
 from ai_whisperer.core.limits import Stated, changes_by_name
-from ai_whisperer.core.paging import checked_kind, checked_limit, checked_position
+from ai_whisperer.core.paging import checked_limit, checked_position
 from ai_whisperer.core.text import check_text
-from ai_whisperer.definition import SessionLimits
+from ai_whisperer.domain.agents import AgentState, AgentStatus
+from ai_whisperer.domain.clock import IdSource, SystemClock, TimedIds
+from ai_whisperer.domain.limits import Limits, LimitScope, LimitsReport, SessionLimits
+from ai_whisperer.domain.locks import LockRecord
+from ai_whisperer.domain.notification import Notification
+from ai_whisperer.domain.notifications.agents import AgentStateChanged
+from ai_whisperer.domain.sessions import SessionSummary
+from ai_whisperer.domain.tools import ToolEntry
 from ai_whisperer.errors import InvalidInputError
-from ai_whisperer.protocol import resources, sessions, subscriptions, tools
+from ai_whisperer.protocol import agents, locks, sessions, subscriptions, tools
+from ai_whisperer.protocol import limits as protocol
+from ai_whisperer.protocol.agents import AgentDetails, AgentStates
 from ai_whisperer.protocol.sessions import LogEntries, ServerInfo, TemplateDetails
-from ai_whisperer.records import AgentState, Notification
-from ai_whisperer.snapshot import Snapshot
-from ai_whisperer.status import IdKind, ResourceStatus, ToolEntry, UsageReport
-from ai_whisperer.templates.library import TemplateEntry
 
 _LOOK_AGAIN_SECONDS = 5.0
 """Notifications say when to look whether all are at rest. They are hints, and this is the net under them."""
 
 
-class Client(
-    ClientAgents,
-    ClientTasks,
-    ClientMail,
-    ClientRooms,
-    ClientSchedules,
-    ClientLocks,
-    ClientMcp,
-    ClientApprovals,
-    ClientLimits,
-):
+@complete
+class Client(ClientTasks):
     """Works with a session on a server. Use it as `async with Client("http://127.0.0.1:8642/?token=…") as client:`.
 
     The methods are those of `AsyncAgentSessionManager`, but all are to be awaited, and return and raise the same, with
@@ -118,62 +107,84 @@ class Client(
         return self._hub.stream(self._session_id, after=position, deltas=deltas)
 
     async def notifications(self, *, after: int = 0, limit: int = 1000) -> list[Notification]:
-        """A page of the numbered log."""
         params = subscriptions.ListNotifications(
             session_id=self._session_id, after=checked_position(after), limit=checked_limit(limit)
         )
-        return (await self._ask(subscriptions.LIST_NOTIFICATIONS, params)).notifications
+        return (await self._call(subscriptions.LIST_NOTIFICATIONS, params)).notifications
 
     async def at_rest(self) -> None:
-        """Wait until no agent works or is about to.
-
-        Agents that sleep, are paused, stopped or wait for tools do not count, whatever waits for them.
-        """
         while True:
             states = await self.get_agent_states()
-            busy = {status.agent_id for status in states.agents.values() if is_busy(status)}
+            busy = {status.agent_id for status in states.agents.values() if _is_busy(status)}
             if not busy:
                 return
             async with self.events(after=states.last_seq) as events:
                 await _calm(busy, events)
 
+    async def get_agent(self, agent_id: AgentRef) -> AgentDetails:
+        """What one agent is doing, and its definition."""
+        params = agents.GetAgent(session_id=self._session_id, agent_id=agent_name(agent_id))
+        return await self._call(agents.GET_AGENT, params)
+
+    async def get_agent_status(self, agent_id: AgentRef) -> AgentStatus:
+        return (await self.get_agent(agent_id)).status
+
+    async def get_agent_states(self) -> AgentStates:
+        """What all agents are doing, by id, as they are after the notification `last_seq`."""
+        return await self._call(agents.GET_AGENT_STATES, agents.GetAgentStates(session_id=self._session_id))
+
+    async def agent_threads(self) -> dict[str, Sequence[str]]:
+        return {status.agent_id: status.running_tasks for status in await self.list_agents() if status.started}
+
+    async def list_agents(self) -> list[AgentStatus]:
+        return list((await self.get_agent_states()).agents.values())
+
+    async def acquire_lock(
+        self, name: str, *, ttl_seconds: float = 60.0, wait_seconds: float = 0.0, holder: str | None = None
+    ) -> LockRecord:
+        locking.check_lock(name, ttl_seconds)
+        params = locks.AcquireLock(
+            session_id=self._session_id,
+            name=name,
+            ttl_seconds=ttl_seconds,
+            wait_seconds=locking.checked_wait(wait_seconds),
+            holder=None if holder is None else locking.checked_holder(holder),
+        )
+        if not wait_seconds:
+            return await self._call(locks.ACQUIRE_LOCK, params)
+        return await self._hub.do_apart(locks.ACQUIRE_LOCK, params)
+
+    async def set_limits(self, limits: Stated, *, agent_id: AgentRef | None = None) -> LimitsReport:
+        name = None if agent_id is None else agent_name(agent_id)
+        changes = changes_by_name(limits, SessionLimits if agent_id is None else Limits)
+        params = protocol.SetLimits(session_id=self._session_id, limits=changes, agent_id=name)
+        return await self._call(protocol.SET_LIMITS, params)
+
+    async def set_server_limits(self, limits: Stated) -> LimitsReport:
+        """Change the limits of the server, which hold for all its sessions; only the principal `local` may.
+
+        Returns those of this session as they are now. They override the setting `limits` and survive a restart.
+        """
+        changes = changes_by_name(limits, SessionLimits)
+        params = protocol.SetLimits(session_id=self._session_id, limits=changes, scope=LimitScope.SERVER)
+        return await self._call(protocol.SET_LIMITS, params)
+
     async def list_tools(self) -> list[ToolEntry]:
         """The tools that agents can be granted, and the tool files that cannot be used, each with its error."""
-        return (await self._ask(tools.LIST_TOOLS, tools.ListTools())).tools
-
-    async def list_templates(self) -> list[TemplateEntry]:
-        """The templates that agents can be made of, and the files that cannot be used, each with its error."""
-        return (await self._ask(sessions.LIST_TEMPLATES, sessions.ListTemplates())).templates
+        return (await self._call(tools.LIST_TOOLS, tools.ListTools())).tools
 
     async def get_template(self, name: str) -> TemplateDetails:
         """One template with its definition; raises `UnknownTemplateError`."""
         if not isinstance(name, str):
             raise InvalidInputError(f"Name a template by text, not by {type(name).__name__}.")
-        return await self._ask(sessions.GET_TEMPLATE, sessions.GetTemplate(name=name))
-
-    async def list_resources(self) -> list[ResourceStatus]:
-        """The resources that tools touch now: who holds them, and who waits for them."""
-        params = resources.ListResources(session_id=self._session_id)
-        return (await self._ask(resources.LIST_RESOURCES, params)).resources
-
-    async def find_ids(self, kind: IdKind | str, beginning: str, *, limit: int = 10) -> list[str]:
-        """The ids of what is of that kind (`task`, `mail` …) which begin so; one that is just this comes first."""
-        params = sessions.FindIds(
-            session_id=self._session_id, kind=checked_kind(kind), beginning=beginning, limit=checked_limit(limit)
-        )
-        return (await self._ask(sessions.FIND_IDS, params)).ids
-
-    async def usage(self, task: TaskRef | None = None) -> UsageReport:
-        """What the agents of the session have used, each and together; of a task, what all its tree has used."""
-        task_id = None if task is None else self._task_id(task)
-        return await self._ask(sessions.GET_USAGE, sessions.GetUsage(session_id=self._session_id, task_id=task_id))
+        return await self._call(sessions.GET_TEMPLATE, sessions.GetTemplate(name=name))
 
     async def read_log(self, agent_id: AgentRef, *, after: int | None = None, limit: int = 200) -> LogEntries:
         """The debug log of an agent: its last entries, or those after the `next` of an earlier answer."""
         params = sessions.ReadLog(
             session_id=self._session_id, agent_id=agent_name(agent_id), after=after, limit=checked_limit(limit)
         )
-        return await self._ask(sessions.READ_LOG, params)
+        return await self._call(sessions.READ_LOG, params)
 
     async def create_session(
         self, session_id: str | None = None, *, title: str = "", limits: Stated = None
@@ -184,33 +195,29 @@ class Client(
         """
         stated = None if limits is None else changes_by_name(limits, SessionLimits)
         params = sessions.CreateSession(session_id=session_id, title=title, limits=stated)
-        return await self._do(sessions.CREATE_SESSION, params)
+        return await self._call(sessions.CREATE_SESSION, params)
 
     async def list_sessions(self, *, limit: int = 10_000) -> list[SessionSummary]:
         """The sessions of the caller, the newest first."""
         params = sessions.ListSessions(limit=checked_limit(limit))
-        return (await self._ask(sessions.LIST_SESSIONS, params)).sessions
-
-    async def snapshot(self) -> Snapshot:
-        """Everything that is to be seen of the session at one moment: subscribe after it to resume from there."""
-        return await self._ask(sessions.GET_SNAPSHOT, sessions.GetSnapshot(session_id=self._session_id))
+        return (await self._call(sessions.LIST_SESSIONS, params)).sessions
 
     async def get_session(self, session_id: str | None = None) -> SessionSummary:
         """One session of the caller: this one unless another is named."""
         params = sessions.GetSession(session_id=self._session_id if session_id is None else session_id)
-        return await self._ask(sessions.GET_SESSION, params)
+        return await self._call(sessions.GET_SESSION, params)
 
     async def delete_session(self, session_id: str) -> SessionSummary:
         """Stop all agents of the session and delete everything in it, for good."""
-        return await self._do(sessions.DELETE_SESSION, sessions.DeleteSession(session_id=session_id))
+        return await self._call(sessions.DELETE_SESSION, sessions.DeleteSession(session_id=session_id))
 
     async def server_info(self) -> ServerInfo:
         """Version, model and limits of the server, and who the caller is."""
-        return await self._ask(sessions.GET_SERVER_INFO, sessions.GetServerInfo())
+        return await self._call(sessions.GET_SERVER_INFO, sessions.GetServerInfo())
 
     async def discover(self) -> dict[str, Any]:
         """All methods of the server as an OpenRPC document."""
-        return await self._ask(sessions.DISCOVER, sessions.Discover())
+        return await self._call(sessions.DISCOVER, sessions.Discover())
 
 
 class _SessionView(Client):
@@ -218,7 +225,7 @@ class _SessionView(Client):
 
     def __init__(self, hub: Hub, session_id: str) -> None:
         check_text("session id", session_id, max_bytes=200)
-        ClientAgents.__init__(self, hub, session_id)
+        ClientBase.__init__(self, hub, session_id)
 
     async def open(self) -> None:
         """Nothing to do: the client that it came from has the connection."""
@@ -227,12 +234,24 @@ class _SessionView(Client):
         """Nothing to do: the client that it came from has the connection."""
 
 
+def _is_busy(status: AgentStatus) -> bool:
+    """Whether the agent works, or is about to without anybody's help.
+
+    One that sleeps and is asked by an agent that waits for it is about to work too, but then that one is busy.
+    """
+    if status.missing_tools:
+        return False
+    if status.state is AgentState.ACTIVE:
+        return True
+    return status.state is AgentState.IDLE and status.started and status.queue_size > 0
+
+
 async def _calm(busy: set[str], events: EventStream) -> None:
     """Wait until none of these agents seems busy any more, or for a while."""
     try:
         async with asyncio.timeout(_LOOK_AGAIN_SECONDS):
             async for note in events:
-                if note.name == "agent.state_changed":
+                if note.name == AgentStateChanged.wire_name:
                     change = busy.add if note.params["to"] == AgentState.ACTIVE else busy.discard
                     change(note.params["agentId"])
                 if not busy:

@@ -17,12 +17,11 @@ from ai_whisperer.client.address import ServerAddress
 from ai_whisperer.client.dialing import UnreachableError, dial, in_time, not_understood
 from ai_whisperer.client.link import UNREADABLE, Incoming, check_answer, read_incoming
 from ai_whisperer.client.patience import Patience
+from ai_whisperer.domain.notification import Notification
+from ai_whisperer.domain.notifications.sessions import SessionClosed
 from ai_whisperer.errors import ClosedError, ConnectionLostError, InvalidInputError, StateError, UnknownSessionError
 from ai_whisperer.protocol.jsonrpc import request_frame
 from ai_whisperer.protocol.subscriptions import SUBSCRIBE, Subscribe
-from ai_whisperer.records import Notification
-
-_SESSION_CLOSED = "session.closed"
 
 
 class _Stamps(msgspec.Struct, frozen=True, rename="camel"):
@@ -124,7 +123,7 @@ class EventStream:
         socket = await self._connected()
         try:
             incoming = self._early.popleft() if self._early else read_incoming(await socket.recv(decode=False))
-            if incoming.method != _SESSION_CLOSED:
+            if incoming.method != SessionClosed.wire_name:
                 self._patience.relax()
                 return self._note_in(incoming)
         except ConnectionClosed:

@@ -11,7 +11,7 @@ from weakref import WeakSet
 from ai_whisperer.client.address import ServerAddress
 from ai_whisperer.client.connection import Connection
 from ai_whisperer.client.events import EventStream
-from ai_whisperer.clock import IdSource
+from ai_whisperer.domain.clock import IdSource
 from ai_whisperer.errors import ClosedError, StateError
 from ai_whisperer.protocol.method import Method, Params
 

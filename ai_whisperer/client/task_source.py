@@ -6,7 +6,8 @@ from collections.abc import Callable
 from typing import Protocol
 
 from ai_whisperer.client.events import EventStream
-from ai_whisperer.records import Notification, StepRecord, TaskRecord
+from ai_whisperer.domain.notification import Notification
+from ai_whisperer.domain.tasks import StepRecord, TaskRecord
 
 
 class TaskReader(Protocol):

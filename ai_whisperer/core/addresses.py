@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
-from ai_whisperer.definition import AgentDefinition
+from ai_whisperer.domain.definition import AgentDefinition
+from ai_whisperer.domain.mail import USER
 from ai_whisperer.errors import DuplicateIdError, InvalidInputError, UnknownAgentError, UnknownRecipientError
-from ai_whisperer.records import USER
 
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.\-]{0,99}")
 _SEPARATORS = re.compile(r"[\s_\-]+")

@@ -7,10 +7,10 @@ from collections.abc import Iterable
 
 from msgspec.structs import replace
 
-from ai_whisperer.coordination import ApprovalRecord, ApprovalState
 from ai_whisperer.core.marks import said
+from ai_whisperer.domain.approvals import ApprovalRecord, ApprovalState
+from ai_whisperer.domain.mail import USER
 from ai_whisperer.errors import InvalidInputError, StateError
-from ai_whisperer.records import USER
 
 
 def digest_of(tool: str, arguments: str) -> str:

@@ -10,7 +10,7 @@ So a task is blamed only for what it alone can explain:
    than a suspect again. If not, it is tried once more.
 3. A task that was tried so three times, and the process died each time and never without it, becomes a dead letter.
 
-All this is about a process: of its sessions one at a time tries a task, see `runtime.trial_turn`.
+All this is about a process: of its sessions one at a time tries a task, see `runtime.life.trial_turn`.
 
 A task that finishes a step of the kind that was under way is above suspicion, and counted anew.
 """

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from ai_whisperer.conversation import Usage
-from ai_whisperer.definition import EffectiveLimits
+from ai_whisperer.domain.conversation import Usage
+from ai_whisperer.domain.limits import EffectiveLimits
+from ai_whisperer.domain.tasks import Budget, Origin, TaskRecord
 from ai_whisperer.errors import InvalidInputError
-from ai_whisperer.records import Budget, Origin, TaskRecord
 
 _LONGEST_TIMEOUT_SECONDS = 100 * 366 * 86_400.0
 _MOST_TOKENS = 10**15

@@ -22,10 +22,10 @@ from typing import Any
 
 import msgspec
 
-from ai_whisperer.base_record import Record
-from ai_whisperer.conversation import ChannelResponse
 from ai_whisperer.core.channel_markers import MARKER, Channel, MarkerScanner, looked_at, starts_of
 from ai_whisperer.core.text import mended
+from ai_whisperer.domain.conversation import ChannelResponse
+from ai_whisperer.domain.record import Record
 from ai_whisperer.errors import StateError
 
 

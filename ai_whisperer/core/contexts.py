@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from ai_whisperer.conversation import Answer, AnswerTurn, ToolSpec, ToolTurn, Turn, Usage, UserTurn
+from ai_whisperer.domain.conversation import Answer, AnswerTurn, ToolSpec, ToolTurn, Turn, Usage, UserTurn
 
 _BYTES_FOR_A_TOKEN = 4
 DEFAULT_OUTPUT_TOKENS = 4096

@@ -12,7 +12,7 @@ from ai_whisperer.core.limits import check_limits, effective
 from ai_whisperer.core.network import grants_of
 from ai_whisperer.core.schedules import check_schedule
 from ai_whisperer.core.signals import check_depth, check_event_name
-from ai_whisperer.definition import Access, AgentDefinition
+from ai_whisperer.domain.definition import Access, AgentDefinition
 from ai_whisperer.errors import DefinitionError, InvalidInputError
 
 _MAX_SECONDS = 1e9

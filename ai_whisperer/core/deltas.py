@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from ai_whisperer.records import Notification
+from ai_whisperer.domain.notification import Notification
 
 MAX_PENDING = 32 << 10
 """So many characters of pieces wait for one reader; then the oldest give way."""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ai_whisperer.core.text import mended
+from ai_whisperer.domain.tasks import Failure
 from ai_whisperer.errors import WhispererError
-from ai_whisperer.records import Failure
 from ai_whisperer.secrets import redacted
 
 

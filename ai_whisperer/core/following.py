@@ -9,10 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from ai_whisperer.conversation import Usage
 from ai_whisperer.core.channels import parse
-from ai_whisperer.records import Notification, StepKind, StepRecord, StepState, TaskRecord, TaskState, step_number
-from ai_whisperer.task_events import (
+from ai_whisperer.domain.conversation import Usage
+from ai_whisperer.domain.notification import Notification
+from ai_whisperer.domain.notifications.steps import StepOutput, StepRetried, StepStarted
+from ai_whisperer.domain.notifications.tasks import TaskDelta
+from ai_whisperer.domain.task_events import (
     AnswerDelta,
     ModelStepEnded,
     ModelStepRetried,
@@ -25,11 +27,12 @@ from ai_whisperer.task_events import (
     ToolCallStarted,
     ToolOutput,
 )
+from ai_whisperer.domain.tasks import StepKind, StepRecord, StepState, TaskRecord, TaskState, step_number
 
-_TEXT = "async.task.delta"
-_OUTPUT = "step.output"
-_STARTED = "step.started"
-_RETRIED = "step.retried"
+_TEXT = TaskDelta.wire_name
+_OUTPUT = StepOutput.wire_name
+_STARTED = StepStarted.wire_name
+_RETRIED = StepRetried.wire_name
 
 
 class Follower:

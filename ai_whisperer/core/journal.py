@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ai_whisperer.base_record import Record
-from ai_whisperer.conversation import Answer, AnswerTurn, ChannelResponse, ToolCall, ToolTurn, Turn, UserTurn
 from ai_whisperer.core.channels import parse
+from ai_whisperer.domain.conversation import Answer, AnswerTurn, ChannelResponse, ToolCall, ToolTurn, Turn, UserTurn
+from ai_whisperer.domain.record import Record
+from ai_whisperer.domain.tasks import Failure, StepKind, StepRecord, StepState, TaskRecord
 from ai_whisperer.errors import StepLimitError
-from ai_whisperer.records import Failure, StepKind, StepRecord, StepState, TaskRecord
 
 OUTCOME_UNKNOWN = (
     "Outcome unknown: this call was cut off while it was under way, because the process ended or the task was stopped. "

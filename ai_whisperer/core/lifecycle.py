@@ -7,8 +7,8 @@ from enum import StrEnum
 
 from msgspec.structs import replace
 
+from ai_whisperer.domain.agents import AgentRecord, AgentState, SleepPlan
 from ai_whisperer.errors import StateError
-from ai_whisperer.records import AgentRecord, AgentState, SleepPlan
 
 
 class Action(StrEnum):

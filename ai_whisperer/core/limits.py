@@ -8,10 +8,9 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec.structs import asdict, replace
 
-from ai_whisperer.definition import EffectiveLimits, EffectiveSessionLimits, Limits
+from ai_whisperer.domain.limits import EffectiveLimits, EffectiveSessionLimits, Limits, LimitSource
 from ai_whisperer.errors import DefinitionError
 from ai_whisperer.near_names import nearest
-from ai_whisperer.status import LimitSource
 
 DEFAULTS = EffectiveLimits()
 SESSION_DEFAULTS = EffectiveSessionLimits()

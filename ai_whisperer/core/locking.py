@@ -6,11 +6,11 @@ from collections import deque
 from collections.abc import Iterable
 from datetime import UTC, datetime
 
-from ai_whisperer.coordination import LeaseEnd, LeaseEnding, LockRecord
 from ai_whisperer.core.marks import named, quoted
 from ai_whisperer.core.text import check_text
+from ai_whisperer.domain.locks import LeaseEnd, LeaseEnding, LockRecord
+from ai_whisperer.domain.mail import USER
 from ai_whisperer.errors import InvalidInputError
-from ai_whisperer.records import USER
 
 LONGEST_GUARD_SECONDS = 30.0
 """So long the end of a lease waits for a guarded block."""

@@ -8,8 +8,9 @@ from msgspec.structs import replace
 
 from ai_whisperer.core.marks import harmless, said
 from ai_whisperer.core.text import check_text, one_line
+from ai_whisperer.domain.mail import MailRecord, MailState
+from ai_whisperer.domain.tasks import Priority
 from ai_whisperer.errors import InvalidInputError, StateError, TooLargeError
-from ai_whisperer.records import MailRecord, MailState, Priority
 
 _MOVES: Mapping[MailState, frozenset[MailState]] = {
     MailState.QUEUED: frozenset(

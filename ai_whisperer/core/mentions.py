@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 
-from ai_whisperer.base_record import Record
 from ai_whisperer.core.addresses import normalized
-from ai_whisperer.records import USER
+from ai_whisperer.domain.mail import USER
+from ai_whisperer.domain.record import Record
 
 EVERYONE = ("all", "everyone")
 """Names that address all members, unless one of them is called so."""

@@ -12,8 +12,8 @@ from collections.abc import Iterable
 from enum import IntEnum
 from ipaddress import IPv4Address, IPv6Address
 
-from ai_whisperer.base_record import Record
 from ai_whisperer.core.address_kinds import AddressKind, IPAddress, address_in, kind_of
+from ai_whisperer.domain.record import Record
 from ai_whisperer.errors import DefinitionError, InvalidInputError
 
 DEFAULT_PORTS = (80, 443)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from ai_whisperer.domain.sessions import IdKind
 from ai_whisperer.errors import InvalidInputError
-from ai_whisperer.status import IdKind
 
 _LAST_POSITION = 2**62
 _LONGEST_PAGE = 1_000_000

@@ -5,7 +5,8 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterator
 
-from ai_whisperer.records import MailRecord, Priority, TaskRecord
+from ai_whisperer.domain.mail import MailRecord
+from ai_whisperer.domain.tasks import Priority, TaskRecord
 
 Work = TaskRecord | MailRecord
 """What waits in a queue: a task, or a mail that becomes a task when its turn comes."""

@@ -8,7 +8,8 @@ from collections.abc import Iterable, Sequence
 from itertools import accumulate, chain
 from typing import Any
 
-from ai_whisperer.records import Notification
+from ai_whisperer.domain.committed import Committed
+from ai_whisperer.domain.notification import Notification
 
 MAX_NOTES = 2 * 4_096
 MAX_BYTES = 8 << 20
@@ -32,7 +33,7 @@ class RecentNotes:
     """Notifications whose numbers follow on each other, up to the last one."""
 
     def __init__(self) -> None:
-        self._notes: list[Notification] = []
+        self._notes: list[Committed | Notification] = []  # one that was read is kept as it was read
         self._ends: list[int] = []  # for each, the bytes of all that there were up to it
         self._begin = 0
         self._end = 0
@@ -45,7 +46,7 @@ class RecentNotes:
         """About how many bytes are held."""
         return self._end - self._begin
 
-    def extend(self, notes: Sequence[Notification], sizes: Iterable[int]) -> None:
+    def extend(self, notes: Sequence[Committed | Notification], sizes: Iterable[int]) -> None:
         ends = accumulate(sizes, initial=self._end)
         next(ends)
         self._ends.extend(ends)
@@ -62,10 +63,15 @@ class RecentNotes:
         first = cursor + 1 - self._notes[0].seq
         before = self._ends[first - 1] if first else self._begin
         last = bisect_right(self._ends, before + PAGE_BYTES, first, min(first + PAGE_NOTES, len(self._ends)))
-        return self._notes[first : max(last, first + 1)]
+        return self._read(first, max(last, first + 1))
 
     def clear(self) -> None:
         self._drop(len(self._notes))
+
+    def _read(self, first: int, end: int) -> list[Notification]:
+        read = [note if isinstance(note, Notification) else note.read() for note in self._notes[first:end]]
+        self._notes[first:end] = read
+        return read
 
     def _keep_half(self) -> None:
         too_many = len(self._notes) - MAX_NOTES // 2

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import islice, takewhile
 
-from ai_whisperer.conversation import ToolCall, ToolResult
-from ai_whisperer.records import StepKind, StepRecord, StepState
+from ai_whisperer.domain.conversation import ToolCall, ToolResult
+from ai_whisperer.domain.tasks import StepKind, StepRecord, StepState
 
 _Round = list[StepRecord]
 

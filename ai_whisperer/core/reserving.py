@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 
-from ai_whisperer.base_record import Record
-from ai_whisperer.conversation import Usage
 from ai_whisperer.core.budgets import overdrawn
-from ai_whisperer.records import Budget
+from ai_whisperer.domain.conversation import Usage
+from ai_whisperer.domain.record import Record
+from ai_whisperer.domain.tasks import Budget
 
 LEAST_OUTPUT_TOKENS = 64
 """A request that begins may answer in so many tokens at least: less would be no answer."""

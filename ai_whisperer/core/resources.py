@@ -14,9 +14,9 @@ from itertools import islice
 
 from msgspec.structs import replace
 
-from ai_whisperer.base_record import Record
-from ai_whisperer.coordination import Touch
-from ai_whisperer.definition import Access
+from ai_whisperer.domain.definition import Access
+from ai_whisperer.domain.record import Record
+from ai_whisperer.domain.waits import Touch
 
 
 class ResourceRequest(Record, frozen=True, kw_only=True):

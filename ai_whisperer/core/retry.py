@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from ai_whisperer.definition import RetryPolicy
+from ai_whisperer.domain.definition import RetryPolicy
 from ai_whisperer.errors import ModelError, ModelUnavailableError
 
 _SPREAD = 0.5

@@ -7,13 +7,14 @@ from collections.abc import Mapping, Sequence
 
 from msgspec.structs import replace
 
-from ai_whisperer.coordination import MessageRecord, RoomKind, RoomRecord
 from ai_whisperer.core.marks import quoted, said
 from ai_whisperer.core.mentions import Mentions
 from ai_whisperer.core.tasks import inherited
 from ai_whisperer.core.text import check_text, shortened
+from ai_whisperer.domain.mail import USER
+from ai_whisperer.domain.rooms import MessageRecord, RoomKind, RoomRecord
+from ai_whisperer.domain.tasks import Origin, RoomTurn, TaskKind, TaskRecord
 from ai_whisperer.errors import InvalidInputError, StateError, TooLargeError, UnknownMemberError
-from ai_whisperer.records import USER, Origin, RoomTurn, TaskKind, TaskRecord
 
 RoomRef = str | RoomRecord
 """A room: its record, as it is or was, or its id."""

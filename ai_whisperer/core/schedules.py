@@ -15,12 +15,11 @@ from typing import Any, Protocol
 
 import msgspec
 
-from ai_whisperer.coordination import ScheduleRecord
 from ai_whisperer.core.cron import cron_times
 from ai_whisperer.core.signals import check_event_data, check_event_name
 from ai_whisperer.core.text import check_text
 from ai_whisperer.core.zones import is_zone, similar_zones
-from ai_whisperer.definition import MissedRuns, ScheduleDefinition
+from ai_whisperer.domain.schedules import MissedRuns, ScheduleDefinition, ScheduleRecord
 from ai_whisperer.errors import InvalidInputError, ScheduleError, TooLargeError
 
 ScheduleRef = str | ScheduleRecord

@@ -6,8 +6,10 @@ from collections.abc import Sequence, Set
 from datetime import UTC, datetime
 
 from ai_whisperer.core.signals import check_event_name
+from ai_whisperer.domain.agents import SleepPlan
+from ai_whisperer.domain.mail import MailRecord
+from ai_whisperer.domain.tasks import Priority, TaskKind, TaskRecord
 from ai_whisperer.errors import InvalidInputError
-from ai_whisperer.records import MailRecord, Priority, SleepPlan, TaskKind, TaskRecord
 
 MAIL_RECEIVED = "mail_received"
 """The wake event that any mail is."""

@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-from ai_whisperer.definition import Supervision
+from ai_whisperer.domain.definition import Supervision
 
 INTERNAL = "internal"
 """The code of a failure that no error of ours explains: the loop crashed."""

@@ -8,22 +8,19 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from ai_whisperer.coordination import EventRecord, ScheduleRecord
 from ai_whisperer.core.mailbox import as_prompt
-from ai_whisperer.core.marks import as_json, named, quoted, said
+from ai_whisperer.core.marks import as_json, named, quoted, said, without_marks
+from ai_whisperer.domain.agents import AgentRecord
+from ai_whisperer.domain.events import EventRecord
+from ai_whisperer.domain.mail import MailRecord
+from ai_whisperer.domain.schedules import ScheduleRecord
+from ai_whisperer.domain.tasks import SWITCH_SUFFIX, Origin, Priority, TaskKind, TaskRecord, TaskState
 from ai_whisperer.errors import TaskEndedError
-from ai_whisperer.records import (
-    SWITCH_SUFFIX,
-    AgentRecord,
-    MailRecord,
-    Origin,
-    Priority,
-    TaskKind,
-    TaskRecord,
-    TaskState,
-)
 
 _MAX_EVENT_DATA_CHARACTERS = 100_000
+_SUMMARY_CHARACTERS = 200
+_BEGINNING_CHARACTERS = 2 * _SUMMARY_CHARACTERS
+"""Marks take a part of it: the longest name of an agent and some more."""
 
 
 def base_id(task: TaskRecord) -> str:
@@ -39,6 +36,11 @@ def continuation_id(task: TaskRecord) -> str:
 def is_part_of(base_id: str, task_id: str) -> bool:
     """Whether it is the task of that id, or one that continues it."""
     return task_id == base_id or task_id.startswith(f"{base_id}~")
+
+
+def summary_of(task: TaskRecord) -> str:
+    """The beginning of what a task is about."""
+    return without_marks(task.prompt[:_BEGINNING_CHARACTERS])[:_SUMMARY_CHARACTERS]
 
 
 def check_answered(task: TaskRecord) -> None:

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable
 
 from msgspec.structs import replace
 
-from ai_whisperer.conversation import Usage
-from ai_whisperer.records import StepKind, StepRecord, StepState
+from ai_whisperer.domain.conversation import Usage
+from ai_whisperer.domain.tasks import StepKind, StepRecord, StepState
 
 WAITING_TOOLS = frozenset({"acquire_lock", "send_mail_with_switch"})
 """The tools whose calls last as long as they wait for somebody else: that is no work."""

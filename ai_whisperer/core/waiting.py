@@ -15,7 +15,7 @@ import math
 from collections import deque
 from collections.abc import Iterator
 
-from ai_whisperer.coordination import WaitKind, WaitRecord
+from ai_whisperer.domain.waits import WaitKind, WaitRecord
 
 
 class WaitGraph:

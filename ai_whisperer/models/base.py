@@ -10,11 +10,11 @@ import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
 from typing import Any, Protocol
 
-from ai_whisperer.base_record import Record
-from ai_whisperer.conversation import Answer, ToolCall, ToolSpec, Turn, Usage
 from ai_whisperer.core.contexts import text_bytes
 from ai_whisperer.core.text import PieceMender, mended
-from ai_whisperer.definition import EffectiveLimits
+from ai_whisperer.domain.conversation import Answer, ToolCall, ToolSpec, Turn, Usage
+from ai_whisperer.domain.limits import EffectiveLimits
+from ai_whisperer.domain.record import Record
 from ai_whisperer.errors import AnswerSizeError, ModelCutOffError, ModelEmptyError
 from ai_whisperer.models.event_bounds import MAX_BARE_BYTES_IN_EVENT, MAX_EVENT_VALUES, EventTooLargeError, values_in
 

@@ -14,15 +14,11 @@ from typing import Any, cast
 
 from ai_whisperer.errors import DefinitionError, ModelNameError
 from ai_whisperer.models.base import Model, ModelFactory, ModelRequest, StreamEvent
+from ai_whisperer.models.names import AUTO, SCRIPTED, SCRIPTED_DEMO
 
 NameCheck = Callable[[str], None]
 """Raises `ModelNameError` for a name that means no model."""
 
-AUTO = "auto"
-"""The model that the environment offers, see `models.detection`."""
-SCRIPTED = "scripted"
-SCRIPTED_DEMO = "scripted:demo"
-"""The scripted model with the rules that come with the package: it plays the workflows of the user guide."""
 DEMO_RULES = Path(__file__).parent / "demo_rules.yaml"
 
 PREFIXES = (

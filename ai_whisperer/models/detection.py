@@ -23,7 +23,7 @@ from urllib.request import HTTPRedirectHandler, ProxyHandler, Request, build_ope
 import msgspec
 
 from ai_whisperer.errors import ModelServerError
-from ai_whisperer.models.catalog import AUTO, SCRIPTED, SCRIPTED_DEMO
+from ai_whisperer.models.names import AUTO, SCRIPTED, SCRIPTED_DEMO
 
 NAMED_BY = "WHISPERER_MODEL"
 """The variable that names the model for a server, and for a program that names none."""

@@ -32,8 +32,8 @@ from pydantic_ai.tools import ToolDefinition
 from pydantic_ai.usage import RequestUsage
 from pydantic_core import PydanticSerializationError
 
-from ai_whisperer.conversation import Answer, AnswerTurn, ToolCall, ToolTurn, Turn, Usage, UserTurn
 from ai_whisperer.core.text import mended
+from ai_whisperer.domain.conversation import Answer, AnswerTurn, ToolCall, ToolTurn, Turn, Usage, UserTurn
 from ai_whisperer.errors import ModelNameError
 from ai_whisperer.models.base import (
     CallDelta,

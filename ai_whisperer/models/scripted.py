@@ -15,8 +15,8 @@ from pathlib import Path
 
 import yaml
 
-from ai_whisperer.conversation import Answer
 from ai_whisperer.core.marks import without_marks
+from ai_whisperer.domain.conversation import Answer
 from ai_whisperer.errors import (
     DefinitionError,
     ModelError,

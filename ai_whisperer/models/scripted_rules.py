@@ -9,9 +9,9 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from ai_whisperer.base_record import Record
-from ai_whisperer.conversation import Answer, AnswerTurn, ToolCall, ToolTurn, Turn, Usage, UserTurn
 from ai_whisperer.core.marks import without_marks
+from ai_whisperer.domain.conversation import Answer, AnswerTurn, ToolCall, ToolTurn, Turn, Usage, UserTurn
+from ai_whisperer.domain.record import Record
 from ai_whisperer.errors import (
     DefinitionError,
     ModelError,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ai_whisperer.conversation import ToolTurn, UserTurn
 from ai_whisperer.core import marks
+from ai_whisperer.domain.conversation import ToolTurn, UserTurn
 from ai_whisperer.models.base import ModelRequest
 
 RULE = """\

@@ -6,12 +6,12 @@ from typing import Any
 
 import msgspec
 
-from ai_whisperer.coordination import EventRecord
-from ai_whisperer.definition import AgentDefinition
-from ai_whisperer.protocol.method import InSession, Method, OfAgent, Params
+from ai_whisperer.domain.agents import AgentStatus
+from ai_whisperer.domain.definition import AgentDefinition
+from ai_whisperer.domain.events import EventRecord
+from ai_whisperer.domain.tasks import Priority, TaskRecord
+from ai_whisperer.protocol.method import Effect, InSession, Method, OfAgent, Params
 from ai_whisperer.protocol.wire import guide_type
-from ai_whisperer.records import Priority, TaskRecord
-from ai_whisperer.status import AgentStatus
 
 
 class AgentStates(msgspec.Struct, frozen=True, kw_only=True):
@@ -150,37 +150,23 @@ class EventList(msgspec.Struct, frozen=True):
     events: list[EventRecord]
 
 
-CREATE_AGENT = Method("async.createAgent", CreateAgent, AgentStatus)
-START_AGENT = Method("async.startAgent", StartAgent, AgentStatus)
-PAUSE_AGENT = Method("async.pauseAgent", PauseAgent, AgentStatus)
-INTERRUPT_AGENT = Method("async.interruptAgent", InterruptAgent, AgentStatus)
-RESUME_AGENT = Method("async.resumeAgent", ResumeAgent, AgentStatus)
-STOP_AGENT = Method("async.stopAgent", StopAgent, AgentStatus)
-SLEEP_AGENT = Method("async.sleepAgent", SleepAgent, AgentStatus)
-WAKE_AGENT = Method("async.wakeAgent", WakeAgent, AgentStatus)
-SEND_TASK = Method("async.sendTask", SendTask, TaskRecord)
-GET_AGENT_STATES = Method("async.getAgentStates", GetAgentStates, AgentStates, wire=guide_type(AgentStates))
-BROADCAST_EVENT = Method("async.broadcastEvent", BroadcastEvent, EventRecord)
-GET_AGENT = Method("agent.get", GetAgent, AgentDetails)
-LIST_EVENTS = Method("async.listEvents", ListEvents, EventList)
+CREATE_AGENT = Method("async.createAgent", CreateAgent, AgentStatus, "create_agent")
+START_AGENT = Method("async.startAgent", StartAgent, AgentStatus, "start_agent")
+PAUSE_AGENT = Method("async.pauseAgent", PauseAgent, AgentStatus, "pause_agent")
+INTERRUPT_AGENT = Method("async.interruptAgent", InterruptAgent, AgentStatus, "interrupt_agent")
+RESUME_AGENT = Method("async.resumeAgent", ResumeAgent, AgentStatus, "resume_agent")
+STOP_AGENT = Method("async.stopAgent", StopAgent, AgentStatus, "stop_agent")
+SLEEP_AGENT = Method("async.sleepAgent", SleepAgent, AgentStatus, "sleep_agent")
+WAKE_AGENT = Method("async.wakeAgent", WakeAgent, AgentStatus, "wake_agent")
+SEND_TASK = Method("async.sendTask", SendTask, TaskRecord, "send_task", once="task_id")
+GET_AGENT_STATES = Method(
+    "async.getAgentStates", GetAgentStates, AgentStates, effect=Effect.READS, wire=guide_type(AgentStates)
+)
+BROADCAST_EVENT = Method("async.broadcastEvent", BroadcastEvent, EventRecord, "broadcast_event", once="event_id")
+GET_AGENT = Method("agent.get", GetAgent, AgentDetails, effect=Effect.READS)
+LIST_EVENTS = Method("async.listEvents", ListEvents, EventList, "list_events", Effect.READS)
 
 IN_NEW_SESSIONS: frozenset[Method[Any, Any]] = frozenset(
     (CREATE_AGENT, START_AGENT, SLEEP_AGENT, SEND_TASK, BROADCAST_EVENT)
 )
 """The methods that begin something: a session that is not there is made for them, never for one that looks or ends."""
-
-METHODS: tuple[Method[Any, Any], ...] = (
-    CREATE_AGENT,
-    START_AGENT,
-    PAUSE_AGENT,
-    INTERRUPT_AGENT,
-    RESUME_AGENT,
-    STOP_AGENT,
-    SLEEP_AGENT,
-    WAKE_AGENT,
-    SEND_TASK,
-    GET_AGENT_STATES,
-    BROADCAST_EVENT,
-    GET_AGENT,
-    LIST_EVENTS,
-)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import msgspec
 
-from ai_whisperer.coordination import ApprovalRecord, ApprovalState
-from ai_whisperer.protocol.method import InSession, Method
+from ai_whisperer.domain.approvals import ApprovalRecord, ApprovalState
+from ai_whisperer.protocol.method import Effect, InSession, Method
 
 
 class ApprovalList(msgspec.Struct, frozen=True):
@@ -46,9 +44,7 @@ class Refuse(OfApproval, frozen=True, kw_only=True):
     reason: str = ""
 
 
-LIST_APPROVALS = Method("approval.list", ListApprovals, ApprovalList)
-GET_APPROVAL = Method("approval.get", GetApproval, ApprovalRecord)
-APPROVE = Method("approval.approve", Approve, ApprovalRecord)
-REFUSE = Method("approval.refuse", Refuse, ApprovalRecord)
-
-METHODS: tuple[Method[Any, Any], ...] = (LIST_APPROVALS, GET_APPROVAL, APPROVE, REFUSE)
+LIST_APPROVALS = Method("approval.list", ListApprovals, ApprovalList, "list_approvals", Effect.READS)
+GET_APPROVAL = Method("approval.get", GetApproval, ApprovalRecord, "get_approval", Effect.READS)
+APPROVE = Method("approval.approve", Approve, ApprovalRecord, "approve")
+REFUSE = Method("approval.refuse", Refuse, ApprovalRecord, "refuse")

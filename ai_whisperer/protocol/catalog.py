@@ -39,7 +39,10 @@ _PARTS = (
     sessions,
 )
 
-METHODS: dict[str, Method[Any, Any]] = {method.name: method for part in _PARTS for method in part.METHODS}
+METHODS: dict[str, Method[Any, Any]] = {
+    each.name: each for part in _PARTS for each in vars(part).values() if isinstance(each, Method)
+}
+"""As they stand in the modules, one after the other."""
 
 
 def method_named(name: str) -> Method[Any, Any]:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from ai_whisperer.protocol.method import InSession, Method
-from ai_whisperer.status import LimitScope, LimitsReport
+from ai_whisperer.domain.limits import LimitScope, LimitsReport
+from ai_whisperer.protocol.method import Effect, InSession, Method
 
 Numbers = dict[str, int | float | None]
 """Limits by name; null resets one."""
@@ -29,7 +27,5 @@ class SetLimits(InSession, frozen=True, kw_only=True):
     scope: LimitScope | None = None
 
 
-GET_LIMITS = Method("limits.get", GetLimits, LimitsReport)
-SET_LIMITS = Method("limits.set", SetLimits, LimitsReport)
-
-METHODS: tuple[Method[Any, Any], ...] = (GET_LIMITS, SET_LIMITS)
+GET_LIMITS = Method("limits.get", GetLimits, LimitsReport, "get_limits", Effect.READS)
+SET_LIMITS = Method("limits.set", SetLimits, LimitsReport, effect=Effect.REPEATS)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import msgspec
 
-from ai_whisperer.coordination import LockCheck, LockRecord, LockSummary
-from ai_whisperer.protocol.method import InSession, Method
+from ai_whisperer.domain.locks import LockCheck, LockRecord, LockSummary
+from ai_whisperer.protocol.method import Effect, InSession, Method
 
 
 class LockList(msgspec.Struct, frozen=True):
@@ -62,18 +60,9 @@ class CheckLock(OfLock, frozen=True, kw_only=True):
     token: int
 
 
-ACQUIRE_LOCK = Method("lock.acquire", AcquireLock, LockRecord)
-RENEW_LOCK = Method("lock.renew", RenewLock, LockRecord)
-RELEASE_LOCK = Method("lock.release", ReleaseLock, LockRecord)
-BREAK_LOCK = Method("lock.break", BreakLock, LockRecord)
-LIST_LOCKS = Method("lock.list", ListLocks, LockList)
-CHECK_LOCK = Method("lock.check", CheckLock, LockCheck)
-
-METHODS: tuple[Method[Any, Any], ...] = (
-    ACQUIRE_LOCK,
-    RENEW_LOCK,
-    RELEASE_LOCK,
-    BREAK_LOCK,
-    LIST_LOCKS,
-    CHECK_LOCK,
-)
+ACQUIRE_LOCK = Method("lock.acquire", AcquireLock, LockRecord, "acquire_lock")
+RENEW_LOCK = Method("lock.renew", RenewLock, LockRecord, "renew_lock", Effect.REPEATS)
+RELEASE_LOCK = Method("lock.release", ReleaseLock, LockRecord, "release_lock")
+BREAK_LOCK = Method("lock.break", BreakLock, LockRecord, "break_lock")
+LIST_LOCKS = Method("lock.list", ListLocks, LockList, "list_locks", Effect.READS)
+CHECK_LOCK = Method("lock.check", CheckLock, LockCheck, "check_lock", Effect.READS)

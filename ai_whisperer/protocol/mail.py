@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import msgspec
 
-from ai_whisperer.protocol.method import InSession, Method
-from ai_whisperer.records import USER, MailRecord, MailState, Priority
+from ai_whisperer.domain.mail import USER, MailRecord, MailState
+from ai_whisperer.domain.tasks import Priority
+from ai_whisperer.protocol.method import Effect, InSession, Method
 
 
 class MailList(msgspec.Struct, frozen=True):
@@ -64,16 +63,8 @@ class MarkMail(InSession, frozen=True, kw_only=True):
     state: MailState
 
 
-SEND_MAIL = Method("mail.send", SendMail, MailRecord)
-REPLY_MAIL = Method("mail.reply", ReplyMail, MailRecord)
-LIST_MAIL = Method("mail.list", ListMail, MailList)
-LIST_SENT_MAIL = Method("mail.listSent", ListSentMail, MailList)
-MARK_MAIL = Method("mail.mark", MarkMail, MailRecord)
-
-METHODS: tuple[Method[Any, Any], ...] = (
-    SEND_MAIL,
-    REPLY_MAIL,
-    LIST_MAIL,
-    LIST_SENT_MAIL,
-    MARK_MAIL,
-)
+SEND_MAIL = Method("mail.send", SendMail, MailRecord, "send_mail", once="mail_id")
+REPLY_MAIL = Method("mail.reply", ReplyMail, MailRecord, "reply_mail", once="reply_id")
+LIST_MAIL = Method("mail.list", ListMail, MailList, "mailbox", Effect.READS)
+LIST_SENT_MAIL = Method("mail.listSent", ListSentMail, MailList, "sent_mail", Effect.READS)
+MARK_MAIL = Method("mail.mark", MarkMail, MailRecord, "mark_mail")

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import msgspec
 
-from ai_whisperer.mcp_status import McpServerStatus
-from ai_whisperer.protocol.method import InSession, Method
+from ai_whisperer.domain.mcp import McpServerStatus
+from ai_whisperer.protocol.method import Effect, InSession, Method
 
 
 class McpServerList(msgspec.Struct, frozen=True):
@@ -26,7 +24,5 @@ class StartMcpServer(InSession, frozen=True, kw_only=True):
     name: str
 
 
-LIST_MCP_SERVERS = Method("mcp.list", ListMcpServers, McpServerList)
-START_MCP_SERVER = Method("mcp.start", StartMcpServer, McpServerStatus)
-
-METHODS: tuple[Method[Any, Any], ...] = (LIST_MCP_SERVERS, START_MCP_SERVER)
+LIST_MCP_SERVERS = Method("mcp.list", ListMcpServers, McpServerList, "list_mcp_servers", Effect.READS)
+START_MCP_SERVER = Method("mcp.start", StartMcpServer, McpServerStatus, "start_mcp_server", Effect.REPEATS)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import Enum, auto
 from functools import cached_property
 from typing import Any, Generic, TypeVar
 
@@ -33,14 +34,45 @@ P = TypeVar("P", bound=Params)
 R = TypeVar("R")
 
 
-class Method(Generic[P, R]):
-    """A method that clients call and the server answers. Both take its types from here."""
+class Effect(Enum):
+    """What becomes of a call that is made again because its answer was lost."""
 
-    def __init__(self, name: str, params: type[P], result: type[R], *, wire: Any = None) -> None:
-        """`wire` is the type that the result is sent as, where it is not that of all records."""
+    READS = auto()
+    """It only looks, at what is on disk."""
+
+    REPEATS = auto()
+    """It does the same again, which harms nothing."""
+
+    ACTS = auto()
+    """It might happen twice, and so must not be made again."""
+
+
+class Method(Generic[P, R]):
+    """A method that clients call and the server answers. Both take its types from here.
+
+    `call` is the name that it has in `SessionApi`: what the client sends and the server answers is made from that,
+    unless one of them has more to do. A method with `once` takes effect once under the id in that field, which the
+    client chooses if the caller does not. `wire` is the type that the result is sent as, where it is not that of all
+    records.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        params: type[P],
+        result: type[R],
+        call: str | None = None,
+        effect: Effect = Effect.ACTS,
+        *,
+        once: str | None = None,
+        wire: Any = None,
+    ) -> None:
         self.name = name
         self.params = params
         self.result = result
+        self.call = call
+        self.effect = effect if once is None else Effect.REPEATS
+        self.once = once
         self.wire = wire_type(result) if wire is None else wire
 
     def __repr__(self) -> str:
@@ -67,6 +99,12 @@ class Method(Generic[P, R]):
     def read_result(self, raw: bytes) -> R:
         """The result from its JSON."""
         return msgspec.convert(msgspec.json.decode(raw, type=self.wire), self.result, from_attributes=True)
+
+    @cached_property
+    def only_field(self) -> str | None:
+        """The field of a result that has only this one: a list, which Python has without the record around it."""
+        named: tuple[str, ...] = getattr(self.result, "__struct_fields__", ())
+        return named[0] if len(named) == 1 else None
 
     @property
     def summary(self) -> str:

@@ -7,11 +7,10 @@ from typing import Any
 
 import msgspec
 
+from ai_whisperer.domain.notifications import NOTIFICATIONS
 from ai_whisperer.protocol import errors, jsonrpc
 from ai_whisperer.protocol.catalog import METHODS
 from ai_whisperer.protocol.method import Method
-from ai_whisperer.protocol.notification_params import PARAMS
-from ai_whisperer.protocol.notifications import NOTIFICATIONS
 from ai_whisperer.protocol.vocabulary import MEANINGS
 from ai_whisperer.protocol.wire import wire_type
 
@@ -37,7 +36,7 @@ def document(version: str) -> dict[str, Any]:
     """The document for this version of the product."""
     results = {name: method.wire for name, method in METHODS.items()}
     params = {name: method.params for name, method in METHODS.items()}
-    told = {name: wire_type(kind) for name, kind in PARAMS.items()}
+    told = {name: wire_type(kind) for name, kind in NOTIFICATIONS.items()}
     # All at once: two types of one name are then called by their modules too, and neither takes the other's place.
     references, schemas = msgspec.json.schema_components(
         [*results.values(), *params.values(), *told.values()], ref_template=_REFERENCE
@@ -62,8 +61,12 @@ def document(version: str) -> dict[str, Any]:
             "errors": {_error_name(code): {"code": code, "message": meaning} for code, meaning in _ERRORS.items()},
         },
         "x-notifications": [
-            {"name": name, "summary": summary, "params": _descriptors(_as_sent(schemas[_name_in(told_of[name])]))}
-            for name, summary in NOTIFICATIONS.items()
+            {
+                "name": name,
+                "summary": kind.sentence(),
+                "params": _descriptors(_as_sent(schemas[_name_in(told_of[name])])),
+            }
+            for name, kind in NOTIFICATIONS.items()
         ],
     }
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import msgspec
 
-from ai_whisperer.protocol.method import InSession, Method
-from ai_whisperer.status import ResourceStatus
+from ai_whisperer.domain.waits import ResourceStatus
+from ai_whisperer.protocol.method import Effect, InSession, Method
 
 
 class ListResources(InSession, frozen=True, kw_only=True):
@@ -20,6 +18,4 @@ class ResourceList(msgspec.Struct, frozen=True):
     resources: list[ResourceStatus]
 
 
-LIST_RESOURCES = Method("resource.list", ListResources, ResourceList)
-
-METHODS: tuple[Method[Any, Any], ...] = (LIST_RESOURCES,)
+LIST_RESOURCES = Method("resource.list", ListResources, ResourceList, "list_resources", Effect.READS)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import msgspec
 
-from ai_whisperer.coordination import MessageRecord, RoomRecord
-from ai_whisperer.protocol.method import InSession, Method, OfAgent
+from ai_whisperer.domain.rooms import MessageRecord, RoomRecord
+from ai_whisperer.protocol.method import Effect, InSession, Method, OfAgent
 
 
 class RoomList(msgspec.Struct, frozen=True):
@@ -78,22 +76,11 @@ class ListMessages(OfRoom, frozen=True, kw_only=True):
     limit: int = 100
 
 
-CREATE_ROOM = Method("room.create", CreateRoom, RoomRecord)
-OPEN_CHAT = Method("room.openChat", OpenChat, RoomRecord)
-LIST_ROOMS = Method("room.list", ListRooms, RoomList)
-GET_ROOM = Method("room.get", GetRoom, RoomRecord)
-ADD_MEMBER = Method("room.addMember", AddMember, RoomRecord)
-REMOVE_MEMBER = Method("room.removeMember", RemoveMember, RoomRecord)
-POST_MESSAGE = Method("room.post", PostMessage, MessageRecord)
-LIST_MESSAGES = Method("room.messages", ListMessages, MessageList)
-
-METHODS: tuple[Method[Any, Any], ...] = (
-    CREATE_ROOM,
-    OPEN_CHAT,
-    LIST_ROOMS,
-    GET_ROOM,
-    ADD_MEMBER,
-    REMOVE_MEMBER,
-    POST_MESSAGE,
-    LIST_MESSAGES,
-)
+CREATE_ROOM = Method("room.create", CreateRoom, RoomRecord, "create_room", once="room_id")
+OPEN_CHAT = Method("room.openChat", OpenChat, RoomRecord, "open_chat", Effect.REPEATS)
+LIST_ROOMS = Method("room.list", ListRooms, RoomList, "list_rooms", Effect.READS)
+GET_ROOM = Method("room.get", GetRoom, RoomRecord, "get_room", Effect.READS)
+ADD_MEMBER = Method("room.addMember", AddMember, RoomRecord, "add_member")
+REMOVE_MEMBER = Method("room.removeMember", RemoveMember, RoomRecord, "remove_member")
+POST_MESSAGE = Method("room.post", PostMessage, MessageRecord, "post_message", once="message_id")
+LIST_MESSAGES = Method("room.messages", ListMessages, MessageList, "room_messages", Effect.READS)

@@ -6,9 +6,8 @@ from typing import Any
 
 import msgspec
 
-from ai_whisperer.coordination import ScheduleRecord
-from ai_whisperer.definition import MissedRuns
-from ai_whisperer.protocol.method import InSession, Method
+from ai_whisperer.domain.schedules import MissedRuns, ScheduleRecord
+from ai_whisperer.protocol.method import Effect, InSession, Method
 
 
 class ScheduleList(msgspec.Struct, frozen=True):
@@ -64,18 +63,9 @@ class DeleteSchedule(OfSchedule, frozen=True, kw_only=True):
     """Remove the schedule. Tasks that it has fired already stay."""
 
 
-CREATE_SCHEDULE = Method("schedule.create", CreateSchedule, ScheduleRecord)
-LIST_SCHEDULES = Method("schedule.list", ListSchedules, ScheduleList)
-GET_SCHEDULE = Method("schedule.get", GetSchedule, ScheduleRecord)
-PAUSE_SCHEDULE = Method("schedule.pause", PauseSchedule, ScheduleRecord)
-RESUME_SCHEDULE = Method("schedule.resume", ResumeSchedule, ScheduleRecord)
-DELETE_SCHEDULE = Method("schedule.delete", DeleteSchedule, ScheduleRecord)
-
-METHODS: tuple[Method[Any, Any], ...] = (
-    CREATE_SCHEDULE,
-    LIST_SCHEDULES,
-    GET_SCHEDULE,
-    PAUSE_SCHEDULE,
-    RESUME_SCHEDULE,
-    DELETE_SCHEDULE,
-)
+CREATE_SCHEDULE = Method("schedule.create", CreateSchedule, ScheduleRecord, "create_schedule", once="schedule_id")
+LIST_SCHEDULES = Method("schedule.list", ListSchedules, ScheduleList, "list_schedules", Effect.READS)
+GET_SCHEDULE = Method("schedule.get", GetSchedule, ScheduleRecord, "get_schedule", Effect.READS)
+PAUSE_SCHEDULE = Method("schedule.pause", PauseSchedule, ScheduleRecord, "pause_schedule")
+RESUME_SCHEDULE = Method("schedule.resume", ResumeSchedule, ScheduleRecord, "resume_schedule")
+DELETE_SCHEDULE = Method("schedule.delete", DeleteSchedule, ScheduleRecord, "delete_schedule")

@@ -6,12 +6,12 @@ from typing import Any
 
 import msgspec
 
-from ai_whisperer.coordination import SessionSummary
-from ai_whisperer.definition import AgentDefinition
+from ai_whisperer.domain.definition import AgentDefinition
+from ai_whisperer.domain.sessions import IdKind, SessionSummary
+from ai_whisperer.domain.snapshot import Snapshot
+from ai_whisperer.domain.usage import UsageReport
 from ai_whisperer.protocol.limits import Numbers
-from ai_whisperer.protocol.method import InSession, Method, OfAgent, Params
-from ai_whisperer.snapshot import Snapshot
-from ai_whisperer.status import IdKind, UsageReport
+from ai_whisperer.protocol.method import Effect, InSession, Method, OfAgent, Params
 from ai_whisperer.templates.library import TemplateEntry
 
 
@@ -132,29 +132,14 @@ class Discover(Params, frozen=True, kw_only=True):
 
 
 CREATE_SESSION = Method("session.create", CreateSession, SessionSummary)
-LIST_SESSIONS = Method("session.list", ListSessions, SessionList)
-GET_SESSION = Method("session.get", GetSession, SessionSummary)
-GET_SNAPSHOT = Method("session.snapshot", GetSnapshot, Snapshot)
+LIST_SESSIONS = Method("session.list", ListSessions, SessionList, effect=Effect.READS)
+GET_SESSION = Method("session.get", GetSession, SessionSummary, effect=Effect.READS)
+GET_SNAPSHOT = Method("session.snapshot", GetSnapshot, Snapshot, "snapshot", Effect.READS)
 DELETE_SESSION = Method("session.delete", DeleteSession, SessionSummary)
-LIST_TEMPLATES = Method("template.list", ListTemplates, TemplateList)
-GET_TEMPLATE = Method("template.get", GetTemplate, TemplateDetails)
-FIND_IDS = Method("session.findIds", FindIds, IdList)
-GET_USAGE = Method("usage.get", GetUsage, UsageReport)
-READ_LOG = Method("log.read", ReadLog, LogEntries)
-GET_SERVER_INFO = Method("server.info", GetServerInfo, ServerInfo)
-DISCOVER = Method("rpc.discover", Discover, dict[str, Any])
-
-METHODS: tuple[Method[Any, Any], ...] = (
-    CREATE_SESSION,
-    LIST_SESSIONS,
-    GET_SESSION,
-    GET_SNAPSHOT,
-    DELETE_SESSION,
-    LIST_TEMPLATES,
-    GET_TEMPLATE,
-    FIND_IDS,
-    GET_USAGE,
-    READ_LOG,
-    GET_SERVER_INFO,
-    DISCOVER,
-)
+LIST_TEMPLATES = Method("template.list", ListTemplates, TemplateList, "list_templates", Effect.READS)
+GET_TEMPLATE = Method("template.get", GetTemplate, TemplateDetails, effect=Effect.READS)
+FIND_IDS = Method("session.findIds", FindIds, IdList, "find_ids", Effect.READS)
+GET_USAGE = Method("usage.get", GetUsage, UsageReport, "usage", Effect.READS)
+READ_LOG = Method("log.read", ReadLog, LogEntries, effect=Effect.READS)
+GET_SERVER_INFO = Method("server.info", GetServerInfo, ServerInfo, effect=Effect.READS)
+DISCOVER = Method("rpc.discover", Discover, dict[str, Any], effect=Effect.READS)

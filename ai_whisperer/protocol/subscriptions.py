@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import msgspec
 
-from ai_whisperer.protocol.method import InSession, Method
-from ai_whisperer.records import Notification
+from ai_whisperer.domain.notification import Notification
+from ai_whisperer.protocol.method import Effect, InSession, Method
 
 NOTIFICATIONS = "notifications"
 EXPLICIT = "explicit"
@@ -60,10 +58,4 @@ class NotificationList(msgspec.Struct, frozen=True, kw_only=True):
 
 SUBSCRIBE = Method("events.subscribe", Subscribe, Subscribed)
 UNSUBSCRIBE = Method("events.unsubscribe", Unsubscribe, Subscribed)
-LIST_NOTIFICATIONS = Method("events.list", ListNotifications, NotificationList)
-
-METHODS: tuple[Method[Any, Any], ...] = (
-    SUBSCRIBE,
-    UNSUBSCRIBE,
-    LIST_NOTIFICATIONS,
-)
+LIST_NOTIFICATIONS = Method("events.list", ListNotifications, NotificationList, "notifications", Effect.READS)

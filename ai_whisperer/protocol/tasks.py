@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import msgspec
 
-from ai_whisperer.protocol.method import InSession, Method, OfAgent
-from ai_whisperer.records import StepRecord, TaskRecord
-from ai_whisperer.status import DeadLetters, RetriedTasks, ThreadSummary
+from ai_whisperer.domain.mail import DeadLetters
+from ai_whisperer.domain.tasks import RetriedTasks, StepRecord, TaskRecord, ThreadSummary
+from ai_whisperer.protocol.method import Effect, InSession, Method, OfAgent
 
 
 class TaskList(msgspec.Struct, frozen=True):
@@ -106,30 +104,15 @@ class ListDeadLetters(InSession, frozen=True, kw_only=True):
     """The tasks and mails that could not be done and wait for a person."""
 
 
-GET_TASK = Method("task.get", GetTask, TaskRecord)
-LIST_TASKS = Method("task.list", ListTasks, TaskList)
-WAIT_TASK = Method("task.wait", WaitTask, TaskRecord)
-CANCEL_TASK = Method("task.cancel", CancelTask, TaskRecord)
-CANCEL_TREE = Method("task.cancelTree", CancelTree, TaskList)
-RETRY_TASK = Method("task.retry", RetryTask, TaskRecord)
-RETRY_FAILED = Method("task.retryFailed", RetryFailed, RetriedTasks)
-DISMISS_TASK = Method("task.dismiss", DismissTask, TaskRecord)
-GET_TREE = Method("task.tree", GetTree, TaskList)
-LIST_STEPS = Method("task.steps", ListSteps, StepList)
-LIST_THREADS = Method("task.threads", ListThreads, ThreadList)
-LIST_DEAD_LETTERS = Method("task.deadLetters", ListDeadLetters, DeadLetters)
-
-METHODS: tuple[Method[Any, Any], ...] = (
-    GET_TASK,
-    LIST_TASKS,
-    WAIT_TASK,
-    CANCEL_TASK,
-    CANCEL_TREE,
-    RETRY_TASK,
-    RETRY_FAILED,
-    DISMISS_TASK,
-    GET_TREE,
-    LIST_STEPS,
-    LIST_THREADS,
-    LIST_DEAD_LETTERS,
-)
+GET_TASK = Method("task.get", GetTask, TaskRecord, "get_task", Effect.READS)
+LIST_TASKS = Method("task.list", ListTasks, TaskList, "list_tasks", Effect.READS)
+WAIT_TASK = Method("task.wait", WaitTask, TaskRecord, effect=Effect.READS)
+CANCEL_TASK = Method("task.cancel", CancelTask, TaskRecord, "cancel_task")
+CANCEL_TREE = Method("task.cancelTree", CancelTree, TaskList, "cancel_tree")
+RETRY_TASK = Method("task.retry", RetryTask, TaskRecord, "retry_task")
+RETRY_FAILED = Method("task.retryFailed", RetryFailed, RetriedTasks, "retry_failed_tasks")
+DISMISS_TASK = Method("task.dismiss", DismissTask, TaskRecord, "dismiss_task")
+GET_TREE = Method("task.tree", GetTree, TaskList, "get_task_tree", Effect.READS)
+LIST_STEPS = Method("task.steps", ListSteps, StepList, "list_steps", Effect.READS)
+LIST_THREADS = Method("task.threads", ListThreads, ThreadList, "list_threads", Effect.READS)
+LIST_DEAD_LETTERS = Method("task.deadLetters", ListDeadLetters, DeadLetters, "dead_letters", Effect.READS)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import msgspec
 
-from ai_whisperer.protocol.method import Method, Params
-from ai_whisperer.status import ToolEntry
+from ai_whisperer.domain.tools import ToolEntry
+from ai_whisperer.protocol.method import Effect, Method, Params
 
 
 class ToolList(msgspec.Struct, frozen=True):
@@ -20,6 +18,4 @@ class ListTools(Params, frozen=True, kw_only=True):
     """The tools that agents can be granted, and the tool files that cannot be used, each with its error."""
 
 
-LIST_TOOLS = Method("tool.list", ListTools, ToolList)
-
-METHODS: tuple[Method[Any, Any], ...] = (LIST_TOOLS,)
+LIST_TOOLS = Method("tool.list", ListTools, ToolList, effect=Effect.READS)

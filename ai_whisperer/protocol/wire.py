@@ -14,7 +14,8 @@ from typing import Any, NamedTuple, Union, get_args, get_origin, get_type_hints
 import msgspec
 from msgspec.structs import FieldInfo, fields
 
-from ai_whisperer.definition import AgentDefinition, ScheduleDefinition
+from ai_whisperer.domain.definition import AgentDefinition
+from ai_whisperer.domain.schedules import ScheduleDefinition
 
 _AS_WRITTEN: tuple[type, ...] = (AgentDefinition, ScheduleDefinition)
 

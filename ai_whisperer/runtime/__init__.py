@@ -1,1 +1,4 @@
-"""The running session: agents, their AI loops, mail, timers and subscribers on one event loop."""
+"""What runs: sessions of agents, in one event loop. The rooms, the lower ones first:
+
+`session` ← `limits`, `waiting` ← `messaging` ← `agents` ← `life` ← `api`
+"""

@@ -22,44 +22,7 @@ import threading
 from collections.abc import Callable
 from typing import Concatenate, ParamSpec, TypeVar
 
-from ai_whisperer.scripting.sync_client import SyncClient
-
-__all__ = [
-    "SyncClient",
-    "agent_states",
-    "agent_threads",
-    "broadcast_event",
-    "cancel_task",
-    "connect",
-    "create_agent",
-    "create_schedule",
-    "delete_schedule",
-    "disconnect",
-    "events",
-    "get_agent_status",
-    "get_task",
-    "interrupt_agent",
-    "list_agents",
-    "list_events",
-    "list_schedules",
-    "list_tasks",
-    "mailbox",
-    "pause_agent",
-    "pause_schedule",
-    "reply_mail",
-    "resume_agent",
-    "resume_schedule",
-    "run_task",
-    "send_mail",
-    "send_task",
-    "sent_mail",
-    "sleep_agent",
-    "start_agent",
-    "stop_agent",
-    "wait_task",
-    "wait_until_done",
-    "wake_agent",
-]
+from ai_whisperer.scripting.sync_client import SyncClient as SyncClient
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -156,3 +119,6 @@ stop_agent = _shared(SyncClient.stop_agent)
 wait_task = _shared(SyncClient.wait_task)
 wait_until_done = _shared(SyncClient.wait_until_done)
 wake_agent = _shared(SyncClient.wake_agent)
+
+_functions = sorted(name for name, each in globals().items() if inspect.isfunction(each) and not name.startswith("_"))
+__all__ = ["SyncClient", *_functions]  # noqa: PLE0604 - the names above, once

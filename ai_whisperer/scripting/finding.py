@@ -12,8 +12,8 @@ from msgspec.structs import replace
 from ai_whisperer.client import Client
 from ai_whisperer.client.address import read_address
 from ai_whisperer.errors import ConnectionLostError, DuplicateIdError, StoreInUseError, UnknownSessionError
-from ai_whisperer.models.catalog import AUTO
 from ai_whisperer.models.detection import found_model
+from ai_whisperer.models.names import AUTO
 from ai_whisperer.server.address import Address, find_address
 from ai_whisperer.settings import Settings, load_settings
 

@@ -11,15 +11,15 @@ from types import TracebackType
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from ai_whisperer.client import Client, EventStream
-from ai_whisperer.client.base import TaskRef
 from ai_whisperer.core.budgets import deadline_after
 from ai_whisperer.core.definitions import Config
+from ai_whisperer.domain.agents import AgentStatus
+from ai_whisperer.domain.notification import Notification
+from ai_whisperer.domain.task_events import TaskEvent
 from ai_whisperer.errors import DuplicateIdError, UnknownAgentError
-from ai_whisperer.records import Notification
 from ai_whisperer.scripting.background import BackgroundLoop
 from ai_whisperer.scripting.finding import open_client
-from ai_whisperer.status import AgentStatus
-from ai_whisperer.task_events import TaskEvent
+from ai_whisperer.session_api import TaskRef
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -13,34 +13,23 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
 from ai_whisperer.core.addresses import check_agent_id
+from ai_whisperer.domain.notification import Notification
+from ai_whisperer.domain.notifications import NOTIFICATIONS
+from ai_whisperer.domain.notifications.base import Level
 from ai_whisperer.errors import InvalidInputError, StoreError
-from ai_whisperer.records import Notification
 from ai_whisperer.secrets import redacted_data, redactor
 from ai_whisperer.server.log_files import LogFiles, log_folder, log_path, take_over_logs, timestamp
 from ai_whisperer.server.log_reading import last_numbers
 
-Level = Literal["debug", "info", "warning", "error"]
 LOST = "log.lost"
 """The event of a line that tells how many lines are missing."""
 
 _RANKS: dict[Level, int] = {"debug": 0, "info": 1, "warning": 2, "error": 3}
-_LEVELS: dict[str, Level] = {
-    "mail.state_changed": "debug",
-    "agent.tools_missing": "warning",
-    "async.task.restarting": "warning",
-    "event.not_taken": "warning",
-    "room.hop_limit": "warning",
-    "room.unanswered": "warning",
-    "schedule.missed": "warning",
-    "step.retried": "warning",
-    "agent.failing": "error",
-    "async.task.error": "error",
-}
 _MAX_WAITING = 10_000
 _MAX_TEXT = 2_048
 _MAX_LINE_BYTES = 64 << 10
@@ -247,7 +236,8 @@ class AgentLogs:
 
 def level_of(event: str) -> Level:
     """How much a notification of this name matters in a log."""
-    return _LEVELS.get(event) or ("debug" if event.startswith("step.") else "info")
+    kind = NOTIFICATIONS.get(event)
+    return "info" if kind is None else kind.level
 
 
 def _owners(note: Notification) -> list[_Owner]:

@@ -10,7 +10,7 @@ from starlette.routing import Route, WebSocketRoute
 from starlette.types import Message, Receive, Scope, Send
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
-from ai_whisperer.clock import IdSource
+from ai_whisperer.domain.clock import IdSource
 from ai_whisperer.protocol.jsonrpc import INVALID_REQUEST, NAMES, RpcError, error_frame
 from ai_whisperer.protocol.subscriptions import EXPLICIT, NOTIFICATIONS
 from ai_whisperer.server import page

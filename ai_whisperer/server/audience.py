@@ -7,9 +7,9 @@ import logging
 from collections.abc import Hashable, Sequence
 from typing import Protocol
 
+from ai_whisperer.domain.notification import Notification
 from ai_whisperer.errors import WhispererError
-from ai_whisperer.records import Notification
-from ai_whisperer.runtime.bus import Subscription
+from ai_whisperer.runtime.session.log import Subscription
 from ai_whisperer.server.frames import NotificationFrames
 from ai_whisperer.server.metrics import Metrics
 from ai_whisperer.server.outbox import Outbox

@@ -9,10 +9,11 @@ from typing import Any, Protocol, TypeVar
 
 import msgspec
 
-from ai_whisperer.protocol.method import InSession, Method, Params
+from ai_whisperer.protocol.method import Effect, InSession, Method, Params
 from ai_whisperer.protocol.subscriptions import Subscribe, Subscribed
-from ai_whisperer.runtime.manager import AsyncAgentSessionManager
+from ai_whisperer.runtime.api.manager import AsyncAgentSessionManager
 from ai_whisperer.server.host import SessionHost
+from ai_whisperer.session_api import arguments_of
 
 P = TypeVar("P", bound=Params)
 S = TypeVar("S", bound=InSession)
@@ -138,3 +139,28 @@ def reads(
         return function
 
     return register
+
+
+def passed_on(method: Method[Any, Any]) -> Answer:
+    """The answer to a method that is a call of a session and nothing else: with its params, in the form of its result.
+
+    What only reads is looked up as by `reads`.
+    """
+    call = method.call
+    if call is None:
+        raise TypeError(f"{method.name} is no call of a session, so a function in server/answers has to answer it.")
+    fields = [each for each in method.params.__struct_fields__ if each != "session_id"]
+    arguments = ", ".join(f"{name}=params.{field}" for field, name in arguments_of(call, fields).items())
+    # Compiled from the names in our own code, since each request comes here: no dict is made and unpacked for it.
+    called = eval(f"lambda session, params: session.{call}({arguments})")  # noqa: S307
+    listed = method.result if method.only_field else None
+
+    def look_up(session: AsyncAgentSessionManager, params: InSession) -> Any:
+        found = called(session, params)
+        return found if listed is None else listed(found)
+
+    async def act(caller: Caller, params: InSession) -> Any:
+        done = await called(await caller.session(params.session_id), params)
+        return done if listed is None else listed(done)
+
+    return Read(look_up) if method.effect is Effect.READS else act

@@ -19,8 +19,8 @@ from ai_whisperer.protocol.method import Method
 from ai_whisperer.protocol.sessions import DELETE_SESSION
 from ai_whisperer.protocol.subscriptions import Subscribe, Subscribed
 from ai_whisperer.protocol.tasks import WAIT_TASK
-from ai_whisperer.runtime.callers import called_by
-from ai_whisperer.runtime.manager import AsyncAgentSessionManager
+from ai_whisperer.runtime.api.manager import AsyncAgentSessionManager
+from ai_whisperer.runtime.session.cause import called_by
 from ai_whisperer.server.audience import Audiences
 from ai_whisperer.server.calls import ANSWERS, Caller, Fact, Read, ServerFacts
 from ai_whisperer.server.feeds import Feeds

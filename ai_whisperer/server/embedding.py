@@ -9,9 +9,9 @@ from pathlib import Path
 
 from msgspec.structs import asdict, replace
 
-from ai_whisperer.coordination import SessionRecord, SessionSummary
+from ai_whisperer.domain.sessions import SessionRecord, SessionSummary
 from ai_whisperer.errors import StateError
-from ai_whisperer.runtime.manager import AsyncAgentSessionManager
+from ai_whisperer.runtime.api.manager import AsyncAgentSessionManager
 from ai_whisperer.secrets import remember_secret
 from ai_whisperer.server import answers  # noqa: F401 - it registers itself
 from ai_whisperer.server.host import SessionHost

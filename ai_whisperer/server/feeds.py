@@ -7,12 +7,12 @@ import logging
 import time
 from collections.abc import Callable
 
+from ai_whisperer.domain.notification import Notification
+from ai_whisperer.domain.notifications.sessions import SessionClosed
 from ai_whisperer.errors import InvalidInputError, TooManyRequestsError, WhispererError
-from ai_whisperer.protocol.notifications import SESSION_CLOSED
 from ai_whisperer.protocol.subscriptions import Subscribed
-from ai_whisperer.records import Notification
-from ai_whisperer.runtime.bus import Subscription
-from ai_whisperer.runtime.manager import AsyncAgentSessionManager
+from ai_whisperer.runtime.api.manager import AsyncAgentSessionManager
+from ai_whisperer.runtime.session.log import Subscription
 from ai_whisperer.server.audience import Audience, Audiences
 from ai_whisperer.server.outbox import Outbox
 from ai_whisperer.server.socket import MAX_REASON_BYTES
@@ -163,9 +163,7 @@ class Feed:
             _log.exception("the feed of session %s failed", self._session_id)
             self.outbox.drop(CLOSED_BY_FAILURE, "internal")
         else:
-            closed = Notification(
-                seq=0, session_id=self._session_id, name=SESSION_CLOSED, cause="", at=time.time(), params={}
-            )
+            closed = Notification.unnumbered(SessionClosed(), session_id=self._session_id, cause="", at=time.time())
             await self.outbox.send(self._audiences.frames.of(closed))
             self._on_closed(self._session_id)
 

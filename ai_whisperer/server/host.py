@@ -10,12 +10,13 @@ from pathlib import Path
 
 from msgspec.structs import asdict
 
-from ai_whisperer.clock import SystemClock, TimedIds
-from ai_whisperer.coordination import SessionRecord, SessionSummary
 from ai_whisperer.core.limits import Stated, changed, limits_from
 from ai_whisperer.core.paging import can_be_id, checked_id
 from ai_whisperer.core.text import check_text
-from ai_whisperer.definition import SessionLimits
+from ai_whisperer.domain.clock import SystemClock, TimedIds
+from ai_whisperer.domain.limits import SessionLimits
+from ai_whisperer.domain.sessions import SessionRecord, SessionSummary
+from ai_whisperer.domain.tasks import StepRecord
 from ai_whisperer.errors import (
     ClosedError,
     DuplicateIdError,
@@ -25,11 +26,10 @@ from ai_whisperer.errors import (
 from ai_whisperer.mcp_config import McpServerConfig
 from ai_whisperer.models.base import ModelFactory
 from ai_whisperer.models.catalog import resolve
-from ai_whisperer.records import StepRecord
-from ai_whisperer.runtime.bus import Subscription
-from ai_whisperer.runtime.manager import AsyncAgentSessionManager
-from ai_whisperer.runtime.trial_turn import TrialTurn
-from ai_whisperer.runtime.workplaces import remove_work_of
+from ai_whisperer.runtime.agents.folders import remove_work_of
+from ai_whisperer.runtime.api.manager import AsyncAgentSessionManager
+from ai_whisperer.runtime.life.trial_turn import TrialTurn
+from ai_whisperer.runtime.session.log import Subscription
 from ai_whisperer.server.agent_logs import AgentLogs
 from ai_whisperer.settings import LOCAL
 from ai_whisperer.store.base import SERVER, Store, Unit

@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
-from ai_whisperer.conversation import Usage
-from ai_whisperer.records import AgentState, TaskState
-from ai_whisperer.runtime.manager import AsyncAgentSessionManager
-from ai_whisperer.status import Retried, WorkCounts
+from ai_whisperer.domain.agents import AgentState
+from ai_whisperer.domain.conversation import Usage
+from ai_whisperer.domain.tasks import Retried, TaskState, WorkCounts
+from ai_whisperer.runtime.api.manager import AsyncAgentSessionManager
 
 if TYPE_CHECKING:
     from prometheus_client.core import Metric

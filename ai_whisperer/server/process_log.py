@@ -17,8 +17,8 @@ from typing import Any
 import msgspec
 
 from ai_whisperer.core.text import mended
+from ai_whisperer.domain.notifications.base import Level
 from ai_whisperer.secrets import redacted, redacted_data
-from ai_whisperer.server.agent_logs import Level
 from ai_whisperer.server.log_files import SERVER_LOG, LogFiles, log_folder, timestamp
 
 _OURS = ("ai_whisperer", "uvicorn", "asyncio")

@@ -17,8 +17,8 @@ from pathlib import Path
 import msgspec
 import uvicorn
 
-from ai_whisperer import __version__
-from ai_whisperer.clock import SystemClock, TimedIds
+from ai_whisperer.domain.clock import SystemClock, TimedIds
+from ai_whisperer.domain.tasks import StepRecord
 from ai_whisperer.errors import (
     InvalidInputError,
     PortError,
@@ -29,9 +29,9 @@ from ai_whisperer.errors import (
     StoreReadOnlyError,
 )
 from ai_whisperer.models.base import ModelFactory
-from ai_whisperer.models.catalog import SCRIPTED, NameCheck, check_name, name_check, resolve
-from ai_whisperer.records import StepRecord
-from ai_whisperer.runtime.workplaces import checked_folders, kept_from_agents
+from ai_whisperer.models.catalog import NameCheck, check_name, name_check, resolve
+from ai_whisperer.models.names import SCRIPTED
+from ai_whisperer.runtime.agents.folders import checked_folders, kept_from_agents
 from ai_whisperer.secrets import remember_secret
 from ai_whisperer.server import answers  # noqa: F401 - it registers itself
 from ai_whisperer.server.address import ADDRESS_FILE, Address, find_address
@@ -50,6 +50,7 @@ from ai_whisperer.tools.project_files import load_tool_files, standard_folder
 from ai_whisperer.tools.sandbox.choosing import ChosenSandbox
 from ai_whisperer.tools.sandbox.levels import STRONG
 from ai_whisperer.tools.toolbox import ToolBox
+from ai_whisperer.version import __version__
 
 _KEPT_BY_THE_SYSTEM_BYTES = 64 << 10
 """For a client that does not read. Left to itself the system keeps megabytes, and it takes as long to notice."""

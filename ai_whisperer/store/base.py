@@ -4,38 +4,38 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
-from ai_whisperer.base_record import Record
-from ai_whisperer.conversation import Usage
-from ai_whisperer.coordination import (
-    ApprovalRecord,
-    ApprovalState,
-    EventRecord,
-    LockRecord,
-    MessageRecord,
-    RoomRecord,
-    ScheduleRecord,
-    SessionRecord,
-    SessionSummary,
-    WaitRecord,
-)
-from ai_whisperer.definition import SessionLimits
+from ai_whisperer.domain.agents import AgentRecord
+from ai_whisperer.domain.approvals import ApprovalRecord, ApprovalState
+from ai_whisperer.domain.committed import Committed
+from ai_whisperer.domain.conversation import Usage
+from ai_whisperer.domain.events import EventRecord
+from ai_whisperer.domain.limits import SessionLimits
+from ai_whisperer.domain.locks import LockRecord
+from ai_whisperer.domain.mail import MailRecord
+from ai_whisperer.domain.notification import Notification
+from ai_whisperer.domain.notifications.base import Told
+from ai_whisperer.domain.record import Record
+from ai_whisperer.domain.rooms import MessageRecord, RoomRecord
+from ai_whisperer.domain.schedules import ScheduleRecord
+from ai_whisperer.domain.sessions import IdKind, SessionRecord, SessionSummary
+from ai_whisperer.domain.snapshot import InboxMail, Link
+from ai_whisperer.domain.tasks import StepRecord, TaskRecord, ThreadSummary
+from ai_whisperer.domain.timers import TimerRecord
+from ai_whisperer.domain.waits import WaitRecord
 from ai_whisperer.errors import StoreError
-from ai_whisperer.records import AgentRecord, MailRecord, Notification, StepRecord, TaskRecord, TimerRecord
-from ai_whisperer.snapshot import InboxMail, Link
-from ai_whisperer.status import IdKind, ThreadSummary
 from ai_whisperer.store import coordination_rows, queries, rows
 
 Write = tuple[str, rows.Row]
-Note = tuple[str, str, str, float, dict[str, Any]]
-"""A notification without its number: session, name, cause, time, params."""
+Note = tuple[str, str, str, float, Told]
+"""A notification without its number: session, name, cause, time, what it tells."""
 
 
 SERVER = ""
 """In place of the id of a session: the limits of the server, which are those of all its sessions."""
 
-Listener = Callable[[Sequence[Notification], Sequence[int]], None]
+Listener = Callable[[Sequence[Committed], Sequence[int]], None]
 """Is told of what was just committed, and about how many bytes each takes."""
 
 FailureListener = Callable[[BaseException], None]

@@ -6,23 +6,17 @@ from typing import Any
 
 import msgspec
 
-from ai_whisperer.coordination import (
-    ApprovalRecord,
-    ApprovalState,
-    EventRecord,
-    LockRecord,
-    MessageRecord,
-    RoomKind,
-    RoomRecord,
-    ScheduleRecord,
-    SessionRecord,
-    SessionSummary,
-    WaitKind,
-    WaitRecord,
-)
-from ai_whisperer.definition import ScheduleDefinition, SessionLimits
-from ai_whisperer.records import MailState, Priority
-from ai_whisperer.snapshot import InboxMail, Link, LinkKind
+from ai_whisperer.domain.approvals import ApprovalRecord, ApprovalState
+from ai_whisperer.domain.events import EventRecord
+from ai_whisperer.domain.limits import SessionLimits
+from ai_whisperer.domain.locks import LockRecord
+from ai_whisperer.domain.mail import MailState
+from ai_whisperer.domain.rooms import MessageRecord, RoomKind, RoomRecord
+from ai_whisperer.domain.schedules import ScheduleDefinition, ScheduleRecord
+from ai_whisperer.domain.sessions import SessionRecord, SessionSummary
+from ai_whisperer.domain.snapshot import InboxMail, Link, LinkKind
+from ai_whisperer.domain.tasks import Priority
+from ai_whisperer.domain.waits import WaitKind, WaitRecord
 from ai_whisperer.store.rows import Row
 
 _encode = msgspec.json.Encoder().encode

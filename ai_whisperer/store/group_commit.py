@@ -17,6 +17,7 @@ from operator import attrgetter
 import apsw
 
 from ai_whisperer.core.recent import size_of_params
+from ai_whisperer.domain.committed import Committed
 from ai_whisperer.errors import (
     StoreError,
     StoreFailedError,
@@ -25,7 +26,6 @@ from ai_whisperer.errors import (
     StoreRefusedError,
     WhispererError,
 )
-from ai_whisperer.records import Notification
 from ai_whisperer.store import queries, rows
 from ai_whisperer.store.base import FailureListener, Listener, Unit
 from ai_whisperer.store.committers import Committer
@@ -53,7 +53,7 @@ class GroupCommitWriter:
         self._committer = committer
         self._waiting: deque[_Pending] = deque()
         self._flying: list[_Pending] = []
-        self._numbered: list[Notification] = []
+        self._numbered: list[Committed] = []
         self._sizes: list[int] = []  # of the numbered ones
         self._note_rows: list[rows.Row] = []  # of the numbered ones that are not written yet
         self._last_seq: dict[str, int] = {}
@@ -215,17 +215,15 @@ class GroupCommitWriter:
         for session_id in unit.deleted_sessions:
             last_seq.pop(session_id, None)
             self._deleted.add(session_id)
-        for session_id, name, cause, at, params in unit.notes:
+        for session_id, name, cause, at, told in unit.notes:
             seq = last_seq.get(session_id)
             if seq is None:
                 ((seq,),) = self._connection.execute(queries.LAST_SEQ, (session_id,))
             last_seq[session_id] = seq = seq + 1
-            text = rows.text_of(params)
+            text = rows.text_of(told)
             self._note_rows.append((session_id, seq, name, cause, at, text))
             self._sizes.append(size_of_params(text))
-            self._numbered.append(
-                Notification(seq=seq, session_id=session_id, name=name, cause=cause, at=at, params=params)
-            )
+            self._numbered.append(Committed(seq=seq, session_id=session_id, name=name, cause=cause, at=at, told=told))
 
     def _write_notes(self) -> None:
         """Write the notifications that were numbered since this was called last."""
@@ -256,14 +254,14 @@ class GroupCommitWriter:
             self._scheduled = True
             self._loop.call_soon(self._flush)  # those who were just released may have more to add
 
-    def _note_last(self, last: Notification) -> None:
+    def _note_last(self, last: Committed) -> None:
         if self._custody is not None and self._loop is not None and last.session_id not in self._deleted:
             self._custody.acknowledged.note(last, self._loop)
 
     def _publish(self) -> None:
         numbered, sizes = self._numbered, self._sizes
         self._numbered, self._sizes = [], []
-        by_session: dict[str, tuple[list[Notification], list[int]]] = dict.fromkeys(
+        by_session: dict[str, tuple[list[Committed], list[int]]] = dict.fromkeys(
             map(_session_of, numbered), (numbered, sizes)
         )
         if len(by_session) > 1:

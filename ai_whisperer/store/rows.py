@@ -8,27 +8,23 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from ai_whisperer.conversation import Answer, ChannelResponse, ToolCall, ToolResult, Usage
-from ai_whisperer.definition import AgentDefinition
-from ai_whisperer.records import (
-    AgentRecord,
-    AgentState,
+from ai_whisperer.domain.agents import AgentRecord, AgentState, SleepPlan
+from ai_whisperer.domain.conversation import Answer, ChannelResponse, ToolCall, ToolResult, Usage
+from ai_whisperer.domain.definition import AgentDefinition
+from ai_whisperer.domain.mail import MailRecord, MailState
+from ai_whisperer.domain.notification import Notification
+from ai_whisperer.domain.tasks import (
     Failure,
-    MailRecord,
-    MailState,
-    Notification,
     Origin,
     Priority,
-    SleepPlan,
     StepKind,
     StepRecord,
     StepState,
     TaskKind,
     TaskRecord,
     TaskState,
-    TimerKind,
-    TimerRecord,
 )
+from ai_whisperer.domain.timers import TimerKind, TimerRecord
 
 Row = tuple[Any, ...]
 _Member = TypeVar("_Member", bound=StrEnum)

@@ -13,20 +13,17 @@ from typing import Literal, TypeVar
 import apsw
 import msgspec
 
-from ai_whisperer.conversation import Usage
-from ai_whisperer.coordination import (
-    ApprovalRecord,
-    ApprovalState,
-    EventRecord,
-    MessageRecord,
-    SessionRecord,
-    SessionSummary,
-)
-from ai_whisperer.definition import SessionLimits
+from ai_whisperer.domain.approvals import ApprovalRecord, ApprovalState
+from ai_whisperer.domain.conversation import Usage
+from ai_whisperer.domain.events import EventRecord
+from ai_whisperer.domain.limits import SessionLimits
+from ai_whisperer.domain.mail import MailRecord
+from ai_whisperer.domain.notification import Notification
+from ai_whisperer.domain.rooms import MessageRecord
+from ai_whisperer.domain.sessions import IdKind, SessionRecord, SessionSummary
+from ai_whisperer.domain.snapshot import InboxMail
+from ai_whisperer.domain.tasks import StepRecord, TaskRecord, ThreadSummary
 from ai_whisperer.errors import StoreCorruptError, StoreInUseError
-from ai_whisperer.records import MailRecord, Notification, StepRecord, TaskRecord
-from ai_whisperer.snapshot import InboxMail
-from ai_whisperer.status import IdKind, ThreadSummary
 from ai_whisperer.store import coordination_rows, opening, queries, rows
 from ai_whisperer.store.acknowledged import Acknowledged
 from ai_whisperer.store.base import AgentUsage, FailureListener, Listener, SessionSnapshot, StoreHealth, Unit

@@ -13,7 +13,7 @@ from typing import Any
 
 from ai_whisperer.core.addresses import check_agent_id
 from ai_whisperer.core.text import mended
-from ai_whisperer.definition import INHERIT
+from ai_whisperer.domain.definition import INHERIT
 from ai_whisperer.errors import InvalidInputError, TemplateError
 from ai_whisperer.templates.drafts import Draft, listed
 from ai_whisperer.templates.front_matter import Fields, FrontMatter, fault, read_fields

@@ -10,7 +10,7 @@ import msgspec
 from ai_whisperer.core.addresses import check_agent_id
 from ai_whisperer.core.definitions import MERGED_FIELDS, merged, with_access
 from ai_whisperer.core.fields import Complain, Place, check_fields, unknown_field
-from ai_whisperer.definition import AgentDefinition
+from ai_whisperer.domain.definition import AgentDefinition
 from ai_whisperer.errors import InvalidInputError
 from ai_whisperer.templates.front_matter import Fields, FrontMatter, fault, read_fields
 

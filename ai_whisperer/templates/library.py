@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 
 from ai_whisperer.core.addresses import normalized
-from ai_whisperer.definition import INHERIT
+from ai_whisperer.domain.definition import INHERIT
 from ai_whisperer.errors import InvalidInputError, ModelNameError, TemplateError, UnknownTemplateError
 from ai_whisperer.templates.drafts import Draft
 from ai_whisperer.templates.folders import (

@@ -8,7 +8,7 @@ import msgspec
 
 from ai_whisperer.core.definitions import definition_from
 from ai_whisperer.core.fields import places_in
-from ai_whisperer.definition import AgentDefinition
+from ai_whisperer.domain.definition import AgentDefinition
 from ai_whisperer.errors import DefinitionError
 from ai_whisperer.templates.drafts import Draft, draft_of, extended
 from ai_whisperer.templates.front_matter import fault, split

@@ -14,8 +14,8 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from ai_whisperer.conversation import ToolResult, ToolRun
-from ai_whisperer.definition import Access
+from ai_whisperer.domain.conversation import ToolResult, ToolRun
+from ai_whisperer.domain.definition import Access
 from ai_whisperer.errors import SandboxError, ToolError
 from ai_whisperer.tools.files.removing import remove_beneath
 from ai_whisperer.tools.function import Tool, ToolContext

@@ -11,9 +11,11 @@ from typing import Any, Protocol
 
 import msgspec
 
-from ai_whisperer.conversation import ToolResult, ToolSpec
-from ai_whisperer.coordination import EventRecord, LockRecord, LockSummary
-from ai_whisperer.records import MailRecord, Priority, TaskRecord
+from ai_whisperer.domain.conversation import ToolResult, ToolSpec
+from ai_whisperer.domain.events import EventRecord
+from ai_whisperer.domain.locks import LockRecord, LockSummary
+from ai_whisperer.domain.mail import MailRecord
+from ai_whisperer.domain.tasks import Priority, TaskRecord
 from ai_whisperer.tools.parameters import ArgumentsParser, object_schema
 
 

@@ -18,8 +18,8 @@ from typing import Any, overload
 import msgspec
 from msgspec.structs import replace
 
-from ai_whisperer.conversation import ToolResult, ToolSpec
-from ai_whisperer.coordination import Touch
+from ai_whisperer.domain.conversation import ToolResult, ToolSpec
+from ai_whisperer.domain.waits import Touch
 from ai_whisperer.errors import InvalidInputError, LockNotHeldError, ToolArgumentsError, ToolError
 from ai_whisperer.tools.approving import NeedsApproval, check_needs_approval, says_yes_is_needed
 from ai_whisperer.tools.callee import Callee, OtherTool, called, callee_of, described, is_of_others, wants_approval

@@ -8,7 +8,7 @@ from __future__ import annotations
 import inspect
 from typing import Any
 
-from ai_whisperer.conversation import ToolResult
+from ai_whisperer.domain.conversation import ToolResult
 from ai_whisperer.errors import InvalidInputError
 from ai_whisperer.tools.nesting import check_depth, check_unions
 from ai_whisperer.tools.other_tools import is_instance, json_object, plain_schema, validated

@@ -6,9 +6,9 @@ from typing import Annotated
 
 import msgspec
 
-from ai_whisperer.conversation import ToolResult
 from ai_whisperer.core.mailbox import as_text
-from ai_whisperer.records import Priority
+from ai_whisperer.domain.conversation import ToolResult
+from ai_whisperer.domain.tasks import Priority
 from ai_whisperer.tools.desk import Arguments, CoordinationTool, Desk
 
 Seconds = Annotated[float, msgspec.Meta(gt=0)]

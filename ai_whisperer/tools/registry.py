@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from difflib import get_close_matches
 
-from ai_whisperer.conversation import ToolSpec
+from ai_whisperer.domain.conversation import ToolSpec
 from ai_whisperer.errors import DuplicateIdError, UnknownToolError
 from ai_whisperer.tools.coordination import COORDINATION_TOOLS, NAMED_TOOLS
 from ai_whisperer.tools.desk import CoordinationTool

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from ai_whisperer.conversation import ToolResult
+from ai_whisperer.domain.conversation import ToolResult
 from ai_whisperer.errors import ToolError
 
 _MANY_VALUES = 50_000

@@ -6,11 +6,12 @@ from typing import Annotated, Any
 
 import msgspec
 
-from ai_whisperer.conversation import ToolResult
 from ai_whisperer.core.locking import in_words
 from ai_whisperer.core.marks import as_json
+from ai_whisperer.domain.conversation import ToolResult
+from ai_whisperer.domain.mail import USER
+from ai_whisperer.domain.tasks import Priority
 from ai_whisperer.errors import InvalidInputError
-from ai_whisperer.records import USER, Priority
 from ai_whisperer.tools.desk import Arguments, CoordinationTool, Desk
 from ai_whisperer.tools.mail_tools import Seconds
 

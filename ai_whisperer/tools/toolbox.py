@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from ai_whisperer.status import Extent, ToolEntry, ToolKind
+from ai_whisperer.domain.tools import Extent, ToolEntry, ToolKind
 from ai_whisperer.tools.coordination import COORDINATION_TOOLS, NAMED_TOOLS
 from ai_whisperer.tools.function import Tool
 from ai_whisperer.tools.machine import MACHINE_TOOLS

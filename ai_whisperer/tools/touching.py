@@ -11,8 +11,8 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, cast
 
-from ai_whisperer.coordination import Touch
-from ai_whisperer.definition import Access
+from ai_whisperer.domain.definition import Access
+from ai_whisperer.domain.waits import Touch
 from ai_whisperer.errors import InvalidInputError, ToolError
 from ai_whisperer.tools.workplace import FILE, Workplace
 

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import msgspec
 
-from ai_whisperer.definition import Access, EffectiveLimits
+from ai_whisperer.domain.definition import Access
+from ai_whisperer.domain.limits import EffectiveLimits
 from ai_whisperer.errors import ToolError
 from ai_whisperer.tools.sandbox.base import Sandbox
 

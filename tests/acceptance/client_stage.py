@@ -15,7 +15,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from ai_whisperer.client import Client
-from ai_whisperer.conversation import Answer
+from ai_whisperer.domain.conversation import Answer
 from ai_whisperer.errors import ModelRefusedError
 from ai_whisperer.models.base import ModelRequest, StreamEvent
 from ai_whisperer.models.scripted import FunctionModel

@@ -7,7 +7,7 @@ import random
 from collections.abc import Callable
 from typing import Any
 
-from ai_whisperer.definition import AgentDefinition
+from ai_whisperer.domain.definition import AgentDefinition
 from ai_whisperer.protocol.jsonrpc import INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, PARSE_ERROR
 from tests.acceptance.requests_of_all import every_request
 

@@ -14,11 +14,11 @@ from typing import Any
 import msgspec
 
 from ai_whisperer import AsyncAgentSessionManager
-from ai_whisperer.conversation import Answer, ToolCall, ToolTurn
+from ai_whisperer.domain.conversation import Answer, ToolCall, ToolTurn
+from ai_whisperer.domain.notification import Notification
 from ai_whisperer.models.base import ModelRequest
 from ai_whisperer.models.scripted import FunctionModel
-from ai_whisperer.records import Notification
-from ai_whisperer.runtime.bus import Subscription
+from ai_whisperer.runtime.session.log import Subscription
 
 _MODULES = Path(__file__).parents[2] / "ui" / "node_modules" / "@modelcontextprotocol"
 _NODE = shutil.which("node", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}") or "node"

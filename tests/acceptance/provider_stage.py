@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ai_whisperer.conversation import Answer, ToolSpec, Turn, UserTurn
+from ai_whisperer.domain.conversation import Answer, ToolSpec, Turn, UserTurn
 from ai_whisperer.errors import (
     ModelError,
 )

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from ai_whisperer.client import Client
-from ai_whisperer.coordination import ApprovalRecord
+from ai_whisperer.domain.approvals import ApprovalRecord
 from ai_whisperer.errors import StateError
 from ai_whisperer.server.address import find_address
 from tests.acceptance.command_stage import Process, Whisperer, serving

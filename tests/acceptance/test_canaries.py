@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from ai_whisperer import AsyncAgentSessionManager, TaskState, ToolContext, tool
-from ai_whisperer.conversation import Answer
+from ai_whisperer.domain.conversation import Answer
 from ai_whisperer.errors import ModelServerError, ToolError
 from ai_whisperer.models.base import Model, ModelRequest, StreamEvent, TextDelta
 from ai_whisperer.models.catalog import resolve

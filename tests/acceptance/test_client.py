@@ -13,6 +13,10 @@ import pytest
 
 from ai_whisperer import AgentDefinition, AsyncAgentSessionManager, Client
 from ai_whisperer.client import client as client_module
+from ai_whisperer.domain.agents import AgentState
+from ai_whisperer.domain.mail import MailState
+from ai_whisperer.domain.task_events import TaskEnded
+from ai_whisperer.domain.tasks import Budget, TaskState
 from ai_whisperer.errors import (
     InvalidInputError,
     TaskEndedError,
@@ -21,8 +25,6 @@ from ai_whisperer.errors import (
     UnknownMcpServerError,
     UnknownSessionError,
 )
-from ai_whisperer.records import AgentState, Budget, MailState, TaskState
-from ai_whisperer.task_events import TaskEnded
 from tests.acceptance.client_stage import StagedServer
 
 

@@ -10,12 +10,12 @@ from typing import Any, cast
 import pytest
 
 from ai_whisperer import AgentDefinition, AsyncAgentSessionManager, Client
+from ai_whisperer.domain.tasks import Budget
 from ai_whisperer.errors import (
     InvalidInputError,
     TooLargeError,
     WhispererError,
 )
-from ai_whisperer.records import Budget
 from tests.acceptance.client_stage import StagedServer
 
 Deed = Callable[[Any], object]

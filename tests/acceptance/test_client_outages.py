@@ -20,9 +20,10 @@ from ai_whisperer import Client, TaskState
 from ai_whisperer.client import link
 from ai_whisperer.client.address import ServerAddress
 from ai_whisperer.client.dialing import UnreachableError, dial
+from ai_whisperer.domain.agents import AgentState
+from ai_whisperer.domain.task_events import TaskEnded, TaskStateChanged
+from ai_whisperer.domain.tasks import TaskRecord
 from ai_whisperer.errors import ConnectionLostError
-from ai_whisperer.records import AgentState, TaskRecord
-from ai_whisperer.task_events import TaskEnded, TaskStateChanged
 from tests.acceptance.client_stage import StagedServer, Wire
 
 ROOT = Path(__file__).parents[2]

@@ -12,12 +12,12 @@ import pytest
 from websockets.asyncio.client import ClientConnection
 
 from ai_whisperer import Client
+from ai_whisperer.domain.tasks import TaskState
 from ai_whisperer.errors import (
     ClosedError,
     StateError,
     UnknownSessionError,
 )
-from ai_whisperer.records import TaskState
 from tests.acceptance.client_stage import StagedServer
 
 

@@ -10,11 +10,12 @@ from typing import Any
 import pytest
 
 from ai_whisperer import AsyncAgentSessionManager
-from ai_whisperer.conversation import ToolResult, ToolRun
-from ai_whisperer.definition import Access, EffectiveLimits
+from ai_whisperer.domain.conversation import ToolResult, ToolRun
+from ai_whisperer.domain.definition import Access
+from ai_whisperer.domain.limits import EffectiveLimits
+from ai_whisperer.domain.notification import Notification
 from ai_whisperer.errors import InvalidInputError, SandboxError, ToolError
 from ai_whisperer.models.scripted import FunctionModel
-from ai_whisperer.records import Notification
 from ai_whisperer.tools.commands import run_command, run_python
 from ai_whisperer.tools.function import CancelSignal, ToolContext
 from ai_whisperer.tools.sandbox.base import Ending, Job, Outcome, ignored

@@ -18,11 +18,11 @@ from ai_whisperer.cli.demo.audience import demo_table
 from ai_whisperer.cli.demo.summary import summary
 from ai_whisperer.cli.live_view import LiveView
 from ai_whisperer.client import Client
-from ai_whisperer.conversation import Usage
-from ai_whisperer.records import AgentState, Notification
+from ai_whisperer.domain.agents import AgentState, AgentStatus
+from ai_whisperer.domain.conversation import Usage
+from ai_whisperer.domain.notification import Notification
 from ai_whisperer.server.serving import running
 from ai_whisperer.settings import Settings
-from ai_whisperer.status import AgentStatus
 
 WELL = Account(
     model="scripted:demo",

@@ -10,10 +10,10 @@ from functools import partial
 import pytest
 
 from ai_whisperer import AsyncAgentSessionManager
+from ai_whisperer.domain.tasks import Budget, TaskState
 from ai_whisperer.errors import TaskEndedError
 from ai_whisperer.models import detection
 from ai_whisperer.models.detection import KEYS, SERVERS, detect_model
-from ai_whisperer.records import Budget, TaskState
 from ai_whisperer.testing.model_server import ModelServer, Reply
 
 _VARIABLES = ["WHISPERER_MODEL", *(name for names in (*KEYS.values(), *SERVERS.values()) for name in names)]

@@ -13,7 +13,7 @@ from urllib.request import ProxyHandler, build_opener
 import pytest
 
 from ai_whisperer import AsyncAgentSessionManager, Client
-from ai_whisperer.coordination import SessionRecord
+from ai_whisperer.domain.sessions import SessionRecord
 from ai_whisperer.errors import StateError, UnknownSessionError
 from ai_whisperer.server.address import ADDRESS_FILE, find_address
 from ai_whisperer.settings import LOCAL

@@ -16,7 +16,7 @@ import pytest
 
 import ai_whisperer
 from ai_whisperer import AgentState, AsyncAgentSessionManager, Client, MailRecord, TaskRecord, scripting
-from ai_whisperer.conversation import Answer
+from ai_whisperer.domain.conversation import Answer
 from ai_whisperer.models.base import ModelRequest
 from ai_whisperer.settings import Settings
 from ai_whisperer.testing.simulation import VirtualClock, simulate

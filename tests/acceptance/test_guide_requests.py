@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ai_whisperer.conversation import Answer
+from ai_whisperer.domain.conversation import Answer
 from ai_whisperer.models.base import Model, ModelRequest
 from ai_whisperer.models.scripted import FunctionModel
 from ai_whisperer.protocol.agents import IN_NEW_SESSIONS

@@ -11,11 +11,12 @@ from typing import Any
 
 import pytest
 
-from ai_whisperer.conversation import ToolResult
 from ai_whisperer.core.limits import effective
-from ai_whisperer.definition import Access, AgentDefinition, Limits
+from ai_whisperer.domain.conversation import ToolResult
+from ai_whisperer.domain.definition import Access, AgentDefinition
+from ai_whisperer.domain.limits import Limits
 from ai_whisperer.errors import SandboxError
-from ai_whisperer.runtime.workplaces import Workplaces, checked_folders, kept_from_agents
+from ai_whisperer.runtime.agents.folders import Folders, checked_folders, kept_from_agents
 from ai_whisperer.templates.library import TemplateLibrary
 from ai_whisperer.tools.commands import run_command, run_python
 from ai_whisperer.tools.function import CancelSignal, ToolContext
@@ -121,7 +122,7 @@ def workplace(project: Path, sandbox: Sandbox, *, data: str, access: Access = Ac
     """Where an agent works that is granted the current folder."""
     kept = kept_from_agents([project / data], hidden=[], templates=TemplateLibrary.standard())
     granted = checked_folders({"project": project}, kept=kept)
-    places = Workplaces(project / data, "s", granted, kept=kept, sandbox=sandbox)
+    places = Folders(project / data, "s", granted, kept=kept, sandbox=sandbox)
     definition = AgentDefinition(folders={"project": access, "shared": Access.WRITE})
     return places.of("ada", definition, effective(Limits()))
 
@@ -207,7 +208,7 @@ def test_a_granted_folder_that_was_swapped_for_a_link_leads_nowhere(
     data = tmp_path / "data"
     kept = kept_from_agents([data], hidden=[], templates=TemplateLibrary.standard())
     granted = checked_folders({"project": project, "docs": project / "docs"}, kept=kept)
-    places = Workplaces(data, "s", granted, kept=kept, sandbox=sandbox)
+    places = Folders(data, "s", granted, kept=kept, sandbox=sandbox)
 
     def place(**folders: Access) -> Workplace:
         return places.of("ada", AgentDefinition(folders=folders), effective(Limits()))
@@ -258,7 +259,7 @@ def test_the_servers_own_python_is_read_only_in_a_project_that_may_be_written(
     (venv / "library.py").write_text("library")
     folders = (*system.interpreter_folders(), str(venv))
     monkeypatch.setattr("ai_whisperer.tools.sandbox.system.interpreter_folders", lambda: folders)
-    monkeypatch.setattr("ai_whisperer.runtime.workplaces.interpreter_folders", lambda: folders)
+    monkeypatch.setattr("ai_whisperer.runtime.agents.folders.interpreter_folders", lambda: folders)
     result = ran(
         workplace(project, sandbox, data=".whisperer"),
         "cat project/.venv/library.py; echo x >> project/.venv/library.py; mv project/.venv project/other",

@@ -11,10 +11,9 @@ import pytest
 
 from ai_whisperer.cli.main import main
 from ai_whisperer.client import Client
-from ai_whisperer.definition import SessionLimits
+from ai_whisperer.domain.limits import LimitScope, LimitsReport, SessionLimits
 from ai_whisperer.errors import DefinitionError, ForbiddenError, InvalidInputError, LimitError, QueueFullError
 from ai_whisperer.protocol import limits as protocol
-from ai_whisperer.status import LimitScope, LimitsReport
 from tests.acceptance.client_stage import StagedServer
 
 ALICE = "token-of-alice-0123456789"
@@ -93,7 +92,7 @@ def test_a_scope_that_does_not_fit_is_refused(server: StagedServer, session_id: 
         for scope, agent_id in ((LimitScope.TREE, None), (LimitScope.AGENT, None), (LimitScope.SESSION, "alice")):
             params = protocol.SetLimits(session_id=session_id, limits={}, scope=scope, agent_id=agent_id)
             with pytest.raises(InvalidInputError, match="nothing was changed"):
-                await client._ask(protocol.SET_LIMITS, params)
+                await client._call(protocol.SET_LIMITS, params)
 
     server.play(scenario, session_id=session_id)
 

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
+from ai_whisperer.domain.mcp import McpState
+from ai_whisperer.domain.tasks import TaskState
 from ai_whisperer.errors import DefinitionError
-from ai_whisperer.mcp_status import McpState
-from ai_whisperer.records import TaskState
 from ai_whisperer.templates.library import TemplateLibrary
 from tests.acceptance.mcp_stage import everything, filesystem, is_alive, odd, play, staged
 

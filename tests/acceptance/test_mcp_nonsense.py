@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from ai_whisperer.mcp_status import McpState
+from ai_whisperer.domain.mcp import McpState
 from tests.acceptance.mcp_stage import is_alive, odd, play, staged
 
 
@@ -124,7 +124,7 @@ def test_a_server_that_dies_in_a_call_leaves_its_outcome_open_and_is_started_aga
 def test_a_server_that_fails_again_and_again_is_refused_with_the_reason() -> None:
     async def scenario() -> None:
         async with staged({"odd": odd("exits")}, "mcp__odd") as stage:
-            server = stage.manager._workspace.mcp.find("odd")
+            server = stage.manager._session.supplies.mcp.find("odd")
             for _ in range(4):
                 server._backoff.failed(time.time())
             result = await stage.call("mcp__odd__act")
@@ -141,7 +141,7 @@ def test_a_call_without_an_answer_is_given_up_and_taken_back(tmp_path: Path) -> 
     async def scenario() -> None:
         async with staged({"odd": odd("hangs_in_a_call", str(witness))}, "mcp__odd") as stage:
             await stage.run()
-            server = stage.manager._workspace.mcp.find("odd")
+            server = stage.manager._session.supplies.mcp.find("odd")
             server.config = replace(server.config, timeout_seconds=0.2)  # only now: to begin may take longer
             result = await stage.call("mcp__odd__act")
             assert "did not answer within 0.2 seconds. This call was begun" in result.content

@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 
+from ai_whisperer.domain.notification import Notification
 from ai_whisperer.models.base import Model
 from ai_whisperer.models.scripted import FunctionModel, ScriptedModel
 from ai_whisperer.models.scripted_rules import Rule
-from ai_whisperer.records import Notification
 from ai_whisperer.server.frames import NotificationFrames
 from ai_whisperer.settings import Settings
 from tests.acceptance.raw_socket import (

@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 
-from ai_whisperer.conversation import UserTurn
+from ai_whisperer.domain.conversation import UserTurn
 from ai_whisperer.errors import (
     ModelCutOffError,
     ModelEmptyError,

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from ai_whisperer import Client, TaskState
-from ai_whisperer.conversation import AnswerTurn
+from ai_whisperer.domain.conversation import AnswerTurn
 from ai_whisperer.models.base import ReasoningDelta, TextDelta, collect
 from ai_whisperer.models.pydantic_ai import PydanticAIModel
 from ai_whisperer.server.serving import running

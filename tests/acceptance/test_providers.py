@@ -6,7 +6,7 @@ import json
 import msgspec
 import pytest
 
-from ai_whisperer.conversation import Answer, AnswerTurn, ToolCall, ToolTurn, Turn, UserTurn
+from ai_whisperer.domain.conversation import Answer, AnswerTurn, ToolCall, ToolTurn, Turn, UserTurn
 from ai_whisperer.errors import (
     ModelRefusedError,
 )

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from ai_whisperer import Client, ToolContext, tool
-from ai_whisperer.conversation import Answer
+from ai_whisperer.domain.conversation import Answer
 from ai_whisperer.models.base import ModelRequest
 from ai_whisperer.models.scripted import FunctionModel
 from ai_whisperer.settings import Settings

@@ -18,8 +18,8 @@ from ai_whisperer.cli.commands.run import run as run_command
 from ai_whisperer.cli.main import main
 from ai_whisperer.cli.output import Output
 from ai_whisperer.client import Client
+from ai_whisperer.domain.tasks import TaskState
 from ai_whisperer.errors import DefinitionError, StateError
-from ai_whisperer.records import TaskState
 from ai_whisperer.server.address import find_address
 from ai_whisperer.server.serving import running
 from ai_whisperer.settings import Settings, load_settings

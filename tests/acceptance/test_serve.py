@@ -16,8 +16,8 @@ import pytest
 
 from ai_whisperer.cli import long_waits
 from ai_whisperer.cli.output import Output
-from ai_whisperer.conversation import ToolCall
-from ai_whisperer.records import StepKind, StepRecord, StepState, TaskRecord
+from ai_whisperer.domain.conversation import ToolCall
+from ai_whisperer.domain.tasks import StepKind, StepRecord, StepState, TaskRecord
 from ai_whisperer.store.sqlite import SqliteStore
 from tests.acceptance.command_stage import Process, Whisperer, run, serving
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import pytest
 
-from ai_whisperer.conversation import Answer
+from ai_whisperer.domain.conversation import Answer
 from ai_whisperer.errors import ModelServerError
 from ai_whisperer.models.base import Model, ModelRequest, StreamEvent, TextDelta
 from ai_whisperer.models.scripted import FunctionModel

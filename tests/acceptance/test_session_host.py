@@ -10,7 +10,7 @@ from typing import Any
 import apsw
 import pytest
 
-from ai_whisperer.coordination import SessionSummary
+from ai_whisperer.domain.sessions import SessionSummary
 from ai_whisperer.errors import (
     ClosedError,
     DuplicateIdError,
@@ -22,7 +22,7 @@ from ai_whisperer.errors import (
 )
 from ai_whisperer.models.base import Model
 from ai_whisperer.models.scripted import FunctionModel
-from ai_whisperer.runtime.manager import AsyncAgentSessionManager
+from ai_whisperer.runtime.api.manager import AsyncAgentSessionManager
 from ai_whisperer.server.agent_logs import AgentLogs, level_of
 from ai_whisperer.server.host import SessionHost
 from ai_whisperer.server.log_reading import read_log
@@ -114,7 +114,7 @@ def test_a_session_that_is_deleted_takes_the_files_of_its_agents_along(tmp_path:
             await host.create("alice", name)
             session = await host.session("alice", name)
             agent = await session.create_agent("worker", {"tools": ["write_file"]})
-            await asyncio.to_thread(agent.workplace.prepare)
+            await asyncio.to_thread(agent._agent.workplace.prepare)
         await host.delete("alice", "gone")
 
     play(tmp_path, scene)
@@ -250,7 +250,7 @@ def test_whoever_gets_the_id_of_a_deleted_session_cannot_read_its_logs(tmp_path:
 async def refuse_something(session: AsyncAgentSessionManager) -> None:
     """Have the store refuse a unit of the session, which stops it."""
     worker = await session.create_agent("worker")
-    decision = session._workspace.decide("a fault")
+    decision = session._session.kernel.decide("a fault")
     decision.unit.insert_agent(worker.record)
     with pytest.raises(StoreRefusedError):
         await decision.commit()

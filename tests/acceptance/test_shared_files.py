@@ -6,7 +6,7 @@ import asyncio
 from pathlib import Path
 
 from ai_whisperer import ToolContext, tool
-from ai_whisperer.records import Notification
+from ai_whisperer.domain.notification import Notification
 from bench.w8_files import ours_files, turns_of
 
 

@@ -13,15 +13,15 @@ from typing import Any
 
 import pytest
 
+from ai_whisperer.domain.snapshot import Snapshot
 from ai_whisperer.models.base import Model
 from ai_whisperer.models.scripted import FunctionModel
-from ai_whisperer.runtime import reader
-from ai_whisperer.runtime.snapshots import snapshot_of
-from ai_whisperer.runtime.workspace import Workspace
+from ai_whisperer.runtime.api import reading as reader
+from ai_whisperer.runtime.api.snapshots import snapshot_of
+from ai_whisperer.runtime.life.open_session import OpenSession
 from ai_whisperer.server.calls import ANSWERS, Caller
 from ai_whisperer.server.socket import ClientSocket
 from ai_whisperer.settings import Settings
-from ai_whisperer.snapshot import Snapshot
 from ai_whisperer.store.sqlite import SqliteStore
 from tests.acceptance.raw_socket import CLOSE, PING, frame, request_of
 from tests.acceptance.server_in_thread import LogWitness, ServerInThread, witnessed
@@ -189,10 +189,10 @@ def test_who_asks_for_many_snapshots_of_a_busy_session_and_does_not_read_has_one
         await asyncio.sleep(0.01)
         await flushed(store)
 
-    def counted(workspace: Workspace) -> Snapshot:
+    def counted(session: OpenSession) -> Snapshot:
         nonlocal taken
         taken += 1
-        return snapshot_of(workspace)
+        return snapshot_of(session)
 
     with server.connect() as giver:
         config = {"description": "x" * 400_000}

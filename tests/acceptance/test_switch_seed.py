@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from ai_whisperer import Notification
-from ai_whisperer.conversation import ToolTurn, UserTurn
-from ai_whisperer.records import MailState
+from ai_whisperer.domain.conversation import ToolTurn, UserTurn
+from ai_whisperer.domain.mail import MailState
 from tests.acceptance.workflow_stage import Outcome, calm
 
 

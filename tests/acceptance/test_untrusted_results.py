@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from ai_whisperer import AsyncAgentSessionManager, tool
-from ai_whisperer.conversation import Answer, AnswerTurn, ToolCall, ToolSpec, ToolTurn, UserTurn
 from ai_whisperer.core.marks import said
+from ai_whisperer.domain.conversation import Answer, AnswerTurn, ToolCall, ToolSpec, ToolTurn, UserTurn
 from ai_whisperer.errors import ToolError
 from ai_whisperer.models.base import ModelRequest
 from ai_whisperer.models.untrusted import RULE, SAID_RULE

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from ai_whisperer import AgentState, TaskState
-from ai_whisperer.conversation import AnswerTurn, UserTurn
-from ai_whisperer.records import MailState, TaskKind, TaskRecord
+from ai_whisperer.domain.conversation import AnswerTurn, UserTurn
+from ai_whisperer.domain.mail import MailState
+from ai_whisperer.domain.tasks import TaskKind, TaskRecord
 from ai_whisperer.testing.simulation import EPOCH
 from tests.acceptance.workflow_stage import WORKFLOWS, Outcome, calm, over_crash
 

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from ai_whisperer.definition import AgentDefinition
-from ai_whisperer.records import AgentRecord, AgentState, MailRecord, SleepPlan, TaskKind, TaskRecord
+from msgspec import UNSET, UnsetType
+
+from ai_whisperer.domain.agents import AgentRecord, AgentState, SleepPlan
+from ai_whisperer.domain.definition import AgentDefinition
+from ai_whisperer.domain.mail import MailRecord
+from ai_whisperer.domain.notifications.base import Told
+from ai_whisperer.domain.tasks import TaskKind, TaskRecord
 from ai_whisperer.store.base import Unit
 
 
@@ -53,9 +58,16 @@ def mail(mail_id: str = "m1", *, sequence: int = 1, arrival: int = 1) -> MailRec
     )
 
 
+class Example(Told, frozen=True, kw_only=True):
+    """What a notification of these tests tells, whatever its name."""
+
+    n: int | str | UnsetType = UNSET
+    text: str | UnsetType = UNSET
+
+
 def tell(unit: Unit, session_id: str, name: str, *, params: dict[str, Any]) -> None:
     """Let a notification be written with the unit."""
-    unit.notes.append((session_id, name, "test", 1.0, params))
+    unit.notes.append((session_id, name, "test", 1.0, Example(**params)))
 
 
 def unit_with(*tasks: TaskRecord, note: str = "") -> Unit:

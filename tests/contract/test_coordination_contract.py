@@ -9,21 +9,14 @@ import apsw
 import pytest
 from msgspec.structs import replace
 
-from ai_whisperer.coordination import (
-    ApprovalRecord,
-    ApprovalState,
-    EventRecord,
-    LockRecord,
-    MessageRecord,
-    RoomKind,
-    RoomRecord,
-    ScheduleRecord,
-    WaitKind,
-    WaitRecord,
-)
-from ai_whisperer.definition import MissedRuns, ScheduleDefinition
+from ai_whisperer.domain.approvals import ApprovalRecord, ApprovalState
+from ai_whisperer.domain.events import EventRecord
+from ai_whisperer.domain.locks import LockRecord
+from ai_whisperer.domain.rooms import MessageRecord, RoomKind, RoomRecord
+from ai_whisperer.domain.schedules import MissedRuns, ScheduleDefinition, ScheduleRecord
+from ai_whisperer.domain.tasks import Budget, Failure, Origin, ReportTo, RoomTurn, TaskState
+from ai_whisperer.domain.waits import WaitKind, WaitRecord
 from ai_whisperer.errors import StoreRefusedError
-from ai_whisperer.records import Budget, Failure, Origin, ReportTo, RoomTurn, TaskState
 from ai_whisperer.store import opening
 from ai_whisperer.store.base import Store, Unit
 from ai_whisperer.store.layout import DATABASE_NAME

@@ -9,32 +9,19 @@ import apsw
 import pytest
 from msgspec.structs import asdict, replace
 
-from ai_whisperer.coordination import (
-    ApprovalRecord,
-    EventRecord,
-    LockRecord,
-    MessageRecord,
-    RoomKind,
-    RoomRecord,
-    ScheduleRecord,
-    SessionRecord,
-    SessionSummary,
-    WaitKind,
-    WaitRecord,
-)
-from ai_whisperer.definition import ScheduleDefinition, SessionLimits
+from ai_whisperer.domain.approvals import ApprovalRecord
+from ai_whisperer.domain.events import EventRecord
+from ai_whisperer.domain.limits import SessionLimits
+from ai_whisperer.domain.locks import LockRecord
+from ai_whisperer.domain.mail import USER, MailState
+from ai_whisperer.domain.rooms import MessageRecord, RoomKind, RoomRecord
+from ai_whisperer.domain.schedules import ScheduleDefinition, ScheduleRecord
+from ai_whisperer.domain.sessions import SessionRecord, SessionSummary
+from ai_whisperer.domain.snapshot import Link, LinkKind
+from ai_whisperer.domain.tasks import StepKind, StepRecord, StepState, TaskState
+from ai_whisperer.domain.timers import TimerKind, TimerRecord
+from ai_whisperer.domain.waits import WaitKind, WaitRecord
 from ai_whisperer.errors import StoreInUseError
-from ai_whisperer.records import (
-    USER,
-    MailState,
-    StepKind,
-    StepRecord,
-    StepState,
-    TaskState,
-    TimerKind,
-    TimerRecord,
-)
-from ai_whisperer.snapshot import Link, LinkKind
 from ai_whisperer.store import opening, queries
 from ai_whisperer.store.base import Store, Unit
 from ai_whisperer.store.committers import Before, Committed, InlineCommitter

@@ -8,22 +8,16 @@ from collections.abc import Sequence
 import pytest
 from msgspec.structs import replace
 
-from ai_whisperer.conversation import Answer, ChannelResponse, ToolCall, ToolResult, Usage
-from ai_whisperer.coordination import MessageRecord, RoomKind, RoomRecord
-from ai_whisperer.definition import AgentDefinition
+from ai_whisperer.domain.committed import Committed
+from ai_whisperer.domain.conversation import Answer, ChannelResponse, ToolCall, ToolResult, Usage
+from ai_whisperer.domain.definition import AgentDefinition
+from ai_whisperer.domain.mail import MailState
+from ai_whisperer.domain.notification import Notification
+from ai_whisperer.domain.rooms import MessageRecord, RoomKind, RoomRecord
+from ai_whisperer.domain.sessions import IdKind
+from ai_whisperer.domain.tasks import Failure, StepKind, StepRecord, StepState, TaskState
+from ai_whisperer.domain.timers import TimerKind, TimerRecord
 from ai_whisperer.errors import StoreInUseError, StoreRefusedError
-from ai_whisperer.records import (
-    Failure,
-    MailState,
-    Notification,
-    StepKind,
-    StepRecord,
-    StepState,
-    TaskState,
-    TimerKind,
-    TimerRecord,
-)
-from ai_whisperer.status import IdKind
 from ai_whisperer.store.base import Store, Unit
 from ai_whisperer.store.sqlite import SqliteStore
 from tests.contract.conftest import Run
@@ -191,7 +185,7 @@ def test_changes_replace_what_was_there(run: Run) -> None:
 def test_notifications_are_numbered_without_gap_in_the_order_of_submission(run: Run) -> None:
     async def scenario(store: Store) -> None:
         heard: list[Notification] = []
-        store.listen("s", lambda notes, _: heard.extend(notes), lambda _: None)
+        store.listen("s", lambda notes, _: heard.extend(note.read() for note in notes), lambda _: None)
         await asyncio.gather(*(store.submit(unit_with(note=f"n{number}")) for number in range(50)))
         assert [(note.seq, note.name) for note in heard] == [(i + 1, f"n{i}") for i in range(50)]
         assert store.notifications("s", after=0, limit=100) == heard
@@ -262,7 +256,7 @@ def test_listeners_hear_of_a_commit_before_the_submitter_goes_on(run: Run) -> No
     async def scenario(store: Store) -> None:
         heard: list[str] = []
 
-        def listen(notes: Sequence[Notification], _: Sequence[int]) -> None:
+        def listen(notes: Sequence[Committed], _: Sequence[int]) -> None:
             heard.extend(note.name for note in notes)
 
         store.listen("s", listen, lambda _: None)

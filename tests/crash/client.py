@@ -12,7 +12,7 @@ from http import HTTPStatus
 from typing import Any
 from urllib.parse import urlsplit
 
-from ai_whisperer.conversation import AnswerTurn, ToolCall, ToolTurn, Turn, Usage, UserTurn
+from ai_whisperer.domain.conversation import AnswerTurn, ToolCall, ToolTurn, Turn, Usage, UserTurn
 from ai_whisperer.errors import ModelCutOffError, ModelRefusedError, ModelServerError
 from ai_whisperer.models.base import CallRequested, Finished, ModelRequest, ReasoningDelta, StreamEvent, TextDelta
 from ai_whisperer.tools.function import Tool, ToolContext, tool

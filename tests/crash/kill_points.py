@@ -17,8 +17,8 @@ from typing import Any
 
 import apsw
 
-from ai_whisperer.runtime import recovery
-from ai_whisperer.runtime.scheduler import Scheduler
+from ai_whisperer.runtime.life import recovery
+from ai_whisperer.runtime.session.timers import Timers
 from ai_whisperer.store.committers import Before, Committed, ThreadCommitter
 
 _STATEMENTS = {
@@ -51,7 +51,7 @@ class KillSwitch:
 def install(switch: KillSwitch) -> None:
     """Put the points that lie inside the runtime there, in this process; those of commits are the committer's."""
     apsw.connection_hooks.append(lambda connection: _watch_statements(connection, switch))
-    swap(Scheduler, "at", lambda original: _watch_timers(original, switch))
+    swap(Timers, "at", lambda original: _watch_timers(original, switch))
     swap(recovery, "resume", lambda original: _around(original, switch, "recovery"))
 
 
@@ -93,7 +93,7 @@ def _around(original: Callable[..., None], switch: KillSwitch, name: str) -> Cal
 
 
 def _watch_timers(original: Callable[..., None], switch: KillSwitch) -> Callable[..., None]:
-    def at(self: Scheduler, due_at: float, key: str, callback: Callable[[], None]) -> None:
+    def at(self: Timers, due_at: float, key: str, callback: Callable[[], None]) -> None:
         original(self, due_at, key, _around(callback, switch, "timer"))
 
     return at

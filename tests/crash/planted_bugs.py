@@ -14,23 +14,19 @@ from typing import Any, NamedTuple
 from msgspec.structs import replace
 
 from ai_whisperer.core.blame import Verdict
-from ai_whisperer.records import (
-    USER,
-    AgentState,
-    MailRecord,
-    MailState,
-    StepKind,
-    StepRecord,
-    StepState,
-    TaskRecord,
-    TimerRecord,
-)
-from ai_whisperer.runtime import consequences, recovery
-from ai_whisperer.runtime.agent_session import AgentSession
-from ai_whisperer.runtime.ai_loop import AILoop
-from ai_whisperer.runtime.desk import AgentDesk
-from ai_whisperer.runtime.intake import Intake
-from ai_whisperer.runtime.workspace import Decision, Workspace
+from ai_whisperer.domain.agents import AgentState
+from ai_whisperer.domain.mail import USER, MailRecord, MailState
+from ai_whisperer.domain.tasks import StepKind, StepRecord, StepState, TaskRecord
+from ai_whisperer.domain.timers import TimerRecord
+from ai_whisperer.runtime.agents.acting import AgentDesk
+from ai_whisperer.runtime.agents.agent import LiveAgent
+from ai_whisperer.runtime.agents.loop import AILoop
+from ai_whisperer.runtime.agents.work import AgentWork
+from ai_whisperer.runtime.api.accepting import Intake
+from ai_whisperer.runtime.life import recovery
+from ai_whisperer.runtime.life.open_session import OpenSession
+from ai_whisperer.runtime.messaging.delegation import Delegation
+from ai_whisperer.runtime.session.decision import Decision
 from ai_whisperer.store.base import Unit
 from ai_whisperer.tools.function import Tool
 
@@ -65,8 +61,9 @@ def accept_again(_: KillSwitch) -> None:
 
     def accept(original: Callable[..., Awaitable[Any]], name: str) -> Callable[..., Awaitable[Any]]:
         def accepted(self: Intake, *arguments: Any, **options: Any) -> Awaitable[Any]:
-            find = self._workspace.store.task if name == "task_id" else self._workspace.store.mail
-            if find(self._workspace.session_id, options[name]):
+            store = self._session.kernel.store
+            find = store.task if name == "task_id" else store.mail
+            if find(self._session.kernel.session_id, options[name]):
                 options[name] = None
             return original(self, *arguments, **options)
 
@@ -141,10 +138,10 @@ def ask_again(_: KillSwitch) -> None:
     """After a restart the last answer is not remembered."""
 
     def restore(original: Callable[..., None]) -> Callable[..., None]:
-        def restored(workspace: Workspace, *arguments: Any) -> None:
-            original(workspace, *arguments)
-            for loop in workspace.running.values():
-                steps = loop.running.steps
+        def restored(session: OpenSession, *arguments: Any) -> None:
+            original(session, *arguments)
+            for loop in session.roster.running.values():
+                steps = loop.running.journal.steps
                 answered = [step.number for step in steps if step.answer is not None]
                 if answered and loop.task.mail_id is None:
                     del steps[answered[-1] - 1 :]
@@ -158,9 +155,9 @@ def wake_the_paused(_: KillSwitch) -> None:
     """After a restart nobody is paused."""
 
     def restore(original: Callable[..., None]) -> Callable[..., None]:
-        def restored(workspace: Workspace, *arguments: Any) -> None:
-            original(workspace, *arguments)
-            for agent in workspace.agents.values():
+        def restored(session: OpenSession, *arguments: Any) -> None:
+            original(session, *arguments)
+            for agent in session.roster.agents.values():
                 if agent.state is AgentState.PAUSED:
                     agent.record = replace(agent.record, state=AgentState.IDLE)
 
@@ -173,20 +170,20 @@ def deliver_apart(switch: KillSwitch) -> None:
     """A mail is marked as delivered before, and not together with, the start of its task."""
 
     def begin(
-        original: Callable[[AgentSession, TaskRecord | MailRecord], None],
-    ) -> Callable[[AgentSession, TaskRecord | MailRecord], None]:
-        def begun(self: AgentSession, item: TaskRecord | MailRecord) -> None:
+        original: Callable[[AgentWork, TaskRecord | MailRecord], None],
+    ) -> Callable[[AgentWork, TaskRecord | MailRecord], None]:
+        def begun(self: AgentWork, item: TaskRecord | MailRecord) -> None:
             if isinstance(item, TaskRecord) or item.sender != USER or item.recipient == "dot":
                 original(self, item)  # a late mail would be the last thing to be done, and nobody waits for it now
                 return
-            decision = self.workspace.decide(f"mail:{item.id}")
+            decision = self._parts.kernel.decide(f"mail:{item.id}")
             decision.unit.update_mail(replace(item, state=MailState.DELIVERED))
             switch.reached(_HALF_DONE)
             decision.submit().add_done_callback(lambda _: original(self, item))
 
         return begun
 
-    swap(AgentSession, "_begin", begin)
+    swap(AgentWork, "_begin", begin)
 
 
 def mail_apart(switch: KillSwitch) -> None:
@@ -194,17 +191,17 @@ def mail_apart(switch: KillSwitch) -> None:
 
     def send(original: Callable[..., MailRecord]) -> Callable[..., MailRecord]:
         def sent(self: AgentDesk, **mail: Any) -> MailRecord:
-            workspace, cause = self._agent.workspace, self._decision.cause
+            session, cause = self._agent.parts, self._decision.cause
             switch.reached(_HALF_DONE)
 
             def send_now(_: object) -> None:
-                self._decision = workspace.decide(cause)
+                self._decision = session.kernel.decide(cause)
                 original(self, **mail)
                 self._decision.submit()
 
-            self._decision.then(lambda: workspace.store.submit(Unit()).add_done_callback(send_now))
+            self._decision.then(lambda: session.kernel.store.submit(Unit()).add_done_callback(send_now))
             return MailRecord(
-                session_id=workspace.session_id,
+                session_id=session.kernel.session_id,
                 id=self._mail_id,
                 thread_id="",
                 sender=self._agent.agent_id,
@@ -224,9 +221,9 @@ def mail_apart(switch: KillSwitch) -> None:
 def wake_apart(switch: KillSwitch) -> None:
     """A timer is gone before, and not together with, what it brings about."""
 
-    def fire(original: Callable[[AgentSession, TimerRecord], None]) -> Callable[[AgentSession, TimerRecord], None]:
-        def fired(self: AgentSession, timer: TimerRecord) -> None:
-            decision = self.workspace.decide(f"timer:{timer.id}")
+    def fire(original: Callable[[LiveAgent, TimerRecord], None]) -> Callable[[LiveAgent, TimerRecord], None]:
+        def fired(self: LiveAgent, timer: TimerRecord) -> None:
+            decision = self.parts.kernel.decide(f"timer:{timer.id}")
             decision.unit.delete_timer(timer.session_id, timer.id)
 
             def fire_now(_: object) -> None:
@@ -237,7 +234,7 @@ def wake_apart(switch: KillSwitch) -> None:
 
         return fired
 
-    swap(AgentSession, "_timer_fired", fire)
+    swap(LiveAgent, "_timer_fired", fire)
 
 
 def tell_apart(switch: KillSwitch) -> None:
@@ -251,7 +248,7 @@ def tell_apart(switch: KillSwitch) -> None:
             told = Unit()
             told.notes, self.unit.notes = self.unit.notes, []
             durable = original(self)
-            durable.add_done_callback(lambda _: self._workspace.store.submit(told))
+            durable.add_done_callback(lambda _: self._home.store.submit(told))
             return durable
 
         return submitted
@@ -268,19 +265,19 @@ def report_apart(switch: KillSwitch) -> None:
     """The result of a delegated task is mailed after, and not together with, its end."""
 
     def make(original: Callable[..., None]) -> Callable[..., None]:
-        def report(workspace: Workspace, decision: Decision, *arguments: Any) -> None:
+        def report(self: Delegation, decision: Decision, *arguments: Any) -> None:
             switch.reached(_HALF_DONE)
 
             def report_now(_: object) -> None:
-                later = workspace.decide(decision.cause)
-                original(workspace, later, *arguments)
+                later = self._kernel.decide(decision.cause)
+                original(self, later, *arguments)
                 later.submit()
 
-            decision.then(lambda: workspace.store.submit(Unit()).add_done_callback(report_now))
+            decision.then(lambda: self._kernel.store.submit(Unit()).add_done_callback(report_now))
 
         return report
 
-    swap(consequences, "report", make)
+    swap(Delegation, "report", make)
 
 
 _APART = tuple(f"{_HALF_DONE}:{number}>commit.after:{later}" for later in (1, 2, 3, 4) for number in (1, 2, 3))

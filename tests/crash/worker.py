@@ -13,11 +13,11 @@ import sys
 import msgspec
 
 from ai_whisperer.core import blame
+from ai_whisperer.domain.agents import AgentState, AgentStatus
+from ai_whisperer.domain.tasks import TaskKind
 from ai_whisperer.models.base import ModelFactory
 from ai_whisperer.models.catalog import resolve
-from ai_whisperer.records import AgentState, TaskKind
-from ai_whisperer.runtime.manager import AsyncAgentSessionManager
-from ai_whisperer.status import AgentStatus
+from ai_whisperer.runtime.api.manager import AsyncAgentSessionManager
 from ai_whisperer.store.sqlite import SqliteStore
 
 from . import kill_points

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import apsw
 
 from ai_whisperer.cli.signals import Watchman
-from ai_whisperer.runtime.workspace import Decision
+from ai_whisperer.runtime.session.decision import Decision
 from ai_whisperer.server.host import SessionHost
 from ai_whisperer.store.committers import ThreadCommitter
 from ai_whisperer.store.group_commit import GroupCommitWriter

@@ -13,9 +13,9 @@ from contextlib import suppress
 from typing import Any
 
 from ai_whisperer import AgentState, AsyncAgentSessionManager, WhispererError
+from ai_whisperer.domain.tasks import Budget, StepState
 from ai_whisperer.errors import LockNotHeldError, QueueFullError, StateError
 from ai_whisperer.models.scripted import FunctionModel
-from ai_whisperer.records import Budget, StepState
 from ai_whisperer.testing.disk import SimulatedDisk
 from ai_whisperer.testing.simulation import VirtualClock, simulate
 from tests.simulation.promises import TREE_CANCELLED, check, check_now
@@ -79,7 +79,7 @@ class Chaos:
         self._listener.is_deaf = False
         before = self._clock.elapsed()
         await manager.open()
-        session = manager._workspace.clock
+        session = manager._session.kernel.clock
         self.world.opened_at.append(session.now() - (self._clock.elapsed() - before))
         self.world.settled = self._settled_steps(manager)
         for name in AGENTS:
@@ -110,7 +110,7 @@ class Chaos:
             if not person.cancelled():
                 person.result()
         if gently:
-            self.world.closed_at.append(manager._workspace.clock.now())
+            self.world.closed_at.append(manager._session.kernel.clock.now())
             await manager.close()
         assert not self.faults, f"a loop broke: {self.faults}"
         self.disk.crash()
@@ -138,9 +138,9 @@ class Chaos:
 
     def _check_now(self, manager: AsyncAgentSessionManager) -> None:
         """When there are fewer places than before, those who work go on, and none may begin in their place."""
-        most = manager._workspace.limits.whole.max_concurrent_loops
+        most = manager._session.stated.whole.max_concurrent_loops
         check_now(manager, loops=LOOPS, places=max(most, self._places))
-        self._places = max(most, manager._workspace.places.used)
+        self._places = max(most, manager._session.slots.used)
 
     def _choose(self) -> Callable[[AsyncAgentSessionManager, str], Awaitable[object]]:
         deeds: list[tuple[int, Callable[[AsyncAgentSessionManager, str], Awaitable[object]]]] = [

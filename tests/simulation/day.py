@@ -9,10 +9,10 @@ from itertools import count
 from typing import Any
 
 from ai_whisperer import AgentState, AsyncAgentSessionManager, Budget, tool
-from ai_whisperer.conversation import Answer
+from ai_whisperer.domain.conversation import Answer
+from ai_whisperer.domain.tasks import TaskState
 from ai_whisperer.errors import ModelRefusedError, ModelServerError, StateError
 from ai_whisperer.models.base import ModelRequest
-from ai_whisperer.records import TaskState
 from tests.simulation.stage import call, calls, prompt_of, round_of
 
 HOUR_SECONDS = 3600.0

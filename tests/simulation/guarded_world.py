@@ -15,9 +15,9 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from ai_whisperer import AsyncAgentSessionManager, ToolContext, WhispererError, tool
-from ai_whisperer.conversation import Answer
+from ai_whisperer.domain.conversation import Answer
+from ai_whisperer.domain.notification import Notification
 from ai_whisperer.models.base import ModelRequest
-from ai_whisperer.records import Notification
 from ai_whisperer.testing.disk import SimulatedDisk
 from ai_whisperer.testing.simulation import VirtualClock, simulate
 from ai_whisperer.tools.function import Tool
@@ -147,10 +147,10 @@ class GuardedWorld:
         for name in AGENTS:
             if name not in manager.active_sessions:
                 await manager.create_agent(name, {"limits": {"max_concurrent_tasks": 2}})
-        ends_at = manager._workspace.clock.now() + seconds
+        ends_at = manager._session.kernel.clock.now() + seconds
         people: set[asyncio.Task[None]] = set()
         try:
-            while manager._workspace.clock.now() < ends_at:
+            while manager._session.kernel.clock.now() < ends_at:
                 agent = self._chance.choice(AGENTS)
                 people.add(asyncio.ensure_future(self._does(manager, agent, self._chance.random())))
                 await asyncio.sleep(self._chance.uniform(0.2, 6))

@@ -6,19 +6,12 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 
 from ai_whisperer import AsyncAgentSessionManager
-from ai_whisperer.conversation import Usage
-from ai_whisperer.coordination import WaitKind
 from ai_whisperer.core.tasks import base_id
-from ai_whisperer.records import (
-    MailRecord,
-    Notification,
-    StepKind,
-    StepRecord,
-    StepState,
-    TaskKind,
-    TaskRecord,
-    TaskState,
-)
+from ai_whisperer.domain.conversation import Usage
+from ai_whisperer.domain.mail import MailRecord
+from ai_whisperer.domain.notification import Notification
+from ai_whisperer.domain.tasks import StepKind, StepRecord, StepState, TaskKind, TaskRecord, TaskState
+from ai_whisperer.domain.waits import WaitKind
 from tests.simulation.promises_of_time import check_time, due_times
 from tests.simulation.promises_of_waits import check_approvals, check_waits_now
 from tests.simulation.world import AGENTS, ALWAYS_ASKS, World
@@ -57,16 +50,16 @@ def task_of(step_id: str) -> str:
 
 def check_now(manager: AsyncAgentSessionManager, *, loops: int, places: int) -> None:
     """What must hold at every moment. So many loops of an agent, and of all, may be at work."""
-    workspace = manager._workspace
-    for agent in workspace.agents.values():
-        ordinary = [loop for loop in agent.loops.values() if not loop.task.answers_a_switch]
+    session = manager._session
+    for agent in session.roster.agents.values():
+        ordinary = [loop for loop in agent.work.loops.values() if not loop.task.answers_a_switch]
         assert len(ordinary) <= loops, "an agent runs more loops than it may"
     at_work = [
         loop
-        for loop in workspace.running.values()
+        for loop in session.roster.running.values()
         if loop.worker is not None and not loop.task.answers_a_switch and not loop.is_waiting  # for its next attempt
     ]
-    assert max(len(at_work), workspace.places.used) <= places, "more loops work than there are places"
+    assert max(len(at_work), session.slots.used) <= places, "more loops work than there are places"
     check_waits_now(manager)
     waits_for = _who_waits_for_whom(manager)
     for task_id in waits_for:
@@ -79,12 +72,12 @@ def check_now(manager: AsyncAgentSessionManager, *, loops: int, places: int) -> 
 
 def _who_waits_for_whom(manager: AsyncAgentSessionManager) -> dict[str, set[str]]:
     """By waiting task, the tasks it waits for: those that answer its questions and hold the locks that it wants."""
-    workspace = manager._workspace
-    running = [loop.task for loop in workspace.running.values()]
+    session = manager._session
+    running = [loop.task for loop in session.roster.running.values()]
     answering = {task.origin.answers: task.id for task in running if task.origin is not None}
     holders = {lock.name: lock.task_id for lock in manager.list_locks()}
     found: dict[str, set[str]] = defaultdict(set)
-    for wait in workspace.waits._waits.values():
+    for wait in session.waits._waits.values():
         other = (holders if wait.kind is WaitKind.LOCK else answering).get(wait.target)
         if other is not None:
             found[wait.task_id].add(other)
@@ -356,26 +349,26 @@ def _check_events(found: Findings, world: World) -> None:
 
 def _check_nothing_is_left(manager: AsyncAgentSessionManager) -> None:
     """Memory and store forget what is over."""
-    workspace = manager._workspace
-    waits, graph, trees, post = workspace.waits, workspace.waits.graph, workspace.trees, workspace.post
+    session = manager._session
+    waits, graph, trees, post = session.waits, session.waits.graph, session.trees, session.mail
     kept = {
-        "waits in the store": workspace.store.load(workspace.session_id).waits,
+        "waits in the store": session.kernel.store.load(session.kernel.session_id).waits,
         "waits": list(waits._waits),
         "the graph of waits": [*graph._by_target, *graph._by_task, *graph._answers, *graph._holds],
         "trees": [*trees._used, *trees._running, *trees._cancelling],
         "mails": [*post._under_way, *post._of_task, *post._moving],
-        "loops": list(workspace.running),
-        "places of loops": [*workspace.places._line, *range(workspace.places.used)],
-        "what is set aside": [*workspace.reservations._held, *workspace.reservations._ledgers],
-        "waits for tokens": [*workspace.reservations._line, *workspace.reservations._lacking],
+        "loops": list(session.roster.running),
+        "places of loops": [*session.slots._line, *range(session.slots.used)],
+        "what is set aside": [*session.spending._held, *session.spending._ledgers],
+        "waits for tokens": [*session.spending._line, *session.spending._lacking],
         "things that are touched": manager.list_resources(),
-        "calls in lines": list(workspace.admission.resources.lines._of_task),
-        "approvals": [*workspace.approvals._of_task, *workspace.approvals._leaving],
-        "timers": [key for key in workspace.scheduler.keys if not key.startswith("restart:")],
+        "calls in lines": list(session.turns.lines._of_task),
+        "approvals": [*session.approvals._of_task, *session.approvals._leaving],
+        "timers": [key for key in session.kernel.timers.keys if not key.startswith("restart:")],
         "busy threads": [
             thread
-            for agent in workspace.agents.values()
-            for queue in (agent.queue, agent._calls)
+            for agent in session.roster.agents.values()
+            for queue in (agent.work.queue, agent.work._calls)
             for thread in (queue and queue._busy) or ()
         ],
     }

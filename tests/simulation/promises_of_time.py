@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from itertools import pairwise
 
-from ai_whisperer.records import Notification
+from ai_whisperer.domain.notification import Notification
 
 Latest = Callable[[float, float], float]
 """When what is due at a time must have happened, in the life that goes on at another time."""

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ai_whisperer import AsyncAgentSessionManager
-from ai_whisperer.coordination import ApprovalState, WaitKind
-from ai_whisperer.records import Notification
+from ai_whisperer.domain.approvals import ApprovalState
+from ai_whisperer.domain.notification import Notification
+from ai_whisperer.domain.waits import WaitKind
 
 _DECISIONS = {"approval.approved": "approved", "approval.refused": "refused"}
 _OVER = ("withdrawn", "expired")
@@ -14,11 +15,11 @@ _OVER = ("withdrawn", "expired")
 
 def check_waits_now(manager: AsyncAgentSessionManager) -> None:
     """At every moment each wait is one of a task that runs, and what it waits for knows of it."""
-    workspace = manager._workspace
-    waits = workspace.waits._waits.values()
-    assert all(wait.task_id in workspace.running for wait in waits), "a wait is left behind by its task"
+    session = manager._session
+    waits = session.waits._waits.values()
+    assert all(wait.task_id in session.roster.running for wait in waits), "a wait is left behind by its task"
     turns = {wait.id for wait in waits if wait.kind is WaitKind.RESOURCE}
-    assert turns == set(workspace.admission.resources.lines._waiting), "a line and the waits in it differ"
+    assert turns == set(session.turns.lines._waiting), "a line and the waits in it differ"
     asked = {wait.id for wait in waits if wait.kind is WaitKind.APPROVAL}
     pending = {approval.id for approval in manager.list_approvals(limit=100_000)}
     assert asked == pending, "what people are asked about and the waits for them differ"

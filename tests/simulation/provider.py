@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 
 from ai_whisperer import AsyncAgentSessionManager
+from ai_whisperer.domain.tasks import TaskRecord
 from ai_whisperer.errors import ModelError, ModelUnavailableError
 from ai_whisperer.models.base import ModelRequest
-from ai_whisperer.records import TaskRecord
 from tests.simulation.stage import prompt_of, until
 
 DOWN = "The provider failed (status 503)."

@@ -25,7 +25,7 @@ def remembered(manager: AsyncAgentSessionManager) -> list[str]:
 
 def stored(manager: AsyncAgentSessionManager) -> list[str]:
     """All rows of the store."""
-    connection = manager._workspace.store._reading  # type: ignore[attr-defined]
+    connection = manager._session.kernel.store._reading  # type: ignore[attr-defined]
     tables = [name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
     return [f"{table}: {row}" for table in tables for row in connection.execute(f"SELECT * FROM {table}")]  # noqa: S608
 

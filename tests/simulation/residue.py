@@ -19,7 +19,7 @@ _CONTAINERS = (dict, list, set, frozenset, tuple, deque, WeakSet)
 
 def residue_of(manager: AsyncAgentSessionManager) -> Counter[str]:
     """How much there is of everything: registries of the session, objects, asyncio tasks and timers, open files."""
-    manager._workspace.bus._recent.clear()  # so many that they are read from memory; all are in the store
+    manager._session.kernel.log._recent.clear()  # so many that they are read from memory; all are in the store
     gc.collect()
     found = _registries(manager)
     found += _objects()

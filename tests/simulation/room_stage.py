@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ai_whisperer import AgentState, AsyncAgentSessionManager
-from ai_whisperer.coordination import RoomRecord
+from ai_whisperer.domain.rooms import RoomRecord
 from ai_whisperer.models.base import ModelRequest
 from tests.simulation.stage import prompt_of, until
 

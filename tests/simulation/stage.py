@@ -10,11 +10,11 @@ from typing import Any
 import msgspec
 
 from ai_whisperer import AsyncAgentSessionManager
-from ai_whisperer.conversation import Answer, AnswerTurn, ToolCall, ToolTurn, Usage, UserTurn
 from ai_whisperer.core.marks import without_marks
+from ai_whisperer.domain.conversation import Answer, AnswerTurn, ToolCall, ToolTurn, Usage, UserTurn
 from ai_whisperer.models.base import Model, ModelRequest
 from ai_whisperer.models.scripted import FunctionModel
-from ai_whisperer.runtime.trial_turn import TrialTurn
+from ai_whisperer.runtime.life.trial_turn import TrialTurn
 from ai_whisperer.store.base import Store
 from ai_whisperer.testing.disk import SimulatedDisk
 from ai_whisperer.testing.simulation import VirtualClock, simulate

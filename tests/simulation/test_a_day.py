@@ -7,8 +7,8 @@ from collections import Counter
 
 import pytest
 
-from ai_whisperer.runtime.ai_loop import AILoop
-from ai_whisperer.runtime.trees import Trees
+from ai_whisperer.runtime.agents.loop import AILoop
+from ai_whisperer.runtime.limits.trees import Trees
 from ai_whisperer.testing.disk import SimulatedDisk
 from ai_whisperer.testing.simulation import simulate
 from tests.simulation.day import CRASHING, Day, nap, say
@@ -54,7 +54,7 @@ def changes_over(*, hours: int) -> dict[str, tuple[int, int]]:
 
 def test_after_a_day_of_fifty_agents_memory_is_as_it_was_before() -> None:
     changes = changes_over(hours=24)
-    assert changes.pop("Scheduler._heap", (0, 0))[1] < 200, "times that were cancelled lie about"
+    assert changes.pop("Timers._heap", (0, 0))[1] < 200, "times that were cancelled lie about"
     assert changes.pop("EndedLeases._ends", (0, 0))[1] <= 1000, "more leases are remembered than are said to be"
     assert changes.pop("Trees._sizes", (0, 0))[1] <= 1000, "the sizes of more trees are kept than are said to be"
     assert changes == {}

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from ai_whisperer import AsyncAgentSessionManager, tool
-from ai_whisperer.conversation import Answer
+from ai_whisperer.domain.conversation import Answer
 from ai_whisperer.errors import DefinitionError
 from ai_whisperer.models.base import ModelRequest
 from ai_whisperer.models.scripted import FunctionModel

@@ -7,10 +7,10 @@ import asyncio
 import pytest
 
 from ai_whisperer import AgentState, AsyncAgentSessionManager, TaskState, tool
-from ai_whisperer.conversation import Answer, ToolTurn
+from ai_whisperer.domain.conversation import Answer, ToolTurn
+from ai_whisperer.domain.tasks import StepState
 from ai_whisperer.errors import TaskEndedError
 from ai_whisperer.models.base import ModelRequest
-from ai_whisperer.records import StepState
 from tests.simulation.stage import call, calls, names_of, play, prompt_of, results_of, round_of
 
 

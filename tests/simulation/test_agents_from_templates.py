@@ -7,7 +7,7 @@ from typing import Any, cast
 import pytest
 
 from ai_whisperer import AgentDefinition, AsyncAgentSessionManager, TemplateLibrary
-from ai_whisperer.definition import DEFAULT_PROMPT
+from ai_whisperer.domain.definition import DEFAULT_PROMPT
 from ai_whisperer.errors import (
     DefinitionError,
     DuplicateIdError,

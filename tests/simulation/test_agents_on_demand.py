@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from ai_whisperer import AsyncAgentSessionManager, Budget, Priority, tool
-from ai_whisperer.conversation import Answer
+from ai_whisperer.domain.conversation import Answer
 from ai_whisperer.errors import (
     DefinitionError,
     InvalidInputError,
@@ -259,8 +259,8 @@ def test_nobody_creates_an_agent_with_more_of_an_mcp_server_than_itself(
     write(tmp_path, "strong", f"tools: [send_mail, {wanted}]")
 
     async def scenario(manager: AsyncAgentSessionManager) -> None:
-        by = await manager.create_agent("a", {"tools": ["send_mail", held]})
-        creation, decision = by.workspace.creation, by.workspace.decide("test")
+        by = (await manager.create_agent("a", {"tools": ["send_mail", held]}))._agent
+        creation, decision = manager._session.creation, by.parts.kernel.decide("test")
         missing = creation.missing("strong")
         assert missing is not None
         if is_created:
@@ -306,9 +306,9 @@ def test_who_is_made_up_gets_no_functions_that_are_for_another() -> None:
 def test_approvals_for_tools_of_mcp_servers_are_passed_on() -> None:
     async def scenario(manager: AsyncAgentSessionManager) -> None:
         config = {"tools": ["create_agent", "mcp__gh"], "approve": ["mcp__gh__delete"]}
-        by = await manager.create_agent("a", config)
-        decision = by.workspace.decide("test")
-        made = by.workspace.creation.create_for(decision, by, "x", template=None, prompt="p", description="")
+        by = (await manager.create_agent("a", config))._agent
+        decision = by.parts.kernel.decide("test")
+        made = by.parts.creation.create_for(decision, by, "x", template=None, prompt="p", description="")
         assert made.record.definition.tools == ("mcp__gh",)
         assert made.record.definition.approve == ("mcp__gh__delete",)
         await decision.commit()

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from ai_whisperer import AsyncAgentSessionManager, TaskState
-from ai_whisperer.conversation import ToolCall, Usage
+from ai_whisperer.domain.conversation import ToolCall, Usage
 from ai_whisperer.models.base import (
     MAX_CALLS,
     CallDelta,

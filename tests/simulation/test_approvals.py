@@ -13,12 +13,13 @@ from msgspec.structs import replace
 from pydantic import FilePath
 
 from ai_whisperer import AsyncAgentSessionManager, TaskState, ToolContext, tool
-from ai_whisperer.conversation import Answer
-from ai_whisperer.coordination import ApprovalRecord, ApprovalState
+from ai_whisperer.domain.agents import AgentState
+from ai_whisperer.domain.approvals import ApprovalRecord, ApprovalState
+from ai_whisperer.domain.conversation import Answer
+from ai_whisperer.domain.tasks import StepState
 from ai_whisperer.errors import DefinitionError, InvalidInputError, StateError, UnknownApprovalError
 from ai_whisperer.models.base import ModelRequest
 from ai_whisperer.models.scripted import FunctionModel
-from ai_whisperer.records import AgentState, StepState
 from tests.simulation.stage import (
     Say,
     call,
@@ -176,7 +177,7 @@ def test_arguments_that_nobody_allowed_do_not_run_on_a_yes_to_others() -> None:
         await one_that_waits(manager)
         await manager.pause_agent("alice")
         await manager.approve("t.2")
-        steps = manager._workspace.running["t"].running.steps
+        steps = manager._session.roster.running["t"].running.journal.steps
         answer = steps[0].answer
         assert answer is not None
         changed = replace(answer.tool_calls[0], arguments='{"amount":5000}')

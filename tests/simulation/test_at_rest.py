@@ -7,10 +7,10 @@ import asyncio
 import pytest
 
 from ai_whisperer import AgentState, AsyncAgentSessionManager
-from ai_whisperer.conversation import Answer
+from ai_whisperer.domain.conversation import Answer
+from ai_whisperer.domain.tasks import TaskState
 from ai_whisperer.errors import ClosedError, StateError
 from ai_whisperer.models.base import ModelRequest
-from ai_whisperer.records import TaskState
 from tests.simulation.stage import call, play, play_over_crash, prompt_of, round_of
 
 

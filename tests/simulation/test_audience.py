@@ -11,9 +11,12 @@ from typing import Any, cast
 import pytest
 
 from ai_whisperer.core.recent import size_of
-from ai_whisperer.records import Notification
-from ai_whisperer.runtime.bus import NotificationBus, Subscription
-from ai_whisperer.runtime.manager import AsyncAgentSessionManager
+from ai_whisperer.domain.committed import Committed
+from ai_whisperer.domain.notification import Notification
+from ai_whisperer.domain.notifications.base import Told
+from ai_whisperer.domain.notifications.tasks import TaskDelta
+from ai_whisperer.runtime.api.manager import AsyncAgentSessionManager
+from ai_whisperer.runtime.session.log import NotificationBus, Subscription
 from ai_whisperer.server.audience import Audiences
 from ai_whisperer.server.feeds import Feeds
 from ai_whisperer.server.frames import NotificationFrames
@@ -25,6 +28,12 @@ from ai_whisperer.testing.simulation import simulate
 SEEDS = 150
 _TOLD = re.compile(rb'"seq":(\d+),')
 _PIECE = re.compile(rb'"text":"([a-z]*)"')
+
+
+class Something(Told, frozen=True, kw_only=True):
+    """What the session tells."""
+
+    p: str
 
 
 class FakeStore:
@@ -57,19 +66,20 @@ class FakeSession:
 
     def tell(self, count: int, *, size: int = 1) -> None:
         notes = [
-            Notification(
-                seq=self.last_seq + each, session_id="s", name="n", cause="c", at=1.0, params={"p": "x" * size}
+            Committed(
+                seq=self.last_seq + each, session_id="s", name="n", cause="c", at=1.0, told=Something(p="x" * size)
             )
             for each in range(1, count + 1)
         ]
-        self._store.notes += notes
-        self.bus.publish(notes, [size_of(note) for note in notes])
+        kept = [note.read() for note in notes]
+        self._store.notes += kept
+        self.bus.publish(notes, [size_of(note) for note in kept])
 
     def stream(self, text: str) -> None:
         self.streamed += text
         if self.bus.wants_deltas:
-            params = {"agentId": "a", "taskId": "t", "stepId": "t.1", "attempt": 1, "channel": "final", "text": text}
-            self.bus.publish_delta("async.task.delta", cause="c", at=1.0, params=params)
+            told = TaskDelta(agent_id="a", task_id="t", step_id="t.1", attempt=1, channel="final", text=text)
+            self.bus.publish_delta(Notification.unnumbered(told, session_id="s", cause="c", at=1.0))
 
 
 class FakeSocket:

@@ -9,13 +9,13 @@ from collections.abc import Awaitable, Callable, Iterable
 import pytest
 
 from ai_whisperer import AgentState, AsyncAgentSessionManager, TaskState, tool
-from ai_whisperer.conversation import Answer
 from ai_whisperer.core import blame
 from ai_whisperer.core.blame import Verdict
+from ai_whisperer.domain.conversation import Answer
 from ai_whisperer.errors import ModelRateLimitError
 from ai_whisperer.models.base import ModelRequest
-from ai_whisperer.runtime import recovery
-from ai_whisperer.runtime.trial_turn import TrialTurn
+from ai_whisperer.runtime.life import recovery
+from ai_whisperer.runtime.life.trial_turn import TrialTurn
 from ai_whisperer.store.base import Store
 from ai_whisperer.testing.disk import SimulatedDisk
 from ai_whisperer.testing.simulation import EPOCH, VirtualClock, simulate

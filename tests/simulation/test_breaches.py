@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from ai_whisperer import AsyncAgentSessionManager, tool
-from ai_whisperer.conversation import Answer, ToolResult, ToolRun
+from ai_whisperer.domain.conversation import Answer, ToolResult, ToolRun
+from ai_whisperer.domain.tasks import TaskState
 from ai_whisperer.errors import LimitError, ToolError
 from ai_whisperer.models.base import ModelRequest
-from ai_whisperer.records import TaskState
 from tests.simulation.stage import call, play, round_of
 
 
@@ -27,7 +27,7 @@ def test_refused_starts_under_ever_new_names_are_counted_as_one_and_take_no_memo
         for number in range(50):
             with pytest.raises(LimitError):
                 await manager.create_agent(f"a{number}")
-        breaches = manager._workspace.breaches
+        breaches = manager._session.reached
         assert (len(breaches._told), len(breaches._counts)) == (1, 1)
         assert manager.limits_reached == {"max_started_agents": 50}
         [told] = await told_of(manager, "max_started_agents")
@@ -91,7 +91,7 @@ def test_a_tool_that_says_it_was_not_run_again_is_no_circle(way: str) -> None:
 
 def test_one_that_fails_at_its_turn_does_not_hold_the_line_up() -> None:
     async def scenario(manager: AsyncAgentSessionManager) -> None:
-        places = manager._workspace.places
+        places = manager._session.slots
         await manager.set_limits({"max_concurrent_loops": 1})
         places.take()
         served: list[str] = []

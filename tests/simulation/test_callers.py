@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 
 from ai_whisperer import AsyncAgentSessionManager, tool
-from ai_whisperer.conversation import Answer
+from ai_whisperer.domain.conversation import Answer
 from ai_whisperer.models.base import ModelRequest
-from ai_whisperer.runtime.callers import by_caller, called_by
+from ai_whisperer.runtime.session.cause import by_caller, called_by
 from tests.simulation.stage import call, opened, play, round_of
 
 USER = "user:user"

@@ -8,7 +8,7 @@ import itertools
 import pytest
 
 from ai_whisperer import AsyncAgentSessionManager, TaskState, tool
-from ai_whisperer.conversation import Answer
+from ai_whisperer.domain.conversation import Answer
 from ai_whisperer.models.base import ModelRequest
 from ai_whisperer.tools.function import Tool
 from tests.simulation.stage import calls, play, prompt_of, results_of, round_of
@@ -135,7 +135,7 @@ def test_every_pattern_of_waits_either_ends_or_is_refused_at_once(size: int) -> 
             else:
                 assert refused == [], (pattern.kinds, said)
         assert_nothing_is_left(manager)
-        assert not manager._workspace.circles._tool_waits
+        assert not manager._session.cycles._tool_waits
 
     play(scenario, say, tools=tools_of(managers), seed=size)
 
@@ -279,8 +279,8 @@ def test_a_loop_whose_tool_waits_leaves_its_place_to_others_and_there_are_never_
             assert [(await manager.wait_task(task)).state for task in tasks] == [TaskState.COMPLETED] * 3
             await manager.at_rest()
         assert at_work == [0, 1]
-        assert manager._workspace.places.used == 0
-        assert not manager._workspace.places._line
+        assert manager._session.slots.used == 0
+        assert not manager._session.slots._line
 
     play(scenario, say, tools=[work, have_and_work])
 
@@ -296,7 +296,7 @@ def test_a_tool_that_waits_no_more_has_its_place_back_or_needs_none(how: str) ->
             async with asyncio.timeout(10 if how == "it loses patience" else 1000):
                 return await managers[0].run_task("b", "rest")
         except TimeoutError:
-            assert managers[0]._workspace.places.used == 2
+            assert managers[0]._session.slots.used == 2
             return "enough"
 
     def say(request: ModelRequest) -> Answer | str:
@@ -317,7 +317,7 @@ def test_a_tool_that_waits_no_more_has_its_place_back_or_needs_none(how: str) ->
             assert (await manager.wait_task(task)).state is TaskState.COMPLETED
         await manager.at_rest()
         assert round(asyncio.get_running_loop().time()) == 51, "b has rested"
-        assert manager._workspace.places.used == 0
-        assert not manager._workspace.circles._tool_waits
+        assert manager._session.slots.used == 0
+        assert not manager._session.cycles._tool_waits
 
     play(scenario, say, tools=[wait_a_little, nap_until])

@@ -14,11 +14,11 @@ from typing import Any
 import pytest
 
 from ai_whisperer import AsyncAgentSessionManager
-from ai_whisperer.clock import SystemClock
-from ai_whisperer.conversation import Answer
+from ai_whisperer.domain.clock import SystemClock
+from ai_whisperer.domain.conversation import Answer
 from ai_whisperer.errors import LockNotHeldError, ModelServerError
 from ai_whisperer.models.base import ModelRequest
-from ai_whisperer.runtime.session_clock import SessionClock
+from ai_whisperer.runtime.session.clock import SessionClock
 from ai_whisperer.testing.disk import SimulatedDisk
 from ai_whisperer.testing.simulation import EPOCH, VirtualClock, simulate
 from tests.simulation.stage import call, opened, play, prompt_of, round_of

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from ai_whisperer import AsyncAgentSessionManager, tool
-from ai_whisperer.conversation import Answer
+from ai_whisperer.domain.conversation import Answer
 from ai_whisperer.errors import ClosedError, StoreCorruptError, StoreInUseError
 from ai_whisperer.models.base import Finished, ModelRequest, StreamEvent, TextDelta
 from ai_whisperer.models.scripted import FunctionModel

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from ai_whisperer import AgentState, AsyncAgentSessionManager, TaskState, tool
-from ai_whisperer.conversation import Answer, Usage
+from ai_whisperer.domain.conversation import Answer, Usage
+from ai_whisperer.domain.tasks import Budget
 from ai_whisperer.errors import InvalidInputError, StateError
 from ai_whisperer.models.base import ModelRequest
-from ai_whisperer.records import Budget
 from tests.simulation.stage import call, calls, play, play_over_crash, prompt_of, results_of, round_of, until
 
 Say = Callable[[ModelRequest], Answer | str]

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from ai_whisperer import AgentState, AsyncAgentSessionManager, WhispererError
-from ai_whisperer.conversation import Answer
 from ai_whisperer.core.marks import without_marks
+from ai_whisperer.domain.conversation import Answer
 from ai_whisperer.errors import DuplicateIdError, InvalidInputError, TooLargeError
 from ai_whisperer.models.base import ModelRequest
 from tests.simulation.stage import call, play, play_over_crash, prompt_of, results_of, round_of, until

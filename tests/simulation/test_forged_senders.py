@@ -14,9 +14,9 @@ import msgspec
 import pytest
 
 from ai_whisperer import AsyncAgentSessionManager, tool
-from ai_whisperer.conversation import Answer, ToolTurn, UserTurn
 from ai_whisperer.core.mailbox import as_text
 from ai_whisperer.core.marks import said
+from ai_whisperer.domain.conversation import Answer, ToolTurn, UserTurn
 from ai_whisperer.errors import ModelRefusedError, WhispererError
 from ai_whisperer.models.base import ModelRequest
 from tests.simulation.heard import heard
@@ -284,15 +284,15 @@ PLANTED: dict[str, tuple[str, dict[str, object]]] = {
     "mail without marks": ("the body of a mail", {"core.mailbox.said": unmarked}),
     "an answer without marks": ("an answer that was waited for", {"core.mailbox.said": unmarked}),
     "subjects of many lines": (
-        "the subject of a mail", {"core.mailbox.one_line": as_it_is, "runtime.post_office.one_line": as_it_is}),
+        "the subject of a mail", {"core.mailbox.one_line": as_it_is, "runtime.messaging.mail.one_line": as_it_is}),
     "tasks without marks": ("a delegated task", {"core.tasks.said": unmarked}),
     "data without marks": ("the data of an event", {"core.tasks.said": unmarked, "core.tasks.as_json": str}),
     "names of events that end their quotation": ("the name of an event", {"core.tasks.quoted": unquoted}),
-    "wake-ups without marks": ("the reason of a wake-up", {"runtime.desk.said": unmarked}),
-    "wake-ups by people without marks": ("the reason of a person's wake-up", {"runtime.manager.said": unmarked}),
+    "wake-ups without marks": ("the reason of a wake-up", {"runtime.agents.acting.said": unmarked}),
+    "wake-ups by people without marks": ("the reason of a person's wake-up", {"runtime.api.manager.said": unmarked}),
     "rooms without marks": ("a room", {"core.rooms.said": unmarked}),
     "names in rooms that end their quotation": ("a room", {"core.rooms.quoted": unquoted}),
-    "failures without marks": ("an answer that failed", {"runtime.switchboard.said": unmarked}),
+    "failures without marks": ("an answer that failed", {"runtime.messaging.switch.said": unmarked}),
     "refusals without marks": ("the reason of a refusal", {"core.approvals.said": unmarked}),
     "reasons that end their quotation": ("the reason of a broken lock", {"core.locking.quoted": unquoted}),
     "JSON with line ends": (
@@ -300,7 +300,7 @@ PLANTED: dict[str, tuple[str, dict[str, object]]] = {
     "marks that a text can contain": (
         "the body of a mail", {"core.marks._number_for": lambda _: "1", "core.marks.harmless": as_it_is}),
     "marks that are cut off": (
-        "an answer that is cut", {"runtime.switchboard.as_text": lambda mail: as_text(mail)[:300]}),
+        "an answer that is cut", {"runtime.messaging.switch.as_text": lambda mail: as_text(mail)[:300]}),
 }  # fmt: skip
 
 

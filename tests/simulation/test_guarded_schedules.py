@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterable
 
 import pytest
 
-from ai_whisperer.coordination import LockRecord
-from ai_whisperer.runtime.guards import Guards
-from ai_whisperer.runtime.lock_book import LockBook
-from ai_whisperer.runtime.locks import Change, Locks
+from ai_whisperer.domain.locks import LockRecord
+from ai_whisperer.runtime.waiting.guards import Guards
+from ai_whisperer.runtime.waiting.lock_book import LockBook
+from ai_whisperer.runtime.waiting.locks import Change, Locks
 from tests.simulation.guarded_world import Figures, GuardedWorld
 
 SCHEDULES = int(os.environ.get("WHISPERER_SIMULATION_LOCK_SCHEDULES", "200"))

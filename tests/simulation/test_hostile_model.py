@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from ai_whisperer import AsyncAgentSessionManager, TaskState, tool
-from ai_whisperer.conversation import Answer, ToolCall, ToolTurn, Usage
 from ai_whisperer.core.marks import said
-from ai_whisperer.definition import DEFAULT_PROMPT
+from ai_whisperer.domain.conversation import Answer, ToolCall, ToolTurn, Usage
+from ai_whisperer.domain.definition import DEFAULT_PROMPT
 from ai_whisperer.models.base import ModelRequest
 from ai_whisperer.tools.coordination import COORDINATION_TOOLS
 from ai_whisperer.tools.machine import MACHINE_TOOLS

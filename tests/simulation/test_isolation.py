@@ -6,7 +6,7 @@ import asyncio
 from contextvars import ContextVar
 
 from ai_whisperer import AsyncAgentSessionManager, ToolContext, tool
-from ai_whisperer.conversation import Answer, AnswerTurn, ToolResult, ToolTurn, UserTurn
+from ai_whisperer.domain.conversation import Answer, AnswerTurn, ToolResult, ToolTurn, UserTurn
 from ai_whisperer.models.base import ModelRequest
 from ai_whisperer.tools.function import Tool
 from tests.simulation.stage import call, play, prompt_of, results_of, round_of, until

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from ai_whisperer import AsyncAgentSessionManager, TemplateLibrary, tool
-from ai_whisperer.conversation import Answer
+from ai_whisperer.domain.conversation import Answer
+from ai_whisperer.domain.mcp import McpState
+from ai_whisperer.domain.tasks import StepState
 from ai_whisperer.errors import DefinitionError
-from ai_whisperer.mcp_status import McpState
 from ai_whisperer.models.base import ModelRequest
 from ai_whisperer.models.scripted import FunctionModel
-from ai_whisperer.records import StepState
 from ai_whisperer.tools.coordination import COORDINATION_TOOLS
 from ai_whisperer.tools.machine import MACHINE_TOOLS
 from tests.simulation.stage import call, play, round_of

@@ -7,10 +7,10 @@ import asyncio
 import pytest
 
 from ai_whisperer import AgentState, AsyncAgentSessionManager, TaskState
-from ai_whisperer.conversation import Answer
+from ai_whisperer.domain.conversation import Answer
+from ai_whisperer.domain.mail import MailState
 from ai_whisperer.errors import ModelRefusedError, ModelServerError, StateError
 from ai_whisperer.models.base import ModelRequest
-from ai_whisperer.records import MailState
 from tests.simulation.stage import call, calls, names_of, play, play_over_crash, prompt_of, round_of, until
 
 
@@ -259,9 +259,9 @@ def test_abandoned_waits_and_subscriptions_are_forgotten() -> None:
                 async with asyncio.timeout(1):
                     await manager.wait_task(task)
         await asyncio.sleep(1)
-        assert len(manager._workspace._waiters) == 0
-        assert len(manager._workspace.bus._subscriptions) == 0
-        assert len(manager._workspace.bus._with_deltas) == 0
+        assert len(manager._session.kernel._waiters) == 0
+        assert len(manager._session.kernel.log._subscriptions) == 0
+        assert len(manager._session.kernel.log._with_deltas) == 0
 
     play(scenario)
 

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from ai_whisperer import AgentState, AsyncAgentSessionManager
-from ai_whisperer.conversation import Answer, Usage
 from ai_whisperer.core import contexts
 from ai_whisperer.core.reserving import Ledger, Verdict
+from ai_whisperer.domain.conversation import Answer, Usage
+from ai_whisperer.domain.tasks import Budget, TaskState
 from ai_whisperer.models.base import ModelRequest
-from ai_whisperer.records import Budget, TaskState
 from tests.simulation.stage import call, play, play_over_crash, prompt_of, round_of, until
 
 PER_CALL = 100
@@ -236,7 +236,7 @@ def test_a_loop_that_waits_for_others_to_settle_can_be_held_up(how: str) -> None
         await manager.send_task("second", "go")
         await asyncio.sleep(1)
         await getattr(manager, how)("second")
-        assert not manager.active_sessions["second"].loops or how == "pause_agent"
+        assert not manager._session.roster.agents["second"].work.loops or how == "pause_agent"
         await manager.interrupt_agent("first")
 
     play(scenario, spending, latency_seconds=1000)
@@ -312,7 +312,7 @@ def test_waits_that_were_cut_short_leave_nothing_behind() -> None:
             await manager.create_agent(name)
             await manager.send_task(name, "go")
             await asyncio.sleep(1)
-        reservations = manager._workspace.reservations
+        reservations = manager._session.spending
         for _ in range(10):
             await manager.pause_agent("waits")
             await asyncio.sleep(1)

@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 
 from ai_whisperer import AgentState, AsyncAgentSessionManager, tool
-from ai_whisperer.conversation import Answer
+from ai_whisperer.domain.conversation import Answer
+from ai_whisperer.domain.notification import Notification
+from ai_whisperer.domain.tasks import TaskState
 from ai_whisperer.errors import DefinitionError, LimitError, QueueFullError, TooLargeError
 from ai_whisperer.models.base import ModelRequest
-from ai_whisperer.records import Notification, TaskState
 from tests.simulation.stage import call, calls, play, play_over_crash, results_of, round_of, until
 
 

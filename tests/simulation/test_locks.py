@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from ai_whisperer import AgentState, AsyncAgentSessionManager, tool
-from ai_whisperer.conversation import Answer, ToolCall
+from ai_whisperer.domain.conversation import Answer, ToolCall
 from ai_whisperer.models.base import ModelRequest
 from tests.simulation.stage import calls, play, prompt_of, results_of, round_of
 

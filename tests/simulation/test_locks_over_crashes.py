@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from ai_whisperer import AgentState, AsyncAgentSessionManager, TaskState
-from ai_whisperer.conversation import Answer
+from ai_whisperer.domain.conversation import Answer
 from ai_whisperer.models.base import ModelRequest
 from tests.simulation.stage import play_over_crash, prompt_of, until
 from tests.simulation.test_locks import (
@@ -132,6 +132,6 @@ def test_over_a_crash_at_any_time_there_is_one_holder_and_nobody_is_forgotten(cr
         await until(lambda: all(status.state is AgentState.IDLE for status in manager.list_agents()))
         assert_one_holder_at_a_time(manager)
         assert holders(manager) == []
-        assert manager._workspace.store.load("default").waits == ()
+        assert manager._session.kernel.store.load("default").waits == ()
 
     play_over_crash(before, after, say, crash_after_seconds=crash_after, tools=[nap], seed=int(crash_after * 100))

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from ai_whisperer import AsyncAgentSessionManager, TaskState
+from ai_whisperer.domain.tasks import Budget
 from ai_whisperer.errors import ModelRateLimitError
 from ai_whisperer.models.base import Finished, Model, TextDelta
-from ai_whisperer.records import Budget
 from tests.simulation.stage import play, play_over_crash
 from tests.simulation.test_limits_of_work import told_of
 from tests.simulation.test_model_faults import GOOD, Event, StreamModel, with_model

@@ -8,8 +8,10 @@ import pytest
 from msgspec.structs import replace
 
 from ai_whisperer import AgentState, AsyncAgentSessionManager, TaskState
-from ai_whisperer.conversation import Answer, ToolTurn, UserTurn
 from ai_whisperer.core.marks import without_marks
+from ai_whisperer.domain.conversation import Answer, ToolTurn, UserTurn
+from ai_whisperer.domain.mail import DeadLetters, MailState
+from ai_whisperer.domain.tasks import Priority
 from ai_whisperer.errors import (
     DuplicateIdError,
     InvalidInputError,
@@ -21,8 +23,6 @@ from ai_whisperer.errors import (
     UnknownRecipientError,
 )
 from ai_whisperer.models.base import ModelRequest
-from ai_whisperer.records import MailState, Priority
-from ai_whisperer.status import DeadLetters
 from tests.simulation.stage import call, calls, names_of, play, prompt_of, results_of, round_of, until
 
 

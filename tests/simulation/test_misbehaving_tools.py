@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from ai_whisperer import AgentState, AsyncAgentSessionManager, TaskState, ToolContext, tool
-from ai_whisperer.conversation import Answer, ToolResult
+from ai_whisperer.domain.conversation import Answer, ToolResult
 from ai_whisperer.errors import InvalidInputError, ToolError
 from ai_whisperer.models.base import ModelRequest
 from ai_whisperer.models.scripted import FunctionModel

@@ -8,9 +8,9 @@ from collections.abc import AsyncIterator, Callable
 import pytest
 
 from ai_whisperer import AsyncAgentSessionManager, TaskState
+from ai_whisperer.domain.tasks import StepState
 from ai_whisperer.errors import ModelError, ModelNameError, ModelRateLimitError, ModelRefusedError, ModelServerError
 from ai_whisperer.models.base import Finished, Model, ModelRequest, StreamEvent, TextDelta
-from ai_whisperer.records import StepState
 from tests.simulation.stage import play
 
 Event = StreamEvent | ModelError | float

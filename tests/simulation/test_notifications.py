@@ -9,7 +9,7 @@ import pytest
 from ai_whisperer import AsyncAgentSessionManager, Notification
 from ai_whisperer.models.scripted import ScriptedModel
 from ai_whisperer.models.scripted_rules import Rule
-from ai_whisperer.runtime.bus import Subscription
+from ai_whisperer.runtime.session.log import Subscription
 from tests.simulation.stage import play
 
 
@@ -55,7 +55,7 @@ def test_a_slow_subscriber_is_served_from_the_store_and_costs_the_others_nothing
         await manager.create_agent("bob", auto_start=False)
         for n in range(9_000):
             await manager.send_mail("bob", f"n{n}", "x")
-        assert len(manager._workspace.bus._recent) <= 2 * 4_096
+        assert len(manager._session.kernel.log._recent) <= 2 * 4_096
         notes = await take(slow, 9_001)
         assert [note.seq for note in notes] == list(range(1, 9_002))
 
@@ -86,7 +86,7 @@ def test_a_reader_that_stands_still_holds_only_a_few_notifications() -> None:
         recent = manager.subscribe(after=0)
         await anext(recent)
         assert len(recent._page) < 32
-        manager._workspace.bus._recent.clear()
+        manager._session.kernel.log._recent.clear()
         from_store = manager.subscribe(after=0)
         await anext(from_store)
         assert len(from_store._page) < 32
@@ -98,7 +98,7 @@ def test_a_reader_takes_a_bounded_size_at_once_from_memory_and_from_the_store() 
     async def scenario(manager: AsyncAgentSessionManager) -> None:
         for number in range(60):
             await manager.broadcast_event("page", f"{number} {'x' * 200_000}")
-        assert manager._workspace.bus._recent.size <= 8 << 20
+        assert manager._session.kernel.log._recent.size <= 8 << 20
         for subscription in (manager.subscribe(after=0), manager.subscribe(after=58)):
             assert len(await subscription.some()) == 1
             assert not subscription._page

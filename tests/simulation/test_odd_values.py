@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from ai_whisperer import AsyncAgentSessionManager, WhispererError
-from ai_whisperer.runtime.bus import Subscription
+from ai_whisperer.runtime.session.log import Subscription
 from tests.simulation.stage import play
 
 ODD: list[Any] = [

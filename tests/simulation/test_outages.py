@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from ai_whisperer import AgentState, AsyncAgentSessionManager, TaskState
+from ai_whisperer.domain.tasks import StepState, TaskRecord
 from ai_whisperer.errors import (
     ModelError,
     ModelNameError,
@@ -18,7 +19,6 @@ from ai_whisperer.errors import (
     ModelUnavailableError,
 )
 from ai_whisperer.models.base import ModelRequest
-from ai_whisperer.records import StepState, TaskRecord
 from tests.simulation.provider import DOWN, Provider, ended, now, waits_for_provider
 from tests.simulation.stage import play, play_over_crash
 

@@ -7,10 +7,10 @@ import asyncio
 import pytest
 
 from ai_whisperer import AgentState, AsyncAgentSessionManager, TaskState, tool
-from ai_whisperer.conversation import Answer
+from ai_whisperer.domain.conversation import Answer
+from ai_whisperer.domain.tasks import StepState
 from ai_whisperer.errors import StateError
 from ai_whisperer.models.base import ModelRequest
-from ai_whisperer.records import StepState
 from tests.simulation.stage import call, play, prompt_of, round_of, until
 
 

@@ -8,10 +8,10 @@ import random
 import pytest
 
 from ai_whisperer import AgentState, AsyncAgentSessionManager, tool
-from ai_whisperer.conversation import Answer, Usage
+from ai_whisperer.domain.conversation import Answer, Usage
+from ai_whisperer.domain.tasks import TaskState
 from ai_whisperer.models.base import ModelRequest
 from ai_whisperer.models.scripted import FunctionModel
-from ai_whisperer.records import TaskState
 from ai_whisperer.testing.disk import SimulatedDisk
 from ai_whisperer.testing.simulation import VirtualClock, simulate
 from tests.simulation.stage import call, opened, play, prompt_of, round_of, until

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 
 from ai_whisperer import AgentState, AsyncAgentSessionManager, TaskState, tool
-from ai_whisperer.conversation import Answer
+from ai_whisperer.domain.conversation import Answer
+from ai_whisperer.domain.mail import USER
 from ai_whisperer.errors import (
     ModelError,
     ModelRefusedError,
@@ -13,7 +14,6 @@ from ai_whisperer.errors import (
     ModelUnavailableError,
 )
 from ai_whisperer.models.base import ModelRequest
-from ai_whisperer.records import USER
 from tests.simulation.provider import DOWN, Provider, ended, now
 from tests.simulation.stage import call, play, play_over_crash, prompt_of, until
 

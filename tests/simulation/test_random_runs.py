@@ -10,30 +10,32 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from ai_whisperer.coordination import LockRecord, WaitKind, WaitRecord
 from ai_whisperer.core.queueing import WorkQueue
 from ai_whisperer.core.resources import ResourceLines
 from ai_whisperer.core.waiting import WaitGraph
-from ai_whisperer.records import StepKind, StepRecord, StepState, TaskRecord, TimerKind
-from ai_whisperer.runtime import consequences, delegation
-from ai_whisperer.runtime.admission import Admission
-from ai_whisperer.runtime.agent_session import AgentSession
-from ai_whisperer.runtime.ai_loop import AILoop
-from ai_whisperer.runtime.approvals import Approvals
-from ai_whisperer.runtime.clock_watch import ClockWatch
-from ai_whisperer.runtime.deadlines import Deadlines
-from ai_whisperer.runtime.events import Events
-from ai_whisperer.runtime.locks import Locks
-from ai_whisperer.runtime.loop_places import LoopPlaces
-from ai_whisperer.runtime.model_step import ModelStep
-from ai_whisperer.runtime.post_office import PostOffice
-from ai_whisperer.runtime.resources import Resources
-from ai_whisperer.runtime.running_task import RunningTask
-from ai_whisperer.runtime.session_clock import SessionClock
-from ai_whisperer.runtime.switchboard import Switchboard
-from ai_whisperer.runtime.trees import Trees
-from ai_whisperer.runtime.waits import Waits
-from ai_whisperer.runtime.workspace import Decision, Workspace
+from ai_whisperer.domain.locks import LockRecord
+from ai_whisperer.domain.tasks import StepKind, StepRecord, StepState, TaskRecord
+from ai_whisperer.domain.timers import TimerKind
+from ai_whisperer.domain.waits import WaitKind, WaitRecord
+from ai_whisperer.runtime.agents.agent import LiveAgent
+from ai_whisperer.runtime.agents.loop import AILoop
+from ai_whisperer.runtime.agents.model_step import ModelStep
+from ai_whisperer.runtime.agents.task import RunningTask
+from ai_whisperer.runtime.limits.deadlines import Deadlines
+from ai_whisperer.runtime.limits.slots import LoopSlots
+from ai_whisperer.runtime.limits.trees import Trees
+from ai_whisperer.runtime.messaging.delegation import Delegation
+from ai_whisperer.runtime.messaging.events import Events
+from ai_whisperer.runtime.messaging.mail import Mail
+from ai_whisperer.runtime.messaging.switch import Switch
+from ai_whisperer.runtime.session.clock import SessionClock
+from ai_whisperer.runtime.session.clock_watch import ClockWatch
+from ai_whisperer.runtime.session.decision import Decision
+from ai_whisperer.runtime.session.kernel import Kernel
+from ai_whisperer.runtime.waiting.approvals import Approvals
+from ai_whisperer.runtime.waiting.locks import Locks
+from ai_whisperer.runtime.waiting.turns import Turns
+from ai_whisperer.runtime.waiting.waits import Waits
 from ai_whisperer.store.base import Unit
 from ai_whisperer.tools.function import Tool
 from tests.simulation.chaos import Chaos, failure_of
@@ -109,18 +111,18 @@ def let_threads_overlap(patch: pytest.MonkeyPatch) -> None:
 
 
 def lose_mail_when_its_task_is_cancelled(patch: pytest.MonkeyPatch) -> None:
-    settle = PostOffice.task_ended
-    patch.setattr(PostOffice, "task_ended", lambda *args, **kwargs: settle(*args, **kwargs) and [])
+    settle = Mail.task_ended
+    patch.setattr(Mail, "task_ended", lambda *args, **kwargs: settle(*args, **kwargs) and [])
 
 
 def count_mail_as_read_when_it_is_delivered(patch: pytest.MonkeyPatch) -> None:
-    deliver = PostOffice.deliver
+    deliver = Mail.deliver
 
-    def deliver_and_read(self: PostOffice, decision: Decision, mail: object, task_id: str) -> None:
+    def deliver_and_read(self: Mail, decision: Decision, mail: object, task_id: str) -> None:
         deliver(self, decision, mail, task_id)  # type: ignore[arg-type]
         self.shown(decision, mail.id)  # type: ignore[attr-defined]
 
-    patch.setattr(PostOffice, "deliver", deliver_and_read)
+    patch.setattr(Mail, "deliver", deliver_and_read)
 
 
 def leave_open_steps_behind(patch: pytest.MonkeyPatch) -> None:
@@ -128,7 +130,7 @@ def leave_open_steps_behind(patch: pytest.MonkeyPatch) -> None:
 
 
 def forget_to_tell_that_a_wait_was_given_up(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Switchboard, "abandon", lambda self, decision, wait: self._workspace.waits.forget(decision, wait))
+    patch.setattr(Switch, "abandon", lambda self, decision, wait: self._waits.forget(decision, wait))
 
 
 def keep_the_row_of_a_wait(patch: pytest.MonkeyPatch) -> None:
@@ -136,19 +138,19 @@ def keep_the_row_of_a_wait(patch: pytest.MonkeyPatch) -> None:
 
 
 def leave_questions_unanswered(patch: pytest.MonkeyPatch) -> None:
-    end = Switchboard.task_ended
+    end = Switch.task_ended
 
-    def end_without_a_result(self: Switchboard, decision: Decision, task: TaskRecord) -> None:
+    def end_without_a_result(self: Switch, decision: Decision, task: TaskRecord) -> None:
         end(self, decision, replace(task, result=None))
 
-    patch.setattr(Switchboard, "task_ended", end_without_a_result)
+    patch.setattr(Switch, "task_ended", end_without_a_result)
 
 
 def give_a_lock_to_whoever_asks(patch: pytest.MonkeyPatch) -> None:
     acquire = Locks.acquire
 
     def acquire_anyway(self: Locks, decision: Decision, task: Any, step: Any, **terms: Any) -> object:
-        self._locks.pop(terms["name"], None)
+        self.book.locks.pop(terms["name"], None)
         return acquire(self, decision, task, step, **terms)
 
     patch.setattr(Locks, "acquire", acquire_anyway)
@@ -160,13 +162,13 @@ def wait_in_circles(patch: pytest.MonkeyPatch) -> None:
 
 
 def report_no_failed_delegation(patch: pytest.MonkeyPatch) -> None:
-    report = delegation.report
+    report = Delegation.report
 
-    def report_success(workspace: Any, decision: Any, task: TaskRecord, to: Any) -> None:
+    def report_success(self: Delegation, decision: Any, task: TaskRecord, to: Any) -> None:
         if task.result is not None:
-            report(workspace, decision, task, to)
+            report(self, decision, task, to)
 
-    patch.setattr(consequences, "report", report_success)
+    patch.setattr(Delegation, "report", report_success)
 
 
 def overlook_deadlines(patch: pytest.MonkeyPatch) -> None:
@@ -192,8 +194,8 @@ def never_begin_a_crashed_loop_again(patch: pytest.MonkeyPatch) -> None:
 
 
 def lose_the_parent_of_what_a_task_does(patch: pytest.MonkeyPatch) -> None:
-    decide = Workspace.decide
-    patch.setattr(Workspace, "decide", lambda self, cause: decide(self, cause.replace("task:", "recovery:")))
+    decide = Kernel.decide
+    patch.setattr(Kernel, "decide", lambda self, cause: decide(self, cause.replace("task:", "recovery:")))
 
 
 def let_all_touch_at_once(patch: pytest.MonkeyPatch) -> None:
@@ -201,23 +203,23 @@ def let_all_touch_at_once(patch: pytest.MonkeyPatch) -> None:
 
 
 def keep_what_a_cancelled_call_touched(patch: pytest.MonkeyPatch) -> None:
-    call_ended = Resources.call_ended
+    call_ended = Turns.call_ended
 
-    def unless_cancelled(self: Resources, step_id: str) -> None:
+    def unless_cancelled(self: Turns, step_id: str) -> None:
         task = asyncio.current_task()
         if task is None or not task.cancelling():
             call_ended(self, step_id)
 
-    patch.setattr(Resources, "call_ended", unless_cancelled)
-    patch.setattr(Resources, "worker_ended", lambda *_: None)
+    patch.setattr(Turns, "call_ended", unless_cancelled)
+    patch.setattr(Turns, "worker_ended", lambda *_: None)
 
 
 def keep_the_place_of_a_task_that_has_ended(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Resources, "abandon", lambda self, wait: self._workspace.waits.let_go(wait))
+    patch.setattr(Turns, "abandon", lambda self, wait: self._waits.let_go(wait))
 
 
 def keep_the_turn_of_a_call_that_ends_otherwise(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Admission, "let_go", lambda *_: None)
+    patch.setattr(Turns, "let_go", lambda *_: None)
 
 
 def leave_the_wait_for_a_person_behind(patch: pytest.MonkeyPatch) -> None:
@@ -236,19 +238,19 @@ def take_any_decision_for_a_yes(patch: pytest.MonkeyPatch) -> None:
     def hold_unless_known(
         self: Approvals, decision: Decision, task: TaskRecord, step: StepRecord, tool: Tool
     ) -> object:
-        known = self._workspace.store.approval(task.session_id, step.id)
+        known = self._kernel.store.approval(task.session_id, step.id)
         return None if known is not None else hold(self, decision, task, step, tool)
 
     patch.setattr(Approvals, "hold", hold_unless_known)
 
 
 def let_loops_work_without_a_place(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(LoopPlaces, "may_begin", lambda *_: True)
+    patch.setattr(LoopSlots, "may_begin", lambda *_: True)
 
 
 def count_no_loop_that_works(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(LoopPlaces, "take", lambda *_: None)
-    patch.setattr(LoopPlaces, "give_back", LoopPlaces.look_again)
+    patch.setattr(LoopSlots, "take", lambda *_: None)
+    patch.setattr(LoopSlots, "give_back", LoopSlots.look_again)
 
 
 def keep_the_place_of_a_loop_that_was_halted(patch: pytest.MonkeyPatch) -> None:
@@ -262,22 +264,24 @@ def keep_the_place_of_a_loop_that_was_halted(patch: pytest.MonkeyPatch) -> None:
 
 
 def count_a_request_that_is_not_in_the_journal(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(ModelStep, "_journal_cut_off", lambda self: self._loop.running.count(replace(self._step, requests=1)))
+    patch.setattr(
+        ModelStep, "_journal_cut_off", lambda self: self._loop.running.journal.count(replace(self._step, requests=1))
+    )
 
 
 def let_leases_run_out_by_the_wall_clock(patch: pytest.MonkeyPatch) -> None:
     arm = Locks._arm
 
     def arm_by_the_wall_clock(self: Locks, lock: LockRecord) -> None:
-        shown_at = self.shown(lock).expires_at or 0.0
-        self._workspace.scheduler.at_wall(shown_at, f"lock:{lock.name}", lambda: arm(self, lock))
+        shown_at = self.book.shown(lock).expires_at or 0.0
+        self._kernel.timers.at_wall(shown_at, f"lock:{lock.name}", lambda: arm(self, lock))
 
     patch.setattr(Locks, "_arm", arm_by_the_wall_clock)
 
 
 def sleep_by_the_wall_clock(patch: pytest.MonkeyPatch) -> None:
-    arm = AgentSession.arm
-    patch.setattr(AgentSession, "arm", lambda self, timer: arm(self, replace(timer, kind=TimerKind.WAKE_AT)))
+    arm = LiveAgent.arm
+    patch.setattr(LiveAgent, "arm", lambda self, timer: arm(self, replace(timer, kind=TimerKind.WAKE_AT)))
 
 
 def let_the_session_go_by_the_wall_clock(patch: pytest.MonkeyPatch) -> None:

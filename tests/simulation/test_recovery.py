@@ -9,11 +9,12 @@ import apsw
 import pytest
 
 from ai_whisperer import AgentState, AsyncAgentSessionManager, TaskState, tool
-from ai_whisperer.clock import TimedIds
-from ai_whisperer.conversation import Answer
+from ai_whisperer.domain.clock import TimedIds
+from ai_whisperer.domain.conversation import Answer
+from ai_whisperer.domain.mail import MailState
+from ai_whisperer.domain.tasks import StepState
 from ai_whisperer.errors import ClosedError, ModelRateLimitError, StoreFailedError, StoreRefusedError
 from ai_whisperer.models.base import ModelRequest
-from ai_whisperer.records import MailState, StepState
 from ai_whisperer.store.committers import InlineCommitter
 from ai_whisperer.store.sqlite import SqliteStore
 from ai_whisperer.testing.disk import SimulatedDisk
@@ -194,7 +195,7 @@ def test_tasks_that_may_have_killed_the_process_run_one_after_the_other_in_the_p
             asyncio.get_running_loop().stop()
             await asyncio.sleep(1)
         while not manager.get_task("ann").state.ended or not manager.get_task("ben").state.ended:
-            at_work.append(manager._workspace.places.used)
+            at_work.append(manager._session.slots.used)
             await asyncio.sleep(1)
         assert {manager.get_task(name).state for name in ("ann", "ben")} == {TaskState.COMPLETED}
         await manager.close()

@@ -6,7 +6,7 @@ import asyncio
 from typing import Any
 
 from ai_whisperer import AsyncAgentSessionManager, TaskState, tool
-from ai_whisperer.conversation import Answer
+from ai_whisperer.domain.conversation import Answer
 from ai_whisperer.models.base import ModelRequest
 from ai_whisperer.store.sqlite import SqliteStore
 from ai_whisperer.testing.simulation import VirtualClock, simulate

@@ -6,9 +6,9 @@ import asyncio
 from typing import Any
 
 from ai_whisperer import AsyncAgentSessionManager
-from ai_whisperer.conversation import UserTurn
-from ai_whisperer.coordination import RoomKind
 from ai_whisperer.core.marks import without_marks
+from ai_whisperer.domain.conversation import UserTurn
+from ai_whisperer.domain.rooms import RoomKind
 from ai_whisperer.models.base import ModelRequest
 from ai_whisperer.models.scripted import ScriptedModel
 from ai_whisperer.models.scripted_rules import Rule

@@ -7,9 +7,9 @@ import asyncio
 import pytest
 
 from ai_whisperer import AgentState, AsyncAgentSessionManager, TaskState
-from ai_whisperer.conversation import UserTurn
-from ai_whisperer.coordination import MessageRecord
 from ai_whisperer.core.blame import MOST_STARTS
+from ai_whisperer.domain.conversation import UserTurn
+from ai_whisperer.domain.rooms import MessageRecord
 from ai_whisperer.models.base import ModelRequest
 from ai_whisperer.testing.disk import SimulatedDisk
 from ai_whisperer.testing.simulation import simulate

@@ -12,6 +12,7 @@ import pytest
 
 from ai_whisperer import AgentState, AsyncAgentSessionManager, Notification, TaskState, WhispererError
 from ai_whisperer.core.tasks import continuation_id
+from ai_whisperer.domain.tasks import TaskKind, TaskRecord
 from ai_whisperer.errors import (
     ClosedError,
     DuplicateIdError,
@@ -22,7 +23,6 @@ from ai_whisperer.errors import (
     UnknownAgentError,
     UnknownScheduleError,
 )
-from ai_whisperer.records import TaskKind, TaskRecord
 from ai_whisperer.testing.simulation import EPOCH, VirtualClock
 from tests.simulation.stage import names_of, opened, play, play_over_crash
 
@@ -96,7 +96,7 @@ def test_an_event_schedule_broadcasts_and_needs_no_agent() -> None:
         record = await manager.create_schedule(interval_seconds=10, event="tick", data={"n": (1, 2)})
         assert record.definition.data == {"n": [1, 2]}
         await asyncio.sleep(25)
-        events = manager._workspace.store.events("default", limit=10)
+        events = manager._session.kernel.store.events("default", limit=10)
         assert [(each.name, each.sender, each.data) for each in events] == [
             ("tick", f"schedule:{record.id}", {"n": [1, 2]})
         ] * 2
@@ -302,7 +302,7 @@ def test_what_a_stopped_agent_or_a_full_queue_cannot_take_is_missed_and_announce
         await asyncio.sleep(250)
         assert missed_by_reason(manager) == {"agent_stopped": 4, "queue_full": 2}
         assert tasks_of(manager, "stopped") == []
-        assert [each.name for each in manager._workspace.store.events("default", limit=9)] == ["tock", "tock"]
+        assert [each.name for each in manager._session.kernel.store.events("default", limit=9)] == ["tock", "tock"]
         await manager.start_agent("stopped")
         await asyncio.sleep(100)
         assert [task.created_at for task in tasks_of(manager, "stopped")] == [EPOCH + 300]
@@ -531,7 +531,7 @@ def test_the_same_schedule_survives_many_closings_and_openings() -> None:
         await manager.create_schedule("alice", interval_seconds=10, prompt="go", missed="all", schedule_id="s")
 
     async def after(manager: AsyncAgentSessionManager) -> None:
-        store = manager._workspace.store
+        store = manager._session.kernel.store
         clock = manager._clock
         for _ in range(20):
             await manager.close()

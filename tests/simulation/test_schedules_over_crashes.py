@@ -53,7 +53,7 @@ class Witness:
                 notes = [note for note in manager.notifications(limit=10_000) if note.name == "schedule.fired"]
                 tasks = manager.list_tasks("alice", limit=1000)
                 assert {task.id for task in tasks} == {n.params["taskId"] for n in notes if "taskId" in n.params}
-                events = manager._workspace.store.events("default", limit=1000)
+                events = manager._session.kernel.store.events("default", limit=1000)
                 assert {event.id for event in events} == {n.params["eventId"] for n in notes if "eventId" in n.params}
                 assert not [note for note in manager.notifications(limit=10_000) if note.name == "schedule.missed"]
                 fired: dict[str, list[int]] = {name: [] for name in DUE}

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from ai_whisperer import AsyncAgentSessionManager, tool
-from ai_whisperer.conversation import Answer
+from ai_whisperer.domain.conversation import Answer
 from ai_whisperer.errors import ClosedError
 from ai_whisperer.models.base import ModelRequest
 from ai_whisperer.models.scripted import FunctionModel
-from ai_whisperer.runtime.workspace import Workspace
+from ai_whisperer.runtime.session.kernel import Kernel
 from ai_whisperer.testing.simulation import VirtualClock, simulate
 
 from .remembered import remembered, stored
@@ -177,7 +177,7 @@ def test_no_method_does_anything_from_a_second_event_loop(method: str) -> None:
     ],
 )
 def test_the_comparison_would_see_a_method_that_is_not_guarded(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Workspace, "check_event_loop", lambda _: None)
+    monkeypatch.setattr(Kernel, "check_event_loop", lambda _: None)
     assert changes_from_a_second_loop(method)[1]
 
 

@@ -8,7 +8,7 @@ from collections import Counter
 import pytest
 
 from ai_whisperer import AgentState, AsyncAgentSessionManager, tool
-from ai_whisperer.conversation import Answer
+from ai_whisperer.domain.conversation import Answer
 from ai_whisperer.models.base import ModelRequest
 from tests.simulation.stage import call, calls, play, prompt_of, results_of, round_of
 from tests.simulation.turn_stage import (

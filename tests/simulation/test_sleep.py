@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from ai_whisperer import AgentState, AsyncAgentSessionManager, tool
-from ai_whisperer.conversation import Answer
+from ai_whisperer.domain.conversation import Answer
 from ai_whisperer.errors import InvalidInputError, StateError
 from ai_whisperer.models.base import ModelRequest
 from tests.simulation.stage import call, calls, play, play_over_crash, prompt_of, round_of, until

@@ -6,10 +6,10 @@ import asyncio
 from typing import Any
 
 from ai_whisperer import AsyncAgentSessionManager
-from ai_whisperer.conversation import Answer
+from ai_whisperer.domain.conversation import Answer
+from ai_whisperer.domain.snapshot import LinkKind
+from ai_whisperer.domain.tasks import TaskRecord
 from ai_whisperer.models.base import ModelRequest
-from ai_whisperer.records import TaskRecord
-from ai_whisperer.snapshot import LinkKind
 from ai_whisperer.testing.disk import SimulatedDisk
 from ai_whisperer.testing.simulation import simulate
 from tests.simulation.stage import call, opened, play, play_over_crash, prompt_of, round_of
@@ -113,7 +113,7 @@ def test_tasks_on_their_way_back_into_a_queue_are_counted_there_and_looked_for_o
             await manager.create_agent(name, auto_start=False)
         task = manager.get_task(await manager.send_task("ben", "work"))
         asked = _Asked({task.id: task})
-        manager._workspace.returning = asked
+        manager._session.roster.returning = asked
         listed = manager.list_agents()
         assert [status.queue_size for status in listed] == [0, 2, 0]
         assert asked.times == 1

@@ -19,8 +19,8 @@ from ai_whisperer.core.queueing import WorkQueue
 from ai_whisperer.errors import StateError
 from ai_whisperer.models.base import ModelRequest
 from ai_whisperer.models.scripted import FunctionModel
-from ai_whisperer.runtime import agent_session
-from ai_whisperer.runtime.agent_session import AgentSession
+from ai_whisperer.runtime.agents import agent as agent_session
+from ai_whisperer.runtime.agents.agent import LiveAgent
 from ai_whisperer.store.sqlite import SqliteStore
 from ai_whisperer.testing.disk import SimulatedDisk
 from ai_whisperer.testing.simulation import SimulationLoop, VirtualClock
@@ -222,7 +222,7 @@ def give_every_item_the_same_priority(patch: pytest.MonkeyPatch) -> None:
 
 
 def sleep_through_events(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(AgentSession, "listens_for", lambda *_: False)
+    patch.setattr(LiveAgent, "listens_for", lambda *_: False)
 
 
 def fall_asleep_over_an_event(patch: pytest.MonkeyPatch) -> None:

@@ -9,12 +9,12 @@ import pytest
 from msgspec.structs import replace
 
 from ai_whisperer import AgentState, AsyncAgentSessionManager, TaskState, tool
-from ai_whisperer.conversation import Answer
+from ai_whisperer.domain.conversation import Answer
+from ai_whisperer.domain.tasks import StepRecord, TaskRecord
 from ai_whisperer.errors import ModelRefusedError, StateError
 from ai_whisperer.models.base import ModelRequest
-from ai_whisperer.records import StepRecord, TaskRecord
-from ai_whisperer.runtime import ai_loop
-from ai_whisperer.runtime.tool_step import run_tool
+from ai_whisperer.runtime.agents import loop as ai_loop
+from ai_whisperer.runtime.agents.tool_step import run_tool
 from tests.simulation.stage import call, play, play_over_crash, prompt_of, round_of, until
 
 STRICT = {"supervision": {"max_failures": 3, "window_seconds": 600}}

@@ -8,9 +8,9 @@ from collections.abc import Callable
 import pytest
 
 from ai_whisperer import AgentState, AsyncAgentSessionManager, TaskState, tool
-from ai_whisperer.conversation import Answer
+from ai_whisperer.domain.conversation import Answer
+from ai_whisperer.domain.tasks import StepKind
 from ai_whisperer.models.base import ModelRequest
-from ai_whisperer.records import StepKind
 from tests.simulation.stage import call, calls, play, play_over_crash, prompt_of, results_of, round_of, until
 
 Team = dict[str, Callable[[ModelRequest], Answer | str]]

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from ai_whisperer import AgentState, AsyncAgentSessionManager, TaskState, tool
-from ai_whisperer.conversation import Answer
+from ai_whisperer.domain.conversation import Answer
+from ai_whisperer.domain.tasks import Budget
 from ai_whisperer.models.base import ModelRequest
-from ai_whisperer.records import Budget
-from ai_whisperer.runtime import ai_loop
-from ai_whisperer.runtime.tool_step import run_tool
+from ai_whisperer.runtime.agents import loop as ai_loop
+from ai_whisperer.runtime.agents.tool_step import run_tool
 from tests.simulation.stage import call, calls, play, play_over_crash, prompt_of, results_of, round_of, until
 from tests.simulation.test_switch import asks, create, team
 

@@ -9,14 +9,11 @@ from typing import Any
 import pytest
 
 from ai_whisperer import AsyncAgentSessionManager, tool
-from ai_whisperer.conversation import Answer, Usage
 from ai_whisperer.core.deltas import MAX_PENDING
 from ai_whisperer.core.following import Follower
-from ai_whisperer.errors import ClosedError, ModelServerError, TaskEndedError, UnknownTaskError
-from ai_whisperer.models.base import Finished, ModelRequest, ReasoningDelta, StreamEvent, TextDelta
-from ai_whisperer.records import Notification, StepKind, StepRecord, StepState, TaskState
-from ai_whisperer.runtime.stream_teller import StreamTeller
-from ai_whisperer.task_events import (
+from ai_whisperer.domain.conversation import Answer, Usage
+from ai_whisperer.domain.notification import Notification
+from ai_whisperer.domain.task_events import (
     AnswerDelta,
     ModelStepEnded,
     ModelStepRetried,
@@ -28,6 +25,10 @@ from ai_whisperer.task_events import (
     ToolCallEnded,
     ToolCallStarted,
 )
+from ai_whisperer.domain.tasks import StepKind, StepRecord, StepState, TaskState
+from ai_whisperer.errors import ClosedError, ModelServerError, TaskEndedError, UnknownTaskError
+from ai_whisperer.models.base import Finished, ModelRequest, ReasoningDelta, StreamEvent, TextDelta
+from ai_whisperer.runtime.agents.stream_teller import StreamTeller
 from ai_whisperer.testing.simulation import VirtualClock
 from tests.contract.records import task as task_record
 
@@ -401,7 +402,7 @@ def test_a_stream_that_nobody_reads_any_more_is_forgotten() -> None:
             break
         async with manager.stream("t") as stream:
             await anext(stream)
-        assert not manager._workspace.bus._subscriptions
+        assert not manager._session.kernel.log._subscriptions
 
     play(scenario, looks_up, tools=[look_up])
 

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from ai_whisperer import AsyncAgentSessionManager, TaskState, tool
-from ai_whisperer.conversation import Answer
+from ai_whisperer.domain.conversation import Answer
 from ai_whisperer.models.base import ModelRequest
 from ai_whisperer.tools.function import Tool
 from tests.simulation.stage import calls, play, prompt_of, results_of, round_of
@@ -70,7 +70,7 @@ def answers_of(prompts: dict[str, str], *, within_seconds: float, seed: int = 0)
                 assert ended.result is not None
                 said[task.agent_id] = ended.result.final
         assert manager.list_resources() == []
-        assert not manager._workspace.circles._tool_waits
+        assert not manager._session.cycles._tool_waits
 
     play(scenario, by_prompt, tools=tools_of(managers), seed=seed)
     return said

@@ -16,7 +16,7 @@ from langchain_core.tools import tool as langchain_tool
 from pydantic import BaseModel
 
 from ai_whisperer import AsyncAgentSessionManager, tool
-from ai_whisperer.conversation import Answer
+from ai_whisperer.domain.conversation import Answer
 from ai_whisperer.errors import InvalidInputError
 from ai_whisperer.models.base import ModelRequest
 from ai_whisperer.tools.function import as_tool

@@ -8,11 +8,12 @@ from typing import Any
 import pytest
 
 from ai_whisperer import AsyncAgentSessionManager
-from ai_whisperer.conversation import Answer
+from ai_whisperer.domain.conversation import Answer
+from ai_whisperer.domain.mail import USER
+from ai_whisperer.domain.tasks import TaskKind
 from ai_whisperer.errors import ModelRefusedError
 from ai_whisperer.models.base import ModelRequest
-from ai_whisperer.records import USER, TaskKind
-from ai_whisperer.runtime import trees
+from ai_whisperer.runtime.limits import trees
 from tests.simulation.stage import Say, call, play, play_over_crash, prompt_of, results_of, round_of, until
 
 MOST = 9

@@ -9,9 +9,9 @@ import pytest
 
 from ai_whisperer import AsyncAgentSessionManager, TaskState, tool
 from ai_whisperer.core.resources import ResourceRequest
-from ai_whisperer.runtime.resources import Resources
-from ai_whisperer.runtime.running_task import RunningTask
-from ai_whisperer.runtime.workspace import Decision
+from ai_whisperer.runtime.agents.task import RunningTask
+from ai_whisperer.runtime.session.decision import Decision
+from ai_whisperer.runtime.waiting.turns import Turns
 from tests.simulation.stage import call, play, play_over_crash, results_of, round_of, until
 from tests.simulation.turn_stage import (
     Things,
@@ -84,17 +84,17 @@ def test_a_task_that_is_cancelled_leaves_the_line_or_frees_what_it_holds(who: st
 def test_a_call_that_is_cancelled_when_it_has_its_turn_and_has_not_run_frees_what_it_has(
     seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    begin = Resources._begin
+    begin = Turns._begin
 
     async def scenario(manager: AsyncAgentSessionManager, things: Things) -> None:
         cancelling: list[asyncio.Task[Any]] = []
 
-        def begin_and_cancel(self: Resources, decision: Any, request: ResourceRequest, *, waited: bool) -> None:
+        def begin_and_cancel(self: Turns, decision: Any, request: ResourceRequest, *, waited: bool) -> None:
             begin(self, decision, request, waited=waited)
             if request.task_id == "b":
                 cancelling.append(asyncio.ensure_future(manager.cancel_task("b")))
 
-        monkeypatch.setattr(Resources, "_begin", begin_and_cancel)
+        monkeypatch.setattr(Turns, "_begin", begin_and_cancel)
         await give(manager, a="write x", b="write x", c="write x")
         await done(manager, "a", "c")
         assert now() < 25
@@ -175,7 +175,7 @@ def test_those_who_waited_when_the_process_died_ask_again_and_all_end(name: str,
     async def after(manager: AsyncAgentSessionManager) -> None:
         things.writers.clear()
         repeated = name == "rewrite"
-        assert not manager._workspace.store.load("default").waits
+        assert not manager._session.kernel.store.load("default").waits
         await done(manager, *("abc" if repeated else "bc"))
         assert len(things.ended) == (3 if repeated else 2)
         first = await manager.wait_task("a")
@@ -191,7 +191,7 @@ def test_a_task_does_not_count_as_running_while_it_waits_so_that_deaths_of_the_p
         await give(manager, a="write x", b="write x")
         await asyncio.sleep(5)
         assert [manager.get_task(name).attempts for name in "ab"] == [1, 0]
-        assert [task.attempts for task in manager._workspace.store.load("default").tasks] == [1, 0]
+        assert [task.attempts for task in manager._session.kernel.store.load("default").tasks] == [1, 0]
         await until(lambda: len(things.began) == 2)
         assert manager.get_task("b").attempts == 1
         await done(manager, "a", "b")
@@ -206,8 +206,8 @@ def test_a_loop_that_crashes_while_one_of_its_calls_waits_asks_again_when_it_goe
     async def scenario(manager: AsyncAgentSessionManager) -> None:
         await give(manager, a="write x 20", b="write x", c="write x")
         await asyncio.sleep(5)
-        loop = manager._workspace.running["b"]
-        decision = manager._workspace.decide("test")
+        loop = manager._session.roster.running["b"]
+        decision = manager._session.kernel.decide("test")
         loop.running.crash(decision, RuntimeError("a fault"))
         decision.then(loop.plan_restart)
         await decision.commit()
@@ -223,7 +223,7 @@ def test_a_loop_that_breaks_when_its_turn_comes_harms_neither_who_had_it_before_
     advance = RunningTask.advance
 
     def broken(running: RunningTask, decision: Decision) -> Any:
-        if running.task.id == "b" and things.ended:
+        if running.journal.task.id == "b" and things.ended:
             raise RuntimeError("a fault in the loop of b")
         return advance(running, decision)
 
@@ -240,7 +240,7 @@ def test_a_loop_that_breaks_when_its_turn_comes_harms_neither_who_had_it_before_
         ended = await manager.wait_task("b")
         assert ended.state is TaskState.DEAD
         assert_nothing_is_left(manager)
-        assert manager._workspace.places.used == 0
+        assert manager._session.slots.used == 0
 
     monkeypatch.setattr(RunningTask, "advance", broken)
     play(scenario, by_prompt, tools=things.tools)

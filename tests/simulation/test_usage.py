@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 
 from ai_whisperer import AsyncAgentSessionManager, tool
-from ai_whisperer.conversation import Answer, ToolResult, ToolRun, Usage
 from ai_whisperer.core.usage import WAITING_TOOLS
+from ai_whisperer.domain.conversation import Answer, ToolResult, ToolRun, Usage
 from ai_whisperer.models.base import ModelRequest
 from ai_whisperer.server.metrics import Metrics
 from ai_whisperer.tools.coordination import COORDINATION_TOOLS

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from ai_whisperer import AgentState, AsyncAgentSessionManager
-from ai_whisperer.conversation import Answer, Usage
+from ai_whisperer.domain.conversation import Answer, Usage
 from ai_whisperer.errors import ModelError, ModelServerError
 from ai_whisperer.models.base import ModelRequest
 from ai_whisperer.testing.disk import SimulatedDisk

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from ai_whisperer import AsyncAgentSessionManager, TaskState, tool
-from ai_whisperer.conversation import Answer
+from ai_whisperer.domain.conversation import Answer
+from ai_whisperer.domain.tasks import TaskRecord
 from ai_whisperer.models.base import ModelRequest
-from ai_whisperer.records import TaskRecord
 from tests.simulation.stage import call, calls, play, play_over_crash, prompt_of, results_of, round_of
 
 SWITCH, LOCK = "switch", "lock"
@@ -89,7 +89,7 @@ def is_begun_by_the_user(kinds: tuple[str, ...], place: int) -> bool:
 def assert_nothing_is_left(manager: AsyncAgentSessionManager) -> None:
     assert manager.list_locks() == []
     assert all(status.waiting_for == () and status.running_tasks == () for status in manager.list_agents())
-    assert manager._workspace.store.load("default").waits == ()
+    assert manager._session.kernel.store.load("default").waits == ()
     assert manager.list_resources() == []
 
 

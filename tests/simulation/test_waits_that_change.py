@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from ai_whisperer import AsyncAgentSessionManager, TaskState, ToolContext, tool
-from ai_whisperer.conversation import Answer
-from ai_whisperer.coordination import ApprovalState
+from ai_whisperer.domain.approvals import ApprovalState
+from ai_whisperer.domain.conversation import Answer
 from ai_whisperer.errors import ClosedError, StateError
 from ai_whisperer.models.base import ModelRequest
 from ai_whisperer.models.scripted import FunctionModel
-from ai_whisperer.runtime.running_task import RunningTask
+from ai_whisperer.runtime.agents.task import RunningTask
 from ai_whisperer.tools.function import Tool
 from tests.simulation.stage import call, calls, play, play_over_crash, prompt_of, round_of, until
 from tests.simulation.test_approvals import Till, asked, one_that_waits, pays_once
@@ -113,11 +113,11 @@ def test_a_loop_that_gets_nowhere_is_a_dead_letter_and_does_not_hold_up_the_othe
         await manager.send_task("alice", "go", task_id="t")
         await asked(manager)
         monkeypatch.setattr(RunningTask, "only_waits", lambda _: False)  # a fault such as never must be
-        manager._workspace.running["t"].take_up()
+        manager._session.roster.running["t"].take_up()
         stuck = await manager.wait_task("t")
         assert (stuck.state, stuck.error and stuck.error.code) == (TaskState.DEAD, "internal")
         assert stuck.restarts
-        stored = manager._workspace.store.task("default", "t")
+        stored = manager._session.kernel.store.task("default", "t")
         assert stored is not None
         assert stored.state is TaskState.DEAD
         assert manager.get_approval("t.2").state is ApprovalState.WITHDRAWN
@@ -212,7 +212,7 @@ def test_a_call_that_is_not_made_again_gives_up_its_place_in_the_line() -> None:
 
 
 async def take_the_tool_away(manager: AsyncAgentSessionManager) -> None:
-    manager._workspace.agents["b"].registry._tools.pop("write")  # as an MCP server may
+    manager._session.roster.agents["b"].registry._tools.pop("write")  # as an MCP server may
 
 
 async def give_one_that_touches_nothing(manager: AsyncAgentSessionManager) -> None:
@@ -242,7 +242,7 @@ def test_a_call_whose_tool_is_another_now_gives_up_its_place_in_the_line(change:
         await change(manager)
         await until(lambda: len(manager.list_steps("a")) > 2)
         await asyncio.sleep(0.1)
-        assert not manager._workspace.waits.of_task("b")
+        assert not manager._session.waits.of_task("b")
         await done(manager, "a", "c")
         assert now() < 30
         assert (await manager.wait_task("b")).state is TaskState.COMPLETED
@@ -306,7 +306,7 @@ def test_nothing_can_be_decided_about_a_call_whose_task_has_just_ended() -> None
                 await decide("t.2")
         await cancelling
         assert manager.get_approval("t.2").state is ApprovalState.WITHDRAWN
-        assert not manager._workspace.approvals._leaving
+        assert not manager._session.approvals._leaving
 
     play(scenario, pays_once, tools=Till().tools())
 

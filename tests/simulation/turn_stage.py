@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ai_whisperer import AsyncAgentSessionManager, TaskState, ToolContext, tool
-from ai_whisperer.conversation import Answer
+from ai_whisperer.domain.conversation import Answer
 from ai_whisperer.models.base import ModelRequest
 from ai_whisperer.tools.function import Tool
 from tests.simulation.stage import calls, play, prompt_of, results_of, round_of
@@ -122,10 +122,10 @@ def told(manager: AsyncAgentSessionManager, name: str) -> list[dict[str, Any]]:
 
 
 def assert_nothing_is_left(manager: AsyncAgentSessionManager) -> None:
-    workspace = manager._workspace
+    session = manager._session
     assert manager.list_resources() == []
-    assert not workspace.waits._waits
-    assert not workspace.admission.resources.lines._of_task
+    assert not session.waits._waits
+    assert not session.turns.lines._of_task
 
 
 def play_things(scenario: Callable[[AsyncAgentSessionManager, Things], Any], **settings: Any) -> None:

@@ -14,12 +14,12 @@ from typing import Any
 from unittest.mock import patch
 
 from ai_whisperer import tool
-from ai_whisperer.conversation import Answer, ToolTurn, UserTurn
+from ai_whisperer.domain.conversation import Answer, ToolTurn, UserTurn
+from ai_whisperer.domain.tasks import StepRecord
 from ai_whisperer.errors import ModelRefusedError, ModelServerError
 from ai_whisperer.models.base import ModelRequest
-from ai_whisperer.records import StepRecord
-from ai_whisperer.runtime.ai_loop import AILoop
-from ai_whisperer.runtime.running_task import RunningTask
+from ai_whisperer.runtime.agents.loop import AILoop
+from ai_whisperer.runtime.agents.task import RunningTask
 from ai_whisperer.tools.function import ToolContext
 from tests.simulation.stage import calls, prompt_of, round_of
 
@@ -182,7 +182,7 @@ class World:
         record_answer, record_result = RunningTask.record_answer, RunningTask.record_outside_result
 
         def maybe_break(where: str, running: RunningTask) -> None:
-            key = f"{where}/{running.task.id}/{len(running.steps)}/{running.task.restarts}"
+            key = f"{where}/{running.journal.task.id}/{len(running.journal.steps)}/{running.journal.task.restarts}"
             if self.chance_for(key).random() < frequency:
                 raise PlannedFaultError(key)
 

@@ -10,10 +10,11 @@ from typing import Any
 
 import pytest
 
-from ai_whisperer.conversation import ToolResult
 from ai_whisperer.core.address_kinds import IPAddress
 from ai_whisperer.core.network import grants_of
-from ai_whisperer.definition import Access, EffectiveLimits
+from ai_whisperer.domain.conversation import ToolResult
+from ai_whisperer.domain.definition import Access
+from ai_whisperer.domain.limits import EffectiveLimits
 from ai_whisperer.errors import ToolError
 from ai_whisperer.tools.fetching.exchange import Streams
 from ai_whisperer.tools.fetching.fetch_tool import fetch_url, result_of

@@ -12,7 +12,8 @@ import msgspec
 import pytest
 
 from ai_whisperer.core.limits import effective
-from ai_whisperer.definition import Access, Limits
+from ai_whisperer.domain.definition import Access
+from ai_whisperer.domain.limits import Limits
 from ai_whisperer.errors import ToolError
 from ai_whisperer.tools.function import CancelSignal, ToolContext
 from ai_whisperer.tools.machine import MACHINE_TOOLS

@@ -9,7 +9,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from ai_whisperer.records import Notification
+from ai_whisperer.domain.notification import Notification
 from ai_whisperer.server.agent_logs import AgentLogs
 
 _numbers = count(1)

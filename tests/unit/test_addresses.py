@@ -1,7 +1,7 @@
 import pytest
 
 from ai_whisperer.core.addresses import AddressBook, check_agent_id
-from ai_whisperer.definition import AgentDefinition
+from ai_whisperer.domain.definition import AgentDefinition
 from ai_whisperer.errors import DuplicateIdError, InvalidInputError, UnknownAgentError, UnknownRecipientError
 
 DEBBIE = AgentDefinition(name="Debbie the Debugger", aliases=("d",))

@@ -13,9 +13,10 @@ from typing import Any, ClassVar
 import msgspec
 import pytest
 
+from ai_whisperer.domain.notifications.base import Level
 from ai_whisperer.errors import StoreError
 from ai_whisperer.server import agent_logs
-from ai_whisperer.server.agent_logs import AgentLogs, Level
+from ai_whisperer.server.agent_logs import AgentLogs
 from ai_whisperer.server.log_files import LogFiles, log_path
 from tests.unit.log_stage import lines_in, log, logs_in, note, of_agent
 

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ai_whisperer.conversation import Usage
 from ai_whisperer.core.budgets import check_budget, overdrawn
+from ai_whisperer.domain.conversation import Usage
+from ai_whisperer.domain.tasks import Budget, Origin
 from ai_whisperer.errors import InvalidInputError
-from ai_whisperer.records import Budget, Origin
 
 _ODD = st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.just(10**400), st.text(max_size=3))
 

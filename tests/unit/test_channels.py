@@ -7,9 +7,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from ai_whisperer.conversation import ChannelResponse
 from ai_whisperer.core.channel_markers import Channel
 from ai_whisperer.core.channels import ChannelDelta, ChannelParser, ParsedAnswer, parse
+from ai_whisperer.domain.conversation import ChannelResponse
 from ai_whisperer.errors import StateError
 
 

@@ -2,7 +2,7 @@ import asyncio
 import gc
 import inspect
 
-from ai_whisperer.runtime.chores import Chores
+from ai_whisperer.runtime.session.background import Background
 
 
 async def note(done: list[str], what: str) -> None:
@@ -11,7 +11,7 @@ async def note(done: list[str], what: str) -> None:
 
 def test_a_chore_is_done_and_forgotten() -> None:
     async def scenario() -> list[str]:
-        chores = Chores(asyncio.get_running_loop())
+        chores = Background(asyncio.get_running_loop())
         done: list[str] = []
         chores.run(note(done, "it"), name="it")
         await asyncio.sleep(0.001)
@@ -23,7 +23,7 @@ def test_a_chore_is_done_and_forgotten() -> None:
 
 def test_a_chore_that_could_not_begin_before_the_close_is_let_go() -> None:
     async def scenario() -> list[str]:
-        chores = Chores(asyncio.get_running_loop())
+        chores = Background(asyncio.get_running_loop())
         done: list[str] = []
         chores.run(note(done, "too late"), name="it")
         await chores.close()
@@ -36,7 +36,7 @@ def test_a_chore_that_could_not_begin_before_the_close_is_let_go() -> None:
 
 def test_after_the_close_no_chore_begins() -> None:
     async def scenario() -> list[str]:
-        chores = Chores(asyncio.get_running_loop())
+        chores = Background(asyncio.get_running_loop())
         await chores.close()
         done: list[str] = []
         chore = note(done, "too late")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ai_whisperer.definition import DEFAULT_PROMPT
+from ai_whisperer.domain.definition import DEFAULT_PROMPT
 from ai_whisperer.errors import TemplateError
 from ai_whisperer.templates.claude import denied_names, granted_names
 from ai_whisperer.templates.folders import TemplateKind

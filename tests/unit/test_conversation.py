@@ -11,9 +11,9 @@ import pytest
 from ai_whisperer.cli.conversation import Conversation
 from ai_whisperer.cli.output import Output
 from ai_whisperer.client import Client
-from ai_whisperer.coordination import MessageRecord, RoomKind, RoomRecord
-from ai_whisperer.records import AgentState, Notification
-from ai_whisperer.status import AgentStatus
+from ai_whisperer.domain.agents import AgentState, AgentStatus
+from ai_whisperer.domain.notification import Notification
+from ai_whisperer.domain.rooms import MessageRecord, RoomKind, RoomRecord
 
 ROOM = "chat~ann"
 

@@ -11,10 +11,9 @@ import msgspec
 import pytest
 from cronsim import CronSim
 
-from ai_whisperer.coordination import ScheduleRecord
 from ai_whisperer.core.cron import cron_times
 from ai_whisperer.core.schedules import due_now, next_due
-from ai_whisperer.definition import MissedRuns, ScheduleDefinition
+from ai_whisperer.domain.schedules import MissedRuns, ScheduleDefinition, ScheduleRecord
 from tests.unit.cron_oracle import Wall, due_instants
 
 ZONES = [

@@ -10,7 +10,7 @@ import pytest
 from ai_whisperer.cli.deciding import can_ask, decide
 from ai_whisperer.cli.output import Output
 from ai_whisperer.client import Client
-from ai_whisperer.coordination import ApprovalRecord
+from ai_whisperer.domain.approvals import ApprovalRecord
 from ai_whisperer.errors import StateError
 
 WAITING = ApprovalRecord(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 from ai_whisperer.core.deltas import MAX_PENDING, PendingDeltas
-from ai_whisperer.records import Notification
+from ai_whisperer.domain.notification import Notification
 
 
 def delta(text: str, *, task: str = "t1", step: int = 1, attempt: int = 1, channel: str = "final") -> Notification:

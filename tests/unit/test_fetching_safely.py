@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from ai_whisperer.conversation import ToolResult
 from ai_whisperer.core.address_kinds import IPAddress
 from ai_whisperer.core.network import grants_of
+from ai_whisperer.domain.conversation import ToolResult
 from ai_whisperer.errors import ToolError
 from ai_whisperer.tools.fetching.exchange import Streams, _trusted
 from ai_whisperer.tools.fetching.fetch_tool import fetch_url, result_of

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from ai_whisperer import AsyncAgentSessionManager
 from ai_whisperer.core.file_names import file_name, file_name_before, renamed
 from ai_whisperer.core.limits import DEFAULTS
-from ai_whisperer.definition import AgentDefinition
-from ai_whisperer.runtime.workplaces import Workplaces, remove_work_of, work_of
+from ai_whisperer.domain.definition import AgentDefinition
+from ai_whisperer.runtime.agents.folders import Folders, remove_work_of, work_of
 from ai_whisperer.server.log_files import log_path, take_over_logs
 from ai_whisperer.store.sqlite import SqliteStore
 from ai_whisperer.tools.workplace import OWN
@@ -116,7 +116,7 @@ def test_folders_of_an_earlier_version_are_found_with_all_that_is_in_them(tmp_pa
         own.mkdir(parents=True)
         (own / "notes.txt").write_text(f"{session} {agent}")
     for session, agent in (("Team", "Ada"), ("team", "ada"), ("Team", "con"), ("Team", "bob")):
-        places = Workplaces(tmp_path, session, {})
+        places = Folders(tmp_path, session, {})
         for _ in range(2):
             places.take_over()
             own = places.of(agent, AgentDefinition(), DEFAULTS).folders[OWN].path
@@ -128,7 +128,7 @@ def test_what_is_there_under_both_names_is_left_alone(tmp_path: Path, caplog: py
     for name in ("A", "%41"):
         (tmp_path / "work" / name).mkdir(parents=True)
         (tmp_path / "work" / name / name).touch()
-    Workplaces(tmp_path, "A", {}).take_over()
+    Folders(tmp_path, "A", {}).take_over()
     assert (tmp_path / "work" / "A" / "A").exists()
     assert (tmp_path / "work" / "%41" / "%41").exists()
     assert "could not be renamed" in caplog.text

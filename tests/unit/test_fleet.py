@@ -6,9 +6,8 @@ import pytest
 from msgspec.structs import replace
 
 from ai_whisperer.cli.fleet import hindrance
-from ai_whisperer.conversation import Usage
-from ai_whisperer.records import AgentState
-from ai_whisperer.status import AgentStatus
+from ai_whisperer.domain.agents import AgentState, AgentStatus
+from ai_whisperer.domain.conversation import Usage
 
 AT_WORK = AgentStatus(
     agent_id="ann",

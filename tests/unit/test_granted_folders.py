@@ -9,7 +9,7 @@ import pytest
 
 from ai_whisperer import AsyncAgentSessionManager
 from ai_whisperer.core.definitions import definition_from, merged, overridden
-from ai_whisperer.definition import Access
+from ai_whisperer.domain.definition import Access
 from ai_whisperer.errors import DefinitionError, InvalidInputError, SettingsError, TemplateError
 from ai_whisperer.server.serving import folders_of
 from ai_whisperer.settings import Settings, load_settings

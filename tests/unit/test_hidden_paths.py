@@ -12,9 +12,10 @@ import pytest
 
 from ai_whisperer import AsyncAgentSessionManager
 from ai_whisperer.core.limits import effective
-from ai_whisperer.definition import Access, AgentDefinition, Limits
+from ai_whisperer.domain.definition import Access, AgentDefinition
+from ai_whisperer.domain.limits import Limits
 from ai_whisperer.errors import InvalidInputError, ToolError
-from ai_whisperer.runtime.workplaces import Workplaces, checked_folders, kept_from_agents
+from ai_whisperer.runtime.agents.folders import Folders, checked_folders, kept_from_agents
 from ai_whisperer.templates.library import TemplateLibrary
 from ai_whisperer.tools.files import beneath
 from ai_whisperer.tools.files.beneath import Links, open_beneath, open_folder
@@ -41,7 +42,7 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Desk:
 
 def workplace(data: Path, folders: dict[str, Path], access: dict[str, Access]) -> Workplace:
     kept = kept_from_agents([data], hidden=[], templates=TemplateLibrary.standard())
-    places = Workplaces(data, "s", checked_folders(folders, kept=kept), kept=kept)
+    places = Folders(data, "s", checked_folders(folders, kept=kept), kept=kept)
     made = places.of("alice", AgentDefinition(folders=access), effective(Limits()))
     return msgspec.structs.replace(made, sandbox=None)
 
@@ -192,7 +193,7 @@ def test_the_python_that_runs_the_server_is_hidden_where_it_could_be_written(
     desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
-        "ai_whisperer.runtime.workplaces.interpreter_folders", lambda: (str(tmp_path / "project/.venv"),)
+        "ai_whisperer.runtime.agents.folders.interpreter_folders", lambda: (str(tmp_path / "project/.venv"),)
     )
     for access, is_hidden in ((Access.WRITE, True), (Access.READ, False)):
         place = workplace(Path(".whisperer"), {"project": Path()}, {"project": access})

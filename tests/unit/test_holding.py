@@ -12,7 +12,7 @@ import typer
 
 from ai_whisperer.cli.holding import run_while_held
 from ai_whisperer.client import Client
-from ai_whisperer.coordination import LockRecord
+from ai_whisperer.domain.locks import LockRecord
 from ai_whisperer.errors import LockNotHeldError
 
 

@@ -1,4 +1,3 @@
-from ai_whisperer.conversation import Answer, AnswerTurn, ToolCall, ToolResult, ToolTurn, UserTurn
 from ai_whisperer.core.journal import (
     CallTools,
     Complete,
@@ -10,7 +9,8 @@ from ai_whisperer.core.journal import (
     response_of,
     turns,
 )
-from ai_whisperer.records import Failure, StepKind, StepRecord, StepState, TaskKind, TaskRecord
+from ai_whisperer.domain.conversation import Answer, AnswerTurn, ToolCall, ToolResult, ToolTurn, UserTurn
+from ai_whisperer.domain.tasks import Failure, StepKind, StepRecord, StepState, TaskKind, TaskRecord
 
 TASK = TaskRecord(
     session_id="s", id="t", agent_id="a", thread_id="t", kind=TaskKind.PROMPT, prompt="Do it", arrival=1, cause="test"

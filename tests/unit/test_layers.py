@@ -1,58 +1,53 @@
-"""Imports point one way: core ← store, models, tools ← runtime ← server, cli, cluster."""
+"""Imports point one way: domain ← core ← store, models, tools ← runtime ← server, cli, cluster."""
 
 from __future__ import annotations
 
 import ast
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Set
 from pathlib import Path
 
 import pytest
 
 PACKAGE = Path(__file__).parents[2] / "ai_whisperer"
 
-WORDS = {
-    "base_record",
-    "choices",
-    "clock",
-    "conversation",
-    "coordination",
-    "definition",
-    "errors",
-    "mcp_config",
-    "mcp_status",
-    "near_names",
-    "records",
-    "secrets",
-    "setting_values",
-    "settings",
-    "snapshot",
-    "status",
-    "task_events",
-}
+WORDS = {"choices", "domain", "version", "errors", "mcp_config", "near_names", "secrets", "setting_values", "settings"}
 ALLOWED: dict[str, set[str]] = {
     **dict.fromkeys(WORDS, WORDS),
     "__main__": {"cli"},
     "__init__": WORDS | {"store", "runtime", "templates", "tools", "client", "scripting", "task_stream"},
     "core": WORDS | {"core"},
     "task_stream": WORDS | {"core"},
+    "session_api": WORDS | {"core", "templates", "task_stream"},
     "store": WORDS | {"core", "store"},
     "models": WORDS | {"core", "models"},
     "tools": WORDS | {"core", "tools"},
     "templates": WORDS | {"core", "templates"},
-    "runtime": WORDS | {"core", "store", "models", "tools", "templates", "runtime", "task_stream"},
+    "runtime": WORDS | {"core", "store", "models", "tools", "templates", "runtime", "session_api", "task_stream"},
     "protocol": WORDS | {"templates", "protocol"},
-    "server": WORDS | {"core", "store", "models", "tools", "templates", "runtime", "protocol", "server", "__init__"},
-    "client": WORDS | {"core", "templates", "protocol", "client", "task_stream", "__init__"},
-    "scripting": WORDS | {"core", "models", "client", "server", "scripting", "task_stream"},
+    "server": WORDS
+    | {"core", "store", "models", "tools", "templates", "runtime", "protocol", "server", "session_api", "__init__"},
+    "client": WORDS | {"core", "protocol", "client", "session_api", "task_stream", "__init__"},
+    "scripting": WORDS | {"core", "models", "client", "server", "scripting", "session_api", "task_stream"},
     "cli": WORDS
     | {"core", "store", "models", "tools", "templates", "runtime", "protocol", "server", "client", "cli", "__init__"},
     "testing": WORDS | {"core", "store", "models", "tools", "runtime", "testing", "__init__"},
 }
 """What each part of the package may import of the package."""
 
-LOADED_WHEN_WANTED = {"runtime/session_page.py": ["ai_whisperer.server.embedding"]}
+ROOMS: dict[str, set[str]] = {
+    "session": set(),
+    "limits": {"session"},
+    "waiting": {"session"},
+    "messaging": {"session", "limits", "waiting"},
+    "agents": {"session", "limits", "waiting", "messaging"},
+    "life": {"session", "limits", "waiting", "messaging", "agents"},
+    "api": {"session", "limits", "waiting", "messaging", "agents", "life"},
+}
+"""Which rooms of `runtime` each of them may import."""
+
+LOADED_WHEN_WANTED = {"runtime/api/page.py": ["ai_whisperer.server.embedding"]}
 """Who loads, by its name, what is above it: only for those who want it, since the rest is built on this part."""
 
 
@@ -60,19 +55,26 @@ def layer_of(module: str) -> str:
     return module.split(".")[1] if "." in module else "__init__"
 
 
-def imports_of(source: str) -> Iterator[str]:
+def imports_of(source: str, *, by_name: bool = True) -> Iterator[str]:
+    """What a module imports; `by_name`: also what it loads by its name."""
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "ai_whisperer":
             if node.module == "ai_whisperer":
                 yield from (f"ai_whisperer.{alias.name}" if (PACKAGE / alias.name).exists() else "ai_whisperer"
                             for alias in node.names)  # fmt: skip
             else:
-                yield node.module
+                yield from (_module_of(node.module, alias.name) for alias in node.names)
         elif isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names if alias.name.split(".")[0] == "ai_whisperer")
-        elif isinstance(node, ast.Call) and any(map(loads, (node.func, *node.args))):
+        elif by_name and isinstance(node, ast.Call) and any(map(loads, (node.func, *node.args))):
             names = (each.value for each in node.args if isinstance(each, ast.Constant))
             yield from (name for name in names if isinstance(name, str) and name.split(".")[0] == "ai_whisperer")
+
+
+def _module_of(package: str, name: str) -> str:
+    """The module that is imported: one of the package by its name, or the package itself."""
+    path = PACKAGE.parent.joinpath(*package.split("."), name)
+    return f"{package}.{name}" if path.with_suffix(".py").exists() or path.is_dir() else package
 
 
 def loads(node: ast.expr) -> bool:
@@ -82,6 +84,34 @@ def loads(node: ast.expr) -> bool:
 
 def upward_imports(layer: str, source: str) -> list[str]:
     return [module for module in imports_of(source) if layer_of(module) not in ALLOWED[layer]]
+
+
+def room_of(module: str) -> str | None:
+    parts = module.split(".")
+    return parts[2] if parts[1:2] == ["runtime"] and len(parts) > 2 else None
+
+
+def imports_of_higher_rooms(room: str, source: str) -> list[str]:
+    return [each for each in imports_of(source) if room_of(each) not in {None, room, *ROOMS[room]}]
+
+
+def name_of(path: Path) -> str:
+    parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def cycles(graph: Mapping[str, Set[str]]) -> list[list[str]]:
+    """The modules that cannot be loaded one after the other: what is left when those are taken away that can."""
+    left = {module: set(imported) & graph.keys() - {module} for module, imported in graph.items()}
+    for ahead in (True, False):  # then also those that nothing of the cycle needs
+        while loose := [module for module, imported in left.items() if not imported]:
+            for module in loose:
+                del left[module]
+            for imported in left.values():
+                imported.difference_update(loose)
+        if ahead:
+            left = {module: {each for each in left if module in left[each]} for module in left}
+    return [sorted(left)] if left else []
 
 
 def modules() -> list[Path]:
@@ -101,7 +131,7 @@ def test_a_module_imports_only_what_is_below_it(path: Path) -> None:
     ("layer", "source"),
     [
         ("core", "from ai_whisperer.store.base import Unit"),
-        ("core", "import ai_whisperer.runtime.manager"),
+        ("core", "import ai_whisperer.runtime.api.manager"),
         ("store", "from ai_whisperer.runtime import manager"),
         ("models", "def f():\n    from ai_whisperer.tools.function import tool"),
         ("runtime", "from ai_whisperer import AsyncAgentSessionManager"),
@@ -113,6 +143,35 @@ def test_a_module_imports_only_what_is_below_it(path: Path) -> None:
 )
 def test_an_import_upwards_would_be_found(layer: str, source: str) -> None:
     assert len(upward_imports(layer, source)) == 1
+
+
+@pytest.mark.parametrize("path", sorted((PACKAGE / "runtime").rglob("*.py")), ids=name_of)
+def test_a_room_imports_only_those_below_it(path: Path) -> None:
+    parts = path.relative_to(PACKAGE / "runtime").parts
+    if len(parts) > 1:
+        assert imports_of_higher_rooms(parts[0], path.read_text(encoding="utf-8")) == []
+
+
+@pytest.mark.parametrize(
+    ("room", "source"),
+    [
+        ("session", "from ai_whisperer.runtime.limits.stated import StatedLimits"),
+        ("waiting", "if TYPE_CHECKING:\n    from ai_whisperer.runtime.agents.agent import LiveAgent"),
+        ("agents", "from ai_whisperer.runtime import api"),
+    ],
+)
+def test_a_room_that_reaches_up_would_be_found(room: str, source: str) -> None:
+    assert len(imports_of_higher_rooms(room, source)) == 1
+
+
+def test_no_modules_import_each_other_in_a_cycle() -> None:
+    """What is imported for its types alone counts, too."""
+    graph = {name_of(each): set(imports_of(each.read_text(encoding="utf-8"), by_name=False)) for each in modules()}
+    assert cycles(graph) == []
+
+
+def test_a_cycle_would_be_found() -> None:
+    assert cycles({"a": {"b"}, "b": {"c"}, "c": {"a", "d"}, "d": set(), "e": {"a"}}) == [["a", "b", "c"]]
 
 
 def test_importing_the_package_loads_nothing_heavy() -> None:

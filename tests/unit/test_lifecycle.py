@@ -1,9 +1,9 @@
 import pytest
 
 from ai_whisperer.core.lifecycle import TRANSITIONS, Action, allowed, apply, takes_work
-from ai_whisperer.definition import AgentDefinition
+from ai_whisperer.domain.agents import AgentRecord, AgentState, SleepPlan
+from ai_whisperer.domain.definition import AgentDefinition
 from ai_whisperer.errors import StateError
-from ai_whisperer.records import AgentRecord, AgentState, SleepPlan
 
 PLAN = SleepPlan(until=10.0)
 

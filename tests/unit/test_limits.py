@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ai_whisperer.conversation import Answer, AnswerTurn, ToolCall, ToolResult, ToolTurn, Turn, Usage, UserTurn
 from ai_whisperer.core.budgets import on_default_budget, tree_budget
 from ai_whisperer.core.contexts import DEFAULT_OUTPUT_TOKENS, input_tokens, output_tokens, turn_bytes
 from ai_whisperer.core.limits import (
@@ -25,10 +24,10 @@ from ai_whisperer.core.limits import (
 )
 from ai_whisperer.core.repeating import not_run_again, refusals_at_end, repeats_before
 from ai_whisperer.core.reserving import Estimate, Exhausted, Granted, Ledger, MustWait, TooLittle
-from ai_whisperer.definition import EffectiveLimits, Limits, SessionLimits
+from ai_whisperer.domain.conversation import Answer, AnswerTurn, ToolCall, ToolResult, ToolTurn, Turn, Usage, UserTurn
+from ai_whisperer.domain.limits import EffectiveLimits, Limits, LimitSource, SessionLimits
+from ai_whisperer.domain.tasks import Budget, Origin, StepKind, StepRecord, StepState, TaskKind, TaskRecord
 from ai_whisperer.errors import DefinitionError
-from ai_whisperer.records import Budget, Origin, StepKind, StepRecord, StepState, TaskKind, TaskRecord
-from ai_whisperer.status import LimitSource
 
 
 def test_the_first_layer_that_states_a_limit_decides() -> None:

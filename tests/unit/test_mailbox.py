@@ -3,8 +3,9 @@ from msgspec.structs import replace
 
 from ai_whisperer.core.mailbox import as_prompt, check_mail_text, in_order, move
 from ai_whisperer.core.text import check_text
+from ai_whisperer.domain.mail import MailRecord, MailState
+from ai_whisperer.domain.tasks import Priority
 from ai_whisperer.errors import InvalidInputError, StateError, TooLargeError
-from ai_whisperer.records import MailRecord, MailState, Priority
 
 MAIL = MailRecord(
     session_id="s",

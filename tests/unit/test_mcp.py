@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from ai_whisperer.cli.doctor.mcp import check_mcp
-from ai_whisperer.clock import SystemClock
+from ai_whisperer.domain.clock import SystemClock
+from ai_whisperer.domain.notifications.mcp import McpServerFailed, McpServerTold
 from ai_whisperer.errors import McpConfigError, McpError, SettingsError
 from ai_whisperer.mcp_config import McpServerConfig, filled, mcp_servers_from
 from ai_whisperer.secrets import redacted
@@ -156,10 +157,10 @@ def test_a_server_that_does_not_answer_its_greeting_does_not_hold_up_the_end_of_
 
 def test_a_server_that_failed_is_not_started_again_after_its_session_has_ended() -> None:
     config = mcp_servers_from({"failing": {"command": "false"}}, folder=Path())
-    told: list[str] = []
+    told: list[McpServerTold] = []
 
     async def main() -> None:
-        server = McpServer("failing", config["failing"], clock=SystemClock(), tell=lambda name, _: told.append(name))
+        server = McpServer("failing", config["failing"], clock=SystemClock(), tell=told.append)
         for _ in range(2):
             with pytest.raises(McpError):
                 await server.listed()
@@ -170,7 +171,7 @@ def test_a_server_that_failed_is_not_started_again_after_its_session_has_ended()
             await waiting
 
     asyncio.run(main())
-    assert told == ["mcp.server_failed", "mcp.server_failed"]
+    assert [type(each) for each in told] == [McpServerFailed, McpServerFailed]
 
 
 def test_who_is_in_the_group_of_a_server_and_who_left_it_are_waited_for_together(

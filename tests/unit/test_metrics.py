@@ -5,7 +5,7 @@ from __future__ import annotations
 from prometheus_client.parser import text_string_to_metric_families
 
 from ai_whisperer import AsyncAgentSessionManager, tool
-from ai_whisperer.conversation import Answer
+from ai_whisperer.domain.conversation import Answer
 from ai_whisperer.errors import ModelError, ModelRefusedError, ModelServerError, ModelUnavailableError
 from ai_whisperer.models.base import ModelRequest
 from ai_whisperer.server.metrics import Metrics

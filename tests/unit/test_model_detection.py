@@ -16,7 +16,7 @@ from genai_prices.data import providers
 from pydantic_ai.models import KnownModelName
 
 from ai_whisperer.errors import ModelNameError, ModelServerError
-from ai_whisperer.models.catalog import SCRIPTED_DEMO, resolve
+from ai_whisperer.models.catalog import resolve
 from ai_whisperer.models.detection import (
     ANTHROPIC,
     DEFAULT_MODELS,
@@ -31,6 +31,7 @@ from ai_whisperer.models.detection import (
     ollama_url,
     shown_address,
 )
+from ai_whisperer.models.names import SCRIPTED_DEMO
 from ai_whisperer.models.pydantic_ai import PydanticAIModel, _provider
 from ai_whisperer.testing.model_server import ModelServer
 

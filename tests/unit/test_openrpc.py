@@ -12,9 +12,8 @@ import msgspec
 import pytest
 from msgspec.structs import fields
 
+from ai_whisperer.domain.notifications import NOTIFICATIONS
 from ai_whisperer.protocol.catalog import METHODS
-from ai_whisperer.protocol.notification_params import PARAMS
-from ai_whisperer.protocol.notifications import NOTIFICATIONS
 from ai_whisperer.protocol.openrpc import document
 from ai_whisperer.protocol.vocabulary import MEANINGS
 
@@ -58,7 +57,6 @@ def test_it_has_every_method_of_the_catalog_once() -> None:
 
 def test_it_has_every_notification_with_its_params() -> None:
     assert [told["name"] for told in DOCUMENT["x-notifications"]] == list(NOTIFICATIONS)
-    assert set(PARAMS) == set(NOTIFICATIONS)
 
 
 def test_it_is_for_the_version_that_was_asked_for() -> None:

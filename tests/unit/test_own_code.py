@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from ai_whisperer.definition import Access, AgentDefinition, EffectiveLimits
+from ai_whisperer.domain.definition import Access, AgentDefinition
+from ai_whisperer.domain.limits import EffectiveLimits
 from ai_whisperer.errors import DefinitionError
-from ai_whisperer.runtime.workplaces import Workplaces
+from ai_whisperer.runtime.agents.folders import Folders
 from ai_whisperer.tools.sandbox.base import Ending, Job
 from ai_whisperer.tools.sandbox.launcher import KeptSandbox, Launcher
 from ai_whisperer.tools.sandbox.own_code import imported_from
@@ -57,14 +58,14 @@ def test_a_folder_of_imports_that_is_kept_from_agents_makes_nothing_unsafe(
 
 def test_such_a_folder_can_be_granted_for_reading_only(project: Path) -> None:
     (project / "out").mkdir()
-    places = Workplaces(project.parent / "data", "s", {"project": project, "out": project / "out"})
+    places = Folders(project.parent / "data", "s", {"project": project, "out": project / "out"})
     places.check("ada", AgentDefinition(folders={"project": Access.READ, "out": Access.WRITE}))
     with pytest.raises(DefinitionError, match=r"'project' .* for writing: this program imports its own code from"):
         places.check("ada", AgentDefinition(folders={"project": Access.WRITE}))
 
 
 def test_one_that_was_granted_for_writing_before_can_only_be_read(project: Path) -> None:
-    places = Workplaces(project.parent / "data", "s", {"project": project})
+    places = Folders(project.parent / "data", "s", {"project": project})
     definition = AgentDefinition(folders={"project": Access.WRITE})
     assert places.of("ada", definition, EffectiveLimits()).folders["project"].access is Access.READ
 

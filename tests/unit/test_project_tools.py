@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from ai_whisperer import tool
-from ai_whisperer.status import Extent, ToolKind
+from ai_whisperer.domain.tools import Extent, ToolKind
 from ai_whisperer.tools.function import Tool
 from ai_whisperer.tools.project_files import ToolFile, load_tool_files, standard_folder
 from ai_whisperer.tools.registry import told_missing

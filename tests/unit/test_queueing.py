@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from ai_whisperer.core.queueing import WorkQueue
-from ai_whisperer.records import MailRecord, Priority, TaskKind, TaskRecord
+from ai_whisperer.domain.mail import MailRecord
+from ai_whisperer.domain.tasks import Priority, TaskKind, TaskRecord
 
 
 def task(arrival: int, *, thread: str = "", priority: Priority = Priority.NORMAL) -> TaskRecord:

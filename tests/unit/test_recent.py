@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from ai_whisperer.core.recent import MAX_BYTES, MAX_NOTES, PAGE_BYTES, PAGE_NOTES, RecentNotes, size_of, size_of_params
-from ai_whisperer.records import Notification
+from ai_whisperer.domain.notification import Notification
 
 
 def note(seq: int, **params: Any) -> Notification:

@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from ai_whisperer.definition import Access, AgentDefinition, EffectiveLimits
-from ai_whisperer.runtime.workplaces import Workplaces, remove_work, work_of
+from ai_whisperer.domain.definition import Access, AgentDefinition
+from ai_whisperer.domain.limits import EffectiveLimits
+from ai_whisperer.runtime.agents.folders import Folders, remove_work, work_of
 from ai_whisperer.tools.commands import run_command
 from ai_whisperer.tools.files.removing import remove_beneath
 from ai_whisperer.tools.function import CancelSignal, ToolContext
@@ -84,7 +85,7 @@ def test_what_programs_left_behind_is_swept_when_the_session_opens(root: Path) -
     (work_of(root, "s") / "agents").mkdir()
 
     async def opened_and_closed() -> None:
-        places = Workplaces(root, "s", {})
+        places = Folders(root, "s", {})
         places.sweep()
         await places.close()
 
@@ -123,7 +124,7 @@ def test_a_session_without_a_data_folder_leaves_nothing(root: Path, monkeypatch:
     monkeypatch.setattr("tempfile.tempdir", str(root))
 
     async def used() -> None:
-        places = Workplaces(None, "s", {})
+        places = Folders(None, "s", {})
         make_deep(places.of("ada", AgentDefinition(), EffectiveLimits()).own.path)
         await places.close()
 

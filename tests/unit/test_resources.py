@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ai_whisperer.coordination import Touch
 from ai_whisperer.core.resources import ResourceLines, ResourceRequest
-from ai_whisperer.definition import Access
+from ai_whisperer.domain.definition import Access
+from ai_whisperer.domain.waits import Touch
 
 
 class Calls:

@@ -3,7 +3,7 @@ import math
 import pytest
 
 from ai_whisperer.core.retry import Wait, longest_wait, wait_before_retry, wait_in_outage
-from ai_whisperer.definition import RetryPolicy
+from ai_whisperer.domain.definition import RetryPolicy
 from ai_whisperer.errors import (
     ModelError,
     ModelRateLimitError,

@@ -7,7 +7,6 @@ from typing import Any, cast
 import pytest
 from msgspec.structs import replace
 
-from ai_whisperer.coordination import MessageRecord, RoomKind, RoomRecord
 from ai_whisperer.core.marks import said
 from ai_whisperer.core.mentions import Mentions
 from ai_whisperer.core.rooms import (
@@ -20,8 +19,9 @@ from ai_whisperer.core.rooms import (
     prompt_for,
     task_for_member,
 )
+from ai_whisperer.domain.rooms import MessageRecord, RoomKind, RoomRecord
+from ai_whisperer.domain.tasks import Budget, Origin, RoomTurn, TaskKind, TaskRecord
 from ai_whisperer.errors import InvalidInputError, TooLargeError
-from ai_whisperer.records import Budget, Origin, RoomTurn, TaskKind, TaskRecord
 
 ROOM = RoomRecord(
     session_id="s", id="r", kind=RoomKind.GROUP, title="Plans", members=("alice", "bob", "carol"), hop_limit=4

@@ -3,8 +3,8 @@ import math
 
 import pytest
 
-from ai_whisperer.runtime.scheduler import Scheduler
-from ai_whisperer.runtime.session_clock import SessionClock
+from ai_whisperer.runtime.session.clock import SessionClock
+from ai_whisperer.runtime.session.timers import Timers
 from ai_whisperer.testing.simulation import VirtualClock, simulate
 
 
@@ -12,7 +12,7 @@ def test_callbacks_come_in_the_order_of_their_times_and_past_ones_at_once() -> N
     async def scenario() -> list[tuple[str, float]]:
         clock = VirtualClock()
         start = clock.now()
-        scheduler = Scheduler(SessionClock(clock))
+        scheduler = Timers(SessionClock(clock))
         fired: list[tuple[str, float]] = []
         for name, delay in (("late", 7200.0), ("early", 5.0), ("past", -10.0), ("middle", 90.0)):
             scheduler.at(start + delay, name, lambda name=name: fired.append((name, clock.now() - start)))  # type: ignore[misc]
@@ -25,7 +25,7 @@ def test_callbacks_come_in_the_order_of_their_times_and_past_ones_at_once() -> N
 def test_a_cancelled_or_replaced_entry_does_not_fire() -> None:
     async def scenario() -> list[str]:
         clock = VirtualClock()
-        scheduler = Scheduler(SessionClock(clock))
+        scheduler = Timers(SessionClock(clock))
         fired: list[str] = []
         scheduler.at(clock.now() + 1, "cancelled", lambda: fired.append("cancelled"))
         scheduler.at(clock.now() + 1, "replaced", lambda: fired.append("old"))
@@ -39,7 +39,7 @@ def test_a_cancelled_or_replaced_entry_does_not_fire() -> None:
 
 def test_what_is_never_due_wakes_nobody() -> None:
     async def scenario() -> int:
-        scheduler = Scheduler(SessionClock(VirtualClock()))
+        scheduler = Timers(SessionClock(VirtualClock()))
         scheduler.at(math.inf, "never", lambda: None)
         return len(asyncio.get_running_loop()._scheduled)  # type: ignore[attr-defined]
 
@@ -49,7 +49,7 @@ def test_what_is_never_due_wakes_nobody() -> None:
 def test_ten_thousand_sleepers_need_one_timer_of_the_event_loop() -> None:
     async def scenario() -> int:
         clock = VirtualClock()
-        scheduler = Scheduler(SessionClock(clock))
+        scheduler = Timers(SessionClock(clock))
         fired: list[int] = []
         for number in range(10_000):
             scheduler.at(clock.now() + 10_000 + number, str(number), lambda: fired.append(1))
@@ -64,7 +64,7 @@ def test_ten_thousand_sleepers_need_one_timer_of_the_event_loop() -> None:
 def test_a_wall_clock_that_was_set_forward_is_noticed_within_a_minute() -> None:
     async def scenario() -> float:
         clock = VirtualClock(0.0)
-        scheduler = Scheduler(SessionClock(clock))
+        scheduler = Timers(SessionClock(clock))
         fired: list[float] = []
         scheduler.at_wall(100_000, "far", lambda: fired.append(clock.elapsed()))
         await asyncio.sleep(10)
@@ -80,7 +80,7 @@ def test_what_lasts_for_a_while_is_over_then_however_the_wall_clock_is_set(secon
     async def scenario() -> float:
         clock = VirtualClock(0.0)
         session = SessionClock(clock)
-        scheduler = Scheduler(session)
+        scheduler = Timers(session)
         fired: list[float] = []
         scheduler.at(session.now() + 100, "lease", lambda: fired.append(clock.elapsed()))
         await asyncio.sleep(10)
@@ -94,7 +94,7 @@ def test_what_lasts_for_a_while_is_over_then_however_the_wall_clock_is_set(secon
 def test_a_wall_clock_that_was_set_back_lets_its_times_wait() -> None:
     async def scenario() -> float:
         clock = VirtualClock(0.0)
-        scheduler = Scheduler(SessionClock(clock))
+        scheduler = Timers(SessionClock(clock))
         fired: list[float] = []
         scheduler.at_wall(100, "noon", lambda: fired.append(clock.elapsed()))
         await asyncio.sleep(10)
@@ -108,7 +108,7 @@ def test_a_wall_clock_that_was_set_back_lets_its_times_wait() -> None:
 def test_an_entry_that_goes_by_the_other_clock_from_now_on_fires_once() -> None:
     async def scenario() -> list[float]:
         clock = VirtualClock(0.0)
-        scheduler = Scheduler(SessionClock(clock))
+        scheduler = Timers(SessionClock(clock))
         fired: list[float] = []
         scheduler.at(10, "key", lambda: fired.append(clock.elapsed()))
         scheduler.at_wall(20, "key", lambda: fired.append(clock.elapsed()))
@@ -124,7 +124,7 @@ def test_a_callback_that_fails_keeps_no_other_from_its_time() -> None:
         complaints: list[str] = []
         loop.set_exception_handler(lambda _, context: complaints.append(str(context["exception"])))
         clock = VirtualClock()
-        scheduler = Scheduler(SessionClock(clock))
+        scheduler = Timers(SessionClock(clock))
         fired: list[str] = []
         scheduler.at(clock.now() + 1, "bad", lambda: fired.remove("nothing"))
         scheduler.at(clock.now() + 2, "good", lambda: fired.append("good"))
@@ -138,7 +138,7 @@ def test_a_callback_that_fails_keeps_no_other_from_its_time() -> None:
 def test_after_the_close_nothing_is_called_back_any_more() -> None:
     async def scenario() -> list[str]:
         clock = VirtualClock()
-        scheduler = Scheduler(SessionClock(clock))
+        scheduler = Timers(SessionClock(clock))
         fired: list[str] = []
         scheduler.at(clock.now() + 1, "before", lambda: fired.append("before"))
         scheduler.close()
@@ -151,7 +151,7 @@ def test_after_the_close_nothing_is_called_back_any_more() -> None:
 
 def test_entries_that_were_cancelled_do_not_pile_up_behind_one_that_is_live() -> None:
     async def main() -> None:
-        scheduler = Scheduler(SessionClock(VirtualClock()))
+        scheduler = Timers(SessionClock(VirtualClock()))
         scheduler.at(VirtualClock().now() + 60, "live", lambda: None)
         for number in range(1000):
             scheduler.at(VirtualClock().now() + 1e6, f"key{number}", lambda: None)

@@ -12,7 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from ai_whisperer.coordination import ScheduleRecord
 from ai_whisperer.core import zones
 from ai_whisperer.core.cron import cron_times
 from ai_whisperer.core.definitions import definition_from
@@ -26,7 +25,7 @@ from ai_whisperer.core.schedules import (
     resumed_at,
     task_id_of,
 )
-from ai_whisperer.definition import MissedRuns, ScheduleDefinition
+from ai_whisperer.domain.schedules import MissedRuns, ScheduleDefinition, ScheduleRecord
 from ai_whisperer.errors import DefinitionError, InvalidInputError, ScheduleError, TooLargeError
 
 NOW = 1_800_000_000.0

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ai_whisperer.conversation import Answer, AnswerTurn, ToolCall, ToolTurn, Turn, Usage, UserTurn
 from ai_whisperer.core.channels import parse
 from ai_whisperer.core.marks import said
+from ai_whisperer.domain.conversation import Answer, AnswerTurn, ToolCall, ToolTurn, Turn, Usage, UserTurn
 from ai_whisperer.errors import (
     DefinitionError,
     ModelCutOffError,

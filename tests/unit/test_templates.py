@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from ai_whisperer.definition import MissedRuns
+from ai_whisperer.domain.schedules import MissedRuns
 from ai_whisperer.errors import TemplateError
 from ai_whisperer.templates.library import load_template
 from ai_whisperer.templates.parsing import parse_template

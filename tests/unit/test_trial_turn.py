@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ai_whisperer.runtime.trial_turn import TrialTurn
+from ai_whisperer.runtime.life.trial_turn import TrialTurn
 
 
 def test_the_turn_goes_on_in_the_order_in_which_it_was_asked_for() -> None:

@@ -7,8 +7,8 @@ import random
 
 import pytest
 
-from ai_whisperer.coordination import WaitKind, WaitRecord
 from ai_whisperer.core.waiting import WaitGraph
+from ai_whisperer.domain.waits import WaitKind, WaitRecord
 
 SWITCH, HELD, QUEUED = "switch", "lock", "queue"
 """How one task waits for another: for its answer, for a lock that it holds, for a lock that it gets first."""

@@ -14,15 +14,19 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ai_whisperer.conversation import Usage
-from ai_whisperer.definition import AgentDefinition, Limits, MissedRuns, ScheduleDefinition
+from ai_whisperer.domain.agents import AgentState, AgentStatus
+from ai_whisperer.domain.conversation import Usage
+from ai_whisperer.domain.definition import AgentDefinition
+from ai_whisperer.domain.limits import Limits
+from ai_whisperer.domain.notification import Notification
+from ai_whisperer.domain.notifications import NOTIFICATIONS
+from ai_whisperer.domain.schedules import MissedRuns, ScheduleDefinition
+from ai_whisperer.domain.tasks import TaskKind, TaskRecord, TaskState
 from ai_whisperer.protocol import agents, mail, rooms, schedules, sessions, subscriptions, tasks
 from ai_whisperer.protocol.catalog import METHODS
 from ai_whisperer.protocol.method import Method
-from ai_whisperer.protocol.notifications import NOTIFICATIONS, frame_of
+from ai_whisperer.protocol.notifications import frame_of
 from ai_whisperer.protocol.wire import guide_type, wire_type
-from ai_whisperer.records import AgentState, Notification, TaskKind, TaskRecord, TaskState
-from ai_whisperer.status import AgentStatus
 
 AS_WRITTEN = (AgentDefinition, ScheduleDefinition)
 NUMBERS = st.integers(-(2**63), 2**63 - 1)

@@ -71,7 +71,7 @@ def test_a_word_that_is_avoided_is_found_wherever_people_read_it(name: str, text
         ("ai_whisperer/core/x.py", "circle = circles.of(task)  # they go on\n"),
         ("ai_whisperer/core/x.py", 'def of() -> None:\n    """The circle that closes."""\n'),
         ("ui/src/views/X.tsx", "/* it goes on */\nreturn <circle r={3} />; // anew\n"),
-        ("docs/x.md", "See `runtime/circles.py`.\n"),
+        ("docs/x.md", "See `runtime/waiting/cycles.py`.\n"),
         ("docs/x.md", "Tokens are set aside before the request, and what was set aside is settled.\n"),
         ("docs/x.md", "It ends in amendments, and goes to the end.\n"),
     ],

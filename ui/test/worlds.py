@@ -16,7 +16,7 @@ import msgspec
 from msgspec.structs import replace
 
 from ai_whisperer import AsyncAgentSessionManager, WhispererError
-from ai_whisperer.conversation import Answer, Usage
+from ai_whisperer.domain.conversation import Answer, Usage
 from ai_whisperer.models.base import ModelRequest
 from ai_whisperer.protocol.notifications import frame_of
 from ai_whisperer.protocol.sessions import GET_SNAPSHOT

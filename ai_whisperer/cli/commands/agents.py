@@ -14,9 +14,9 @@ from ai_whisperer.cli.definitions import facts_of
 from ai_whisperer.cli.fleet import FLEET, cost, larger_limit, progress, tokens, waiting
 from ai_whisperer.cli.long_waits import tools_of, with_a_word
 from ai_whisperer.cli.output import moment
-from ai_whisperer.definition import INHERIT
+from ai_whisperer.domain.agents import AgentStatus
+from ai_whisperer.domain.definition import INHERIT
 from ai_whisperer.errors import TemplateError, UnknownTemplateError
-from ai_whisperer.status import AgentStatus
 
 if TYPE_CHECKING:
     from ai_whisperer.client import Client

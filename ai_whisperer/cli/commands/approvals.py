@@ -12,8 +12,8 @@ from ai_whisperer.cli.calling import Call, command, group
 from ai_whisperer.cli.output import Column, moment
 from ai_whisperer.cli.printable import readable_arguments
 from ai_whisperer.cli.short_ids import whole_id
-from ai_whisperer.coordination import ApprovalRecord, ApprovalState
-from ai_whisperer.status import IdKind
+from ai_whisperer.domain.approvals import ApprovalRecord, ApprovalState
+from ai_whisperer.domain.sessions import IdKind
 
 ApprovalId = Annotated[
     str, typer.Argument(metavar="ID", help="The id, as `whisperer approvals` shows it, or how it begins.")

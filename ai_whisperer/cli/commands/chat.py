@@ -14,8 +14,8 @@ from ai_whisperer.cli.connecting import FOLLOWING_SECONDS, AgentName, agent_name
 from ai_whisperer.cli.fleet import hindrance
 from ai_whisperer.cli.output import Column, moment
 from ai_whisperer.cli.short_ids import whole_id
-from ai_whisperer.coordination import RoomKind, RoomRecord
-from ai_whisperer.status import IdKind
+from ai_whisperer.domain.rooms import RoomKind, RoomRecord
+from ai_whisperer.domain.sessions import IdKind
 
 if TYPE_CHECKING:
     from ai_whisperer.client import Client

@@ -14,7 +14,7 @@ from ai_whisperer.cli.output import Column
 from ai_whisperer.core.limits import MAY_BE_ZERO
 
 if TYPE_CHECKING:
-    from ai_whisperer.status import LimitsReport, LimitState
+    from ai_whisperer.domain.limits import LimitsReport, LimitState
 
 _NONE = "none"
 

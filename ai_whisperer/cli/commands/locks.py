@@ -9,7 +9,7 @@ import typer
 
 from ai_whisperer.cli.calling import Call, command, group
 from ai_whisperer.cli.output import Column, moment
-from ai_whisperer.coordination import LockSummary
+from ai_whisperer.domain.locks import LockSummary
 from ai_whisperer.errors import LockNotHeldError
 
 LockName = Annotated[str, typer.Argument(metavar="NAME", help="The name of the lock.")]

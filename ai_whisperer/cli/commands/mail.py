@@ -12,8 +12,9 @@ from ai_whisperer.cli.calling import Call, command, group
 from ai_whisperer.cli.connecting import AgentName, agent_names
 from ai_whisperer.cli.output import Column, moment
 from ai_whisperer.cli.short_ids import whole_id
-from ai_whisperer.records import USER, MailRecord, MailState, Priority
-from ai_whisperer.status import IdKind
+from ai_whisperer.domain.mail import USER, MailRecord, MailState
+from ai_whisperer.domain.sessions import IdKind
+from ai_whisperer.domain.tasks import Priority
 
 if TYPE_CHECKING:
     from ai_whisperer.client import Client

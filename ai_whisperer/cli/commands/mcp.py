@@ -9,7 +9,7 @@ import typer
 
 from ai_whisperer.cli.calling import Call, command, group
 from ai_whisperer.cli.output import Column, moment
-from ai_whisperer.mcp_status import McpServerStatus, McpToolStatus
+from ai_whisperer.domain.mcp import McpServerStatus, McpToolStatus
 
 ServerName = Annotated[str, typer.Argument(metavar="NAME", help="The name of the server in the setting mcp.")]
 

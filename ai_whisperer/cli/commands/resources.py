@@ -9,7 +9,7 @@ import typer
 
 from ai_whisperer.cli.calling import Call, command
 from ai_whisperer.cli.output import Column, moment
-from ai_whisperer.status import ResourceStatus, ResourceUse
+from ai_whisperer.domain.waits import ResourceStatus, ResourceUse
 
 
 def register(app: typer.Typer) -> None:

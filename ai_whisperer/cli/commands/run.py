@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import typer
 
 from ai_whisperer.cli.arguments import TimeoutOption, text_argument
-from ai_whisperer.cli.calling import CONNECTION, Call, command
+from ai_whisperer.cli.calling import Call, command
 from ai_whisperer.cli.connecting import names_to_run
+from ai_whisperer.cli.flags import CONNECTION
 from ai_whisperer.cli.output import Column
 from ai_whisperer.errors import ConnectionLostError, TaskEndedError, UnknownTemplateError, WhispererError
 

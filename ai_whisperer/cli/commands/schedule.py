@@ -13,9 +13,9 @@ from ai_whisperer.cli.connecting import AgentOption, agent_names
 from ai_whisperer.cli.output import Column, moment
 from ai_whisperer.cli.printable import readable_json
 from ai_whisperer.cli.short_ids import whole_id
-from ai_whisperer.coordination import EventRecord, ScheduleRecord
-from ai_whisperer.definition import MissedRuns
-from ai_whisperer.status import IdKind
+from ai_whisperer.domain.events import EventRecord
+from ai_whisperer.domain.schedules import MissedRuns, ScheduleRecord
+from ai_whisperer.domain.sessions import IdKind
 
 ScheduleId = Annotated[str, typer.Argument(metavar="SCHEDULE", help="The id of the schedule, or how it begins.")]
 EventData = Annotated[

@@ -17,7 +17,7 @@ from ai_whisperer.cli.calling import SERVING, Call, command
 from ai_whisperer.cli.output import Output
 
 if TYPE_CHECKING:
-    from ai_whisperer.records import StepRecord
+    from ai_whisperer.domain.tasks import StepRecord
     from ai_whisperer.server.address import Address
 
 
@@ -48,7 +48,7 @@ async def serve(
     from ai_whisperer.cli.racing import first_of
     from ai_whisperer.cli.signals import LAST_SECONDS, until_asked_to_leave
     from ai_whisperer.cli.workflows.tools import TOOLS
-    from ai_whisperer.models.catalog import SCRIPTED_DEMO
+    from ai_whisperer.models.names import SCRIPTED_DEMO
     from ai_whisperer.server import own_user
     from ai_whisperer.server.process_log import setup_logging
     from ai_whisperer.server.serving import running

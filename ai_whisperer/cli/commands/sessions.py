@@ -15,12 +15,11 @@ from ai_whisperer.cli.definitions import facts_of
 from ai_whisperer.cli.fleet import cost, tokens
 from ai_whisperer.cli.output import Column, moment
 from ai_whisperer.cli.short_ids import whole_id, whole_session_id
-from ai_whisperer.conversation import Usage
-from ai_whisperer.coordination import SessionSummary
-from ai_whisperer.status import IdKind
+from ai_whisperer.domain.conversation import Usage
+from ai_whisperer.domain.sessions import IdKind, SessionSummary
 
 if TYPE_CHECKING:
-    from ai_whisperer.status import UsageTotals
+    from ai_whisperer.domain.usage import UsageTotals
 from ai_whisperer.templates.library import TemplateEntry
 
 

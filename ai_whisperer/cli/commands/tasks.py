@@ -15,9 +15,9 @@ from ai_whisperer.cli.long_waits import tools_of, with_a_word
 from ai_whisperer.cli.output import Column, moment
 from ai_whisperer.cli.short_ids import whole_id
 from ai_whisperer.cli.steps import STEPS, whole_step
+from ai_whisperer.domain.sessions import IdKind
+from ai_whisperer.domain.tasks import Budget, Failure, Priority, RetriedTasks, TaskRecord, TaskState
 from ai_whisperer.errors import InvalidInputError, TaskEndedError
-from ai_whisperer.records import Budget, Failure, Priority, TaskRecord, TaskState
-from ai_whisperer.status import IdKind, RetriedTasks
 
 TaskId = Annotated[str, typer.Argument(metavar="TASK", help="The id of the task, or how it begins.")]
 

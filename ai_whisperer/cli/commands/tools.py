@@ -8,7 +8,7 @@ import typer
 
 from ai_whisperer.cli.calling import Call, command
 from ai_whisperer.cli.output import Column
-from ai_whisperer.status import Extent, ToolEntry
+from ai_whisperer.domain.tools import Extent, ToolEntry
 
 
 def register(app: typer.Typer) -> None:

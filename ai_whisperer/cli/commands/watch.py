@@ -15,7 +15,7 @@ from ai_whisperer.cli.output import Output, console, rich_table
 from ai_whisperer.cli.printable import readable_json
 from ai_whisperer.cli.racing import first_of, while_somebody_reads
 from ai_whisperer.cli.telling import shown_line
-from ai_whisperer.records import Notification
+from ai_whisperer.domain.notification import Notification
 
 if TYPE_CHECKING:
     from ai_whisperer.client import Client

@@ -12,8 +12,8 @@ from ai_whisperer.cli.output import Output, console
 from ai_whisperer.cli.printable import shortened
 from ai_whisperer.cli.telling import shown_line
 from ai_whisperer.client import Client
-from ai_whisperer.records import Notification
-from ai_whisperer.status import AgentStatus
+from ai_whisperer.domain.agents import AgentStatus
+from ai_whisperer.domain.notification import Notification
 
 if TYPE_CHECKING:
     from rich.table import Table

@@ -10,6 +10,7 @@ from ai_whisperer.cli.demo.audience import Audience
 from ai_whisperer.cli.demo.plug import ServerProcess
 from ai_whisperer.cli.workflows.guide import WORKFLOWS, Order, Workflow
 from ai_whisperer.client import Client
+from ai_whisperer.domain.notifications.steps import StepFinished
 from ai_whisperer.errors import ConnectionLostError, WhispererError
 
 SESSION = "default"
@@ -96,7 +97,7 @@ class _Performance:
         finished = 0
         async for note in self._client.events():
             self._audience.tell(note)
-            finished += note.name == "step.finished"
+            finished += note.name == StepFinished.wire_name
             if finished == _STEPS_BEFORE_THE_PLUG_IS_PULLED:
                 self._in_the_middle.set()
 

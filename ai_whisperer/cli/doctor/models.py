@@ -11,11 +11,12 @@ from typing import NamedTuple
 from ai_whisperer.cli.doctor.findings import Finding, ok, problem, warning
 from ai_whisperer.cli.model_choice import choose_model
 from ai_whisperer.client import Client
-from ai_whisperer.conversation import UserTurn
+from ai_whisperer.domain.conversation import UserTurn
 from ai_whisperer.errors import ModelNameError, WhispererError
 from ai_whisperer.models.base import ModelRequest, collect
-from ai_whisperer.models.catalog import SCRIPTED, SCRIPTED_DEMO, resolve
+from ai_whisperer.models.catalog import resolve
 from ai_whisperer.models.detection import KEYS, PROVIDERS, SERVERS
+from ai_whisperer.models.names import SCRIPTED, SCRIPTED_DEMO
 from ai_whisperer.server.address import Address, find_address
 from ai_whisperer.settings import LoadedSettings
 

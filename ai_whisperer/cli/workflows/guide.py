@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 
 from ai_whisperer.cli.workflows.tools import combine_and_test, read_feedback
 from ai_whisperer.client import Client
-from ai_whisperer.records import AgentState, TaskRecord
+from ai_whisperer.domain.agents import AgentState
+from ai_whisperer.domain.tasks import TaskRecord
 from ai_whisperer.tools.coordination import COORDINATION_TOOLS
 from ai_whisperer.tools.function import Tool
 

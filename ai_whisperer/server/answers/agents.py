@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from ai_whisperer.coordination import EventRecord
+from ai_whisperer.domain.agents import AgentStatus
+from ai_whisperer.domain.tasks import Budget, TaskRecord
 from ai_whisperer.protocol import agents
-from ai_whisperer.records import Budget, TaskRecord
-from ai_whisperer.runtime.manager import AsyncAgentSessionManager
+from ai_whisperer.runtime.api.manager import AsyncAgentSessionManager
 from ai_whisperer.server.calls import Caller, answers, reads
-from ai_whisperer.status import AgentStatus
 
 
 @answers(agents.CREATE_AGENT)
@@ -17,49 +16,6 @@ async def create_agent(caller: Caller, params: agents.CreateAgent) -> AgentStatu
         params.agent_id, params.config, template=params.template, auto_start=params.auto_start
     )
     return session.get_agent_status(agent)
-
-
-@answers(agents.START_AGENT)
-async def start_agent(caller: Caller, params: agents.StartAgent) -> AgentStatus:
-    session = await caller.session(params.session_id)
-    return await session.start_agent(params.agent_id, params.config, template=params.template)
-
-
-@answers(agents.PAUSE_AGENT)
-async def pause_agent(caller: Caller, params: agents.PauseAgent) -> AgentStatus:
-    return await (await caller.session(params.session_id)).pause_agent(params.agent_id, reason=params.reason)
-
-
-@answers(agents.INTERRUPT_AGENT)
-async def interrupt_agent(caller: Caller, params: agents.InterruptAgent) -> AgentStatus:
-    return await (await caller.session(params.session_id)).interrupt_agent(params.agent_id, reason=params.reason)
-
-
-@answers(agents.RESUME_AGENT)
-async def resume_agent(caller: Caller, params: agents.ResumeAgent) -> AgentStatus:
-    return await (await caller.session(params.session_id)).resume_agent(params.agent_id)
-
-
-@answers(agents.STOP_AGENT)
-async def stop_agent(caller: Caller, params: agents.StopAgent) -> AgentStatus:
-    return await (await caller.session(params.session_id)).stop_agent(params.agent_id, reason=params.reason)
-
-
-@answers(agents.SLEEP_AGENT)
-async def sleep_agent(caller: Caller, params: agents.SleepAgent) -> AgentStatus:
-    session = await caller.session(params.session_id)
-    return await session.sleep_agent(
-        params.agent_id,
-        duration_seconds=params.duration_seconds,
-        until=params.until,
-        wake_events=params.wake_events,
-        reason=params.reason,
-    )
-
-
-@answers(agents.WAKE_AGENT)
-async def wake_agent(caller: Caller, params: agents.WakeAgent) -> AgentStatus:
-    return await (await caller.session(params.session_id)).wake_agent(params.agent_id, reason=params.reason)
 
 
 @answers(agents.SEND_TASK)
@@ -93,18 +49,7 @@ def get_agent(session: AsyncAgentSessionManager, params: agents.GetAgent) -> age
         agent_id=record.id,
         status=status,
         definition=record.definition,
-        own_tools=tuple(tool.name for tool in agent.equipment.own_tools),
+        own_tools=agent.own_tools,
         created_at=record.created_at,
         started_at=record.started_at,
     )
-
-
-@answers(agents.BROADCAST_EVENT)
-async def broadcast_event(caller: Caller, params: agents.BroadcastEvent) -> EventRecord:
-    session = await caller.session(params.session_id)
-    return await session.broadcast_event(params.event, params.data, event_id=params.event_id)
-
-
-@reads(agents.LIST_EVENTS)
-def list_events(session: AsyncAgentSessionManager, params: agents.ListEvents) -> agents.EventList:
-    return agents.EventList(session.list_events(limit=params.limit))

@@ -2,20 +2,9 @@
 
 from __future__ import annotations
 
-from ai_whisperer.coordination import ApprovalRecord
+from ai_whisperer.domain.approvals import ApprovalRecord
 from ai_whisperer.protocol import approvals
-from ai_whisperer.runtime.manager import AsyncAgentSessionManager
-from ai_whisperer.server.calls import Caller, answers, reads
-
-
-@reads(approvals.LIST_APPROVALS)
-def list_approvals(session: AsyncAgentSessionManager, params: approvals.ListApprovals) -> approvals.ApprovalList:
-    return approvals.ApprovalList(session.list_approvals(state=params.approval_state, limit=params.limit))
-
-
-@reads(approvals.GET_APPROVAL)
-def get_approval(session: AsyncAgentSessionManager, params: approvals.GetApproval) -> ApprovalRecord:
-    return session.get_approval(params.approval_id)
+from ai_whisperer.server.calls import Caller, answers
 
 
 @answers(approvals.APPROVE)

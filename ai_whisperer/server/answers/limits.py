@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
+from ai_whisperer.domain.limits import LimitScope, LimitsReport
 from ai_whisperer.errors import ForbiddenError, InvalidInputError
 from ai_whisperer.protocol import limits
-from ai_whisperer.runtime.manager import AsyncAgentSessionManager
-from ai_whisperer.server.calls import Caller, answers, reads
+from ai_whisperer.server.calls import Caller, answers
 from ai_whisperer.settings import LOCAL
-from ai_whisperer.status import LimitScope, LimitsReport
-
-
-@reads(limits.GET_LIMITS)
-def get_limits(session: AsyncAgentSessionManager, params: limits.GetLimits) -> LimitsReport:
-    return session.get_limits(params.agent_id)
 
 
 @answers(limits.SET_LIMITS)

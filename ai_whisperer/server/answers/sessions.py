@@ -7,15 +7,13 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from ai_whisperer.coordination import SessionSummary
 from ai_whisperer.core.paging import checked_limit
+from ai_whisperer.domain.sessions import SessionSummary
+from ai_whisperer.domain.snapshot import Snapshot
 from ai_whisperer.protocol import openrpc, sessions
-from ai_whisperer.runtime.casting import granted_by, ignored_in
-from ai_whisperer.runtime.manager import AsyncAgentSessionManager
-from ai_whisperer.server.calls import Caller, answers, reads, tells
+from ai_whisperer.runtime.agents.defining import granted_by, ignored_in
+from ai_whisperer.server.calls import Caller, answers, tells
 from ai_whisperer.server.log_reading import read_log
-from ai_whisperer.snapshot import Snapshot
-from ai_whisperer.status import UsageReport
 
 
 @answers(sessions.CREATE_SESSION)
@@ -69,16 +67,6 @@ async def get_template(caller: Caller, params: sessions.GetTemplate) -> sessions
         definition=replace(found.definition, tools=granted_by(found, offered, servers)),
         ignored=ignored_in(found, offered, servers),
     )
-
-
-@reads(sessions.FIND_IDS)
-def find_ids(session: AsyncAgentSessionManager, params: sessions.FindIds) -> sessions.IdList:
-    return sessions.IdList(session.find_ids(params.kind, params.beginning, limit=params.limit))
-
-
-@reads(sessions.GET_USAGE)
-def get_usage(session: AsyncAgentSessionManager, params: sessions.GetUsage) -> UsageReport:
-    return session.usage(params.task_id)
 
 
 @answers(sessions.READ_LOG)

@@ -6,7 +6,7 @@ import codecs
 import re
 from collections.abc import Iterable, Iterator
 
-from ai_whisperer.base_record import Record
+from ai_whisperer.domain.record import Record
 from ai_whisperer.tools.fetching.html_text import text_of_html
 
 _PAGES = ("text/html", "application/xhtml+xml")

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Literal
 
-from ai_whisperer.conversation import ToolResult
 from ai_whisperer.core.network import grants_of
 from ai_whisperer.core.text import mended
-from ai_whisperer.definition import EffectiveLimits
+from ai_whisperer.domain.conversation import ToolResult
+from ai_whisperer.domain.limits import EffectiveLimits
 from ai_whisperer.errors import ToolError
 from ai_whisperer.tools.function import ToolContext, tool
 

@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping
 import h11
 from msgspec.structs import replace
 
-from ai_whisperer.base_record import Record
 from ai_whisperer.core.network import NetworkGrants
+from ai_whisperer.domain.record import Record
 from ai_whisperer.errors import ToolError
 from ai_whisperer.tools.fetching.content import ContentType, content_type, looks_like_text
 from ai_whisperer.tools.fetching.exchange import Connect, Decoder, Exchange, connect, connected

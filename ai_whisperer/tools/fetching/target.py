@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from urllib.parse import quote, urljoin, urlsplit
 
-from ai_whisperer.base_record import Record
 from ai_whisperer.core.network import normal_host
+from ai_whisperer.domain.record import Record
 from ai_whisperer.errors import InvalidInputError, ToolError
 
 _PORTS = {"http": 80, "https": 443}

@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, Literal
 
-from ai_whisperer.conversation import ToolResult
-from ai_whisperer.definition import Access
+from ai_whisperer.domain.conversation import ToolResult
+from ai_whisperer.domain.definition import Access
 from ai_whisperer.errors import ToolError
 from ai_whisperer.tools.files.content import text_of, version_of
 from ai_whisperer.tools.files.drafts import Target

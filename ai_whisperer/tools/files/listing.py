@@ -7,7 +7,7 @@ import os
 import stat
 from collections.abc import Container, Iterator
 
-from ai_whisperer.definition import Access
+from ai_whisperer.domain.definition import Access
 from ai_whisperer.errors import ToolError
 from ai_whisperer.tools.files.beneath import DIRECTORY, Identities, Links, open_beneath
 from ai_whisperer.tools.files.opening import opened, shown

@@ -8,7 +8,8 @@ import os
 import stat
 from collections.abc import Iterator
 
-from ai_whisperer.definition import Access, EffectiveLimits
+from ai_whisperer.domain.definition import Access
+from ai_whisperer.domain.limits import EffectiveLimits
 from ai_whisperer.errors import ToolError
 from ai_whisperer.tools.files.beneath import DIRECTORY, Links, open_beneath, open_folder
 from ai_whisperer.tools.workplace import OWN, Place, Workplace

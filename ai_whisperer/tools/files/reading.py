@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from ai_whisperer.definition import EffectiveLimits
+from ai_whisperer.domain.limits import EffectiveLimits
 from ai_whisperer.errors import ToolError
 from ai_whisperer.tools.files.content import PIECE_BYTES, check_text, lines_in, text_of, version_of
 from ai_whisperer.tools.files.opening import OpenPlace, opened

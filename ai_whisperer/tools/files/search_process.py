@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
-from ai_whisperer.conversation import ToolRun
+from ai_whisperer.domain.conversation import ToolRun
 from ai_whisperer.errors import NoSandboxError, ToolError
 from ai_whisperer.tools.files import searcher
 from ai_whisperer.tools.sandbox import system

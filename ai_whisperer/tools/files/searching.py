@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from ai_whisperer.conversation import ToolResult
 from ai_whisperer.core.text import mended
+from ai_whisperer.domain.conversation import ToolResult
 from ai_whisperer.errors import ToolError
 from ai_whisperer.tools.files.beneath import Identities
 from ai_whisperer.tools.files.opening import opened, shown, told

@@ -8,8 +8,8 @@ from typing import Any
 
 import msgspec
 
-from ai_whisperer.conversation import ToolSpec
 from ai_whisperer.core.text import mended
+from ai_whisperer.domain.conversation import ToolSpec
 from ai_whisperer.tools.mcp.names import exposed_names
 
 MAX_TOOLS = 500

@@ -7,8 +7,8 @@ from typing import Any
 
 import msgspec
 
-from ai_whisperer.conversation import ToolResult
 from ai_whisperer.core.text import mended
+from ai_whisperer.domain.conversation import ToolResult
 
 _MAX_PARTS = 1_000
 

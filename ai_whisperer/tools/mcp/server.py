@@ -7,10 +7,17 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from ai_whisperer.clock import Clock
+from ai_whisperer.domain.clock import Clock
+from ai_whisperer.domain.mcp import McpServerStatus, McpState, McpToolStatus
+from ai_whisperer.domain.notifications.mcp import (
+    McpServerFailed,
+    McpServerStarted,
+    McpServerStopped,
+    McpServerTold,
+    McpToolsListed,
+)
 from ai_whisperer.errors import McpError
 from ai_whisperer.mcp_config import McpServerConfig
-from ai_whisperer.mcp_status import McpServerStatus, McpState, McpToolStatus
 from ai_whisperer.tools.mcp.listing import MAX_TOOLS, Listing, listing_of
 
 if TYPE_CHECKING:
@@ -21,8 +28,8 @@ _WINDOW_SECONDS = 600.0
 _FIRST_DELAY_SECONDS = 1.0
 _MAX_PAGES = 50
 
-Tell = Callable[[str, dict[str, Any]], None]
-"""Announces something: the name of the notification and its params."""
+Tell = Callable[[McpServerTold], None]
+"""Announces what happened to the server."""
 
 
 class Backoff:
@@ -125,7 +132,7 @@ class McpServer:
         if connection is not None:
             await connection.close()
             self._state = McpState.STOPPED
-            self._tell("mcp.server_stopped", {"name": self.name})
+            self._tell(McpServerStopped(name=self.name))
         if self._endings:
             await asyncio.wait(self._endings)
 
@@ -158,8 +165,7 @@ class McpServer:
             self.listing = listing_of(self.name, raw)
             self._error = None
             self._tell(
-                "mcp.tools_listed",
-                {"name": self.name, "tools": list(self.listing.tools), "problems": list(self.listing.problems)},
+                McpToolsListed(name=self.name, tools=list(self.listing.tools), problems=list(self.listing.problems))
             )
 
     async def _connected(self, *, patience_seconds: float) -> Connection:
@@ -206,7 +212,7 @@ class McpServer:
         else:
             self._connection = connection
             self._state, self._error, self._retry_at = McpState.READY, None, None
-            self._tell("mcp.server_started", {"name": self.name})
+            self._tell(McpServerStarted(name=self.name))
         finally:
             self._starting = None
 
@@ -221,7 +227,7 @@ class McpServer:
         self._error = error.message
         self._retry_at = self._backoff.failed(self._clock.elapsed())
         will_retry_at = self._shown(self._retry_at)
-        self._tell("mcp.server_failed", {"name": self.name, "error": error.message, "willRetryAt": will_retry_at})
+        self._tell(McpServerFailed(name=self.name, error=error.message, will_retry_at=will_retry_at))
 
     def _shown(self, retry_at: float) -> float:
         """What the wall clock shows at that time."""

@@ -9,11 +9,11 @@ from typing import Any
 
 import msgspec
 
-from ai_whisperer.clock import Clock
-from ai_whisperer.conversation import ToolResult, ToolSpec
+from ai_whisperer.domain.clock import Clock
+from ai_whisperer.domain.conversation import ToolResult, ToolSpec
+from ai_whisperer.domain.mcp import McpServerStatus
 from ai_whisperer.errors import ToolArgumentsError, UnknownMcpServerError, UnknownToolError
 from ai_whisperer.mcp_config import McpServerConfig
-from ai_whisperer.mcp_status import McpServerStatus
 from ai_whisperer.tools.function import Tool, ToolContext
 from ai_whisperer.tools.mcp.listing import Listing
 from ai_whisperer.tools.mcp.names import exposed_name, server_of, tool_of

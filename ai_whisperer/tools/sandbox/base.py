@@ -8,8 +8,8 @@ from typing import Protocol
 
 import msgspec
 
-from ai_whisperer.base_record import Record
-from ai_whisperer.conversation import ToolRun
+from ai_whisperer.domain.conversation import ToolRun
+from ai_whisperer.domain.record import Record
 
 _THREADS_PER_PROCESS = 8
 

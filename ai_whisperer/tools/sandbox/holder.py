@@ -17,7 +17,7 @@ from typing import Protocol
 
 import msgspec
 
-from ai_whisperer.base_record import Record
+from ai_whisperer.domain.record import Record
 from ai_whisperer.errors import SandboxError, WhispererError
 from ai_whisperer.tools.sandbox import family, namespaces
 from ai_whisperer.tools.sandbox.base import Ending, Job

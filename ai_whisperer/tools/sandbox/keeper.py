@@ -15,7 +15,7 @@ import socket
 import time
 from collections.abc import Mapping, Sequence
 
-from ai_whisperer.conversation import ToolRun
+from ai_whisperer.domain.conversation import ToolRun
 from ai_whisperer.errors import SandboxError, WhispererError
 from ai_whisperer.tools.sandbox import family, priority
 from ai_whisperer.tools.sandbox.base import Ending, Job, Outcome

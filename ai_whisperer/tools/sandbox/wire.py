@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable
 
 import msgspec
 
-from ai_whisperer.base_record import Record
+from ai_whisperer.domain.record import Record
 from ai_whisperer.tools.sandbox.base import Job, Outcome
 
 LEVEL_BYTES = 16

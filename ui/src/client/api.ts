@@ -2411,6 +2411,24 @@ export interface Notifications {
     holder: string;
     token: number;
   };
+  /** The lease of a lock ran out. */
+  "lock.expired": {
+    name: string;
+    agentId: string | null;
+    taskId: string | null;
+    holder: string;
+    token: number;
+  };
+  /** A person took a lock from whoever had it. */
+  "lock.broken": {
+    name: string;
+    agentId: string | null;
+    taskId: string | null;
+    holder: string;
+    token: number;
+    by: string;
+    reason: string;
+  };
   /** A tool call waits for a person to allow it. */
   "approval.requested": {
     agentId: string;
@@ -2444,24 +2462,6 @@ export interface Notifications {
     approvalId: string;
     tool: string;
     state: ApprovalState;
-    reason: string;
-  };
-  /** The lease of a lock ran out. */
-  "lock.expired": {
-    name: string;
-    agentId: string | null;
-    taskId: string | null;
-    holder: string;
-    token: number;
-  };
-  /** A person took a lock from whoever had it. */
-  "lock.broken": {
-    name: string;
-    agentId: string | null;
-    taskId: string | null;
-    holder: string;
-    token: number;
-    by: string;
     reason: string;
   };
   /** A limit was reached: `used` is what is used or wanted, `max` what there may be. */

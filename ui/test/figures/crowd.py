@@ -12,7 +12,7 @@ import sys
 from collections.abc import Awaitable, Callable, Iterable
 
 from ai_whisperer import AsyncAgentSessionManager
-from ai_whisperer.conversation import Answer, ToolCall, Usage
+from ai_whisperer.domain.conversation import Answer, ToolCall, Usage
 from ai_whisperer.models.base import ModelRequest
 from ai_whisperer.models.scripted import FunctionModel
 from tests.simulation.stage import prompt_of, round_of

@@ -1,0 +1,85 @@
+"""What an agent is: its definition, and the policies in it."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Any
+
+import msgspec
+
+from ai_whisperer.domain.limits import Limits
+from ai_whisperer.domain.schedules import ScheduleDefinition
+
+DEFAULT_PROMPT = """\
+You are a helpful agent in a team. Do the task you are given and answer with the result.
+
+If you need something that another agent knows or can do better, look who is there and ask by mail; what others have
+asked of you, answer by mail. Say plainly what you could not do or are not sure of."""
+
+
+INHERIT = "inherit"
+"""The model name that stands for the session's own default."""
+
+
+class Access(StrEnum):
+    """What an agent may do in a folder that it is granted."""
+
+    READ = "read"
+    WRITE = "write"
+
+
+class RetryPolicy(msgspec.Struct, frozen=True, kw_only=True, gc=False, forbid_unknown_fields=True, omit_defaults=True):
+    """How failed model requests are repeated.
+
+    While the provider is down or cannot be reached, `max_outage_seconds` of the limits takes the place of
+    `max_attempts`.
+    """
+
+    max_attempts: int = 5
+    first_delay_seconds: float = 1.0
+    max_delay_seconds: float = 60.0
+    stall_seconds: float = 120.0
+
+
+class Supervision(msgspec.Struct, frozen=True, kw_only=True, gc=False, forbid_unknown_fields=True, omit_defaults=True):
+    """What happens to a loop that crashes, and when its agent is stopped.
+
+    A crashed loop begins again up to `max_restarts` times, each time after a longer delay; then its task becomes a
+    dead letter. After `max_failures` failed tasks within `window_seconds` the agent is stopped, with the reason kept.
+    """
+
+    max_restarts: int = 3
+    first_delay_seconds: float = 1.0
+    max_delay_seconds: float = 60.0
+    max_failures: int = 5
+    window_seconds: float = 600.0
+
+
+class AgentDefinition(
+    msgspec.Struct, frozen=True, kw_only=True, gc=False, forbid_unknown_fields=True, omit_defaults=True
+):
+    """What an agent is, apart from what it is doing.
+
+    `tools=None` grants the coordination tools and all that were provided; tools that reach the machine or the network
+    (`read_file`, `run_command`, …) have to be named. `folders` are the folders that it may use beside its own, by the
+    names that the session has for them; `network` the hosts that its tools may talk to, `"*"` for all public ones.
+    `approve` names tools of which a person has to allow each call, whatever the tools say themselves; a name that ends
+    in `*` stands for all that begin so, `"*"` for all tools but those that touch only the session. `subscribes` names
+    the events that become a task of the agent; `"*"` stands for all.
+    """
+
+    name: str = ""
+    description: str = ""
+    prompt: str = DEFAULT_PROMPT
+    model: str = INHERIT
+    settings: dict[str, Any] = {}
+    tools: tuple[str, ...] | None = None
+    folders: dict[str, Access] = {}
+    network: tuple[str, ...] = ()
+    approve: tuple[str, ...] = ()
+    aliases: tuple[str, ...] = ()
+    limits: Limits = Limits()
+    retry: RetryPolicy = RetryPolicy()
+    supervision: Supervision = Supervision()
+    subscribes: tuple[str, ...] = ()
+    schedule: tuple[ScheduleDefinition, ...] = ()

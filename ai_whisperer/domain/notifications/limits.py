@@ -1,0 +1,32 @@
+"""Notifications about limits."""
+
+from __future__ import annotations
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from ai_whisperer.domain.limits import LimitAction, LimitScope
+from ai_whisperer.domain.notifications.base import Told, notification
+
+
+@notification("limit.reached")
+class LimitReached(Told, frozen=True, kw_only=True):
+    """A limit was reached: `used` is what is used or wanted, `max` what there may be."""
+
+    scope: LimitScope
+    limit: str
+    agent_id: str | None
+    task_id: str | None
+    used: float
+    most: float = msgspec.field(name="max")
+    action: LimitAction
+    retry_after_seconds: float | UnsetType = UNSET
+
+
+@notification("limits.changed")
+class LimitsChanged(Told, frozen=True, kw_only=True):
+    """The limits of an agent, the session or the server were changed; null resets one."""
+
+    scope: LimitScope
+    agent_id: str | None
+    limits: dict[str, float | None]

@@ -1,0 +1,106 @@
+"""Notifications about rooms: who is in them, and what is said there."""
+
+from __future__ import annotations
+
+from typing import Self
+
+from ai_whisperer.domain.notifications.base import OfAgent, OfTask, Told, notification
+from ai_whisperer.domain.rooms import MessageRecord, RoomKind, RoomRecord
+from ai_whisperer.domain.tasks import Failure
+
+
+@notification("room.created")
+class RoomCreated(Told, frozen=True, kw_only=True):
+    """A room was opened."""
+
+    room_id: str
+    kind: RoomKind
+    title: str
+    members: list[str]
+    hop_limit: int
+
+    @classmethod
+    def of(cls, room: RoomRecord) -> Self:
+        return cls(
+            room_id=room.id, kind=room.kind, title=room.title, members=list(room.members), hop_limit=room.hop_limit
+        )
+
+
+class RoomMember(OfAgent, frozen=True, kw_only=True):
+    room_id: str
+
+
+@notification("room.member_added")
+class RoomMemberAdded(RoomMember, frozen=True, kw_only=True):
+    """An agent joined a room."""
+
+
+@notification("room.member_removed")
+class RoomMemberRemoved(RoomMember, frozen=True, kw_only=True):
+    """An agent left a room."""
+
+
+@notification("room.message")
+class RoomMessage(Told, frozen=True, kw_only=True):
+    """Something was said in a room."""
+
+    room_id: str
+    number: int
+    message_id: str
+    sender: str
+    text: str
+    mentions: list[str]
+    hops: int
+    task_id: str | None
+
+    @classmethod
+    def of(cls, message: MessageRecord) -> Self:
+        return cls(
+            room_id=message.room_id,
+            number=message.number,
+            message_id=message.id,
+            sender=message.sender,
+            text=message.text,
+            mentions=list(message.mentions),
+            hops=message.hops,
+            task_id=message.task_id,
+        )
+
+
+class RoomAnswer(OfTask, frozen=True, kw_only=True):
+    room_id: str
+    number: int
+
+
+@notification("room.answering")
+class RoomAnswering(RoomAnswer, frozen=True, kw_only=True):
+    """A member was asked and answers in a task."""
+
+
+@notification("room.passed")
+class RoomPassed(RoomAnswer, frozen=True, kw_only=True):
+    """A member passed."""
+
+
+@notification("room.unanswered", level="warning")
+class RoomUnanswered(RoomAnswer, frozen=True, kw_only=True):
+    """A member did not answer."""
+
+    error: Failure
+
+
+@notification("room.absent")
+class RoomAbsent(RoomMember, frozen=True, kw_only=True):
+    """A member was not asked."""
+
+    number: int
+    reason: str
+
+
+@notification("room.hop_limit", level="warning")
+class RoomHopLimit(RoomMember, frozen=True, kw_only=True):
+    """An answer asked nobody, because agents had reached the limit of asking each other."""
+
+    number: int
+    mentions: list[str]
+    hop_limit: int

@@ -1,0 +1,28 @@
+"""Notifications about agents that wait for the answers of others."""
+
+from __future__ import annotations
+
+from msgspec import UNSET, UnsetType
+
+from ai_whisperer.domain.notifications.base import OfStep, notification
+
+
+class OfSwitch(OfStep, frozen=True, kw_only=True):
+    to_agent: str
+    mail_id: str
+
+
+@notification("switch.began")
+class SwitchBegan(OfSwitch, frozen=True, kw_only=True):
+    """An agent asked another and waits for the answer."""
+
+    depth: int
+    deadline_at: float
+
+
+@notification("switch.ended")
+class SwitchEnded(OfSwitch, frozen=True, kw_only=True):
+    """An agent no longer waits for another's answer."""
+
+    outcome: str
+    reply_id: str | UnsetType = UNSET

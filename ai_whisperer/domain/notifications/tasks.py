@@ -1,0 +1,154 @@
+"""Notifications about tasks: what is accepted, and what becomes of it."""
+
+from __future__ import annotations
+
+from typing import Literal, Self
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from ai_whisperer.domain.conversation import ChannelResponse
+from ai_whisperer.domain.notifications.base import OfStep, OfTask, notification
+from ai_whisperer.domain.tasks import Failure, Priority, TaskKind, TaskRecord, TaskState
+
+ChannelName = Literal["analysis", "commentary", "final"]
+
+
+class TaskBefore(msgspec.Struct, frozen=True, kw_only=True, gc=False, rename="camel"):
+    """How a task that is taken up again was before. `started_at` is None if it had never begun.
+
+    `dismissed` is there if it was no longer a dead letter.
+    """
+
+    state: TaskState
+    created_at: float
+    started_at: float | None
+    progress_percent: float | None
+    progress_note: str
+    dismissed: bool | UnsetType = UNSET
+
+    @classmethod
+    def of(cls, task: TaskRecord) -> Self:
+        return cls(
+            state=task.state,
+            created_at=task.created_at,
+            started_at=task.started_at,
+            progress_percent=task.progress_percent,
+            progress_note=task.progress_note,
+            dismissed=UNSET if task.dismissed_at is None else True,
+        )
+
+
+@notification("async.task.queued")
+class TaskQueued(OfTask, frozen=True, kw_only=True):
+    """A task was accepted.
+
+    `by` is who delegated it, or broadcast the event that it is for; `again` is there if it is taken up again.
+    """
+
+    thread_id: str
+    kind: TaskKind
+    priority: Priority
+    summary: str
+    mail_id: str | UnsetType = UNSET
+    by: str | UnsetType = UNSET
+    again: TaskBefore | UnsetType = UNSET
+
+    @classmethod
+    def of(
+        cls, task: TaskRecord, *, summary: str, by: str | None = None, again: TaskBefore | UnsetType = UNSET
+    ) -> Self:
+        return cls(
+            agent_id=task.agent_id,
+            task_id=task.id,
+            thread_id=task.thread_id,
+            kind=task.kind,
+            priority=task.priority,
+            summary=summary,
+            mail_id=UNSET if task.mail_id is None else task.mail_id,
+            by=UNSET if by is None else by,
+            again=again,
+        )
+
+
+@notification("async.task.started")
+class TaskStarted(OfTask, frozen=True, kw_only=True):
+    """A task began to run.
+
+    `priority` and `summary` are those of a mail, which is no task before it is begun.
+    """
+
+    thread_id: str
+    kind: TaskKind
+    attempt: int
+    mail_id: str | None
+    priority: Priority | UnsetType = UNSET
+    summary: str | UnsetType = UNSET
+
+
+@notification("async.task.progress")
+class TaskProgress(OfTask, frozen=True, kw_only=True):
+    """An agent reported its progress on a task."""
+
+    percent: float | None
+    note: str
+
+
+@notification("async.task.completed")
+class TaskCompleted(OfTask, frozen=True, kw_only=True):
+    """A task was completed; `result` has the channels."""
+
+    result: ChannelResponse
+
+
+@notification("async.task.continuation")
+class TaskContinued(OfTask, frozen=True, kw_only=True):
+    """A task asked for more and continues in another.
+
+    `locks` are those that the continuation holds in its place.
+    """
+
+    continuation_id: str
+    number: int
+    result: ChannelResponse
+    locks: list[str] | UnsetType = UNSET
+
+
+@notification("async.task.error", level="error")
+class TaskFailed(OfTask, frozen=True, kw_only=True):
+    """A task failed."""
+
+    state: TaskState
+    error: Failure
+
+
+@notification("async.task.cancelled")
+class TaskCancelled(OfTask, frozen=True, kw_only=True):
+    """A task was cancelled."""
+
+    reason: str
+
+
+@notification("async.task.dismissed")
+class TaskDismissed(OfTask, frozen=True, kw_only=True):
+    """A person dismissed a dead letter."""
+
+
+@notification("async.task.restarting", level="warning")
+class TaskRestarting(OfTask, frozen=True, kw_only=True):
+    """The loop of a task crashed and begins again later."""
+
+    restarts: int
+    not_before: float
+    error: Failure
+
+
+@notification("async.task.delta")
+class TaskDelta(OfStep, frozen=True, kw_only=True):
+    """A piece of an answer as it is streamed; not numbered, not kept."""
+
+    attempt: int
+    channel: ChannelName
+    text: str
+    skipped: int | UnsetType = UNSET
+    offset: int | UnsetType = UNSET

@@ -1,0 +1,9 @@
+"""Names of models that are none of a provider."""
+
+from __future__ import annotations
+
+AUTO = "auto"
+"""The model that the environment offers, see `models.detection`."""
+SCRIPTED = "scripted"
+SCRIPTED_DEMO = "scripted:demo"
+"""The scripted model with the rules that come with the package: it plays the workflows of the user guide."""

@@ -1,0 +1,193 @@
+"""The journal of a task that runs: its steps in memory and in the store. Nothing here decides what comes next."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from msgspec.structs import replace
+
+from ai_whisperer.core import journal
+from ai_whisperer.core.journal import PendingCall
+from ai_whisperer.core.usage import usage_of_all, usage_since
+from ai_whisperer.domain.conversation import ToolResult, Usage
+from ai_whisperer.domain.limits import EffectiveLimits
+from ai_whisperer.domain.notifications.steps import StepFinished, StepStarted
+from ai_whisperer.domain.tasks import Failure, StepKind, StepRecord, StepState, TaskRecord
+from ai_whisperer.domain.waits import WaitKind
+from ai_whisperer.runtime.limits.spending import Spending
+from ai_whisperer.runtime.messaging.mail import Mail
+from ai_whisperer.runtime.session.decision import Decision
+from ai_whisperer.runtime.waiting.turns import Turns
+from ai_whisperer.runtime.waiting.waits import Waits
+
+
+class JournalParts(Protocol):
+    """The parts of the session that are concerned when a step is journaled."""
+
+    @property
+    def mail(self) -> Mail: ...
+    @property
+    def waits(self) -> Waits: ...
+    @property
+    def turns(self) -> Turns: ...
+    @property
+    def spending(self) -> Spending: ...
+
+
+class UsageCounter(Protocol):
+    """Adds up what an agent uses."""
+
+    def count_usage(self, usage: Usage) -> None: ...
+
+
+class JournalOwner(Protocol):
+    """The agent whose task it is."""
+
+    @property
+    def limits(self) -> EffectiveLimits: ...
+    @property
+    def parts(self) -> JournalParts: ...
+    @property
+    def work(self) -> UsageCounter: ...
+
+
+class TaskJournal:
+    """A task and its steps.
+
+    What the steps have used is added up when somebody asks for it, or the task ends. Until then `task.usage` is behind.
+    """
+
+    __slots__ = ("_agent", "_uncounted", "steps", "task")
+
+    def __init__(self, agent: JournalOwner, task: TaskRecord, steps: list[StepRecord]) -> None:
+        self._agent = agent
+        self._uncounted: list[StepRecord] = []
+        self.steps = steps
+        self.task = replace(task, usage=usage_of_all(steps)) if steps else task
+
+    def record_step(self, decision: Decision, step: StepRecord) -> None:
+        """Put a step into the journal, in the unit and in memory."""
+        decision.unit.put_step(step)
+        if not self.steps or self.steps[-1].number < step.number:
+            self.steps.append(step)
+            return
+        if self.steps[-1].number == step.number:
+            self.steps[-1] = step
+            return
+        index = next(i for i, known in enumerate(self.steps) if known.number >= step.number)
+        if self.steps[index].number == step.number:
+            self.steps[index] = step
+        else:
+            self.steps.insert(index, step)
+
+    def update_task(self, decision: Decision, task: TaskRecord) -> None:
+        self.count_up()
+        if task.usage is not self.task.usage:
+            task = replace(task, usage=self.task.usage)
+        decision.unit.update_task(task)  # first: if it cannot be written, memory stays as it is
+        self.task = task
+
+    def next_action(self) -> journal.Next:
+        return journal.next_action(self.steps, max_steps=self._agent.limits.max_steps_per_task)
+
+    def step_of(self, pending: PendingCall, *, at: float) -> StepRecord:
+        """The step of a call, as it is in the journal or as it will be if it begins now."""
+        return pending.interrupted or StepRecord(
+            session_id=self.task.session_id,
+            task_id=self.task.id,
+            number=pending.number,
+            kind=StepKind.TOOL,
+            state=StepState.STARTED,
+            call=pending.call,
+            started_at=at,
+        )
+
+    def mark_shown(self, decision: Decision, step: StepRecord) -> None:
+        """The model has answered, and so was shown the mails that its request held."""
+        post = self._agent.parts.mail
+        if self.task.mail_id is not None:
+            post.shown(decision, self.task.mail_id)
+        for mail_id in journal.mails_shown_by(self.steps, step):
+            post.shown(decision, mail_id)
+
+    def record_awaited_result(self, decision: Decision, waited: str, result: ToolResult) -> None:
+        """A call that waited has its result, perhaps without ever having begun."""
+        steps = (self.step_of(pending, at=decision.at) for pending in journal.pending_calls(self.steps))
+        self.record_result(decision, next(step for step in steps if step.id == waited), result)
+
+    def record_result(
+        self, decision: Decision, step: StepRecord, result: ToolResult, *, state: StepState = StepState.DONE
+    ) -> None:
+        if self._agent.parts.waits:
+            self._agent.parts.turns.let_go(step.id)
+        step = replace(step, state=state, result=result, finished_at=decision.at)
+        self.count(step)
+        self.record_step(decision, step)
+        self.tell_finished(decision, step, requests=0)
+
+    def count(self, step: StepRecord) -> int:
+        """Add what a step has used since it was recorded last: it is counted first, and recorded then.
+
+        Returns how many requests to the model have ended meanwhile.
+        """
+        before = self.step(step.number)
+        if before is None or not before.requests:
+            self._uncounted.append(step)
+        else:
+            self._add(usage_since(before, step))
+        if self._agent.parts.spending.count_at_once:
+            self.count_up()
+        return step.requests if before is None else step.requests - before.requests
+
+    def count_up(self) -> None:
+        """Bring `task.usage`, and what the agent has used, up to date."""
+        if self._uncounted:
+            used = usage_of_all(self._uncounted)
+            self._uncounted.clear()
+            self._add(used)
+
+    def _add(self, used: Usage) -> None:
+        self.task = replace(self.task, usage=self.task.usage + used)
+        self._agent.work.count_usage(used)
+
+    def step(self, number: int) -> StepRecord | None:
+        """The step of that number as it is recorded, if it is."""
+        for step in reversed(self.steps):
+            if step.number <= number:
+                return step if step.number == number else None
+        return None
+
+    def settle_open_steps(self, decision: Decision) -> None:
+        self.settle_open_tools(decision)
+        for step in [step for step in self.steps if step.state is StepState.STARTED]:
+            if step.kind is StepKind.TOOL:
+                wait = self._agent.parts.waits.find(step.id)
+                # One that waits for its turn is to be repeated, and what became of it the first time is not known.
+                repeats = wait is not None and wait.kind is WaitKind.RESOURCE
+                told = journal.OUTCOME_UNKNOWN if repeats else journal.NO_LONGER_WAITED
+                result = ToolResult(content=told, is_error=True)
+                self._settle(decision, replace(step, state=StepState.UNKNOWN, result=result))
+            else:
+                ended = Failure(code="cancelled", message="The task was ended.")
+                self._settle(decision, replace(step, state=StepState.FAILED, error=ended))
+
+    def settle_open_tools(self, decision: Decision) -> None:
+        """Settle the calls that were cut off. Those that wait for a reply or a lock were not: they go on waiting."""
+        waits = self._agent.parts.waits
+        for step in [step for step in self.steps if step.kind is StepKind.TOOL and step.state is StepState.STARTED]:
+            if not waits.is_waiting(step.id):
+                result = ToolResult(content=journal.OUTCOME_UNKNOWN, is_error=True)
+                self._settle(decision, replace(step, state=StepState.UNKNOWN, result=result))
+
+    def _settle(self, decision: Decision, step: StepRecord) -> None:
+        settled = replace(step, finished_at=decision.at, retry_at=None)
+        requests = self.count(settled)
+        self.record_step(decision, settled)
+        self.tell_finished(decision, settled, requests=requests)
+
+    def tell_started(self, decision: Decision, step: StepRecord) -> None:
+        decision.tell(StepStarted.of(self.task, step))
+
+    def tell_finished(self, decision: Decision, step: StepRecord, *, requests: int) -> None:
+        """`requests` is how many requests to the model have ended with the step."""
+        decision.tell(StepFinished.of(self.task, step, requests=requests))

@@ -1,0 +1,368 @@
+"""The AI loop of one task: model request, tool calls, …, final answer, each step journaled before and after.
+
+The loop asks the running task what comes next. The beginning of a step is written in the same unit as the result of
+the step before; when that is durable, the step is done. A loop can end between any two steps (pause, close, crash) and
+be begun again from its journal.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+
+from ai_whisperer.core import journal
+from ai_whisperer.core.contexts import turn_bytes
+from ai_whisperer.core.journal import CallTools, PendingCall, RequestModel
+from ai_whisperer.core.supervising import restart_key
+from ai_whisperer.domain.conversation import Turn
+from ai_whisperer.domain.tasks import StepRecord, TaskRecord
+from ai_whisperer.errors import ContextLimitError, WhispererError
+from ai_whisperer.runtime.agents.model_step import ModelStep, waited_for_retry
+from ai_whisperer.runtime.agents.parts import Owner
+from ai_whisperer.runtime.agents.task import RunningTask, StuckLoopError
+from ai_whisperer.runtime.agents.tool_step import run_tool
+from ai_whisperer.runtime.limits.spending import Reserved
+from ai_whisperer.runtime.session.current import current_loop
+from ai_whisperer.runtime.session.decision import Decision
+
+_log = logging.getLogger(__name__)
+
+_SECONDS_UNTIL_TAKEN_UP = 1.0
+"""So long nothing goes on after a worker was cut off: the event loop may be ending."""
+
+_UNLIMITED = Reserved()
+
+
+class AILoop:
+    """Does the steps of one running task. Its worker is an asyncio task that the loop owns."""
+
+    __slots__ = (
+        "_agent",
+        "_dooms",
+        "_durable",
+        "_has_place",
+        "_interrupted",
+        "_next",
+        "_shown_steps",
+        "_tool_waits",
+        "_turns",
+        "context_bytes",
+        "is_waiting",
+        "running",
+        "worker",
+    )
+
+    def __init__(self, agent: Owner, task: TaskRecord, steps: list[StepRecord]) -> None:
+        self._agent = agent
+        self.running = RunningTask(agent, task, steps)
+        self.is_waiting = False
+        self.worker: asyncio.Task[None] | None = None
+        self._dooms = 0
+        self._interrupted = False
+        self._durable: asyncio.Future[None] | None = None
+        self._next: RequestModel | CallTools | None = None
+        self._turns: tuple[Turn, ...] = ()
+        self._shown_steps = 0
+        self._has_place = False
+        self._tool_waits = 0
+        self.context_bytes = 0
+
+    @property
+    def agent(self) -> Owner:
+        return self._agent
+
+    @property
+    def task(self) -> TaskRecord:
+        """The task, with all that it has used so far."""
+        self.running.journal.count_up()
+        return self.running.journal.task
+
+    def begin(self, decision: Decision) -> None:
+        """Decide the next step, journal its beginning, submit, and let the worker do it."""
+        self._take_place()  # first: what follows from the decision may begin others
+        self._advance(decision)
+        self._interrupted = False
+        if self._next is not None:
+            parts = self._agent.parts
+            # In a context of its own: whoever happens to begin this loop, perhaps another one, lends it no variables.
+            self.worker = parts.kernel.event_loop.create_task(
+                self._work(), name=f"loop {self.running.journal.task.id}", context=parts.kernel.context.copy()
+            )
+            self.worker.add_done_callback(self._worker_ended)
+        else:
+            self.give_back_place()
+            self.running.settled()
+
+    def interrupt_wait(self) -> None:
+        """Cut a wait for the next attempt short: nothing is under way in it."""
+        if self.is_waiting and self.worker is not None:
+            self._interrupted = True
+            self.worker.cancel()
+
+    async def interrupt_request(self) -> None:
+        """Cancel a model request in flight; it is repeated when the loop goes on."""
+        if isinstance(self._next, RequestModel):
+            await self.halt()
+
+    async def halt(self) -> None:
+        """Cancel the worker and return when it has ended, with all that it ran. The journal stays as it is."""
+        worker = self.worker
+        if worker is not None:
+            self._interrupted = True
+            worker.cancel()
+            await asyncio.wait([worker])
+            self._worker_ended(worker)
+
+    def abandon(self) -> None:
+        """Cancel the worker without waiting: the store has failed, and nothing it does can be kept."""
+        self._dooms += 1
+        if self.worker is not None:
+            self.worker.cancel()
+
+    def take_up(self) -> None:
+        """Go on after having been held up; nothing happens if the worker still works or the agent may not step.
+
+        Whoever calls this may be another loop, or have more to take up: a fault in here is the end of this task alone.
+        """
+        if self.is_ready and not self.running.only_waits() and self.may_have_place(self.take_up):
+            decision = self._decide()
+            try:
+                if self.running.held_back:
+                    self.running.count_start(decision)
+                self.begin(decision)
+            except Exception as error:  # noqa: BLE001 - as in `_work`
+                self._fail(error)
+                self._clear()
+                self.give_back_place()
+
+    def may_have_place(self, go_on: Callable[[], None]) -> bool:
+        """Whether the session has a place for the loop to work. If not, `go_on` is called when there is one."""
+        if self.running.journal.task.answers_a_switch:
+            return True
+        return self._agent.parts.slots.may_begin(self, self.running.journal.task.agent_id, go_on)
+
+    def _take_place(self) -> None:
+        """An answer to one that waits takes none, else loops could wait for each other for ever."""
+        if not self._has_place and not self.running.journal.task.answers_a_switch:
+            self._has_place = True
+            self._agent.parts.slots.take()
+
+    def give_back_place(self) -> None:
+        """The loop has ended or rests: another may work in its place."""
+        if self._has_place:
+            self._has_place = False
+            self._agent.parts.slots.give_back()
+
+    @asynccontextmanager
+    async def without_place(self) -> AsyncIterator[None]:
+        """Let another loop work in the place of this one while it only waits: for a task, or for the next attempt.
+
+        Then it goes on when there is a place again, or at once if its wait was cut short.
+        """
+        self._tool_waits += 1
+        self.give_back_place()
+        try:
+            yield
+            if self._tool_waits == 1 and not self.running.journal.task.answers_a_switch:
+                await self._agent.parts.slots.take_again(self.running.journal.task.agent_id, self._take_place_again)
+        finally:
+            self._tool_waits -= 1
+            if self._tool_waits:
+                self.give_back_place()  # another call of the same answer has begun to wait meanwhile
+            else:
+                self._take_place_again()
+
+    def _take_place_again(self) -> None:
+        if self.worker is not None:
+            self._take_place()
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether the loop would go on if it had something to do: it does nothing now, and nobody holds it up."""
+        task = self.running.journal.task
+        if self.worker is not None or self._dooms or task.state.ended or self._agent.parts.roster.on_probation:
+            return False
+        return self._agent.may_step and not self._crashed_a_moment_ago
+
+    @property
+    def is_cut_off(self) -> bool:
+        """Whether others cancelled the worker: the event loop ends, or some code cancelled what it should not."""
+        return self.worker is not None and self.worker.cancelling() > 0 and not (self._interrupted or self._dooms)
+
+    @property
+    def rests(self) -> bool:
+        """Whether there is nothing to do now: all that the task can do is wait, or its loop crashed a moment ago."""
+        return self._crashed_a_moment_ago or self.running.only_waits()
+
+    @property
+    def _crashed_a_moment_ago(self) -> bool:
+        not_before = self.running.journal.task.not_before
+        return not_before is not None and not_before > self._agent.parts.kernel.clock.now()
+
+    def plan_restart(self) -> None:
+        """See to it that a loop that crashed goes on when its time has come."""
+        if self.task.not_before is not None and not self.task.state.ended:
+            self._agent.parts.kernel.timers.at(self.task.not_before, restart_key(self.task.id), self.take_up)
+
+    def spare(self) -> None:
+        """Take a `doom` back. The loop goes on unless somebody else wants its end."""
+        self._dooms -= 1
+        self.take_up()
+
+    async def doom(self) -> None:
+        """Halt for good: whatever happens to the agent meanwhile, this loop does not begin again."""
+        self._dooms += 1
+        await self.halt()
+
+    async def _work(self) -> None:
+        """Do the steps until the task ends or the loop is held up; never raise."""
+        current_loop.set(self)
+        try:
+            while self._next is not None:
+                await self._do_next()
+        except asyncio.CancelledError:
+            return
+        except Exception as error:  # noqa: BLE001 - a fault of ours ends this task, never the process or another agent
+            self._fail(error)
+        self._clear()
+        self.give_back_place()
+
+    def _clear(self) -> None:
+        self._agent.parts.permission.worker_ended(self.running.journal.task.id)
+        self.worker = None
+        self._agent.parts.spending.release(self.running.journal.task.id)
+        self.running.settled()
+
+    def _worker_ended(self, worker: asyncio.Task[None]) -> None:
+        """The worker was cancelled, perhaps before it could do anything at all."""
+        if self.worker is not worker:
+            return
+        self._clear()
+        if not self._interrupted and not self._dooms:
+            # Cut off: then go on, later, and let no other begin in its place before that.
+            self._agent.parts.kernel.event_loop.call_later(_SECONDS_UNTIL_TAKEN_UP, self._go_on_after_all)
+            return
+        self.give_back_place()
+        if self._interrupted:
+            self._interrupted = False
+            self.take_up()  # the agent may have been resumed meanwhile
+
+    def _go_on_after_all(self) -> None:
+        if self.worker is None:
+            self.give_back_place()
+            self.take_up()
+
+    async def _do_next(self) -> None:
+        if self._durable is not None:
+            await self._durable
+            self._durable = None
+        if isinstance(self._next, RequestModel):
+            await self._request_model()
+        elif self._next is not None:
+            await self._call_tools(self._next.calls)
+
+    async def _request_model(self) -> None:
+        turns = self._turns_so_far()
+        reservations = self._agent.parts.spending
+        reserved: Reserved | None = _UNLIMITED
+        if self.running.journal.steps[-1].retry_at is not None and not await waited_for_retry(self._agent, self):
+            reserved = None
+        elif reservations.hold_for(self._agent, self.running.journal.task):
+            reserved = await reservations.reserve(self, turns)
+        if reserved is None:
+            self._next = None  # held up between two attempts, or paused for want of tokens or money
+            return
+        answered = await ModelStep(self._agent, self, reserved.max_output_tokens).run(turns)
+        if answered is None:
+            reservations.release(self.running.journal.task.id)  # others may use it until the next attempt
+            return
+        decision = self._decide()
+        decision.at = answered.finished_at or decision.at  # the log tells the time that the journal has
+        self.running.record_answer(decision, answered)
+        if reserved is not _UNLIMITED:
+            reservations.release(self.running.journal.task.id)
+        self._advance(decision)
+
+    def _turns_so_far(self) -> tuple[Turn, ...]:
+        """What the model is to be shown: what was shown before, and the steps that have ended since."""
+        steps = self.running.journal.steps
+        if self._turns:
+            new = journal.turns_of(steps[self._shown_steps :])
+        else:
+            new = [*self._load_history(), *journal.turns(self.running.journal.task, steps)]
+        self._turns = (*self._turns, *new)
+        self._shown_steps = len(steps) - 1  # the last one is the request itself
+        self._weigh(new)
+        return self._turns
+
+    def _weigh(self, new: Sequence[Turn]) -> None:
+        """Count what the conversation takes in memory; raises `ContextLimitError` if it is too much for the agent."""
+        for turn in new:
+            self.context_bytes += turn_bytes(turn)
+        most, work = self._agent.limits.max_context_bytes, self._agent.work
+        if self.context_bytes > most or (len(work.loops) > 1 and work.context_bytes > most):
+            raise ContextLimitError(
+                f"The conversations of '{self._agent.agent_id}' take {work.context_bytes:,} bytes of memory and "
+                f"may take {most:,} (max_context_bytes); this one takes {self.context_bytes:,}. Begin a new thread, "
+                "let fewer tasks run at the same time, or raise the limit."
+            )
+
+    async def _call_tools(self, calls: tuple[PendingCall, ...]) -> None:
+        begun = [step for pending in calls if (step := self.running.journal.step(pending.number)) is not None]
+        if len(begun) == 1:
+            result = await run_tool(self._agent, begun[0])
+            decision = self._decide()
+            self.running.record_outside_result(decision, begun[0], result)
+        else:
+            async with asyncio.TaskGroup() as group:
+                for step in begun:
+                    group.create_task(self._call_tool(step))
+            decision = self._decide()
+        self._advance(decision)
+
+    async def _call_tool(self, step: StepRecord) -> None:
+        """Run one of several calls; its result is journaled at once, whatever becomes of the others."""
+        result = await run_tool(self._agent, step)
+        decision = self._decide()
+        self.running.record_outside_result(decision, step, result)
+        decision.submit()
+
+    def _advance(self, decision: Decision) -> None:
+        try:
+            self._next = None if self._dooms else self.running.advance(decision)
+        except StuckLoopError as error:
+            self._crash(decision, error)
+        if decision.unit:
+            self._durable = decision.submit()
+
+    def _fail(self, error: Exception) -> None:
+        self._next = None
+        if self._agent.parts.kernel.log.failure is not None:
+            return  # the store has failed: everyone was told
+        decision = self._decide()
+        self._crash(decision, error)
+        if decision.unit:
+            decision.submit()
+
+    def _crash(self, decision: Decision, error: Exception) -> None:
+        self._next = None
+        if not isinstance(error, WhispererError) or self.task.state.ended:
+            _log.error("loop %s failed", self.task.id, exc_info=error)
+        if not self.task.state.ended:
+            self.running.crash(decision, error)
+            decision.then(self.plan_restart)
+
+    def _load_history(self) -> list[Turn]:
+        """What the thread said before this task. What went before is durable by now, and so can be read."""
+        own = self.running.journal.task
+        if own.thread_id in (own.id, own.mail_id):
+            return []
+        store = self._agent.parts.kernel.store
+        thread = (own.session_id, own.agent_id, own.thread_id)
+        earlier, steps = store.tasks_of_thread(*thread), store.steps_of_thread(*thread)
+        return [turn for task in earlier if task.id != own.id for turn in journal.turns(task, steps.get(task.id, []))]
+
+    def _decide(self) -> Decision:
+        return self._agent.parts.kernel.decide(f"task:{self.running.journal.task.id}")

@@ -1,0 +1,68 @@
+"""What an agent works with: its tools and its model client."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ai_whisperer.domain.agents import AgentRecord
+from ai_whisperer.domain.definition import INHERIT, AgentDefinition
+from ai_whisperer.models.base import Model
+from ai_whisperer.runtime.agents.supplies import Supplies
+from ai_whisperer.tools.function import Tool
+from ai_whisperer.tools.registry import ToolRegistry
+
+
+class Toolkit:
+    """The tools and the model of one agent, made when they are first needed."""
+
+    __slots__ = ("_model", "_registry", "_supplies", "missing_tools", "own_tools")
+
+    def __init__(self, supplies: Supplies, own_tools: Iterable[Tool]) -> None:
+        self._supplies = supplies
+        self.own_tools = tuple(own_tools)
+        self._registry: ToolRegistry | None = None
+        self._model: Model | None = None
+        self.missing_tools: tuple[str, ...] = ()
+
+    def registry(self, record: AgentRecord) -> ToolRegistry:
+        if self._registry is None:
+            self._registry = self._supplies.registry(record.definition.tools, self.own_tools)
+        return self._registry
+
+    def model(self, record: AgentRecord) -> Model:
+        """The agent's own model client; raises a `ModelError`."""
+        if self._model is None:
+            name = record.definition.model
+            self._model = self._supplies.model_factory(self._supplies.default_model if name == INHERIT else name)
+        return self._model
+
+    def take_model(self) -> Model | None:
+        """Part with the model client, for it to be closed."""
+        model, self._model = self._model, None
+        return model
+
+    def forget_registry(self) -> None:
+        """The grants have changed."""
+        self._registry = None
+
+    def look_for_missing_tools(self, record: AgentRecord) -> None:
+        """Note the tools that the agent may use and that nobody has provided: without them it waits."""
+        granted = record.definition.tools
+        wanted = dict.fromkeys(record.own_tools if granted is None else granted)
+        self.missing_tools = self.registry(record).missing_from(wanted) if wanted else ()
+
+    def tools_to_remember(self, definition: AgentDefinition) -> tuple[str, ...]:
+        """The names of the functions that were provided for the agent: it waits for them when it is back.
+
+        They are its own and, if it has all tools, those of the session that are not optional.
+        """
+        shared = () if definition.tools is not None else self._supplies.tools
+        named = dict.fromkeys(tool.name for tool in (*self.own_tools, *shared) if not tool.optional)
+        return tuple(named)
+
+    def give_tools(self, record: AgentRecord, tools: Iterable[Tool]) -> None:
+        """Take tools in place of those of the same names. Raises if two have one name."""
+        given = {tool.name: tool for tool in tools}
+        own = (*(tool for tool in self.own_tools if tool.name not in given), *given.values())
+        self._registry = self._supplies.registry(record.definition.tools, own)
+        self.own_tools = own

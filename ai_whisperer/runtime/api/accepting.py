@@ -1,0 +1,220 @@
+"""Accepting work from outside: checked, given an id once, durable before the caller is told."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+import msgspec
+
+from ai_whisperer.core.budgets import check_budget, deadline_after, tree_budget
+from ai_whisperer.core.mailbox import check_mail_text
+from ai_whisperer.core.paging import checked_id
+from ai_whisperer.core.signals import check_event_data
+from ai_whisperer.core.text import check_text, one_line
+from ai_whisperer.domain.events import EventRecord
+from ai_whisperer.domain.limits import EffectiveLimits
+from ai_whisperer.domain.mail import USER, MailRecord
+from ai_whisperer.domain.tasks import Budget, Origin, Priority, TaskKind, TaskRecord
+from ai_whisperer.errors import DuplicateIdError, InvalidInputError
+from ai_whisperer.runtime.agents.agent import LiveAgent
+from ai_whisperer.runtime.life.open_session import OpenSession
+from ai_whisperer.runtime.session.cause import by_caller
+from ai_whisperer.runtime.session.decision import Decision
+
+_Accepted = TypeVar("_Accepted", TaskRecord, MailRecord, EventRecord)
+
+
+class Intake:
+    """Takes tasks, mail and events from people and programs.
+
+    A caller that gives an id may call again with the same content when it does not know whether it was heard: the
+    work is accepted once. What is on its way to the disk under a given id is kept in mind until it is there.
+    """
+
+    def __init__(self, session: OpenSession) -> None:
+        self._session = session
+        self.book = session.roster.book
+        self._tasks: dict[str, TaskRecord] = {}
+        self._mails: dict[str, MailRecord] = {}
+        self._events: dict[str, EventRecord] = {}
+
+    async def task(
+        self,
+        agent: LiveAgent,
+        prompt: str,
+        *,
+        priority: Priority,
+        thread_id: str | None,
+        task_id: str | None,
+        cause: str,
+        timeout_seconds: float | None = None,
+        budget: Budget | None = None,
+        decision: Decision | None = None,
+    ) -> TaskRecord:
+        """Accept a task, as part of the decision that creates its agent if one is given: see `check_task`."""
+        most = agent.limits.max_prompt_bytes
+        self._session.reached.check_prompt("prompt", prompt, agent.agent_id, most=most)
+        if not prompt.strip():
+            raise InvalidInputError("The prompt is empty. Say what the agent should do.")
+        if task_id is not None:
+            known = self._known_task(task_id)
+            if known is not None:
+                return await self._again(known, (known.agent_id, known.prompt), (agent.agent_id, prompt))
+        agent.work.check_room()
+        origin = self._terms(timeout_seconds, budget, agent.limits)
+        decision = decision or self._session.kernel.decide(cause)
+        new_id = task_id or self._session.kernel.ids.new()
+        task = TaskRecord(
+            session_id=self._session.kernel.session_id,
+            id=new_id,
+            agent_id=agent.agent_id,
+            thread_id=new_id if thread_id is None else checked_id(thread_id),
+            kind=TaskKind.PROMPT,
+            prompt=prompt,
+            arrival=self._session.kernel.next_arrival(),
+            cause=cause,
+            priority=priority,
+            created_at=decision.at,
+            origin=origin,
+        )
+        agent.work.accept_task(decision, task)
+        if task_id is not None:
+            self._tasks[task_id] = task
+            decision.when_durable(lambda: self._tasks.pop(task_id, None))
+        await decision.commit()
+        return task
+
+    def check_task(
+        self,
+        limits: EffectiveLimits,
+        prompt: str,
+        *,
+        ids: tuple[str | None, str | None],
+        timeout_seconds: float | None,
+        budget: Budget | None,
+    ) -> None:
+        """Raise what `task` would for an agent with these limits that is not there yet. The ids are thread and task."""
+        check_text("prompt", prompt, max_bytes=limits.max_prompt_bytes)
+        if not prompt.strip():
+            raise InvalidInputError("The prompt is empty. Say what the agent should do.")
+        self._terms(timeout_seconds, budget, limits)
+        thread_id, task_id = ids
+        if thread_id is not None:
+            checked_id(thread_id)
+        if task_id is not None and self._known_task(task_id) is not None:
+            raise _used_already(task_id)
+
+    def _known_task(self, given_id: str) -> TaskRecord | None:
+        return self._tasks.get(checked_id(given_id)) or self._session.kernel.store.task(
+            self._session.kernel.session_id, given_id
+        )
+
+    def _terms(self, timeout_seconds: float | None, budget: Budget | None, limits: EffectiveLimits) -> Origin | None:
+        if budget is not None:
+            check_budget(budget)
+        budget = tree_budget(budget, limits)
+        if timeout_seconds is None and budget is None:
+            return None
+        return Origin(deadline_at=deadline_after(timeout_seconds, now=self._session.kernel.clock.now()), budget=budget)
+
+    async def mail(
+        self,
+        to: str,
+        *,
+        subject: str,
+        body: str,
+        priority: Priority,
+        thread_id: str | None,
+        mail_id: str | None,
+        decision: Decision | None = None,
+    ) -> MailRecord:
+        """Accept a mail, as part of the decision that creates its recipient if one is given: see `check_mail`."""
+        known = self._known_mail(mail_id)
+        if known is not None:
+            recipient = self._session.roster.book.resolve_recipient(to)
+            before = (known.sender, known.recipient, known.subject, known.body)
+            return await self._again(known, before, (USER, recipient, one_line(str(subject)), body))
+        decision = decision or self._session.kernel.decide(by_caller())
+        mail = self._session.mail.send(
+            decision,
+            sender=USER,
+            to=to,
+            subject=subject,
+            body=body,
+            priority=priority,
+            thread_id=None if thread_id is None else checked_id(thread_id),
+            mail_id=mail_id,
+        )
+        return await self._sent(decision, mail, mail_id)
+
+    def check_mail(
+        self, limits: EffectiveLimits, subject: str, body: str, *, ids: tuple[str | None, str | None]
+    ) -> None:
+        """Raise what `mail` would for an agent with these limits that is not there yet. The ids are thread and mail."""
+        check_mail_text(subject, body, limits.max_mail_bytes)
+        thread_id, mail_id = ids
+        if thread_id is not None:
+            checked_id(thread_id)
+        if mail_id is not None and self._known_mail(mail_id) is not None:
+            raise _used_already(mail_id)
+
+    async def reply(self, mail_id: str, body: str, *, priority: Priority, reply_id: str | None) -> MailRecord:
+        post = self._session.mail
+        known = self._known_mail(reply_id)
+        if known is not None:
+            before = (known.sender, known.reply_to or "", known.body)
+            return await self._again(known, before, (USER, mail_id, body))
+        decision = self._session.kernel.decide(by_caller())
+        original = post.received_by(USER, mail_id)
+        mail = post.reply(decision, original, body=body, priority=priority, mail_id=reply_id)
+        return await self._sent(decision, mail, reply_id)
+
+    def _known_mail(self, given_id: str | None) -> MailRecord | None:
+        if given_id is None:
+            return None
+        return self._mails.get(checked_id(given_id)) or self._session.kernel.store.mail(
+            self._session.kernel.session_id, given_id
+        )
+
+    async def _sent(self, decision: Decision, mail: MailRecord, given_id: str | None) -> MailRecord:
+        if given_id is not None:
+            self._mails[given_id] = mail
+            decision.when_durable(lambda: self._mails.pop(given_id, None))
+        await decision.commit()
+        return mail
+
+    async def event(self, name: str, data: Any, *, event_id: str | None) -> EventRecord:
+        if event_id is not None:
+            known = self._events.get(checked_id(event_id)) or self._session.kernel.store.event(
+                self._session.kernel.session_id, event_id
+            )
+            if known is not None:
+                return await self._again(known, (known.name, _as_kept(known.data)), (name, _as_kept(data)))
+        check_event_data(data)
+        data = msgspec.json.decode(msgspec.json.encode(data))  # as it is kept
+        decision = self._session.kernel.decide(by_caller())
+        event = self._session.events.broadcast(decision, name=name, data=data, sender=USER, event_id=event_id)
+        if event_id is not None:
+            self._events[event_id] = event
+            decision.when_durable(lambda: self._events.pop(event_id, None))
+        await decision.commit()
+        return event
+
+    async def _again(self, known: _Accepted, before: tuple[str, ...], now: tuple[str, ...]) -> _Accepted:
+        """Answer as the first time, once that is durable; raise if the id stood for something else."""
+        if before != now:
+            raise _used_already(known.id)
+        await self._session.kernel.store.flushed()
+        return known
+
+
+def _used_already(given_id: str) -> DuplicateIdError:
+    return DuplicateIdError(f"The id '{given_id}' was used for something else. Choose another; nothing was accepted.")
+
+
+def _as_kept(data: Any) -> str:
+    """The data as it is kept, to compare; whatever it is, it can be compared."""
+    try:
+        return msgspec.json.encode(data).decode()
+    except (TypeError, ValueError, RecursionError):
+        return repr(data)

@@ -1,0 +1,47 @@
+"""Approvals, as a program or a person handles them."""
+
+from __future__ import annotations
+
+from ai_whisperer.core.approvals import approval_state
+from ai_whisperer.core.paging import checked_limit
+from ai_whisperer.core.text import check_reason, check_text
+from ai_whisperer.domain.approvals import ApprovalRecord, ApprovalState
+from ai_whisperer.domain.mail import USER
+from ai_whisperer.runtime.api.tasks import SessionWork
+from ai_whisperer.runtime.session.cause import by_caller
+
+_MAX_NAME_BYTES = 1000
+
+
+class SessionApprovals(SessionWork):
+    """The part of the session manager that handles tool calls which a person has to allow."""
+
+    def list_approvals(
+        self, *, state: ApprovalState | str | None = ApprovalState.PENDING, limit: int = 100
+    ) -> list[ApprovalRecord]:
+        chosen = approval_state(state)
+        checked_limit(limit)
+        if chosen is ApprovalState.PENDING:
+            return self._session.approvals.pending()[:limit]
+        return self._session.kernel.store.approvals(self._session.kernel.session_id, state=chosen, limit=limit)
+
+    def get_approval(self, approval_id: str) -> ApprovalRecord:
+        return self._session.approvals.get(approval_id)
+
+    async def approve(
+        self, approval_id: str, *, digest: str | None = None, reason: str = "", by: str = USER
+    ) -> ApprovalRecord:
+        check_reason(reason)
+        check_text("name of who decides", by, max_bytes=_MAX_NAME_BYTES)
+        decision = self._session.kernel.decide(by_caller())
+        approval = self._session.approvals.approve(decision, approval_id, digest=digest, by=by, reason=reason)
+        await decision.commit()
+        return approval
+
+    async def refuse(self, approval_id: str, *, reason: str = "", by: str = USER) -> ApprovalRecord:
+        check_reason(reason)
+        check_text("name of who decides", by, max_bytes=_MAX_NAME_BYTES)
+        decision = self._session.kernel.decide(by_caller())
+        approval = self._session.approvals.refuse(decision, approval_id, by=by, reason=reason)
+        await decision.commit()
+        return approval

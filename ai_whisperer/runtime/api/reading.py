@@ -1,0 +1,206 @@
+"""What can be read of a session: agents, tasks, journals, mail, the log."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+
+from ai_whisperer.core.addresses import normalized
+from ai_whisperer.core.paging import can_be_id, checked_kind, checked_limit, checked_position
+from ai_whisperer.domain.agents import AgentStatus
+from ai_whisperer.domain.events import EventRecord
+from ai_whisperer.domain.mail import USER, DeadLetters, MailRecord
+from ai_whisperer.domain.notification import Notification
+from ai_whisperer.domain.sessions import IdKind
+from ai_whisperer.domain.snapshot import Snapshot
+from ai_whisperer.domain.tasks import StepRecord, TaskRecord, ThreadSummary, WorkCounts
+from ai_whisperer.domain.usage import UsageReport
+from ai_whisperer.domain.waits import ResourceStatus
+from ai_whisperer.errors import ClosedError, InvalidInputError, StateError, UnknownTaskError
+from ai_whisperer.runtime.agents.agent import LiveAgent
+from ai_whisperer.runtime.agents.status import shown_steps, status_of, statuses_of
+from ai_whisperer.runtime.api.handle import AgentSession
+from ai_whisperer.runtime.api.snapshots import snapshot_of
+from ai_whisperer.runtime.api.task_source import SessionTaskSource
+from ai_whisperer.runtime.api.usage import usage_of_session, usage_of_tree
+from ai_whisperer.runtime.life.open_session import OpenSession
+from ai_whisperer.runtime.session.current import loop_that_calls
+from ai_whisperer.runtime.session.log import Subscription
+from ai_whisperer.task_stream import TaskStream
+
+AgentRef = str | AgentSession
+"""An agent: its handle, its id, or any of its names."""
+
+
+class SessionReader:
+    """The reading half of the session manager."""
+
+    @property
+    def is_flushed(self) -> bool:
+        """Whether all that was decided so far is on disk."""
+        return self._session.kernel.store.is_flushed
+
+    async def flushed(self) -> None:
+        """Wait until all that was decided so far is on disk. What is read then is what would survive."""
+        await self._session.kernel.store.flushed()
+
+    async def at_rest(self) -> None:
+        session = self._session
+        calling = loop_that_calls()
+        if calling is not None and session.roster.runs(calling):
+            raise StateError("A tool cannot wait until all agents are idle: its own agent is not. Do it from outside.")
+        subscription = self.subscribe()
+        try:
+            while busy := [agent for agent in session.roster.agents.values() if not agent.work.is_at_rest]:
+                for agent in busy:
+                    while not agent.work.is_at_rest:  # whatever brings it to rest is told after it has happened
+                        await anext(subscription)
+        except StopAsyncIteration:
+            raise ClosedError("The session was closed before its agents were idle; they resume later.") from None
+        finally:
+            subscription.close()
+        await session.kernel.store.flushed()
+
+    async def snapshot(self) -> Snapshot:
+        session = self._session
+        taken = snapshot_of(session)
+        await session.kernel.store.flushed()
+        if session.kernel.log.failure is not None:
+            raise session.kernel.log.failure
+        return taken
+
+    def mailbox(self, owner: AgentRef = USER, *, limit: int = 100) -> list[MailRecord]:
+        name = self._mailbox_name(owner)
+        return self._session.kernel.store.mailbox(self._session.kernel.session_id, name, limit=checked_limit(limit))
+
+    def sent_mail(self, owner: AgentRef = USER, *, limit: int = 100) -> list[MailRecord]:
+        name = self._mailbox_name(owner)
+        return self._session.kernel.store.sent_mail(self._session.kernel.session_id, name, limit=checked_limit(limit))
+
+    def _mailbox_name(self, owner: AgentRef) -> str:
+        is_user = isinstance(owner, str) and normalized(owner) == USER
+        return USER if is_user else self._find_agent(owner).agent_id
+
+    def dead_letters(self) -> DeadLetters:
+        store = self._session.kernel.store
+        return DeadLetters(
+            tasks=store.dead_tasks(self._session.kernel.session_id),
+            mails=store.dead_mail(self._session.kernel.session_id),
+        )
+
+    def find_ids(self, kind: IdKind | str, beginning: str, *, limit: int = 10) -> list[str]:
+        known = checked_kind(kind)
+        if not can_be_id(beginning):
+            return []
+        store, session_id = self._session.kernel.store, self._session.kernel.session_id
+        return store.ids_beginning(session_id, known, beginning, limit=checked_limit(limit))
+
+    @property
+    def work_counts(self) -> WorkCounts:
+        """What has become of tasks since the session was opened, and what waits for a person now."""
+        tallies = self._session.counters
+        return WorkCounts(
+            ended=dict(tallies.ended),
+            retried=dict(tallies.retried),
+            dead_tasks=tallies.dead_tasks.total(),
+            dead_mails=tallies.dead_mails,
+            pending_approvals=len(self._session.approvals.pending()),
+        )
+
+    def get_agent_status(self, agent_id: AgentRef) -> AgentStatus:
+        return status_of(self._find_agent(agent_id))
+
+    def list_agents(self) -> list[AgentStatus]:
+        return list(statuses_of(self._session))
+
+    def get_task(self, task: str | TaskRecord) -> TaskRecord:
+        task_id = task.id if isinstance(task, TaskRecord) else task
+        found = self._find_task(task_id) if can_be_id(task_id) else None
+        if found is None:
+            raise UnknownTaskError(
+                f"There is no task {task_id!r} in session '{self._session.kernel.session_id}'. "
+                "List its tasks (`whisperer tasks`), or name another session."
+            )
+        return found
+
+    def list_tasks(self, agent_id: AgentRef | None = None, *, limit: int = 100) -> list[TaskRecord]:
+        session = self._session
+        store, session_id = session.kernel.store, session.kernel.session_id
+        if agent_id is None:
+            return store.tasks(session_id, limit=checked_limit(limit))
+        return store.tasks_of_agent(session_id, self._find_agent(agent_id).agent_id, limit=checked_limit(limit))
+
+    def get_task_tree(self, task: str | TaskRecord) -> list[TaskRecord]:
+        return self._tree(self.get_task(task).root_id)
+
+    def list_steps(self, task: str | TaskRecord, *, after: int = 0) -> list[StepRecord]:
+        task_id = self.get_task(task).id
+        return shown_steps(self._session, task_id, after=checked_position(after))
+
+    def stream(self, task: str | TaskRecord) -> TaskStream:
+        known = self.get_task(task)
+        return TaskStream(known.id, SessionTaskSource(self._session, known))
+
+    def usage(self, task: str | TaskRecord | None = None) -> UsageReport:
+        if task is not None:
+            return usage_of_tree(self._session, self._tree(self.get_task(task).root_id))
+        return usage_of_session(self._session)
+
+    def list_threads(self, agent_id: AgentRef) -> list[ThreadSummary]:
+        return self._session.kernel.store.threads_of_agent(
+            self._session.kernel.session_id, self._find_agent(agent_id).agent_id
+        )
+
+    def list_events(self, *, limit: int = 100) -> list[EventRecord]:
+        return self._session.kernel.store.events(self._session.kernel.session_id, limit=checked_limit(limit))
+
+    def list_resources(self) -> list[ResourceStatus]:
+        return self._session.turns.listed()
+
+    def notifications(self, *, after: int = 0, limit: int = 1000) -> list[Notification]:
+        return self._session.kernel.store.notifications(
+            self._session.kernel.session_id, after=checked_position(after), limit=checked_limit(limit)
+        )
+
+    @property
+    def last_seq(self) -> int:
+        """The number of the newest notification: what is read now is the state after it."""
+        return self._session.kernel.log.last_seq
+
+    def subscribe(self, *, after: int | None = None, deltas: bool = False) -> Subscription:
+        """An iterator over the notifications after this number (0: from the start; None: from now on).
+
+        With `deltas` the pieces of answers come along as they are streamed, unnumbered.
+        """
+        bus = self._session.kernel.log
+        return bus.subscribe(after=bus.last_seq if after is None else checked_position(after), deltas=deltas)
+
+    @property
+    @abstractmethod
+    def _session(self) -> OpenSession:
+        """The open session; raises `ClosedError`."""
+
+    def _find_agent(self, agent: AgentRef) -> LiveAgent:
+        if not isinstance(agent, (str, AgentSession)):
+            raise InvalidInputError(f"Name an agent by its id or its handle, not by {type(agent).__name__}.")
+        name = agent if isinstance(agent, str) else agent.agent_id
+        session = self._session
+        return session.roster.agents[session.roster.book.resolve(name)]
+
+    def _tree(self, root_id: str) -> list[TaskRecord]:
+        """The tree as it is now, with what is still on its way to the disk."""
+        tasks = {
+            task.id: task for task in self._session.kernel.store.tasks_of_tree(self._session.kernel.session_id, root_id)
+        }
+        running = (loop.task for loop in self._session.roster.running.values())
+        waiting = (item for agent in self._session.roster.agents.values() for item in agent.work.waiting)
+        for task in (*running, *waiting):
+            if isinstance(task, TaskRecord) and task.root_id == root_id:
+                tasks[task.id] = task
+        return list(tasks.values())
+
+    def _find_task(self, task_id: str) -> TaskRecord | None:
+        session = self._session
+        loop = session.roster.running.get(task_id)
+        if loop is not None:
+            return loop.task
+        return session.kernel.store.task(session.kernel.session_id, task_id)

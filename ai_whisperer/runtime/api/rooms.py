@@ -1,0 +1,128 @@
+"""Talking to agents in rooms: alone with one of them, or in a group."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from msgspec.structs import replace
+
+from ai_whisperer.core import rooms as rules
+from ai_whisperer.core.paging import checked_id, checked_limit, checked_position
+from ai_whisperer.core.rooms import RoomRef
+from ai_whisperer.domain.rooms import MessageRecord, RoomKind, RoomRecord
+from ai_whisperer.errors import DuplicateIdError, InvalidInputError
+from ai_whisperer.runtime.api.handle import AgentSession
+from ai_whisperer.runtime.api.reading import AgentRef
+from ai_whisperer.runtime.api.tasks import SessionWork
+from ai_whisperer.runtime.session.cause import by_caller
+
+
+class SessionRooms(SessionWork):
+    """The part of the session manager that has rooms. When a method returns, what it did is on disk."""
+
+    async def create_room(
+        self, members: Iterable[AgentRef], *, title: str = "", hop_limit: int = 4, room_id: str | None = None
+    ) -> RoomRecord:
+        room = self._room(
+            self._session.kernel.ids.new() if room_id is None else checked_id(room_id),
+            kind=RoomKind.GROUP,
+            title=title,
+            members=self._members(members),
+            hop_limit=hop_limit,
+        )
+        if self._session.rooms.knows(room.id):
+            return await self._same_room(room)
+        return await self._create(room)
+
+    async def open_chat(self, agent_id: AgentRef) -> RoomRecord:
+        member = self._find_agent(agent_id).agent_id
+        room_id = rules.chat_id(member)
+        if self._session.rooms.knows(room_id):
+            await self._session.kernel.store.flushed()
+            return self._session.rooms.find(room_id)
+        return await self._create(self._room(room_id, kind=RoomKind.DIRECT, title="", members=(member,), hop_limit=0))
+
+    def list_rooms(self) -> list[RoomRecord]:
+        return self._session.rooms.all_rooms()
+
+    def get_room(self, room: RoomRef) -> RoomRecord:
+        return self._session.rooms.find(rules.room_id_of(room))
+
+    async def add_member(self, room: RoomRef, agent_id: AgentRef) -> RoomRecord:
+        decision = self._session.kernel.decide(by_caller())
+        member = self._find_agent(agent_id).agent_id
+        changed = self._session.rooms.add_member(decision, self.get_room(room), member)
+        await decision.commit()
+        return changed
+
+    async def remove_member(self, room: RoomRef, agent_id: AgentRef) -> RoomRecord:
+        decision = self._session.kernel.decide(by_caller())
+        member = self._find_agent(agent_id).agent_id
+        changed = self._session.rooms.remove_member(decision, self.get_room(room), member)
+        await decision.commit()
+        return changed
+
+    async def post_message(self, room: RoomRef, text: str, *, message_id: str | None = None) -> MessageRecord:
+        rooms = self._session.rooms
+        known_room = self.get_room(room)
+        if message_id is not None:
+            known = rooms.transcript.find(checked_id(message_id))
+            if known is not None:
+                return await self._same_message(known, known_room, text)
+        decision = self._session.kernel.decide(by_caller())
+        message = rooms.post(decision, known_room, text, message_id=message_id or self._session.kernel.ids.new())
+        await decision.commit()
+        return message
+
+    def room_messages(self, room: RoomRef, *, after: int = 0, limit: int = 100) -> list[MessageRecord]:
+        return self._session.kernel.store.messages(
+            self._session.kernel.session_id,
+            self.get_room(room).id,
+            after=checked_position(after),
+            limit=checked_limit(limit),
+        )
+
+    def _room(
+        self, room_id: str, *, kind: RoomKind, title: str, members: tuple[str, ...], hop_limit: int
+    ) -> RoomRecord:
+        rules.check_title(title)
+        rules.check_hop_limit(hop_limit)
+        return RoomRecord(
+            session_id=self._session.kernel.session_id,
+            id=room_id,
+            kind=kind,
+            title=title,
+            members=members,
+            hop_limit=hop_limit,
+        )
+
+    def _members(self, given: Iterable[AgentRef]) -> tuple[str, ...]:
+        if isinstance(given, str | AgentSession) or not isinstance(given, Iterable):
+            raise InvalidInputError("The members must be a list of agents, even if it is only one.")
+        members = tuple(self._find_agent(agent).agent_id for agent in given)
+        rules.check_members(members)
+        return members
+
+    async def _create(self, room: RoomRecord) -> RoomRecord:
+        decision = self._session.kernel.decide(by_caller())
+        room = replace(room, created_at=decision.at)
+        self._session.rooms.create(decision, room)
+        await decision.commit()
+        return room
+
+    async def _same_room(self, room: RoomRecord) -> RoomRecord:
+        """Answer as the first time, once that is durable; raise if the id stands for another room."""
+        known = self._session.rooms.find(room.id)
+        if (known.title, known.members, known.hop_limit) != (room.title, room.members, room.hop_limit):
+            raise DuplicateIdError(f"There is another room '{room.id}'. Choose another id; nothing was changed.")
+        await self._session.kernel.store.flushed()
+        return known
+
+    async def _same_message(self, known: MessageRecord, room: RoomRecord, text: str) -> MessageRecord:
+        """Answer as the first time, once that is durable; raise if the id stood for something else."""
+        if (known.room_id, known.text) != (room.id, text):
+            raise DuplicateIdError(
+                f"The id '{known.id}' was used for something else. Choose another; nothing was posted."
+            )
+        await self._session.kernel.store.flushed()
+        return known

@@ -1,0 +1,93 @@
+"""Schedules, as a program or a person handles them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from ai_whisperer.core.limits import DEFAULTS
+from ai_whisperer.core.paging import checked_id
+from ai_whisperer.core.schedules import ScheduleRef, check_schedule, schedule_from, schedule_id_of
+from ai_whisperer.domain.schedules import MissedRuns, ScheduleDefinition, ScheduleRecord
+from ai_whisperer.errors import DuplicateIdError
+from ai_whisperer.runtime.api.reading import AgentRef
+from ai_whisperer.runtime.api.tasks import SessionWork
+from ai_whisperer.runtime.session.cause import by_caller
+
+
+class SessionSchedules(SessionWork):
+    """The part of the session manager that handles schedules."""
+
+    async def create_schedule(
+        self,
+        agent_id: AgentRef | None = None,
+        *,
+        cron: str | None = None,
+        interval_seconds: float | None = None,
+        zone: str = "UTC",
+        prompt: str | None = None,
+        event: str | None = None,
+        data: Any = None,
+        missed: MissedRuns | str = MissedRuns.ONCE,
+        wake: bool = False,
+        schedule_id: str | None = None,
+    ) -> ScheduleRecord:
+        session = None if agent_id is None else self._find_agent(agent_id)
+        definition = schedule_from(
+            cron=cron,
+            interval_seconds=interval_seconds,
+            zone=zone,
+            prompt=prompt,
+            event=event,
+            data=data,
+            missed=missed,
+            wake=wake,
+        )
+        owner = None if session is None else session.agent_id
+        limits = DEFAULTS if session is None else session.limits
+        check_schedule(definition, agent_id=owner, max_prompt_bytes=limits.max_prompt_bytes)
+        definition = msgspec.json.decode(msgspec.json.encode(definition), type=ScheduleDefinition)  # as it is stored
+        schedules = self._session.schedules
+        known = None if schedule_id is None else schedules.find(checked_id(schedule_id))
+        if known is not None:
+            if (known.agent_id, known.definition) != (owner, definition):
+                raise DuplicateIdError(
+                    f"There is another schedule '{known.id}' already. Delete it or choose another id; nothing was "
+                    "changed."
+                )
+            await self._session.kernel.store.flushed()
+            return schedules.shown(schedules.get(known.id))
+        decision = self._session.kernel.decide(by_caller())
+        record = schedules.create(
+            decision, definition, agent=session, schedule_id=schedule_id or self._session.kernel.ids.new()
+        )
+        await decision.commit()
+        return self._session.schedules.shown(record)
+
+    def list_schedules(self, agent_id: AgentRef | None = None) -> list[ScheduleRecord]:
+        schedules = self._session.schedules
+        found = schedules.of_agent(None if agent_id is None else self._find_agent(agent_id).agent_id)
+        return [schedules.shown(record) for record in found]
+
+    def get_schedule(self, schedule: ScheduleRef) -> ScheduleRecord:
+        schedules = self._session.schedules
+        return schedules.shown(schedules.get(schedule_id_of(schedule)))
+
+    async def pause_schedule(self, schedule: ScheduleRef) -> ScheduleRecord:
+        decision = self._session.kernel.decide(by_caller())
+        record = self._session.schedules.pause(decision, schedule_id_of(schedule))
+        await decision.commit()
+        return self._session.schedules.shown(record)
+
+    async def resume_schedule(self, schedule: ScheduleRef) -> ScheduleRecord:
+        decision = self._session.kernel.decide(by_caller())
+        record = self._session.schedules.resume(decision, schedule_id_of(schedule))
+        await decision.commit()
+        return self._session.schedules.shown(record)
+
+    async def delete_schedule(self, schedule: ScheduleRef) -> ScheduleRecord:
+        decision = self._session.kernel.decide(by_caller())
+        record = self._session.schedules.delete(decision, schedule_id_of(schedule))
+        await decision.commit()
+        return self._session.schedules.shown(record)

@@ -1,0 +1,316 @@
+"""Giving work to a session: tasks and mail."""
+
+from __future__ import annotations
+
+import asyncio
+from abc import abstractmethod
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from ai_whisperer.core.mailbox import mark_of, priority_of
+from ai_whisperer.core.tasks import branch_of, check_answered, continuation_id, parent_of
+from ai_whisperer.core.text import check_reason
+from ai_whisperer.domain.events import EventRecord
+from ai_whisperer.domain.limits import EffectiveLimits
+from ai_whisperer.domain.mail import USER, MailRecord, MailState
+from ai_whisperer.domain.tasks import Budget, Priority, RetriedTasks, TaskRecord, TaskState
+from ai_whisperer.errors import ConflictError, StateError
+from ai_whisperer.runtime.api.accepting import Intake
+from ai_whisperer.runtime.api.handle import AgentSession
+from ai_whisperer.runtime.api.reading import AgentRef, SessionReader
+from ai_whisperer.runtime.api.requeueing import dismiss, queue_when_durable, requeue
+from ai_whisperer.runtime.limits.deadlines import overdue
+from ai_whisperer.runtime.messaging.parts import answer_of
+from ai_whisperer.runtime.session.cause import by_caller
+from ai_whisperer.runtime.session.decision import Decision
+
+_RETRIED_AT_ONCE = 100
+"""So many are one unit: others have their turn then."""
+
+
+class SessionWork(SessionReader):
+    """The half of the session manager that gives work and takes it back."""
+
+    def __init__(self) -> None:
+        self._settling: set[str] = set()  # ended tasks that were retried or dismissed, which is not yet on disk
+
+    @property
+    @abstractmethod
+    def _intake(self) -> Intake:
+        """Where work from outside is accepted; raises `ClosedError`."""
+
+    async def send_task(
+        self,
+        agent_id: AgentRef,
+        prompt: str,
+        *,
+        priority: Priority | str = Priority.NORMAL,
+        thread_id: str | None = None,
+        task_id: str | None = None,
+        timeout_seconds: float | None = None,
+        budget: Budget | None = None,
+    ) -> TaskRecord:
+        urgency, intake = priority_of(priority), self._intake
+        decision = self._create_if_missing(
+            agent_id,
+            lambda limits: intake.check_task(
+                limits, prompt, ids=(thread_id, task_id), timeout_seconds=timeout_seconds, budget=budget
+            ),
+        )
+        return await intake.task(
+            self._find_agent(agent_id),
+            prompt,
+            priority=urgency,
+            thread_id=thread_id,
+            task_id=task_id,
+            cause=by_caller(),
+            timeout_seconds=timeout_seconds,
+            budget=budget,
+            decision=decision,
+        )
+
+    def _create_if_missing(self, agent: AgentRef, check: Callable[[EffectiveLimits], object]) -> Decision | None:
+        """Create the agent that is named if it is not there, a template is called so and that is wanted here.
+
+        Returns the decision in which that happens, for the work to join it. `check` raises if the work is refused.
+        """
+        session = self._session
+        missing = session.creation.missing(agent)
+        if missing is None:
+            return None
+        decision = session.kernel.decide(by_caller())
+        session.creation.create_missing(decision, missing, check)
+        return decision
+
+    async def wait_task(self, task: str | TaskRecord) -> TaskRecord:
+        known = self.get_task(task)
+        while True:
+            if not known.state.ended:
+                known = await self._session.cycles.end_of(known)
+            if known.state is not TaskState.CONTINUED:
+                return known
+            known = self.get_task(continuation_id(known))
+
+    async def run_task(
+        self,
+        agent_id: AgentRef,
+        prompt: str,
+        *,
+        priority: Priority | str = Priority.NORMAL,
+        thread_id: str | None = None,
+        task_id: str | None = None,
+        timeout_seconds: float | None = None,
+        budget: Budget | None = None,
+    ) -> str:
+        task = await self.send_task(
+            agent_id,
+            prompt,
+            priority=priority,
+            thread_id=thread_id,
+            task_id=task_id,
+            timeout_seconds=timeout_seconds,
+            budget=budget,
+        )
+        ended = await self.wait_task(task)
+        check_answered(ended)
+        return answer_of(self._session.kernel.store, ended)
+
+    async def cancel_task(self, task: str | TaskRecord, *, reason: str = "cancelled by the user") -> TaskRecord:
+        known = self._last_part(task)
+        if known.state.ended:
+            raise StateError(
+                f"Task {known.id} is {known.state} already. Only a queued or running task can be cancelled."
+            )
+        check_reason(reason)
+        await self._find_agent(known.agent_id).work.cancel_task(known.id, by_caller(), reason)
+        ended = self.get_task(known.id)
+        if ended.state is not TaskState.CANCELLED:
+            raise StateError(f"Task {known.id} ended as {ended.state} before it could be cancelled.")
+        return ended
+
+    async def cancel_tree(self, task: str | TaskRecord, *, reason: str = "cancelled by the user") -> list[TaskRecord]:
+        root = self.get_task(task)
+        check_reason(reason)
+        cancelled: list[TaskRecord] = []
+        withdrawn = 0
+        while True:  # what is cancelled may have caused more until it was
+            await self._session.kernel.store.flushed()
+            branch = branch_of(self._tree(root.root_id), root.id)
+            left = [each for each in branch.values() if not each.state.ended]
+            for each in left:
+                self._find_agent(each.agent_id).work.check_not_from_inside("cancel the tree of a task of")
+            withdrawn += await self._withdraw_mails(branch)
+            if not left:
+                break
+            with self._session.trees.cancelling(branch):
+                cancelled += await self._cancel_all(left, reason)
+        if not cancelled and not withdrawn:
+            raise StateError(f"Task {root.id} and all that it caused have ended already; there is nothing to cancel.")
+        return cancelled
+
+    async def _cancel_all(self, tasks: list[TaskRecord], reason: str) -> list[TaskRecord]:
+        cancelling = (self._find_agent(task.agent_id).work.cancel_task(task.id, by_caller(), reason) for task in tasks)
+        for outcome in await asyncio.gather(*cancelling, return_exceptions=True):
+            if isinstance(outcome, BaseException):
+                raise outcome
+        ended = [self.get_task(task.id) for task in tasks]
+        return [task for task in ended if task.state is TaskState.CANCELLED]
+
+    async def _withdraw_mails(self, branch: Mapping[str, TaskRecord]) -> int:
+        """Archive the mails that tasks of the branch sent and nobody has begun to handle."""
+        session = self._session
+        decision = session.kernel.decide(by_caller())
+        count = 0
+        for agent in session.roster.agents.values():
+            for mail in [item for item in agent.work.waiting if isinstance(item, MailRecord)]:
+                if parent_of(mail.cause) in branch:
+                    agent.work.take_out_mail(mail)
+                    session.mail.move(decision, mail, MailState.ARCHIVED)
+                    count += 1
+        if count:
+            await decision.commit()
+        return count
+
+    async def retry_task(self, task: str | TaskRecord) -> TaskRecord:
+        known = self._last_part(task)
+        self._check_retry(known)
+        (queued,) = await self._requeue([known])
+        return queued
+
+    async def retry_failed_tasks(self, agent_id: AgentRef | None = None) -> RetriedTasks:
+        of = None if agent_id is None else self._find_agent(agent_id).agent_id
+        await self._session.kernel.store.flushed()
+        dead = sorted(self.dead_letters().tasks, key=lambda each: each.arrival)
+        failed = [each.id for each in dead if each.state is TaskState.FAILED and of in (None, each.agent_id)]
+        retried: list[str] = []
+        reasons: dict[str, str] = {}
+        for batch in _batches(failed, _RETRIED_AT_ONCE):
+            ready: list[TaskRecord] = []
+            room: Counter[str] = Counter()
+            for known in map(self.get_task, batch):
+                try:
+                    self._check_retry(known, beside=room[known.agent_id])
+                except ConflictError as error:
+                    reasons[known.id] = error.message
+                else:
+                    ready.append(known)
+                    room[known.agent_id] += 1
+            retried += [task.id for task in await self._requeue(ready)]
+        return RetriedTasks(retried=len(retried), not_retried=len(reasons), task_ids=tuple(retried), reasons=reasons)
+
+    def _check_retry(self, known: TaskRecord, *, beside: int = 0) -> None:
+        """Raise a `ConflictError` unless the task can be retried, beside so many others of its agent."""
+        if known.state not in (TaskState.FAILED, TaskState.CANCELLED, TaskState.DEAD):
+            raise StateError(f"Task {known.id} is {known.state}. Only a failed, cancelled or dead task can be retried.")
+        agent = self._find_agent(known.agent_id)
+        self._check_not_settling(known)
+        self._check_terms(known)
+        returning = sum(each.agent_id == known.agent_id for each in self._session.roster.returning.values())
+        agent.work.check_room(returning=returning + beside)
+
+    async def _requeue(self, tasks: Sequence[TaskRecord]) -> list[TaskRecord]:
+        """Take up tasks again that can be retried; returns when that is durable."""
+        if not tasks:
+            return []
+        decision = self._session.kernel.decide(by_caller())
+        queued = [requeue(self._session, decision, task) for task in tasks]
+        durable = decision.submit()
+        for task in tasks:
+            self._settle(task, durable)
+        queue_when_durable(self._session, queued, durable)
+        await asyncio.shield(durable)
+        return queued
+
+    async def dismiss_task(self, task: str | TaskRecord) -> TaskRecord:
+        known = self._last_part(task)
+        if known.dismissed_at is not None:
+            raise StateError(f"Task {known.id} was dismissed already.")
+        if not known.is_dead_letter:
+            raise StateError(
+                f"Task {known.id} is {known.state}. Only a dead letter, a failed or dead task, can be dismissed."
+            )
+        self._check_not_settling(known)
+        decision = self._session.kernel.decide(by_caller())
+        dismissed = dismiss(self._session, decision, known)
+        durable = decision.submit()
+        self._settle(known, durable)
+        await asyncio.shield(durable)
+        return dismissed
+
+    def _last_part(self, task: str | TaskRecord) -> TaskRecord:
+        """The task, or the last of those that continued it."""
+        known = self.get_task(task)
+        while known.state is TaskState.CONTINUED:
+            known = self.get_task(continuation_id(known))
+        return known
+
+    def _settle(self, task: TaskRecord, durable: asyncio.Future[None]) -> None:
+        self._settling.add(task.id)
+        durable.add_done_callback(lambda _: self._settling.discard(task.id))
+
+    def _check_not_settling(self, task: TaskRecord) -> None:
+        if task.id in self._settling:
+            raise StateError(f"Task {task.id} is being retried or dismissed already.")
+
+    def _check_terms(self, task: TaskRecord) -> None:
+        """Raise `StateError` if the task has neither time nor budget left, so that it could only fail again."""
+        if overdue(task, now=self._session.kernel.clock.now()) is not None:
+            raise StateError(f"The time for task {task.id} is over, so it cannot be retried. Send a new task instead.")
+        spent = self._session.trees.spent(task)
+        if spent is not None:
+            raise StateError(
+                f"The budget of task {task.id} is spent ({spent}), so it cannot be retried. Send a new task with a "
+                "larger one instead."
+            )
+
+    async def send_mail(
+        self,
+        to: AgentRef,
+        subject: str,
+        body: str,
+        *,
+        priority: Priority | str = Priority.NORMAL,
+        thread_id: str | None = None,
+        mail_id: str | None = None,
+    ) -> MailRecord:
+        recipient = to.agent_id if isinstance(to, AgentSession) else to
+        urgency, intake, decision = priority_of(priority), self._intake, None
+        if isinstance(recipient, str) and not intake.book.knows(recipient):
+            decision = self._create_if_missing(
+                recipient, lambda limits: intake.check_mail(limits, subject, body, ids=(thread_id, mail_id))
+            )
+        return await intake.mail(
+            recipient,
+            subject=subject,
+            body=body,
+            priority=urgency,
+            thread_id=thread_id,
+            mail_id=mail_id,
+            decision=decision,
+        )
+
+    async def broadcast_event(self, event: str, data: Any = None, *, event_id: str | None = None) -> EventRecord:
+        return await self._intake.event(event, data, event_id=event_id)
+
+    async def reply_mail(
+        self,
+        mail_id: str,
+        body: str,
+        *,
+        priority: Priority | str = Priority.NORMAL,
+        reply_id: str | None = None,
+    ) -> MailRecord:
+        return await self._intake.reply(mail_id, body, priority=priority_of(priority), reply_id=reply_id)
+
+    async def mark_mail(self, mail_id: str, state: MailState | str) -> MailRecord:
+        mail = self._session.mail.received_by(USER, mail_id)
+        decision = self._session.kernel.decide(by_caller())
+        moved = self._session.mail.move(decision, mail, mark_of(state))
+        await decision.commit()
+        return moved
+
+
+def _batches(ids: Sequence[str], size: int) -> Iterator[Sequence[str]]:
+    for start in range(0, len(ids), size):
+        yield ids[start : start + size]

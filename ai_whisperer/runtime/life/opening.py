@@ -1,0 +1,127 @@
+"""The life of an open session: taken up from the store, closed cleanly, or stopped when the store fails."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+from collections.abc import Mapping, Sequence
+
+from msgspec.structs import replace
+
+from ai_whisperer.domain.clock import Clock, IdSource
+from ai_whisperer.domain.limits import SessionLimits
+from ai_whisperer.errors import ClosedError
+from ai_whisperer.mcp_config import McpServerConfig
+from ai_whisperer.models.base import ModelFactory
+from ai_whisperer.runtime.agents.creation import Stage
+from ai_whisperer.runtime.agents.folders import Folders
+from ai_whisperer.runtime.life import recovery
+from ai_whisperer.runtime.life.assembly import assemble
+from ai_whisperer.runtime.life.open_session import OpenSession
+from ai_whisperer.runtime.life.trial_turn import TrialTurn
+from ai_whisperer.store.base import Store
+from ai_whisperer.tools.function import Tool
+
+_log = logging.getLogger(__name__)
+
+
+def open_session(
+    session_id: str,
+    store: Store,
+    *,
+    clock: Clock,
+    random: random.Random,
+    ids: IdSource,
+    model_factory: ModelFactory,
+    default_model: str,
+    tools: Sequence[Tool],
+    stage: Stage,
+    folders: Folders,
+    limits: SessionLimits,
+    mcp_servers: Mapping[str, McpServerConfig],
+    trial_turn: TrialTurn,
+) -> OpenSession:
+    """Bring the session into memory and go on where it was; raises a `StoreError` if it cannot be read."""
+    snapshot = store.load(session_id)
+    session = assemble(
+        session_id,
+        store,
+        snapshot,
+        clock=clock,
+        random=random,
+        ids=ids,
+        model_factory=model_factory,
+        default_model=default_model,
+        tools=tools,
+        stage=stage,
+        folders=folders,
+        limits=limits,
+        mcp_servers=mcp_servers,
+        trial_turn=trial_turn,
+    )
+    session.kernel.on_refused = lambda failure: fail_session(session, failure)
+    store.listen(session_id, session.kernel.log.publish, session.kernel.on_refused)
+    recovery.restore(session, snapshot, stage.agent_tools)
+    session.schedules.restore(snapshot.schedules)
+    recovery.resume(session, snapshot)
+    session.schedules.arm_all()
+    return session
+
+
+async def close_session(session: OpenSession, *, grace_seconds: float) -> None:
+    """Let the steps under way finish for so long and cancel what is left. When this returns all of it is on disk."""
+    session.kernel.closing = True
+    session.locks.close(ClosedError("The session was closed before the lock was free. Ask again when it is back."))
+    session.kernel.timers.close()
+    loops = list(session.roster.running.values())
+    for loop in loops:
+        loop.interrupt_wait()
+    workers = [worker for loop in loops if (worker := loop.worker) is not None]
+    try:
+        if workers:
+            await asyncio.wait(workers, timeout=grace_seconds)
+        await asyncio.gather(*(agent.work.halt_loops() for agent in session.roster.agents.values()))
+        if session.kernel.log.failure is None:
+            _count_no_crash(session)  # before all that can hang: whoever is killed in that has harmed no task
+        await session.kernel.background.close()
+        await session.supplies.mcp.close()
+        for outcome in await asyncio.gather(
+            *(agent.free() for agent in session.roster.agents.values()), return_exceptions=True
+        ):
+            if isinstance(outcome, Exception):
+                _log.warning("a model client could not be closed: %r", outcome)
+        await session.kernel.store.flushed()
+        await session.supplies.folders.close()
+    finally:
+        session.trial_turn.give_back(session)
+        session.kernel.store.unlisten(session.kernel.session_id)
+        session.kernel.release_waiters(
+            ClosedError("The session was closed before the task ended; the task resumes later.")
+        )
+        if not session.kernel.log.closed:
+            session.kernel.log.close()
+
+
+def _count_no_crash(session: OpenSession) -> None:
+    """A task that stops here does so by no fault of its own: it is not counted as begun any more."""
+    decision = session.kernel.decide("shutdown")
+    for loop in session.roster.running.values():
+        if loop.running.held_back:
+            loop.running.let_go(decision)
+        elif loop.task.attempts:
+            loop.running.journal.update_task(decision, replace(loop.task, attempts=0))
+    if decision.unit:
+        decision.submit()
+
+
+def fail_session(session: OpenSession, failure: BaseException) -> None:
+    """The store has failed, or refused what memory already holds: nothing more may happen that it does not know of."""
+    session.kernel.closing = True
+    session.kernel.timers.close()
+    session.trial_turn.give_back(session)
+    for loop in session.roster.running.values():
+        loop.abandon()
+    session.locks.close(failure)
+    session.kernel.release_waiters(failure)
+    session.kernel.log.close(failure)

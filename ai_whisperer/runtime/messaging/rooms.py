@@ -1,0 +1,328 @@
+"""The rooms of a session: who is in them, what is said, who is asked to answer.
+
+A message, the tasks of those who are asked, and how far each of them has seen the room are one decision. So are the
+end of such a task, the message that its answer becomes, and the tasks that this starts in turn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from msgspec.structs import replace
+
+from ai_whisperer.core import rooms as rules
+from ai_whisperer.core.mentions import Mentions, mentions_in
+from ai_whisperer.core.tasks import base_id
+from ai_whisperer.core.text import shortened
+from ai_whisperer.domain.agents import AgentState
+from ai_whisperer.domain.mail import USER
+from ai_whisperer.domain.notifications.rooms import (
+    RoomAbsent,
+    RoomAnswering,
+    RoomCreated,
+    RoomHopLimit,
+    RoomMemberAdded,
+    RoomMemberRemoved,
+    RoomMessage,
+    RoomPassed,
+    RoomUnanswered,
+)
+from ai_whisperer.domain.rooms import MessageRecord, RoomKind, RoomRecord
+from ai_whisperer.domain.tasks import Failure, RoomTurn, TaskKind, TaskRecord, TaskState
+from ai_whisperer.errors import QueueFullError, StateError, UnknownMemberError, UnknownRoomError
+from ai_whisperer.runtime.limits.reached import ReachedLimits
+from ai_whisperer.runtime.messaging.parts import answer_of
+from ai_whisperer.runtime.messaging.transcript import Transcript
+from ai_whisperer.runtime.session.decision import Decision
+from ai_whisperer.runtime.session.kernel import Kernel
+from ai_whisperer.runtime.session.ports import Agent, Roster
+
+_ROOMS_LISTED = 50
+
+
+class Rooms:
+    """The rooms of one session. What a method raises, it raises before it has changed anything."""
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        roster: Roster,
+        reached: ReachedLimits,
+        rooms: Iterable[RoomRecord],
+        last_at: Mapping[str, float],
+    ) -> None:
+        """`last_at` is when something was said last in each of those rooms in which something was."""
+        self._kernel = kernel
+        self._roster = roster
+        self._reached = reached
+        self._rooms = {room.id: room for room in rooms}
+        self._last_at = dict(last_at)
+        self.transcript = Transcript(kernel)
+
+    def all_rooms(self) -> list[RoomRecord]:
+        return list(self._rooms.values())
+
+    def last_at(self, room: RoomRecord) -> float:
+        """When something was said last, or the room was opened."""
+        return self._last_at.get(room.id, room.created_at)
+
+    def knows(self, room_id: str) -> bool:
+        return room_id in self._rooms
+
+    def find(self, room_id: str) -> RoomRecord:
+        """The room as it is now; raises `UnknownRoomError` with the ids that there are."""
+        found = self._rooms.get(room_id)
+        if found is None:
+            shown = ", ".join(sorted(self._rooms)[:_ROOMS_LISTED]) or "none yet"
+            more = f" and {len(self._rooms) - _ROOMS_LISTED} more" if len(self._rooms) > _ROOMS_LISTED else ""
+            raise UnknownRoomError(f"There is no room '{room_id}'. Rooms: {shown}{more}.")
+        return found
+
+    def create(self, decision: Decision, room: RoomRecord) -> None:
+        """Open a room whose id is free."""
+        self._put(decision, room)
+        decision.tell(RoomCreated.of(room))
+
+    def add_member(self, decision: Decision, room: RoomRecord, agent_id: str) -> RoomRecord:
+        """Let an agent into a group. It is shown what was said before when it is asked for the first time."""
+        rules.check_group(room)
+        if agent_id in room.members:
+            raise StateError(f"'{agent_id}' is a member of room '{room.id}' already.")
+        rules.check_members((*room.members, agent_id))
+        changed = replace(room, members=(*room.members, agent_id))
+        self._put(decision, changed)
+        decision.tell(RoomMemberAdded(room_id=room.id, agent_id=agent_id))
+        return changed
+
+    def remove_member(self, decision: Decision, room: RoomRecord, agent_id: str) -> RoomRecord:
+        """Take an agent out of a group. Answers that it is about to give are no longer posted."""
+        rules.check_group(room)
+        if agent_id not in room.members:
+            raise UnknownMemberError(f"'{agent_id}' is not a member of room '{room.id}'. {rules.members_of(room)}")
+        if len(room.members) == 1:
+            raise StateError(f"'{agent_id}' is the last member of room '{room.id}'. Add another before it goes.")
+        changed = replace(room, members=tuple(member for member in room.members if member != agent_id))
+        self._put(decision, changed)
+        decision.tell(RoomMemberRemoved(room_id=room.id, agent_id=agent_id))
+        return changed
+
+    def post(self, decision: Decision, room: RoomRecord, text: str, *, message_id: str) -> MessageRecord:
+        """Post a message of the user and ask those whom it is for."""
+        rules.check_message_text(text)
+        mentions = self._mentions(room, text)
+        rules.check_no_strangers(room, mentions, agents=list(filter(self._roster.book.knows, mentions.strangers)))
+        named = rules.mentioned(room, mentions, sender=USER)
+        absent = [member for member in named or room.members if self._is_stopped(member)]
+        rules.check_presence(room, mentions, absent=absent)
+        asked = [self._agent(member) for member in named or room.members if member not in absent]
+        for agent in asked:
+            most = agent.limits.max_prompt_bytes
+            self._reached.check_prompt("message", text, agent.agent_id, most=most)
+            agent.work.check_room()
+        message = self._message(decision, room, sender=USER, text=text, message_id=message_id, mentions=named)
+        message = self._add(decision, room, message, asked=asked, cause=None)
+        for member in absent:
+            self._tell_absent(decision, message, member, "stopped")
+        return message
+
+    def task_ended(self, decision: Decision, task: TaskRecord) -> None:
+        """Let what a member said in a task become a message, in the decision that ends the task.
+
+        Whatever the answer says, nothing is refused: it is too late for an error, so what cannot be is announced.
+        """
+        turn = turn_of(task)
+        if turn is None:
+            return
+        room = self._rooms[turn.room_id]
+        if task.state is not TaskState.COMPLETED or task.result is None:
+            failure = task.error or Failure(code="unanswered", message="The task ended without an answer.")
+            self._tell_unanswered(decision, task, turn, failure)
+            self._unsee(decision, room, task, turn)
+        elif task.agent_id not in room.members:
+            failure = Failure(code="not_a_member", message=f"'{task.agent_id}' left the room before it answered.")
+            self._tell_unanswered(decision, task, turn, failure)
+        elif rules.is_pass(room, text := answer_of(self._kernel.store, task)):
+            decision.tell(
+                RoomPassed(room_id=room.id, number=turn.number, agent_id=task.agent_id, task_id=base_id(task))
+            )
+        else:
+            self._post_answer(decision, room, task, text=text, hops=turn.hops + 1)
+
+    def task_taken_up(self, decision: Decision, task: TaskRecord) -> None:
+        """A task that ended without an answer may answer after all."""
+        turn = turn_of(task)
+        if turn is not None:
+            decision.tell(
+                RoomAnswering(room_id=turn.room_id, number=turn.number, agent_id=task.agent_id, task_id=base_id(task))
+            )
+
+    def _post_answer(self, decision: Decision, room: RoomRecord, task: TaskRecord, *, text: str, hops: int) -> None:
+        text = shortened(text, rules.MAX_MESSAGE_BYTES)
+        named = rules.mentioned(room, self._mentions(room, text), sender=task.agent_id)
+        absent = {member: reason for member in named if (reason := self._why_absent(room, member))}
+        message = self._message(
+            decision, room, sender=task.agent_id, text=text, message_id=rules.answer_id(task), mentions=named
+        )
+        message = replace(message, task_id=base_id(task), hops=hops)
+        if hops > room.hop_limit:
+            message = self._add(decision, room, message, asked=(), cause=task)
+            if named:
+                decision.tell(
+                    RoomHopLimit(
+                        room_id=room.id,
+                        number=message.number,
+                        agent_id=task.agent_id,
+                        mentions=list(named),
+                        hop_limit=room.hop_limit,
+                    )
+                )
+            return
+        asked = [self._agent(member) for member in named if member not in absent]
+        message = self._add(decision, room, message, asked=asked, cause=task)
+        for member, reason in absent.items():
+            self._tell_absent(decision, message, member, reason)
+
+    def _message(
+        self,
+        decision: Decision,
+        room: RoomRecord,
+        *,
+        sender: str,
+        text: str,
+        message_id: str,
+        mentions: tuple[str, ...],
+    ) -> MessageRecord:
+        """The next message of the room."""
+        return MessageRecord(
+            session_id=room.session_id,
+            id=message_id,
+            room_id=room.id,
+            number=room.last_number + 1,
+            sender=sender,
+            text=text,
+            mentions=mentions,
+            cause=decision.cause,
+            created_at=decision.at,
+        )
+
+    def _add(
+        self,
+        decision: Decision,
+        room: RoomRecord,
+        message: MessageRecord,
+        *,
+        asked: Sequence[Agent],
+        cause: TaskRecord | None,
+    ) -> MessageRecord:
+        """Put a message into the room and give those who are asked their tasks."""
+        shown = [*self._unseen(room, asked), message]
+        names = {member: self._agent(member).record.definition.name for member in room.members}
+        tasks = [self._task(room, shown, agent, names=names, cause=cause) for agent in asked]
+        message = replace(message, asked={task.agent_id: task.id for task in tasks})
+        self.transcript.add(decision, message)
+        seen = {**room.seen, **{agent.agent_id: message.number for agent in asked}}
+        self._put(decision, replace(room, last_number=message.number, seen=seen))
+        self._last_at[room.id] = decision.at
+        decision.tell(RoomMessage.of(message))
+        for agent, task in zip(asked, tasks, strict=True):
+            decision.tell(
+                RoomAnswering(room_id=room.id, number=message.number, agent_id=agent.agent_id, task_id=task.id)
+            )
+            agent.work.accept_task(decision, task)
+        return message
+
+    def _unseen(self, room: RoomRecord, asked: Sequence[Agent]) -> list[MessageRecord]:
+        """What some of those who are asked have not seen, as far as it can be shown."""
+        if not asked:
+            return []
+        seen = min(room.seen.get(agent.agent_id, 0) for agent in asked)
+        after = max(seen, room.last_number - rules.MAX_MESSAGES_SHOWN)
+        return self.transcript.after(room.id, after, limit=rules.MAX_MESSAGES_SHOWN)
+
+    def _task(
+        self,
+        room: RoomRecord,
+        messages: Sequence[MessageRecord],
+        agent: Agent,
+        *,
+        names: Mapping[str, str],
+        cause: TaskRecord | None,
+    ) -> TaskRecord:
+        message, member = messages[-1], agent.agent_id
+        seen = room.seen.get(member, 0)
+        addressed = room.kind is RoomKind.DIRECT or member in message.mentions
+        prompt = rules.prompt_for(
+            room,
+            member,
+            messages,
+            seen=seen,
+            addressed=addressed,
+            names=names,
+            max_bytes=agent.limits.max_prompt_bytes,
+        )
+        return rules.task_for_member(
+            prompt,
+            message,
+            member,
+            task_id=self._kernel.ids.new(),
+            arrival=self._kernel.next_arrival(),
+            seen=seen,
+            cause=cause,
+        )
+
+    def _unsee(self, decision: Decision, room: RoomRecord, task: TaskRecord, turn: RoomTurn) -> None:
+        """A task that never began has shown its messages to nobody: the next one shows them."""
+        begun = task.started_at is not None or task.continuation
+        if not begun and room.seen.get(task.agent_id, 0) > turn.seen:
+            self._put(decision, replace(room, seen={**room.seen, task.agent_id: turn.seen}))
+
+    def _put(self, decision: Decision, room: RoomRecord) -> None:
+        decision.unit.put_room(room)
+        self._rooms[room.id] = room
+
+    def _agent(self, agent_id: str) -> Agent:
+        return self._roster.agents[agent_id]
+
+    def _is_stopped(self, agent_id: str) -> bool:
+        return self._agent(agent_id).state is AgentState.STOPPED
+
+    def _why_absent(self, room: RoomRecord, agent_id: str) -> str | None:
+        """Why a member that an agent mentions is not asked; a few agents that all mention all would never end."""
+        if self._is_stopped(agent_id):
+            return "stopped"
+        turns = sum(item.thread_id == rules.thread_of(room.id) for item in self._agent(agent_id).work.queue)
+        if turns >= rules.MAX_WAITING_TURNS:
+            return "busy"
+        try:
+            self._agent(agent_id).work.check_room()
+        except QueueFullError as error:
+            return error.code
+        return None
+
+    def _mentions(self, room: RoomRecord, text: str) -> Mentions:
+        names: dict[str, str] = {}
+        for member in room.members:
+            definition = self._agent(member).record.definition
+            names |= dict.fromkeys((member, definition.name, *definition.aliases), member)
+        return mentions_in(text, names)
+
+    def _tell_absent(self, decision: Decision, message: MessageRecord, member: str, reason: str) -> None:
+        decision.tell(RoomAbsent(room_id=message.room_id, number=message.number, agent_id=member, reason=reason))
+
+    def _tell_unanswered(self, decision: Decision, task: TaskRecord, turn: RoomTurn, failure: Failure) -> None:
+        decision.tell(
+            RoomUnanswered(
+                room_id=turn.room_id,
+                number=turn.number,
+                agent_id=task.agent_id,
+                task_id=base_id(task),
+                error=failure,
+            )
+        )
+
+
+def turn_of(task: TaskRecord) -> RoomTurn | None:
+    """What of a room the task answers, if it does."""
+    if task.origin is None or task.kind not in (TaskKind.ROOM, TaskKind.CONTINUATION):
+        return None
+    return task.origin.room

@@ -1,0 +1,45 @@
+"""What is counted as it happens, since to count it again would take as long as there is history."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+
+from ai_whisperer.domain.snapshot import Link, LinkKind
+from ai_whisperer.domain.tasks import Retried, TaskRecord, TaskState
+from ai_whisperer.runtime.session.decision import Decision
+
+
+class Counters:
+    """Who had to do with whom in a session, and how many tasks, by agent, and mails wait in it for a person.
+
+    `ended` counts the tasks by the state that they ended in, `retried` what was begun again; both since the session was
+    opened.
+    """
+
+    def __init__(
+        self, session_id: str, links: Iterable[Link], *, dead_tasks: Mapping[str, int], dead_mails: int
+    ) -> None:
+        self._session_id = session_id
+        self._links = {(link.kind, link.sender, link.recipient): link for link in links}
+        self.dead_tasks = Counter(dead_tasks)
+        self.ended = dict.fromkeys((state for state in TaskState if state.ended), 0)
+        self.retried = dict.fromkeys(Retried, 0)
+        self.dead_mails = dead_mails
+
+    def task_ended(self, task: TaskRecord) -> None:
+        """A task has ended, or is continued by another."""
+        self.ended[task.state] += 1
+        self.dead_tasks[task.agent_id] += task.state.is_dead_letter
+
+    def link(self, decision: Decision, kind: LinkKind, sender: str, recipient: str) -> None:
+        """One has reached another once more."""
+        key = (kind, sender, recipient)
+        known = self._links.get(key)
+        count = 1 if known is None else known.count + 1
+        link = Link(kind=kind, sender=sender, recipient=recipient, count=count, last_at=decision.at)
+        self._links[key] = link
+        decision.unit.put_link(self._session_id, link)
+
+    def links(self) -> tuple[Link, ...]:
+        return tuple(self._links.values())

@@ -1,0 +1,77 @@
+"""One change of a session: decided in memory, told in the log, and made durable as one unit."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Protocol
+
+from ai_whisperer.domain.notifications.base import Told
+from ai_whisperer.domain.tasks import TaskRecord
+from ai_whisperer.store.base import FailureListener, Store, Unit
+
+
+class Home(Protocol):
+    """What a decision needs of the session that it is about."""
+
+    session_id: str
+    store: Store
+    on_refused: FailureListener | None
+
+    def tell_waiters(self, task: TaskRecord, durable: asyncio.Future[None]) -> None: ...
+
+
+class Decision:
+    """A change that was decided: the unit that makes it durable, and what follows from it.
+
+    What is decided is true in memory at once and goes to the store in the order in which it was decided: there is
+    never an await between a change in memory and its `submit`.
+    """
+
+    __slots__ = ("_durable_calls", "_ended", "_follow_ups", "_home", "at", "cause", "unit")
+
+    def __init__(self, home: Home, cause: str, at: float) -> None:
+        self._home = home
+        self._follow_ups: list[Callable[[], object]] | None = None
+        self._ended: list[TaskRecord] | None = None
+        self._durable_calls: list[Callable[[], object]] | None = None
+        self.unit = Unit(home.on_refused)
+        self.cause = cause
+        self.at = at
+
+    def tell(self, told: Told) -> None:
+        self.unit.notes.append((self._home.session_id, told.wire_name, self.cause, self.at, told))
+
+    def then(self, follow_up: Callable[[], object]) -> None:
+        """Call this right after the unit was handed to the store: what it decides comes later in the log."""
+        if self._follow_ups is None:
+            self._follow_ups = []
+        self._follow_ups.append(follow_up)
+
+    def task_ended(self, task: TaskRecord) -> None:
+        """Whoever waits for this task is told once the unit is durable."""
+        if self._ended is None:
+            self._ended = []
+        self._ended.append(task)
+
+    def when_durable(self, callback: Callable[[], object]) -> None:
+        """Call this when the unit is durable, or when it never will be."""
+        if self._durable_calls is None:
+            self._durable_calls = []
+        self._durable_calls.append(callback)
+
+    def submit(self) -> asyncio.Future[None]:
+        """Hand the unit to the store. The future is done when it is durable: only then tell the outside."""
+        durable = self._home.store.submit(self.unit)
+        for task in self._ended or ():
+            self._home.tell_waiters(task, durable)
+        for callback in self._durable_calls or ():
+            durable.add_done_callback(lambda _, callback=callback: callback())  # type: ignore[misc]
+        for follow_up in self._follow_ups or ():
+            follow_up()
+        return durable
+
+    async def commit(self) -> None:
+        """Submit and wait until it is durable. A caller that gives up waiting takes nothing back."""
+        durable = self.submit()
+        await (asyncio.shield(durable) if self._durable_calls or self._ended else durable)
