@@ -86,7 +86,10 @@ When a request is answered, what it did is on disk. Requests of one connection t
 were sent; the answers may come in another. A request that carries an id of its own (`taskId`, `mailId`, `eventId` …)
 may be repeated when the connection broke: it takes effect once.
 
-Notifications come after a subscription, from any number on; 0 is from the start:
+A connection gets the notifications of a session from its first `async.*` call in it on. They may come before the
+answer: a frame with a `method` is a notification, one with an `id` an answer. All others come after a subscription,
+from any number on; 0 is from the start. A connection to `/ws?notifications=explicit` gets what it subscribes to, and
+no more.
 
 ```json
 {"jsonrpc": "2.0", "id": 3, "method": "events.subscribe", "params": {"sessionId": "default", "after": 0}}

@@ -15,7 +15,10 @@ from ai_whisperer.server.guesses import Guesses
 from ai_whisperer.settings import LOCAL, Settings
 
 _LEAST_TOKEN = 16
-_HOW_TO_COME_IN = "Open the address that `whisperer serve` printed: it has the token in it."
+_HOW_TO_COME_IN = (
+    "Open the address that `whisperer serve` printed: it has the token in it. Programs give the token itself (--token, "
+    "WHISPERER_TOKEN)."
+)
 
 
 class Denial(msgspec.Struct, frozen=True):

@@ -151,7 +151,12 @@ def test_an_unknown_name_is_told_what_there_is(run: Run) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "words"), [([], "Name a template or a workflow"), (["alice"], "Say what 'alice' should do.")]
+    ("arguments", "words"),
+    [
+        ([], "Name a template or a workflow"),
+        (["alice"], "Say what 'alice' should do."),
+        (["parallel-raport"], "Did you mean 'parallel-report'?"),
+    ],
 )
 def test_what_is_missing_on_the_line_is_asked_for(run: Run, arguments: list[str], words: str) -> None:
     ran = run(*arguments)

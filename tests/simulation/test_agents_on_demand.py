@@ -54,6 +54,17 @@ GIVING_WORK: list[tuple[str, dict[str, Any]]] = [
 ]
 
 
+def test_a_chat_with_a_name_that_is_a_templates_creates_that_agent() -> None:
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        room = await manager.open_chat("Coder")
+        assert room.members == ("coder",)
+        assert created(manager) == [("coder", None)]
+        with pytest.raises(UnknownAgentError):
+            await manager.open_chat("nobody")
+
+    play(scenario, once("list_agents"))
+
+
 @pytest.mark.parametrize(("name", "arguments"), GIVING_WORK)
 @pytest.mark.parametrize(
     ("to", "agent_id"),

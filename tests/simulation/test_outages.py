@@ -37,6 +37,23 @@ def test_an_outage_is_waited_out(minutes: int) -> None:
     play(scenario, provider)
 
 
+def test_a_task_whose_time_is_over_in_an_outage_says_what_it_waited_for() -> None:
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        await manager.create_agent("a")
+        task = await manager.wait_task(await manager.send_task("a", "go", timeout_seconds=50))
+        assert task.error is not None
+        assert (task.error.code, task.error.message) == (
+            "deadline",
+            f"The time for task {task.id} is over, and its model had not answered: {DOWN}",
+        )
+        await manager.flushed()
+        step = manager.list_steps(task)[-1]
+        assert step.error is not None
+        assert step.error.message == f"The task was ended. The request before had failed: {DOWN}"
+
+    play(scenario, Provider(up_at=600.0))
+
+
 def test_an_agent_with_a_schedule_goes_on_after_an_outage() -> None:
     async def scenario(manager: AsyncAgentSessionManager) -> None:
         await manager.create_agent("a", {"schedule": [{"interval_seconds": 10, "prompt": "look"}]})

@@ -15,6 +15,7 @@ from ai_whisperer.cli.connecting import names_to_run
 from ai_whisperer.cli.flags import CONNECTION
 from ai_whisperer.cli.output import Column
 from ai_whisperer.errors import ConnectionLostError, TaskEndedError, UnknownTemplateError, WhispererError
+from ai_whisperer.near_names import nearest
 
 if TYPE_CHECKING:
     from ai_whisperer.cli.any_server import AnyServer
@@ -62,6 +63,9 @@ async def run(
         raise typer.BadParameter("Name a template or a workflow; --list shows them.")
     workflow = WORKFLOWS.get(what)
     if workflow is None and prompt is None:
+        meant = nearest(what, WORKFLOWS)
+        if meant is not None:
+            raise typer.BadParameter(f"There is no workflow '{what}'. Did you mean '{meant}'? --list shows all.")
         raise typer.BadParameter(f"Say what '{what}' should do.")
     work: TemplateRun | WorkflowRun
     if workflow is None:

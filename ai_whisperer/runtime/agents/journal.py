@@ -168,7 +168,8 @@ class TaskJournal:
                 result = ToolResult(content=told, is_error=True)
                 self._settle(decision, replace(step, state=StepState.UNKNOWN, result=result))
             else:
-                ended = Failure(code="cancelled", message="The task was ended.")
+                before = "" if step.error is None else f" The request before had failed: {step.error.message}"
+                ended = Failure(code="cancelled", message=f"The task was ended.{before}")
                 self._settle(decision, replace(step, state=StepState.FAILED, error=ended))
 
     def settle_open_tools(self, decision: Decision) -> None:

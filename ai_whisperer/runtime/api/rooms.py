@@ -35,6 +35,9 @@ class SessionRooms(SessionWork):
         return await self._create(room)
 
     async def open_chat(self, agent_id: AgentRef) -> RoomRecord:
+        created = self._create_if_missing(agent_id, lambda _: None)
+        if created is not None:
+            await created.commit()
         member = self._find_agent(agent_id).agent_id
         room_id = rules.chat_id(member)
         if self._session.rooms.knows(room_id):

@@ -8,7 +8,7 @@ from ai_whisperer.domain.tasks import TaskRecord
 from ai_whisperer.errors import DeadlineError, TaskTimeError
 from ai_whisperer.runtime.session.decision import Decision
 from ai_whisperer.runtime.session.kernel import Kernel
-from ai_whisperer.runtime.session.ports import Roster
+from ai_whisperer.runtime.session.ports import Loop, Roster
 
 _TASK_TIME = "task-seconds"
 
@@ -64,11 +64,10 @@ class Deadlines:
             self._kernel.timers.cancel(_key(task))
 
     def _time_is_over(self, task: TaskRecord) -> None:
-        agent = self._roster.agents[task.agent_id]
-        cause = f"timer:{_key(task)}"
-        self._kernel.background.run(
-            agent.work.fail_task(task.id, cause, _error_of(task)), name=f"deadline of {task.id}"
-        )
+        agent, loop = self._roster.agents[task.agent_id], self._roster.running.get(task.id)
+        error = _error_of(task, "" if loop is None else _failure_of_model(loop))
+        failing = agent.work.fail_task(task.id, f"timer:{_key(task)}", error)
+        self._kernel.background.run(failing, name=f"deadline of {task.id}")
 
 
 def overdue(task: TaskRecord, *, now: float) -> DeadlineError | None:
@@ -76,8 +75,18 @@ def overdue(task: TaskRecord, *, now: float) -> DeadlineError | None:
     return _error_of(task) if task.deadline_at is not None and task.deadline_at <= now else None
 
 
-def _error_of(task: TaskRecord) -> DeadlineError:
+def _error_of(task: TaskRecord, failure: str = "") -> DeadlineError:
+    """`failure`: why the model could not be asked when the time was over."""
+    if failure:
+        return DeadlineError(f"The time for task {task.id} is over, and its model had not answered: {failure}")
     return DeadlineError(f"The time for task {task.id} is over. Give it more time or split it.")
+
+
+def _failure_of_model(loop: Loop) -> str:
+    """Why the last request failed, if the loop waits to ask again."""
+    steps = loop.running.journal.steps
+    waits = bool(steps) and steps[-1].retry_at is not None
+    return steps[-1].error.message if waits and steps[-1].error is not None else ""
 
 
 def _key(task: TaskRecord) -> str:
