@@ -31,6 +31,7 @@ _BACKTICK_RUN = re.compile(r"`+")
 _FENCE_LENGTH = 3
 _MAX_TURNS = 500
 """So many markers and fences are looked at."""
+_SLICE = 1 << 14
 _MAX_PLACES = 10_000
 """So many places are looked at where there could be one: line ends, brackets and backticks. Each takes its time."""
 
@@ -56,18 +57,26 @@ def _next_line_of_fence(backticks: int) -> re.Pattern[str]:
 
 def looked_at(text: str, places_before: int = 0) -> tuple[int, int]:
     """How far into the text markers count if so many places came before it, and how many places there are by then."""
-    places = places_before + _places(text, 0, len(text))
-    if places <= _MAX_PLACES:
-        return len(text), places
-    begin, end, left = 0, len(text), _MAX_PLACES - places_before
-    while end - begin > 1:  # the place after those that count is between them
+    places = places_before
+    for at in range(0, len(text), _SLICE):  # a text that is full of places is not read to its end
+        there = _places(text, at, at + _SLICE)
+        if places + there > _MAX_PLACES:
+            return _after(text, at, _MAX_PLACES - places), _MAX_PLACES
+        places += there
+    return len(text), places
+
+
+def _after(text: str, begin: int, places: int) -> int:
+    """Where the place is that follows so many after the beginning; there is one in the slice."""
+    end = min(begin + _SLICE, len(text))
+    while end - begin > 1:
         middle = (begin + end) // 2
         before = _places(text, begin, middle)
-        if before > left:
+        if before > places:
             end = middle
         else:
-            begin, left = middle, left - before
-    return begin, _MAX_PLACES
+            begin, places = middle, places - before
+    return begin
 
 
 def _places(text: str, begin: int, end: int) -> int:

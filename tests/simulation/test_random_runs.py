@@ -18,9 +18,9 @@ from ai_whisperer.domain.tasks import StepKind, StepRecord, StepState, TaskRecor
 from ai_whisperer.domain.timers import TimerKind
 from ai_whisperer.domain.waits import WaitKind, WaitRecord
 from ai_whisperer.runtime.agents.agent import LiveAgent
+from ai_whisperer.runtime.agents.journal import TaskJournal
 from ai_whisperer.runtime.agents.loop import AILoop
 from ai_whisperer.runtime.agents.model_step import ModelStep
-from ai_whisperer.runtime.agents.task import RunningTask
 from ai_whisperer.runtime.limits.deadlines import Deadlines
 from ai_whisperer.runtime.limits.slots import LoopSlots
 from ai_whisperer.runtime.limits.trees import Trees
@@ -29,7 +29,6 @@ from ai_whisperer.runtime.messaging.events import Events
 from ai_whisperer.runtime.messaging.mail import Mail
 from ai_whisperer.runtime.messaging.switch import Switch
 from ai_whisperer.runtime.session.clock import SessionClock
-from ai_whisperer.runtime.session.clock_watch import ClockWatch
 from ai_whisperer.runtime.session.decision import Decision
 from ai_whisperer.runtime.session.kernel import Kernel
 from ai_whisperer.runtime.waiting.approvals import Approvals
@@ -126,7 +125,7 @@ def count_mail_as_read_when_it_is_delivered(patch: pytest.MonkeyPatch) -> None:
 
 
 def leave_open_steps_behind(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(RunningTask, "settle_open_steps", lambda *_: None)
+    patch.setattr(TaskJournal, "settle_open_steps", lambda *_: None)
 
 
 def forget_to_tell_that_a_wait_was_given_up(patch: pytest.MonkeyPatch) -> None:
@@ -289,7 +288,7 @@ def let_the_session_go_by_the_wall_clock(patch: pytest.MonkeyPatch) -> None:
 
 
 def tell_nobody_that_the_clock_was_set(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(ClockWatch, "_tell", lambda _: None)
+    patch.setattr(Kernel, "_tell_clock", lambda *_: None)
 
 
 @pytest.mark.parametrize(
