@@ -2,7 +2,9 @@ import asyncio
 import gc
 import inspect
 
-from ai_whisperer.runtime.session.background import Background
+import pytest
+
+from ai_whisperer.runtime.session.background import Background, to_its_end
 
 
 async def note(done: list[str], what: str) -> None:
@@ -46,3 +48,32 @@ def test_after_the_close_no_chore_begins() -> None:
         return done
 
     assert asyncio.run(scenario()) == []
+
+
+def test_what_has_to_end_ends_before_a_cancellation_is_told() -> None:
+    async def scenario() -> list[str]:
+        done: list[str] = []
+
+        async def slowly() -> None:
+            await asyncio.sleep(0.01)
+            done.append("closed")
+
+        waiting = asyncio.create_task(to_its_end(slowly()))
+        await asyncio.sleep(0)
+        waiting.cancel()
+        await asyncio.sleep(0)
+        waiting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await waiting
+        return done
+
+    assert asyncio.run(scenario()) == ["closed"]
+
+
+def test_what_goes_wrong_in_it_is_told() -> None:
+    async def badly() -> None:
+        await asyncio.sleep(0)
+        raise ValueError("no")
+
+    with pytest.raises(ValueError, match="no"):
+        asyncio.run(to_its_end(badly()))

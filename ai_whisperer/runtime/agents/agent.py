@@ -33,6 +33,7 @@ from ai_whisperer.models.base import Model
 from ai_whisperer.runtime.agents.parts import Parts
 from ai_whisperer.runtime.agents.toolkit import Toolkit
 from ai_whisperer.runtime.agents.work import AgentWork
+from ai_whisperer.runtime.session.background import to_its_end
 from ai_whisperer.runtime.session.decision import Decision
 from ai_whisperer.tools.function import Tool
 from ai_whisperer.tools.registry import ToolRegistry
@@ -318,7 +319,7 @@ class LiveAgent:
             await asyncio.shield(durable)
         finally:  # the session may be closed meanwhile
             if model is not None:
-                await model.close()
+                await to_its_end(model.close())  # nobody else has it any more
 
     async def free(self) -> None:
         """Let go of the model client."""

@@ -44,6 +44,23 @@ class Background:
             await asyncio.wait(self._tasks)
 
 
+async def to_its_end(work: Coroutine[Any, Any, None]) -> None:
+    """Wait until this has ended, also if whoever waits is cancelled meanwhile: then that is told afterwards."""
+    task, cancelled = asyncio.ensure_future(work), False
+    while not task.done():
+        try:
+            await asyncio.shield(task)
+        except asyncio.CancelledError:
+            if task.cancelled():
+                raise
+            cancelled = True
+        except Exception:  # noqa: BLE001, S110 - the task has it, see below
+            pass
+    await task
+    if cancelled:
+        raise asyncio.CancelledError
+
+
 async def _quietly(chore: Coroutine[Any, Any, None], name: str) -> None:
     try:
         await chore
