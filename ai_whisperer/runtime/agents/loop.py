@@ -32,6 +32,9 @@ _log = logging.getLogger(__name__)
 _SECONDS_UNTIL_TAKEN_UP = 1.0
 """So long nothing goes on after a worker was cut off: the event loop may be ending."""
 
+_LARGE_BYTES = 256 << 10
+"""A conversation of this size takes a turn of the event loop by itself."""
+
 _UNLIMITED = Reserved()
 
 
@@ -265,6 +268,8 @@ class AILoop:
 
     async def _request_model(self) -> None:
         turns = self._turns_so_far()
+        if self.context_bytes > _LARGE_BYTES:
+            await asyncio.sleep(0)  # reading it has taken its time, and so does making a request of it
         reservations = self._agent.parts.spending
         reserved: Reserved | None = _UNLIMITED
         if self.running.journal.steps[-1].retry_at is not None and not await waited_for_retry(self._agent, self):
