@@ -69,26 +69,28 @@ describeInBrowser("approvals", () => {
     await ask("dora");
     const { page } = stage();
     await stage().go("approvals"); // those that were decided are not among them any more
-    await card("dora").locator(".approvals-call").waitFor();
-    const place = await placeOf("carl");
+    for (const agentId of ["carl", "dora"]) await card(agentId).locator(".approvals-call").waitFor();
     await page.mouse.move(0, 0);
     const pressed = page.evaluate(
-      ([x, y]) =>
+      () =>
         new Promise<string | null>((resolve) => {
           const list = document.querySelector("ul.cards") as HTMLElement;
           new MutationObserver(() => {
-            if (list.children.length === 1)
-              resolve(document.elementFromPoint(x, y)?.closest("button")?.textContent ?? null);
+            if (list.children.length > 1) return;
+            const approve = [...list.querySelectorAll("button")].find((each) => each.textContent === "Approve");
+            const { x, y, width, height } = (approve as HTMLElement).getBoundingClientRect();
+            const under = document.elementFromPoint(x + width / 2, y + height / 2);
+            resolve(under?.closest("button")?.textContent ?? null);
           }).observe(list, { childList: true });
         }),
-      [place.x, place.y] as const,
     );
     const { approvals } = await stage().call<{ approvals: { agentId: string; approvalId: string }[] }>("approval.list");
     const { approvalId = "" } = approvals.find(({ agentId }) => agentId === "carl") ?? {};
     await stage().call("approval.refuse", { approvalId });
     expect(await pressed).toBeNull();
-    await expect.poll(() => under(place)).toBe("Approve");
-    await page.mouse.click(place.x, place.y);
+    const { x, y } = await placeOf("dora");
+    await expect.poll(() => under({ x, y })).toBe("Approve");
+    await page.mouse.click(x, y);
     await card("dora").getByText("approved").waitFor();
   });
 
