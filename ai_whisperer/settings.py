@@ -17,6 +17,7 @@ import msgspec
 from msgspec import Meta
 
 from ai_whisperer.domain.limits import SessionLimits
+from ai_whisperer.domain.notifications.base import Level
 from ai_whisperer.errors import McpConfigError, SettingsError
 from ai_whisperer.mcp_config import McpServerConfig, mcp_servers_from, secrets_in
 from ai_whisperer.secrets import HIDDEN, redacted, remember_secret
@@ -138,8 +139,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         ),
     ] = None
     log_level: Annotated[
-        Literal["debug", "info", "warning", "error"], Meta(description="The least that is written to the logs.")
+        Level, Meta(description="The least that is written to the log of the process, and shown of agents' logs.")
     ] = "info"
+    agent_log: Annotated[
+        Path | None, Meta(description="File that the logs of agents are written to as well, as JSON lines.")
+    ] = None
     log_max_bytes: Annotated[int, Meta(ge=1, description="Size at which a log file is put aside.")] = 5_000_000
     log_backups: Annotated[int, Meta(ge=0, le=1_000, description="Log files put aside that are kept, of each log.")] = 3
     max_connections: Annotated[int, Meta(ge=1, description="Connections at the same time.")] = 2_500

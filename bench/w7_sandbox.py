@@ -15,12 +15,12 @@ import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
-from ai_whisperer.tools.sandbox import bubblewrap, system
-from ai_whisperer.tools.sandbox import sandlock as level
-from ai_whisperer.tools.sandbox.base import Job
-from ai_whisperer.tools.sandbox.choosing import ChosenSandbox
-from ai_whisperer.tools.sandbox.launcher import KeptSandbox, Launcher
-from ai_whisperer.tools.sandbox.levels import STRONG
+from ai_whisperer.sandbox import bubblewrap, system
+from ai_whisperer.sandbox import sandlock as level
+from ai_whisperer.sandbox.base import Job
+from ai_whisperer.sandbox.choosing import ChosenSandbox
+from ai_whisperer.sandbox.launcher import KeptSandbox, Launcher
+from ai_whisperer.sandbox.levels import STRONG
 from bench.probe import Probe, Sample, Samples, in_fresh_process, values_of
 from bench.report import Figure, Target
 

@@ -18,10 +18,10 @@ import ai_whisperer
 from ai_whisperer import __version__, scripting
 from ai_whisperer.protocol.errors import stable_codes
 from ai_whisperer.protocol.openrpc import document
+from ai_whisperer.sandbox.levels import ALL
+from ai_whisperer.sandbox.ways_out import WAYS
 from ai_whisperer.scripting import SyncClient
 from ai_whisperer.settings import FIELDS, Settings
-from ai_whisperer.tools.sandbox.levels import ALL
-from ai_whisperer.tools.sandbox.ways_out import WAYS
 
 FOLDER = Path(__file__).parent
 CLASSES = (
@@ -117,7 +117,7 @@ A level of the [sandbox](how-to/run-code.md) holds on a machine only if none of 
 it; each is tried there before the first program of an agent runs, and by the tests. To try them on yours:
 
 ```sh
-python -m ai_whisperer.tools.sandbox.ways_out
+python -m ai_whisperer.sandbox.ways_out
 ```
 
 These were found on a bare Debian with the kernel {kernel}: as root, as an ordinary user, and as root in a container
@@ -219,6 +219,8 @@ def _kind(schema: dict[str, Any]) -> str:
         return f"[{name}](#{name.lower()})"
     if "anyOf" in schema:
         return " or ".join(_kind(each) for each in schema["anyOf"])
+    if "enum" in schema and None not in schema["enum"]:
+        return ", ".join(f'"{each}"' for each in schema["enum"])
     kind = schema.get("type")
     if kind == "array":
         return f"list of {_kind(schema.get('items', {}))}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ai_whisperer import AsyncAgentSessionManager
-from ai_whisperer.cli.workflows.tools import combine_and_test
+from ai_whisperer.examples.tools import combine_and_test
 from stage import create_agent, news, play
 
 

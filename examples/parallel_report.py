@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ai_whisperer import AsyncAgentSessionManager
-from ai_whisperer.cli.workflows.tools import read_feedback
+from ai_whisperer.examples.tools import read_feedback
 from stage import create_agent, news, play
 
 

@@ -130,7 +130,7 @@ async def _templates_and_agents(client: Client) -> Iterable[str]:
 
 
 def _workflows() -> Iterable[str]:
-    from ai_whisperer.cli.workflows.guide import WORKFLOWS
+    from ai_whisperer.examples.workflows import WORKFLOWS
 
     return WORKFLOWS
 

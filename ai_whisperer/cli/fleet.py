@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ai_whisperer.cli.output import Column, moment
+from ai_whisperer.cli.output import Column
 from ai_whisperer.cli.telling import way_out
+from ai_whisperer.core.moments import moment
 from ai_whisperer.domain.agents import AgentState, AgentStatus
 from ai_whisperer.domain.conversation import Usage
 from ai_whisperer.domain.limits import Limits

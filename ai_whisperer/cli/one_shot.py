@@ -18,7 +18,6 @@ from ai_whisperer.cli.endings import troubles_of
 from ai_whisperer.cli.racing import first_of
 from ai_whisperer.cli.screen import Screen
 from ai_whisperer.cli.telling import way_out
-from ai_whisperer.cli.workflows.guide import Order, Workflow
 from ai_whisperer.client import Client
 from ai_whisperer.domain.clock import SystemClock, TimedIds
 from ai_whisperer.errors import (
@@ -29,6 +28,7 @@ from ai_whisperer.errors import (
     UnknownTemplateError,
     WhispererError,
 )
+from ai_whisperer.examples.workflows import Order, Workflow
 from ai_whisperer.protocol.sessions import TemplateDetails
 
 _TITLE_CHARACTERS = 100

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import aclosing
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 import typer
@@ -172,13 +171,3 @@ def plain_table(records: Iterable[T], columns: Sequence[Column[T]]) -> str:
 def _cell(column: Column[T], record: T) -> str:
     text = column.of(record)
     return (one_line(text) if column.whole else shortened(text)) or "-"
-
-
-def moment(at: float | None) -> str:
-    """A time as people read it, in their own zone."""
-    if at is None:
-        return ""
-    try:
-        return datetime.fromtimestamp(at, tz=UTC).astimezone().strftime("%Y-%m-%d %H:%M:%S")
-    except (OverflowError, ValueError, OSError):
-        return f"{at:g}"

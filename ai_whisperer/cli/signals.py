@@ -26,7 +26,8 @@ LAST_SECONDS = 40.0
 """How much longer than the grace a process may take to leave before it is ended.
 
 It is more than all that is waited for then takes together, each at its longest: the connections to MCP servers and the
-end of their processes, the requests under way, the logs of agents, the last commit and the log of the process.
+end of their processes, the requests under way, those who have the logs of agents passed on, the last commit and the log
+of the process.
 """
 
 TROUBLED_SECONDS = 5.0

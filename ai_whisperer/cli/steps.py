@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ai_whisperer.cli.fleet import style_of
-from ai_whisperer.cli.output import Column, moment
+from ai_whisperer.cli.output import Column
 from ai_whisperer.cli.printable import readable_arguments
+from ai_whisperer.core.moments import moment
 from ai_whisperer.domain.tasks import StepRecord, StepState
 
 _FINE_SECONDS = 10.0

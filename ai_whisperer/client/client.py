@@ -15,6 +15,7 @@ from ai_whisperer.client.events import EventStream
 from ai_whisperer.client.hub import Hub
 from ai_whisperer.client.tasks import ClientTasks
 from ai_whisperer.core import locking
+from ai_whisperer.core.agent_log import checked_level
 from ai_whisperer.core.limits import Stated, changes_by_name
 from ai_whisperer.core.paging import checked_limit, checked_position
 from ai_whisperer.core.text import check_text
@@ -22,7 +23,7 @@ from ai_whisperer.domain.agents import AgentState, AgentStatus
 from ai_whisperer.domain.clock import IdSource, SystemClock, TimedIds
 from ai_whisperer.domain.limits import Limits, LimitScope, LimitsReport, SessionLimits
 from ai_whisperer.domain.locks import LockRecord
-from ai_whisperer.domain.notification import Notification
+from ai_whisperer.domain.notification import LogEntries, Notification
 from ai_whisperer.domain.notifications.agents import AgentStateChanged
 from ai_whisperer.domain.sessions import SessionSummary
 from ai_whisperer.domain.tools import ToolEntry
@@ -30,7 +31,7 @@ from ai_whisperer.errors import InvalidInputError
 from ai_whisperer.protocol import agents, locks, sessions, subscriptions, tools
 from ai_whisperer.protocol import limits as protocol
 from ai_whisperer.protocol.agents import AgentDetails, AgentStates
-from ai_whisperer.protocol.sessions import LogEntries, ServerInfo, TemplateDetails
+from ai_whisperer.protocol.sessions import ServerInfo, TemplateDetails
 
 _LOOK_AGAIN_SECONDS = 5.0
 """Notifications say when to look whether all are at rest. They are hints, and this is the net under them."""
@@ -179,10 +180,19 @@ class Client(ClientTasks):
             raise InvalidInputError(f"Name a template by text, not by {type(name).__name__}.")
         return await self._call(sessions.GET_TEMPLATE, sessions.GetTemplate(name=name))
 
-    async def read_log(self, agent_id: AgentRef, *, after: int | None = None, limit: int = 200) -> LogEntries:
-        """The debug log of an agent: its last entries, or those after the `next` of an earlier answer."""
+    async def read_log(
+        self, agent_id: AgentRef, *, after: int | None = None, limit: int = 200, level: str | None = None
+    ) -> LogEntries:
+        """The debug log of an agent: its last entries, or those after the `next` of an earlier answer.
+
+        `level` is the least that is in it (`debug`, `info`, `warning`, `error`), by default what the server is set to.
+        """
         params = sessions.ReadLog(
-            session_id=self._session_id, agent_id=agent_name(agent_id), after=after, limit=checked_limit(limit)
+            session_id=self._session_id,
+            agent_id=agent_name(agent_id),
+            after=after,
+            limit=checked_limit(limit),
+            level=None if level is None else checked_level(level),
         )
         return await self._call(sessions.READ_LOG, params)
 

@@ -15,40 +15,39 @@ from urllib.parse import unquote_to_bytes
 _UNSAFE = re.compile(rb"[^a-z0-9_.\-]")
 _UNSAFE_BEFORE = re.compile(rb"[^A-Za-z0-9_.\-]")
 _MAX_NAME = 150
-_NOTHING = re.compile(r"(?!)")
 _DEVICE = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?", re.IGNORECASE)
 
 
-def file_name(name: str, *, taken: re.Pattern[str] = _NOTHING) -> str:
-    """A name for a file or folder that no other name shares, that holds no separator and is not `taken` already."""
-    before = file_name_before(name, taken=taken)
+def file_name(name: str) -> str:
+    """A name for a file or folder that no other name shares and that holds no separator."""
+    before = file_name_before(name)
     if "~" in before or before == "%":
         return before  # it ends in a digest, which no other name has
     encoded = _encoded(name, _UNSAFE)
-    if encoded.startswith(".") or taken.fullmatch(name) or _DEVICE.fullmatch(encoded):
+    if encoded.startswith(".") or _DEVICE.fullmatch(encoded):
         encoded = _without_first(encoded)
     if encoded.endswith("."):
         encoded = f"{encoded[:-1]}%2E"
     return encoded if len(encoded) <= _MAX_NAME else _with_digest(_encoded(name, _UNSAFE_BEFORE), name)
 
 
-def file_name_before(name: str, *, taken: re.Pattern[str] = _NOTHING) -> str:
+def file_name_before(name: str) -> str:
     """The name that a file or folder had in data of earlier versions, in which `A` and `a` were told apart by case."""
     encoded = _encoded(name, _UNSAFE_BEFORE)
     if not encoded:
         return "%"
-    if encoded.startswith(".") or taken.fullmatch(encoded):
+    if encoded.startswith("."):
         encoded = _without_first(encoded)
     return encoded if len(encoded) <= _MAX_NAME else _with_digest(encoded, name)
 
 
-def renamed(found: Iterable[str], *, taken: re.Pattern[str] = _NOTHING) -> dict[str, str]:
+def renamed(found: Iterable[str]) -> dict[str, str]:
     """Which of these names of earlier versions are others now."""
     changes: dict[str, str] = {}
     for each in found:
         name = _decoded(each)
-        if name is not None and file_name_before(name, taken=taken) == each != file_name(name, taken=taken):
-            changes[each] = file_name(name, taken=taken)
+        if name is not None and file_name_before(name) == each != file_name(name):
+            changes[each] = file_name(name)
     return changes
 
 

@@ -23,3 +23,10 @@ class Notification(msgspec.Struct, frozen=True, kw_only=True, rename="camel", gc
     def unnumbered(cls, told: Told, *, session_id: str, cause: str, at: float) -> Notification:
         """One that is not kept."""
         return cls(seq=0, session_id=session_id, name=told.wire_name, cause=cause, at=at, params=told.params())
+
+
+class LogEntries(msgspec.Struct, frozen=True, kw_only=True):
+    """Entries of a log; `next` is where the ones after them begin."""
+
+    entries: list[dict[str, Any]]
+    next: int

@@ -7,6 +7,8 @@ from typing import Any
 import msgspec
 
 from ai_whisperer.domain.definition import AgentDefinition
+from ai_whisperer.domain.notification import LogEntries
+from ai_whisperer.domain.notifications.base import Level
 from ai_whisperer.domain.sessions import IdKind, SessionSummary
 from ai_whisperer.domain.snapshot import Snapshot
 from ai_whisperer.domain.usage import UsageReport
@@ -96,17 +98,14 @@ class GetUsage(InSession, frozen=True, kw_only=True):
 
 
 class ReadLog(OfAgent, frozen=True, kw_only=True):
-    """The debug log of an agent: its last entries, or those after the `next` of an earlier answer."""
+    """The debug log of an agent: its last entries, or those after the `next` of an earlier answer.
+
+    `level` is the least that is in it, by default the setting `log_level`.
+    """
 
     after: int | None = None
     limit: int = 200
-
-
-class LogEntries(msgspec.Struct, frozen=True, kw_only=True):
-    """Entries of a log; `next` is where the ones after them begin."""
-
-    entries: list[dict[str, Any]]
-    next: int
+    level: Level | None = None
 
 
 class GetServerInfo(Params, frozen=True, kw_only=True):

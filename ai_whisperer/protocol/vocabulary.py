@@ -23,6 +23,7 @@ MEANINGS = {
     "hopLimit": "How many answers of agents in a row may ask further members.",
     "intervalSeconds": "How long from one due time to the next.",
     "kind": "What the ids are of.",
+    "level": "The least that is in the log; null for what the server is set to.",
     "limit": "How many entries at most.",
     "limits": "Limits by name, such as `max_queue_length`; null resets one.",
     "mailId": "The id of the mail.",

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
-from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 import msgspec
 
+from ai_whisperer.domain.notifications.base import Level
 from ai_whisperer.protocol.method import Effect, InSession, Method, Params
 from ai_whisperer.protocol.subscriptions import Subscribe, Subscribed
 from ai_whisperer.runtime.api.manager import AsyncAgentSessionManager
@@ -35,12 +35,12 @@ class Peer(Protocol):
 
 
 class ServerFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known about the server. `data` is its folder, with the logs in it."""
+    """What is known about the server. `log_level` is the least that the logs of agents have."""
 
     version: str
     started_at: float
     max_frame_bytes: int
-    data: Path
+    log_level: Level
 
 
 class Caller(msgspec.Struct, frozen=True, kw_only=True):

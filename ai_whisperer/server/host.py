@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from msgspec.structs import asdict
 
@@ -29,20 +30,20 @@ from ai_whisperer.models.catalog import resolve
 from ai_whisperer.runtime.agents.folders import remove_work_of
 from ai_whisperer.runtime.api.manager import AsyncAgentSessionManager
 from ai_whisperer.runtime.life.trial_turn import TrialTurn
-from ai_whisperer.runtime.session.log import Subscription
-from ai_whisperer.server.agent_logs import AgentLogs
+from ai_whisperer.sandbox.base import Sandbox
+from ai_whisperer.sandbox.choosing import AUTO
 from ai_whisperer.settings import LOCAL
 from ai_whisperer.store.base import SERVER, Store, Unit
 from ai_whisperer.templates.library import TemplateLibrary
 from ai_whisperer.tools.function import AnyFunction, as_tools
-from ai_whisperer.tools.sandbox.base import Sandbox
-from ai_whisperer.tools.sandbox.choosing import AUTO
 from ai_whisperer.tools.toolbox import ToolBox
 
 _log = logging.getLogger(__name__)
 _NAMED_IN_ERRORS = 20
 STALLED_SECONDS = 10.0
 """A commit that takes longer than this counts as one that never ends."""
+LOG_SECONDS = 5.0
+"""So long may take whoever has the logs of agents passed on, when a session is closed."""
 _chance = random.SystemRandom()
 
 
@@ -60,7 +61,6 @@ class SessionHost:
         limits: Stated = None,
         model_factory: ModelFactory = resolve,
         sandbox: str | Sandbox = AUTO,
-        logs: AgentLogs | None = None,
         work: Path | None = None,
         folders: Mapping[str, Path] | None = None,
         hidden: Iterable[Path] = (),
@@ -75,7 +75,6 @@ class SessionHost:
         self._limits = store.limits(SERVER)
         self._model_factory = model_factory
         self._sandbox = sandbox
-        self._logs = logs
         self._work = work
         self._folders = dict(folders or {})
         self._hidden = tuple(hidden)
@@ -269,7 +268,7 @@ class SessionHost:
             trial_turn=self._trial_turn,
         )
         await manager.open()
-        self._open[session_id] = _OpenSession(manager, owner=owner, logs=self._logs)
+        self._open[session_id] = _OpenSession(manager, owner=owner)
         return manager
 
     async def _delete(self, record: SessionRecord) -> SessionSummary:
@@ -280,8 +279,6 @@ class SessionHost:
                 self._open.pop(record.id, None)
             await self._store.flushed()
             agents = self._store.agents_in(record.id)
-            if self._logs is not None:
-                await asyncio.to_thread(self._logs.remove, record.id)
             if self._work is not None:
                 await asyncio.to_thread(remove_work_of, self._work, record.id)
             await self._store.delete_session(record.id)
@@ -340,14 +337,13 @@ def _told(failure: BaseException) -> str:
 
 
 class _OpenSession:
-    """An open session, and the task that writes its log."""
+    """An open session, and the task that passes on what its agents do."""
 
-    def __init__(self, manager: AsyncAgentSessionManager, *, owner: str, logs: AgentLogs | None) -> None:
+    def __init__(self, manager: AsyncAgentSessionManager, *, owner: str) -> None:
         self.manager = manager
         self.owner = owner
-        self._logs = logs
         self._closing: asyncio.Task[None] | None = None
-        self._logging = asyncio.create_task(self._write_log(manager.subscribe()), name=f"log of {manager.session_id}")
+        self._logging = asyncio.create_task(self._log(manager.log_agents()), name=f"log of {manager.session_id}")
 
     @property
     def is_sound(self) -> bool:
@@ -365,19 +361,13 @@ class _OpenSession:
             await self.manager.close(grace_seconds=grace_seconds)
         except WhispererError as error:
             _log.error("session %s could not be closed cleanly: %s", self.manager.session_id, error)
-        await self._logging
+        await asyncio.wait([self._logging], timeout=LOG_SECONDS)
+        self._logging.cancel()
 
-    async def _write_log(self, new: Subscription) -> None:
-        """Pass on what happens until the session is closed, and what was not written when the process ended before."""
+    async def _log(self, passing_on: Coroutine[Any, Any, None]) -> None:
         try:
-            if self._logs is not None:
-                new.cursor = await asyncio.to_thread(self._logs.resume, self.manager.session_id, last_seq=new.cursor)
-            while notes := await new.some():
-                if self._logs is not None:
-                    self._logs.write(notes)
-                if new.lag:
-                    await asyncio.sleep(0)  # what has to be caught up holds nobody up
+            await passing_on
         except WhispererError as failure:
             _log.error("session %s has stopped: %s", self.manager.session_id, failure)
-        except Exception:  # noqa: BLE001 - a log that cannot be written stops nothing
-            _log.exception("the log of session %s is no longer written", self.manager.session_id)
+        except Exception:  # noqa: BLE001 - somebody's handler that fails stops nothing
+            _log.exception("what the agents of session %s do is no longer passed on", self.manager.session_id)

@@ -7,7 +7,7 @@ import pwd
 from pathlib import Path
 
 from ai_whisperer.errors import SettingsError
-from ai_whisperer.tools.sandbox.privileges import be_open_to_itself
+from ai_whisperer.sandbox.privileges import be_open_to_itself
 
 WARNING = (
     "This server runs as root: whatever escapes from it can do anything on this machine. Start it as an "

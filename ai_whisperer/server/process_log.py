@@ -16,11 +16,14 @@ from typing import Any
 
 import msgspec
 
+from ai_whisperer.core.moments import timestamp
 from ai_whisperer.core.text import mended
 from ai_whisperer.domain.notifications.base import Level
 from ai_whisperer.secrets import redacted, redacted_data
-from ai_whisperer.server.log_files import SERVER_LOG, LogFiles, log_folder, timestamp
+from ai_whisperer.server.log_file import LogFile
+from ai_whisperer.store.layout import LOGS
 
+SERVER_LOG = "server.log"
 _OURS = ("ai_whisperer", "uvicorn", "asyncio")
 """Loggers that the level is meant for. Others, such as those of HTTP clients, tell of their warnings only."""
 
@@ -63,7 +66,7 @@ def setup_logging(data: Path, *, level: Level = "info", max_bytes: int = 5_000_0
     cannot be written is told once on stderr, and stops nothing. `request_id`, `session` and `agent`, given to a logger
     as `extra`, are in the line.
     """
-    log = _LogFile(log_folder(data) / SERVER_LOG, max_bytes=max_bytes, backups=backups)
+    log = _InItsOwnThread(LogFile(data / LOGS / SERVER_LOG, max_bytes=max_bytes, backups=backups, on_failure=_tell))
     log.setFormatter(_JsonLines())
     screen = _Screen(logging.WARNING)
     screen.setFormatter(_OneLine(with_traceback=level == "debug"))
@@ -111,19 +114,17 @@ class _Screen(logging.Handler):
             sys.stderr.write(f"{self.format(record)}\n")
 
 
-class _LogFile(logging.Handler):
-    """A log whose failure stops nothing, with one word about it. Lines are made where they come from and written here.
+class _InItsOwnThread(logging.Handler):
+    """A log whose failure stops nothing. Lines are made where they come from and written here.
 
     When the disk is far too slow the newest lines are lost, and their number is logged.
     """
 
-    def __init__(self, path: Path, *, max_bytes: int, backups: int) -> None:
+    def __init__(self, file: LogFile) -> None:
         super().__init__()
-        self._path = path
-        self._files = LogFiles(max_bytes=max_bytes, backups=backups)
-        self._is_reported = False
+        self._file = file
         self._lost = 0
-        self._waiting: queue.SimpleQueue[bytes | threading.Event | None] = queue.SimpleQueue()
+        self._waiting: queue.SimpleQueue[logging.LogRecord | threading.Event | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._run, name="whisperer-server-log", daemon=True)
         self._thread.start()
 
@@ -147,28 +148,25 @@ class _LogFile(logging.Handler):
         self._thread.join(_MAX_FLUSH_SECONDS)
         super().close()
 
-    def _line(self, record: logging.LogRecord) -> bytes:
+    def _line(self, record: logging.LogRecord) -> logging.LogRecord:
         try:
             line = self.format(record)
         except Exception:  # noqa: BLE001 - anybody's record: one that cannot be told must not stop the one who logs it
             line = self.format(_record(record.levelno, "a record that cannot be told", name=record.name))
-        return f"{line}\n".encode()
+        return logging.makeLogRecord({"msg": line})
 
     def _run(self) -> None:
         while (item := self._waiting.get()) is not None:
             if isinstance(item, threading.Event):
                 item.set()
             else:
-                self._write(item)
-        self._files.close()
+                self._file.handle(item)
+        self._file.close()
 
-    def _write(self, line: bytes) -> None:
-        _, error = self._files.append(self._path, [line])
-        if error is not None and not self._is_reported:
-            self._is_reported = True
-            told = f"whisperer: warning: '{self._path}' cannot be written: {error.strerror or error}.\n"
-            with suppress(OSError, ValueError):
-                sys.stderr.write(redacted(told))
+
+def _tell(words: str) -> None:
+    with suppress(OSError, ValueError):
+        sys.stderr.write(redacted(f"whisperer: warning: {words}\n"))
 
 
 def _record(level: int, message: str, *, name: str = __name__) -> logging.LogRecord:

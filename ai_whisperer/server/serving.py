@@ -32,10 +32,13 @@ from ai_whisperer.models.base import ModelFactory
 from ai_whisperer.models.catalog import NameCheck, check_name, name_check, resolve
 from ai_whisperer.models.names import SCRIPTED
 from ai_whisperer.runtime.agents.folders import checked_folders, kept_from_agents
+from ai_whisperer.runtime.life.store import open_store
+from ai_whisperer.sandbox.choosing import ChosenSandbox
+from ai_whisperer.sandbox.levels import STRONG
 from ai_whisperer.secrets import remember_secret
 from ai_whisperer.server import answers  # noqa: F401 - it registers itself
 from ai_whisperer.server.address import ADDRESS_FILE, Address, find_address
-from ai_whisperer.server.agent_logs import AgentLogs
+from ai_whisperer.server.agent_export import export_agents
 from ai_whisperer.server.app import Application
 from ai_whisperer.server.calls import ServerFacts
 from ai_whisperer.server.gate import Gate, check_binding, own_url
@@ -43,12 +46,9 @@ from ai_whisperer.server.host import SessionHost
 from ai_whisperer.server.http import ClientHttp
 from ai_whisperer.server.socket import ClientSocket
 from ai_whisperer.settings import LOCAL, Settings
-from ai_whisperer.store.sqlite import SqliteStore
 from ai_whisperer.templates.library import TemplateLibrary
 from ai_whisperer.tools.function import AnyFunction, as_tools
 from ai_whisperer.tools.project_files import load_tool_files, standard_folder
-from ai_whisperer.tools.sandbox.choosing import ChosenSandbox
-from ai_whisperer.tools.sandbox.levels import STRONG
 from ai_whisperer.tools.toolbox import ToolBox
 from ai_whisperer.version import __version__
 
@@ -148,16 +148,14 @@ async def running(
     listening = listen(settings)
     async with contextlib.AsyncExitStack() as stack:
         stack.callback(listening.close)
-        store = SqliteStore.open(settings.data)
+        store = open_store(settings.data)
         stack.push_async_callback(store.close)
         token = settings.token or kept_token(settings.data)
         tokens = {**settings.tokens, LOCAL: token}
         for each in tokens.values():
             remember_secret(each)
-        logs = AgentLogs(
-            settings.data, max_bytes=settings.log_max_bytes, backups=settings.log_backups, level=settings.log_level
-        )
-        stack.push_async_callback(asyncio.to_thread, logs.close)
+        if settings.agent_log is not None:
+            stack.callback(export_agents(settings.agent_log, settings))
         sandbox = ChosenSandbox(settings.sandbox)
         stack.push_async_callback(sandbox.close)
         host = SessionHost(
@@ -169,7 +167,6 @@ async def running(
             limits=settings.limits,
             model_factory=model_factory,
             sandbox=sandbox,
-            logs=logs,
             work=settings.data,
             folders=folders_of(settings),
             hidden=_hidden(settings),
@@ -197,7 +194,7 @@ def application(settings: Settings, host: SessionHost, tokens: Mapping[str, str]
             version=__version__,
             started_at=time.time(),
             max_frame_bytes=settings.max_frame_bytes,
-            data=settings.data,
+            log_level=settings.log_level,
         ),
         settings=settings,
         ids=TimedIds(SystemClock(), random.SystemRandom()),
@@ -355,7 +352,7 @@ def folders_of(settings: Settings) -> dict[str, Path]:
 
 def _hidden(settings: Settings) -> list[Path]:
     """What is hidden in granted folders, beside the data, the templates and what the current folder has."""
-    return [*settings.tools, *([] if settings.tls_key is None else [settings.tls_key])]
+    return [*settings.tools, *(file for file in (settings.tls_key, settings.agent_log) if file is not None)]
 
 
 def toolbox_of(settings: Settings, provided: Iterable[AnyFunction] = ()) -> ToolBox:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from ai_whisperer.domain.agents import AgentRecord
 from ai_whisperer.domain.approvals import ApprovalRecord, ApprovalState
@@ -25,9 +25,11 @@ from ai_whisperer.domain.tasks import StepRecord, TaskRecord, ThreadSummary
 from ai_whisperer.domain.timers import TimerRecord
 from ai_whisperer.domain.waits import WaitRecord
 from ai_whisperer.errors import StoreError
-from ai_whisperer.store import coordination_rows, queries, rows
+from ai_whisperer.store import operations
+from ai_whisperer.store.operations import Operation
+from ai_whisperer.store.tables import Row, Table
 
-Write = tuple[str, rows.Row]
+Change = tuple[Operation, Row]
 Note = tuple[str, str, str, float, Told]
 """A notification without its number: session, name, cause, time, what it tells."""
 
@@ -44,10 +46,12 @@ FailureListener = Callable[[BaseException], None]
 class Unit:
     """Changes and the notifications that tell of them, written in one transaction or not at all.
 
-    Notifications get their numbers when the unit is committed, in the order of the commits.
+    A change is an operation and its values. What cannot be written as JSON raises when it is added, so that whoever
+    decides finds out before memory changes. Notifications get their numbers when the unit is committed, in the order of
+    the commits.
     """
 
-    __slots__ = ("deleted_sessions", "notes", "on_refused", "writes")
+    __slots__ = ("changes", "deleted_sessions", "notes", "on_refused")
 
     def __init__(self, on_refused: FailureListener | None = None) -> None:
         """`on_refused` is called if the store refuses this unit. Later units with the same one are refused too.
@@ -55,110 +59,60 @@ class Unit:
         For whoever decided them has memory that is ahead of the disk for good.
         """
         self.on_refused = on_refused
-        self.writes: list[Write] = []
+        self.changes: list[Change] = []
         self.notes: list[Note] = []
         self.deleted_sessions: tuple[str, ...] = ()
 
     def __bool__(self) -> bool:
-        return bool(self.writes or self.notes)
+        return bool(self.changes or self.notes)
 
     def __len__(self) -> int:
         """How many changes and notifications there are so far."""
-        return len(self.writes) + len(self.notes)
-
-    def put_session(self, session: SessionRecord) -> None:
-        self.writes.append((queries.PUT_SESSION, coordination_rows.session_row(session)))
+        return len(self.changes) + len(self.notes)
 
     def begin_deletion(self, session_id: str) -> None:
         """Let the session be gone, and keep in mind that what was in it has to go too. It must be closed."""
-        self.writes.extend((statement, (session_id,)) for statement in queries.BEGIN_DELETION)
+        self.changes += ((operations.PUT_DELETION, (session_id,)), (operations.DELETE_SESSION, (session_id,)))
         self.deleted_sessions += (session_id,)
 
-    def delete_some(self, session_id: str, table: str, *, limit: int) -> None:
+    def delete_some(self, session_id: str, table: Table[Any], *, limit: int) -> None:
         """Delete so many rows of a session that is being deleted."""
-        self.writes.append((queries.DELETE_SOME[table], (session_id, limit)))
+        self.changes.append((operations.DELETE_SOME[table], (session_id, limit)))
 
     def end_deletion(self, session_id: str) -> None:
-        self.writes.append((queries.END_DELETION, (session_id,)))
-
-    def free_pages(self, count: int) -> None:
-        """Give so many pages that hold nothing back to the file system, or as many as there are."""
-        self.writes += [(queries.FREE_PAGE, ())] * count
-        self.writes.append((queries.NOTHING, ()))
-
-    def insert_agent(self, agent: AgentRecord) -> None:
-        self.writes.append((queries.INSERT_AGENT, rows.agent_row(agent)))
-
-    def update_agent(self, agent: AgentRecord) -> None:
-        self.writes.append((queries.UPDATE_AGENT, rows.agent_changes(agent)))
-
-    def update_definition(self, agent: AgentRecord) -> None:
-        self.writes.append((queries.UPDATE_DEFINITION, rows.definition_change(agent)))
-
-    def insert_task(self, task: TaskRecord) -> None:
-        self.writes.append((queries.INSERT_TASK, rows.task_row(task)))
-
-    def update_task(self, task: TaskRecord) -> None:
-        self.writes.append((queries.UPDATE_TASK, rows.task_changes(task)))
-
-    def update_dismissal(self, task: TaskRecord) -> None:
-        self.writes.append((queries.UPDATE_DISMISSAL, rows.dismissal(task)))
-
-    def put_step(self, step: StepRecord) -> None:
-        self.writes.append((queries.PUT_STEP, rows.step_row(step)))
-
-    def insert_mail(self, mail: MailRecord) -> None:
-        self.writes.append((queries.INSERT_MAIL, rows.mail_row(mail)))
-
-    def update_mail(self, mail: MailRecord) -> None:
-        self.writes.append((queries.UPDATE_MAIL, rows.mail_changes(mail)))
-
-    def put_timer(self, timer: TimerRecord) -> None:
-        self.writes.append((queries.PUT_TIMER, rows.timer_row(timer)))
+        self.changes.append((operations.DELETE_DELETION, (session_id,)))
 
     def delete_timer(self, session_id: str, timer_id: str) -> None:
-        self.writes.append((queries.DELETE_TIMER, (session_id, timer_id)))
-
-    def put_wait(self, wait: WaitRecord) -> None:
-        self.writes.append((queries.PUT_WAIT, coordination_rows.wait_row(wait)))
-
-    def delete_wait(self, wait: WaitRecord) -> None:
-        self.writes.append((queries.DELETE_WAIT, (wait.session_id, wait.id)))
-
-    def put_approval(self, approval: ApprovalRecord) -> None:
-        self.writes.append((queries.PUT_APPROVAL, coordination_rows.approval_row(approval)))
-
-    def put_lock(self, lock: LockRecord) -> None:
-        self.writes.append((queries.PUT_LOCK, coordination_rows.lock_row(lock)))
-
-    def delete_lock(self, lock: LockRecord) -> None:
-        self.writes.append((queries.DELETE_LOCK, (lock.session_id, lock.name)))
-
-    def insert_event(self, event: EventRecord) -> None:
-        self.writes.append((queries.INSERT_EVENT, coordination_rows.event_row(event)))
-
-    def put_schedule(self, schedule: ScheduleRecord) -> None:
-        self.writes.append((queries.PUT_SCHEDULE, coordination_rows.schedule_row(schedule)))
-
-    def delete_schedule(self, schedule: ScheduleRecord) -> None:
-        self.writes.append((queries.DELETE_SCHEDULE, (schedule.session_id, schedule.id)))
-
-    def put_room(self, room: RoomRecord) -> None:
-        self.writes.append((queries.PUT_ROOM, coordination_rows.room_row(room)))
-
-    def insert_message(self, message: MessageRecord) -> None:
-        self.writes.append((queries.INSERT_MESSAGE, coordination_rows.message_row(message)))
-
-    def put_link(self, session_id: str, link: Link) -> None:
-        self.writes.append((queries.PUT_LINK, coordination_rows.link_row(session_id, link)))
+        self.changes.append((operations.DELETE_TIMER, (session_id, timer_id)))
 
     def agent_was_active(self, task: TaskRecord) -> None:
         """Keep when the task ended, of which it does not tell itself any more."""
-        self.writes.append((queries.AGENT_WAS_ACTIVE, (task.finished_at, task.session_id, task.agent_id)))
+        self.changes.append((operations.RAISE_ACTIVE_AT, (task.finished_at, task.session_id, task.agent_id)))
 
-    def put_limits(self, session_id: str, limits: SessionLimits) -> None:
-        """What the session states; under `SERVER` what the server does."""
-        self.writes.append((queries.PUT_LIMITS, coordination_rows.limits_row(session_id, limits)))
+    put_session = operations.PUT_SESSION.adder()
+    insert_agent = operations.INSERT_AGENT.adder()
+    update_agent = operations.UPDATE_AGENT.adder()
+    update_definition = operations.UPDATE_DEFINITION.adder()
+    insert_task = operations.INSERT_TASK.adder()
+    update_task = operations.UPDATE_TASK.adder()
+    update_dismissal = operations.UPDATE_DISMISSAL.adder()
+    put_step = operations.PUT_STEP.adder()
+    insert_mail = operations.INSERT_MAIL.adder()
+    update_mail = operations.UPDATE_MAIL.adder()
+    put_timer = operations.PUT_TIMER.adder()
+    put_wait = operations.PUT_WAIT.adder()
+    delete_wait = operations.DELETE_WAIT.adder()
+    put_approval = operations.PUT_APPROVAL.adder()
+    put_lock = operations.PUT_LOCK.adder()
+    delete_lock = operations.DELETE_LOCK.adder()
+    insert_event = operations.INSERT_EVENT.adder()
+    put_schedule = operations.PUT_SCHEDULE.adder()
+    delete_schedule = operations.DELETE_SCHEDULE.adder()
+    put_room = operations.PUT_ROOM.adder()
+    insert_message = operations.INSERT_MESSAGE.adder()
+    put_link = operations.PUT_LINK.adder_beside()
+    put_limits = operations.PUT_LIMITS.adder_beside()
+    """What the session states; under `SERVER` what the server does."""
 
 
 class SessionSnapshot(Record, frozen=True, kw_only=True):
@@ -356,4 +310,19 @@ class Store(Protocol):
         self, session_id: str, *, after: int, limit: int, max_bytes: int | None = None
     ) -> list[Notification]:
         """Those that follow the number, in order; with `max_bytes` about so much of them, but one at least."""
+        ...
+
+    def notifications_naming(
+        self, session_id: str, agent_id: str, *, after: int, before: int, limit: int
+    ) -> list[Notification]:
+        """The first of those between the two numbers in whose params the agent's id stands as a text, in order.
+
+        All between the numbers are looked at: keep them close to each other.
+        """
+        ...
+
+    def last_notifications_naming(
+        self, session_id: str, agent_id: str, *, after: int, before: int, limit: int
+    ) -> list[Notification]:
+        """The same for the last of them, the last one first."""
         ...

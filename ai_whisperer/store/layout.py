@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-DATABASE_NAME = "whisperer.db"
 LOGS = "logs"
 WORK = "work"
 _GITIGNORE = """\
@@ -28,16 +27,6 @@ def keep_out_of_git(folder: Path) -> None:
         descriptor = os.open(folder / ".gitignore", os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:
             file.write(_GITIGNORE)
-
-
-def wal_of(database: Path) -> Path:
-    """The write-ahead log of the database."""
-    return database.with_name(f"{database.name}-wal")
-
-
-def shm_of(database: Path) -> Path:
-    """The index of the write-ahead log, which SQLite makes anew if it is not there."""
-    return database.with_name(f"{database.name}-shm")
 
 
 def traces_in(folder: Path) -> Iterator[Path]:

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import apsw
 
-from ai_whisperer.store.committers import Before, Committed
-from ai_whisperer.store.layout import DATABASE_NAME
-from ai_whisperer.store.opening import open_database
 from ai_whisperer.store.sqlite import SqliteStore
+from ai_whisperer.store.sqlite.committers import Before, Committed
+from ai_whisperer.store.sqlite.files import DATABASE_NAME
+from ai_whisperer.store.sqlite.opening import open_database
 
 
 class SimulatedDisk:

@@ -17,11 +17,11 @@ from msgspec.structs import replace
 from ai_whisperer.domain.conversation import ToolResult, ToolRun
 from ai_whisperer.domain.definition import Access
 from ai_whisperer.errors import SandboxError, ToolError
+from ai_whisperer.sandbox import system
+from ai_whisperer.sandbox.base import Ending, Job, Outcome
+from ai_whisperer.sandbox.levels import STRONG, TALKING
 from ai_whisperer.tools.files.removing import remove_beneath
 from ai_whisperer.tools.function import Tool, ToolContext
-from ai_whisperer.tools.sandbox import system
-from ai_whisperer.tools.sandbox.base import Ending, Job, Outcome
-from ai_whisperer.tools.sandbox.levels import STRONG, TALKING
 from ai_whisperer.tools.workplace import SETTINGS_FILE, TEMPORARY, Workplace
 
 _log = logging.getLogger(__name__)

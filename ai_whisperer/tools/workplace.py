@@ -13,7 +13,7 @@ import msgspec
 from ai_whisperer.domain.definition import Access
 from ai_whisperer.domain.limits import EffectiveLimits
 from ai_whisperer.errors import ToolError
-from ai_whisperer.tools.sandbox.base import Sandbox
+from ai_whisperer.sandbox.base import Sandbox
 
 OWN = ""
 """The name under which a workplace keeps the agent's own folder."""

@@ -84,6 +84,8 @@ def _value(kind: inspect.Type, name: str) -> Any:
             return 5
         case inspect.FloatType():
             return 0.5
+        case inspect.LiteralType():
+            return kind.values[0]
         case inspect.EnumType():
             return next(iter(kind.cls)).value
         case inspect.VarTupleType() | inspect.ListType():

@@ -14,12 +14,12 @@ from typing import Any
 
 import pytest
 
-from ai_whisperer.tools.sandbox import system
-from ai_whisperer.tools.sandbox.base import Job, Outcome
-from ai_whisperer.tools.sandbox.choosing import ChosenSandbox
-from ai_whisperer.tools.sandbox.launcher import KeptSandbox, Launcher
-from ai_whisperer.tools.sandbox.levels import ALL, STRONG
-from ai_whisperer.tools.sandbox.probing import Probe
+from ai_whisperer.sandbox import system
+from ai_whisperer.sandbox.base import Job, Outcome
+from ai_whisperer.sandbox.choosing import ChosenSandbox
+from ai_whisperer.sandbox.launcher import KeptSandbox, Launcher
+from ai_whisperer.sandbox.levels import ALL, STRONG
+from ai_whisperer.sandbox.probing import Probe
 
 
 @cache

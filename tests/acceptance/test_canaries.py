@@ -16,8 +16,6 @@ from ai_whisperer.errors import ModelServerError, ToolError
 from ai_whisperer.models.base import Model, ModelRequest, StreamEvent, TextDelta
 from ai_whisperer.models.catalog import resolve
 from ai_whisperer.models.scripted import FunctionModel
-from ai_whisperer.server.agent_logs import AgentLogs
-from ai_whisperer.server.log_reading import read_log
 from ai_whisperer.testing.model_server import ModelServer, Reply
 from ai_whisperer.tools.function import AnyFunction
 from tests.acceptance.provider_stage import KEY
@@ -41,19 +39,16 @@ def everything_is_logged(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.M
 async def work(
     data: Path, models: Callable[[str], Model], *, model: str = "x", tools: Sequence[AnyFunction] = ()
 ) -> tuple[TaskState, str]:
-    """Give one task to one agent and log it all; returns how it ended, and all notifications as JSON."""
+    """Give one task to one agent and log it all; returns how it ended, and all notifications and the log as JSON."""
     async with AsyncAgentSessionManager(data, model=model, model_factory=models, tools=tools) as manager:
         await manager.create_agent("ada", AGENT)
         subscription = manager.subscribe(after=0)
         ended = await manager.wait_task(await manager.send_task("ada", "go"))
     notes = [note async for note in subscription]
-    logs = AgentLogs(data, level="debug")
-    logs.write(notes)
-    await asyncio.to_thread(logs.close)
-    assert [entry["seq"] for entry in read_log(data, "default", "ada", after=0, limit=100).entries] == [
-        note.seq for note in notes
-    ]
-    return ended.state, msgspec.json.encode(notes).decode()
+    async with AsyncAgentSessionManager(data, model=model, model_factory=models, tools=tools) as manager:
+        log = (await manager.read_log("ada", limit=100, level="debug")).entries
+    assert [entry["seq"] for entry in log][: len(notes)] == [note.seq for note in notes]
+    return ended.state, msgspec.json.encode([*notes, *log]).decode()
 
 
 def assert_no_canary(told: str, data: Path, caplog: pytest.LogCaptureFixture) -> None:

@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from ai_whisperer.errors import SandboxError
-from ai_whisperer.tools.sandbox import cgroups
-from ai_whisperer.tools.sandbox.cgroups import own_groups, remove_left_over
-from ai_whisperer.tools.sandbox.launcher import Launcher
+from ai_whisperer.sandbox import cgroups
+from ai_whisperer.sandbox.cgroups import own_groups, remove_left_over
+from ai_whisperer.sandbox.launcher import Launcher
 from tests.acceptance.sandbox_stage import Stage, a_name, processes_of, staged, until
 
 OLD_MOUNTS = """\
@@ -58,7 +58,7 @@ group.remove()
 """
 BESIDE_OTHERS = """
 from pathlib import Path
-from ai_whisperer.tools.sandbox import cgroups
+from ai_whisperer.sandbox import cgroups
 parent = Path({parent!r})
 (parent / "cgroup.procs").write_text("0")
 (parent / "other").mkdir()
@@ -112,7 +112,7 @@ def folders_of(pid: int) -> list[Path]:
 
 def in_another_process(code: str) -> list[str]:
     """What it prints, line by line."""
-    begin = f"import os\nfrom ai_whisperer.tools.sandbox.cgroups import JobGroup\ngroup = JobGroup()\n{code}"
+    begin = f"import os\nfrom ai_whisperer.sandbox.cgroups import JobGroup\ngroup = JobGroup()\n{code}"
     ran = subprocess.run([sys.executable, "-c", begin], capture_output=True, text=True, check=True)
     return ran.stdout.splitlines()
 
@@ -184,8 +184,8 @@ class WithoutGroups(Launcher):
     """The keepers are on a machine that has no control groups."""
 
     program = Launcher.program.replace(
-        "from ai_whisperer.tools.sandbox.zygote import main; ",
-        "from ai_whisperer.tools.sandbox import cgroups, zygote\ncgroups._parents = lambda: {}\nmain = zygote.main; ",
+        "from ai_whisperer.sandbox.zygote import main; ",
+        "from ai_whisperer.sandbox import cgroups, zygote\ncgroups._parents = lambda: {}\nmain = zygote.main; ",
     )
 
 

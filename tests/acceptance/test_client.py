@@ -220,10 +220,10 @@ def test_every_method_works_over_the_wire(server: StagedServer, session_id: str)
 def test_the_client_has_the_methods_of_the_manager() -> None:
     """All but those that need the process of the agents: tools are code, and a stream of events is called so.
 
-    What a server tells its sessions is for the server alone.
+    What a server tells its sessions is for the server alone, and handlers of logs are code.
     """
     methods = {name for name, member in inspect.getmembers(AsyncAgentSessionManager, callable) if name[0] != "_"}
-    assert methods - set(dir(Client)) == {"give_tools", "flushed", "subscribe", "take_server_limits"}
+    assert methods - set(dir(Client)) == {"give_tools", "flushed", "log_agents", "subscribe", "take_server_limits"}
 
 
 def test_an_agent_that_is_started_and_not_there_is_created_as_in_process(server: StagedServer, session_id: str) -> None:

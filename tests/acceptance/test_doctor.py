@@ -22,14 +22,14 @@ from ai_whisperer.cli.doctor import folder, machine, models, sandbox
 from ai_whisperer.cli.doctor.findings import Finding, Level
 from ai_whisperer.cli.main import main
 from ai_whisperer.models.detection import KEYS, SERVERS, detect_model
+from ai_whisperer.sandbox.probing import Probe
 from ai_whisperer.server.serving import RunningServer, running
 from ai_whisperer.settings import Settings, load_settings
-from ai_whisperer.store.layout import DATABASE_NAME
-from ai_whisperer.store.opening import latest_version
 from ai_whisperer.store.sqlite import SqliteStore
+from ai_whisperer.store.sqlite.files import DATABASE_NAME
+from ai_whisperer.store.sqlite.opening import latest_version
 from ai_whisperer.templates.library import TemplateLibrary
 from ai_whisperer.testing.model_server import ModelServer, Reply
-from ai_whisperer.tools.sandbox.probing import Probe
 
 KEY = "sk-canary-0123456789abcdef"
 

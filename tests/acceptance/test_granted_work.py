@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from ai_whisperer.client import Client
+from ai_whisperer.sandbox.choosing import ChosenSandbox
 from ai_whisperer.server.serving import running
 from ai_whisperer.settings import Settings
-from ai_whisperer.tools.sandbox.choosing import ChosenSandbox
 
 
 @pytest.mark.parametrize("session_id", ["..", "."])

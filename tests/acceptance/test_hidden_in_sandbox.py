@@ -17,14 +17,14 @@ from ai_whisperer.domain.definition import Access, AgentDefinition
 from ai_whisperer.domain.limits import Limits
 from ai_whisperer.errors import SandboxError
 from ai_whisperer.runtime.agents.folders import Folders, checked_folders, kept_from_agents
+from ai_whisperer.sandbox import system
+from ai_whisperer.sandbox.base import Job, Sandbox
+from ai_whisperer.sandbox.choosing import ChosenSandbox
+from ai_whisperer.sandbox.launcher import KeptSandbox, Launcher
+from ai_whisperer.sandbox.levels import ALL, STRONG
 from ai_whisperer.templates.library import TemplateLibrary
 from ai_whisperer.tools.commands import run_command, run_python
 from ai_whisperer.tools.function import CancelSignal, ToolContext
-from ai_whisperer.tools.sandbox import system
-from ai_whisperer.tools.sandbox.base import Job, Sandbox
-from ai_whisperer.tools.sandbox.choosing import ChosenSandbox
-from ai_whisperer.tools.sandbox.launcher import KeptSandbox, Launcher
-from ai_whisperer.tools.sandbox.levels import ALL, STRONG
 from ai_whisperer.tools.workplace import Workplace
 from tests.acceptance.sandbox_stage import need
 
@@ -258,7 +258,7 @@ def test_the_servers_own_python_is_read_only_in_a_project_that_may_be_written(
     venv.mkdir()
     (venv / "library.py").write_text("library")
     folders = (*system.interpreter_folders(), str(venv))
-    monkeypatch.setattr("ai_whisperer.tools.sandbox.system.interpreter_folders", lambda: folders)
+    monkeypatch.setattr("ai_whisperer.sandbox.system.interpreter_folders", lambda: folders)
     monkeypatch.setattr("ai_whisperer.runtime.agents.folders.interpreter_folders", lambda: folders)
     result = ran(
         workplace(project, sandbox, data=".whisperer"),

@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from ai_whisperer.tools.sandbox.base import Job
-from ai_whisperer.tools.sandbox.probing import probe
-from ai_whisperer.tools.sandbox.sandlock import policy
-from ai_whisperer.tools.sandbox.ways_out import WAYS
+from ai_whisperer.sandbox.base import Job
+from ai_whisperer.sandbox.probing import probe
+from ai_whisperer.sandbox.sandlock import policy
+from ai_whisperer.sandbox.ways_out import WAYS
 from tests.acceptance.sandbox_stage import STRONG_LEVELS, Stage, staged
 
 SECRET = "canary-7f3a9c"  # noqa: S105 - it stands for one

@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from ai_whisperer.errors import SandboxError
-from ai_whisperer.tools.sandbox.base import Ending, Outcome
-from ai_whisperer.tools.sandbox.launcher import Launcher
-from ai_whisperer.tools.sandbox.rlimits import threads_in_use
+from ai_whisperer.sandbox.base import Ending, Outcome
+from ai_whisperer.sandbox.launcher import Launcher
+from ai_whisperer.sandbox.rlimits import threads_in_use
 from tests.acceptance.sandbox_stage import LEVELS, Stage, a_name, need, processes_of, staged, until
 
 DETACHED = {
@@ -254,8 +254,8 @@ def test_when_the_process_that_forks_keepers_dies_the_next_job_starts_another(st
 
 SERVER = """
 import asyncio, sys
-from ai_whisperer.tools.sandbox.base import Job
-from ai_whisperer.tools.sandbox.launcher import KeptSandbox, Launcher
+from ai_whisperer.sandbox.base import Job
+from ai_whisperer.sandbox.launcher import KeptSandbox, Launcher
 
 level, own, command = sys.argv[1:]
 job = Job(argv=("/bin/sh", "-c", command), cwd=own, env={"PATH": "/usr/bin:/bin"}, writable=(own,))
@@ -282,9 +282,9 @@ class DyingKeeper(Launcher):
     """A planted fault: the keeper dies when the job writes something."""
 
     program = Launcher.program.replace(
-        "from ai_whisperer.tools.sandbox.zygote import main; ",
+        "from ai_whisperer.sandbox.zygote import main; ",
         "import os\n"
-        "from ai_whisperer.tools.sandbox import keeper, zygote\n"
+        "from ai_whisperer.sandbox import keeper, zygote\n"
         "keeper._Watch._read = lambda watch: os._exit(1)\n"
         "main = zygote.main; ",
     )
@@ -309,7 +309,7 @@ def test_the_threads_of_a_job_are_counted(stage: Stage) -> None:
 
 _AN_INIT = """
 import os, subprocess, sys
-from ai_whisperer.tools.sandbox import family, namespaces
+from ai_whisperer.sandbox import family, namespaces
 if not namespaces.enter_processes():
     sys.exit("no namespaces")
 if os.fork() == 0:
@@ -336,8 +336,8 @@ class OnlyTheParent(Launcher):
     """A planted fault: when a job ends, only its first process is killed."""
 
     program = Launcher.program.replace(
-        "from ai_whisperer.tools.sandbox.zygote import main; ",
-        "from ai_whisperer.tools.sandbox import family, zygote\n"
+        "from ai_whisperer.sandbox.zygote import main; ",
+        "from ai_whisperer.sandbox import family, zygote\n"
         "family.end_all = lambda: None\n"
         "zygote._clear_up = lambda keepers: None\n"
         "main = zygote.main; ",

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from ai_whisperer.tools.sandbox.launcher import KeptSandbox, Launcher
-from ai_whisperer.tools.sandbox.probing import Probe, probe
-from ai_whisperer.tools.sandbox.ways_out import SENDS_BY_UDP, WAYS
+from ai_whisperer.sandbox.launcher import KeptSandbox, Launcher
+from ai_whisperer.sandbox.probing import Probe, probe
+from ai_whisperer.sandbox.ways_out import SENDS_BY_UDP, WAYS
 from tests.acceptance.sandbox_stage import need, until
 
 _WITHOUT = """
-from ai_whisperer.tools.sandbox import apart, bubblewrap, namespaces, own_world, privileges, sandlock, seccomp, zygote
+from ai_whisperer.sandbox import apart, bubblewrap, namespaces, own_world, privileges, sandlock, seccomp, zygote
 {damage}
 main = zygote.main; """
 
@@ -38,7 +38,7 @@ class Damaged(Launcher):
     def __init__(self, damage: str) -> None:
         super().__init__()
         self.program = Launcher.program.replace(
-            "from ai_whisperer.tools.sandbox.zygote import main; ", _WITHOUT.format(damage=damage)
+            "from ai_whisperer.sandbox.zygote import main; ", _WITHOUT.format(damage=damage)
         )
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import logging
+import threading
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -22,15 +24,13 @@ from ai_whisperer.errors import (
 )
 from ai_whisperer.models.base import Model
 from ai_whisperer.models.scripted import FunctionModel
+from ai_whisperer.runtime.api.agent_log import AGENTS
 from ai_whisperer.runtime.api.manager import AsyncAgentSessionManager
-from ai_whisperer.server.agent_logs import AgentLogs, level_of
 from ai_whisperer.server.host import SessionHost
-from ai_whisperer.server.log_reading import read_log
 from ai_whisperer.settings import LOCAL
-from ai_whisperer.store.committers import Before, Committed, InlineCommitter
 from ai_whisperer.store.sqlite import SqliteStore
+from ai_whisperer.store.sqlite.committers import Before, Committed, InlineCommitter
 from ai_whisperer.templates.library import TemplateLibrary
-from tests.unit.log_stage import logs_in
 
 Scene = Callable[[SessionHost], Awaitable[None]]
 
@@ -47,19 +47,17 @@ class BreakingCommitter(InlineCommitter):
             done(self.failure)
 
 
-def host_on(store: SqliteStore, logs: AgentLogs | None = None, *, work: Path | None = None) -> SessionHost:
+def host_on(store: SqliteStore, *, work: Path | None = None) -> SessionHost:
     def model(_: str) -> Model:
         return FunctionModel(lambda _: "done")
 
-    return SessionHost(store, model="any", templates=TemplateLibrary([]), model_factory=model, logs=logs, work=work)
+    return SessionHost(store, model="any", templates=TemplateLibrary([]), model_factory=model, work=work)
 
 
-def play(
-    folder: Path, scene: Scene, committer: InlineCommitter | None = None, *, logs: AgentLogs | None = None
-) -> None:
+def play(folder: Path, scene: Scene, committer: InlineCommitter | None = None) -> None:
     async def main() -> None:
         store = SqliteStore.open(folder, committer=committer or InlineCommitter())
-        host = host_on(store, logs, work=folder)
+        host = host_on(store, work=folder)
         await host.start(session_id="default")
         try:
             await scene(host)
@@ -210,41 +208,47 @@ def test_a_session_whose_deletion_is_cut_short_by_the_end_of_the_server_is_gone_
     play(tmp_path, second)
 
 
-def test_what_was_not_logged_before_the_process_was_killed_is_logged_once_at_the_next_start(tmp_path: Path) -> None:
-    told: list[int] = []
-
-    async def work(host: SessionHost) -> None:
-        session = await host.session(LOCAL, "default")
-        if not session.list_agents():
-            await session.create_agent("worker")
-        await session.run_task("worker", "go")
-
-    async def look(host: SessionHost) -> None:
-        session = await host.session(LOCAL, "default")
-        about_the_worker = [note for note in session.notifications() if "agentId" in note.params]
-        told[:] = [note.seq for note in about_the_worker if level_of(note.name) != "debug"]
-
-    play(tmp_path, work)
-    for scene in (look, look, work, look):
-        with logs_in(tmp_path) as logs:
-            play(tmp_path, scene, logs=logs)
-    entries = read_log(tmp_path, "default", "worker", after=None, limit=1_000).entries
-    assert len(told) > 9
-    assert [entry["seq"] for entry in entries] == told
-
-
 def test_whoever_gets_the_id_of_a_deleted_session_cannot_read_its_logs(tmp_path: Path) -> None:
     async def scene(host: SessionHost) -> None:
-        await host.create("alice", "plans")
-        await (await host.session("alice", "plans")).create_agent("worker")
-        await host.delete("alice", "plans")
-        await host.create("bob", "plans")
-        await (await host.session("bob", "plans")).create_agent("other")
+        for owner, prompt in (("alice", "hers"), ("bob", "his")):
+            await host.create(owner, "plans")
+            session = await host.session(owner, "plans")
+            await session.create_agent("worker")
+            await session.run_task("worker", prompt)
+            told = str((await session.read_log("worker", limit=1_000)).entries)
+            assert prompt in told
+            assert (owner == "alice") == ("hers" in told)
+            await host.delete(owner, "plans")
 
-    with logs_in(tmp_path) as logs:
-        play(tmp_path, scene, logs=logs)
-    assert read_log(tmp_path, "plans", "worker", after=None, limit=9).entries == []
-    assert read_log(tmp_path, "plans", "other", after=None, limit=9).entries != []
+    play(tmp_path, scene)
+
+
+def test_a_handler_of_somebody_that_does_not_return_holds_no_session_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ai_whisperer.server.host.LOG_SECONDS", 0.05)
+    let_go = threading.Event()
+
+    class Stuck(logging.Handler):
+        def emit(self, _: logging.LogRecord) -> None:
+            let_go.wait(20)
+
+    async def scene(host: SessionHost) -> None:
+        session = await host.session(LOCAL, "default")
+        await session.create_agent("worker")
+        await session.run_task("worker", "go")
+        await host.close(grace_seconds=0)
+        assert not let_go.is_set()
+        let_go.set()
+
+    stuck = Stuck()
+    monkeypatch.setattr(AGENTS, "level", logging.DEBUG)
+    AGENTS.addHandler(stuck)
+    try:
+        play(tmp_path, scene)
+    finally:
+        let_go.set()
+        AGENTS.removeHandler(stuck)
 
 
 async def refuse_something(session: AsyncAgentSessionManager) -> None:

@@ -18,10 +18,10 @@ import monitoring
 import parallel_report
 import switch
 from ai_whisperer import AgentState, AsyncAgentSessionManager, Notification, TaskRecord
-from ai_whisperer.cli.workflows.tools import combine_and_test, read_feedback
 from ai_whisperer.domain.agents import AgentRecord
 from ai_whisperer.domain.mail import USER, MailRecord
 from ai_whisperer.domain.tasks import StepKind
+from ai_whisperer.examples.tools import combine_and_test, read_feedback
 from ai_whisperer.models.base import ModelRequest, StreamEvent
 from ai_whisperer.models.scripted import ScriptedModel
 from ai_whisperer.store.sqlite import SqliteStore

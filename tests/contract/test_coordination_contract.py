@@ -17,10 +17,9 @@ from ai_whisperer.domain.schedules import MissedRuns, ScheduleDefinition, Schedu
 from ai_whisperer.domain.tasks import Budget, Failure, Origin, ReportTo, RoomTurn, TaskState
 from ai_whisperer.domain.waits import WaitKind, WaitRecord
 from ai_whisperer.errors import StoreRefusedError
-from ai_whisperer.store import opening
 from ai_whisperer.store.base import Store, Unit
-from ai_whisperer.store.layout import DATABASE_NAME
-from ai_whisperer.store.sqlite import SqliteStore
+from ai_whisperer.store.sqlite import SqliteStore, opening
+from ai_whisperer.store.sqlite.files import DATABASE_NAME
 from tests.contract.conftest import Run
 from tests.contract.records import agent, mail, task
 

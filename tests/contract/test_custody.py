@@ -14,9 +14,8 @@ import pytest
 
 from ai_whisperer import accept_loss
 from ai_whisperer.errors import StoreFailedError, StoreLostError
-from ai_whisperer.store import committers
-from ai_whisperer.store.layout import DATABASE_NAME, wal_of
-from ai_whisperer.store.sqlite import SqliteStore
+from ai_whisperer.store.sqlite import SqliteStore, committers
+from ai_whisperer.store.sqlite.files import DATABASE_NAME, wal_of
 from tests.contract.records import task, unit_with
 
 RESCUED = "whisperer.rescued.db"

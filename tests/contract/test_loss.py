@@ -16,18 +16,17 @@ import pytest
 
 from ai_whisperer import accept_loss
 from ai_whisperer.errors import StoreCorruptError, StoreFailedError, StoreInUseError, StoreLostError
-from ai_whisperer.store import acknowledged
-from ai_whisperer.store.acknowledged import ACKNOWLEDGED_NAME, Acknowledged, read_claim
 from ai_whisperer.store.base import Unit
 from ai_whisperer.store.folder_lock import LOCK_NAME, FolderLock
-from ai_whisperer.store.layout import DATABASE_NAME, wal_of
-from ai_whisperer.store.opening import database_version
-from ai_whisperer.store.sqlite import SqliteStore
+from ai_whisperer.store.sqlite import SqliteStore, acknowledged
+from ai_whisperer.store.sqlite.acknowledged import ACKNOWLEDGED_NAME, Acknowledged, read_claim
+from ai_whisperer.store.sqlite.files import DATABASE_NAME, wal_of
+from ai_whisperer.store.sqlite.opening import database_version
 from tests.contract.records import task, tell, unit_with
 
 WRITER = """
 import asyncio, os, sys
-from ai_whisperer.store import acknowledged
+from ai_whisperer.store.sqlite import acknowledged
 from ai_whisperer.store.sqlite import SqliteStore
 from tests.contract.records import task, unit_with
 

@@ -18,9 +18,9 @@ from ai_whisperer.errors import (
     StoreReadOnlyError,
     StoreVersionError,
 )
-from ai_whisperer.store.layout import DATABASE_NAME
-from ai_whisperer.store.opening import latest_version
 from ai_whisperer.store.sqlite import SqliteStore
+from ai_whisperer.store.sqlite.files import DATABASE_NAME
+from ai_whisperer.store.sqlite.opening import latest_version
 from ai_whisperer.testing.faulty_vfs import FaultyVFS
 from tests.contract.records import task, unit_with
 

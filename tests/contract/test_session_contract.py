@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
+from typing import Any
 
 import apsw
 import pytest
@@ -22,11 +23,13 @@ from ai_whisperer.domain.tasks import StepKind, StepRecord, StepState, TaskState
 from ai_whisperer.domain.timers import TimerKind, TimerRecord
 from ai_whisperer.domain.waits import WaitKind, WaitRecord
 from ai_whisperer.errors import StoreInUseError
-from ai_whisperer.store import opening, queries
 from ai_whisperer.store.base import Store, Unit
-from ai_whisperer.store.committers import Before, Committed, InlineCommitter
-from ai_whisperer.store.layout import DATABASE_NAME
-from ai_whisperer.store.sqlite import SLICE_ROWS, SqliteStore
+from ai_whisperer.store.operations import RowOperation
+from ai_whisperer.store.sqlite import opening, queries
+from ai_whisperer.store.sqlite.committers import Before, Committed, InlineCommitter
+from ai_whisperer.store.sqlite.files import DATABASE_NAME
+from ai_whisperer.store.sqlite.store import SLICE_ROWS, SqliteStore
+from ai_whisperer.store.tables import Row
 from tests.contract.conftest import Run
 from tests.contract.records import agent, mail, task, tell, unit_with
 
@@ -252,6 +255,28 @@ def test_a_list_is_read_without_what_is_not_in_it(sql: str, bindings: tuple[obje
         assert not any("TEMP B-TREE" in step for step in plan), "all are sorted, to return a few"
 
 
+@pytest.mark.parametrize("sql", [queries.NOTIFICATIONS_NAMING, queries.LAST_NOTIFICATIONS_NAMING])
+def test_the_log_of_an_agent_is_looked_for_between_two_numbers_only(sql: str) -> None:
+    (step,) = plan_of(sql, "s", 1, 9, '"ada"', 5)
+    assert step == "SEARCH notification USING PRIMARY KEY (session_id=? AND seq>? AND seq<?)"
+
+
+def test_notifications_that_name_an_agent_are_found_from_both_ends(run: Run) -> None:
+    async def scenario(store: Store) -> None:
+        unit = Unit()
+        for number, agent_id in enumerate(["ada", "bob", "ada", "adam", "ada", "ada"], 1):
+            tell(unit, "s", "told", params={"agentId": agent_id, "n": number})
+        tell(unit, "other", "told", params={"agentId": "ada"})
+        await store.submit(unit)
+        between: dict[str, int] = {"after": 1, "before": 6}
+        assert [each.seq for each in store.notifications_naming("s", "ada", **between, limit=9)] == [3, 5]
+        assert [each.seq for each in store.notifications_naming("s", "ada", **between, limit=1)] == [3]
+        assert [each.seq for each in store.last_notifications_naming("s", "ada", **between, limit=9)] == [5, 3]
+        assert [each.seq for each in store.last_notifications_naming("s", "ada", **between, limit=1)] == [5]
+
+    run(scenario)
+
+
 def test_of_a_deleted_session_nothing_is_left_in_any_table_and_others_keep_all(tmp_path: Path) -> None:
     async def main() -> None:
         store = SqliteStore.open(tmp_path)
@@ -400,13 +425,14 @@ def test_the_agents_of_a_session_are_counted(run: Run) -> None:
     run(scenario)
 
 
-INSERTED_THEN = {
-    queries.PUT_LOCK: "INSERT INTO lock VALUES (?,?,?,?,?,?,?)",
-    queries.INSERT_AGENT: "INSERT INTO agent VALUES (?,?,?,?,?,?,?,?,?,?)",
-    queries.INSERT_TASK: "INSERT INTO task VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
-    queries.PUT_STEP: "INSERT INTO step VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
-}
-"""What has more columns now than in the second version; what is new stands at the end."""
+def insert_what_was_known(old: apsw.Connection, operation: RowOperation[Any], row: Row) -> None:
+    """Insert the row into a database that may not have all of its columns yet, or not even its table."""
+    table = operation.table.name
+    known = {name for (name,) in old.execute("SELECT name FROM pragma_table_info(?)", (table,))}
+    values = {column.name: value for column, value in zip(operation.columns, row, strict=True) if column.name in known}
+    if known:
+        places = ",".join("?" * len(values))
+        old.execute(f"INSERT INTO {table} ({', '.join(values)}) VALUES ({places})", (*values.values(),))  # noqa: S608
 
 
 def test_a_database_of_the_second_version_is_brought_up_to_date_with_all_that_is_in_it(tmp_path: Path) -> None:
@@ -415,11 +441,9 @@ def test_a_database_of_the_second_version_is_brought_up_to_date_with_all_that_is
     for name in ("0001_initial.sql", "0002_coordination.sql"):
         old.execute((folder / name).read_text(encoding="utf-8"))
     old.execute(f"PRAGMA application_id={opening.APPLICATION_ID}; PRAGMA user_version=2")
-    for sql, row in a_row_in_every_table("s").writes:
-        if sql in INSERTED_THEN:
-            old.execute(INSERTED_THEN[sql], row[: INSERTED_THEN[sql].count("?")])
-        elif sql not in (queries.PUT_SESSION, queries.PUT_APPROVAL, queries.PUT_LIMITS, queries.PUT_LINK):
-            old.execute(sql, row)
+    for operation, row in a_row_in_every_table("s").changes:
+        assert isinstance(operation, RowOperation)
+        insert_what_was_known(old, operation, row)
     old.close()
 
     async def main() -> None:

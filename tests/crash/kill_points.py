@@ -19,7 +19,7 @@ import apsw
 
 from ai_whisperer.runtime.life import recovery
 from ai_whisperer.runtime.session.timers import Timers
-from ai_whisperer.store.committers import Before, Committed, ThreadCommitter
+from ai_whisperer.store.sqlite.committers import Before, Committed, ThreadCommitter
 
 _STATEMENTS = {
     "PRAGMA journal_mode": "store.opening",

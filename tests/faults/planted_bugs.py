@@ -10,8 +10,8 @@ import apsw
 from ai_whisperer.cli.signals import Watchman
 from ai_whisperer.runtime.session.decision import Decision
 from ai_whisperer.server.host import SessionHost
-from ai_whisperer.store.committers import ThreadCommitter
-from ai_whisperer.store.group_commit import GroupCommitWriter
+from ai_whisperer.store.groups import Group, GroupCommit
+from ai_whisperer.store.sqlite.committers import ThreadCommitter
 
 from .injection import HANG, SURPRISE, Fault
 
@@ -54,17 +54,13 @@ def statements_unhandled() -> None:
         self._scheduled = False
         if self._flying or not self._waiting or self._failure is not None:
             return
-        self._flying = self._take_group()
+        self._flying = Group(self._take_group(), self._last_seq, self._banned)
         try:
-            written = self._write(self._flying)
+            self._writer.commit(self._flying, self._loop, self._committed)
         except apsw.Error as error:
             self._fail(error)
-            return
-        self._committer.commit(
-            self._connection, lambda failure: self._committed(written, failure), units=len(self._flying)
-        )
 
-    put(GroupCommitWriter, "_flush", flush)
+    put(GroupCommit, "_flush", flush)
 
 
 def health_always_ok() -> None:
@@ -91,7 +87,7 @@ def wait_for_the_commit() -> None:
 
 def go_on_after_a_failure() -> None:
     """A commit that failed is told to nobody but those who wait for it."""
-    put(GroupCommitWriter, "watch", lambda *_: None)
+    put(GroupCommit, "watch", lambda *_: None)
 
 
 def signals_on_the_event_loop() -> None:

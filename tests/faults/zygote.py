@@ -14,7 +14,7 @@ from ai_whisperer.cli import signals
 from ai_whisperer.cli.commands import serve  # noqa: F401 - imported before the forks
 from ai_whisperer.cli.main import main
 from ai_whisperer.server import host, serving
-from ai_whisperer.store import committers
+from ai_whisperer.store.sqlite import committers
 
 from .injection import Fault, Injection, install
 from .planted_bugs import PLANTED_BUGS, put

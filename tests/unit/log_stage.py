@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
 from typing import Any
 
 from ai_whisperer.domain.notification import Notification
-from ai_whisperer.server.agent_logs import AgentLogs
 
 _numbers = count(1)
 
@@ -24,20 +21,6 @@ def note(
 
 def of_agent(agent: str = "ada", name: str = "async.task.started", **more: Any) -> Notification:
     return note(name, **{"agentId": agent, **more})
-
-
-@contextmanager
-def logs_in(data: Path, **settings: Any) -> Iterator[AgentLogs]:
-    logs = AgentLogs(data, **settings)
-    try:
-        yield logs
-    finally:
-        logs.close()
-
-
-def log(data: Path, notes: Sequence[Notification], **settings: Any) -> None:
-    with logs_in(data, **settings) as logs:
-        logs.write(notes)
 
 
 def lines_in(file: Path) -> list[dict[str, Any]]:

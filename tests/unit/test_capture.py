@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ai_whisperer.tools.sandbox.capture import Capture
+from ai_whisperer.sandbox.capture import Capture
 
 
 def test_little_output_is_kept_whole() -> None:

@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from ai_whisperer.tools.sandbox import family
+from ai_whisperer.sandbox import family
 
 
 def test_one_that_may_not_be_killed_keeps_no_other_from_being_killed(monkeypatch: pytest.MonkeyPatch) -> None:

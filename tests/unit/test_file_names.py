@@ -17,7 +17,6 @@ from ai_whisperer.core.file_names import file_name, file_name_before, renamed
 from ai_whisperer.core.limits import DEFAULTS
 from ai_whisperer.domain.definition import AgentDefinition
 from ai_whisperer.runtime.agents.folders import Folders, remove_work_of, work_of
-from ai_whisperer.server.log_files import log_path, take_over_logs
 from ai_whisperer.store.sqlite import SqliteStore
 from ai_whisperer.tools.workplace import OWN
 
@@ -158,19 +157,3 @@ def test_the_folder_of_an_earlier_version_goes_with_its_session(tmp_path: Path) 
         (tmp_path / "work" / name / "agents" / "Ada").mkdir(parents=True)
     remove_work_of(tmp_path, "A")
     assert [each.name for each in (tmp_path / "work").iterdir()] == ["a"]
-
-
-def test_logs_of_an_earlier_version_are_found(tmp_path: Path) -> None:
-    folder = tmp_path / "logs" / "Team"
-    folder.mkdir(parents=True)
-    names = ["Ada.log", "Ada.log.1", "Ada.log.next", "ada.log", "session.log", "session.log.2", "%73ession.log"]
-    for name in names:
-        (folder / name).write_text(name)
-    for _ in range(2):
-        take_over_logs(tmp_path, "Team")
-    assert log_path(tmp_path, "Team", "Ada").read_text() == "Ada.log"
-    assert log_path(tmp_path, "Team", "ada").read_text() == "ada.log"
-    assert log_path(tmp_path, "Team", None).read_text() == "session.log"
-    assert log_path(tmp_path, "Team", "session").read_text() == "%73ession.log"
-    now = log_path(tmp_path, "Team", "Ada").parent
-    assert {each.name for each in now.iterdir()} == {each.replace("Ada", "%41da") for each in names}

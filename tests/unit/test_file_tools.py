@@ -14,12 +14,12 @@ import pytest
 from msgspec.structs import replace
 
 from ai_whisperer.errors import NoSandboxError, SandboxError, ToolArgumentsError, ToolError
+from ai_whisperer.sandbox.base import Job, Outcome
+from ai_whisperer.sandbox.choosing import ChosenSandbox
+from ai_whisperer.sandbox.levels import ALL
 from ai_whisperer.tools.files import searcher
 from ai_whisperer.tools.files.searcher import translated
 from ai_whisperer.tools.machine import MACHINE_TOOLS
-from ai_whisperer.tools.sandbox.base import Job, Outcome
-from ai_whisperer.tools.sandbox.choosing import ChosenSandbox
-from ai_whisperer.tools.sandbox.levels import ALL
 from tests.simulation.stage import until
 from tests.unit.file_stage import Desk
 

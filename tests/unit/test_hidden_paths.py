@@ -16,11 +16,11 @@ from ai_whisperer.domain.definition import Access, AgentDefinition
 from ai_whisperer.domain.limits import Limits
 from ai_whisperer.errors import InvalidInputError, ToolError
 from ai_whisperer.runtime.agents.folders import Folders, checked_folders, kept_from_agents
+from ai_whisperer.sandbox import system
 from ai_whisperer.templates.library import TemplateLibrary
 from ai_whisperer.tools.files import beneath
 from ai_whisperer.tools.files.beneath import Links, open_beneath, open_folder
 from ai_whisperer.tools.files.search_process import _by_itself, _program
-from ai_whisperer.tools.sandbox import system
 from ai_whisperer.tools.workplace import Workplace, identity
 from tests.unit.file_stage import CANARY, Desk
 

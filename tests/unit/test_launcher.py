@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from ai_whisperer.tools.sandbox.launcher import Launcher
+from ai_whisperer.sandbox.launcher import Launcher
 
 
 class SlowLauncher(Launcher):

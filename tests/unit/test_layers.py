@@ -1,4 +1,4 @@
-"""Imports point one way: domain ← core ← store, models, tools ← runtime ← server, cli, cluster."""
+"""Imports point one way: domain ← core ← store, models, sandbox ← tools ← runtime ← server, cli, cluster."""
 
 from __future__ import annotations
 
@@ -22,16 +22,32 @@ ALLOWED: dict[str, set[str]] = {
     "session_api": WORDS | {"core", "templates", "task_stream"},
     "store": WORDS | {"core", "store"},
     "models": WORDS | {"core", "models"},
-    "tools": WORDS | {"core", "tools"},
+    "sandbox": WORDS | {"core", "sandbox"},
+    "tools": WORDS | {"core", "sandbox", "tools"},
     "templates": WORDS | {"core", "templates"},
-    "runtime": WORDS | {"core", "store", "models", "tools", "templates", "runtime", "session_api", "task_stream"},
+    "runtime": WORDS
+    | {"core", "store", "models", "sandbox", "tools", "templates", "runtime", "session_api", "task_stream"},
     "protocol": WORDS | {"templates", "protocol"},
     "server": WORDS
-    | {"core", "store", "models", "tools", "templates", "runtime", "protocol", "server", "session_api", "__init__"},
+    | {
+        "core",
+        "store",
+        "models",
+        "sandbox",
+        "tools",
+        "templates",
+        "runtime",
+        "protocol",
+        "server",
+        "session_api",
+        "__init__",
+    },
     "client": WORDS | {"core", "protocol", "client", "session_api", "task_stream", "__init__"},
     "scripting": WORDS | {"core", "models", "client", "server", "scripting", "session_api", "task_stream"},
+    "examples": WORDS | {"tools", "client", "examples", "__init__"},
     "cli": WORDS
-    | {"core", "store", "models", "tools", "templates", "runtime", "protocol", "server", "client", "cli", "__init__"},
+    | {"core", "store", "models", "sandbox", "tools", "templates", "runtime", "protocol", "server", "client", "cli"}
+    | {"examples", "__init__"},
     "testing": WORDS | {"core", "store", "models", "tools", "runtime", "testing", "__init__"},
 }
 """What each part of the package may import of the package."""
@@ -49,6 +65,20 @@ ROOMS: dict[str, set[str]] = {
 
 LOADED_WHEN_WANTED = {"runtime/api/page.py": ["ai_whisperer.server.embedding"]}
 """Who loads, by its name, what is above it: only for those who want it, since the rest is built on this part."""
+
+
+SQLITE = "ai_whisperer.store.sqlite"
+KNOW_SQLITE = {
+    "__init__.py",
+    "cli/commands/doctor.py",
+    "cli/demo/account.py",
+    "cli/doctor/folder.py",
+    "cli/doctor/machine.py",
+    "runtime/life/store.py",
+    "testing/disk.py",
+    "testing/faulty_vfs.py",
+}
+"""Who knows which store it is: whoever opens one, or looks after its files. All others know the contract alone."""
 
 
 def layer_of(module: str) -> str:
@@ -172,6 +202,43 @@ def test_no_modules_import_each_other_in_a_cycle() -> None:
 
 def test_a_cycle_would_be_found() -> None:
     assert cycles({"a": {"b"}, "b": {"c"}, "c": {"a", "d"}, "d": set(), "e": {"a"}}) == [["a", "b", "c"]]
+
+
+def names_sqlite(source: str) -> bool:
+    """Whether the source imports something of SQLite's, its store or the library."""
+    tree = ast.parse(source)
+    froms = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.module]
+    modules = [
+        *(alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names),
+        *(f"{node.module}.{alias.name}" for node in froms for alias in node.names),
+        *imports_of(source),
+    ]
+    return any(f"{module}.".startswith((f"{SQLITE}.", "apsw.")) for module in modules)
+
+
+def test_only_who_opens_a_store_knows_that_it_is_in_sqlite() -> None:
+    knowing = {
+        path.relative_to(PACKAGE).as_posix()
+        for path in modules()
+        if "store/sqlite" not in path.as_posix() and names_sqlite(path.read_text(encoding="utf-8"))
+    }
+    assert knowing == KNOW_SQLITE
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "from ai_whisperer.store.sqlite import SqliteStore",
+        "from ai_whisperer.store.sqlite.opening import check_file",
+        "from ai_whisperer.store import base, sqlite",
+        "def f():\n    import ai_whisperer.store.sqlite.custody",
+        "import_module('ai_whisperer.store.sqlite')",
+        "import apsw",
+    ],
+)
+def test_an_import_of_sqlite_would_be_found(source: str) -> None:
+    assert names_sqlite(source)
+    assert not names_sqlite("from ai_whisperer.store.base import Store")
 
 
 def test_importing_the_package_loads_nothing_heavy() -> None:

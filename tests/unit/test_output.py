@@ -8,7 +8,8 @@ import pytest
 from rich.console import Console
 
 from ai_whisperer.cli.commands.tasks import retried_in_words
-from ai_whisperer.cli.output import Column, Output, moment, plain_table, rich_table
+from ai_whisperer.cli.output import Column, Output, plain_table, rich_table
+from ai_whisperer.core.moments import moment
 from ai_whisperer.domain.tasks import RetriedTasks
 
 NASTY = "[red]red[/red] \x1b[2J :smile:\nnext line"

@@ -12,9 +12,9 @@ from ai_whisperer.domain.definition import Access, AgentDefinition
 from ai_whisperer.domain.limits import EffectiveLimits
 from ai_whisperer.errors import DefinitionError
 from ai_whisperer.runtime.agents.folders import Folders
-from ai_whisperer.tools.sandbox.base import Ending, Job
-from ai_whisperer.tools.sandbox.launcher import KeptSandbox, Launcher
-from ai_whisperer.tools.sandbox.own_code import imported_from
+from ai_whisperer.sandbox.base import Ending, Job
+from ai_whisperer.sandbox.launcher import KeptSandbox, Launcher
+from ai_whisperer.sandbox.own_code import imported_from
 
 
 @pytest.fixture

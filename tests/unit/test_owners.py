@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from ai_whisperer.tools.sandbox import owners
-from ai_whisperer.tools.sandbox.privileges import JOB_USER
+from ai_whisperer.sandbox import owners
+from ai_whisperer.sandbox.privileges import JOB_USER
 
 EVERYBODY = "         0          0 4294967295\n"
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from ai_whisperer.tools.sandbox import priority
-from ai_whisperer.tools.sandbox.priority import step_back
+from ai_whisperer.sandbox import priority
+from ai_whisperer.sandbox.priority import step_back
 
 GONE, STILL_THERE = 1 << 30, (1 << 30) + 1
 """No process has such a number: only the folder of these tests knows the second one."""

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from ai_whisperer.server import process_log
-from ai_whisperer.server.log_files import LogFiles
+from ai_whisperer.server.log_file import LogFile
 from ai_whisperer.server.process_log import ProcessLog, setup_logging
 from tests.unit.log_stage import lines_in
 
@@ -136,14 +136,14 @@ class StuckDisk:
 @pytest.fixture
 def stuck_disk(monkeypatch: pytest.MonkeyPatch) -> Iterator[StuckDisk]:
     disk = StuckDisk()
-    append = LogFiles.append
+    handle = LogFile.handle
 
-    def wait_and_append(files: LogFiles, path: Path, lines: Sequence[bytes]) -> tuple[int, OSError | None]:
+    def wait_and_handle(file: LogFile, record: logging.LogRecord) -> bool:
         disk.asked.set()
         disk.moves.wait(20)
-        return append(files, path, lines)
+        return bool(handle(file, record))
 
-    monkeypatch.setattr(LogFiles, "append", wait_and_append)
+    monkeypatch.setattr(LogFile, "handle", wait_and_handle)
     yield disk
     disk.moves.set()
 

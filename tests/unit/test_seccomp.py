@@ -9,8 +9,8 @@ import struct
 import pytest
 
 from ai_whisperer.errors import SandboxError
-from ai_whisperer.tools.sandbox import call_numbers, seccomp
-from ai_whisperer.tools.sandbox.seccomp import Sockets
+from ai_whisperer.sandbox import call_numbers, seccomp
+from ai_whisperer.sandbox.seccomp import Sockets
 
 ALLOW, ERROR, KILL = 0x7FFF0000, 0x00050000, 0x80000000
 

@@ -13,7 +13,7 @@ from ai_whisperer.cli.connecting import AgentName, template_names
 from ai_whisperer.cli.definitions import facts_of
 from ai_whisperer.cli.fleet import FLEET, cost, larger_limit, progress, tokens, waiting
 from ai_whisperer.cli.long_waits import tools_of, with_a_word
-from ai_whisperer.cli.output import moment
+from ai_whisperer.core.moments import moment
 from ai_whisperer.domain.agents import AgentStatus
 from ai_whisperer.domain.definition import INHERIT
 from ai_whisperer.errors import TemplateError, UnknownTemplateError

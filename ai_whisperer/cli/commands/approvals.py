@@ -9,9 +9,10 @@ import typer
 
 from ai_whisperer.cli.arguments import LimitOption
 from ai_whisperer.cli.calling import Call, command, group
-from ai_whisperer.cli.output import Column, moment
+from ai_whisperer.cli.output import Column
 from ai_whisperer.cli.printable import readable_arguments
 from ai_whisperer.cli.short_ids import whole_id
+from ai_whisperer.core.moments import moment
 from ai_whisperer.domain.approvals import ApprovalRecord, ApprovalState
 from ai_whisperer.domain.sessions import IdKind
 

@@ -12,8 +12,9 @@ from ai_whisperer.cli.arguments import LimitOption, text_argument
 from ai_whisperer.cli.calling import Call, command, group
 from ai_whisperer.cli.connecting import FOLLOWING_SECONDS, AgentName, agent_names
 from ai_whisperer.cli.fleet import hindrance
-from ai_whisperer.cli.output import Column, moment
+from ai_whisperer.cli.output import Column
 from ai_whisperer.cli.short_ids import whole_id
+from ai_whisperer.core.moments import moment
 from ai_whisperer.domain.rooms import RoomKind, RoomRecord
 from ai_whisperer.domain.sessions import IdKind
 

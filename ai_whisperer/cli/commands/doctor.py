@@ -72,7 +72,7 @@ _STYLES = {"ok": "green", "warning": "yellow", "problem": "bold red"}
 def _of_machine(settings: LoadedSettings, user: Finding) -> Sequence[Finding]:
     from ai_whisperer.cli.doctor import folder, machine, mcp, sandbox
     from ai_whisperer.server.serving import templates_of, toolbox_of
-    from ai_whisperer.store.layout import DATABASE_NAME
+    from ai_whisperer.store.sqlite.files import DATABASE_NAME
 
     values = settings.values
     return [

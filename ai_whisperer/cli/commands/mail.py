@@ -10,8 +10,9 @@ import typer
 from ai_whisperer.cli.arguments import LimitOption, PriorityOption, text_argument
 from ai_whisperer.cli.calling import Call, command, group
 from ai_whisperer.cli.connecting import AgentName, agent_names
-from ai_whisperer.cli.output import Column, moment
+from ai_whisperer.cli.output import Column
 from ai_whisperer.cli.short_ids import whole_id
+from ai_whisperer.core.moments import moment
 from ai_whisperer.domain.mail import USER, MailRecord, MailState
 from ai_whisperer.domain.sessions import IdKind
 from ai_whisperer.domain.tasks import Priority

@@ -8,7 +8,8 @@ from typing import Annotated
 import typer
 
 from ai_whisperer.cli.calling import Call, command, group
-from ai_whisperer.cli.output import Column, moment
+from ai_whisperer.cli.output import Column
+from ai_whisperer.core.moments import moment
 from ai_whisperer.domain.mcp import McpServerStatus, McpToolStatus
 
 ServerName = Annotated[str, typer.Argument(metavar="NAME", help="The name of the server in the setting mcp.")]

@@ -8,7 +8,8 @@ from typing import NamedTuple
 import typer
 
 from ai_whisperer.cli.calling import Call, command
-from ai_whisperer.cli.output import Column, moment
+from ai_whisperer.cli.output import Column
+from ai_whisperer.core.moments import moment
 from ai_whisperer.domain.waits import ResourceStatus, ResourceUse
 
 

@@ -54,7 +54,7 @@ async def run(
     from ai_whisperer.cli.one_shot import TemplateRun, WorkflowRun
     from ai_whisperer.cli.screen import Screen
     from ai_whisperer.cli.signals import until_asked_to_leave
-    from ai_whisperer.cli.workflows.guide import WORKFLOWS
+    from ai_whisperer.examples.workflows import WORKFLOWS
 
     if list_:
         await _list(call)
@@ -136,7 +136,7 @@ class _Entry(NamedTuple):
 
 
 async def _list(call: Call) -> None:
-    from ai_whisperer.cli.workflows.guide import WORKFLOWS
+    from ai_whisperer.examples.workflows import WORKFLOWS
 
     entries = [_Entry(each.name, "workflow", each.description) for each in WORKFLOWS.values()]
     entries += [

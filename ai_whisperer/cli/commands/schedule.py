@@ -10,9 +10,10 @@ import typer
 from ai_whisperer.cli.arguments import LimitOption, json_of
 from ai_whisperer.cli.calling import Call, command, group
 from ai_whisperer.cli.connecting import AgentOption, agent_names
-from ai_whisperer.cli.output import Column, moment
+from ai_whisperer.cli.output import Column
 from ai_whisperer.cli.printable import readable_json
 from ai_whisperer.cli.short_ids import whole_id
+from ai_whisperer.core.moments import moment
 from ai_whisperer.domain.events import EventRecord
 from ai_whisperer.domain.schedules import MissedRuns, ScheduleRecord
 from ai_whisperer.domain.sessions import IdKind

@@ -47,7 +47,7 @@ async def serve(
     from ai_whisperer.cli.model_choice import choose_model
     from ai_whisperer.cli.racing import first_of
     from ai_whisperer.cli.signals import LAST_SECONDS, until_asked_to_leave
-    from ai_whisperer.cli.workflows.tools import TOOLS
+    from ai_whisperer.examples.tools import TOOLS
     from ai_whisperer.models.names import SCRIPTED_DEMO
     from ai_whisperer.server import own_user
     from ai_whisperer.server.process_log import setup_logging
@@ -85,7 +85,7 @@ async def serve(
 
 def _accept_loss(output: Output, data: Path) -> None:
     """Say what is given up, and let the server start without it."""
-    from ai_whisperer.store.custody import accept_loss
+    from ai_whisperer import accept_loss
 
     last = accept_loss(data)
     what = "nothing is known of it" if last is None else f"the last that was acknowledged is {last}"

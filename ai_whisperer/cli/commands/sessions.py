@@ -13,8 +13,9 @@ from ai_whisperer.cli.commands.limits import numbers_of
 from ai_whisperer.cli.connecting import session_names, template_names
 from ai_whisperer.cli.definitions import facts_of
 from ai_whisperer.cli.fleet import cost, tokens
-from ai_whisperer.cli.output import Column, moment
+from ai_whisperer.cli.output import Column
 from ai_whisperer.cli.short_ids import whole_id, whole_session_id
+from ai_whisperer.core.moments import moment
 from ai_whisperer.domain.conversation import Usage
 from ai_whisperer.domain.sessions import IdKind, SessionSummary
 

@@ -12,9 +12,10 @@ from ai_whisperer.cli.calling import Call, command, group
 from ai_whisperer.cli.connecting import FOLLOWING_SECONDS, AgentName, AgentOption
 from ai_whisperer.cli.fleet import cost, hindrance, progress, style_of, tokens
 from ai_whisperer.cli.long_waits import tools_of, with_a_word
-from ai_whisperer.cli.output import Column, moment
+from ai_whisperer.cli.output import Column
 from ai_whisperer.cli.short_ids import whole_id
 from ai_whisperer.cli.steps import STEPS, whole_step
+from ai_whisperer.core.moments import moment
 from ai_whisperer.domain.sessions import IdKind
 from ai_whisperer.domain.tasks import Budget, Failure, Priority, RetriedTasks, TaskRecord, TaskState
 from ai_whisperer.errors import InvalidInputError, TaskEndedError

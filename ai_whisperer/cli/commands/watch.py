@@ -15,6 +15,7 @@ from ai_whisperer.cli.output import Output, console, rich_table
 from ai_whisperer.cli.printable import readable_json
 from ai_whisperer.cli.racing import first_of, while_somebody_reads
 from ai_whisperer.cli.telling import shown_line
+from ai_whisperer.core.agent_log import agents_of
 from ai_whisperer.domain.notification import Notification
 
 if TYPE_CHECKING:
@@ -24,7 +25,6 @@ _WIDTH = 200
 _PAUSE_SECONDS = 0.2
 """So long is waited between two looks at agents that change all the time."""
 _LONGEST_PAUSE_SECONDS = 2.0
-_LOG_SECONDS = 0.5
 _LOG_PAGE = 1000
 
 
@@ -99,25 +99,29 @@ async def logs(
     *,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Keep printing new entries; Ctrl-C ends it.")] = False,
     lines: Annotated[int, typer.Option("--lines", "-n", min=1, help="Show this many of the latest entries.")] = 50,
+    level: Annotated[
+        str | None, typer.Option("--level", help="The least that is shown: debug, info, warning or error.")
+    ] = None,
 ) -> None:
     """Show the debug log of an agent; with --json an entry a line."""
     async with call.server(patience_seconds=FOLLOWING_SECONDS) as client:
-        page = await client.read_log(agent, limit=lines)
+        page = await client.read_log(agent, limit=lines, level=level)
         for entry in page.entries:
             _show_entry(call.output, entry)
         if follow:
-            await while_somebody_reads(_follow(call.output, client, agent, page.next))
+            await while_somebody_reads(_follow(call.output, client, agent, page.next, level=level))
 
 
-async def _follow(output: Output, client: Client, agent: str, position: int) -> None:
-    """Show what is written after the position, for ever."""
-    while True:
-        page = await client.read_log(agent, after=position, limit=_LOG_PAGE)
-        position = page.next
-        for entry in page.entries:
-            _show_entry(output, entry)
-        if len(page.entries) < _LOG_PAGE:
-            await asyncio.sleep(_LOG_SECONDS)
+async def _follow(output: Output, client: Client, agent: str, position: int, *, level: str | None) -> None:
+    """Show what is told of the agent after the position, for ever."""
+    agent_id = (await client.get_agent_status(agent)).agent_id
+    async with client.events(after=position) as notes:
+        async for note in notes:
+            while note.seq > position and agent_id in agents_of(note):
+                page = await client.read_log(agent_id, after=position, limit=_LOG_PAGE, level=level)
+                position = max(page.next, position + 1)
+                for entry in page.entries:
+                    _show_entry(output, entry)
 
 
 def _show_entry(output: Output, entry: Mapping[str, Any]) -> None:

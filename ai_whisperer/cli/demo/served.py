@@ -15,8 +15,8 @@ from pathlib import Path
 import msgspec
 
 from ai_whisperer.cli.racing import first_of
-from ai_whisperer.cli.workflows.tools import TOOLS
 from ai_whisperer.errors import WhispererError
+from ai_whisperer.examples.tools import TOOLS
 from ai_whisperer.secrets import redacted
 from ai_whisperer.server.serving import running
 from ai_whisperer.settings import Settings

@@ -8,10 +8,10 @@ from pathlib import Path
 from ai_whisperer.cli.demo.account import Account, Evidence, evidence_in, take_account
 from ai_whisperer.cli.demo.audience import Audience
 from ai_whisperer.cli.demo.plug import ServerProcess
-from ai_whisperer.cli.workflows.guide import WORKFLOWS, Order, Workflow
 from ai_whisperer.client import Client
 from ai_whisperer.domain.notifications.steps import StepFinished
 from ai_whisperer.errors import ConnectionLostError, WhispererError
+from ai_whisperer.examples.workflows import WORKFLOWS, Order, Workflow
 
 SESSION = "default"
 _STEPS_BEFORE_THE_PLUG_IS_PULLED = 20

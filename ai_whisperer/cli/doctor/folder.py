@@ -17,8 +17,8 @@ from ai_whisperer.errors import StoreError, WhispererError
 from ai_whisperer.server.address import find_address
 from ai_whisperer.settings import Settings
 from ai_whisperer.store.folder_lock import FolderLock
-from ai_whisperer.store.layout import DATABASE_NAME
-from ai_whisperer.store.opening import check_file, database_version, latest_version
+from ai_whisperer.store.sqlite.files import DATABASE_NAME
+from ai_whisperer.store.sqlite.opening import check_file, database_version, latest_version
 from ai_whisperer.templates.library import TemplateLibrary
 from ai_whisperer.tools.toolbox import ToolBox
 

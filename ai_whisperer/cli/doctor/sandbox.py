@@ -7,11 +7,11 @@ from pathlib import Path
 
 from ai_whisperer.cli.doctor.findings import Finding, ok, problem, warning
 from ai_whisperer.errors import SettingsError
+from ai_whisperer.sandbox.choosing import AUTO, ChosenSandbox
+from ai_whisperer.sandbox.levels import STRONG
+from ai_whisperer.sandbox.probing import Probe
+from ai_whisperer.sandbox.ways_out import WAYS
 from ai_whisperer.server import own_user
-from ai_whisperer.tools.sandbox.choosing import AUTO, ChosenSandbox
-from ai_whisperer.tools.sandbox.levels import STRONG
-from ai_whisperer.tools.sandbox.probing import Probe
-from ai_whisperer.tools.sandbox.ways_out import WAYS
 
 _ADVICE = {
     "namespaces": "It needs Linux 5.12 or newer, and a kernel that gives namespaces to the user of the server.",

@@ -16,15 +16,15 @@ from ai_whisperer.core.file_names import file_name, file_name_before, renamed
 from ai_whisperer.domain.definition import Access, AgentDefinition
 from ai_whisperer.domain.limits import EffectiveLimits
 from ai_whisperer.errors import DefinitionError, InvalidInputError
+from ai_whisperer.sandbox.base import Sandbox
+from ai_whisperer.sandbox.choosing import AUTO, ChosenSandbox
+from ai_whisperer.sandbox.own_code import imported_from
+from ai_whisperer.sandbox.system import interpreter_folders
 from ai_whisperer.store.layout import WORK
 from ai_whisperer.templates.folders import TemplateKind
 from ai_whisperer.templates.library import TemplateLibrary
 from ai_whisperer.tools.files.removing import remove_beneath
 from ai_whisperer.tools.files.taking_over import take_over
-from ai_whisperer.tools.sandbox.base import Sandbox
-from ai_whisperer.tools.sandbox.choosing import AUTO, ChosenSandbox
-from ai_whisperer.tools.sandbox.own_code import imported_from
-from ai_whisperer.tools.sandbox.system import interpreter_folders
 from ai_whisperer.tools.workplace import FILE, OWN, SETTINGS_FILE, SHARED, TEMPORARY, Folder, Workplace
 
 _log = logging.getLogger(__name__)

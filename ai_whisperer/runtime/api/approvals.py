@@ -8,7 +8,6 @@ from ai_whisperer.core.text import check_reason, check_text
 from ai_whisperer.domain.approvals import ApprovalRecord, ApprovalState
 from ai_whisperer.domain.mail import USER
 from ai_whisperer.runtime.api.tasks import SessionWork
-from ai_whisperer.runtime.session.cause import by_caller
 
 _MAX_NAME_BYTES = 1000
 
@@ -33,15 +32,13 @@ class SessionApprovals(SessionWork):
     ) -> ApprovalRecord:
         check_reason(reason)
         check_text("name of who decides", by, max_bytes=_MAX_NAME_BYTES)
-        decision = self._session.kernel.decide(by_caller())
-        approval = self._session.approvals.approve(decision, approval_id, digest=digest, by=by, reason=reason)
-        await decision.commit()
-        return approval
+        return await self._committed(
+            lambda decision: self._session.approvals.approve(decision, approval_id, digest=digest, by=by, reason=reason)
+        )
 
     async def refuse(self, approval_id: str, *, reason: str = "", by: str = USER) -> ApprovalRecord:
         check_reason(reason)
         check_text("name of who decides", by, max_bytes=_MAX_NAME_BYTES)
-        decision = self._session.kernel.decide(by_caller())
-        approval = self._session.approvals.refuse(decision, approval_id, by=by, reason=reason)
-        await decision.commit()
-        return approval
+        return await self._committed(
+            lambda decision: self._session.approvals.refuse(decision, approval_id, by=by, reason=reason)
+        )

@@ -45,18 +45,18 @@ from ai_whisperer.runtime.api.rooms import SessionRooms
 from ai_whisperer.runtime.api.schedules import SessionSchedules
 from ai_whisperer.runtime.life.open_session import OpenSession
 from ai_whisperer.runtime.life.opening import close_session, open_session
+from ai_whisperer.runtime.life.store import open_store
 from ai_whisperer.runtime.life.trial_turn import TrialTurn
 from ai_whisperer.runtime.session.cause import by_caller
 from ai_whisperer.runtime.session.current import loop_that_calls
+from ai_whisperer.sandbox.base import Sandbox
+from ai_whisperer.sandbox.choosing import AUTO
 from ai_whisperer.session_api import told
 from ai_whisperer.store.base import Store
-from ai_whisperer.store.sqlite import SqliteStore
 from ai_whisperer.templates.library import AnyLibrary, TemplateEntry, library_of
 from ai_whisperer.templates.parsing import Template
 from ai_whisperer.tools.function import AnyFunction, as_tools
 from ai_whisperer.tools.registry import ToolRegistry
-from ai_whisperer.tools.sandbox.base import Sandbox
-from ai_whisperer.tools.sandbox.choosing import AUTO
 
 
 @told
@@ -165,7 +165,7 @@ class AsyncAgentSessionManager(
             raise StateError("The session manager is open already.")
         store = self._given_store
         if store is None:
-            store = SqliteStore.in_memory() if self._data is None else SqliteStore.open(self._data)
+            store = open_store(self._data)
         try:
             session = open_session(
                 self._session_id,
@@ -273,9 +273,7 @@ class AsyncAgentSessionManager(
     async def give_tools(self, agent_id: AgentRef, tools: Iterable[AnyFunction]) -> AgentStatus:
         """Hand an agent tools of its own, above all those that it had before a restart and now waits for."""
         session = self._find_agent(agent_id)
-        decision = self._session.kernel.decide(by_caller())
-        session.give_tools(decision, as_tools(tools))
-        await decision.commit()
+        await self._committed(lambda decision: session.give_tools(decision, as_tools(tools)))
         return status_of(session)
 
     async def start_agent(
@@ -304,9 +302,7 @@ class AsyncAgentSessionManager(
     async def pause_agent(self, agent_id: AgentRef, *, reason: str = "") -> AgentStatus:
         session = self._find_agent(agent_id)
         check_reason(reason)
-        decision = self._session.kernel.decide(by_caller())
-        session.pause(decision, reason)
-        await decision.commit()
+        await self._committed(lambda decision: session.pause(decision, reason))
         return status_of(session)
 
     async def interrupt_agent(self, agent_id: AgentRef, *, reason: str = "") -> AgentStatus:
@@ -318,9 +314,7 @@ class AsyncAgentSessionManager(
 
     async def resume_agent(self, agent_id: AgentRef) -> AgentStatus:
         session = self._find_agent(agent_id)
-        decision = self._session.kernel.decide(by_caller())
-        session.resume(decision)
-        await decision.commit()
+        await self._committed(session.resume)
         return status_of(session)
 
     async def stop_agent(self, agent_id: AgentRef, *, reason: str = "") -> AgentStatus:
@@ -352,9 +346,7 @@ class AsyncAgentSessionManager(
     async def wake_agent(self, agent_id: AgentRef, *, reason: str = "woken by the user") -> AgentStatus:
         session = self._find_agent(agent_id)
         check_reason(reason)
-        decision = self._session.kernel.decide(by_caller())
-        session.wake(decision, reason, details=said(USER, reason))
-        await decision.commit()
+        await self._committed(lambda decision: session.wake(decision, reason, details=said(USER, reason)))
         return status_of(session)
 
     @property

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable, Coroutine
+from typing import Any, TypeVar
 
 from ai_whisperer.core.addresses import normalized
+from ai_whisperer.core.agent_log import checked_level
 from ai_whisperer.core.paging import can_be_id, checked_kind, checked_limit, checked_position
 from ai_whisperer.domain.agents import AgentStatus
 from ai_whisperer.domain.events import EventRecord
 from ai_whisperer.domain.mail import USER, DeadLetters, MailRecord
-from ai_whisperer.domain.notification import Notification
+from ai_whisperer.domain.notification import LogEntries, Notification
 from ai_whisperer.domain.sessions import IdKind
 from ai_whisperer.domain.snapshot import Snapshot
 from ai_whisperer.domain.tasks import StepRecord, TaskRecord, ThreadSummary, WorkCounts
@@ -18,14 +21,19 @@ from ai_whisperer.domain.waits import ResourceStatus
 from ai_whisperer.errors import ClosedError, InvalidInputError, StateError, UnknownTaskError
 from ai_whisperer.runtime.agents.agent import LiveAgent
 from ai_whisperer.runtime.agents.status import shown_steps, status_of, statuses_of
+from ai_whisperer.runtime.api.agent_log import AgentLog, pass_on
 from ai_whisperer.runtime.api.handle import AgentSession
 from ai_whisperer.runtime.api.snapshots import snapshot_of
 from ai_whisperer.runtime.api.task_source import SessionTaskSource
 from ai_whisperer.runtime.api.usage import usage_of_session, usage_of_tree
 from ai_whisperer.runtime.life.open_session import OpenSession
+from ai_whisperer.runtime.session.cause import by_caller
 from ai_whisperer.runtime.session.current import loop_that_calls
+from ai_whisperer.runtime.session.decision import Decision
 from ai_whisperer.runtime.session.log import Subscription
 from ai_whisperer.task_stream import TaskStream
+
+T = TypeVar("T")
 
 AgentRef = str | AgentSession
 """An agent: its handle, its id, or any of its names."""
@@ -161,6 +169,30 @@ class SessionReader:
             self._session.kernel.session_id, after=checked_position(after), limit=checked_limit(limit)
         )
 
+    async def read_log(
+        self, agent_id: AgentRef, *, after: int | None = None, limit: int = 200, level: str = "info"
+    ) -> LogEntries:
+        """The debug log of an agent: its last entries, or those after the `next` of an earlier answer.
+
+        `level` is the least that is in it: `debug`, `info`, `warning` or `error`. The log is a view of the
+        notifications; whoever wants to follow it subscribes to these, and reads on when one tells of the agent.
+        """
+        kernel = self._session.kernel
+        name = self._find_agent(agent_id).agent_id
+        log = AgentLog(kernel.store, kernel.session_id, name, level=checked_level(level))
+        last_seq = kernel.log.last_seq
+        if after is None:
+            return await log.last(checked_limit(limit), last_seq=last_seq)
+        return await log.following(checked_position(after), checked_limit(limit), last_seq=last_seq)
+
+    def log_agents(self) -> Coroutine[Any, Any, None]:
+        """Pass what happens to agents on to the logger `ai_whisperer.agents`, from now on until the session is closed.
+
+        Attach handlers to that logger, and set its level; they are called in a thread. The message of a record is what
+        happened in words, its `entry` is the entry of the log. Run it as a task beside what you do with the session.
+        """
+        return pass_on(self.subscribe())
+
     @property
     def last_seq(self) -> int:
         """The number of the newest notification: what is read now is the state after it."""
@@ -178,6 +210,16 @@ class SessionReader:
     @abstractmethod
     def _session(self) -> OpenSession:
         """The open session; raises `ClosedError`."""
+
+    async def _committed(self, act: Callable[[Decision], T]) -> T:
+        """Decide something in the name of the caller, and wait until it is durable.
+
+        To ask for the open session checks the event loop: what is called from another one changes nothing.
+        """
+        decision = self._session.kernel.decide(by_caller())
+        outcome = act(decision)
+        await decision.commit()
+        return outcome
 
     def _find_agent(self, agent: AgentRef) -> LiveAgent:
         if not isinstance(agent, (str, AgentSession)):

@@ -72,10 +72,11 @@ class SessionRooms(SessionWork):
             known = rooms.transcript.find(checked_id(message_id))
             if known is not None:
                 return await self._same_message(known, known_room, text)
-        decision = self._session.kernel.decide(by_caller())
-        message = rooms.post(decision, known_room, text, message_id=message_id or self._session.kernel.ids.new())
-        await decision.commit()
-        return message
+        return await self._committed(
+            lambda decision: rooms.post(
+                decision, known_room, text, message_id=message_id or self._session.kernel.ids.new()
+            )
+        )
 
     def room_messages(self, room: RoomRef, *, after: int = 0, limit: int = 100) -> list[MessageRecord]:
         return self._session.kernel.store.messages(

@@ -75,19 +75,19 @@ class SessionSchedules(SessionWork):
         return schedules.shown(schedules.get(schedule_id_of(schedule)))
 
     async def pause_schedule(self, schedule: ScheduleRef) -> ScheduleRecord:
-        decision = self._session.kernel.decide(by_caller())
-        record = self._session.schedules.pause(decision, schedule_id_of(schedule))
-        await decision.commit()
+        record = await self._committed(
+            lambda decision: self._session.schedules.pause(decision, schedule_id_of(schedule))
+        )
         return self._session.schedules.shown(record)
 
     async def resume_schedule(self, schedule: ScheduleRef) -> ScheduleRecord:
-        decision = self._session.kernel.decide(by_caller())
-        record = self._session.schedules.resume(decision, schedule_id_of(schedule))
-        await decision.commit()
+        record = await self._committed(
+            lambda decision: self._session.schedules.resume(decision, schedule_id_of(schedule))
+        )
         return self._session.schedules.shown(record)
 
     async def delete_schedule(self, schedule: ScheduleRef) -> ScheduleRecord:
-        decision = self._session.kernel.decide(by_caller())
-        record = self._session.schedules.delete(decision, schedule_id_of(schedule))
-        await decision.commit()
+        record = await self._committed(
+            lambda decision: self._session.schedules.delete(decision, schedule_id_of(schedule))
+        )
         return self._session.schedules.shown(record)

@@ -305,10 +305,7 @@ class SessionWork(SessionReader):
 
     async def mark_mail(self, mail_id: str, state: MailState | str) -> MailRecord:
         mail = self._session.mail.received_by(USER, mail_id)
-        decision = self._session.kernel.decide(by_caller())
-        moved = self._session.mail.move(decision, mail, mark_of(state))
-        await decision.commit()
-        return moved
+        return await self._committed(lambda decision: self._session.mail.move(decision, mail, mark_of(state)))
 
 
 def _batches(ids: Sequence[str], size: int) -> Iterator[Sequence[str]]:

@@ -8,12 +8,12 @@ from typing import Any
 from msgspec.structs import replace
 
 from ai_whisperer.core.paging import checked_limit
+from ai_whisperer.domain.notification import LogEntries
 from ai_whisperer.domain.sessions import SessionSummary
 from ai_whisperer.domain.snapshot import Snapshot
 from ai_whisperer.protocol import openrpc, sessions
 from ai_whisperer.runtime.agents.defining import granted_by, ignored_in
 from ai_whisperer.server.calls import Caller, answers, tells
-from ai_whisperer.server.log_reading import read_log
 
 
 @answers(sessions.CREATE_SESSION)
@@ -70,18 +70,11 @@ async def get_template(caller: Caller, params: sessions.GetTemplate) -> sessions
 
 
 @answers(sessions.READ_LOG)
-async def read_agent_log(caller: Caller, params: sessions.ReadLog) -> sessions.LogEntries:
-    session = await caller.reading(params.session_id)
-    agent_id = session.get_agent_status(params.agent_id).agent_id
-    page = await asyncio.to_thread(
-        read_log,
-        caller.facts.data,
-        params.session_id,
-        agent_id,
-        after=params.after,
-        limit=checked_limit(params.limit),
-    )
-    return sessions.LogEntries(entries=page.entries, next=page.next)
+async def read_agent_log(caller: Caller, params: sessions.ReadLog) -> LogEntries:
+    async with caller.peer.one_by_one:  # each may have to look far back
+        session = await caller.reading(params.session_id)
+        level = caller.facts.log_level if params.level is None else params.level
+        return await session.read_log(params.agent_id, after=params.after, limit=params.limit, level=level)
 
 
 @tells(sessions.GET_SERVER_INFO)

@@ -14,10 +14,10 @@ from pathlib import Path
 
 from ai_whisperer.domain.conversation import ToolRun
 from ai_whisperer.errors import NoSandboxError, ToolError
+from ai_whisperer.sandbox import system
+from ai_whisperer.sandbox.base import Job
+from ai_whisperer.sandbox.levels import RLIMITS
 from ai_whisperer.tools.files import searcher
-from ai_whisperer.tools.sandbox import system
-from ai_whisperer.tools.sandbox.base import Job
-from ai_whisperer.tools.sandbox.levels import RLIMITS
 from ai_whisperer.tools.workplace import Place, Workplace
 
 _MOST_OUTPUT_BYTES = 16 << 20

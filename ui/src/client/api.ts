@@ -1968,7 +1968,10 @@ export interface Methods {
     };
     result: UsageReport;
   };
-  /** The debug log of an agent: its last entries, or those after the `next` of an earlier answer. */
+  /**
+   * The debug log of an agent: its last entries, or those after the `next` of an earlier answer. `level` is the least
+   * that is in it, by default the setting `log_level`.
+   */
   "log.read": {
     params: {
       /** The id of the session. */
@@ -1979,6 +1982,8 @@ export interface Methods {
       after?: number | null;
       /** How many entries at most. */
       limit?: number;
+      /** The least that is in the log; null for what the server is set to. */
+      level?: "debug" | "error" | "info" | "warning" | null;
     };
     result: LogEntries;
   };

@@ -1,0 +1,132 @@
+"""The operations that units are made of: what is done with a row of which table, and which values that takes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import Enum
+from typing import Any, Generic, TypeVar
+
+import msgspec
+
+from ai_whisperer.store import tables
+from ai_whisperer.store.tables import Column, Kind, Table
+
+_Kept = TypeVar("_Kept", bound=msgspec.Struct)
+
+
+class Verb(Enum):
+    """What is done with a row."""
+
+    INSERT = "insert"
+    """It is new; the unit is refused if there is one of its key."""
+    PUT = "put"
+    """It takes the place of the one of its key, if there is one."""
+    UPDATE = "update"
+    """Some columns change. The values of the key follow those of the columns."""
+    RAISE = "raise"
+    """As `UPDATE`, but what is there stays if it is more."""
+    DELETE = "delete"
+    """It goes. The values are the key."""
+    DELETE_SOME = "delete_some"
+    """Rows of a session go: its id, and how many at most."""
+
+
+class Operation:
+    """Something that a unit may ask for; a store knows how it is done. Each is one object, and equal to itself only."""
+
+    __slots__ = ()
+
+
+class RowOperation(Operation, Generic[_Kept]):
+    """An operation on a table of such records. `columns` says which values it takes."""
+
+    __slots__ = ("columns", "table", "verb")
+
+    def __init__(self, verb: Verb, table: Table[_Kept], columns: tuple[Column, ...]) -> None:
+        self.verb = verb
+        self.table = table
+        self.columns = columns
+
+    def adder(self) -> Callable[[Any, _Kept], None]:
+        """A method for units: adds this operation on a record to the changes.
+
+        It is one function with the values in it, since a task alone calls a dozen of these.
+        """
+        return self.table.compiled(
+            "lambda unit, it: unit.changes.append((operation, {values}))", self.columns, operation=self
+        )
+
+    def adder_beside(self) -> Callable[[Any, str, _Kept], None]:
+        """The same for a record that does not know its session."""
+        return self.table.compiled(
+            "lambda unit, session_id, it: unit.changes.append((operation, {values}))", self.columns, operation=self
+        )
+
+
+def _insert(table: Table[_Kept]) -> RowOperation[_Kept]:
+    return RowOperation(Verb.INSERT, table, table.columns)
+
+
+def _put(table: Table[_Kept]) -> RowOperation[_Kept]:
+    return RowOperation(Verb.PUT, table, table.columns)
+
+
+def _update(table: Table[_Kept], names: str, verb: Verb = Verb.UPDATE) -> RowOperation[_Kept]:
+    return RowOperation(verb, table, _columns(table, *names.split(), *table.key))
+
+
+def _delete(table: Table[_Kept]) -> RowOperation[_Kept]:
+    return RowOperation(Verb.DELETE, table, _columns(table, *table.key))
+
+
+def _delete_some(table: Table[_Kept]) -> RowOperation[_Kept]:
+    return RowOperation(Verb.DELETE_SOME, table, (*_columns(table, "session_id"), Column("limit", Kind.INTEGER, int)))
+
+
+def _columns(table: Table[Any], *names: str) -> tuple[Column, ...]:
+    by_name = {column.name: column for column in (*table.columns, *table.later)}
+    return tuple(by_name[name] for name in names)
+
+
+PUT_SESSION = _put(tables.SESSION)
+DELETE_SESSION = _delete(tables.SESSION)
+PUT_DELETION = _put(tables.DELETION)
+DELETE_DELETION = _delete(tables.DELETION)
+DELETE_SOME = {table: _delete_some(table) for table in tables.OF_A_SESSION}
+
+INSERT_AGENT = _insert(tables.AGENT)
+UPDATE_AGENT = _update(tables.AGENT, "state started sleep reason started_at paused_limit")
+UPDATE_DEFINITION = _update(tables.AGENT, "definition own_tools")
+RAISE_ACTIVE_AT = _update(tables.AGENT, "active_at", Verb.RAISE)
+
+INSERT_TASK = _insert(tables.TASK)
+UPDATE_TASK = _update(
+    tables.TASK,
+    "state attempts progress_percent progress_note result error usage started_at finished_at not_before restarts",
+)
+UPDATE_DISMISSAL = _update(tables.TASK, "dismissed_at")
+PUT_STEP = _put(tables.STEP)
+
+INSERT_MAIL = _insert(tables.MAIL)
+UPDATE_MAIL = _update(tables.MAIL, "state task_id read_at")
+PUT_LINK = _put(tables.LINK)
+
+PUT_TIMER = _put(tables.TIMER)
+DELETE_TIMER = _delete(tables.TIMER)
+PUT_WAIT = _put(tables.WAIT)
+DELETE_WAIT = _delete(tables.WAIT)
+PUT_APPROVAL = _put(tables.APPROVAL)
+PUT_LOCK = _put(tables.LOCK)
+DELETE_LOCK = _delete(tables.LOCK)
+
+INSERT_EVENT = _insert(tables.EVENT)
+PUT_SCHEDULE = _put(tables.SCHEDULE)
+DELETE_SCHEDULE = _delete(tables.SCHEDULE)
+PUT_ROOM = _put(tables.ROOM)
+INSERT_MESSAGE = _insert(tables.MESSAGE)
+PUT_LIMITS = _put(tables.LIMITS)
+
+INSERT_NOTIFICATION = _insert(tables.NOTIFICATION)
+
+ROW_OPERATIONS = tuple(each for each in (*globals().values(), *DELETE_SOME.values()) if isinstance(each, RowOperation))
+"""All that a store has to know."""

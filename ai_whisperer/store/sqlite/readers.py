@@ -1,0 +1,64 @@
+"""What is read from rows that are not records as they are kept: parts of them, sums, and agents that share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from ai_whisperer.domain.agents import AgentRecord
+from ai_whisperer.domain.conversation import Usage
+from ai_whisperer.domain.definition import AgentDefinition
+from ai_whisperer.domain.mail import MailState
+from ai_whisperer.domain.notification import Notification
+from ai_whisperer.domain.sessions import SessionSummary
+from ai_whisperer.domain.snapshot import InboxMail
+from ai_whisperer.domain.tasks import Priority
+from ai_whisperer.store.base import AgentUsage
+from ai_whisperer.store.tables import AGENT, Row
+
+_definition = msgspec.json.Decoder(AgentDefinition).decode
+_params = msgspec.json.Decoder(dict[str, Any]).decode
+
+
+def agent_reader() -> Callable[[Row], AgentRecord]:
+    """Reads the agents of a session. Those whose definitions are equal share one: many are made of one template."""
+    definitions: dict[str, AgentDefinition] = {}
+
+    def definition_of(text: str) -> AgentDefinition:
+        found = definitions.get(text)
+        if found is None:
+            found = definitions[text] = _definition(text)
+        return found
+
+    return AGENT.reader(definition=definition_of)
+
+
+def summary_from(row: Row) -> SessionSummary:
+    return SessionSummary(id=row[0], title=row[1], owner=row[2], created_at=row[3], agents=row[4])
+
+
+def inbox_from(row: Row) -> InboxMail:
+    return InboxMail(
+        mail_id=row[0],
+        thread_id=row[1],
+        sender=row[2],
+        subject=row[3],
+        priority=Priority(row[4]),
+        is_read=row[5] != MailState.QUEUED,
+        at=row[6],
+        arrival=row[7],
+    )
+
+
+def usage_from(row: Row) -> tuple[str, AgentUsage]:
+    """The sums are in the order of the fields, and None where no task has used anything of the kind."""
+    agent_id, tasks, *sums = row
+    used = {name: value for name, value in zip(Usage.__struct_fields__, sums, strict=True) if value is not None}
+    return agent_id, AgentUsage(tasks=tasks, usage=Usage(**used))
+
+
+def notification_from(session_id: str, row: Row) -> Notification:
+    seq, name, cause, at, params = row
+    return Notification(seq=seq, session_id=session_id, name=name, cause=cause, at=at, params=_params(params))

@@ -1,0 +1,378 @@
+"""The SQLite store: a file for one process, or a database in memory for tests."""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from collections.abc import Callable
+from contextlib import ExitStack, suppress
+from itertools import accumulate
+from pathlib import Path
+from typing import Any, Literal, TypeVar
+
+import apsw
+import msgspec
+
+from ai_whisperer.domain.approvals import ApprovalRecord, ApprovalState
+from ai_whisperer.domain.events import EventRecord
+from ai_whisperer.domain.limits import SessionLimits
+from ai_whisperer.domain.mail import MailRecord
+from ai_whisperer.domain.notification import Notification
+from ai_whisperer.domain.rooms import MessageRecord
+from ai_whisperer.domain.sessions import IdKind, SessionRecord, SessionSummary
+from ai_whisperer.domain.snapshot import InboxMail
+from ai_whisperer.domain.tasks import StepRecord, TaskRecord, ThreadSummary
+from ai_whisperer.errors import StoreCorruptError, StoreInUseError
+from ai_whisperer.store import tables
+from ai_whisperer.store.base import FailureListener, Listener, SessionSnapshot, StoreHealth, Unit
+from ai_whisperer.store.folder_lock import lock_folder
+from ai_whisperer.store.groups import GroupCommit
+from ai_whisperer.store.layout import keep_out_of_git
+from ai_whisperer.store.sqlite import opening, queries, readers
+from ai_whisperer.store.sqlite.acknowledged import Acknowledged
+from ai_whisperer.store.sqlite.committers import Committer, InlineCommitter, ThreadCommitter
+from ai_whisperer.store.sqlite.custody import Custody
+from ai_whisperer.store.sqlite.files import DATABASE_NAME
+from ai_whisperer.store.sqlite.statements import FREE_PAGE, NOTHING
+from ai_whisperer.store.sqlite.writing import SqliteWriter
+from ai_whisperer.store.tables import OF_A_SESSION, Row, Table
+
+SLICE_ROWS = 300
+"""So many rows of a session that is deleted go at once; the event loop is held up for a few milliseconds."""
+
+SLICE_PAGES = 100
+"""So many free pages go at once; that holds the event loop up for about a millisecond."""
+
+_LAST_CHARACTER = "\U0010ffff"
+
+_T = TypeVar("_T")
+
+
+class SqliteStore:
+    """See `Store` for the contract. Made by `open` or `in_memory`."""
+
+    def __init__(
+        self,
+        writing: apsw.Connection,
+        reading: apsw.Connection,
+        committer: Committer,
+        *,
+        path: Path,
+        custody: Custody | None = None,
+    ) -> None:
+        self._writing = writing
+        self._reading = reading
+        self._committer = committer
+        self._path = path
+        self._custody = custody
+        self._deleting: set[str] = set()
+        self._gives_back = opening.gives_back(writing)
+        self._writer = SqliteWriter(writing, committer, custody)
+        self._groups = GroupCommit(self._writer)
+
+    @classmethod
+    def open(
+        cls,
+        folder: str | Path,
+        *,
+        vfs: str | None = None,
+        committer: Committer | None = None,
+        synchronous: Literal["FULL", "OFF"] = "FULL",
+    ) -> SqliteStore:
+        """Open the database in the folder, or make both; raises a `StoreError` that says what to do.
+
+        Something that was acknowledged and is missing is such an error, `StoreLostError`: see `accept_loss`.
+        `synchronous="OFF"` gives up durability for speed, for tests on simulated disks.
+        """
+        folder = Path(folder)
+        path = folder / DATABASE_NAME
+        with ExitStack() as undo:
+            lock = lock_folder(folder)
+            undo.callback(lock.release)
+            keep_out_of_git(folder)
+            writing = opening.open_database(path, vfs=vfs)
+            undo.callback(_closed, writing)
+            try:
+                writing.pragma("synchronous", synchronous)
+                reading = opening.open_reader(path, vfs=vfs)
+            except apsw.Error as error:
+                raise opening.explained(error, path) from error
+            undo.callback(_closed, reading)
+            acknowledged = Acknowledged(folder, synced=synchronous == "FULL")
+            undo.callback(acknowledged.close)
+            if committer is None:
+                committer = ThreadCommitter()
+                committer.prepare(writing)
+            custody = Custody(path, writing, lock, acknowledged)
+            store = cls(writing, reading, committer, path=path, custody=custody)
+            undo.pop_all()
+        return store
+
+    @classmethod
+    def in_memory(cls) -> SqliteStore:
+        """A store that ends when it is closed."""
+        uri = f"file:/{uuid.uuid4().hex}?vfs=memdb"
+        flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE | apsw.SQLITE_OPEN_URI
+        writing = apsw.Connection(uri, flags=flags)
+        opening.migrate(writing)
+        return cls(writing, apsw.Connection(uri, flags=flags), InlineCommitter(), path=Path(":memory:"))
+
+    @property
+    def commits(self) -> int:
+        """How many groups were committed since the store was opened."""
+        return self._groups.commits
+
+    def submit(self, unit: Unit) -> asyncio.Future[None]:
+        return self._groups.submit(unit)
+
+    def listen(self, session_id: str, on_committed: Listener, on_failure: FailureListener) -> None:
+        self._check_not_deleting(session_id)
+        self._groups.listen(session_id, on_committed, on_failure)
+
+    def unlisten(self, session_id: str) -> None:
+        self._groups.unlisten(session_id)
+
+    def watch(self, on_failure: FailureListener) -> None:
+        self._groups.watch(on_failure)
+
+    @property
+    def health(self) -> StoreHealth:
+        return StoreHealth(self._groups.failure, self._groups.commit_seconds, self._committer.warning)
+
+    @property
+    def is_flushed(self) -> bool:
+        return self._groups.is_flushed
+
+    async def flushed(self) -> None:
+        await self._groups.flushed()
+
+    def on_their_way(self, session_id: str) -> tuple[int, float | None]:
+        return self._groups.on_their_way(session_id)
+
+    async def delete_session(self, session_id: str) -> None:
+        self._check_not_deleting(session_id)
+        unit = Unit()
+        unit.begin_deletion(session_id)
+        begun = self._groups.submit(unit)
+        self._deleting.add(session_id)
+        try:
+            await begun
+        except StoreInUseError:
+            self._deleting.discard(session_id)
+            raise
+        for table in OF_A_SESSION:
+            while self._has_rows(table, session_id):
+                unit = Unit()
+                unit.delete_some(session_id, table, limit=SLICE_ROWS)
+                await self._groups.submit(unit)
+        unit = Unit()
+        unit.end_deletion(session_id)
+        await self._groups.submit(unit)
+        self._deleting.discard(session_id)
+        await self._free_pages()
+
+    async def _free_pages(self) -> None:
+        """Give back what pages hold nothing, in slices; the last one makes the file smaller."""
+        while free := self._pages_to_free():
+            unit = Unit()
+            unit.changes += [(FREE_PAGE, ())] * min(free, SLICE_PAGES)
+            unit.changes.append((NOTHING, ()))
+            if free <= SLICE_PAGES:
+                self._committer.checkpoint_soon()
+            await self._groups.submit(unit)
+
+    def _pages_to_free(self) -> int:
+        return self._all(queries.FREE_PAGES, (), lambda row: int(row[0]))[0] if self._gives_back else 0
+
+    async def close(self) -> None:
+        try:
+            await self._groups.flushed()
+        finally:
+            self.abandon()
+
+    def abandon(self) -> None:
+        """Let go of the database at once: what is not committed is lost, as when the process dies.
+
+        Raises `StoreFailedError` if the disk does not answer. Nothing is let go of then: a commit may be under way.
+        """
+        self._committer.close()
+        _closed(self._reading)
+        _closed(self._writing)
+        if self._custody is not None:
+            self._custody.close()
+
+    def load(self, session_id: str) -> SessionSnapshot:
+        key = (session_id,)
+        return SessionSnapshot(
+            agents=tuple(self._all(queries.AGENTS, key, readers.agent_reader())),
+            tasks=tuple(self._all(queries.OPEN_TASKS, key, tables.TASK.read)),
+            mails=tuple(self._all(queries.OPEN_MAIL, key, tables.MAIL.read)),
+            timers=tuple(self._all(queries.TIMERS, key, tables.TIMER.read)),
+            waits=tuple(self._all(queries.WAITS, key, tables.WAIT.read)),
+            locks=tuple(self._all(queries.LOCKS, key, tables.LOCK.read)),
+            approvals=tuple(self._all(queries.OPEN_APPROVALS, key, tables.APPROVAL.read)),
+            schedules=tuple(self._all(queries.SCHEDULES, key, tables.SCHEDULE.read)),
+            rooms=tuple(self._all(queries.ROOMS, key, tables.ROOM.read)),
+            mails_received=dict(self._all(queries.MAILS_RECEIVED, key, lambda row: (row[0], row[1]))),
+            mail_sequences=dict(self._all(queries.MAIL_SEQUENCES, key, lambda row: (row[0], row[1]))),
+            usage=dict(self._all(queries.USAGE_OF_AGENTS, key, readers.usage_from)),
+            active_at=dict(self._all(queries.ACTIVE_AGENTS, key, lambda row: (row[0], row[1]))),
+            rooms_last_at=dict(self._all(queries.ROOMS_LAST_AT, key, lambda row: (row[0], row[1]))),
+            links=tuple(self._all(queries.LINKS, key, tables.LINK.read)),
+            dead_tasks=dict(self._all(queries.DEAD_TASK_COUNTS, key, lambda row: (row[0], int(row[1])))),
+            dead_mails=self._all(queries.DEAD_MAIL_COUNT, key, lambda row: int(row[0]))[0],
+            last_arrival=self._all(queries.LAST_ARRIVAL, key, lambda row: int(row[0]))[0],
+            last_seq=self._all(queries.LAST_SEQ, key, lambda row: int(row[0]))[0],
+            last_at=next(iter(self._all(queries.LAST_AT, key, lambda row: float(row[0]))), 0.0),
+        )
+
+    def session(self, session_id: str) -> SessionRecord | None:
+        return self._one(queries.SESSION, (session_id,), tables.SESSION.read)
+
+    def sessions(self, owner: str, *, after: tuple[float, str] | None = None, limit: int) -> list[SessionSummary]:
+        if after is None:
+            return self._all(queries.SESSIONS, (owner, limit), readers.summary_from)
+        return self._all(queries.SESSIONS_AFTER, (owner, *after, limit), readers.summary_from)
+
+    def limits(self, session_id: str) -> SessionLimits:
+        return self._one(queries.LIMITS, (session_id,), tables.LIMITS.read) or SessionLimits()
+
+    def agents_in(self, session_id: str) -> int:
+        return self._all(queries.AGENTS_IN_SESSION, (session_id,), lambda row: int(row[0]))[0]
+
+    def unlisted_sessions(self) -> list[str]:
+        return self._all(queries.UNLISTED_SESSIONS, (), lambda row: str(row[0]))
+
+    def sessions_with_work(self) -> list[str]:
+        return self._all(queries.SESSIONS_WITH_WORK, (), lambda row: str(row[0]))
+
+    def task(self, session_id: str, task_id: str) -> TaskRecord | None:
+        return self._one(queries.TASK, (session_id, task_id), tables.TASK.read)
+
+    def tasks(self, session_id: str, *, limit: int) -> list[TaskRecord]:
+        return self._all(queries.TASKS, (session_id, limit), tables.TASK.read)
+
+    def tasks_of_agent(self, session_id: str, agent_id: str, *, limit: int) -> list[TaskRecord]:
+        return self._all(queries.TASKS_OF_AGENT, (session_id, agent_id, limit), tables.TASK.read)
+
+    def tasks_of_thread(self, session_id: str, agent_id: str, thread_id: str) -> list[TaskRecord]:
+        return self._all(queries.TASKS_OF_THREAD, (session_id, agent_id, thread_id), tables.TASK.read)
+
+    def tasks_of_tree(self, session_id: str, root_id: str) -> list[TaskRecord]:
+        return self._all(queries.TASKS_OF_TREE, (session_id, root_id), tables.TASK.read)
+
+    def size_of_tree(self, session_id: str, root_id: str) -> int:
+        return int(self._all(queries.SIZE_OF_TREE, (session_id, root_id), lambda row: row[0])[0])
+
+    def failures_since(self, session_id: str, since: float) -> list[tuple[str, str, float]]:
+        return self._all(queries.FAILURES_SINCE, (session_id, since), lambda row: (row[0], row[1] or "", row[2]))
+
+    def threads_of_agent(self, session_id: str, agent_id: str) -> list[ThreadSummary]:
+        return self._all(
+            queries.THREADS_OF_AGENT,
+            (session_id, agent_id),
+            lambda row: ThreadSummary(id=row[0], tasks=row[1], first_at=row[2], last_at=row[3]),
+        )
+
+    def dead_tasks(self, session_id: str) -> list[TaskRecord]:
+        return self._all(queries.DEAD_TASKS, (session_id,), tables.TASK.read)
+
+    def steps(self, session_id: str, task_id: str, *, after: int = 0) -> list[StepRecord]:
+        return self._all(queries.STEPS, (session_id, task_id, after), tables.STEP.read)
+
+    def steps_of_thread(self, session_id: str, agent_id: str, thread_id: str) -> dict[str, list[StepRecord]]:
+        found: dict[str, list[StepRecord]] = {}
+        for step in self._all(queries.STEPS_OF_THREAD, (session_id, agent_id, thread_id), tables.STEP.read):
+            found.setdefault(step.task_id, []).append(step)
+        return found
+
+    def mail(self, session_id: str, mail_id: str) -> MailRecord | None:
+        return self._one(queries.MAIL, (session_id, mail_id), tables.MAIL.read)
+
+    def mailbox(self, session_id: str, recipient: str, *, limit: int) -> list[MailRecord]:
+        return self._all(queries.MAILBOX, (session_id, recipient, limit), tables.MAIL.read)
+
+    def inbox(self, session_id: str) -> list[InboxMail]:
+        return self._all(queries.INBOX, (session_id,), readers.inbox_from)
+
+    def sent_mail(self, session_id: str, sender: str, *, limit: int) -> list[MailRecord]:
+        return self._all(queries.SENT_MAIL, (session_id, sender, limit), tables.MAIL.read)
+
+    def dead_mail(self, session_id: str) -> list[MailRecord]:
+        return self._all(queries.DEAD_MAIL, (session_id,), tables.MAIL.read)
+
+    def ids_beginning(self, session_id: str, kind: IdKind, beginning: str, *, limit: int) -> list[str]:
+        bindings = (session_id, beginning, f"{beginning}{_LAST_CHARACTER}", limit)
+        return self._all(queries.IDS_BEGINNING[kind], bindings, lambda row: str(row[0]))
+
+    def approval(self, session_id: str, approval_id: str) -> ApprovalRecord | None:
+        return self._one(queries.APPROVAL, (session_id, approval_id), tables.APPROVAL.read)
+
+    def approvals(self, session_id: str, *, state: ApprovalState | None, limit: int) -> list[ApprovalRecord]:
+        return self._all(queries.APPROVALS, (session_id, state, limit), tables.APPROVAL.read)
+
+    def event(self, session_id: str, event_id: str) -> EventRecord | None:
+        return self._one(queries.EVENT, (session_id, event_id), tables.EVENT.read)
+
+    def events(self, session_id: str, *, limit: int) -> list[EventRecord]:
+        return self._all(queries.EVENTS, (session_id, limit), tables.EVENT.read)
+
+    def message(self, session_id: str, message_id: str) -> MessageRecord | None:
+        return self._one(queries.MESSAGE, (session_id, message_id), tables.MESSAGE.read)
+
+    def messages(self, session_id: str, room_id: str, *, after: int, limit: int) -> list[MessageRecord]:
+        return self._all(queries.MESSAGES_AFTER, (session_id, room_id, after, limit), tables.MESSAGE.read)
+
+    def notifications(
+        self, session_id: str, *, after: int, limit: int, max_bytes: int | None = None
+    ) -> list[Notification]:
+        most = limit if max_bytes is None else self._notes_within(session_id, after, limit, max_bytes)
+        return self._all(
+            queries.NOTIFICATIONS_AFTER,
+            (session_id, after, most),
+            lambda row: readers.notification_from(session_id, row),
+        )
+
+    def notifications_naming(
+        self, session_id: str, agent_id: str, *, after: int, before: int, limit: int
+    ) -> list[Notification]:
+        return self._naming(queries.NOTIFICATIONS_NAMING, session_id, (after, before, f'"{agent_id}"', limit))
+
+    def last_notifications_naming(
+        self, session_id: str, agent_id: str, *, after: int, before: int, limit: int
+    ) -> list[Notification]:
+        return self._naming(queries.LAST_NOTIFICATIONS_NAMING, session_id, (after, before, f'"{agent_id}"', limit))
+
+    def _naming(self, sql: str, session_id: str, bindings: Row) -> list[Notification]:
+        return self._all(sql, (session_id, *bindings), lambda row: readers.notification_from(session_id, row))
+
+    def _notes_within(self, session_id: str, after: int, limit: int, max_bytes: int) -> int:
+        """How many of the notifications together take so many bytes."""
+        sizes = self._all(queries.NOTIFICATION_SIZES_AFTER, (session_id, after, limit), lambda row: int(row[0]))
+        return max(sum(end <= max_bytes for end in accumulate(sizes)), 1)
+
+    def _has_rows(self, table: Table[Any], session_id: str) -> bool:
+        return bool(self._all(queries.HAS_ROWS[table], (session_id,), bool))
+
+    def _check_not_deleting(self, session_id: str) -> None:
+        if session_id in self._deleting:
+            raise StoreInUseError(f"The session '{session_id}' is being deleted. Wait until that is done.")
+
+    def _all(self, sql: str, bindings: Row, convert: Callable[[Row], _T]) -> list[_T]:
+        try:
+            return [convert(row) for row in self._reading.execute(sql, bindings)]
+        except apsw.Error as error:
+            raise opening.explained(error, self._path) from error
+        except (msgspec.MsgspecError, ValueError) as error:
+            raise StoreCorruptError(
+                f"'{self._path}' holds a row that cannot be read ({error}). Restore a backup; nothing was changed."
+            ) from error
+
+    def _one(self, sql: str, bindings: Row, convert: Callable[[Row], _T]) -> _T | None:
+        found = self._all(sql, bindings, convert)
+        return found[0] if found else None
+
+
+def _closed(connection: apsw.Connection) -> None:
+    with suppress(apsw.Error):
+        connection.close()  # on a failing disk the checkpoint at the end fails; the log has everything
