@@ -93,7 +93,7 @@ async def ours_accepts(folder: Path, *, senders: int, mails: int) -> Sample:
         watch = Stopwatch()
         await asyncio.gather(*map(send, range(senders)))
         sample = _accepted(watch, senders * mails)
-        assert all(len(manager.mailbox(agent, limit=mails + 1)) == mails for agent in agents)
+        assert all([len(await manager.mailbox(agent, limit=mails + 1)) == mails for agent in agents])
     return sample
 
 
@@ -141,7 +141,7 @@ async def ours_handle(folder: Path, *, mails: int, durable: bool) -> Sample:
         await answers.is_over.wait()
         await _rest(manager)
         sample = _handled(watch, PAIRS * mails)
-        _check_completed(manager, PAIRS * mails)
+        await _check_completed(manager, PAIRS * mails)
     return sample
 
 
@@ -169,13 +169,13 @@ async def ours_relay(folder: Path, *, hops: int, durable: bool) -> Sample:
         await answers.is_over.wait()
         await _rest(manager)
         sample = _handled(watch, PAIRS * hops)
-        _check_completed(manager, PAIRS * hops)
+        await _check_completed(manager, PAIRS * hops)
     return sample
 
 
 async def _rest(manager: AsyncAgentSessionManager) -> None:
     """Return when the newest task of each agent has ended, on disk too. The tasks of one agent end in their order."""
-    newest = [task for agent in manager.active_sessions for task in manager.list_tasks(agent, limit=1)]
+    newest = [task for agent in manager.active_sessions for task in await manager.list_tasks(agent, limit=1)]
     await asyncio.gather(*map(manager.wait_task, newest))
 
 
@@ -193,8 +193,8 @@ class _Countdown:
         return "Done."
 
 
-def _check_completed(manager: AsyncAgentSessionManager, expected: int) -> None:
-    tasks = [task for agent in manager.active_sessions for task in manager.list_tasks(agent, limit=10_000)]
+async def _check_completed(manager: AsyncAgentSessionManager, expected: int) -> None:
+    tasks = [task for agent in manager.active_sessions for task in await manager.list_tasks(agent, limit=10_000)]
     assert len(tasks) == expected, f"{len(tasks)} tasks instead of {expected}"
     assert all(task.state is TaskState.COMPLETED for task in tasks)
 

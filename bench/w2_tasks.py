@@ -89,7 +89,7 @@ async def ours_tasks(folder: Path, *, agents: int, durable: bool) -> Sample:
         ended = await asyncio.gather(*map(run, range(agents)))
         failed = sum(task.state is not TaskState.COMPLETED for task in ended)
         sample = _sample(watch, agents, failed=failed)
-        assert all(len(manager.list_steps(task.id)) == 3 + TOOL_CALLS for task in ended)
+        assert all([len(await manager.list_steps(task.id)) == 3 + TOOL_CALLS for task in ended])
     return sample
 
 

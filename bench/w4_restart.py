@@ -110,7 +110,7 @@ async def ours_works(folder: Path, *, pipe: int, fresh: bool) -> Sample:
 
             await asyncio.gather(*map(send, range(AGENTS)))
         ended = await asyncio.gather(*map(manager.wait_task, TASKS))
-        steps = [step for task in ended for step in manager.list_steps(task.id)]
+        steps = [step for task in ended for step in await manager.list_steps(task.id)]
         return {
             "completed": sum(task.state is TaskState.COMPLETED for task in ended),
             "unknown": sum(step.state is StepState.UNKNOWN for step in steps),
@@ -144,7 +144,7 @@ def _committed_by_ours(copy: Path) -> set[str]:
     async def read() -> set[str]:
         store = SqliteStore.open(copy)
         try:
-            steps = [step for task_id in TASKS for step in store.steps("default", task_id)]
+            steps = [step for task_id in TASKS for step in await store.steps("default", task_id)]
             return {step.id for step in steps if step.state is StepState.DONE}
         finally:
             await store.close()

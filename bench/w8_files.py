@@ -12,7 +12,7 @@ import collections
 import re
 import sys
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -81,7 +81,7 @@ async def ours_files(folder: Path, *, agents: int, files: int, tools: Iterable[A
         wall, cpu = watch.read()
         reader.end()
         assert all(task.state is TaskState.COMPLETED for task in ended)
-        turns = turns_of(_notes_of(manager), _touched(manager, ended))
+        turns = turns_of([note async for note in _notes_of(manager)], await _touched(manager, ended))
     changes = 2 * agents + len(range(0, agents, 10))
     missing = missing_from(shared, agents=agents, files=files)
     for each in (*missing, *script.failed):
@@ -237,18 +237,19 @@ def turns_of(notes: Iterable[Notification], touched: Mapping[str, str]) -> Turns
     return turns
 
 
-def _touched(manager: AsyncAgentSessionManager, tasks: Iterable[TaskRecord]) -> dict[str, str]:
+async def _touched(manager: AsyncAgentSessionManager, tasks: Iterable[TaskRecord]) -> dict[str, str]:
     """The file that each tool call named, by the id of its step."""
-    steps = (step for task in tasks for step in manager.list_steps(task.id))
+    steps = [step for task in tasks for step in await manager.list_steps(task.id)]
     return {
         step.id: f"file:{msgspec.json.decode(step.call.arguments)['path']}" for step in steps if step.call is not None
     }
 
 
-def _notes_of(manager: AsyncAgentSessionManager) -> Iterable[Notification]:
+async def _notes_of(manager: AsyncAgentSessionManager) -> AsyncIterator[Notification]:
     after = 0
-    while some := manager.notifications(after=after, limit=10_000):
-        yield from some
+    while some := await manager.notifications(after=after, limit=10_000):
+        for note in some:
+            yield note
         after = some[-1].seq
 
 

@@ -26,19 +26,19 @@ async def run(manager: AsyncAgentSessionManager, *, period_seconds: float = EVER
     coder = await create_agent(manager, "coder")
 
     # The first time, all is well
-    if not rounds_of(manager, debbie):
+    if not await rounds_of(manager, debbie):
         await next_round(manager, debbie)
 
     # Then the coder gets stuck, and nobody but Debbie sees it
     await manager.send_task(coder, "Build the release and say how it went.", task_id="build")
-    while not has_written(manager, debbie) and debbie.state is not AgentState.STOPPED:
+    while not await has_written(manager, debbie) and debbie.state is not AgentState.STOPPED:
         await next_round(manager, debbie)
 
     # The user has read her mail
     if coder.state is not AgentState.STOPPED:
         await manager.stop_agent(coder, reason="The build hangs.")
     await manager.at_rest()
-    return news(manager)
+    return await news(manager)
 
 
 async def make_rounds_every(manager: AsyncAgentSessionManager, period_seconds: float) -> None:
@@ -53,17 +53,21 @@ async def make_rounds_every(manager: AsyncAgentSessionManager, period_seconds: f
 
 async def next_round(manager: AsyncAgentSessionManager, debbie: AgentSession) -> None:
     """Wait until Debbie has made another round."""
-    done = rounds_of(manager, debbie)
-    await until(manager, lambda: rounds_of(manager, debbie) > done or debbie.state is AgentState.STOPPED)
+    done = await rounds_of(manager, debbie)
+
+    async def is_so() -> bool:
+        return await rounds_of(manager, debbie) > done or debbie.state is AgentState.STOPPED
+
+    await until(manager, is_so)
 
 
-def has_written(manager: AsyncAgentSessionManager, debbie: AgentSession) -> bool:
-    return any(mail.sender == debbie.agent_id for mail in manager.mailbox())
+async def has_written(manager: AsyncAgentSessionManager, debbie: AgentSession) -> bool:
+    return any(mail.sender == debbie.agent_id for mail in await manager.mailbox())
 
 
-def rounds_of(manager: AsyncAgentSessionManager, debbie: AgentSession) -> int:
+async def rounds_of(manager: AsyncAgentSessionManager, debbie: AgentSession) -> int:
     """How many rounds Debbie has made."""
-    return sum(task.kind is TaskKind.SCHEDULED and task.state.ended for task in manager.list_tasks(debbie))
+    return sum(task.kind is TaskKind.SCHEDULED and task.state.ended for task in await manager.list_tasks(debbie))
 
 
 if __name__ == "__main__":

@@ -29,7 +29,7 @@ async def run(manager: AsyncAgentSessionManager) -> str:
     # Each sends results to integrator when done
     # Integrator combines and tests
     await manager.at_rest()
-    return news(manager)
+    return await news(manager)
 
 
 if __name__ == "__main__":

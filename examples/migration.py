@@ -13,10 +13,10 @@ async def run(manager: AsyncAgentSessionManager) -> str:
         await create_agent(manager, name)
     await before(manager)
     await after(manager)
-    if not manager.mailbox():
+    if not await manager.mailbox():
         return ""
-    sequential, parallel = seconds_of(manager, "sequential"), seconds_of(manager, "parallel")
-    return f"{news(manager)}\nOne after another: {sequential:.1f} s. In parallel: {parallel:.1f} s."
+    sequential, parallel = await seconds_of(manager, "sequential"), await seconds_of(manager, "parallel")
+    return f"{await news(manager)}\nOne after another: {sequential:.1f} s. In parallel: {parallel:.1f} s."
 
 
 async def before(manager: AsyncAgentSessionManager) -> str:
@@ -59,12 +59,12 @@ async def after(manager: AsyncAgentSessionManager) -> None:
     await manager.at_rest()
 
 
-def seconds_of(manager: AsyncAgentSessionManager, thread_id: str) -> float:
+async def seconds_of(manager: AsyncAgentSessionManager, thread_id: str) -> float:
     """How long the work in this thread took, from the first order to the last answer."""
     tasks = [
         task
         for name in ("alice", "patricia", "eamonn")
-        for task in manager.list_tasks(name)
+        for task in await manager.list_tasks(name)
         if task.thread_id == thread_id
     ]
     return max(task.finished_at or 0.0 for task in tasks) - min(task.created_at for task in tasks)

@@ -17,7 +17,7 @@ async def run(manager: AsyncAgentSessionManager, *, period_seconds: float = 3600
     monitor = await create_agent(manager, "monitor")
 
     # The timer: the schedule of the monitor's template broadcasts an event every hour
-    if not was_broadcast(manager, "hourly_check"):
+    if not await was_broadcast(manager, "hourly_check"):
         await check_every(manager, period_seconds)
 
     # Set to wake on events
@@ -25,7 +25,7 @@ async def run(manager: AsyncAgentSessionManager, *, period_seconds: float = 3600
 
     # Monitor sleeps until:
     # - An "alert" event is broadcast
-    if not was_broadcast(manager, "alert"):
+    if not await was_broadcast(manager, "alert"):
         await asyncio.sleep(period_seconds / 4)
         await manager.broadcast_event("alert", {"disk": "90 % full"})
     await checked(manager, monitor, "Event 'alert'")
@@ -37,10 +37,10 @@ async def run(manager: AsyncAgentSessionManager, *, period_seconds: float = 3600
     if manager.list_schedules():
         await manager.delete_schedule(HOURLY)
     await until(manager, lambda: monitor.state is AgentState.SLEEPING)
-    if not tasks_with(manager, monitor, REASON):
+    if not await tasks_with(manager, monitor, REASON):
         await manager.wake_agent(monitor, reason=REASON)
     await checked(manager, monitor, REASON)
-    return news(manager)
+    return await news(manager)
 
 
 async def check_every(manager: AsyncAgentSessionManager, period_seconds: float) -> None:
@@ -55,7 +55,11 @@ async def check_every(manager: AsyncAgentSessionManager, period_seconds: float) 
 
 async def checked(manager: AsyncAgentSessionManager, monitor: AgentSession, why: str) -> None:
     """Wait until the monitor, told why, has looked around; it sleeps then."""
-    await until(manager, lambda: any(task.state.ended for task in tasks_with(manager, monitor, why)))
+
+    async def is_so() -> bool:
+        return any(task.state.ended for task in await tasks_with(manager, monitor, why))
+
+    await until(manager, is_so)
     await back_to_sleep(manager, monitor)
 
 
@@ -66,12 +70,12 @@ async def back_to_sleep(manager: AsyncAgentSessionManager, monitor: AgentSession
         await manager.sleep_agent(monitor, wake_events=["alert", "hourly_check"])
 
 
-def was_broadcast(manager: AsyncAgentSessionManager, event: str) -> bool:
-    return any(record.name == event for record in manager.list_events())
+async def was_broadcast(manager: AsyncAgentSessionManager, event: str) -> bool:
+    return any(record.name == event for record in await manager.list_events())
 
 
-def tasks_with(manager: AsyncAgentSessionManager, monitor: AgentSession, words: str) -> list[TaskRecord]:
-    return [task for task in manager.list_tasks(monitor) if words in task.prompt]
+async def tasks_with(manager: AsyncAgentSessionManager, monitor: AgentSession, words: str) -> list[TaskRecord]:
+    return [task for task in await manager.list_tasks(monitor) if words in task.prompt]
 
 
 if __name__ == "__main__":

@@ -31,7 +31,7 @@ async def run(manager: AsyncAgentSessionManager) -> str:
     # Writer incorporates results and sends to reviewer
     # Reviewer approves and notifies completion
     await manager.at_rest()
-    return news(manager)
+    return await news(manager)
 
 
 if __name__ == "__main__":

@@ -28,20 +28,18 @@ async def create_agent(
     return known or await manager.create_agent(agent_id, template=template)
 
 
-async def until(manager: AsyncAgentSessionManager, condition: Callable[[], bool]) -> None:
+async def until(manager: AsyncAgentSessionManager, condition: Callable[[], bool | Awaitable[bool]]) -> None:
     """Wait until the condition holds. It is looked at whenever something has happened."""
     subscription = manager.subscribe()
-    if not condition():
-        async for _ in subscription:
-            if condition():
-                break
+    while not (held if isinstance(held := condition(), bool) else await held):
+        await subscription.some()
     subscription.close()
     await manager.flushed()
 
 
-def news(manager: AsyncAgentSessionManager) -> str:
+async def news(manager: AsyncAgentSessionManager) -> str:
     """What the agents have mailed to the user, the oldest first."""
-    return "\n".join(f"{mail.sender} wrote: {mail.subject}\n{mail.body}" for mail in reversed(manager.mailbox()))
+    return "\n".join(f"{mail.sender} wrote: {mail.subject}\n{mail.body}" for mail in reversed(await manager.mailbox()))
 
 
 def play(
@@ -85,11 +83,13 @@ async def _show(
     await manager.open()
     telling = asyncio.create_task(_tell(manager.subscribe()))
     try:
-        for task in manager.dead_letters().tasks:
+        for task in (await manager.dead_letters()).tasks:
             if task.error is not None and task.error.code == "crash_limit":
                 await manager.retry_task(task)  # whoever kills the example again and again wants to see it continue
         outcome = await run(manager, **terms)
-        failed = [f"{task.agent_id}: {task.error.message}" for task in manager.dead_letters().tasks if task.error]
+        failed = [
+            f"{task.agent_id}: {task.error.message}" for task in (await manager.dead_letters()).tasks if task.error
+        ]
     finally:
         await manager.close()
         await telling  # it ends with the session

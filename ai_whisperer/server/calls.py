@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import AbstractAsyncContextManager
+from types import CoroutineType
 from typing import Any, Protocol, TypeVar
 
 import msgspec
@@ -78,6 +79,7 @@ class MustWaitError(Exception):
 
 
 Answer = Callable[[Caller, Any], Awaitable[Any]]
+_LookUp = Callable[[AsyncAgentSessionManager, S], R | Coroutine[Any, Any, R]]
 
 ANSWERS: dict[str, Answer] = {}
 """The functions by the names of the methods. The modules in `server/answers` fill it."""
@@ -110,13 +112,26 @@ class Read:
 
     def __init__(self, look_up: Callable[[AsyncAgentSessionManager, Any], Any]) -> None:
         self._look_up = look_up
+        self._takes_time = False
 
     async def __call__(self, caller: Caller, params: InSession) -> Any:
-        return self._look_up(await caller.reading(params.session_id), params)
+        found = self._look_up(await caller.reading(params.session_id), params)
+        return await found if isinstance(found, CoroutineType) else found
 
     def now(self, caller: Caller, params: InSession) -> Any:
-        """Raises `MustWaitError`."""
-        return self._look_up(caller.reading_now(params.session_id), params)
+        """Raises `MustWaitError`, always once a read of the store has taken time."""
+        if self._takes_time:
+            raise MustWaitError
+        found = self._look_up(caller.reading_now(params.session_id), params)
+        if not isinstance(found, CoroutineType):
+            return found
+        try:
+            found.send(None)
+        except StopIteration as read:
+            return read.value
+        found.close()
+        self._takes_time = True
+        raise MustWaitError
 
 
 def tells(method: Method[P, R]) -> Callable[[Callable[[Caller, P], R]], Callable[[Caller, P], R]]:
@@ -131,10 +146,10 @@ def tells(method: Method[P, R]) -> Callable[[Callable[[Caller, P], R]], Callable
 
 def reads(
     method: Method[S, R],
-) -> Callable[[Callable[[AsyncAgentSessionManager, S], R]], Callable[[AsyncAgentSessionManager, S], R]]:
+) -> Callable[[_LookUp[S, R]], _LookUp[S, R]]:
     """Register the function as the one that looks the answer to this method up in the session of its params."""
 
-    def register(function: Callable[[AsyncAgentSessionManager, S], R]) -> Callable[[AsyncAgentSessionManager, S], R]:
+    def register(function: _LookUp[S, R]) -> _LookUp[S, R]:
         ANSWERS[method.name] = Read(function)
         return function
 
@@ -157,7 +172,12 @@ def passed_on(method: Method[Any, Any]) -> Answer:
 
     def look_up(session: AsyncAgentSessionManager, params: InSession) -> Any:
         found = called(session, params)
+        if isinstance(found, CoroutineType):
+            return found if listed is None else in_its_form(found)
         return found if listed is None else listed(found)
+
+    async def in_its_form(found: Coroutine[Any, Any, Any]) -> Any:
+        return listed(await found)  # type: ignore[misc]
 
     async def act(caller: Caller, params: InSession) -> Any:
         done = await called(await caller.session(params.session_id), params)

@@ -252,7 +252,7 @@ class Connection:
     async def _begin_with(self, method: Method[Any, Any], params: Any) -> None:
         """Let the session be there if the method makes sense in a new one, and follow it."""
         if method in IN_NEW_SESSIONS:
-            self._caller.host.create_if_missing(self._caller.principal, params.session_id)
+            await self._caller.host.create_if_missing(self._caller.principal, params.session_id)
         if self._is_to_follow(method, params):
             self._feeds.follow(await self._caller.session(params.session_id), self._outbox)
 

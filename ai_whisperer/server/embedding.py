@@ -17,7 +17,7 @@ from ai_whisperer.server import answers  # noqa: F401 - it registers itself
 from ai_whisperer.server.host import SessionHost
 from ai_whisperer.server.serving import address_of, announced, application, kept_token, listen, taking_requests
 from ai_whisperer.settings import LOCAL, Settings
-from ai_whisperer.store.base import Store, Unit
+from ai_whisperer.store.base import SERVER, Store, Unit
 from ai_whisperer.templates.library import TemplateLibrary
 from ai_whisperer.tools.function import Tool
 
@@ -39,7 +39,8 @@ class EmbeddedHost(SessionHost):
 
     async def adopt(self) -> None:
         """See that the session is listed, so that a server that is started later has it too."""
-        if self._store.session(self._manager.session_id) is None:
+        self._limits = await self._store.limits(SERVER)
+        if await self._store.session(self._manager.session_id) is None:
             unit = Unit()
             unit.put_session(self._new(LOCAL, self._manager.session_id))
             await self._store.submit(unit)
@@ -51,23 +52,23 @@ class EmbeddedHost(SessionHost):
         raise _not_here("make another session")
 
     async def delete(self, principal: str, session_id: str) -> SessionSummary:
-        self.get(principal, session_id)
+        await self.get(principal, session_id)
         raise _not_here("delete it")
 
-    def list(self, principal: str, *, limit: int) -> list[SessionSummary]:
-        record = self._record(self._manager.session_id)
+    async def list(self, principal: str, *, limit: int) -> list[SessionSummary]:
+        record = await self._record(self._manager.session_id)
         if record is None or record.owner != principal:
             return []
-        return [SessionSummary(**asdict(record), agents=self._store.agents_in(record.id))][:limit]
+        return [SessionSummary(**asdict(record), agents=await self._store.agents_in(record.id))][:limit]
 
-    def get(self, principal: str, session_id: str) -> SessionRecord:
+    async def get(self, principal: str, session_id: str) -> SessionRecord:
         if session_id != self._manager.session_id:
-            raise self._unknown(principal, session_id)
-        return super().get(principal, session_id)
+            raise await self._unknown(principal, session_id)
+        return await super().get(principal, session_id)
 
     async def session(self, principal: str, session_id: str) -> AsyncAgentSessionManager:
         self._check_open()
-        self.get(principal, session_id)
+        await self.get(principal, session_id)
         return self._manager
 
     def open_session(self, principal: str, session_id: str) -> AsyncAgentSessionManager | None:

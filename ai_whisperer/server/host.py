@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +30,7 @@ from ai_whisperer.models.catalog import resolve
 from ai_whisperer.runtime.agents.folders import remove_work_of
 from ai_whisperer.runtime.api.manager import AsyncAgentSessionManager
 from ai_whisperer.runtime.life.trial_turn import TrialTurn
+from ai_whisperer.runtime.session.reads import ReadsUnderWay
 from ai_whisperer.sandbox.base import Sandbox
 from ai_whisperer.sandbox.choosing import AUTO
 from ai_whisperer.settings import LOCAL
@@ -72,7 +73,7 @@ class SessionHost:
         self.toolbox = tools if isinstance(tools, ToolBox) else ToolBox(as_tools(tools))
         self.mcp_servers = mcp_servers or {}
         self._setting = limits_from(limits, SessionLimits)
-        self._limits = store.limits(SERVER)
+        self._limits = SessionLimits()
         self._model_factory = model_factory
         self._sandbox = sandbox
         self._work = work
@@ -83,6 +84,8 @@ class SessionHost:
         self._trial_turn = TrialTurn()
         self._open: dict[str, _OpenSession] = {}
         self._created: dict[str, SessionRecord] = {}  # on their way to the disk
+        self._reads = ReadsUnderWay()
+        self._opening: dict[str, asyncio.Lock] = {}
         self._deleting: set[str] = set()
         self._deletions: set[asyncio.Task[SessionSummary]] = set()
         self._closing = False
@@ -94,18 +97,19 @@ class SessionHost:
 
         Sessions that were made without a server belong to the local principal from now on.
         """
+        self._limits = await self._store.limits(SERVER)
         unit = Unit()
-        for unlisted in self._store.unlisted_sessions():
+        for unlisted in await self._store.unlisted_sessions():
             unit.put_session(self._new(LOCAL, unlisted))
         if unit:
             await self._store.submit(unit)
-        if self._store.session(session_id) is None:
+        if await self._store.session(session_id) is None:
             await self.create(LOCAL, session_id)
-        for busy in self._store.sessions_with_work():
-            record = self._record(busy)
+        for busy in await self._store.sessions_with_work():
+            record = await self._record(busy)
             await self._opened(busy, LOCAL if record is None else record.owner)
 
-    def steps_under_way(self) -> Callable[[], list[StepRecord]]:
+    def steps_under_way(self) -> Callable[[], Awaitable[list[StepRecord]]]:
         """A look at the steps of the tasks that run now, which can be taken until the store is closed."""
         running = [
             (session.session_id, task_id)
@@ -113,7 +117,11 @@ class SessionHost:
             for status in session.list_agents()
             for task_id in status.running_tasks
         ]
-        return lambda: [step for session_id, task_id in running for step in self._store.steps(session_id, task_id)]
+
+        async def look() -> list[StepRecord]:
+            return [step for session_id, task_id in running for step in await self._store.steps(session_id, task_id)]
+
+        return look
 
     async def close(self, *, grace_seconds: float) -> None:
         """Let the steps under way finish for so long; when this returns, all sessions are on disk and closed.
@@ -141,20 +149,20 @@ class SessionHost:
         if session_id is None:
             session_id = TimedIds(self._clock, _chance).new()
         checked_id(session_id)
-        if session_id in self._deleting or self._record(session_id) is not None:
+        if await self._record(session_id) is not None or session_id in self._deleting:
             raise DuplicateIdError(f"There is a session '{session_id}' already. Choose another id, or none.")
         record = self._new(principal, session_id, title=title)
         await asyncio.shield(self._submitted(record, stated))
         return SessionSummary(**asdict(record))
 
-    def create_if_missing(self, principal: str, session_id: str) -> None:
+    async def create_if_missing(self, principal: str, session_id: str) -> None:
         """Make the session if it is not there and sessions are made so here; raises `InvalidInputError` for a bad id.
 
-        There is no await in here: what is done in the session next comes after it, in memory and on disk.
+        Its way to the disk is not waited for: what is done in the session next comes after it, in memory and on disk.
         """
-        if not self._create_missing or session_id in self._open or session_id in self._deleting:
+        if not self._create_missing or session_id in self._open or not can_be_id(session_id):
             return
-        if can_be_id(session_id) and self._record(session_id) is None:
+        if await self._record(session_id) is None and session_id not in self._deleting:
             self._check_open()
             checked_id(session_id)
             self._submitted(self._new(principal, session_id), SessionLimits())
@@ -171,7 +179,7 @@ class SessionHost:
         return durable
 
     def _is_kept(self, session_id: str, durable: asyncio.Future[None]) -> None:
-        self._created.pop(session_id, None)
+        self._reads.when_seen(lambda: self._created.pop(session_id, None))
         if not durable.cancelled():
             durable.exception()  # marked as seen: whoever acts in the session meets the same failure
 
@@ -191,15 +199,15 @@ class SessionHost:
         """Wait until all that was decided so far is on disk."""
         await self._store.flushed()
 
-    def list(self, principal: str, *, limit: int) -> list[SessionSummary]:
+    async def list(self, principal: str, *, limit: int) -> list[SessionSummary]:
         """The principal's sessions, the newest first."""
-        return self._store.sessions(principal, limit=limit)
+        return await self._store.sessions(principal, limit=limit)
 
-    def get(self, principal: str, session_id: str) -> SessionRecord:
+    async def get(self, principal: str, session_id: str) -> SessionRecord:
         """The session, if it is the principal's; raises `UnknownSessionError` that names those that are."""
-        record = self._record(session_id) if session_id not in self._deleting else None
-        if record is None or record.owner != principal:
-            raise self._unknown(principal, session_id)
+        record = await self._record(session_id)
+        if record is None or record.owner != principal or session_id in self._deleting:
+            raise await self._unknown(principal, session_id)
         return record
 
     async def session(self, principal: str, session_id: str) -> AsyncAgentSessionManager:
@@ -211,7 +219,7 @@ class SessionHost:
             self._check_open()
             known = self._open.get(session_id)
             if known is None or known.owner != principal or session_id in self._deleting:
-                record = self.get(principal, session_id)
+                record = await self.get(principal, session_id)
                 return await self._opened(session_id, record.owner)
             if known.is_sound:
                 return known.manager
@@ -229,7 +237,7 @@ class SessionHost:
     async def delete(self, principal: str, session_id: str) -> SessionSummary:
         """Close the session and delete everything in it. This goes on if whoever asked for it does not wait."""
         self._check_open()
-        record = self.get(principal, session_id)
+        record = await self.get(principal, session_id)
         self._deleting.add(session_id)
         deletion = asyncio.create_task(self._delete(record), name=f"deletion of {session_id}")
         self._deletions.add(deletion)
@@ -250,7 +258,16 @@ class SessionHost:
         return [each.manager for each in self._open.values() if each.is_sound]
 
     async def _opened(self, session_id: str, owner: str) -> AsyncAgentSessionManager:
-        """Open a session that is not. Nothing waits in here, so nobody opens it twice."""
+        """Open a session that is not; of several who ask for it one opens it."""
+        async with self._opening.setdefault(session_id, asyncio.Lock()):
+            known = self._open.get(session_id)
+            if known is None:
+                known = _OpenSession(await self._open_anew(session_id), owner=owner)
+                self._open[session_id] = known
+        self._opening.pop(session_id, None)
+        return known.manager
+
+    async def _open_anew(self, session_id: str) -> AsyncAgentSessionManager:
         manager = AsyncAgentSessionManager(
             session_id=session_id,
             store=self._store,
@@ -268,22 +285,25 @@ class SessionHost:
             trial_turn=self._trial_turn,
         )
         await manager.open()
-        self._open[session_id] = _OpenSession(manager, owner=owner)
+        if self._closing:
+            await manager.close(grace_seconds=0)
+            self._check_open()
         return manager
 
     async def _delete(self, record: SessionRecord) -> SessionSummary:
         try:
-            known = self._open.get(record.id)
-            if known is not None:
-                await known.close(grace_seconds=0)
-                self._open.pop(record.id, None)
+            async with self._opening.setdefault(record.id, asyncio.Lock()):  # somebody may be opening it
+                known = self._open.get(record.id)
+                if known is not None:
+                    await known.close(grace_seconds=0)
+                    self._open.pop(record.id, None)
             await self._store.flushed()
-            agents = self._store.agents_in(record.id)
+            agents = await self._store.agents_in(record.id)
             if self._work is not None:
                 await asyncio.to_thread(remove_work_of, self._work, record.id)
             await self._store.delete_session(record.id)
         finally:
-            self._deleting.discard(record.id)
+            self._reads.when_seen(lambda: self._deleting.discard(record.id))
         return SessionSummary(**asdict(record), agents=agents)
 
     def _deleted(self, deletion: asyncio.Task[SessionSummary]) -> None:
@@ -312,8 +332,10 @@ class SessionHost:
         """What a person should see to while everything still works."""
         return self._store.health.warning
 
-    def _record(self, session_id: str) -> SessionRecord | None:
-        return self._created.get(session_id) or self._store.session(session_id)
+    async def _record(self, session_id: str) -> SessionRecord | None:
+        with self._reads.one_more():
+            stored = await self._store.session(session_id)
+        return self._created.get(session_id) or stored
 
     def _new(self, principal: str, session_id: str, *, title: str = "") -> SessionRecord:
         return SessionRecord(id=session_id, title=title, owner=principal, created_at=self._clock.now())
@@ -322,8 +344,8 @@ class SessionHost:
         if self._closing:
             raise ClosedError("The server is shutting down. Try again when it is back.")
 
-    def _unknown(self, principal: str, session_id: str) -> UnknownSessionError:
-        some = self._store.sessions(principal, limit=_NAMED_IN_ERRORS + 1)
+    async def _unknown(self, principal: str, session_id: str) -> UnknownSessionError:
+        some = await self._store.sessions(principal, limit=_NAMED_IN_ERRORS + 1)
         names = ", ".join(f"'{each.id}'" for each in some[:_NAMED_IN_ERRORS]) or "none"
         more = " and more" if len(some) > _NAMED_IN_ERRORS else ""
         return UnknownSessionError(

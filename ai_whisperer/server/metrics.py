@@ -116,7 +116,7 @@ def _of_sessions(sessions: Sequence[AsyncAgentSessionManager]) -> Iterator[Metri
 
     states: Counts[AgentState] = Counts()
     waiting = held_up = 0
-    totals = [session.usage().total for session in sessions]
+    totals = [session.used for session in sessions]
     used = sum((each.usage for each in totals), Usage())
     for session in sessions:
         for status in session.list_agents():

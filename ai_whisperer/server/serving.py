@@ -11,7 +11,7 @@ import secrets
 import signal
 import socket
 import time
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
 import msgspec
@@ -94,7 +94,7 @@ class RunningServer:
                     chosen.name,
                 )
 
-    def steps_under_way(self) -> Callable[[], list[StepRecord]]:
+    def steps_under_way(self) -> Callable[[], Awaitable[list[StepRecord]]]:
         """A look at the steps of the tasks that run now. While the server leaves it can be taken too."""
         return self._host.steps_under_way()
 

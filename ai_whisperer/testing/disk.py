@@ -1,13 +1,15 @@
-"""A disk for simulations: commits take virtual time, and a crash takes what was not yet written."""
+"""A disk for simulations: commits and reads take virtual time, and a crash takes what was not yet written."""
 
 from __future__ import annotations
 
 import asyncio
 import random
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from functools import cache
+from inspect import iscoroutinefunction
 from pathlib import Path
+from typing import Any
 
 import apsw
 
@@ -16,13 +18,19 @@ from ai_whisperer.store.sqlite.committers import Before, Committed
 from ai_whisperer.store.sqlite.files import DATABASE_NAME
 from ai_whisperer.store.sqlite.opening import open_database
 
+_SLOW_READS = 0.5
+"""So many of the reads take time before they read, and so many after."""
+
 
 class SimulatedDisk:
     """A database that outlives the stores that are opened on it, as a file outlives processes."""
 
-    def __init__(self, seed: int = 0, *, slowest_commit_seconds: float = 0.01) -> None:
+    def __init__(
+        self, seed: int = 0, *, slowest_commit_seconds: float = 0.01, slowest_read_seconds: float = 0.0
+    ) -> None:
         self._random = random.Random(seed)  # noqa: S311 - chance that can be repeated is the purpose
         self._slowest = slowest_commit_seconds
+        self._slowest_read = slowest_read_seconds
         self._folder = tempfile.TemporaryDirectory(prefix="whisperer-disk-")
         Path(self._folder.name, DATABASE_NAME).write_bytes(_empty_database())
         self._committer: _SlowCommitter | None = None
@@ -31,7 +39,10 @@ class SimulatedDisk:
     def open(self) -> SqliteStore:
         """A store on this disk, for a new process."""
         self._committer = _SlowCommitter(self._random, self._slowest)
-        self._store = SqliteStore.open(self._folder.name, committer=self._committer, synchronous="OFF")
+        kind = SqliteStore if not self._slowest_read else _SlowStore
+        self._store = kind.open(self._folder.name, committer=self._committer, synchronous="OFF")
+        if isinstance(self._store, _SlowStore):
+            self._store.be_slow(self._random, self._slowest_read)
         return self._store
 
     def crash(self) -> None:
@@ -52,6 +63,34 @@ def _empty_database() -> bytes:
         path = Path(folder, DATABASE_NAME)
         open_database(path).close()
         return path.read_bytes()
+
+
+class _SlowStore(SqliteStore):
+    """Reads after a while, and tells after another: what is committed between the two is missed, as over a network."""
+
+    def be_slow(self, random: random.Random, slowest: float) -> None:
+        self._random = random
+        self._slowest = slowest
+
+    async def pause(self) -> None:
+        if self._random.random() < _SLOW_READS:
+            await asyncio.sleep(self._random.random() * self._slowest)
+
+
+def _slow(read: Callable[..., Coroutine[Any, Any, Any]]) -> Callable[..., Coroutine[Any, Any, Any]]:
+    async def slowly(self: _SlowStore, *args: Any, **kwargs: Any) -> Any:
+        await self.pause()
+        found = await read(self, *args, **kwargs)
+        await self.pause()
+        return found
+
+    return slowly
+
+
+_DEEDS = {"submit", "flushed", "delete_session", "close"}
+for _name, _read in vars(SqliteStore).items():
+    if iscoroutinefunction(_read) and not _name.startswith("_") and _name not in _DEEDS:
+        setattr(_SlowStore, _name, _slow(_read))
 
 
 class _SlowCommitter:

@@ -7,7 +7,7 @@ result, so it happens exactly once, and it happens in the name of the agent that
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import msgspec
 
@@ -16,6 +16,7 @@ from ai_whisperer.domain.events import EventRecord
 from ai_whisperer.domain.locks import LockRecord, LockSummary
 from ai_whisperer.domain.mail import MailRecord
 from ai_whisperer.domain.tasks import Priority, TaskRecord
+from ai_whisperer.errors import ToolArgumentsError
 from ai_whisperer.tools.parameters import ArgumentsParser, object_schema
 
 
@@ -83,10 +84,20 @@ class Arguments(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     """Base of the parameters: what a tool does not know is refused, a sender above all."""
 
 
-class CoordinationTool:
-    """A tool that runs on the desk."""
+class Wanted(NamedTuple):
+    """What a tool needs at its desk that may not be in memory: a mail, or so many of the latest of the mailbox."""
 
-    __slots__ = ("_parser", "_run", "name", "spec")
+    mail_id: str = ""
+    mailbox: int = 0
+
+
+_NOTHING_WANTED = Wanted()
+
+
+class CoordinationTool:
+    """A tool that runs on the desk. `wants` tells what has to be looked up before it runs with these arguments."""
+
+    __slots__ = ("_parser", "_run", "_wants", "name", "spec")
 
     def __init__(
         self,
@@ -94,11 +105,23 @@ class CoordinationTool:
         description: str,
         arguments: type[Arguments],
         run: Callable[[Desk, Any], ToolResult | None],
+        *,
+        wants: Callable[[Any], Wanted] | None = None,
     ) -> None:
         self.name = name
         self.spec = ToolSpec(name=name, description=description, parameters=object_schema(arguments))
         self._parser = ArgumentsParser(arguments)
         self._run = run
+        self._wants = wants
+
+    def wanted(self, arguments: str) -> Wanted:
+        """What has to be looked up before it runs; nothing for arguments that do not fit."""
+        if self._wants is None:
+            return _NOTHING_WANTED
+        try:
+            return self._wants(self._parser.parse(arguments))
+        except ToolArgumentsError:
+            return _NOTHING_WANTED
 
     def run(self, desk: Desk, arguments: str) -> ToolResult | None:
         """Do it and return the result, or None if the call waits for it.

@@ -9,7 +9,7 @@ import msgspec
 from ai_whisperer.core.mailbox import as_text
 from ai_whisperer.domain.conversation import ToolResult
 from ai_whisperer.domain.tasks import Priority
-from ai_whisperer.tools.desk import Arguments, CoordinationTool, Desk
+from ai_whisperer.tools.desk import Arguments, CoordinationTool, Desk, Wanted
 
 Seconds = Annotated[float, msgspec.Meta(gt=0)]
 
@@ -83,8 +83,15 @@ MAIL_TOOLS = (
         "Read your unread mail, the most urgent first; with include_read also the latest that you have read before.",
         CheckMail,
         _check_mail,
+        wants=lambda given: Wanted(mailbox=given.limit if given.include_read else 0),
     ),
-    CoordinationTool("reply_mail", "Answer a mail that you received.", ReplyMail, _reply_mail),
+    CoordinationTool(
+        "reply_mail",
+        "Answer a mail that you received.",
+        ReplyMail,
+        _reply_mail,
+        wants=lambda given: Wanted(mail_id=given.mail_id),
+    ),
     CoordinationTool(
         "send_mail_with_switch",
         "Ask another agent and wait: it answers at once, and its reply is the result of this call. For a short "

@@ -265,7 +265,7 @@ def test_a_call_is_journaled_and_told_with_its_sandbox_and_what_it_took(tmp_path
         task = await manager.send_task("ada", "go")
         await manager.wait_task(task.id)
         notes = subscription.take(at_most=1000)
-        steps = [step for step in manager.list_steps(task.id) if step.result is not None]
+        steps = [step for step in await manager.list_steps(task.id) if step.result is not None]
         result = steps[0].result
         assert result is not None
         assert result.untrusted
@@ -300,7 +300,7 @@ def test_a_program_that_gets_no_more_memory_is_announced_as_a_limit(
         limits = {"max_tool_memory_bytes": 96 << 20}
         await manager.create_agent("ada", {"tools": ["run_python"], "limits": limits})
         await manager.run_task("ada", "go")
-        told = [note.params for note in manager.notifications(limit=1000) if note.name == "limit.reached"]
+        told = [note.params for note in await manager.notifications(limit=1000) if note.name == "limit.reached"]
         assert [each["limit"] for each in told] == ([] if limit is None else [limit])
         for each in told:
             assert (each["agentId"], each["action"], each["max"]) == ("ada", "failed", 96 << 20)
@@ -345,7 +345,7 @@ def test_an_agent_cannot_see_the_folder_of_another(tmp_path: Path) -> None:
             await manager.create_agent(agent, {"tools": ["run_command"]})
             task = await manager.send_task(agent, "go")
             await manager.wait_task(task.id)
-            results += [step.result for step in manager.list_steps(task.id) if step.result is not None]
+            results += [step.result for step in await manager.list_steps(task.id) if step.result is not None]
         written, looked = results
         assert not written.is_error
         assert CANARY not in looked.content

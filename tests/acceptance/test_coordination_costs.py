@@ -27,11 +27,11 @@ def test_a_broadcast_wakes_a_thousand_sleepers_that_had_no_tasks_of_their_own(tm
             assert len(asyncio.all_tasks()) == tasks, "a sleeper is a row, not a task"
             event = await manager.broadcast_event("go")
             assert event.woken == 1000
-            states = [note for note in manager.notifications(limit=100_000)
+            states = [note for note in await manager.notifications(limit=100_000)
                       if note.name == "agent.state_changed" and note.params["action"] == "wake"]  # fmt: skip
             assert len(states) == 1000
             assert len({note.at for note in states}) == 1
-            await asyncio.gather(*(manager.wait_task(manager.list_tasks(each)[0].id) for each in made))
+            await asyncio.gather(*[manager.wait_task((await manager.list_tasks(each))[0].id) for each in made])
         await store.close()
 
     asyncio.run(main())

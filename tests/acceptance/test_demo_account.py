@@ -81,7 +81,7 @@ def accounts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Account]:
 
 
 async def read(data: Path) -> Evidence:
-    return evidence_in(data, "default")
+    return asyncio.run(evidence_in(data, "default"))
 
 
 def test_what_happened_is_counted(accounts: dict[str, Account]) -> None:

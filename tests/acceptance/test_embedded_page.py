@@ -58,7 +58,7 @@ def test_a_program_shows_the_page_of_its_session_and_commands_find_it(
                         await attempt
                 with pytest.raises(UnknownSessionError):
                     await client.session("other").list_agents()
-            assert len(manager.list_tasks()) == 1
+            assert len(await manager.list_tasks()) == 1
             found = await asyncio.to_thread(whisperer, "page", "--data", str(tmp_path))
             assert (found.returncode, found.stdout.strip()) == (0, manager.page)
             listed = await asyncio.to_thread(whisperer, "agents", "--data", str(tmp_path))
@@ -79,7 +79,7 @@ def test_work_for_another_session_does_not_create_it_in_the_store_of_the_program
                     await client.session("other").create_agent("alice")
         store = SqliteStore.open(tmp_path)
         try:
-            return [each.id for each in store.sessions(LOCAL, limit=10)]
+            return [each.id for each in await store.sessions(LOCAL, limit=10)]
         finally:
             await store.close()
 

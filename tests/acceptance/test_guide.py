@@ -127,9 +127,11 @@ def test_the_workflows_run_in_process() -> None:
                 await awaited(text)(manager)
             await manager.at_rest()
             states = {status.agent_id: status.state for status in manager.list_agents()}
-            check_outcome(manager.list_tasks(), manager.mailbox(), states)
+            check_outcome(await manager.list_tasks(), await manager.mailbox(), states)
             await asyncio.sleep(3700)
-            assert [event.name for event in manager.list_events()] == ["hourly_check"], "the timer of the guide fires"
+            assert [event.name for event in await manager.list_events()] == ["hourly_check"], (
+                "the timer of the guide fires"
+            )
             assert manager.get_agent_status("monitor").state is AgentState.SLEEPING, "and the monitor sleeps again"
 
     simulate(main(), seed=0)
@@ -246,6 +248,6 @@ def test_the_question_that_is_waited_for_is_a_tool_call_with_these_arguments() -
         await manager.create_agent("alice")
         answer = await manager.run_task("alice", "go")
         assert "Please analyze the current project structure" in answer
-        assert [task.agent_id for task in manager.list_tasks("debbie")] == ["debbie"], "nobody else created her"
+        assert [task.agent_id for task in await manager.list_tasks("debbie")] == ["debbie"], "nobody else created her"
 
     play(scenario, say)

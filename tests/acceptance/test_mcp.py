@@ -206,7 +206,7 @@ def test_a_call_that_was_under_way_when_the_runtime_was_killed(
             runtime.kill()
             await runtime.wait()
         async with staged({"odd": server}, "mcp__odd", data=tmp_path / "data") as stage:
-            [task] = stage.manager.list_tasks("worker")
+            [task] = await stage.manager.list_tasks("worker")
             done = await stage.manager.wait_task(task)
         assert done.result is not None
         assert ("Outcome unknown" in done.result.final) == (calls == 1)

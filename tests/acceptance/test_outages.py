@@ -42,7 +42,7 @@ def test_a_provider_that_fails_for_a_while_is_waited_for(status: int, monkeypatc
                 await provider.enough.wait()
                 provider.status = None
                 ended = await manager.wait_task(task)
-                (step,) = manager.list_steps(task.id)
+                (step,) = await manager.list_steps(task.id)
         assert ended.state is TaskState.COMPLETED
         assert step.attempt > 8
         assert (step.failures, step.outage_seconds > 0) == (0, True)

@@ -302,6 +302,6 @@ def test_a_run_outlives_the_run_whose_server_it_uses(slowly: Process, tmp_path: 
 async def states_in(data: Path) -> list[TaskState]:
     store = SqliteStore.open(data)
     try:
-        return [task.state for task in store.tasks("default", limit=10)]
+        return [task.state for task in await store.tasks("default", limit=10)]
     finally:
         store.abandon()

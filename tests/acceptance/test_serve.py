@@ -62,8 +62,8 @@ async def kept(data: Path, task_id: str) -> tuple[TaskRecord, list[StepRecord]]:
     """The task as it is on disk while no server runs."""
     store = SqliteStore.open(data)
     try:
-        (task,) = (task for task in store.tasks("default", limit=10) if task.id == task_id)
-        return task, store.steps("default", task_id)
+        (task,) = (task for task in await store.tasks("default", limit=10) if task.id == task_id)
+        return task, await store.steps("default", task_id)
     finally:
         store.abandon()
 

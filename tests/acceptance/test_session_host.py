@@ -78,9 +78,9 @@ def test_of_two_who_make_the_same_session_at_once_one_gets_it(tmp_path: Path) ->
         first, second = await all_of(host.create("alice", "mine"), host.create("bob", "mine"))
         assert first.owner == "alice"
         assert isinstance(second, DuplicateIdError)
-        assert host.get("alice", "mine").owner == "alice"
+        assert (await host.get("alice", "mine")).owner == "alice"
         with pytest.raises(UnknownSessionError):
-            host.get("bob", "mine")
+            await host.get("bob", "mine")
 
     play(tmp_path, scene)
 
@@ -93,7 +93,7 @@ def test_a_session_can_be_used_before_it_is_on_disk(tmp_path: Path) -> None:
         session = await host.session("alice", "new")
         await session.create_agent("worker")
         await making
-        assert [each.agents for each in host.list("alice", limit=10)] == [1]
+        assert [each.agents for each in await host.list("alice", limit=10)] == [1]
 
     play(tmp_path, scene)
 
@@ -165,7 +165,7 @@ async def made_long(host: SessionHost, session_id: str) -> None:
 
 async def begun(deletion: asyncio.Task[SessionSummary], host: SessionHost) -> None:
     """Wait until the session is gone and its rows are not."""
-    while host._store.session("doomed") is not None:
+    while await host._store.session("doomed") is not None:
         await host.flushed()
         await asyncio.sleep(0)
     assert not deletion.done()
@@ -200,7 +200,7 @@ def test_a_session_whose_deletion_is_cut_short_by_the_end_of_the_server_is_gone_
         assert isinstance(cut, asyncio.CancelledError)
 
     async def second(host: SessionHost) -> None:
-        assert [each.id for each in host.list(LOCAL, limit=10)] == ["default"]
+        assert [each.id for each in await host.list(LOCAL, limit=10)] == ["default"]
         await host.create("bob", "doomed")
         assert (await host.session("bob", "doomed")).last_seq == 0
 
@@ -300,7 +300,7 @@ def test_a_session_that_is_deleted_while_it_is_mended_is_gone(tmp_path: Path) ->
         assert isinstance(asked, UnknownSessionError)
         assert isinstance(later, UnknownSessionError)
         assert deleted.agents == 1
-        assert [each.id for each in host.list(LOCAL, limit=10)] == ["default"]
+        assert [each.id for each in await host.list(LOCAL, limit=10)] == ["default"]
         assert host.open_sessions == []
 
     play(tmp_path, scene)

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from ai_whisperer.domain.snapshot import Snapshot
+from ai_whisperer.domain.snapshot import InboxMail, Snapshot
 from ai_whisperer.models.base import Model
 from ai_whisperer.models.scripted import FunctionModel
 from ai_whisperer.runtime.api import reading as reader
@@ -189,10 +189,10 @@ def test_who_asks_for_many_snapshots_of_a_busy_session_and_does_not_read_has_one
         await asyncio.sleep(0.01)
         await flushed(store)
 
-    def counted(session: OpenSession) -> Snapshot:
+    def counted(session: OpenSession, inbox: list[InboxMail]) -> Snapshot:
         nonlocal taken
         taken += 1
-        return snapshot_of(session)
+        return snapshot_of(session, inbox)
 
     with server.connect() as giver:
         config = {"description": "x" * 400_000}

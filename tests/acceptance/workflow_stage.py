@@ -134,7 +134,7 @@ async def _die(name: str, disk: SimulatedDisk, crash_after_seconds: float, *, se
 
 async def _live(name: str, disk: SimulatedDisk, clock: VirtualClock, *, seed: int) -> Outcome:
     store = disk.open()
-    finished = _finished_requests(store)
+    finished = await _finished_requests(store)
     requests: list[ModelRequest] = []
     async with _manager(name, store, clock, seed=seed, requests=requests) as manager:
         told = await WORKFLOWS[name].run(manager)
@@ -143,11 +143,14 @@ async def _live(name: str, disk: SimulatedDisk, clock: VirtualClock, *, seed: in
         outcome = Outcome(
             told=re.sub(r"\d+\.\d s", "… s", told),
             mails=sorted(
-                (mail for owner in (USER, *agents) for mail in manager.mailbox(owner)), key=lambda mail: mail.arrival
+                [mail for owner in (USER, *agents) for mail in await manager.mailbox(owner)],
+                key=lambda mail: mail.arrival,
             ),
-            tasks=sorted((task for agent in agents for task in manager.list_tasks(agent)), key=lambda t: t.arrival),
+            tasks=sorted(
+                [task for agent in agents for task in await manager.list_tasks(agent)], key=lambda t: t.arrival
+            ),
             states={agent: manager.get_agent_status(agent).state for agent in agents},
-            log=manager.notifications(limit=10_000),
+            log=await manager.notifications(limit=10_000),
             requests=requests,
             repeated=[request.step_id for request in requests if request.step_id in finished],
         )
@@ -168,9 +171,9 @@ def _manager(
     )
 
 
-def _finished_requests(store: SqliteStore) -> set[str]:
+async def _finished_requests(store: SqliteStore) -> set[str]:
     """The model requests that were finished, as the disk knows, before this life."""
-    agents: list[AgentRecord] = list(store.load(SESSION).agents)
-    tasks = [task for agent in agents for task in store.tasks_of_agent(SESSION, agent.id, limit=1000)]
-    steps = [step for task in tasks for step in store.steps(SESSION, task.id)]
+    agents: list[AgentRecord] = list((await store.load(SESSION)).agents)
+    tasks = [task for agent in agents for task in await store.tasks_of_agent(SESSION, agent.id, limit=1000)]
+    steps = [step for task in tasks for step in await store.steps(SESSION, task.id)]
     return {step.id for step in steps if step.kind is StepKind.MODEL and step.finished_at is not None}

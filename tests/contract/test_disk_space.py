@@ -43,7 +43,7 @@ def test_a_database_is_smaller_by_what_was_in_a_deleted_session(tmp_path: Path) 
         assert store._pages_to_free() == 0
         assert path.stat().st_size < 0.6 * both
         assert wal_of(path).stat().st_size < 0.6 * both
-        assert len(store.notifications("other", after=0, limit=10_000)) == NOTES
+        assert len(await store.notifications("other", after=0, limit=10_000)) == NOTES
         assert store._writing.pragma("integrity_check") == "ok"
         await store.close()
 
@@ -64,7 +64,7 @@ def test_a_database_that_was_made_otherwise_is_rebuilt_so_that_it_can_become_sma
         before = path.stat().st_size
         await store.delete_session("s")
         assert path.stat().st_size < 0.6 * before
-        assert len(store.notifications("other", after=0, limit=10_000)) == NOTES
+        assert len(await store.notifications("other", after=0, limit=10_000)) == NOTES
         await store.close()
 
     asyncio.run(fill())

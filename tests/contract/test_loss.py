@@ -60,7 +60,7 @@ def open_and_write(folder: Path, *names: str) -> None:
 def tasks_in(folder: Path) -> list[str]:
     async def main() -> list[str]:
         store = SqliteStore.open(folder)
-        found = [each.id for each in store.load("s").tasks]
+        found = [each.id for each in (await store.load("s")).tasks]
         await store.close()
         return found
 

@@ -44,8 +44,8 @@ def test_what_was_committed_is_there_after_reopening(tmp_path: Path) -> None:
 
     async def main() -> None:
         store = SqliteStore.open(tmp_path)
-        assert [each.id for each in store.load("s").tasks] == ["t1", "t2"]
-        assert [note.seq for note in store.notifications("s", after=0, limit=9)] == [1, 2]
+        assert [each.id for each in (await store.load("s")).tasks] == ["t1", "t2"]
+        assert [note.seq for note in await store.notifications("s", after=0, limit=9)] == [1, 2]
         await store.close()
 
     asyncio.run(main())
@@ -167,7 +167,7 @@ def test_a_commit_that_fails_stops_the_store_and_loses_nothing_accepted(
         assert len(failures) == 1
         await store.close()
         again = SqliteStore.open(tmp_path)
-        assert [each.id for each in again.load("s").tasks] == ["accepted"]
+        assert [each.id for each in (await again.load("s")).tasks] == ["accepted"]
         await again.close()
 
     asyncio.run(main())

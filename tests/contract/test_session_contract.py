@@ -109,14 +109,14 @@ def test_a_session_is_read_back_the_same_and_a_change_replaces_it(run: Run) -> N
         unit = Unit()
         unit.put_session(session())
         await store.submit(unit)
-        assert store.session("s") == session()
-        assert store.session("other") is None
+        assert await store.session("s") == session()
+        assert await store.session("other") is None
         renamed = replace(session(), title="Other")
         unit = Unit()
         unit.put_session(renamed)
         await store.submit(unit)
-        assert store.session("s") == renamed
-        assert store.sessions("ann", limit=9) == [listed(renamed)]
+        assert await store.session("s") == renamed
+        assert await store.sessions("ann", limit=9) == [listed(renamed)]
 
     run(scenario)
 
@@ -131,8 +131,8 @@ def test_an_owner_sees_its_own_sessions_the_newest_first_with_the_number_of_thei
             unit.insert_agent(agent(agent_id, session_id="c"))
         unit.insert_agent(agent(session_id="theirs"))
         await store.submit(unit)
-        assert store.sessions("ann", limit=9) == [listed(mine[1]), listed(mine[2], agents=2), listed(mine[0])]
-        assert store.sessions("nobody", limit=9) == []
+        assert await store.sessions("ann", limit=9) == [listed(mine[1]), listed(mine[2], agents=2), listed(mine[0])]
+        assert await store.sessions("nobody", limit=9) == []
 
     run(scenario)
 
@@ -145,7 +145,7 @@ def test_sessions_come_in_pages_without_gap_also_when_many_were_made_at_once(run
         await store.submit(unit)
         seen: list[str] = []
         after: tuple[float, str] | None = None
-        while page := store.sessions("ann", after=after, limit=2):
+        while page := await store.sessions("ann", after=after, limit=2):
             seen.extend(each.id for each in page)
             after = (page[-1].created_at, page[-1].id)
         assert seen == ["s6", "s5", "s4", "s3", "s2", "s1", "s0"]
@@ -155,7 +155,7 @@ def test_sessions_come_in_pages_without_gap_also_when_many_were_made_at_once(run
 
 def test_sessions_that_were_made_without_a_server_are_found(run: Run) -> None:
     async def scenario(store: Store) -> None:
-        assert store.unlisted_sessions() == []
+        assert await store.unlisted_sessions() == []
         unit = Unit()
         unit.put_session(session("listed"))
         for session_id in ("agents-1", "agents-2", "listed"):
@@ -164,7 +164,7 @@ def test_sessions_that_were_made_without_a_server_are_found(run: Run) -> None:
         for session_id in ("told", "told", "listed", "agents-2"):
             tell(unit, session_id, "x", params={})
         await store.submit(unit)
-        assert store.unlisted_sessions() == ["agents-1", "agents-2", "told"]
+        assert await store.unlisted_sessions() == ["agents-1", "agents-2", "told"]
 
     run(scenario)
 
@@ -181,7 +181,7 @@ def test_a_session_is_found_by_anything_that_goes_on_by_itself(run: Run) -> None
         unit.put_lock(replace(LOCK, session_id="locked"))
         unit.put_schedule(replace(SCHEDULE, session_id="scheduled"))
         await store.submit(unit)
-        assert store.sessions_with_work() == sorted(
+        assert await store.sessions_with_work() == sorted(
             ["queued", "running", "mailed", "delivered", "asleep", "waiting", "locked", "scheduled"]
         )
 
@@ -204,8 +204,8 @@ def test_a_session_that_does_nothing_by_itself_is_left_alone(run: Run) -> None:
             unit.insert_mail(replace(mail(f"m{number}", sequence=number), state=mail_state))
         tell(unit, "s", "told", params={})
         await store.submit(unit)
-        assert store.sessions_with_work() == []
-        assert store.load("s").mails == ()
+        assert await store.sessions_with_work() == []
+        assert (await store.load("s")).mails == ()
 
     run(scenario)
 
@@ -236,7 +236,7 @@ def test_the_sessions_are_found_without_reading_their_histories() -> None:
         (queries.TASKS_OF_AGENT, ("s", "alice", 9), {"task_by_agent"}),
         (queries.TASKS_OF_THREAD, ("s", "alice", "t"), {"task_by_thread"}),
         (queries.TASKS_OF_TREE, ("s", "t"), {"sqlite_autoindex_task_1", "task_by_root"}),
-        (queries.SIZE_OF_TREE, ("s", "t"), {"task_by_root"}),
+        (queries.IDS_OF_TREE, ("s", "t"), {"task_by_root"}),
         (queries.STEPS_OF_THREAD, ("s", "alice", "t"), {"task_by_thread"}),
         (queries.OPEN_TASKS, ("s",), {"task_open"}),
         (queries.DEAD_TASKS, ("s",), {"task_dead_letter"}),
@@ -269,10 +269,10 @@ def test_notifications_that_name_an_agent_are_found_from_both_ends(run: Run) -> 
         tell(unit, "other", "told", params={"agentId": "ada"})
         await store.submit(unit)
         between: dict[str, int] = {"after": 1, "before": 6}
-        assert [each.seq for each in store.notifications_naming("s", "ada", **between, limit=9)] == [3, 5]
-        assert [each.seq for each in store.notifications_naming("s", "ada", **between, limit=1)] == [3]
-        assert [each.seq for each in store.last_notifications_naming("s", "ada", **between, limit=9)] == [5, 3]
-        assert [each.seq for each in store.last_notifications_naming("s", "ada", **between, limit=1)] == [5]
+        assert [each.seq for each in await store.notifications_naming("s", "ada", **between, limit=9)] == [3, 5]
+        assert [each.seq for each in await store.notifications_naming("s", "ada", **between, limit=1)] == [3]
+        assert [each.seq for each in await store.last_notifications_naming("s", "ada", **between, limit=9)] == [5, 3]
+        assert [each.seq for each in await store.last_notifications_naming("s", "ada", **between, limit=1)] == [5]
 
     run(scenario)
 
@@ -313,11 +313,11 @@ def test_a_long_session_is_gone_at_once_and_its_rows_go_in_slices_between_which_
             unit = Unit()
             tell(unit, "other", f"n{number}", params={})
             await store.submit(unit)
-            assert store.session("s") is None
-            left.append(len(store.notifications("s", after=0, limit=10_000)))
+            assert await store.session("s") is None
+            left.append(len(await store.notifications("s", after=0, limit=10_000)))
         assert list(dict.fromkeys(left)) == [2 * SLICE_ROWS + 1, SLICE_ROWS + 1, 1, 0]
         await deleting
-        assert store.tasks("s", limit=10_000) == []
+        assert await store.tasks("s", limit=10_000) == []
 
     run(scenario)
 
@@ -354,15 +354,19 @@ def test_a_deletion_that_the_end_of_the_process_cut_short_is_finished_at_the_nex
 
     async def afterwards() -> None:
         store = SqliteStore.open(tmp_path)
-        assert (store.session("s"), store.unlisted_sessions(), store.sessions_with_work()) == (None, [], ["other"])
+        assert (await store.session("s"), await store.unlisted_sessions(), await store.sessions_with_work()) == (
+            None,
+            [],
+            ["other"],
+        )
         reading = apsw.Connection(str(tmp_path / DATABASE_NAME), flags=apsw.SQLITE_OPEN_READONLY)
         assert set(rows_of(reading, "s").values()) == {0}
         reading.close()
         await store.submit(unit_with(task(), note="anew"))
-        assert [note.seq for note in store.notifications("s", after=0, limit=9)] == [1]
+        assert [note.seq for note in await store.notifications("s", after=0, limit=9)] == [1]
         await store.close()
         store = SqliteStore.open(tmp_path)
-        assert store.task("s", "t1") is not None, "a deletion that was finished is over"
+        assert await store.task("s", "t1") is not None, "a deletion that was finished is over"
         await store.close()
 
     asyncio.run(until_the_end())
@@ -376,10 +380,10 @@ def test_a_session_that_is_made_again_under_its_id_begins_its_log_at_one(run: Ru
         # In one group: what came before the deletion goes with it.
         await asyncio.gather(store.submit(unit_with(task("third"), note="third")), store.delete_session("s"))
         await store.submit(unit_with(task("anew"), note="anew"))
-        assert [(note.seq, note.name) for note in store.notifications("s", after=0, limit=9)] == [(1, "anew")]
-        assert [each.id for each in store.load("s").tasks] == ["anew"]
+        assert [(note.seq, note.name) for note in await store.notifications("s", after=0, limit=9)] == [(1, "anew")]
+        assert [each.id for each in (await store.load("s")).tasks] == ["anew"]
         await store.submit(unit_with(note="next"))
-        assert store.load("s").last_seq == 2
+        assert (await store.load("s")).last_seq == 2
 
     run(scenario)
 
@@ -391,10 +395,10 @@ def test_a_session_that_is_open_cannot_be_deleted(run: Run) -> None:
         with pytest.raises(StoreInUseError, match="Close it, then delete it"):
             await store.delete_session("s")
         await store.flushed()
-        assert store.task("s", "t1") is not None
+        assert await store.task("s", "t1") is not None
         store.unlisten("s")
         await store.delete_session("s")
-        assert store.task("s", "t1") is None
+        assert await store.task("s", "t1") is None
 
     run(scenario)
 
@@ -420,7 +424,7 @@ def test_the_agents_of_a_session_are_counted(run: Run) -> None:
         for agent_id, session_id in (("alice", "s"), ("bert", "s"), ("alice", "other")):
             unit.insert_agent(agent(agent_id, session_id=session_id))
         await store.submit(unit)
-        assert (store.agents_in("s"), store.agents_in("none")) == (2, 0)
+        assert (await store.agents_in("s"), await store.agents_in("none")) == (2, 0)
 
     run(scenario)
 
@@ -448,15 +452,15 @@ def test_a_database_of_the_second_version_is_brought_up_to_date_with_all_that_is
 
     async def main() -> None:
         store = SqliteStore.open(tmp_path)
-        assert (store.unlisted_sessions(), store.sessions_with_work()) == (["s"], ["s"])
+        assert (await store.unlisted_sessions(), await store.sessions_with_work()) == (["s"], ["s"])
         unit = Unit()
         unit.put_session(session())
         await store.submit(unit)
-        assert store.sessions("ann", limit=9) == [listed(session(), agents=1)]
-        assert store.unlisted_sessions() == []
-        snapshot = store.load("s")
+        assert await store.sessions("ann", limit=9) == [listed(session(), agents=1)]
+        assert await store.unlisted_sessions() == []
+        snapshot = await store.load("s")
         assert (snapshot.tasks, snapshot.mails, snapshot.locks) == ((task(),), (mail(),), (LOCK,))
-        assert [step.requests for step in store.steps("s", "t1")] == [2]
+        assert [step.requests for step in await store.steps("s", "t1")] == [2]
         assert [(link.kind, link.sender, link.recipient, link.count) for link in snapshot.links] == [
             (LinkKind.MAIL, mail().sender, mail().recipient, 1)
         ]

@@ -59,15 +59,15 @@ def test_what_was_written_is_read_back_the_same(run: Run) -> None:
         unit.insert_mail(mail())
         unit.put_timer(timer)
         await store.submit(unit)
-        snapshot = store.load("s")
+        snapshot = await store.load("s")
         assert snapshot.agents == (agent(),)
         assert snapshot.tasks == (task(),)
         assert snapshot.mails == (mail(),)
         assert snapshot.timers == (timer,)
         assert snapshot.mail_sequences == {"user": 1}
-        assert store.steps("s", "t1") == [step, called]
-        assert store.task("s", "t1") == task()
-        assert store.mail("s", "m1") == mail()
+        assert await store.steps("s", "t1") == [step, called]
+        assert await store.task("s", "t1") == task()
+        assert await store.mail("s", "m1") == mail()
 
     run(scenario)
 
@@ -108,12 +108,16 @@ def test_rooms_and_their_messages_are_read_back_the_same(run: Run) -> None:
         for message in messages:
             unit.insert_message(message)
         await store.submit(unit)
-        assert store.load("s").rooms == (room,)
-        assert store.messages("s", "r", after=0, limit=9) == messages
-        assert store.messages("s", "r", after=1, limit=1) == messages[1:2]
-        assert store.messages("s", "other", after=0, limit=9) == store.messages("x", "r", after=0, limit=9) == []
-        assert store.message("s", "m2") == messages[1]
-        assert store.message("s", "m4") is None
+        assert (await store.load("s")).rooms == (room,)
+        assert await store.messages("s", "r", after=0, limit=9) == messages
+        assert await store.messages("s", "r", after=1, limit=1) == messages[1:2]
+        assert (
+            await store.messages("s", "other", after=0, limit=9)
+            == await store.messages("x", "r", after=0, limit=9)
+            == []
+        )
+        assert await store.message("s", "m2") == messages[1]
+        assert await store.message("s", "m4") is None
 
     run(scenario)
 
@@ -143,7 +147,7 @@ def test_the_usage_of_an_agent_is_the_sum_over_its_tasks(run: Run) -> None:
     async def scenario(store: Store) -> None:
         done = [replace(task(f"t{number}"), state=TaskState.COMPLETED, usage=each) for number, each in enumerate(used)]
         await store.submit(unit_with(*done))
-        assert store.load("s").usage["alice"].usage == sum(used, Usage())
+        assert (await store.load("s")).usage["alice"].usage == sum(used, Usage())
         assert sum(used, Usage()).unpriced_tokens == 34
 
     run(scenario)
@@ -173,9 +177,9 @@ def test_changes_replace_what_was_there(run: Run) -> None:
         unit.update_mail(moved)
         unit.update_agent(changed)
         await store.submit(unit)
-        snapshot = store.load("s")
-        assert store.task("s", "t1") == ended
-        assert store.mail("s", "m1") == moved
+        snapshot = await store.load("s")
+        assert await store.task("s", "t1") == ended
+        assert await store.mail("s", "m1") == moved
         assert (snapshot.agents, snapshot.tasks, snapshot.mails) == ((changed,), (), ())
         assert snapshot.usage["alice"].usage == Usage(output_tokens=7, cost_usd=0.5)
 
@@ -188,8 +192,8 @@ def test_notifications_are_numbered_without_gap_in_the_order_of_submission(run: 
         store.listen("s", lambda notes, _: heard.extend(note.read() for note in notes), lambda _: None)
         await asyncio.gather(*(store.submit(unit_with(note=f"n{number}")) for number in range(50)))
         assert [(note.seq, note.name) for note in heard] == [(i + 1, f"n{i}") for i in range(50)]
-        assert store.notifications("s", after=0, limit=100) == heard
-        assert store.notifications("s", after=10, limit=5) == heard[10:15]
+        assert await store.notifications("s", after=0, limit=100) == heard
+        assert await store.notifications("s", after=10, limit=5) == heard[10:15]
 
     run(scenario)
 
@@ -201,10 +205,16 @@ def test_notifications_are_read_up_to_a_size_but_one_at_least(run: Run) -> None:
             tell(unit, "s", "x", params={"text": "é" * (1_000 if number < 6 else 10_000)})
         await store.submit(unit)
 
-        def read(after: int, limit: int = 9) -> list[int]:
-            return [note.seq for note in store.notifications("s", after=after, limit=limit, max_bytes=7_000)]
+        async def read(after: int, limit: int = 9) -> list[int]:
+            return [note.seq for note in await store.notifications("s", after=after, limit=limit, max_bytes=7_000)]
 
-        assert (read(0), read(0, limit=2), read(4), read(7), read(9)) == ([1, 2, 3], [1, 2], [5, 6], [8], [])
+        assert (await read(0), await read(0, limit=2), await read(4), await read(7), await read(9)) == (
+            [1, 2, 3],
+            [1, 2],
+            [5, 6],
+            [8],
+            [],
+        )
 
     run(scenario)
 
@@ -217,9 +227,9 @@ def test_each_session_has_its_own_numbers_and_sees_nothing_of_others(run: Run) -
         for session in ("s", "other", "s"):
             tell(unit, session, "x", params={})
         await store.submit(unit)
-        assert [note.seq for note in store.notifications("s", after=0, limit=9)] == [1, 2]
-        assert [note.seq for note in store.notifications("other", after=0, limit=9)] == [1]
-        assert [each.session_id for each in store.load("other").agents] == ["other"]
+        assert [note.seq for note in await store.notifications("s", after=0, limit=9)] == [1, 2]
+        assert [note.seq for note in await store.notifications("other", after=0, limit=9)] == [1]
+        assert [each.session_id for each in (await store.load("other")).agents] == ["other"]
 
     run(scenario)
 
@@ -234,10 +244,10 @@ def test_a_refused_unit_fails_alone_and_leaves_no_number_behind(run: Run) -> Non
             return_exceptions=True,
         )
         assert [type(result) for result in results] == [type(None), StoreRefusedError, type(None)]
-        names = [(note.seq, note.name) for note in store.notifications("s", after=0, limit=9)]
+        names = [(note.seq, note.name) for note in await store.notifications("s", after=0, limit=9)]
         assert names == [(1, "first"), (2, "second"), (3, "third")]
-        assert store.task("s", "t3") is None
-        assert store.task("s", "t4") is not None
+        assert await store.task("s", "t3") is None
+        assert await store.task("s", "t4") is not None
 
     run(scenario)
 
@@ -245,9 +255,9 @@ def test_a_refused_unit_fails_alone_and_leaves_no_number_behind(run: Run) -> Non
 def test_reads_see_nothing_before_it_is_committed(run: Run) -> None:
     async def scenario(store: Store) -> None:
         durable = store.submit(unit_with(task(), note="x"))
-        assert store.task("s", "t1") is None
+        assert await store.task("s", "t1") is None
         await durable
-        assert store.task("s", "t1") is not None
+        assert await store.task("s", "t1") is not None
 
     run(scenario)
 
@@ -273,7 +283,7 @@ def test_one_submitter_that_gives_up_does_not_take_its_unit_back(run: Run) -> No
     async def scenario(store: Store) -> None:
         store.submit(unit_with(task("t1"))).cancel()
         await store.flushed()
-        assert store.task("s", "t1") is not None
+        assert await store.task("s", "t1") is not None
 
     run(scenario)
 
@@ -286,17 +296,17 @@ def test_open_and_dead_work_is_found_and_ended_work_is_not(run: Run) -> None:
         for number, mail_state in enumerate(MailState):
             unit.insert_mail(replace(mail(f"m-{mail_state}", sequence=number, arrival=number), state=mail_state))
         await store.submit(unit)
-        snapshot = store.load("s")
+        snapshot = await store.load("s")
         assert [each.id for each in snapshot.tasks] == ["t-queued", "t-running"]
         assert [each.id for each in snapshot.mails] == ["m-queued", "m-delivered"]
-        assert [each.id for each in store.dead_tasks("s")] == ["t-failed", "t-dead"]
+        assert [each.id for each in await store.dead_tasks("s")] == ["t-failed", "t-dead"]
         assert snapshot.dead_tasks == {"alice": 2}
-        assert [each.id for each in store.dead_mail("s")] == ["m-dead"]
+        assert [each.id for each in await store.dead_mail("s")] == ["m-dead"]
         assert snapshot.last_arrival == len(TaskState) - 1
-        assert len(store.mailbox("s", "alice", limit=3)) == 3
-        assert store.mailbox("s", "alice", limit=1)[0].id == "m-dead"
-        assert [each.id for each in store.sent_mail("s", "user", limit=2)] == ["m-dead", "m-archived"]
-        assert store.sent_mail("s", "alice", limit=2) == []
+        assert len(await store.mailbox("s", "alice", limit=3)) == 3
+        assert (await store.mailbox("s", "alice", limit=1))[0].id == "m-dead"
+        assert [each.id for each in await store.sent_mail("s", "user", limit=2)] == ["m-dead", "m-archived"]
+        assert await store.sent_mail("s", "alice", limit=2) == []
 
     run(scenario)
 
@@ -322,13 +332,13 @@ def test_threads_and_their_tasks_are_found_in_the_order_in_which_they_ran(run: R
         for step in steps.values():
             unit.put_step(step)
         await store.submit(unit)
-        assert [each.id for each in store.tasks_of_thread("s", "alice", "th")] == ["b", "a"]
-        assert store.steps_of_thread("s", "alice", "th") == {
+        assert [each.id for each in await store.tasks_of_thread("s", "alice", "th")] == ["b", "a"]
+        assert await store.steps_of_thread("s", "alice", "th") == {
             "a": [steps["a", 1], steps["a", 2]],
             "b": [steps["b", 1], steps["b", 2]],
         }
-        assert [(each.id, each.tasks) for each in store.threads_of_agent("s", "alice")] == [("th", 3), ("d", 1)]
-        assert len(store.tasks_of_agent("s", "alice", limit=2)) == 2
+        assert [(each.id, each.tasks) for each in await store.threads_of_agent("s", "alice")] == [("th", 3), ("d", 1)]
+        assert len(await store.tasks_of_agent("s", "alice", limit=2)) == 2
 
     run(scenario)
 
@@ -342,9 +352,9 @@ def test_the_same_ids_in_two_sessions_are_two_things(run: Run) -> None:
         unit.update_task(replace(theirs, state=TaskState.CANCELLED))
         unit.update_mail(replace(mail("m1"), session_id="other", state=MailState.READ))
         await store.submit(unit)
-        assert store.task("s", "t1") == task("t1")
-        assert store.mail("s", "m1") == mail("m1")
-        assert store.task("third", "t1") is None
+        assert await store.task("s", "t1") == task("t1")
+        assert await store.mail("s", "m1") == mail("m1")
+        assert await store.task("third", "t1") is None
 
     run(scenario)
 
@@ -373,7 +383,7 @@ def test_after_a_refusal_whoever_decided_it_is_refused_for_good_and_others_are_n
         with pytest.raises(StoreRefusedError):
             await store.submit(owned[2])
         assert len(refusals) == 1
-        assert [each.id for each in store.load("s").tasks] == ["t1", "t4"]
+        assert [each.id for each in (await store.load("s")).tasks] == ["t1", "t4"]
 
     run(scenario)
 
@@ -383,7 +393,7 @@ def test_a_thousand_units_are_committed_in_few_groups(run: Run) -> None:
         assert isinstance(store, SqliteStore)
         await asyncio.gather(*(store.submit(unit_with(task(f"t{n}"), note="x")) for n in range(1000)))
         assert store.commits <= 10
-        assert len(store.load("s").tasks) == 1000
+        assert len((await store.load("s")).tasks) == 1000
 
     run(scenario)
 
@@ -395,7 +405,7 @@ def test_agents_of_equal_definitions_share_one_in_memory(run: Run) -> None:
         for each in (agent("alice"), agent("bert"), other):
             unit.insert_agent(each)
         await store.submit(unit)
-        alice, bert, carl = store.load("s").agents
+        alice, bert, carl = (await store.load("s")).agents
         assert alice.definition is bert.definition
         assert (alice, bert, carl) == (agent("alice"), agent("bert"), other)
 
@@ -408,9 +418,9 @@ def test_ids_are_found_by_how_they_begin_whatever_is_in_them(run: Run) -> None:
     async def scenario(store: Store) -> None:
         await store.submit(unit_with(*(task(each) for each in ids)))
         asked = ("%", "a", "ab", "z")
-        found = {each: store.ids_beginning("s", IdKind.TASK, each, limit=9) for each in asked}
+        found = {each: await store.ids_beginning("s", IdKind.TASK, each, limit=9) for each in asked}
         assert found == {"%": ["%", "%a"], "a": ["a", "ab", "ab%", "aé"], "ab": ["ab", "ab%"], "z": []}
-        assert store.ids_beginning("s", IdKind.TASK, "a", limit=2) == ["a", "ab"]
-        assert store.ids_beginning("other", IdKind.TASK, "a", limit=9) == []
+        assert await store.ids_beginning("s", IdKind.TASK, "a", limit=2) == ["a", "ab"]
+        assert await store.ids_beginning("other", IdKind.TASK, "a", limit=9) == []
 
     run(scenario)

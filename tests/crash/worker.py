@@ -98,11 +98,11 @@ class Caller:
                 await self._manager.pause_agent(operation.agent)
             case "resume", AgentState.PAUSED:
                 await self._manager.resume_agent(operation.agent)
-            case "sleep", AgentState.IDLE if not self._has_slept(operation.agent):
+            case "sleep", AgentState.IDLE if not await self._has_slept(operation.agent):
                 await self._manager.sleep_agent(operation.agent, duration_seconds=_SLEEP_SECONDS)
 
-    def _has_slept(self, agent: str) -> bool:
-        return any(task.kind is TaskKind.WAKE for task in self._manager.list_tasks(agent))
+    async def _has_slept(self, agent: str) -> bool:
+        return any(task.kind is TaskKind.WAKE for task in await self._manager.list_tasks(agent))
 
     async def _settled(self) -> None:
         """Wait until no agent has anything left to do, but for those that are paused."""

@@ -270,9 +270,9 @@ async def _kept(data: Path) -> set[str]:
     """What is on disk."""
     store = SqliteStore.open(data)
     try:
-        others = {f"agent:{agent.id}" for agent in store.load("default").agents}
-        others |= {f"session:{session.id}" for session in store.sessions("local", limit=1000)}
-        return others | {f"task:{task.id}" for task in store.tasks("default", limit=1000)}
+        others = {f"agent:{agent.id}" for agent in (await store.load("default")).agents}
+        others |= {f"session:{session.id}" for session in await store.sessions("local", limit=1000)}
+        return others | {f"task:{task.id}" for task in await store.tasks("default", limit=1000)}
     finally:
         await store.close()
 

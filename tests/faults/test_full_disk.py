@@ -83,6 +83,6 @@ def test_a_full_disk_ends_the_server_with_a_sentence_and_loses_nothing(small_dis
 async def kept(data: Path) -> set[str]:
     store = SqliteStore.open(data)
     try:
-        return {task.id for task in store.tasks("default", limit=1000)}
+        return {task.id for task in await store.tasks("default", limit=1000)}
     finally:
         await store.close()

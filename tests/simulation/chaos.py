@@ -8,12 +8,12 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
 from typing import Any
 
 from ai_whisperer import AgentState, AsyncAgentSessionManager, WhispererError
-from ai_whisperer.domain.tasks import Budget, StepState
+from ai_whisperer.domain.tasks import Budget, StepState, TaskState
 from ai_whisperer.errors import LockNotHeldError, QueueFullError, StateError
 from ai_whisperer.models.scripted import FunctionModel
 from ai_whisperer.testing.disk import SimulatedDisk
@@ -35,7 +35,7 @@ class Chaos:
     def __init__(self, seed: int, *, lives: int = 3) -> None:
         self.seed = seed
         self.world = World(seed)
-        self.disk = SimulatedDisk(seed, slowest_commit_seconds=0.05)
+        self.disk = SimulatedDisk(seed, slowest_commit_seconds=0.05, slowest_read_seconds=0.1 if seed % 2 else 0.0)
         self._random = random.Random(seed)
         self._lives = lives
         self._clock = VirtualClock()
@@ -65,7 +65,7 @@ class Chaos:
 
     async def _open(self) -> AsyncAgentSessionManager:
         store = self.disk.open()
-        self.world.opened_after.append(store.load(_SESSION).last_seq)
+        self.world.opened_after.append((await store.load(_SESSION)).last_seq)
         manager = AsyncAgentSessionManager(
             session_id=_SESSION,
             store=store,
@@ -81,18 +81,18 @@ class Chaos:
         await manager.open()
         session = manager._session.kernel.clock
         self.world.opened_at.append(session.now() - (self._clock.elapsed() - before))
-        self.world.settled = self._settled_steps(manager)
+        self.world.settled = await self._settled_steps(manager)
         for name in AGENTS:
             if name not in manager.active_sessions:
                 await manager.create_agent(name, _definition(name, random.Random(self.seed)))
         return manager
 
-    def _settled_steps(self, manager: AsyncAgentSessionManager) -> set[str]:
+    async def _settled_steps(self, manager: AsyncAgentSessionManager) -> set[str]:
         return {
             step.id
             for name in manager.active_sessions
-            for task in manager.list_tasks(name, limit=10_000)
-            for step in manager.list_steps(task.id)
+            for task in await manager.list_tasks(name, limit=10_000)
+            for step in await manager.list_steps(task.id)
             if step.state in (StepState.DONE, StepState.UNKNOWN)
         }
 
@@ -129,17 +129,17 @@ class Chaos:
     async def _meddle(self, manager: AsyncAgentSessionManager) -> None:
         for _ in range(25):
             await asyncio.sleep(self._random.random() * 2)
-            self._check_now(manager)
+            await self._check_now(manager)
             patience = self._random.random() * 0.1 if self._random.random() < 0.1 else None
             # What does not fit is refused, and now and then somebody gives up waiting: that is as it should be.
             with suppress(StateError, QueueFullError, LockNotHeldError, TimeoutError):
                 async with asyncio.timeout(patience):
                     await self._choose()(manager, self._random.choice(AGENTS))
 
-    def _check_now(self, manager: AsyncAgentSessionManager) -> None:
+    async def _check_now(self, manager: AsyncAgentSessionManager) -> None:
         """When there are fewer places than before, those who work go on, and none may begin in their place."""
         most = manager._session.stated.whole.max_concurrent_loops
-        check_now(manager, loops=LOOPS, places=max(most, self._places))
+        await check_now(manager, loops=LOOPS, places=max(most, self._places))
         self._places = max(most, manager._session.slots.used)
 
     def _choose(self) -> Callable[[AsyncAgentSessionManager, str], Awaitable[object]]:
@@ -162,6 +162,9 @@ class Chaos:
             (2, self._change_limits),
             (1, self._break_a_lock),
             (1, self._change_mind),
+            (3, self._send_twice),
+            (2, self._retry_twice),
+            (2, self._wait_for_something),
         ]
         return self._random.choices([deed for _, deed in deeds], [weight for weight, _ in deeds])[0]
 
@@ -188,6 +191,44 @@ class Chaos:
         )
         self.world.accepted_mails.add(mail.id)
 
+    async def _send_twice(self, manager: AsyncAgentSessionManager, agent: str) -> None:
+        """Somebody who does not know whether it was heard sends the same again, soon or later."""
+        self._sent += 1
+        number, is_task = self._sent, self._random.random() < 0.5
+
+        async def send(after_seconds: float) -> None:
+            await asyncio.sleep(after_seconds)
+            if is_task:
+                task = await manager.send_task(agent, "work", task_id=f"task{number}")
+                self.world.accepted_tasks.add(task.id)
+            else:
+                mail = await manager.send_mail(agent, "s", "b", mail_id=f"mail{number}")
+                self.world.accepted_mails.add(mail.id)
+
+        await _all_of(*(send(self._random.random() * 0.1) for _ in range(2)))
+
+    async def _retry_twice(self, manager: AsyncAgentSessionManager, agent: str) -> None:
+        """Two people have the same thought."""
+        ended = [task for task in await manager.list_tasks(agent) if task.state in ("failed", "cancelled", "dead")]
+        if ended:
+            task_id = self._random.choice(ended).id
+            await _all_of(manager.retry_task(task_id), manager.retry_task(task_id))
+
+    async def _wait_for_something(self, manager: AsyncAgentSessionManager, agent: str) -> None:
+        """Whoever waits for the end of a task is told of it."""
+        tasks = await manager.list_tasks(agent, limit=5)
+        if tasks:
+            task_id = self._random.choice(tasks).id
+            waiting = asyncio.ensure_future(manager.wait_task(task_id))
+            try:
+                await asyncio.wait([waiting], timeout=5)
+                known = await manager.get_task(task_id)
+                await asyncio.sleep(0)
+                has_ended = known.state.ended and known.state is not TaskState.CONTINUED
+                assert waiting.done() or not has_ended, f"nobody was told that {task_id} has ended"
+            finally:
+                waiting.cancel()
+
     async def _put_to_sleep(self, manager: AsyncAgentSessionManager, agent: str) -> None:
         seconds, events = 0.1 + self._random.random() * 30, self._random.sample(EVENTS, 1)
         if self._clock_is_set and self._settings.random() < 0.5:
@@ -201,29 +242,29 @@ class Chaos:
         self.world.accepted_events.add(event.data)
 
     async def _answer_mail(self, manager: AsyncAgentSessionManager, agent: str) -> None:
-        mails = [mail for mail in manager.mailbox() if mail.sender == agent]
+        mails = [mail for mail in await manager.mailbox() if mail.sender == agent]
         if mails:
             mail = self._random.choice(mails)
             reply = await manager.reply_mail(mail.id, "b depth=2")
             self.world.accepted_mails.add(reply.id)
 
     async def _cancel_something(self, manager: AsyncAgentSessionManager, agent: str) -> None:
-        tasks = manager.list_tasks(agent, limit=5)
+        tasks = await manager.list_tasks(agent, limit=5)
         if tasks:
             await manager.cancel_task(self._random.choice(tasks).id)
 
     async def _cancel_tree(self, manager: AsyncAgentSessionManager, agent: str) -> None:
-        tasks = manager.list_tasks(agent, limit=5)
+        tasks = await manager.list_tasks(agent, limit=5)
         if tasks:
             await manager.cancel_tree(self._random.choice(tasks).id, reason=TREE_CANCELLED)
 
     async def _retry_something(self, manager: AsyncAgentSessionManager, agent: str) -> None:
-        ended = [task for task in manager.list_tasks(agent) if task.state in ("failed", "cancelled", "dead")]
+        ended = [task for task in await manager.list_tasks(agent) if task.state in ("failed", "cancelled", "dead")]
         if ended:
             await manager.retry_task(self._random.choice(ended).id)
 
     async def _decide_something(self, manager: AsyncAgentSessionManager, _: str) -> None:
-        for approval in manager.list_approvals():
+        for approval in await manager.list_approvals():
             if self._random.random() < 0.7:
                 await self._random.choice((manager.approve, manager.approve, manager.refuse))(approval.id)
 
@@ -237,7 +278,7 @@ class Chaos:
             )
         )
         of_session = name == "max_concurrent_loops"
-        self._check_now(manager)
+        await self._check_now(manager)
         await manager.set_limits({name: self._random.choice(values)}, agent_id=None if of_session else agent)
 
     async def _break_a_lock(self, manager: AsyncAgentSessionManager, agent: str) -> None:
@@ -259,9 +300,17 @@ class Chaos:
         await manager.flushed()
         await asyncio.sleep(1)  # whoever waited for the last commit has been told
         assert not self.faults, f"a loop broke: {self.faults}"
-        check(manager, self.world)
-        self.log = [(note.seq, note.name, note.cause) for note in manager.notifications(limit=100_000)]
+        await check(manager, self.world)
+        self.log = [(note.seq, note.name, note.cause) for note in await manager.notifications(limit=100_000)]
         await manager.close()
+
+
+async def _all_of(*deeds: Coroutine[Any, Any, object]) -> None:
+    """Do all of it side by side; what is refused is raised when all have ended."""
+    outcomes = await asyncio.gather(*deeds, return_exceptions=True)
+    for outcome in outcomes:
+        if isinstance(outcome, BaseException):
+            raise outcome
 
 
 def _definition(name: str, chance: random.Random) -> dict[str, Any]:

@@ -155,7 +155,7 @@ class Day:
         for _ in range(2):
             await manager.send_mail(AGENTS[8], "Hello", "How are you?", mail_id=f"hello-{self._hours}")
         await manager.send_mail(AGENTS[9], "Quick", "Now!", priority="urgent")
-        for mail in manager.mailbox(limit=5):
+        for mail in await manager.mailbox(limit=5):
             with suppress(StateError):
                 await manager.mark_mail(mail.id, "read")
 
@@ -169,7 +169,7 @@ class Day:
             await manager.send_task(AGENTS[18], "ask", task_id=f"task-{self._hours}")
         for task in (late, *early, costly, *one_thread):
             await manager.wait_task(task)
-        assert manager.get_task(late.id).state is TaskState.FAILED
+        assert (await manager.get_task(late.id)).state is TaskState.FAILED
 
     async def _trouble(self) -> None:
         manager = self._manager

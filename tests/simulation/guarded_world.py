@@ -99,7 +99,7 @@ class GuardedWorld:
             async with asyncio.timeout(5000):
                 await manager.at_rest()
             await asyncio.sleep(100)
-            self.log = manager.notifications(limit=100_000)
+            self.log = await manager.notifications(limit=100_000)
             assert manager.list_locks() == []
 
     def _opened(self, disk: SimulatedDisk) -> AsyncAgentSessionManager:

@@ -29,12 +29,17 @@ _ENDS = {"async.task.completed", "async.task.error", "async.task.cancelled"}
 class Findings:
     """All that a session says about itself at the end."""
 
-    def __init__(self, manager: AsyncAgentSessionManager) -> None:
-        self.tasks = {task.id: task for name in AGENTS for task in manager.list_tasks(name, limit=100_000)}
-        self.mails = {mail.id: mail for name in (*AGENTS, "user") for mail in manager.mailbox(name, limit=100_000)}
-        self.steps = {task_id: manager.list_steps(task_id) for task_id in self.tasks}
-        self.notes = manager.notifications(limit=1_000_000)
-        self.events = manager.list_events(limit=100_000)
+    def __init__(self) -> None:
+        self.tasks: dict[str, TaskRecord] = {}
+
+    async def gather(self, manager: AsyncAgentSessionManager) -> None:
+        self.tasks = {task.id: task for name in AGENTS for task in await manager.list_tasks(name, limit=100_000)}
+        self.mails = {
+            mail.id: mail for name in (*AGENTS, "user") for mail in await manager.mailbox(name, limit=100_000)
+        }
+        self.steps = {task_id: await manager.list_steps(task_id) for task_id in self.tasks}
+        self.notes = await manager.notifications(limit=1_000_000)
+        self.events = await manager.list_events(limit=100_000)
 
     def named(self, *names: str) -> list[Notification]:
         return [note for note in self.notes if note.name in names]
@@ -48,7 +53,7 @@ def task_of(step_id: str) -> str:
     return step_id.rpartition(".")[0]
 
 
-def check_now(manager: AsyncAgentSessionManager, *, loops: int, places: int) -> None:
+async def check_now(manager: AsyncAgentSessionManager, *, loops: int, places: int) -> None:
     """What must hold at every moment. So many loops of an agent, and of all, may be at work."""
     session = manager._session
     for agent in session.roster.agents.values():
@@ -60,7 +65,7 @@ def check_now(manager: AsyncAgentSessionManager, *, loops: int, places: int) -> 
         if loop.worker is not None and not loop.task.answers_a_switch and not loop.is_waiting  # for its next attempt
     ]
     assert max(len(at_work), session.slots.used) <= places, "more loops work than there are places"
-    check_waits_now(manager)
+    await check_waits_now(manager)
     waits_for = _who_waits_for_whom(manager)
     for task_id in waits_for:
         reached, ahead = set[str](), {task_id}
@@ -84,9 +89,10 @@ def _who_waits_for_whom(manager: AsyncAgentSessionManager) -> dict[str, set[str]
     return found
 
 
-def check(manager: AsyncAgentSessionManager, world: World) -> None:
+async def check(manager: AsyncAgentSessionManager, world: World) -> None:
     """Raise `AssertionError` with the promise that was broken."""
-    found = Findings(manager)
+    found = Findings()
+    await found.gather(manager)
     assert [note.seq for note in found.notes] == list(range(1, len(found.notes) + 1)), "the log has a gap"
     check_time(found.notes, lambda due_at, until: _latest(world, due_at, until=until))
     _check_tasks(found, world)
@@ -98,13 +104,13 @@ def check(manager: AsyncAgentSessionManager, world: World) -> None:
     _check_switches(found, world)
     _check_locks(manager, found, world)
     _check_turns(found, world)
-    check_approvals(manager, found.notes, always=ALWAYS_ASKS)
+    await check_approvals(manager, found.notes, always=ALWAYS_ASKS)
     _check_delegation(found)
     _check_deadlines(found, world)
     _check_budgets(found)
     _check_usage(manager, found)
     _check_events(found, world)
-    _check_nothing_is_left(manager)
+    await _check_nothing_is_left(manager)
 
 
 def _check_tasks(found: Findings, world: World) -> None:
@@ -347,12 +353,12 @@ def _check_events(found: Findings, world: World) -> None:
             assert happened, "an event that was broadcast is not there"
 
 
-def _check_nothing_is_left(manager: AsyncAgentSessionManager) -> None:
+async def _check_nothing_is_left(manager: AsyncAgentSessionManager) -> None:
     """Memory and store forget what is over."""
     session = manager._session
     waits, graph, trees, post = session.waits, session.waits.graph, session.trees, session.mail
     kept = {
-        "waits in the store": session.kernel.store.load(session.kernel.session_id).waits,
+        "waits in the store": (await session.kernel.store.load(session.kernel.session_id)).waits,
         "waits": list(waits._waits),
         "the graph of waits": [*graph._by_target, *graph._by_task, *graph._answers, *graph._holds],
         "trees": [*trees._used, *trees._running, *trees._cancelling],

@@ -13,7 +13,7 @@ _DECISIONS = {"approval.approved": "approved", "approval.refused": "refused"}
 _OVER = ("withdrawn", "expired")
 
 
-def check_waits_now(manager: AsyncAgentSessionManager) -> None:
+async def check_waits_now(manager: AsyncAgentSessionManager) -> None:
     """At every moment each wait is one of a task that runs, and what it waits for knows of it."""
     session = manager._session
     waits = session.waits._waits.values()
@@ -21,11 +21,11 @@ def check_waits_now(manager: AsyncAgentSessionManager) -> None:
     turns = {wait.id for wait in waits if wait.kind is WaitKind.RESOURCE}
     assert turns == set(session.turns.lines._waiting), "a line and the waits in it differ"
     asked = {wait.id for wait in waits if wait.kind is WaitKind.APPROVAL}
-    pending = {approval.id for approval in manager.list_approvals(limit=100_000)}
+    pending = {approval.id for approval in await manager.list_approvals(limit=100_000)}
     assert asked == pending, "what people are asked about and the waits for them differ"
 
 
-def check_approvals(manager: AsyncAgentSessionManager, notes: Iterable[Notification], *, always: str) -> None:
+async def check_approvals(manager: AsyncAgentSessionManager, notes: Iterable[Notification], *, always: str) -> None:
     """Each question is decided once, and no call runs without its yes. `always` is the tool that always needs one."""
     state: dict[str, str] = {}
     for note in notes:
@@ -45,7 +45,7 @@ def check_approvals(manager: AsyncAgentSessionManager, notes: Iterable[Notificat
             if known == "approved":
                 state[note.params["stepId"]] = "begun"
     assert "pending" not in state.values(), "nobody decided, and nobody is asked any more"
-    stored = {approval.id: approval.state for approval in manager.list_approvals(state=None, limit=100_000)}
+    stored = {approval.id: approval.state for approval in await manager.list_approvals(state=None, limit=100_000)}
     told = {each: "approved" if known == "begun" else known for each, known in state.items() if each in stored}
     assert told == stored, "what was told of approvals and what is kept differ"
     assert ApprovalState.PENDING not in stored.values()

@@ -28,14 +28,14 @@ async def silence(manager: AsyncAgentSessionManager) -> None:
     await until(still)
 
 
-def said(manager: AsyncAgentSessionManager, room: RoomRecord) -> list[str]:
+async def said(manager: AsyncAgentSessionManager, room: RoomRecord) -> list[str]:
     """The transcript as lines."""
-    return [f"{message.sender}: {message.text}" for message in manager.room_messages(room, limit=1000)]
+    return [f"{message.sender}: {message.text}" for message in await manager.room_messages(room, limit=1000)]
 
 
-def told(manager: AsyncAgentSessionManager, name: str) -> list[dict[str, Any]]:
+async def told(manager: AsyncAgentSessionManager, name: str) -> list[dict[str, Any]]:
     """What the notifications of this name say."""
-    return [note.params for note in manager.notifications(limit=100_000) if note.name == name]
+    return [note.params for note in await manager.notifications(limit=100_000) if note.name == name]
 
 
 def lines_of(request: ModelRequest) -> list[str]:

@@ -141,7 +141,7 @@ async def deferred(read: Callable[[], object]) -> object:
 
 async def names_of(manager: AsyncAgentSessionManager) -> list[str]:
     """The names of all notifications so far."""
-    return [note.name for note in manager.notifications(limit=100_000)]
+    return [note.name for note in await manager.notifications(limit=100_000)]
 
 
 async def until(condition: Callable[[], bool | Awaitable[bool]]) -> None:

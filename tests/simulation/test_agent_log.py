@@ -39,7 +39,7 @@ def test_the_log_has_all_that_is_told_of_the_agent_and_nothing_else() -> None:
         await manager.run_task("ada", 'say "bob"')
         await manager.run_task("bob", "go")
         log = await manager.read_log("ada", level="debug")
-        assert seqs(log) == [note.seq for note in manager.notifications() if "ada" in agents_of(note)]
+        assert seqs(log) == [note.seq for note in await manager.notifications() if "ada" in agents_of(note)]
         assert log.next == manager.last_seq
         assert {entry["agent"] for entry in log.entries} == {"ada"}
         shown = await manager.read_log("ada")

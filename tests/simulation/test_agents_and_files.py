@@ -39,7 +39,7 @@ def played(script: Script, config: dict[str, Any], **settings: Any) -> list[str]
             await manager.create_agent("alice", config)
             task = await manager.send_task("alice", "go")
             await manager.wait_task(task)
-            results = [step.result for step in manager.list_steps(task.id) if step.result is not None]
+            results = [step.result for step in await manager.list_steps(task.id) if step.result is not None]
             return [result.content for result in results]
 
     return asyncio.run(run())
@@ -87,7 +87,7 @@ def test_what_files_say_is_marked_as_untrusted(tmp_path: Path) -> None:
             await manager.create_agent("alice", {"tools": FILE_TOOLS})
             task = await manager.send_task("alice", "go")
             await manager.wait_task(task)
-            marks = [step.result.untrusted for step in manager.list_steps(task.id) if step.result is not None]
+            marks = [step.result.untrusted for step in await manager.list_steps(task.id) if step.result is not None]
             assert marks == [False, True]
 
     asyncio.run(run())
@@ -122,7 +122,7 @@ def test_two_agents_share_a_folder_and_not_their_own(tmp_path: Path) -> None:
             await manager.run_task("alice", "go")
             task = await manager.send_task("bob", "go")
             await manager.wait_task(task)
-            told = [step.result.content for step in manager.list_steps(task.id) if step.result is not None]
+            told = [step.result.content for step in await manager.list_steps(task.id) if step.result is not None]
             assert told[0].endswith("for all")
             assert told[1] == "There is no 'own'. list_directory shows what is there."
 
@@ -159,7 +159,7 @@ def test_a_write_under_a_lock_is_refused_once_a_person_has_broken_it(tmp_path: P
             await manager.create_agent("alice", {"tools": [*FILE_TOOLS, "acquire_lock", "pause"]})
             task = await manager.send_task("alice", "go")
             await manager.wait_task(task)
-            told = [step.result for step in manager.list_steps(task.id) if step.result is not None]
+            told = [step.result for step in await manager.list_steps(task.id) if step.result is not None]
             assert [each.is_error for each in told] == [False, False, False, True, True]
             assert "does not hold lock 'report'" in told[3].content
         assert broken.is_set()

@@ -53,7 +53,7 @@ def test_tool_results_reach_the_model_and_the_answer_has_its_channels() -> None:
         assert ended.result.analysis == "easy"
         assert 'add({"a":2,"b":3}) → 5' in ended.result.commentary
         assert ended.usage.input_tokens > 10
-        assert [step.state for step in manager.list_steps(ended.id)] == [StepState.DONE] * 3
+        assert [step.state for step in await manager.list_steps(ended.id)] == [StepState.DONE] * 3
 
     play(scenario, say, tools=[add])
 
@@ -133,7 +133,7 @@ def test_tasks_of_one_thread_run_in_order_and_share_their_history() -> None:
         assert sorted(seen, key=len) == [["elsewhere"], ["t0"], ["t0", "t1"], ["t0", "t1", "t2"]] or sorted(
             seen, key=len
         ) == [["t0"], ["elsewhere"], ["t0", "t1"], ["t0", "t1", "t2"]]
-        assert {thread.id: thread.tasks for thread in manager.list_threads("alice")}["talk"] == 3
+        assert {thread.id: thread.tasks for thread in await manager.list_threads("alice")}["talk"] == 3
 
     play(scenario, say)
 
@@ -153,7 +153,7 @@ def test_an_answer_that_asks_for_more_is_continued_in_the_same_thread() -> None:
         assert last.result is not None
         assert last.result.final == "the end"
         assert last.continuation == 2
-        part = manager.get_task(first.id)
+        part = await manager.get_task(first.id)
         assert part.result is not None
         assert part.result.final == "part 1"
         assert (await names_of(manager)).count("async.task.continuation") == 2
@@ -246,10 +246,10 @@ def test_an_agent_has_only_the_tools_that_it_was_granted() -> None:
         await manager.create_agent("alice", {"tools": ["check_mail"]})
         task = await manager.send_task("alice", "go")
         await manager.wait_task(task)
-        result = manager.list_steps(task.id)[1].result
+        result = (await manager.list_steps(task.id))[1].result
         assert result is not None
         assert result.content == "You have no tool 'send_mail'. Your tools: check_mail."
-        assert manager.mailbox() == []
+        assert await manager.mailbox() == []
 
     play(scenario, say)
 
@@ -292,6 +292,6 @@ def test_a_task_that_is_run_again_under_its_id_is_the_same_task() -> None:
     async def scenario(manager: AsyncAgentSessionManager) -> None:
         await manager.create_agent("alice")
         assert await manager.run_task("alice", "go", task_id="t") == await manager.run_task("alice", "go", task_id="t")
-        assert [task.id for task in manager.list_tasks("alice")] == ["t"]
+        assert [task.id for task in await manager.list_tasks("alice")] == ["t"]
 
     play(scenario)

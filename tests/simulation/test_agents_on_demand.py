@@ -41,9 +41,9 @@ async def told(manager: AsyncAgentSessionManager, config: dict[str, Any] | None 
     return answer
 
 
-def created(manager: AsyncAgentSessionManager) -> list[tuple[str, str | None]]:
+async def created(manager: AsyncAgentSessionManager) -> list[tuple[str, str | None]]:
     """The agents that were announced as created, each with the agent that created it."""
-    notes = (note for note in manager.notifications() if note.name == "agent.created")
+    notes = (note for note in await manager.notifications() if note.name == "agent.created")
     return [(note.params["agentId"], note.params.get("createdBy")) for note in notes]
 
 
@@ -58,7 +58,7 @@ def test_a_chat_with_a_name_that_is_a_templates_creates_that_agent() -> None:
     async def scenario(manager: AsyncAgentSessionManager) -> None:
         room = await manager.open_chat("Coder")
         assert room.members == ("coder",)
-        assert created(manager) == [("coder", None)]
+        assert await created(manager) == [("coder", None)]
         with pytest.raises(UnknownAgentError):
             await manager.open_chat("nobody")
 
@@ -75,8 +75,8 @@ def test_work_for_a_name_that_is_a_templates_creates_that_agent(
 ) -> None:
     async def scenario(manager: AsyncAgentSessionManager) -> None:
         await told(manager)
-        assert created(manager) == [("a", None), (agent_id, "a")]
-        assert [task.agent_id for task in manager.list_tasks(agent_id)] == [agent_id]
+        assert await created(manager) == [("a", None), (agent_id, "a")]
+        assert [task.agent_id for task in await manager.list_tasks(agent_id)] == [agent_id]
         wanted = "You are a coder" if agent_id.startswith("coder") else "You are Debbie"
         assert manager.active_sessions[agent_id].record.definition.prompt.startswith(wanted)
 
@@ -87,7 +87,7 @@ def test_work_for_a_name_that_is_a_templates_creates_that_agent(
 def test_where_that_is_not_wanted_an_unknown_name_is_an_error(name: str, arguments: dict[str, Any]) -> None:
     async def scenario(manager: AsyncAgentSessionManager) -> None:
         assert "Valid names: a" in await told(manager)
-        assert created(manager) == [("a", None)]
+        assert await created(manager) == [("a", None)]
 
     play(scenario, once(name, to_agent="coder", **arguments), create_missing=False)
 
@@ -99,7 +99,7 @@ def test_a_name_that_is_nobodys_stays_an_error() -> None:
             await manager.send_task("nobody7", "go")
         with pytest.raises(UnknownRecipientError):
             await manager.send_mail("nobody7", "s", "b")
-        assert created(manager) == [("a", None)]
+        assert await created(manager) == [("a", None)]
 
     play(scenario, once("delegate_task", to_agent="nobody7", task="Do it."))
 
@@ -110,7 +110,7 @@ def test_a_person_creates_agents_by_giving_them_work_too() -> None:
         assert (await manager.send_mail("Patricia", "s", "b", priority=Priority.LOW)).recipient == "patricia"
         await manager.sleep_agent("monitor", wake_events=["alert"])
         await manager.at_rest()
-        assert created(manager) == [("writer", None), ("patricia", None), ("monitor", None)]
+        assert await created(manager) == [("writer", None), ("patricia", None), ("monitor", None)]
 
     play(scenario)
 
@@ -128,7 +128,7 @@ def test_no_agent_is_created_with_an_id_that_none_may_have(name: str, arguments:
         ):
             with pytest.raises(InvalidInputError, match="cannot name an agent"):
                 await attempt
-        assert created(manager) == [("a", None)]
+        assert await created(manager) == [("a", None)]
 
     play(scenario, once(name, to_agent=long, **arguments))
 
@@ -150,8 +150,8 @@ def test_the_agent_and_its_work_are_there_together_after_a_crash() -> None:
 
     async def after(manager: AsyncAgentSessionManager) -> None:
         await manager.at_rest()
-        assert created(manager) == [("a", None), ("coder", "a")]
-        assert ["Do it." in task.prompt for task in manager.list_tasks("coder")] == [True]
+        assert await created(manager) == [("a", None), ("coder", "a")]
+        assert ["Do it." in task.prompt for task in await manager.list_tasks("coder")] == [True]
 
     play_over_crash(before, after, once("delegate_task", to_agent="coder", task="Do it."), crash_after_seconds=1.5)
 
@@ -170,7 +170,7 @@ def test_an_agent_with_the_tool_creates_one_that_has_its_own_tools_and_no_more()
         assert made.tools == ("send_mail", "read_file")
         assert made.approve == ("read_file",)
         assert (made.limits.max_tokens_per_agent, made.limits.max_steps_per_task) == (5000, 7)
-        assert created(manager) == [("a", None), ("helper", "a")]
+        assert await created(manager) == [("a", None), ("helper", "a")]
 
     play(scenario, once("create_agent", agent_id="helper", prompt="You help.", description="helps"))
 
@@ -178,7 +178,7 @@ def test_an_agent_with_the_tool_creates_one_that_has_its_own_tools_and_no_more()
 def test_the_tool_has_to_be_granted_by_name() -> None:
     async def scenario(manager: AsyncAgentSessionManager) -> None:
         assert "You have no tool 'create_agent'" in await told(manager)
-        assert created(manager) == [("a", None)]
+        assert await created(manager) == [("a", None)]
 
     play(scenario, once("create_agent", agent_id="helper", prompt="You help."))
 
@@ -197,7 +197,7 @@ def test_the_tool_has_to_be_granted_by_name() -> None:
 def test_what_cannot_be_created_is_said(arguments: dict[str, Any], complaint: str) -> None:
     async def scenario(manager: AsyncAgentSessionManager) -> None:
         assert complaint in await told(manager, {"tools": ["create_agent"]})
-        assert created(manager) == [("a", None)]
+        assert await created(manager) == [("a", None)]
 
     play(scenario, once("create_agent", **arguments))
 
@@ -229,9 +229,9 @@ def test_nobody_creates_an_agent_that_can_do_more_than_itself(
     async def scenario(manager: AsyncAgentSessionManager) -> None:
         answer = await told(manager, config)
         assert f"it would have what 'a' does not have: {excess}" in answer
-        assert created(manager) == [("a", None)]
+        assert await created(manager) == [("a", None)]
         await manager.send_mail("strong", "s", "b")  # a person may
-        assert created(manager) == [("a", None), ("strong", None)]
+        assert await created(manager) == [("a", None), ("strong", None)]
 
     more = {"templates": [tmp_path / "agents"], "folders": {"docs": tmp_path / "docs"}, "work": tmp_path / "work"}
     play(scenario, once(by, **arguments), **more)
@@ -242,7 +242,7 @@ def test_agents_create_others_up_to_a_number_of_agents() -> None:
         await manager.create_agent("b")
         answer = await told(manager)
         assert "'coder' was not created: the session has 2 agents" in answer
-        reached = [note.params for note in manager.notifications() if note.name == "limit.reached"]
+        reached = [note.params for note in await manager.notifications() if note.name == "limit.reached"]
         assert [(each["limit"], each["max"]) for each in reached] == [("max_created_agents", 2)]
         await manager.send_task("coder", "a person may go on")
 
@@ -295,7 +295,7 @@ def test_a_tool_of_the_same_name_is_not_the_same_tool(tmp_path: Path) -> None:
 
     async def scenario(manager: AsyncAgentSessionManager) -> None:
         assert "does not have: the tool query" in await told(manager, {"tools": ["send_mail", "query"]})
-        assert created(manager) == [("a", None)]
+        assert await created(manager) == [("a", None)]
 
     own = {"a": [query_of("read")], "admin": [query_of("all")]}
     mail = once("send_mail", to_agent="admin", subject="s", body="b")
@@ -309,7 +309,7 @@ def test_who_is_made_up_gets_no_functions_that_are_for_another() -> None:
 
     async def scenario(manager: AsyncAgentSessionManager) -> None:
         assert "tools for an agent with that name alone" in await told(manager, {"tools": ["create_agent"]})
-        assert created(manager) == [("a", None)]
+        assert await created(manager) == [("a", None)]
 
     play(scenario, once("create_agent", agent_id="deployer", prompt="p"), agent_tools={"deployer": [deploy]})
 
@@ -356,7 +356,7 @@ def test_a_prompt_that_no_definition_may_have_creates_nobody() -> None:
     async def scenario(manager: AsyncAgentSessionManager) -> None:
         limits = {"max_answer_bytes": 10 << 20}
         assert "at most 1,048,576 are allowed" in await told(manager, {"tools": ["create_agent"], "limits": limits})
-        assert created(manager) == [("a", None)]
+        assert await created(manager) == [("a", None)]
 
     play(scenario, once("create_agent", agent_id="x", prompt="p" * (2 << 20)))
 
@@ -369,7 +369,7 @@ def test_work_for_the_empty_name_creates_nobody(name: str) -> None:
             await manager.send_task(name, "go")
         with pytest.raises(UnknownRecipientError):
             await manager.send_mail(name, "s", "b")
-        assert created(manager) == [("a", None)]
+        assert await created(manager) == [("a", None)]
 
     play(scenario, once("delegate_task", to_agent=name, task="Do it."))
 
@@ -401,7 +401,7 @@ def test_work_that_is_refused_creates_nobody(method: str, arguments: dict[str, A
         await manager.send_mail("a", "s", "x", mail_id="taken")
         with pytest.raises(WhispererError):
             await getattr(manager, method)("debbie", **arguments)
-        assert created(manager) == [("a", None)]
+        assert await created(manager) == [("a", None)]
         assert list(manager.active_sessions) == ["a"]
 
     play(scenario)
@@ -421,7 +421,7 @@ def test_work_that_is_refused_creates_nobody(method: str, arguments: dict[str, A
 def test_an_agent_whose_work_is_refused_creates_nobody(name: str, arguments: dict[str, Any]) -> None:
     async def scenario(manager: AsyncAgentSessionManager) -> None:
         await told(manager)
-        assert created(manager) == [("a", None)]
+        assert await created(manager) == [("a", None)]
 
     play(scenario, once(name, to_agent="debbie", **arguments))
 
@@ -429,6 +429,6 @@ def test_an_agent_whose_work_is_refused_creates_nobody(name: str, arguments: dic
 def test_a_full_tree_creates_nobody() -> None:
     async def scenario(manager: AsyncAgentSessionManager) -> None:
         assert "max_tasks_per_tree" in await told(manager, {"limits": {"max_tasks_per_tree": 1}})
-        assert created(manager) == [("a", None)]
+        assert await created(manager) == [("a", None)]
 
     play(scenario, once("delegate_task", to_agent="coder", task="Do it."))

@@ -111,7 +111,7 @@ def test_a_long_text_comes_in_pieces_and_is_whole_in_the_journal() -> None:
             elif note.name == "async.task.completed":
                 break
         assert max(map(len, told)) <= 40_000
-        (step,) = manager.list_steps(task.id)
+        (step,) = await manager.list_steps(task.id)
         assert step.answer is not None
         assert step.answer.text == text
 
@@ -200,7 +200,7 @@ def test_halves_of_characters_are_whole_in_the_deltas_and_in_the_journal() -> No
             elif note.name == "async.task.completed":
                 break
         assert told == {"analysis": "\U0001f600", "final": "a\U0001f600b\ufffd"}
-        (step,) = manager.list_steps(task.id)
+        (step,) = await manager.list_steps(task.id)
         assert step.answer is not None
         assert (step.answer.text, step.answer.reasoning) == ("a\U0001f600b\ufffd", "\U0001f600")
         assert (step.answer.finish, step.answer.model, step.answer.provider) == ("\ufffd", "\ufffd", "\U0001f600")

@@ -67,8 +67,12 @@ def pays_once(request: ModelRequest) -> Answer | str:
 
 async def asked(manager: AsyncAgentSessionManager, *, count: int = 1) -> list[ApprovalRecord]:
     """Wait until so many calls wait for a person."""
-    await until(lambda: len(manager.list_approvals()) == count)
-    return manager.list_approvals()
+
+    async def is_so() -> bool:
+        return len(await manager.list_approvals()) == count
+
+    await until(is_so)
+    return await manager.list_approvals()
 
 
 async def one_that_waits(manager: AsyncAgentSessionManager) -> ApprovalRecord:
@@ -85,13 +89,13 @@ def test_a_call_waits_until_a_person_allows_it_and_then_runs_once() -> None:
         assert (approval.id, approval.agent_id, approval.task_id) == ("t.2", "alice", "t")
         assert (approval.tool, approval.arguments, approval.state) == ("pay", '{"amount":5}', "pending")
         assert manager.get_agent_status("alice").waiting_for == ("approval:t.2",)
-        assert [step.number for step in manager.list_steps("t")] == [1]
+        assert [step.number for step in await manager.list_steps("t")] == [1]
         assert not till.paid
         approved = await manager.approve("t.2", digest=approval.digest, reason="fine", by="ann")
         assert (approved.state, approved.decided_by, approved.reason) == ("approved", "ann", "fine")
         assert (await manager.wait_task("t")).state is TaskState.COMPLETED
         assert till.paid == {"t.2": 1}
-        assert manager.get_approval("t.2") == approved
+        assert await manager.get_approval("t.2") == approved
         assert [name for name in await names_of(manager) if name.startswith(("approval", "step"))] == [
             "step.started",
             "step.finished",
@@ -116,7 +120,7 @@ def test_a_refusal_with_its_reason_is_what_the_model_reads() -> None:
         ended = await manager.wait_task("t")
         assert ended.result is not None
         assert ended.result.final.startswith(f"{REFUSED} They say: Ask the treasurer first.")
-        result = manager.list_steps("t")[1].result
+        result = (await manager.list_steps("t"))[1].result
         assert result is not None
         assert result.is_error
         assert not till.paid
@@ -161,7 +165,7 @@ def test_a_yes_to_other_arguments_than_those_that_wait_is_no_yes() -> None:
         small, large = await asked(manager, count=2)
         with pytest.raises(StateError, match="not the one you saw"):
             await manager.approve(large.id, digest=small.digest)
-        assert manager.list_approvals() == [small, large]
+        assert await manager.list_approvals() == [small, large]
         assert not till.paid
         await manager.approve(large.id, digest=large.digest)
         await manager.wait_task("bob")
@@ -205,7 +209,7 @@ def test_the_other_calls_of_an_answer_run_while_one_waits() -> None:
         assert manager.get_agent_status("alice").waiting_for == ("approval:t.2", "approval:t.4")
         await manager.approve(second.id)
         await until(lambda: till.paid == {"t.4": 1})
-        assert manager.list_approvals() == [first]
+        assert await manager.list_approvals() == [first]
         await manager.refuse(first.id, reason="too little")
         ended = await manager.wait_task("t")
         assert ended.result is not None
@@ -229,11 +233,11 @@ def test_when_the_task_ends_the_approval_is_withdrawn_and_the_task_asks_again_wh
             await manager.pause_agent("alice")
             await manager.approve("t.2")
         await (manager.cancel_task("t") if deed == "cancel" else manager.stop_agent("alice"))
-        withdrawn = manager.get_approval("t.2")
+        withdrawn = await manager.get_approval("t.2")
         assert (withdrawn.state, withdrawn.decided_by) == (ApprovalState.WITHDRAWN, None)
         assert withdrawn.reason
         assert (await names_of(manager)).count("approval.withdrawn") == 1
-        assert manager.list_approvals() == []
+        assert await manager.list_approvals() == []
         with pytest.raises(StateError, match="withdrawn already"):
             await manager.approve("t.2")
         if deed == "stop":
@@ -256,9 +260,9 @@ def test_a_person_may_take_as_long_as_the_task_has() -> None:
         await manager.send_task("alice", "go", task_id="t", timeout_seconds=86_400)
         await asked(manager)
         await asyncio.sleep(86_000)
-        assert len(manager.list_approvals()) == 1
+        assert len(await manager.list_approvals()) == 1
         assert (await manager.wait_task("t")).state is TaskState.FAILED
-        expired = manager.get_approval("t.2")
+        expired = await manager.get_approval("t.2")
         assert (expired.state, expired.decided_by) == (ApprovalState.EXPIRED, None)
         assert "approval.withdrawn" in await names_of(manager)
 
@@ -290,7 +294,7 @@ def test_a_call_that_waits_goes_on_waiting_after_a_restart(decision: str) -> Non
         await one_that_waits(manager)
 
     async def after(manager: AsyncAgentSessionManager) -> None:
-        (approval,) = manager.list_approvals()
+        (approval,) = await manager.list_approvals()
         assert manager.get_agent_status("alice").waiting_for == ("approval:t.2",)
         await (manager.approve(approval.id) if decision == "approve" else manager.refuse(approval.id))
         assert (await manager.wait_task("t")).state is TaskState.COMPLETED
@@ -332,9 +336,9 @@ def test_a_call_cut_off_after_the_yes_is_repeated_only_if_that_does_no_harm(
     async def after(manager: AsyncAgentSessionManager) -> None:
         await manager.wait_task("t")
         assert till.paid == {"t.2": times}
-        assert manager.list_steps("t")[1].state is state
+        assert (await manager.list_steps("t"))[1].state is state
         assert (await names_of(manager)).count("approval.requested") == 1
-        assert manager.get_approval("t.2").state is ApprovalState.APPROVED
+        assert (await manager.get_approval("t.2")).state is ApprovalState.APPROVED
 
     play_over_crash(before, after, pays_once, crash_after_seconds=10, tools=till.tools(idempotent=idempotent))
 
@@ -349,12 +353,16 @@ def test_wherever_the_process_dies_around_the_yes_the_call_runs_at_most_once(ins
         await manager.wait_task("t")
 
     async def after(manager: AsyncAgentSessionManager) -> None:
-        while not manager.get_task("t").state.ended:
-            for approval in manager.list_approvals():
+        while not (await manager.get_task("t")).state.ended:
+            for approval in await manager.list_approvals():
                 await manager.approve(approval.id)
-            await until(lambda: bool(manager.list_approvals()) or manager.get_task("t").state.ended)
+
+            async def is_so() -> bool:
+                return bool(await manager.list_approvals()) or (await manager.get_task("t")).state.ended
+
+            await until(is_so)
         assert till.paid["t.2"] <= 1
-        assert manager.list_steps("t")[1].state is StepState.UNKNOWN or till.paid["t.2"] == 1
+        assert (await manager.list_steps("t"))[1].state is StepState.UNKNOWN or till.paid["t.2"] == 1
 
     play_over_crash(before, after, pays_once, crash_after_seconds=instant, tools=till.tools())
 
@@ -431,7 +439,7 @@ def test_a_tool_of_an_mcp_server_is_put_under_approval_by_a_definition() -> None
             await manager.send_task("alice", "go", task_id="t")
             while (await anext(subscription)).name != "approval.requested":
                 pass
-            assert manager.list_approvals()[0].arguments == '{"path":"all"}'
+            assert (await manager.list_approvals())[0].arguments == '{"path":"all"}'
             await manager.refuse("t.2")
             assert (await manager.wait_task("t")).state is TaskState.COMPLETED
             subscription.close()
@@ -482,12 +490,12 @@ def test_all_that_was_decided_can_be_looked_up() -> None:
         await manager.send_task("alice", "go", task_id="u", thread_id="other")
         await asked(manager)
         await manager.flushed()
-        assert [each.id for each in manager.list_approvals(state=None)] == ["u.2", "t.2"]
-        assert [each.id for each in manager.list_approvals(state="refused")] == ["t.2"]
+        assert [each.id for each in await manager.list_approvals(state=None)] == ["u.2", "t.2"]
+        assert [each.id for each in await manager.list_approvals(state="refused")] == ["t.2"]
         with pytest.raises(UnknownApprovalError, match="no approval 'nope'"):
-            manager.get_approval("nope")
+            await manager.get_approval("nope")
         with pytest.raises(InvalidInputError, match="state must be one of"):
-            manager.list_approvals(state="odd")
+            await manager.list_approvals(state="odd")
 
     play(scenario, pays_once, tools=Till().tools())
 

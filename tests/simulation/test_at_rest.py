@@ -36,7 +36,7 @@ def test_it_is_over_when_the_last_of_a_chain_of_agents_has_nothing_left_to_do() 
         await manager.send_task("a", "go")
         await manager.at_rest()
         assert [status.state for status in manager.list_agents()] == [AgentState.IDLE] * 3
-        (last,) = manager.list_tasks("c")
+        (last,) = await manager.list_tasks("c")
         assert last.state is TaskState.COMPLETED
         assert asyncio.get_running_loop().time() < 10
 
@@ -134,6 +134,6 @@ def test_a_tool_is_told_that_it_cannot_wait_for_its_own_agent() -> None:
         await manager.create_agent("alice")
         task = await manager.send_task("alice", "go")
         await manager.wait_task(task)
-        assert "told" in str(manager.list_steps(task.id)[1].result)
+        assert "told" in str((await manager.list_steps(task.id))[1].result)
 
     play(scenario, lambda request: "done" if round_of(request) else call("wait"), tools=[wait])

@@ -17,6 +17,7 @@ from ai_whisperer.domain.notifications.base import Told
 from ai_whisperer.domain.notifications.tasks import TaskDelta
 from ai_whisperer.runtime.api.manager import AsyncAgentSessionManager
 from ai_whisperer.runtime.session.log import NotificationBus, Subscription
+from ai_whisperer.runtime.session.reads import Reads
 from ai_whisperer.server.audience import Audiences
 from ai_whisperer.server.feeds import Feeds
 from ai_whisperer.server.frames import NotificationFrames
@@ -42,8 +43,8 @@ class FakeStore:
     def __init__(self) -> None:
         self.notes: list[Notification] = []
 
-    def notifications(self, session_id: str, *, after: int, limit: int) -> list[Notification]:
-        del session_id
+    async def notifications(self, session_id: str, *, after: int, limit: int, max_bytes: int) -> list[Notification]:
+        del session_id, max_bytes
         return self.notes[after : after + limit]
 
 
@@ -54,7 +55,8 @@ class FakeSession:
 
     def __init__(self) -> None:
         self._store = FakeStore()
-        self.bus = NotificationBus("s", cast(Store, self._store), last_seq=0)
+        store = cast(Store, self._store)
+        self.bus = NotificationBus("s", store, Reads(store, "s"), last_seq=0)
         self.streamed = ""
 
     @property

@@ -68,7 +68,7 @@ from tests.simulation.stage import Deed, deferred, play
         (lambda m: m.stop_agent("alice", reason="x" * 10_001), TooLargeError, "at most 10,000"),
         (lambda m: m.sleep_agent("alice", wake_events=["\ud800"]), InvalidInputError, "event name"),
         (lambda m: m.sleep_agent("alice", wake_events="alert"), InvalidInputError, "list of names"),
-        (lambda m: deferred(lambda: m.mailbox("nobody")), UnknownAgentError, "no agent 'nobody'"),
+        (lambda m: m.mailbox("nobody"), UnknownAgentError, "no agent 'nobody'"),
         (lambda m: m.create_agent("x", {"tools": ["nope"]}), DefinitionError, "nobody has provided: nope"),
         (lambda m: m.create_agent("x", cast(Any, "text")), DefinitionError, "a mapping of fields, not str"),
         (lambda m: m.create_agent(cast(Any, None)), InvalidInputError, "cannot name an agent"),
@@ -87,12 +87,12 @@ def test_bad_input_is_refused_with_what_to_do_and_nothing_is_written(
         await manager.create_agent("alice", {"limits": {"max_prompt_bytes": 100}})
         await manager.create_agent("idle", {"limits": {"max_queue_length": 1}}, auto_start=False)
         await manager.send_task("idle", "waits", task_id="taken")
-        before = manager.notifications()
+        before = await manager.notifications()
         with pytest.raises(error, match=message) as caught:
             await deed(manager)
         assert caught.value.code
         await manager.flushed()
-        told = [note for note in manager.notifications() if note.name != "limit.reached"]
+        told = [note for note in await manager.notifications() if note.name != "limit.reached"]
         assert told == before
         assert [status.agent_id for status in manager.list_agents()] == ["alice", "idle"]
 
@@ -157,7 +157,7 @@ def test_the_same_task_sent_twice_under_one_id_runs_once() -> None:
         await manager.wait_task(first)
         again = await manager.send_task("alice", "go", task_id="mine")
         assert again.state == "completed"
-        assert len(manager.list_tasks("alice")) == 1
+        assert len(await manager.list_tasks("alice")) == 1
 
     play(scenario)
 

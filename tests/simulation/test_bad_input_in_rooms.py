@@ -40,9 +40,9 @@ from tests.simulation.stage import Deed, deferred, play
         (lambda m: m.open_chat("nobody"), UnknownAgentError, "no agent 'nobody'"),
         (lambda m: deferred(lambda: m.get_room("nowhere")), UnknownRoomError, "Rooms: chat~alice, frozen, group"),
         (lambda m: deferred(lambda: m.get_room(cast(Any, 5))), InvalidInputError, "by its id or its record"),
-        (lambda m: deferred(lambda: m.room_messages("nowhere")), UnknownRoomError, "no room 'nowhere'"),
-        (lambda m: deferred(lambda: m.room_messages("group", limit=0)), InvalidInputError, "1 to 1,000,000"),
-        (lambda m: deferred(lambda: m.room_messages("group", after=-1)), InvalidInputError, "from 0 on"),
+        (lambda m: m.room_messages("nowhere"), UnknownRoomError, "no room 'nowhere'"),
+        (lambda m: m.room_messages("group", limit=0), InvalidInputError, "1 to 1,000,000"),
+        (lambda m: m.room_messages("group", after=-1), InvalidInputError, "from 0 on"),
         (lambda m: m.post_message("nowhere", "hi"), UnknownRoomError, "no room 'nowhere'"),
         (lambda m: m.post_message("group", " \n"), InvalidInputError, "message is empty"),
         (lambda m: m.post_message("group", cast(Any, None)), InvalidInputError, "must be text"),
@@ -81,15 +81,15 @@ def test_bad_input_is_refused_with_what_to_do_and_nothing_is_changed(
         await manager.create_room(["alice", "full", "stopped"], room_id="group")
         await manager.create_room(["stopped"], room_id="frozen", title="The cold room")
         await manager.post_message(await manager.open_chat("alice"), "first", message_id="taken")
-        notes, rooms = manager.notifications(), manager.list_rooms()
+        notes, rooms = await manager.notifications(), manager.list_rooms()
         with pytest.raises(error, match=message) as caught:
             await deed(manager)
         assert caught.value.code
         await manager.flushed()
-        told = [note for note in manager.notifications() if note.name != "limit.reached"]
+        told = [note for note in await manager.notifications() if note.name != "limit.reached"]
         assert told == notes
         assert manager.list_rooms() == rooms
-        assert manager.room_messages("group") == []
+        assert await manager.room_messages("group") == []
         assert manager.get_agent_status("eve").queue_size == 0
 
     play(scenario, latency_seconds=1000)

@@ -55,7 +55,9 @@ class Lives:
                 await asyncio.gather(*map(begin, managers))
             if kill_after_seconds is not None:
                 asyncio.get_running_loop().call_later(kill_after_seconds, self.die)
-            await asyncio.gather(*(each.wait_task(task) for each in managers for task in each.list_tasks(limit=1000)))
+            await asyncio.gather(
+                *[each.wait_task(task) for each in managers for task in await each.list_tasks(limit=1000)]
+            )
             for manager in managers:
                 await manager.close()
             await store.close()
@@ -75,7 +77,7 @@ class Lives:
             store = self._disk.open()
             for manager in self._managers(store):
                 async with manager:
-                    states.update({task.id: task.state for task in manager.list_tasks(limit=1000)})
+                    states.update({task.id: task.state for task in await manager.list_tasks(limit=1000)})
             await store.close()
 
         simulate(look())
@@ -213,8 +215,8 @@ def test_a_suspect_waits_while_another_session_has_the_turn_and_nobody_else_does
         await manager.create_agent("b")
         task = await manager.send_task("b", "go")
         await asyncio.sleep(5)
-        attempts = manager.list_steps("slow")[0].attempt
-        begun.extend((attempts > 2, bool(manager.list_steps(task.id))))
+        attempts = (await manager.list_steps("slow"))[0].attempt
+        begun.extend((attempts > 2, bool(await manager.list_steps(task.id))))
         lives.die()
         await asyncio.sleep(1)
 
@@ -299,7 +301,9 @@ def test_what_becomes_of_a_task_that_is_held_back_is_told() -> None:
     async def look(manager: AsyncAgentSessionManager) -> None:
         await manager.flushed()
         told.extend(
-            note.params["error"]["code"] for note in manager.notifications() if note.name == "async.task.restarting"
+            note.params["error"]["code"]
+            for note in await manager.notifications()
+            if note.name == "async.task.restarting"
         )
         assert manager.get_agent_status("deadly-model").state is AgentState.ACTIVE
         await manager.cancel_task("deadly-model")

@@ -17,7 +17,7 @@ from tests.simulation.stage import call, play, round_of
 
 async def told_of(manager: AsyncAgentSessionManager, limit: str) -> list[dict[str, Any]]:
     await manager.flushed()
-    notes = [note.params for note in manager.notifications(limit=100_000) if note.name == "limit.reached"]
+    notes = [note.params for note in await manager.notifications(limit=100_000) if note.name == "limit.reached"]
     return [params for params in notes if params["limit"] == limit]
 
 
@@ -125,7 +125,7 @@ def test_a_program_that_is_ended_for_a_limit_is_announced_with_the_numbers() -> 
     async def scenario(manager: AsyncAgentSessionManager) -> None:
         await manager.create_agent("a", {"limits": {"max_tool_cpu_seconds": 5, "max_tool_processes": 8}})
         await manager.run_task("a", "go")
-        told = [note.params for note in manager.notifications() if note.name == "limit.reached"]
+        told = [note.params for note in await manager.notifications() if note.name == "limit.reached"]
         assert [(each["limit"], each["used"], each["max"], each["action"]) for each in told] == [
             ("max_tool_cpu_seconds", 7.0, 5, "failed"),
             ("max_tool_processes", 8, 8, "failed"),

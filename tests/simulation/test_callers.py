@@ -14,9 +14,9 @@ USER = "user:user"
 REQUEST = "request:7"
 
 
-def causes_of(manager: AsyncAgentSessionManager, *names: str) -> dict[str, set[str]]:
+async def causes_of(manager: AsyncAgentSessionManager, *names: str) -> dict[str, set[str]]:
     """The causes of the notifications of these names."""
-    notes = manager.notifications(limit=10_000)
+    notes = await manager.notifications(limit=10_000)
     return {name: {note.cause for note in notes if note.name == name} for name in names}
 
 
@@ -31,7 +31,7 @@ def test_what_a_request_does_is_told_as_caused_by_it() -> None:
             message = await manager.post_message(room.id, "hello all")
         assert {each.cause for each in (task, mail, event, message)} == {REQUEST}
         told = ("agent.created", "async.task.queued", "mail.sent", "event.broadcast", "room.created", "room.message")
-        assert causes_of(manager, *told) == {name: {REQUEST} for name in told}
+        assert await causes_of(manager, *told) == {name: {REQUEST} for name in told}
 
     play(scenario)
 
@@ -42,7 +42,7 @@ def test_without_a_request_it_is_the_user_and_so_it_is_after_one() -> None:
         with called_by(REQUEST):
             pass
         await manager.create_agent("after", auto_start=False)
-        assert causes_of(manager, "agent.created") == {"agent.created": {USER}}
+        assert await causes_of(manager, "agent.created") == {"agent.created": {USER}}
 
     play(scenario)
 
@@ -56,7 +56,7 @@ def test_requests_at_the_same_time_are_told_apart() -> None:
 
         await asyncio.gather(*map(create, range(1, 6)))
         causes = {
-            note.params["agentId"]: note.cause for note in manager.notifications() if note.name == "agent.created"
+            note.params["agentId"]: note.cause for note in await manager.notifications() if note.name == "agent.created"
         }
         assert causes == {f"a{number}": f"request:{number}" for number in range(1, 6)}
 
@@ -84,7 +84,7 @@ def test_the_loop_that_a_request_began_does_nothing_in_its_name() -> None:
             await manager.create_agent("alice", {"tools": ["look"]})
             assert await manager.run_task("alice", "go") == "done"
         assert seen == [USER, USER, USER]
-        of_the_loop = causes_of(manager, "async.task.started", "step.started", "async.task.completed")
+        of_the_loop = await causes_of(manager, "async.task.started", "step.started", "async.task.completed")
         assert all(causes and REQUEST not in causes for causes in of_the_loop.values())
 
     seen.clear()

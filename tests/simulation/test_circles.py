@@ -96,8 +96,8 @@ def tools_of(managers: list[AsyncAgentSessionManager]) -> list[Tool]:
     return [use, have, just_have, just_wait, nap_until]
 
 
-def finals(manager: AsyncAgentSessionManager, name: str) -> list[str]:
-    tasks = manager.list_tasks(name)
+async def finals(manager: AsyncAgentSessionManager, name: str) -> list[str]:
+    tasks = await manager.list_tasks(name)
     assert [task.state for task in tasks] == [TaskState.COMPLETED] * len(tasks)
     return [task.result.final for task in tasks if task.result is not None]
 
@@ -127,14 +127,14 @@ def test_every_pattern_of_waits_either_ends_or_is_refused_at_once(size: int) -> 
         async with asyncio.timeout(10 * size + 50):
             await manager.at_rest()
         for pattern in patterns:
-            said = {name: " | ".join(finals(manager, name)) for name in pattern.names}
+            said = {name: " | ".join(await finals(manager, name)) for name in pattern.names}
             refused = [name for name in pattern.names if "cannot wait" in said[name]]
             closing = pattern.names[pattern.order[-1]]
             if pattern.is_circle:
                 assert pattern.circle in said[closing], (pattern.kinds, said)
             else:
                 assert refused == [], (pattern.kinds, said)
-        assert_nothing_is_left(manager)
+        await assert_nothing_is_left(manager)
         assert not manager._session.cycles._tool_waits
 
     play(scenario, say, tools=tools_of(managers), seed=size)
@@ -170,7 +170,7 @@ def play_script(
                 assert ended.result is not None, ended.error
                 said[prompt] = ended.result.final
             await manager.at_rest()
-        assert_nothing_is_left(manager)
+        await assert_nothing_is_left(manager)
 
     play(scenario, say, tools=tools_of(managers))
     return said

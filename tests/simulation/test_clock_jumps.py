@@ -124,9 +124,9 @@ KINDS: dict[str, tuple[Deed, str]] = {
 }
 
 
-def is_over(manager: AsyncAgentSessionManager, wanted: str) -> bool:
+async def is_over(manager: AsyncAgentSessionManager, wanted: str) -> bool:
     name, _, detail = wanted.partition(" ")
-    found = [note for note in manager.notifications(limit=10_000) if note.name == name]
+    found = [note for note in await manager.notifications(limit=10_000) if note.name == name]
     if name == "agent.state_changed":
         return any(note.params["from"] == "sleeping" for note in found)
     if name == "step.started":
@@ -154,7 +154,7 @@ def took(deed: Deed, wanted: str, jump: Jump) -> float:
             clock.set(0 if jump.while_down else jump.seconds)
         while (lasts is None or loop.time() < lasts) and loop.time() < 4 * HOUR:
             await asyncio.sleep(0.5)
-            if is_over(manager, wanted):
+            if await is_over(manager, wanted):
                 passed += loop.time()
                 disk.crash()
                 return True
@@ -219,7 +219,7 @@ def test_cron_settles_each_time_once_however_often_the_clock_is_set_and_the_proc
             clock.set(chance.choice((HOUR, -HOUR, 0.0)))
         await asyncio.sleep(chance.random() * 200)
         await manager.flushed()
-        notes = [note.params for note in manager.notifications(limit=10_000) if note.name == "schedule.fired"]
+        notes = [note.params for note in await manager.notifications(limit=10_000) if note.name == "schedule.fired"]
         disk.crash()
         clock = clock.later(asyncio.get_running_loop().time() + chance.random() * 1000)
         return notes
@@ -247,7 +247,7 @@ def test_what_people_see_is_when_the_wall_clock_will_show_it(seconds: float) -> 
         await asyncio.sleep(10)
         clock.set(seconds)
         await asyncio.sleep(61)
-        told = [note.params for note in manager.notifications(limit=1000) if note.name == "clock.changed"]
+        told = [note.params for note in await manager.notifications(limit=1000) if note.name == "clock.changed"]
         assert told == [{"clockOffsetSeconds": seconds}]
         due_at = EPOCH + seconds + LASTS
         assert manager.get_agent_status("alice").sleeping_until == due_at
@@ -292,7 +292,7 @@ def test_a_session_that_counts_nothing_takes_the_time_of_the_wall_clock_over() -
         await asyncio.sleep(100)
         clock.set(HOUR)
         await manager.send_task("alice", "go")
-        assert manager.list_tasks("alice")[0].created_at == clock.now()
+        assert (await manager.list_tasks("alice"))[0].created_at == clock.now()
         assert (await manager.snapshot()).clock_offset_seconds == 0
 
     clock = VirtualClock()
@@ -313,9 +313,9 @@ def test_a_session_that_counts_nothing_is_caught_up_with_by_a_wall_clock_that_wa
             assert (await manager.snapshot()).clock_offset_seconds < 0
         await asyncio.sleep(48 * HOUR)
         await manager.send_task("alice", "go")
-        assert manager.list_tasks("alice")[0].created_at == clock.now()
+        assert (await manager.list_tasks("alice"))[0].created_at == clock.now()
         assert (await manager.snapshot()).clock_offset_seconds == 0
-        times = [note.at for note in manager.notifications(limit=1000)]
+        times = [note.at for note in await manager.notifications(limit=1000)]
         assert times == sorted(times)
 
     clock = VirtualClock()
@@ -333,7 +333,7 @@ def test_entries_stay_in_the_order_of_their_times_however_the_wall_clock_is_set(
             await manager.send_task("alice", str(number))
             await asyncio.sleep(chance.choice((0.0, 0.3, 1.0, 100.0, HOUR)))
         await manager.flushed()
-        times = [note.at for note in manager.notifications(limit=10_000)]
+        times = [note.at for note in await manager.notifications(limit=10_000)]
         assert times == sorted(times)
 
     clock = VirtualClock()
@@ -347,9 +347,9 @@ def test_nothing_happens_before_its_cause_when_the_clock_is_set_back() -> None:
             await manager.send_task("alice", str(number), thread_id="talk")
             await asyncio.sleep(100)
             clock.set(-HOUR)
-        times = [note.at for note in manager.notifications(limit=1000)]
+        times = [note.at for note in await manager.notifications(limit=1000)]
         assert times == sorted(times)
-        assert [task.prompt for task in manager.list_tasks("alice")] == ["2", "1", "0"]
+        assert [task.prompt for task in await manager.list_tasks("alice")] == ["2", "1", "0"]
 
     clock = VirtualClock()
     play(scenario, clock=clock)

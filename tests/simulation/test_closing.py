@@ -129,7 +129,7 @@ def test_an_agent_whose_tools_are_not_provided_again_waits_for_them(provided: st
         if provided == "later":
             await asyncio.sleep(1000)
             assert manager.get_agent_status("alice").missing_tools == ("look_up",)
-            assert manager.notifications()[-1].name == "agent.tools_missing"
+            assert (await manager.notifications())[-1].name == "agent.tools_missing"
             await manager.give_tools("alice", [look_up])
         ended = await manager.wait_task("t")
         assert ended.result is not None
@@ -173,7 +173,7 @@ def test_an_agent_waits_for_tools_of_the_session_that_are_not_provided_again(
         await manager.send_task("alice", "go", task_id="new")
         await asyncio.sleep(1000)
         assert manager.get_agent_status("alice").missing_tools == ("look_up",)
-        assert {each.state for each in manager.list_tasks("alice")} == {"running", "queued"}
+        assert {each.state for each in await manager.list_tasks("alice")} == {"running", "queued"}
         if provided == "later":
             await manager.give_tools("alice", [look_up])
             await all_found(manager)
@@ -311,12 +311,12 @@ def test_a_task_is_not_blamed_for_a_process_that_is_killed_while_it_closes(monke
         await manager.send_task("alice", "go")
         await asyncio.sleep(5)
         await store.flushed()
-        ((begun,), session_id) = store.load(manager.session_id).tasks, manager.session_id
+        ((begun,), session_id) = (await store.load(manager.session_id)).tasks, manager.session_id
         monkeypatch.setattr(McpServers, "close", hanging)
         closing = asyncio.ensure_future(manager.close(grace_seconds=1))
         await reached.wait()
         await store.flushed()
-        (left,) = store.load(session_id).tasks
+        (left,) = (await store.load(session_id)).tasks
         assert (begun.attempts, left.attempts) == (1, 0)
         closing.cancel()
         await asyncio.wait([closing])

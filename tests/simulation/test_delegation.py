@@ -63,9 +63,9 @@ def test_delegated_tasks_run_side_by_side_and_their_results_come_as_mail() -> No
         assert ended.result is not None
         assert ended.result.final.count("Its result will come as mail") == 3
         await all_idle(manager)
-        started = {manager.list_tasks(name)[0].started_at for name in ("c1", "c2", "c3")}
+        started = {(await manager.list_tasks(name))[0].started_at for name in ("c1", "c2", "c3")}
         assert len(started) == 1, "they run at the same time"
-        mails = manager.mailbox("plan")
+        mails = await manager.mailbox("plan")
         assert {mail.body.split(":\n")[1] for mail in mails} == {"c1 did it", "c2 did it", "c3 did it"}
         assert all(mail.thread_id == task.thread_id and mail.subject.startswith("Result of part") for mail in mails)
 
@@ -79,14 +79,14 @@ def test_the_tree_shows_what_caused_what() -> None:
         task = await manager.send_task("plan", "go")
         await manager.wait_task(task)
         await all_idle(manager)
-        tree = manager.get_task_tree(task.id)
+        tree = await manager.get_task_tree(task.id)
         assert [(each.agent_id, each.kind) for each in tree] == [
             ("plan", "user_prompt"),
             ("c1", "delegated_task"),
             ("plan", "mailbox_message"),
         ]
         assert [each.parent_id for each in tree] == [None, tree[0].id, tree[1].id]
-        assert manager.get_task_tree(tree[2].id) == tree
+        assert await manager.get_task_tree(tree[2].id) == tree
 
     play(scenario, by_name(plan=planner("c1")))
 
@@ -102,12 +102,16 @@ def test_a_delegated_task_that_fails_is_reported_too() -> None:
         await manager.create_agent("c1")
         await manager.run_task("plan", "go")
         await all_idle(manager)
-        mail = manager.mailbox("plan")[0]
+        mail = (await manager.mailbox("plan"))[0]
         assert mail.subject == "Not done (failed): part of c1"
         assert "The provider refused the request" in mail.body
-        failed = manager.dead_letters().tasks[0]
+        failed = (await manager.dead_letters()).tasks[0]
         await manager.retry_task(failed)
-        await until(lambda: len(manager.mailbox("plan")) == 2)
+
+        async def is_so() -> bool:
+            return len(await manager.mailbox("plan")) == 2
+
+        await until(is_so)
 
     play(scenario, by_name(plan=planner("c1"), c1=broken))
 
@@ -121,7 +125,7 @@ def test_the_result_of_a_task_in_several_parts_is_reported_as_a_whole_under_its_
         await manager.create_agent("c1")
         final = await manager.run_task("plan", "go")
         await all_idle(manager)
-        (mail,) = manager.mailbox("plan")
+        (mail,) = await manager.mailbox("plan")
         delegated = final.split(" as task ")[1].split(". ")[0]
         assert (mail.subject, mail.body) == ("Result of part of c1", f"Task {delegated}:\npart one\npart two")
 
@@ -147,7 +151,7 @@ def test_a_delegation_that_makes_no_sense_is_an_error_for_the_model(to: str, tas
         if to == "plan2":
             await manager.create_agent("plan2")
         assert told in await manager.run_task("plan", "go")
-        assert manager.list_tasks("tom") == []
+        assert await manager.list_tasks("tom") == []
 
     play(scenario, say)
 
@@ -158,13 +162,13 @@ def test_a_deadline_holds_for_the_whole_tree() -> None:
         await manager.create_agent("c1")
         await manager.send_task("plan", "go", timeout_seconds=600, task_id="root")
         await all_idle(manager)
-        late = manager.list_tasks("c1")[0]
+        late = (await manager.list_tasks("c1"))[0]
         assert (late.state, late.error and late.error.code) == ("failed", "deadline")
-        assert late.deadline_at == manager.get_task("root").deadline_at
+        assert late.deadline_at == (await manager.get_task("root")).deadline_at
         assert late.finished_at is not None
         assert late.deadline_at is not None
         assert late.finished_at - late.deadline_at < 1
-        step = manager.list_steps(late.id)[-1]
+        step = (await manager.list_steps(late.id))[-1]
         assert step.state == "unknown", "the tool that was under way is gone"
 
     play(scenario, by_name(plan=planner("c1"), c1=worker(5)), tools=[hours])
@@ -176,8 +180,8 @@ def test_a_delegation_with_a_time_of_its_own_reports_that_it_is_late() -> None:
         await manager.create_agent("c1")
         await manager.run_task("plan", "go")
         await all_idle(manager)
-        assert manager.mailbox("plan")[0].subject == "Not done (failed): part of c1"
-        heard = manager.list_tasks("plan")[0]
+        assert (await manager.mailbox("plan"))[0].subject == "Not done (failed): part of c1"
+        heard = (await manager.list_tasks("plan"))[0]
         assert (heard.state, heard.deadline_at) == ("completed", None)
 
     play(scenario, by_name(plan=planner("c1", timeout_seconds=60), c1=worker(5)), tools=[hours])
@@ -231,7 +235,7 @@ def test_a_budget_holds_for_the_whole_tree(budget: Budget) -> None:
         task = await manager.send_task("plan", "go", budget=budget)
         await manager.wait_task(task)
         await all_idle(manager)
-        tree = manager.get_task_tree(task.id)
+        tree = await manager.get_task_tree(task.id)
         used = sum(each.usage.input_tokens + each.usage.output_tokens for each in tree)
         assert 2_000 <= used <= 4_500
         assert {each.error.code for each in tree if each.error} == {"budget"}
@@ -249,7 +253,7 @@ def test_a_budget_survives_a_restart_of_the_process() -> None:
 
     async def after(manager: AsyncAgentSessionManager) -> None:
         await all_idle(manager)
-        used = sum(each.usage.input_tokens + each.usage.output_tokens for each in manager.get_task_tree("t"))
+        used = sum(each.usage.input_tokens + each.usage.output_tokens for each in await manager.get_task_tree("t"))
         assert 2_000 <= used <= 4_500
 
     play_over_crash(before, after, costly, crash_after_seconds=2.5)
@@ -268,10 +272,10 @@ def test_delegation_on_a_spent_budget_is_refused() -> None:
         task = await manager.send_task("plan", "go", budget=Budget(max_tokens=2_000))
         ended = await manager.wait_task(task)
         assert (ended.state, ended.error and ended.error.code) == ("failed", "budget")
-        result = manager.list_steps(task.id)[1].result
+        result = (await manager.list_steps(task.id))[1].result
         assert result is not None
         assert "The budget is spent (2,500 of 2,000 tokens are used)" in result.content
-        assert manager.list_tasks("c1") == []
+        assert await manager.list_tasks("c1") == []
 
     play(scenario, say)
 
@@ -295,7 +299,7 @@ def test_terms_that_make_no_sense_are_refused_and_nothing_changes(terms: dict[st
         await manager.create_agent("a")
         with pytest.raises(InvalidInputError):
             await manager.send_task("a", "go", **terms)
-        assert manager.list_tasks("a") == []
+        assert await manager.list_tasks("a") == []
 
     play(scenario)
 
@@ -309,8 +313,8 @@ def test_cancelling_a_tree_ends_all_of_it_and_nobody_is_told_of_parts() -> None:
         await asyncio.sleep(600)
         cancelled = await manager.cancel_tree(task)
         assert {each.agent_id for each in cancelled} == {"c1", "c2", "d1"}
-        assert all(each.state.ended for each in manager.get_task_tree(task.id))
-        assert manager.mailbox("plan") == []
+        assert all(each.state.ended for each in await manager.get_task_tree(task.id))
+        assert await manager.mailbox("plan") == []
         assert manager.get_agent_status("bystander").state is AgentState.ACTIVE
         with pytest.raises(StateError, match="nothing to cancel"):
             await manager.cancel_tree(task)
@@ -346,7 +350,7 @@ def test_a_tool_cannot_cancel_the_tree_that_its_own_agent_is_in_and_nothing_is_c
         await manager.create_agent("c1")
         await manager.wait_task(await manager.send_task("plan", "go", task_id="root"))
         assert "cannot cancel the tree of a task of its own agent" in told[1]
-        assert manager.list_tasks("c1")[0].state is TaskState.RUNNING
+        assert (await manager.list_tasks("c1"))[0].state is TaskState.RUNNING
 
     says: dict[str, Say] = {"c1": worker(5)}
     play(scenario, lambda request: says[request.agent_id](request), tools=[hours])
@@ -358,11 +362,11 @@ def test_cancelling_a_branch_leaves_the_rest_of_the_tree() -> None:
             await manager.create_agent(name)
         task = await manager.send_task("plan", "go")
         await asyncio.sleep(600)
-        branch = manager.list_tasks("c1")[0]
+        branch = (await manager.list_tasks("c1"))[0]
         assert [each.id for each in await manager.cancel_tree(branch)] == [branch.id]
         await all_idle(manager)
-        assert manager.list_tasks("c2")[0].state is TaskState.COMPLETED
-        assert len(manager.get_task_tree(task.id)) == 4
+        assert (await manager.list_tasks("c2"))[0].state is TaskState.COMPLETED
+        assert len(await manager.get_task_tree(task.id)) == 4
 
     play(scenario, by_name(plan=planner("c1", "c2"), c1=worker(5), c2=worker(5)), tools=[hours])
 
@@ -380,10 +384,10 @@ def test_cancelling_a_tree_withdraws_mail_that_nobody_has_begun() -> None:
         task = await manager.send_task("a", "go")
         await asyncio.sleep(60)
         await manager.cancel_tree(task)
-        assert manager.mailbox("b")[0].state == "archived"
+        assert (await manager.mailbox("b"))[0].state == "archived"
         await manager.resume_agent("b")
         await asyncio.sleep(60)
-        assert manager.list_tasks("b") == []
+        assert await manager.list_tasks("b") == []
 
     play(scenario, say, tools=[hours])
 
@@ -401,14 +405,14 @@ def test_help_goes_to_the_named_one_or_to_those_who_offer_it_or_to_the_person() 
         await manager.create_agent("a")
         await manager.create_agent("b")
         assert "No agent offers help" in await manager.run_task("a", "go")
-        assert manager.mailbox()[0].subject == "Help wanted: The tests hang."
+        assert (await manager.mailbox())[0].subject == "Help wanted: The tests hang."
         assert "Asked b for help" in await manager.run_task("a", "b")
-        assert manager.mailbox("b")[0].priority == "high"
+        assert (await manager.mailbox("b"))[0].priority == "high"
         await manager.create_agent("d", {"subscribes": ["help_requested"]}, auto_start=False)
         assert "No agent offers help" in await manager.run_task("a", "go"), "one that is not started is no help"
         await manager.create_agent("c", {"subscribes": ["help_requested"]})
         assert "Asked 1 agent(s) that offer help" in await manager.run_task("a", "go")
-        assert "The tests hang." in manager.list_tasks("c")[0].prompt
+        assert "The tests hang." in (await manager.list_tasks("c"))[0].prompt
 
     play(scenario, say)
 
@@ -442,10 +446,10 @@ def test_a_delegation_is_done_and_reported_once_over_a_crash(crash_after: float)
         if len(manager.active_sessions) < 3:
             return
         await all_idle(manager)
-        if not manager.list_tasks("plan"):
+        if not await manager.list_tasks("plan"):
             return
-        assert [len(manager.list_tasks(name)) for name in ("plan", "c1", "c2")] == [3, 1, 1]
-        assert len(manager.mailbox("plan")) == 2
+        assert [len(await manager.list_tasks(name)) for name in ("plan", "c1", "c2")] == [3, 1, 1]
+        assert len(await manager.mailbox("plan")) == 2
 
     play_over_crash(before, after, by_name(plan=planner("c1", "c2")), crash_after_seconds=crash_after)
 
@@ -461,7 +465,7 @@ def test_a_task_without_time_or_budget_left_cannot_be_retried() -> None:
         for task, why in ((late, "time for task .* is over"), (poor, "budget of task .* is spent")):
             with pytest.raises(StateError, match=why):
                 await manager.retry_task(task)
-            assert manager.get_task(task).state is TaskState.FAILED
+            assert (await manager.get_task(task)).state is TaskState.FAILED
 
     async def all_idle_of(manager: AsyncAgentSessionManager, name: str) -> None:
         await until(lambda: manager.get_agent_status(name).state is AgentState.IDLE)

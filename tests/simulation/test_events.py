@@ -24,11 +24,11 @@ def test_an_event_wakes_those_who_listen_and_tells_them_name_and_data() -> None:
         event = await manager.broadcast_event("alert", {"level": 3})
         assert (event.woken, event.notified, event.sender) == (2, 0, "user")
         await until(lambda: manager.get_agent_status("a").state is AgentState.IDLE)
-        woken = manager.list_tasks("a")[0]
+        woken = (await manager.list_tasks("a"))[0]
         assert "Event 'alert' was broadcast by user. Data: {\"level\":3}" in without_marks(woken.prompt)
         assert (woken.kind, woken.cause) == ("wake_up", f"event:{event.id}")
         assert manager.get_agent_status("c").state is AgentState.SLEEPING
-        assert manager.list_tasks("c") == []
+        assert await manager.list_tasks("c") == []
 
     play(scenario)
 
@@ -40,9 +40,9 @@ def test_an_event_becomes_a_task_for_subscribers() -> None:
         await manager.create_agent("none")
         event = await manager.broadcast_event("data_ready", {"source": "analyzer"})
         assert event.notified == 2
-        assert [manager.list_tasks(name)[0].kind for name in ("sub", "all")] == ["event", "event"]
-        assert manager.list_tasks("none") == []
-        assert manager.list_events() == [event]
+        assert [(await manager.list_tasks(name))[0].kind for name in ("sub", "all")] == ["event", "event"]
+        assert await manager.list_tasks("none") == []
+        assert await manager.list_events() == [event]
 
     play(scenario)
 
@@ -53,7 +53,7 @@ def test_a_subscriber_that_sleeps_until_the_event_gets_one_task_only() -> None:
         await manager.sleep_agent("sub", wake_events=["alert"])
         event = await manager.broadcast_event("alert")
         assert (event.woken, event.notified) == (1, 0)
-        assert len(manager.list_tasks("sub")) == 1
+        assert len(await manager.list_tasks("sub")) == 1
 
     play(scenario)
 
@@ -62,7 +62,7 @@ def test_an_event_that_nobody_knows_is_fine_and_recorded() -> None:
     async def scenario(manager: AsyncAgentSessionManager) -> None:
         event = await manager.broadcast_event("never_heard_of")
         assert (event.woken, event.notified) == (0, 0)
-        assert [note.params["event"] for note in manager.notifications()] == ["never_heard_of"]
+        assert [note.params["event"] for note in await manager.notifications()] == ["never_heard_of"]
 
     play(scenario)
 
@@ -78,10 +78,10 @@ def test_an_agent_broadcasts_and_does_not_hear_itself() -> None:
         await manager.create_agent("sub", {"subscribes": ["data_ready"]})
         final = await manager.run_task("caster", "go")
         assert final == "Broadcast 'data_ready': 0 agent(s) woken, 1 subscriber(s) told."
-        caster, sub = manager.list_tasks("caster"), manager.list_tasks("sub")
+        caster, sub = await manager.list_tasks("caster"), await manager.list_tasks("sub")
         assert len(caster) == 1
         assert (sub[0].parent_id, sub[0].root_id) == (caster[0].id, caster[0].id)
-        assert manager.list_events()[0].cause == f"task:{caster[0].id}"
+        assert (await manager.list_events())[0].cause == f"task:{caster[0].id}"
 
     play(scenario, say)
 
@@ -95,7 +95,11 @@ def test_a_paused_sleeper_hears_the_event_and_works_after_the_resume() -> None:
         await asyncio.sleep(10)
         assert manager.get_agent_status("a").state is AgentState.PAUSED
         await manager.resume_agent("a")
-        await until(lambda: manager.list_tasks("a")[0].state == "completed")
+
+        async def is_so() -> bool:
+            return (await manager.list_tasks("a"))[0].state == "completed"
+
+        await until(is_so)
 
     play(scenario)
 
@@ -105,9 +109,13 @@ def test_a_stopped_subscriber_finds_the_event_when_it_is_started_and_a_full_one_
         await manager.create_agent("s", {"subscribes": ["e"], "limits": {"max_queue_length": 1}}, auto_start=False)
         assert (await manager.broadcast_event("e", 1)).notified == 1
         assert (await manager.broadcast_event("e", 2)).notified == 0
-        assert [note.name for note in manager.notifications()][-2:] == ["event.not_taken", "event.broadcast"]
+        assert [note.name for note in await manager.notifications()][-2:] == ["event.not_taken", "event.broadcast"]
         await manager.start_agent("s")
-        await until(lambda: manager.list_tasks("s")[0].state == "completed")
+
+        async def is_so() -> bool:
+            return (await manager.list_tasks("s"))[0].state == "completed"
+
+        await until(is_so)
 
     play(scenario)
 
@@ -136,8 +144,8 @@ def test_an_event_that_makes_no_sense_is_refused_and_nothing_changes(
             await manager.broadcast_event(event, data)
         await manager.flushed()
         assert manager.last_seq == before
-        assert manager.list_tasks("a") == []
-        assert manager.list_events() == []
+        assert await manager.list_tasks("a") == []
+        assert await manager.list_events() == []
 
     play(scenario)
 
@@ -154,8 +162,8 @@ def test_a_broadcast_happens_wholly_or_not_at_all(crash_after: float) -> None:
 
     async def after(manager: AsyncAgentSessionManager) -> None:
         await asyncio.sleep(60)
-        heard = [len(manager.list_tasks(f"s{number}")) for number in range(5)]
-        assert heard == [len(manager.list_events())] * 5
+        heard = [len(await manager.list_tasks(f"s{number}")) for number in range(5)]
+        assert heard == [len(await manager.list_events())] * 5
 
     play_over_crash(before, after, crash_after_seconds=crash_after)
 
@@ -169,7 +177,7 @@ def test_an_event_that_is_broadcast_twice_under_one_id_happens_once() -> None:
         )
         third = await manager.broadcast_event("e", {"n": 1}, event_id="one")
         assert first == second == third
-        assert len(manager.list_tasks("a")) == len(manager.list_events()) == 1
+        assert len(await manager.list_tasks("a")) == len(await manager.list_events()) == 1
         for name, data in (("e", {"n": 2}), ("other", {"n": 1})):
             with pytest.raises(DuplicateIdError):
                 await manager.broadcast_event(name, data, event_id="one")
@@ -194,7 +202,7 @@ def test_an_agent_puts_itself_to_sleep_when_its_work_has_ended() -> None:
         await until(lambda: manager.get_agent_status("a").state is AgentState.SLEEPING)
         assert manager.get_agent_status("a").reason == "nothing to do"
         await asyncio.sleep(1800)
-        assert manager.list_tasks("a")[0].kind == "wake_up"
+        assert (await manager.list_tasks("a"))[0].kind == "wake_up"
 
     play(scenario, say_sleep(duration_seconds=1800, wake_events=["alert"], reason="nothing to do"))
 
@@ -244,6 +252,6 @@ def test_one_agent_wakes_another_and_says_why() -> None:
         assert "Cannot wake agent 'b': it is idle" in await manager.run_task("a", "go")
         await manager.sleep_agent("b", duration_seconds=1e6)
         assert await manager.run_task("a", "go") == "Woke b."
-        assert "Reason: the data is in (from a)" in without_marks(manager.list_tasks("b")[0].prompt)
+        assert "Reason: the data is in (from a)" in without_marks((await manager.list_tasks("b"))[0].prompt)
 
     play(scenario, say)

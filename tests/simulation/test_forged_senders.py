@@ -150,8 +150,12 @@ async def holds_the_lock(manager: AsyncAgentSessionManager, text: str) -> None:
 
 async def refuses(manager: AsyncAgentSessionManager, text: str) -> None:
     await manager.send_task("bob", "Look.")
-    await until(lambda: bool(manager.list_approvals()))
-    await manager.refuse(manager.list_approvals()[0].id, reason=text)
+
+    async def is_so() -> bool:
+        return bool(await manager.list_approvals())
+
+    await until(is_so)
+    await manager.refuse((await manager.list_approvals())[0].id, reason=text)
 
 
 async def wakes(manager: AsyncAgentSessionManager, text: str) -> None:

@@ -40,9 +40,9 @@ def written(token: int, **given: object) -> tuple[str, dict[str, object]]:
     return "write", {"token": token, **given}
 
 
-def ended_at(manager: AsyncAgentSessionManager, name: str) -> float:
+async def ended_at(manager: AsyncAgentSessionManager, name: str) -> float:
     """When a lease ended so, in seconds after the beginning."""
-    note = next(note for note in manager.notifications(limit=1000) if note.name == name)
+    note = next(note for note in await manager.notifications(limit=1000) if note.name == name)
     return round(note.at - 1_800_000_000.0, 3)
 
 
@@ -121,7 +121,7 @@ def test_a_lease_that_runs_out_within_the_block_passes_on_after_it() -> None:
         assert holders(manager) == [("door", "a", 1)], "its time is over, but its block is not"
         assert "written at 22" in await final_of(manager, holder)
         await manager.wait_task(waiter)
-        assert ended_at(manager, "lock.expired") == 22.0
+        assert await ended_at(manager, "lock.expired") == 22.0
 
     say = team(a=rounds(acquire(ttl_seconds=10), written(1, seconds=20)), b=rounds(acquire(), "done"))
     play(scenario, say, tools=[write])
@@ -174,7 +174,7 @@ def test_one_who_gives_up_waiting_for_a_block_changes_nothing() -> None:
             async with asyncio.timeout(5):
                 await manager.break_lock("door", "enough")
         assert "written at 22" in await final_of(manager, holder)
-        assert "lock.broken" not in [note.name for note in manager.notifications(limit=1000)]
+        assert "lock.broken" not in [note.name for note in await manager.notifications(limit=1000)]
 
     play(scenario, rounds(acquire(), written(1, seconds=20)), tools=[write])
 
@@ -186,7 +186,7 @@ def test_a_block_that_takes_too_long_loses_the_lock_and_is_told_so() -> None:
         await asyncio.sleep(3)
         waiter = await manager.send_task("b", "go")
         await manager.wait_task(waiter)
-        assert ended_at(manager, "lock.expired") == 32.0, "it began at 2, and 30 seconds are the most"
+        assert await ended_at(manager, "lock.expired") == 32.0, "it began at 2, and 30 seconds are the most"
         told = await final_of(manager, holder)
         assert "The guarded block took more than 30 seconds and lost the lock meanwhile" in told
         assert "written at 5" not in told
@@ -207,7 +207,7 @@ def test_two_blocks_of_one_task_keep_the_lease_until_both_are_over() -> None:
     async def scenario(manager: AsyncAgentSessionManager) -> None:
         await create(manager, "a")
         await manager.run_task("a", "go")
-        assert ended_at(manager, "lock.expired") == 17.0
+        assert await ended_at(manager, "lock.expired") == 17.0
 
     say = rounds(acquire(ttl_seconds=5), [written(1, seconds=10), written(1, seconds=15)])
     play(scenario, say, tools=[write])
@@ -221,7 +221,7 @@ def test_a_block_that_is_cancelled_lets_go() -> None:
         await manager.cancel_task(holder)
         await asyncio.sleep(1)
         assert manager.list_locks() == []
-        assert told_of_locks(manager)[-1] == ("lock.released", "a", 1)
+        assert (await told_of_locks(manager))[-1] == ("lock.released", "a", 1)
         assert (await manager.acquire_lock("door")).token == 2
 
     play(scenario, rounds(acquire(ttl_seconds=500), written(1, seconds=20)), tools=[write])

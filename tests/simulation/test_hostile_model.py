@@ -117,8 +117,8 @@ def test_a_hostile_model_gets_nowhere(attack: str) -> None:
         assert await manager.run_task("bob", "How are you?") == "all is well"
         await manager.create_agent("carol")
         assert await manager.run_task("carol", "And you?") == "all is well"
-        assert {mail.sender for mail in manager.mailbox("bob")} <= {"mallory"}
-        assert {mail.sender for mail in manager.mailbox()} <= {"mallory", "bob", "system"}
+        assert {mail.sender for mail in await manager.mailbox("bob")} <= {"mallory"}
+        assert {mail.sender for mail in await manager.mailbox()} <= {"mallory", "bob", "system"}
 
     play(scenario, say, tools=[harm])
     assert harmed == []
@@ -177,7 +177,7 @@ def test_a_thousand_calls_at_once_are_refused_before_the_first_one_runs() -> Non
         task = await manager.send_task("mallory", "go")
         ended = await manager.wait_task(task)
         assert ended.state is TaskState.FAILED
-        assert manager.mailbox("bob") == []
+        assert await manager.mailbox("bob") == []
 
     play(scenario, say)
 
@@ -195,6 +195,6 @@ def test_odd_arguments_are_answered_with_what_would_have_been_right() -> None:
         await manager.run_task("mallory", "go")
         assert len(results) == len(HOSTILE_ARGUMENTS)
         assert all(turn.is_error and len(turn.content) < 1000 for turn in results)
-        assert manager.mailbox("bob") == []
+        assert await manager.mailbox("bob") == []
 
     play(scenario, say)

@@ -82,8 +82,12 @@ def test_a_loop_sees_no_variables_of_the_one_that_made_way_for_it_or_mailed_it()
             ended = await manager.wait_task(task)
             assert ended.result is not None
             assert ended.result.final.startswith("was nothing, ")
-        await until(lambda: any(task.result for task in manager.list_tasks("b")))
-        mailed = manager.list_tasks("b")[0].result
+
+        async def is_so() -> bool:
+            return any(task.result for task in await manager.list_tasks("b"))
+
+        await until(is_so)
+        mailed = (await manager.list_tasks("b"))[0].result
         assert mailed is not None
         assert mailed.final.startswith("was nothing, ")
 

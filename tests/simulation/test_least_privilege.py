@@ -47,7 +47,7 @@ async def refused(manager: AsyncAgentSessionManager, agent: str) -> str:
     """Run a task whose only call is refused; returns what the model was told."""
     task = await manager.send_task(agent, "go")
     await manager.wait_task(task)
-    asked, called, answered = manager.list_steps(task.id)
+    asked, called, answered = await manager.list_steps(task.id)
     assert asked.answer is not None
     assert called.call == asked.answer.tool_calls[0]
     assert (called.state, answered.state) == (StepState.DONE, StepState.DONE)

@@ -46,7 +46,7 @@ def test_the_answer_of_a_continued_task_is_all_its_parts_and_it_can_be_cancelled
         assert await manager.run_task("alice", "long") == "first half\nsecond half"
         endless = await manager.send_task("alice", "endless")
         await asyncio.sleep(1.5)
-        assert manager.get_task(endless.id).state is TaskState.CONTINUED
+        assert (await manager.get_task(endless.id)).state is TaskState.CONTINUED
         assert (await manager.cancel_task(endless)).state is TaskState.CANCELLED
 
     play(scenario, say)
@@ -62,7 +62,7 @@ def test_hundreds_of_tasks_that_end_as_soon_as_they_begin_do_not_pile_up() -> No
             await manager.retry_task(task)
         await manager.start_agent("alice", {"limits": {"max_steps_per_task": 1}})
         await until(lambda: manager.get_agent_status("alice").state is AgentState.IDLE)
-        assert {manager.get_task(task.id).state for task in tasks} == {TaskState.FAILED}
+        assert {(await manager.get_task(task.id)).state for task in tasks} == {TaskState.FAILED}
 
     play(scenario, lambda _: call("list_agents"))
 
@@ -73,7 +73,7 @@ def test_more_tool_calls_than_steps_are_left_run_not_at_all() -> None:
         task = await manager.wait_task(await manager.send_task("alice", "go"))
         assert task.error is not None
         assert task.error.code == "step_limit"
-        assert len(manager.list_steps(task.id)) == 1
+        assert len(await manager.list_steps(task.id)) == 1
 
     play(scenario, lambda _: calls(*[("list_agents", {})] * 50))
 
@@ -95,7 +95,7 @@ def test_interrupts_do_not_use_up_the_retries() -> None:
             await manager.interrupt_agent("alice")
             await manager.resume_agent("alice")
         assert (await manager.wait_task(task)).state is TaskState.COMPLETED
-        assert manager.list_steps(task.id)[0].attempt == 7
+        assert (await manager.list_steps(task.id))[0].attempt == 7
 
     play(scenario, say, latency_seconds=60)
 
@@ -122,7 +122,7 @@ def test_important_mail_that_came_during_a_pause_wakes_the_sleeper_at_resume() -
         await manager.resume_agent("alice")
         await asyncio.sleep(5)
         assert manager.get_agent_status("alice").state is AgentState.IDLE
-        assert manager.mailbox("alice")[0].state is MailState.READ
+        assert (await manager.mailbox("alice"))[0].state is MailState.READ
 
     play(scenario)
 
@@ -132,7 +132,9 @@ def test_a_changed_sleep_is_announced_though_the_state_stays() -> None:
         await manager.create_agent("alice")
         await manager.sleep_agent("alice", duration_seconds=1000)
         await manager.sleep_agent("alice", duration_seconds=2000)
-        assert manager.notifications()[-1].params["sleepingUntil"] == manager.get_agent_status("alice").sleeping_until
+        assert (await manager.notifications())[-1].params["sleepingUntil"] == manager.get_agent_status(
+            "alice"
+        ).sleeping_until
         assert (await names_of(manager))[-1] == "agent.sleep_changed"
 
     play(scenario)
@@ -182,11 +184,15 @@ def test_a_mail_task_that_failed_late_is_handled_once_when_it_is_retried() -> No
     async def scenario(manager: AsyncAgentSessionManager) -> None:
         await manager.create_agent("bob")
         await manager.send_mail("bob", "s", "b")
-        await until(lambda: bool(manager.dead_letters().mails))
-        await manager.retry_task(str(manager.dead_letters().mails[0].task_id))
+
+        async def is_so() -> bool:
+            return bool((await manager.dead_letters()).mails)
+
+        await until(is_so)
+        await manager.retry_task(str((await manager.dead_letters()).mails[0].task_id))
         await asyncio.sleep(100)
-        assert [task.state for task in manager.list_tasks("bob")] == [TaskState.COMPLETED]
-        assert manager.mailbox("bob")[0].state is MailState.READ
+        assert [task.state for task in await manager.list_tasks("bob")] == [TaskState.COMPLETED]
+        assert (await manager.mailbox("bob"))[0].state is MailState.READ
 
     play(scenario, say)
 
@@ -203,9 +209,9 @@ def test_a_mail_that_was_read_before_a_crash_still_becomes_a_dead_letter() -> No
         await asyncio.sleep(1000)
 
     async def after(manager: AsyncAgentSessionManager) -> None:
-        assert manager.mailbox("bob")[0].state is MailState.READ
+        assert (await manager.mailbox("bob"))[0].state is MailState.READ
         await until(lambda: manager.get_agent_status("bob").state is AgentState.IDLE)
-        assert [mail.state for mail in manager.dead_letters().mails] == [MailState.DEAD]
+        assert [mail.state for mail in (await manager.dead_letters()).mails] == [MailState.DEAD]
 
     play_over_crash(before, after, say, crash_after_seconds=15, latency_seconds=10)
 
@@ -220,7 +226,7 @@ def test_a_retried_task_that_is_cancelled_before_its_turn_leaves_no_open_step() 
         await manager.pause_agent("alice")
         await manager.retry_task(task)
         await manager.cancel_task(task)
-        assert [step.state for step in manager.list_steps(task.id)] == ["failed"]
+        assert [step.state for step in await manager.list_steps(task.id)] == ["failed"]
 
     play(scenario, say)
 
@@ -275,12 +281,12 @@ def test_concurrent_moves_of_the_users_mail_see_each_other() -> None:
     async def scenario(manager: AsyncAgentSessionManager) -> None:
         await manager.create_agent("bob")
         await manager.run_task("bob", "report")
-        mail = manager.mailbox()[0]
+        mail = (await manager.mailbox())[0]
         results = await asyncio.gather(
             manager.mark_mail(mail.id, "archived"), manager.reply_mail(mail.id, "late"), return_exceptions=True
         )
         assert sum(isinstance(result, StateError) for result in results) <= 1
-        assert manager.mailbox()[0].state is MailState.ARCHIVED or not any(
+        assert (await manager.mailbox())[0].state is MailState.ARCHIVED or not any(
             isinstance(result, StateError) for result in results
         )
 

@@ -31,7 +31,7 @@ def spending(request: ModelRequest) -> Answer | str:
 
 async def breaches(manager: AsyncAgentSessionManager) -> list[dict[str, Any]]:
     await manager.flushed()
-    return [note.params for note in manager.notifications(limit=100_000) if note.name == "limit.reached"]
+    return [note.params for note in await manager.notifications(limit=100_000) if note.name == "limit.reached"]
 
 
 def tokens_of(manager: AsyncAgentSessionManager) -> int:
@@ -57,7 +57,7 @@ def test_twenty_parallel_tasks_do_not_overdraw_a_budget(seed: int) -> None:
         await manager.send_task("plan", "go", budget=Budget(max_tokens=5_050))
         await manager.at_rest()
         assert 4_000 <= tokens_of(manager) <= 5_050
-        tree = [task for task in manager.list_tasks(limit=1000) if task.error is not None]
+        tree = [task for task in await manager.list_tasks(limit=1000) if task.error is not None]
         assert {task.error.code for task in tree if task.error} == {"budget"}
         told = await breaches(manager)
         assert {(each["scope"], each["limit"], each["action"]) for each in told} == {
@@ -89,7 +89,7 @@ def test_a_first_request_that_is_larger_than_the_limit_is_not_sent(
         task = await manager.send_task("a", "word " * 1_700, **terms)
         await manager.at_rest()
         assert (asked, tokens_of(manager)) == ([], 0)
-        known, status = manager.get_task(task.id), manager.get_agent_status("a")
+        known, status = await manager.get_task(task.id), manager.get_agent_status("a")
         told = status.reason if known.error is None else known.error.message
         assert "needs about " in told
         assert "tokens, by an estimate, and 100 of 100 are left" in told
@@ -116,7 +116,7 @@ def test_the_limits_of_an_agent_are_the_budget_of_trees_that_have_none() -> None
         assert (await manager.wait_task(own)).state is TaskState.COMPLETED
         await manager.send_mail("a", "s", "by mail")
         await manager.at_rest()
-        by_mail = manager.list_tasks("a", limit=1)[0]
+        by_mail = (await manager.list_tasks("a", limit=1))[0]
         assert (by_mail.budget, by_mail.state) == (Budget(max_tokens=350), TaskState.FAILED)
 
     play(scenario, spending)
@@ -139,7 +139,7 @@ def test_an_agent_that_has_spent_enough_is_paused_for_a_person_and_goes_on_when_
         status = manager.get_agent_status("a")
         assert f"({limit})" in status.reason
         assert "are left" in status.reason
-        assert manager.get_task(task.id).state is TaskState.RUNNING
+        assert (await manager.get_task(task.id)).state is TaskState.RUNNING
         assert tokens_of(manager) == 200
         await manager.resume_agent("a")
         await until(lambda: manager.get_agent_status("a").state is AgentState.PAUSED)
@@ -218,7 +218,7 @@ def test_what_was_set_aside_for_a_cancelled_request_is_there_for_others() -> Non
         first = await manager.send_task("slow", "go")
         second = await manager.send_task("slow", "go")
         await asyncio.sleep(10)
-        assert [step.state for step in manager.list_steps(second.id)] == ["started"]
+        assert [step.state for step in await manager.list_steps(second.id)] == ["started"]
         await manager.cancel_task(first)
         assert (await manager.wait_task(second)).state is TaskState.COMPLETED
 
@@ -272,7 +272,7 @@ def test_what_waits_for_its_own_budget_keeps_nobody_else_waiting() -> None:
             await manager.send_task(name, "go", task_id=task_id)
             await asyncio.sleep(1)
         await asyncio.sleep(100)
-        answered = {task_id for task_id in ("first", "waits", "other") if manager.list_steps(task_id)[0].answer}
+        answered = {task_id for task_id in ("first", "waits", "other") if (await manager.list_steps(task_id))[0].answer}
         assert answered == {"first", "other"}
 
     play(scenario, spending, latency_seconds=100)
@@ -369,6 +369,6 @@ def test_a_tree_with_a_budget_of_money_counts_what_has_no_price() -> None:
     async def scenario(manager: AsyncAgentSessionManager) -> None:
         await manager.create_agent("a")
         ended = await manager.wait_task(await manager.send_task("a", "go", budget=Budget(max_cost_usd=1.0)))
-        assert (ended.error and ended.error.code, len(manager.list_steps(ended.id))) == ("budget", 4)
+        assert (ended.error and ended.error.code, len(await manager.list_steps(ended.id))) == ("budget", 4)
 
     play(scenario, say)

@@ -18,11 +18,11 @@ from tests.simulation.stage import call, calls, play, play_over_crash, results_o
 
 async def told_of(manager: AsyncAgentSessionManager, limit: str) -> list[dict[str, Any]]:
     await manager.flushed()
-    return [note.params for note in _named(manager, "limit.reached") if note.params["limit"] == limit]
+    return [note.params for note in await _named(manager, "limit.reached") if note.params["limit"] == limit]
 
 
-def _named(manager: AsyncAgentSessionManager, name: str) -> list[Notification]:
-    return [note for note in manager.notifications(limit=100_000) if note.name == name]
+async def _named(manager: AsyncAgentSessionManager, name: str) -> list[Notification]:
+    return [note for note in await manager.notifications(limit=100_000) if note.name == name]
 
 
 def test_an_agent_too_many_is_not_started_and_nothing_of_it_is_made() -> None:
@@ -285,9 +285,13 @@ def test_a_task_in_time_is_left_alone_and_a_lowered_limit_holds_at_once() -> Non
         await asyncio.sleep(80)
         long = await manager.send_task("a", "go")
         await asyncio.sleep(30)
-        assert manager.get_task(long.id).state is TaskState.RUNNING
+        assert (await manager.get_task(long.id)).state is TaskState.RUNNING
         await manager.set_limits({"max_task_seconds": 20}, agent_id="a")
-        await until(lambda: manager.get_task(long.id).state is TaskState.FAILED)
+
+        async def is_so() -> bool:
+            return (await manager.get_task(long.id)).state is TaskState.FAILED
+
+        await until(is_so)
 
     play(scenario, latency_seconds=50)
 
@@ -309,7 +313,7 @@ def test_the_same_call_with_the_same_result_is_not_made_for_ever() -> None:
     async def after(manager: AsyncAgentSessionManager) -> None:
         task = await manager.wait_task("t")
         assert (task.state, task.error and task.error.code) == (TaskState.FAILED, "loop")
-        results = [step.result for step in manager.list_steps("t") if step.result is not None]
+        results = [step.result for step in await manager.list_steps("t") if step.result is not None]
         assert [result.content for result in results[:3]] == ["nothing"] * 3
         assert len(results) == 6
         assert all("3 times in a row" in result.content and result.is_error for result in results[3:])
@@ -356,7 +360,7 @@ def test_limits_come_from_the_agent_before_the_session_before_what_the_manager_w
         await manager.set_limits({"max_queue_length": None}, agent_id="a")
         await manager.set_limits({"max_queue_length": None})
         assert manager.active_sessions["a"].limits.max_queue_length == 90
-        changed = [note.params for note in _named(manager, "limits.changed")]
+        changed = [note.params for note in await _named(manager, "limits.changed")]
         assert [(each["scope"], each["agentId"], each["limits"]) for each in changed] == [
             ("server", None, {"max_queue_length": 90, "max_continuations": 4}),
             ("session", None, {"max_queue_length": 70}),

@@ -64,11 +64,11 @@ def team(**members: Callable[[ModelRequest], Answer | str]) -> Callable[[ModelRe
     return say
 
 
-def told_of_locks(manager: AsyncAgentSessionManager) -> list[tuple[Any, ...]]:
+async def told_of_locks(manager: AsyncAgentSessionManager) -> list[tuple[Any, ...]]:
     """What the log says about locks: what happened, to which agent, and with which token or outcome."""
     return [
         (note.name, note.params["agentId"], note.params.get("token", note.params.get("outcome")))
-        for note in manager.notifications(limit=100_000)
+        for note in await manager.notifications(limit=100_000)
         if note.name.startswith("lock.")
     ]
 
@@ -99,10 +99,10 @@ def test_a_lock_is_given_in_the_order_in_which_it_was_asked_for_with_rising_toke
         assert manager.get_agent_status("b").waiting_for == ("lock:door",)
         for task in tasks:
             await manager.wait_task(task)
-        assert [(name, who) for name, who, _ in told_of_locks(manager) if name == "lock.acquired"] == [
+        assert [(name, who) for name, who, _ in await told_of_locks(manager) if name == "lock.acquired"] == [
             ("lock.acquired", name) for name in "cadb"
         ]
-        assert [token for name, _, token in told_of_locks(manager) if name == "lock.acquired"] == [1, 2, 3, 4]
+        assert [token for name, _, token in await told_of_locks(manager) if name == "lock.acquired"] == [1, 2, 3, 4]
         assert holders(manager) == []
 
     say = rounds(acquire(), rest(20), release(), "done")
@@ -119,7 +119,7 @@ def test_everything_about_a_lock_is_told() -> None:
         for task in (first, second, third):
             await manager.wait_task(task)
         await asyncio.sleep(100)
-        assert told_of_locks(manager) == [
+        assert await told_of_locks(manager) == [
             ("lock.acquired", "a", 1),
             ("lock.waiting", "b", None),
             ("lock.waiting", "c", None),
@@ -130,7 +130,7 @@ def test_everything_about_a_lock_is_told() -> None:
             ("lock.wait_ended", "b", "acquired"),
             ("lock.expired", "b", 2),
         ]
-        notes = {note.name: note.params for note in manager.notifications(limit=10_000)}
+        notes = {note.name: note.params for note in await manager.notifications(limit=10_000)}
         assert notes["lock.renewed"]["expiresAt"] > notes["lock.waiting"]["deadlineAt"]
         assert notes["lock.waiting"]["holder"] == "a"
         assert notes["lock.wait_ended"]["stepId"].startswith(second.id)
@@ -163,7 +163,7 @@ def test_renewal_keeps_the_lock_beyond_its_first_lease() -> None:
         await manager.wait_task(holder)
         assert now() > 100
         assert "token 2" in await final_of(manager, waiter)
-        assert "lock.expired" not in [name for name, _, _ in told_of_locks(manager)]
+        assert "lock.expired" not in [name for name, _, _ in await told_of_locks(manager)]
 
     say = team(a=rounds(acquire(), rest(50), acquire(), rest(50), "done"), b=rounds(acquire()))
     play(scenario, say, tools=[nap])
@@ -235,7 +235,7 @@ def test_a_lock_that_makes_no_sense_is_refused_with_the_reason(arguments: dict[s
     async def scenario(manager: AsyncAgentSessionManager) -> None:
         await create(manager, "a")
         assert problem in await manager.run_task("a", "go")
-        assert told_of_locks(manager) == []
+        assert await told_of_locks(manager) == []
 
     play(scenario, rounds(("acquire_lock", arguments)))
 
@@ -246,7 +246,7 @@ def test_a_name_that_is_not_text_is_refused() -> None:
     async def scenario(manager: AsyncAgentSessionManager) -> None:
         await create(manager, "a")
         await manager.run_task("a", "go")
-        assert told_of_locks(manager) == []
+        assert await told_of_locks(manager) == []
 
     play(scenario, lambda r: Answer(tool_calls=(wanted,)) if round_of(r) == 0 else results_of(r)[-1])
 
@@ -265,7 +265,7 @@ def test_a_lock_is_released_when_its_holder_ends(how: str) -> None:
             await manager.stop_agent("a")
         assert "token 2" in await final_of(manager, waiter)
         assert now() < 40
-        assert manager.get_task(holder.id).state.ended
+        assert (await manager.get_task(holder.id)).state.ended
         assert holders(manager) == []
 
     short = rounds(acquire(), rest(15), "done")
@@ -295,7 +295,7 @@ def test_one_that_no_longer_waits_is_passed_over(how: str) -> None:
         await manager.wait_task(waiter)
         assert now() < 25
         outcome = "abandoned" if how in ("cancel", "stop") else "timed_out"
-        assert ("lock.wait_ended", "b", outcome) in told_of_locks(manager)
+        assert ("lock.wait_ended", "b", outcome) in await told_of_locks(manager)
         assert manager.get_agent_status("b").waiting_for == ()
         assert "token 2" in await final_of(manager, last)
 

@@ -45,7 +45,11 @@ def test_a_person_takes_renews_and_releases_a_lock_by_its_token() -> None:
         assert held_by(manager) == [("door", "user", 1)]
         assert (await manager.release_lock("door", lock.token)).holder == "user"
         assert manager.list_locks() == []
-        assert [name for name, _, _ in told_of_locks(manager)] == ["lock.acquired", "lock.renewed", "lock.released"]
+        assert [name for name, _, _ in await told_of_locks(manager)] == [
+            "lock.acquired",
+            "lock.renewed",
+            "lock.released",
+        ]
 
     play(scenario)
 
@@ -55,7 +59,7 @@ def test_a_lock_that_is_held_is_refused_at_once_to_one_who_will_not_wait() -> No
         await manager.acquire_lock("door", holder="nightly backup")
         with pytest.raises(LockHeldError, match="held by nightly backup"):
             await manager.acquire_lock("door")
-        assert [name for name, _, _ in told_of_locks(manager)] == ["lock.acquired"]
+        assert [name for name, _, _ in await told_of_locks(manager)] == ["lock.acquired"]
 
     play(scenario)
 
@@ -89,7 +93,7 @@ def test_people_and_agents_stand_in_one_queue_in_the_order_of_arrival() -> None:
         assert (taken.holder, taken.token) == ("ann", 3)
         await manager.release_lock("door", taken.token)
         assert "token 4" in await final_of(manager, other)
-        assert [(name, token) for name, _, token in told_of_locks(manager) if name == "lock.acquired"] == [
+        assert [(name, token) for name, _, token in await told_of_locks(manager) if name == "lock.acquired"] == [
             ("lock.acquired", number) for number in (1, 2, 3, 4)
         ]
 
@@ -102,7 +106,7 @@ def test_a_person_who_waited_too_long_is_told_who_still_has_the_lock() -> None:
         with pytest.raises(LockHeldError, match="after 10 seconds lock 'door' is still held by ann"):
             await manager.acquire_lock("door", wait_seconds=10)
         assert now() == 10
-        assert told_of_locks(manager)[-1] == ("lock.wait_ended", None, "timed_out")
+        assert (await told_of_locks(manager))[-1] == ("lock.wait_ended", None, "timed_out")
         assert manager.list_locks()[0].waiting == ()
 
     play(scenario)
@@ -119,7 +123,7 @@ def test_one_who_gives_up_waiting_is_passed_over() -> None:
         await asyncio.wait([gone])
         await manager.release_lock("door", first.token)
         assert (await stays).token == 2
-        assert ("lock.wait_ended", None, "abandoned") in told_of_locks(manager)
+        assert ("lock.wait_ended", None, "abandoned") in await told_of_locks(manager)
 
     play(scenario)
 
@@ -176,7 +180,7 @@ def test_an_agent_renews_its_lock() -> None:
         await create(manager, "a")
         told = await manager.run_task("a", "go")
         assert "Lock 'door' with token 1 is yours for 30 seconds more." in told
-        assert "lock.expired" not in [name for name, _, _ in told_of_locks(manager)]
+        assert "lock.expired" not in [name for name, _, _ in await told_of_locks(manager)]
 
     renewal = ("renew_lock", {"name": "door", "ttl_seconds": 30})
     play(scenario, rounds(acquire(ttl_seconds=10), rest(5), renewal, rest(20)), tools=[nap])
@@ -200,7 +204,7 @@ def test_a_broken_lock_goes_to_the_next_and_its_holder_is_told_who_broke_it_and_
         broken = await manager.break_lock("door", "a has gone astray")
         assert (broken.holder, broken.token) == ("a", 1)
         assert held_by(manager) == [("door", "b", 2)]
-        note = next(note for note in manager.notifications(limit=1000) if note.name == "lock.broken")
+        note = next(note for note in await manager.notifications(limit=1000) if note.name == "lock.broken")
         assert (note.params["name"], note.params["holder"], note.params["token"]) == ("door", "a", 1)
         assert (note.params["by"], note.params["reason"]) == ("user", "a has gone astray")
         told = await final_of(manager, holder)
@@ -312,7 +316,7 @@ def test_the_lease_of_a_person_survives_the_death_of_the_process_and_a_wait_does
     async def after(manager: AsyncAgentSessionManager) -> None:
         await settled()
         assert held_by(manager) == [("door", "ann", 1)], "the lease of the gate ran out while the process was down"
-        assert ("lock.expired", None, 2) in told_of_locks(manager)
+        assert ("lock.expired", None, 2) in await told_of_locks(manager)
         assert manager.list_locks()[0].waiting == ()
         await manager.renew_lock("door", 1, 500)
         await asyncio.sleep(300)

@@ -60,7 +60,7 @@ def test_a_lease_that_ran_out_while_the_process_was_down_ends_at_the_start() -> 
     async def after(manager: AsyncAgentSessionManager) -> None:
         assert "token 2" in await final_of(manager, "waiter")
         assert now() < 5
-        assert ("lock.expired", "a", 1) in told_of_locks(manager)
+        assert ("lock.expired", "a", 1) in await told_of_locks(manager)
 
     say = team(a=rounds(acquire(ttl_seconds=50), rest(1000), "done"), b=rounds(acquire(wait_seconds=500)))
     play_over_crash(before, after, say, crash_after_seconds=20, down_for_seconds=100, tools=[nap])
@@ -86,12 +86,12 @@ def test_a_wait_and_a_lease_that_are_not_over_go_on_after_a_restart() -> None:
     play_over_crash(before, after, say, crash_after_seconds=20, down_for_seconds=10)
 
 
-def assert_one_holder_at_a_time(manager: AsyncAgentSessionManager) -> None:
+async def assert_one_holder_at_a_time(manager: AsyncAgentSessionManager) -> None:
     """Judge by the log: a lock is acquired only when it is free, with the next token, and every wait has an end."""
     held: dict[str, str] = {}
     tokens: dict[str, int] = {}
     waiting: set[str] = set()
-    for note in manager.notifications(limit=100_000):
+    for note in await manager.notifications(limit=100_000):
         params = note.params
         name = str(params.get("name"))
         match note.name:
@@ -126,12 +126,12 @@ def test_over_a_crash_at_any_time_there_is_one_holder_and_nobody_is_forgotten(cr
 
     async def after(manager: AsyncAgentSessionManager) -> None:
         for name in manager.active_sessions:
-            if manager.list_tasks(name):
+            if await manager.list_tasks(name):
                 assert (await manager.wait_task(name)).state is TaskState.COMPLETED
         assert now() < 60
         await until(lambda: all(status.state is AgentState.IDLE for status in manager.list_agents()))
-        assert_one_holder_at_a_time(manager)
+        await assert_one_holder_at_a_time(manager)
         assert holders(manager) == []
-        assert manager._session.kernel.store.load("default").waits == ()
+        assert (await manager._session.kernel.store.load("default")).waits == ()
 
     play_over_crash(before, after, say, crash_after_seconds=crash_after, tools=[nap], seed=int(crash_after * 100))

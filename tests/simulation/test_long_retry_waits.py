@@ -36,12 +36,12 @@ def test_a_wait_that_is_too_long_is_cut_and_told_with_what_was_asked_for(asked: 
         begun = _seconds()
         task = await manager.send_task("alice", "go")
         await asyncio.sleep(10)
-        (step,) = manager.list_steps(task.id)
+        (step,) = await manager.list_steps(task.id)
         assert step.error is not None
         assert step.retry_at is not None
         wanted = f"The provider asks to wait for {min(asked, 1e15):,.0f} seconds; it is asked again after 3,600 "
         assert step.error.message == f"Slow down. {wanted}(max_retry_after_seconds)."
-        (note,) = [note for note in manager.notifications() if note.name == "step.retried"]
+        (note,) = [note for note in await manager.notifications() if note.name == "step.retried"]
         assert note.params["retryAfterSeconds"] == min(asked, 1e15)
         assert note.params["retryAt"] == step.retry_at
         assert note.params["error"]["message"] == step.error.message
@@ -62,7 +62,7 @@ def test_a_wait_that_makes_no_sense_is_none(asked: float) -> None:
         begun = _seconds()
         await manager.run_task("alice", "go")
         assert _seconds() - begun < 3
-        (note,) = [note for note in manager.notifications() if note.name == "step.retried"]
+        (note,) = [note for note in await manager.notifications() if note.name == "step.retried"]
         assert "retryAfterSeconds" not in note.params
 
     play(scenario, models=with_model(model))
@@ -195,7 +195,7 @@ def test_a_restart_in_a_long_wait_goes_on_with_the_rest_of_it() -> None:
 
     async def after(manager: AsyncAgentSessionManager) -> None:
         begun = _seconds()
-        (task,) = manager.list_tasks()
+        (task,) = await manager.list_tasks()
         assert (await manager.wait_task(task)).state is TaskState.COMPLETED
         assert 2_350 < _seconds() - begun < 2_450
         assert model.asked == [1, 2]
@@ -212,7 +212,7 @@ def test_a_clock_that_was_set_back_makes_no_wait_longer_than_the_longest() -> No
 
     async def after(manager: AsyncAgentSessionManager) -> None:
         begun = _seconds()
-        (task,) = manager.list_tasks()
+        (task,) = await manager.list_tasks()
         assert (await manager.wait_task(task)).state is TaskState.COMPLETED
         assert _seconds() - begun < 3_700
 

@@ -37,9 +37,9 @@ def test_mail_to_an_idle_agent_starts_a_task_by_itself_at_once() -> None:
         assert manager.get_agent_status("bob").state is AgentState.ACTIVE
         assert manager.get_agent_status("bob").current_task == "mailbox_message"
         await until(lambda: manager.get_agent_status("bob").state is AgentState.IDLE)
-        (task,) = manager.list_tasks("bob")
+        (task,) = await manager.list_tasks("bob")
         assert (task.mail_id, task.cause, task.state) == (mail.id, f"mail:{mail.id}", TaskState.COMPLETED)
-        assert manager.mailbox("bob")[0].state is MailState.READ
+        assert (await manager.mailbox("bob"))[0].state is MailState.READ
 
     play(scenario)
 
@@ -49,13 +49,13 @@ def test_mail_counts_as_read_only_once_the_model_was_shown_it() -> None:
         await manager.create_agent("bob")
         await manager.send_mail("bob", "Hello", "x")
         await asyncio.sleep(10)
-        assert manager.mailbox("bob")[0].state is MailState.DELIVERED
+        assert (await manager.mailbox("bob"))[0].state is MailState.DELIVERED
         await manager.stop_agent("bob")
-        assert manager.mailbox("bob")[0].state is MailState.QUEUED
+        assert (await manager.mailbox("bob"))[0].state is MailState.QUEUED
         await manager.start_agent("bob")
         await until(lambda: manager.get_agent_status("bob").state is AgentState.IDLE)
-        assert manager.mailbox("bob")[0].state is MailState.READ
-        assert [task.state for task in manager.list_tasks("bob")].count(TaskState.COMPLETED) == 1
+        assert (await manager.mailbox("bob"))[0].state is MailState.READ
+        assert [task.state for task in await manager.list_tasks("bob")].count(TaskState.COMPLETED) == 1
 
     play(scenario, latency_seconds=60)
 
@@ -78,14 +78,18 @@ def test_two_agents_exchange_mail_in_one_thread_and_the_reply_meets_the_senders_
         await manager.create_agent("alice")
         await manager.create_agent("bob")
         asked = await manager.send_task("alice", "ask bob")
-        await until(lambda: len(manager.list_tasks("alice")) == 2)
+
+        async def is_so() -> bool:
+            return len(await manager.list_tasks("alice")) == 2
+
+        await until(is_so)
         await until(lambda: manager.get_agent_status("alice").state is AgentState.IDLE)
-        newest = manager.list_tasks("alice")[0]
+        newest = (await manager.list_tasks("alice"))[0]
         assert newest.thread_id == asked.thread_id
         assert newest.result is not None
         assert newest.result.final == "Bob says: It is 42."
-        (question,) = manager.mailbox("bob")
-        (reply,) = manager.mailbox("alice")
+        (question,) = await manager.mailbox("bob")
+        (reply,) = await manager.mailbox("alice")
         assert (question.sender, question.state) == ("alice", MailState.REPLIED)
         assert (reply.sender, reply.reply_to, reply.subject) == ("bob", question.id, "Re: Question")
 
@@ -105,7 +109,7 @@ def test_the_sender_is_stamped_and_a_forged_one_is_refused() -> None:
         await manager.create_agent("mallory")
         told = await manager.run_task("mallory", "forge")
         assert "unknown field `sender`" in told
-        assert [(mail.sender, mail.body) for mail in manager.mailbox()] == [("mallory", "honest")]
+        assert [(mail.sender, mail.body) for mail in await manager.mailbox()] == [("mallory", "honest")]
 
     play(scenario, say)
 
@@ -149,7 +153,7 @@ def test_the_same_mail_sent_twice_under_one_id_is_accepted_once() -> None:
         )
         third = await manager.send_mail("bob", "s", "b", mail_id="my-id")
         assert first == second == third
-        assert len(manager.mailbox("bob")) == 1
+        assert len(await manager.mailbox("bob")) == 1
         with pytest.raises(DuplicateIdError, match="used for something else"):
             await manager.send_mail("bob", "s", "another body", mail_id="my-id")
 
@@ -174,9 +178,9 @@ def test_check_mail_shows_unread_mail_in_order_and_it_is_not_delivered_again() -
         assert told.final.index("subject 2") < told.final.index("subject 1")
         assert "subject 0" not in told.final
         await until(lambda: manager.get_agent_status("bob").state is AgentState.IDLE)
-        kinds = sorted(task.kind for task in manager.list_tasks("bob"))
+        kinds = sorted(task.kind for task in await manager.list_tasks("bob"))
         assert kinds == ["mailbox_message", "user_prompt"]
-        assert {mail.state for mail in manager.mailbox("bob")} == {MailState.READ}
+        assert {mail.state for mail in await manager.mailbox("bob")} == {MailState.READ}
 
     play(scenario, say)
 
@@ -193,9 +197,13 @@ def test_check_mail_can_show_what_was_read_in_other_conversations() -> None:
             await manager.send_mail("bob", f"subject {number}", "x")
         await until(lambda: manager.get_agent_status("bob").state is AgentState.IDLE)
         await manager.send_mail("bob", "look", "at the earlier ones")
-        await until(lambda: len(manager.list_tasks("bob")) == 4)
+
+        async def is_so() -> bool:
+            return len(await manager.list_tasks("bob")) == 4
+
+        await until(is_so)
         await until(lambda: manager.get_agent_status("bob").state is AgentState.IDLE)
-        told = manager.list_tasks("bob")[0].result
+        told = (await manager.list_tasks("bob"))[0].result
         assert told is not None
         given, new, earlier = told.final.partition("No new mail.")
         assert (new, given.count("Subject: look")) == ("No new mail.", 1)
@@ -233,12 +241,12 @@ def test_the_user_reads_answers_and_archives_the_own_inbox() -> None:
     async def scenario(manager: AsyncAgentSessionManager) -> None:
         await manager.create_agent("bob")
         await manager.run_task("bob", "report")
-        (mail,) = manager.mailbox()
+        (mail,) = await manager.mailbox()
         assert (mail.sender, mail.state) == ("bob", MailState.QUEUED)
         assert (await manager.mark_mail(mail.id, "read")).state is MailState.READ
         reply = await manager.reply_mail(mail.id, "Thank you")
         assert (reply.recipient, reply.reply_to, reply.subject, reply.sender) == ("bob", mail.id, "Re: Report", "user")
-        assert manager.mailbox()[0].state is MailState.REPLIED
+        assert (await manager.mailbox())[0].state is MailState.REPLIED
         await manager.mark_mail(mail.id, MailState.ARCHIVED)
         with pytest.raises(StateError):
             await manager.mark_mail(mail.id, "read")
@@ -252,7 +260,7 @@ def test_the_same_answer_given_twice_under_one_id_is_sent_once() -> None:
     async def scenario(manager: AsyncAgentSessionManager) -> None:
         await manager.create_agent("bob")
         await manager.run_task("bob", "report")
-        (mail,) = manager.mailbox()
+        (mail,) = await manager.mailbox()
         first, second = await asyncio.gather(
             manager.reply_mail(mail.id, "Thanks", reply_id="my-id"),
             manager.reply_mail(mail.id, "Thanks", reply_id="my-id"),
@@ -260,7 +268,7 @@ def test_the_same_answer_given_twice_under_one_id_is_sent_once() -> None:
         await manager.mark_mail(mail.id, "archived")
         third = await manager.reply_mail(mail.id, "Thanks", reply_id="my-id")
         assert {first.id, second.id, third.id} == {"my-id"}
-        assert [each.id for each in manager.mailbox("bob")] == ["my-id"]
+        assert [each.id for each in await manager.mailbox("bob")] == ["my-id"]
         for mail_id, body in ((mail.id, "No thanks"), ("another", "Thanks")):
             with pytest.raises(DuplicateIdError, match="used for something else"):
                 await manager.reply_mail(mail_id, body, reply_id="my-id")
@@ -280,9 +288,9 @@ def test_the_user_may_answer_a_mail_without_having_marked_it_as_read_but_not_an_
     async def scenario(manager: AsyncAgentSessionManager) -> None:
         await manager.create_agent("bob")
         await manager.run_task("bob", "report")
-        first, second = manager.mailbox()
+        first, second = await manager.mailbox()
         await manager.reply_mail(first.id, "Thanks")
-        assert manager.mailbox()[0].read_at is not None
+        assert (await manager.mailbox())[0].read_at is not None
         await manager.mark_mail(second.id, "archived")
         await until(lambda: manager.get_agent_status("bob").state is AgentState.IDLE)
         with pytest.raises(StateError, match="archived"):
@@ -290,7 +298,7 @@ def test_the_user_may_answer_a_mail_without_having_marked_it_as_read_but_not_an_
         with pytest.raises(InvalidInputError, match="read or archived"):
             await manager.mark_mail(first.id, "dead")
         await manager.flushed()
-        assert len(manager.mailbox("bob")) == 1
+        assert len(await manager.mailbox("bob")) == 1
         assert manager.get_agent_status("bob").queue_size == 0
 
     play(scenario, say)
@@ -309,8 +317,8 @@ def test_an_agent_that_answers_a_mail_before_its_turn_has_handled_it() -> None:
         await manager.start_agent("bob")
         await manager.wait_task(task)
         await asyncio.sleep(10)
-        assert manager.mailbox("bob")[0].state is MailState.REPLIED
-        assert len(manager.list_tasks("bob")) == 1
+        assert (await manager.mailbox("bob"))[0].state is MailState.REPLIED
+        assert len(await manager.list_tasks("bob")) == 1
 
     play(scenario, say)
 
@@ -327,14 +335,18 @@ def test_mail_whose_task_fails_is_a_dead_letter_that_can_be_retried() -> None:
     async def scenario(manager: AsyncAgentSessionManager) -> None:
         await manager.create_agent("bob")
         mail = await manager.send_mail("bob", "s", "b")
-        await until(lambda: bool(manager.dead_letters().mails))
-        (dead,) = manager.dead_letters().mails
+
+        async def is_so() -> bool:
+            return bool((await manager.dead_letters()).mails)
+
+        await until(is_so)
+        (dead,) = (await manager.dead_letters()).mails
         assert (dead.id, dead.state) == (mail.id, MailState.DEAD)
         assert dead.task_id is not None
         await manager.retry_task(dead.task_id)
         assert (await manager.wait_task(dead.task_id)).state is TaskState.COMPLETED
-        assert manager.mailbox("bob")[0].state is MailState.READ
-        assert manager.dead_letters().mails == []
+        assert (await manager.mailbox("bob"))[0].state is MailState.READ
+        assert (await manager.dead_letters()).mails == []
 
     play(scenario, say)
 
@@ -346,15 +358,19 @@ def test_mail_whose_dead_task_is_dismissed_is_archived() -> None:
     async def scenario(manager: AsyncAgentSessionManager) -> None:
         await manager.create_agent("bob")
         mail = await manager.send_mail("bob", "s", "b")
-        await until(lambda: bool(manager.dead_letters().mails))
-        (dead,) = manager.dead_letters().tasks
+
+        async def is_so() -> bool:
+            return bool((await manager.dead_letters()).mails)
+
+        await until(is_so)
+        (dead,) = (await manager.dead_letters()).tasks
         await manager.dismiss_task(dead)
-        assert manager.dead_letters() == DeadLetters(tasks=[], mails=[])
+        assert await manager.dead_letters() == DeadLetters(tasks=[], mails=[])
         assert (await manager.snapshot()).dead_mails == 0
-        assert manager.mailbox("bob")[0] == replace(mail, state=MailState.ARCHIVED, task_id=dead.id)
+        assert (await manager.mailbox("bob"))[0] == replace(mail, state=MailState.ARCHIVED, task_id=dead.id)
         await manager.retry_task(dead)
         await manager.wait_task(dead)
-        assert [task.id for task in manager.dead_letters().tasks] == [dead.id]
+        assert [task.id for task in (await manager.dead_letters()).tasks] == [dead.id]
         assert (await manager.snapshot()).dead_mails == 1
 
     play(scenario, say)
@@ -375,7 +391,7 @@ def test_bad_mail_is_refused_and_nothing_is_written() -> None:
         with pytest.raises(InvalidInputError, match="cannot be an id"):
             await manager.send_mail("bob", "s", "b", mail_id="")
         assert await names_of(manager) == before
-        assert manager.mailbox("bob") == []
+        assert await manager.mailbox("bob") == []
         await manager.send_mail("bob", "s", "b")
         with pytest.raises(QueueFullError, match="is full"):
             await manager.send_mail("bob", "s", "b")
@@ -431,7 +447,7 @@ def test_progress_and_status_can_be_seen_by_other_agents() -> None:
         told = (await manager.run_task("watcher", "look")).splitlines()
         assert '"progress_percent":40.0,"progress_note":"sorting"' in told[0]
         assert '"description":"sorts things","state":"paused"' in told[1]
-        assert manager.get_task(task.id).progress_note == "sorting"
+        assert (await manager.get_task(task.id)).progress_note == "sorting"
         assert "async.task.progress" in await names_of(manager)
 
     play(scenario, say, latency_seconds=10)
@@ -453,9 +469,13 @@ def test_mail_that_a_refused_request_held_is_not_read_and_comes_again() -> None:
         task = await manager.send_task("alice", "look")
         await manager.send_mail("alice", "Hello", "World")
         assert (await manager.wait_task(task)).state == "failed"
-        await until(lambda: manager.mailbox("alice")[0].state == "read")
+
+        async def is_so() -> bool:
+            return (await manager.mailbox("alice"))[0].state == "read"
+
+        await until(is_so)
         assert len(refused) == 1
-        assert manager.list_tasks("alice")[0].kind == "mailbox_message"
+        assert (await manager.list_tasks("alice"))[0].kind == "mailbox_message"
 
     play(scenario, say)
 
@@ -477,9 +497,13 @@ def test_what_a_task_is_about_is_told_without_marks() -> None:
     async def scenario(manager: AsyncAgentSessionManager) -> None:
         await manager.create_agent("bob")
         await manager.send_mail("bob", "Plan", "x" * 1000, mail_id="m")
-        await until(lambda: bool(manager.list_tasks("bob")))
-        task = manager.list_tasks("bob")[0]
-        started = next(note for note in manager.notifications() if note.name == "async.task.started")
+
+        async def is_so() -> bool:
+            return bool(await manager.list_tasks("bob"))
+
+        await until(is_so)
+        task = (await manager.list_tasks("bob"))[0]
+        started = next(note for note in await manager.notifications() if note.name == "async.task.started")
         assert "<said" in task.prompt
         assert started.params["summary"] == without_marks(task.prompt)[:200]
 

@@ -105,7 +105,7 @@ def test_blocking_tools_do_not_wait_for_each_other_and_a_stop_waits_for_its_own(
             assert ended == ["a0"]
             await asyncio.gather(*(manager.cancel_task(f"t{n}") for n in range(1, 20)))
             assert len(ended) == 20
-            assert manager.get_task("t1").state is TaskState.CANCELLED
+            assert (await manager.get_task("t1")).state is TaskState.CANCELLED
 
     asyncio.run(run())
 
@@ -128,10 +128,10 @@ def test_a_blocking_tool_that_ends_while_it_is_stopped_has_its_result_kept() -> 
             task = await manager.send_task("alice", "go")
             await asyncio.to_thread(begun.wait, 10)
             await manager.stop_agent("alice")
-            result = manager.list_steps(task.id)[1].result
+            result = (await manager.list_steps(task.id))[1].result
             assert result is not None
             assert result.content == "it happened"
-            assert manager.get_task(task.id).state is TaskState.CANCELLED
+            assert (await manager.get_task(task.id)).state is TaskState.CANCELLED
 
     asyncio.run(run())
 
@@ -262,7 +262,7 @@ def test_whatever_a_tool_returns_or_raises_the_model_reads_what_is_the_matter(
         async with AsyncAgentSessionManager(tools=[misbehave], model_factory=lambda _: FunctionModel(one_call)) as m:
             await m.create_agent("alice")
             assert told in await m.run_task("alice", "go", task_id="t")
-            assert m.list_steps("t")[1].result is not None
+            assert (await m.list_steps("t"))[1].result is not None
 
     asyncio.run(run())
 

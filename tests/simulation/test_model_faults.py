@@ -69,9 +69,9 @@ def test_a_passing_fault_is_retried_and_each_attempt_is_journaled(first: list[Ev
         assert ended.result is not None
         assert ended.result.final == "fine"
         assert model.asked == [1, 2]
-        told = [note for note in manager.notifications() if note.name == "step.retried"]
+        told = [note for note in await manager.notifications() if note.name == "step.retried"]
         assert [(note.params["attempt"], note.params["error"]["code"]) for note in told] == [(1, code)]
-        (step,) = manager.list_steps(task.id)
+        (step,) = await manager.list_steps(task.id)
         assert (step.attempt, step.state, step.error) == (2, StepState.DONE, None)
 
     play(scenario, models=with_model(model))

@@ -20,7 +20,7 @@ def test_a_function_is_called_with_each_notification_in_order() -> None:
         async with opened(None, lambda _: "42", notification_callback=heard.append) as manager:
             await manager.create_agent("a")
             await manager.run_task("a", "go")
-            log = manager.notifications()
+            log = await manager.notifications()
         assert heard == log
         names = [note.name for note in heard]
         assert names.index("async.task.started") < names.index("async.task.completed")
@@ -66,7 +66,7 @@ def test_a_callback_whose_own_task_was_cancelled_is_called_again(caplog: pytest.
         async with opened(None, lambda _: "42", notification_callback=callback) as manager:
             await manager.create_agent("a")
             await manager.run_task("a", "go")
-            log = manager.notifications()
+            log = await manager.notifications()
         assert heard == log
         assert "was cancelled" in caplog.text
 

@@ -25,7 +25,7 @@ def test_a_subscriber_from_the_start_sees_everything_once_and_in_order() -> None
         await manager.run_task("alice", "go")
         late = manager.subscribe(after=0)
         live = await reading
-        assert live == await take(late, 9) == manager.notifications()
+        assert live == await take(late, 9) == await manager.notifications()
         assert [note.seq for note in live] == list(range(1, 10))
         assert all(note.session_id == "default" and note.cause for note in live)
 
@@ -159,7 +159,7 @@ def test_a_reader_that_lags_gets_the_pieces_joined_and_no_state_change_less() ->
             read.append(await anext(lagging))
         (delta,) = [note for note in read if note.seq == 0]
         assert delta.params["text"] == answer[delta.params["skipped"] :]
-        assert [note for note in read if note.seq] == manager.notifications(after=after)
+        assert [note for note in read if note.seq] == await manager.notifications(after=after)
         names = [note.name for note in read]
         assert names.index("step.started") < names.index("async.task.delta") < names.index("step.finished")
 

@@ -32,7 +32,7 @@ def test_an_outage_is_waited_out(minutes: int) -> None:
         assert await manager.run_task("a", "go") == "done: go"
         assert now() < minutes * 60 + 95, "it is asked again soon after it is back"
         assert len(provider.asked_at) < 20 + minutes * 2, "it is not asked all the time"
-        assert manager.dead_letters().tasks == []
+        assert (await manager.dead_letters()).tasks == []
 
     play(scenario, provider)
 
@@ -47,7 +47,7 @@ def test_a_task_whose_time_is_over_in_an_outage_says_what_it_waited_for() -> Non
             f"The time for task {task.id} is over, and its model had not answered: {DOWN}",
         )
         await manager.flushed()
-        step = manager.list_steps(task)[-1]
+        step = (await manager.list_steps(task))[-1]
         assert step.error is not None
         assert step.error.message == f"The task was ended. The request before had failed: {DOWN}"
 
@@ -59,8 +59,8 @@ def test_an_agent_with_a_schedule_goes_on_after_an_outage() -> None:
         await manager.create_agent("a", {"schedule": [{"interval_seconds": 10, "prompt": "look"}]})
         await asyncio.sleep(600)
         assert manager.get_agent_status("a").started
-        assert manager.dead_letters().tasks == []
-        done = [task for task in manager.list_tasks("a", limit=1000) if task.state is TaskState.COMPLETED]
+        assert (await manager.dead_letters()).tasks == []
+        done = [task for task in await manager.list_tasks("a", limit=1000) if task.state is TaskState.COMPLETED]
         assert len(done) > 40, "those that came due meanwhile are one"
 
     play(scenario, Provider(down_from=60, up_at=180))
@@ -75,12 +75,12 @@ def test_a_wait_for_the_provider_shows_in_the_step_the_status_and_the_snapshot()
         status = manager.get_agent_status("a")
         assert (status.state, status.retry_reason) == (AgentState.ACTIVE, DOWN)
         await manager.flushed()
-        (step,) = manager.list_steps(task.id)
+        (step,) = await manager.list_steps(task.id)
         assert (step.error and step.error.message, step.retry_at) == (DOWN, status.retry_at)
         assert step.outage_seconds > 0
         ((shown,),) = [each.steps for each in (await manager.snapshot()).tasks]
         assert (shown.retry_at, shown.retry_reason) == (status.retry_at, DOWN)
-        (told,) = [note for note in manager.notifications() if note.name == "step.retried"]
+        (told,) = [note for note in await manager.notifications() if note.name == "step.retried"]
         assert told.params["retryAt"] == status.retry_at
         await manager.wait_task(task)
         assert manager.get_agent_status("a").retry_at is None
@@ -177,7 +177,7 @@ def test_an_outage_uses_up_none_of_the_attempts_for_other_faults() -> None:
         await manager.create_agent("a", {"retry": {"max_attempts": 3}})
         task = await manager.send_task("a", "go")
         await manager.wait_task(task)
-        (step,) = manager.list_steps(task.id)
+        (step,) = await manager.list_steps(task.id)
         assert (step.state, step.attempt, step.failures) == (StepState.DONE, 13, 2)
 
     play(scenario, say)
@@ -195,7 +195,7 @@ async def _cancelled(manager: AsyncAgentSessionManager, task: TaskRecord) -> Non
 async def _paused(manager: AsyncAgentSessionManager, task: TaskRecord) -> None:
     await manager.pause_agent("a")
     await asyncio.sleep(300)
-    assert manager.get_task(task.id).state is TaskState.RUNNING
+    assert (await manager.get_task(task.id)).state is TaskState.RUNNING
     await manager.resume_agent("a")
     assert (await manager.wait_task(task)).state is TaskState.COMPLETED
 

@@ -24,7 +24,7 @@ def test_pause_lets_the_step_under_way_finish_and_begins_no_other() -> None:
         await asyncio.sleep(0.5)
         await manager.pause_agent("alice")
         await asyncio.sleep(100)
-        assert [step.state for step in manager.list_steps(task.id)] == [StepState.DONE]
+        assert [step.state for step in await manager.list_steps(task.id)] == [StepState.DONE]
         assert manager.get_agent_status("alice").state is AgentState.PAUSED
         await manager.resume_agent("alice")
         assert (await manager.wait_task(task)).state is TaskState.COMPLETED
@@ -59,11 +59,11 @@ def test_interrupt_cancels_the_model_request_and_resume_repeats_it() -> None:
         await manager.interrupt_agent("alice")
         assert not [each for each in asyncio.all_tasks() if each.get_name().startswith("loop")]
         await asyncio.sleep(1000)
-        (step,) = manager.list_steps(task.id)
+        (step,) = await manager.list_steps(task.id)
         assert (step.state, step.attempt) == (StepState.STARTED, 1)
         await manager.resume_agent("alice")
         assert (await manager.wait_task(task)).state is TaskState.COMPLETED
-        (step,) = manager.list_steps(task.id)
+        (step,) = await manager.list_steps(task.id)
         assert step.attempt == 2
 
     play(scenario, latency_seconds=60)
@@ -109,7 +109,7 @@ def test_stop_cancels_what_runs_keeps_the_queue_and_a_start_goes_on_with_it() ->
         assert (status.state, status.reason, status.queue_size) == (AgentState.STOPPED, "enough", 1)
         cancelled = await manager.wait_task(first)
         assert cancelled.state is TaskState.CANCELLED
-        assert manager.list_steps(first.id)[-1].state is StepState.UNKNOWN
+        assert (await manager.list_steps(first.id))[-1].state is StepState.UNKNOWN
         await manager.start_agent("alice")
         assert (await manager.wait_task(second)).state is TaskState.COMPLETED
 

@@ -145,7 +145,7 @@ def test_an_agent_whose_request_does_not_fit_stays_paused_until_it_does(name: st
         await manager.set_limits({"max_queue_length": 123})
         await manager.set_limits({name: 300}, agent_id=owner)
         await asyncio.sleep(5)
-        told = [note.name for note in manager.notifications(after=seq)]
+        told = [note.name for note in await manager.notifications(after=seq)]
         assert set(told) <= {"limits.changed", "agent.redefined"}, "neither resumed nor paused again"
         await manager.set_limits({name: 100_000}, agent_id=owner)
         assert (await manager.wait_task(task)).state is TaskState.COMPLETED

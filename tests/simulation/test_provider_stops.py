@@ -37,12 +37,12 @@ def test_an_agent_that_is_stopped_for_faults_of_its_provider_starts_again_by_its
         await fail_thrice(manager)
         reason = manager.get_agent_status("a").reason
         assert "The cause is the provider, so the agent starts again by itself at 2027-01-15" in reason
-        (failing,) = [note for note in manager.notifications(limit=1000) if note.name == "agent.failing"]
+        (failing,) = [note for note in await manager.notifications(limit=1000) if note.name == "agent.failing"]
         later = await manager.send_task("a", "later")
         assert (await manager.wait_task(later)).state is TaskState.COMPLETED
         assert 300 <= now() <= 460
         assert 300 <= failing.params["restartAt"] - failing.at <= 450
-        (mail,) = manager.mailbox(USER)
+        (mail,) = await manager.mailbox(USER)
         assert (mail.sender, mail.subject) == ("a", "a was stopped: too many of its tasks failed")
         assert mail.body == reason
 
@@ -60,7 +60,7 @@ def test_an_outage_that_is_not_over_in_time_gives_the_agent_a_rest_and_the_user_
         failed = [task for task in finished if task.state is TaskState.FAILED]
         assert len(failed) == 3, "two hours, in which it rests longer and longer"
         assert {task.state for task in finished[3:]} == {TaskState.COMPLETED}
-        (mail,) = manager.mailbox(USER)
+        (mail,) = await manager.mailbox(USER)
         assert mail.subject == "a was stopped: its provider is down"
         assert DOWN in mail.body
 
@@ -95,7 +95,7 @@ def test_a_rest_for_an_outage_that_the_process_did_not_live_to_begin_begins_at_t
         await asyncio.sleep(1e6)
 
     async def after(manager: AsyncAgentSessionManager) -> None:
-        assert manager.get_task("t").state is TaskState.FAILED
+        assert (await manager.get_task("t")).state is TaskState.FAILED
         assert not manager.get_agent_status("a").started
         await until(lambda: manager.get_agent_status("a").started)
 
@@ -106,13 +106,13 @@ def test_the_rest_grows_with_each_stop_in_a_row_and_the_user_is_told_once() -> N
     async def scenario(manager: AsyncAgentSessionManager) -> None:
         await manager.create_agent("a", {**IMPATIENT, "schedule": [{"interval_seconds": 10, "prompt": "look"}]})
         await asyncio.sleep(6 * 3600)
-        failing = [note for note in manager.notifications(limit=100_000) if note.name == "agent.failing"]
+        failing = [note for note in await manager.notifications(limit=100_000) if note.name == "agent.failing"]
         rests = [note.params["restartAt"] - note.at for note in failing]
         assert len(rests) > 5
         assert 300 <= rests[0] <= 450
         assert 600 <= rests[1] <= 900
         assert all(3_600 <= rest <= 5_400 for rest in rests[4:])
-        assert len(manager.mailbox(USER)) == 1
+        assert len(await manager.mailbox(USER)) == 1
 
     play(scenario, bad_until(1e9))
 
@@ -149,7 +149,7 @@ def test_of_the_next_stop_after_a_person_has_started_the_agent_the_user_is_told_
             await manager.wait_task(await manager.send_task("a", "go", task_id=f"again{number}"))
         await asyncio.sleep(1)
         assert not manager.get_agent_status("a").started
-        assert len(manager.mailbox(USER)) == 2
+        assert len(await manager.mailbox(USER)) == 2
 
     play(scenario, bad_until(1e9))
 
@@ -200,7 +200,7 @@ def test_an_agent_that_is_stopped_for_what_a_person_has_to_change_tells_the_user
         await asyncio.sleep(7200)
         status = manager.get_agent_status("a")
         assert not status.started
-        (mail,) = manager.mailbox(USER)
+        (mail,) = await manager.mailbox(USER)
         assert mail.body == status.reason
         assert "then start the agent" in mail.body
 

@@ -31,11 +31,14 @@ from ai_whisperer.runtime.messaging.switch import Switch
 from ai_whisperer.runtime.session.clock import SessionClock
 from ai_whisperer.runtime.session.decision import Decision
 from ai_whisperer.runtime.session.kernel import Kernel
+from ai_whisperer.runtime.session.reads import ReadsUnderWay
 from ai_whisperer.runtime.waiting.approvals import Approvals
 from ai_whisperer.runtime.waiting.locks import Locks
 from ai_whisperer.runtime.waiting.turns import Turns
 from ai_whisperer.runtime.waiting.waits import Waits
+from ai_whisperer.store import tables
 from ai_whisperer.store.base import Unit
+from ai_whisperer.store.sqlite import SqliteStore, queries
 from ai_whisperer.tools.function import Tool
 from tests.simulation.chaos import Chaos, failure_of
 
@@ -237,7 +240,9 @@ def take_any_decision_for_a_yes(patch: pytest.MonkeyPatch) -> None:
     def hold_unless_known(
         self: Approvals, decision: Decision, task: TaskRecord, step: StepRecord, tool: Tool
     ) -> object:
-        known = self._kernel.store.approval(task.session_id, step.id)
+        store = self._kernel.store
+        assert isinstance(store, SqliteStore)
+        known = store._one(queries.APPROVAL, (task.session_id, step.id), tables.APPROVAL.read)
         return None if known is not None else hold(self, decision, task, step, tool)
 
     patch.setattr(Approvals, "hold", hold_unless_known)
@@ -291,9 +296,14 @@ def tell_nobody_that_the_clock_was_set(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Kernel, "_tell_clock", lambda *_: None)
 
 
+def forget_what_a_read_may_have_missed(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(ReadsUnderWay, "when_seen", lambda _, forget: forget())
+
+
 @pytest.mark.parametrize(
     "plant",
     [
+        forget_what_a_read_may_have_missed,
         let_leases_run_out_by_the_wall_clock,
         sleep_by_the_wall_clock,
         let_the_session_go_by_the_wall_clock,

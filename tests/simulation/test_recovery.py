@@ -39,9 +39,11 @@ def test_a_task_goes_on_at_the_next_step_and_no_finished_request_is_repeated() -
         ended = await manager.wait_task("the-task")
         assert ended.state is TaskState.COMPLETED
         assert asked == ["1", "3", "5", "7"]
-        steps = manager.list_steps("the-task")
+        steps = await manager.list_steps("the-task")
         assert [step.attempt for step in steps] == [1, 1, 1, 1, 2, 1, 1]
-        assert [note.seq for note in manager.notifications()] == list(range(1, len(manager.notifications()) + 1))
+        assert [note.seq for note in await manager.notifications()] == list(
+            range(1, len(await manager.notifications()) + 1)
+        )
         assert ended.usage.input_tokens == manager.get_agent_status("alice").usage.input_tokens > 0
 
     play_over_crash(before, after, say, crash_after_seconds=25, latency_seconds=10)
@@ -68,7 +70,7 @@ def test_a_tool_call_under_way_is_repeated_only_if_that_does_no_harm(idempotent:
     async def after(manager: AsyncAgentSessionManager) -> None:
         ended = await manager.wait_task("t")
         assert ended.result is not None
-        step = manager.list_steps("t")[1]
+        step = (await manager.list_steps("t"))[1]
         if idempotent:
             assert ended.result.final == "happened"
             assert (len(ran), step.state, step.attempt) == (2, StepState.DONE, 2)
@@ -115,10 +117,10 @@ def test_mail_under_way_and_waiting_is_handled_once_after_the_crash() -> None:
 
     async def after(manager: AsyncAgentSessionManager) -> None:
         await until(lambda: manager.get_agent_status("bob").state is AgentState.IDLE)
-        assert {mail.state for mail in manager.mailbox("bob")} == {MailState.READ}
-        assert sorted(str(task.mail_id) for task in manager.list_tasks("bob")) == ["m0", "m1", "m2"]
+        assert {mail.state for mail in await manager.mailbox("bob")} == {MailState.READ}
+        assert sorted(str(task.mail_id) for task in await manager.list_tasks("bob")) == ["m0", "m1", "m2"]
         assert (await manager.send_mail("bob", "n1", "x", mail_id="m1")).id == "m1"
-        assert len(manager.mailbox("bob")) == 3
+        assert len(await manager.mailbox("bob")) == 3
 
     play_over_crash(before, after, crash_after_seconds=5, latency_seconds=10)
 
@@ -141,7 +143,7 @@ def test_agents_come_back_in_the_state_they_were_in(state: str) -> None:
             await manager.resume_agent("alice")
         elif state == "stopped":
             assert (status.state, status.reason) == (AgentState.STOPPED, "enough")
-            assert manager.get_task("t").state is TaskState.CANCELLED
+            assert (await manager.get_task("t")).state is TaskState.CANCELLED
             return
         else:
             assert (status.state, status.started, status.queue_size) == (AgentState.IDLE, False, 1)
@@ -194,10 +196,10 @@ def test_tasks_that_may_have_killed_the_process_run_one_after_the_other_in_the_p
             disk.crash()
             asyncio.get_running_loop().stop()
             await asyncio.sleep(1)
-        while not manager.get_task("ann").state.ended or not manager.get_task("ben").state.ended:
+        while not (await manager.get_task("ann")).state.ended or not (await manager.get_task("ben")).state.ended:
             at_work.append(manager._session.slots.used)
             await asyncio.sleep(1)
-        assert {manager.get_task(name).state for name in ("ann", "ben")} == {TaskState.COMPLETED}
+        assert {(await manager.get_task(name)).state for name in ("ann", "ben")} == {TaskState.COMPLETED}
         await manager.close()
         await store.close()
 

@@ -37,8 +37,8 @@ def play_over_close(before: Scenario, after: Scenario, say: Say, **settings: Any
     simulate(main())
 
 
-def notes(manager: AsyncAgentSessionManager, name: str) -> list[dict[str, Any]]:
-    return [note.params for note in manager.notifications(limit=100_000) if note.name == name]
+async def notes(manager: AsyncAgentSessionManager, name: str) -> list[dict[str, Any]]:
+    return [note.params for note in await manager.notifications(limit=100_000) if note.name == name]
 
 
 def test_a_lease_that_was_given_while_the_session_closed_ends_once() -> None:
@@ -59,7 +59,7 @@ def test_a_lease_that_was_given_while_the_session_closed_ends_once() -> None:
     async def after(manager: AsyncAgentSessionManager) -> None:
         assert [lock.agent_id for lock in manager.list_locks()] == ["b"]
         await asyncio.sleep(100)
-        assert len(notes(manager, "lock.expired")) == 1
+        assert len(await notes(manager, "lock.expired")) == 1
         assert manager.list_locks() == []
 
     play_over_close(before, after, say, latency_seconds=3, tools=[work_on])
@@ -76,8 +76,8 @@ def test_a_task_that_was_continued_while_the_session_closed_fails_once_at_its_de
 
     async def after(manager: AsyncAgentSessionManager) -> None:
         await asyncio.sleep(200)
-        assert manager.get_task("t").state is TaskState.CONTINUED
-        assert [error["taskId"] for error in notes(manager, "async.task.error")] == ["t~1"]
+        assert (await manager.get_task("t")).state is TaskState.CONTINUED
+        assert [error["taskId"] for error in await notes(manager, "async.task.error")] == ["t~1"]
         assert manager.failure is None
 
     play_over_close(before, after, say, latency_seconds=3, tools=[work_on])

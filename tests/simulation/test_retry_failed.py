@@ -42,7 +42,7 @@ def test_all_failed_tasks_are_retried_with_one_call_in_their_order() -> None:
         assert "The time for task" in others.reasons[late.id]
         assert {task.state for task in await ended(manager, *tasks)} == {TaskState.COMPLETED}
         assert [each for each in order if each in "024"] == ["0", "2", "4"]
-        assert manager.get_task(dismissed.id).state is TaskState.FAILED
+        assert (await manager.get_task(dismissed.id)).state is TaskState.FAILED
         again = await manager.retry_failed_tasks("b")
         assert (again.retried, again.not_retried) == (0, 0)
         with pytest.raises(UnknownAgentError):

@@ -22,8 +22,8 @@ def test_the_parts_of_a_continued_answer_are_one_message_that_comes_at_the_end()
         room = await group(manager, "alice", "bob", hop_limit=0)
         message = await manager.post_message(room, "@alice")
         await silence(manager)
-        answer = manager.room_messages(room)[1]
-        assert len(manager.room_messages(room)) == 2
+        answer = (await manager.room_messages(room))[1]
+        assert len(await manager.room_messages(room)) == 2
         assert (answer.text, answer.task_id) == ("first part\nand more @bob", message.asked["alice"])
         assert (answer.mentions, answer.hops) == (("bob",), 1)
 
@@ -43,13 +43,13 @@ def test_a_task_that_fails_leaves_the_message_unanswered_until_it_is_retried() -
         room = await group(manager, "alice")
         message = await manager.post_message(room, "hello?")
         await silence(manager)
-        (unanswered,) = told(manager, "room.unanswered")
+        (unanswered,) = await told(manager, "room.unanswered")
         assert unanswered["taskId"] == message.asked["alice"]
         assert unanswered["error"]["code"] == "model_refused"
         works = True
         await manager.retry_task(message.asked["alice"])
         await silence(manager)
-        assert said(manager, room) == ["user: hello?", "alice: at last"]
+        assert await said(manager, room) == ["user: hello?", "alice: at last"]
 
     play(scenario, say)
 
@@ -69,12 +69,12 @@ def test_a_continued_answer_that_fails_can_be_retried_by_the_task_that_was_annou
         room = await group(manager, "alice")
         message = await manager.post_message(room, "count")
         await silence(manager)
-        (unanswered,) = told(manager, "room.unanswered")
+        (unanswered,) = await told(manager, "room.unanswered")
         assert unanswered["taskId"] == message.asked["alice"]
         works = True
         await manager.retry_task(unanswered["taskId"])
         await silence(manager)
-        assert said(manager, room) == ["user: count", "alice: one\ntwo"]
+        assert await said(manager, room) == ["user: count", "alice: one\ntwo"]
 
     play(scenario, say)
 
@@ -85,8 +85,8 @@ def test_an_answer_that_is_cancelled_is_told_and_not_posted() -> None:
         message = await manager.post_message(room, "hello?")
         await asyncio.sleep(1)
         await manager.cancel_task(message.asked["alice"], reason="never mind")
-        assert [each["error"]["message"] for each in told(manager, "room.unanswered")] == ["never mind"]
-        assert said(manager, room) == ["user: hello?"]
+        assert [each["error"]["message"] for each in await told(manager, "room.unanswered")] == ["never mind"]
+        assert await said(manager, room) == ["user: hello?"]
 
     play(scenario, latency_seconds=60)
 
@@ -98,7 +98,9 @@ def test_what_a_task_would_have_shown_that_was_cancelled_before_it_began_is_show
         message = await manager.post_message(room, "one")
         await manager.cancel_task(message.asked["alice"])
         message = await manager.post_message(room, "two")
-        assert "[1] user: one\n[2] user: two\n" in without_marks(manager.get_task(message.asked["alice"]).prompt)
+        assert "[1] user: one\n[2] user: two\n" in without_marks(
+            (await manager.get_task(message.asked["alice"])).prompt
+        )
 
     play(scenario)
 
@@ -110,9 +112,9 @@ def test_the_answer_of_a_member_that_was_removed_meanwhile_is_not_posted() -> No
         room = await manager.remove_member(room, "bob")
         assert room.members == ("alice",)
         await silence(manager)
-        assert manager.get_task(message.asked["bob"]).state is TaskState.COMPLETED
-        assert [each["error"]["code"] for each in told(manager, "room.unanswered")] == ["not_a_member"]
-        assert said(manager, room) == ["user: @bob hello?"]
+        assert (await manager.get_task(message.asked["bob"])).state is TaskState.COMPLETED
+        assert [each["error"]["code"] for each in await told(manager, "room.unanswered")] == ["not_a_member"]
+        assert await said(manager, room) == ["user: @bob hello?"]
 
     play(scenario)
 
@@ -128,13 +130,13 @@ def test_who_cannot_answer_now_answers_later(held_up: str) -> None:
             await manager.sleep_agent("alice", duration_seconds=3600)
         await manager.post_message(room, "@alice hello?")
         await asyncio.sleep(1800)
-        assert said(manager, room) == ["user: @alice hello?"]
+        assert await said(manager, room) == ["user: @alice hello?"]
         if held_up == "paused":
             await manager.resume_agent("alice")
         if held_up == "not started":
             await manager.start_agent("alice")
         await asyncio.sleep(3600)
-        assert said(manager, room)[1:] == ["alice: done"]
+        assert (await said(manager, room))[1:] == ["alice: done"]
 
     play(scenario)
 
@@ -146,9 +148,9 @@ def test_without_a_mention_those_who_are_stopped_are_left_out_and_named() -> Non
         for number, text in enumerate(("hello", "@all hello"), 1):
             message = await manager.post_message(room, text)
             assert tuple(message.asked) == ("alice", "carol")
-            assert len(told(manager, "room.absent")) == number
+            assert len(await told(manager, "room.absent")) == number
             await silence(manager)
-        assert told(manager, "room.absent")[0] == {
+        assert (await told(manager, "room.absent"))[0] == {
             "roomId": room.id,
             "number": 1,
             "agentId": "bob",
@@ -156,6 +158,6 @@ def test_without_a_mention_those_who_are_stopped_are_left_out_and_named() -> Non
         }
         await manager.start_agent("bob")
         await silence(manager)
-        assert all(message.sender != "bob" for message in manager.room_messages(room))
+        assert all(message.sender != "bob" for message in await manager.room_messages(room))
 
     play(scenario)

@@ -18,14 +18,14 @@ def test_an_agent_that_mentions_another_asks_it() -> None:
         room = await group(manager, *MEMBERS)
         message = await manager.post_message(room, "@alice who knows?")
         await silence(manager)
-        assert said(manager, room) == [
+        assert await said(manager, room) == [
             "user: @alice who knows?",
             "alice: Ask @Bob.",
             "bob: I saw [2] alice: Ask @Bob.",
         ]
-        _, asking, answer = manager.room_messages(room)
+        _, asking, answer = await manager.room_messages(room)
         assert (asking.hops, asking.mentions, answer.hops) == (1, ("bob",), 2)
-        caused = manager.get_task(asking.asked["bob"])
+        caused = await manager.get_task(asking.asked["bob"])
         assert (caused.root_id, caused.cause) == (message.asked["alice"], f"message:{asking.id}")
 
     play(scenario, say)
@@ -40,10 +40,10 @@ def test_agents_that_always_mention_each_other_stop_at_the_limit(hop_limit: int)
         room = await group(manager, "alice", "bob", hop_limit=hop_limit)
         await manager.post_message(room, "@alice start")
         await silence(manager)
-        messages = manager.room_messages(room)
+        messages = await manager.room_messages(room)
         assert [message.hops for message in messages] == list(range(hop_limit + 2))
         assert [len(message.asked) for message in messages] == [1] * (hop_limit + 1) + [0]
-        (reached,) = told(manager, "room.hop_limit")
+        (reached,) = await told(manager, "room.hop_limit")
         last = messages[-1]
         assert reached == {
             "roomId": room.id,
@@ -65,7 +65,7 @@ def test_a_message_of_the_user_lets_them_begin_anew() -> None:
         for _ in range(2):
             await manager.post_message(room, "@alice start")
             await silence(manager)
-        assert [message.hops for message in manager.room_messages(room)] == [0, 1, 2, 0, 1, 2]
+        assert [message.hops for message in await manager.room_messages(room)] == [0, 1, 2, 0, 1, 2]
 
     play(scenario, say)
 
@@ -80,9 +80,9 @@ def test_an_answer_that_addresses_no_other_member_asks_nobody(answer: str) -> No
         room = await group(manager, "alice", "bob")
         await manager.post_message(room, "@alice?")
         await silence(manager)
-        assert said(manager, room)[1:] == [f"alice: {answer}"]
-        assert manager.room_messages(room)[1].mentions == ()
-        assert told(manager, "room.hop_limit") == []
+        assert (await said(manager, room))[1:] == [f"alice: {answer}"]
+        assert (await manager.room_messages(room))[1].mentions == ()
+        assert await told(manager, "room.hop_limit") == []
 
     play(scenario, lambda _: answer)
 
@@ -95,8 +95,8 @@ def test_an_agent_can_address_all_others_at_once() -> None:
         room = await group(manager, *MEMBERS)
         await manager.post_message(room, "@bob start")
         await silence(manager)
-        assert tuple(manager.room_messages(room)[1].asked) == ("alice", "carol")
-        assert sorted(said(manager, room)[2:]) == ["alice: done", "carol: done"]
+        assert tuple((await manager.room_messages(room))[1].asked) == ("alice", "carol")
+        assert sorted((await said(manager, room))[2:]) == ["alice: done", "carol: done"]
 
     play(scenario, say)
 
@@ -110,13 +110,13 @@ def test_an_agent_that_mentions_who_cannot_be_asked_is_posted_and_the_absence_to
         await manager.stop_agent("bob")
         await manager.post_message(room, "@alice start")
         await silence_of_alice(manager)
-        assert said(manager, room)[1:] == ["alice: @bob and @full, please"]
-        absent = {each["agentId"]: each["reason"] for each in told(manager, "room.absent")}
+        assert (await said(manager, room))[1:] == ["alice: @bob and @full, please"]
+        absent = {each["agentId"]: each["reason"] for each in await told(manager, "room.absent")}
         assert absent == {"bob": "stopped", "full": "queue_full"}
-        assert manager.room_messages(room)[1].asked == {}
+        assert (await manager.room_messages(room))[1].asked == {}
 
     async def silence_of_alice(manager: AsyncAgentSessionManager) -> None:
-        await manager.wait_task(manager.list_tasks("alice")[0].id)
+        await manager.wait_task((await manager.list_tasks("alice"))[0].id)
 
     play(scenario, lambda _: "@bob and @full, please")
 
@@ -126,7 +126,7 @@ def test_an_answer_longer_than_a_message_may_be_is_cut_with_a_word_about_it() ->
         room = await group(manager, "alice")
         await manager.post_message(room, "write")
         await silence(manager)
-        answer = manager.room_messages(room)[1].text
+        answer = (await manager.room_messages(room))[1].text
         assert answer.endswith("[cut: 300,000 bytes in all, 262,144 shown]")
 
     play(scenario, lambda _: "x" * 300_000)
@@ -139,9 +139,9 @@ def test_a_large_group_in_which_all_mention_all_comes_to_rest() -> None:
         room = await group(manager, *members, hop_limit=3)
         await manager.post_message(room, "Go on, @all!")
         await silence(manager)
-        messages = manager.room_messages(room, limit=10_000)
+        messages = await manager.room_messages(room, limit=10_000)
         assert {message.sender for message in messages} == {"user", *members}
         assert len(messages) < 8 * 8 * 4, "without a bound there would be 8 * 7 * 7 * 7"
-        assert {note["reason"] for note in told(manager, "room.absent")} == {"busy"}
+        assert {note["reason"] for note in await told(manager, "room.absent")} == {"busy"}
 
     play(scenario, lambda _: "What do you think, @all?")

@@ -29,7 +29,7 @@ def test_a_chat_of_two_remembers_what_was_said() -> None:
             message = await manager.post_message(room, text)
             assert message.text == text
             await silence(manager)
-        assert said(manager, room) == [
+        assert await said(manager, room) == [
             "user: one",
             "alice: one",
             "user: two",
@@ -51,9 +51,9 @@ def test_messages_that_come_before_the_answer_are_answered_one_after_the_other()
         room = await manager.open_chat("alice")
         await asyncio.gather(*(manager.post_message(room, text) for text in "abc"))
         await silence(manager)
-        assert sorted(said(manager, room)[:3]) == ["user: a", "user: b", "user: c"]
-        asked = [line.removeprefix("user: ") for line in said(manager, room)[:3]]
-        assert said(manager, room)[3:] == [f"alice: heard {text}" for text in asked]
+        assert sorted((await said(manager, room))[:3]) == ["user: a", "user: b", "user: c"]
+        asked = [line.removeprefix("user: ") for line in (await said(manager, room))[:3]]
+        assert (await said(manager, room))[3:] == [f"alice: heard {text}" for text in asked]
 
     play(scenario, say)
 
@@ -66,7 +66,7 @@ def test_an_at_sign_in_a_chat_of_two_is_just_text() -> None:
         message = await manager.post_message(room, "@bob @nobody @all @alice hello")
         assert (tuple(message.asked), message.mentions) == (("alice",), ())
         await silence(manager)
-        assert said(manager, room)[1:] == ["alice: ask @bob [PASS]"]
+        assert (await said(manager, room))[1:] == ["alice: ask @bob [PASS]"]
 
     play(scenario, lambda _: "ask @bob [PASS]")
 
@@ -80,11 +80,11 @@ def test_without_a_mention_all_answer_in_parallel_and_one_may_pass() -> None:
         message = await manager.post_message(room, "Who is there?")
         assert tuple(message.asked) == MEMBERS
         await silence(manager)
-        assert said(manager, room)[0] == "user: Who is there?"
-        assert sorted(said(manager, room)[1:]) == ["alice: alice here", "carol: carol here"]
-        (passed,) = told(manager, "room.passed")
+        assert (await said(manager, room))[0] == "user: Who is there?"
+        assert sorted((await said(manager, room))[1:]) == ["alice: alice here", "carol: carol here"]
+        (passed,) = await told(manager, "room.passed")
         assert passed == {"roomId": room.id, "number": 1, "agentId": "bob", "taskId": message.asked["bob"]}
-        assert {answer.created_at - EPOCH for answer in manager.room_messages(room, after=1)} == {60.0}
+        assert {answer.created_at - EPOCH for answer in await manager.room_messages(room, after=1)} == {60.0}
 
     play(scenario, say, latency_seconds=60)
 
@@ -97,8 +97,8 @@ def test_a_mention_asks_only_those_who_are_named() -> None:
         message = await manager.post_message(room, "@Carol and @dave_the_debugger, please. `@bob`")
         assert (message.mentions, tuple(message.asked)) == (("carol", "dave"), ("carol", "dave"))
         await silence(manager)
-        assert sorted(said(manager, room)[1:]) == ["carol: done", "dave: done"]
-        assert "addresses you by name" in manager.get_task(message.asked["carol"]).prompt
+        assert sorted((await said(manager, room))[1:]) == ["carol: done", "dave: done"]
+        assert "addresses you by name" in (await manager.get_task(message.asked["carol"])).prompt
 
     play(scenario)
 
@@ -109,7 +109,7 @@ def test_all_can_be_addressed_at_once() -> None:
         message = await manager.post_message(room, "@all report")
         assert message.mentions == tuple(message.asked) == MEMBERS
         await silence(manager)
-        assert all("addresses you by name" in manager.list_tasks(member)[0].prompt for member in MEMBERS)
+        assert all(["addresses you by name" in (await manager.list_tasks(member))[0].prompt for member in MEMBERS])
 
     play(scenario)
 
@@ -119,8 +119,8 @@ def test_who_is_addressed_by_name_may_still_pass() -> None:
         room = await group(manager, *MEMBERS)
         await manager.post_message(room, "@alice?")
         await silence(manager)
-        assert said(manager, room) == ["user: @alice?"]
-        assert [each["agentId"] for each in told(manager, "room.passed")] == ["alice"]
+        assert await said(manager, room) == ["user: @alice?"]
+        assert [each["agentId"] for each in await told(manager, "room.passed")] == ["alice"]
 
     play(scenario, lambda _: " [pass]. ")
 
@@ -161,11 +161,13 @@ def test_a_member_is_shown_messages_that_are_not_on_disk_yet() -> None:
         room = await group(manager, "alice", "bob")
         first = asyncio.ensure_future(manager.post_message(room, "@alice a"))
         await asyncio.sleep(0)
-        decided = manager.get_room(room).last_number, len(manager.room_messages(room))
+        decided = manager.get_room(room).last_number, len(await manager.room_messages(room))
         second = await manager.post_message(room, "@bob b")
         await first
         assert decided == (1, 0)
-        assert "[1] user: @alice a\n[2] user: @bob b\n" in without_marks(manager.get_task(second.asked["bob"]).prompt)
+        assert "[1] user: @alice a\n[2] user: @bob b\n" in without_marks(
+            (await manager.get_task(second.asked["bob"])).prompt
+        )
 
     play(scenario)
 
@@ -179,7 +181,7 @@ def test_who_joins_later_is_shown_what_was_said_before() -> None:
         room = await manager.add_member(room, "bob")
         assert room.members == ("alice", "bob")
         message = await manager.post_message(room, "@bob what do you think?")
-        shown = without_marks(manager.get_task(message.asked["bob"]).prompt)
+        shown = without_marks((await manager.get_task(message.asked["bob"])).prompt)
         assert "[1] user: secret plan\n[2] alice: done\n[3] user: @bob what do you think?\n" in shown
 
     play(scenario)
@@ -192,7 +194,7 @@ def test_who_was_away_for_long_is_shown_the_latest_messages() -> None:
         for n in range(1, 251):
             await manager.post_message(room, f"@alice n{n}")
         message = await manager.post_message(room, "@bob well?")
-        lines = without_marks(manager.get_task(message.asked["bob"]).prompt).split("\n")
+        lines = without_marks((await manager.get_task(message.asked["bob"])).prompt).split("\n")
         assert lines[1:3] == [
             "New messages since you last saw the room (older ones are left out):",
             "[51] user: @alice n51",
@@ -237,7 +239,7 @@ def test_the_pieces_of_an_answer_reach_a_subscriber_that_knows_whose_they_are() 
 def test_the_log_tells_what_a_message_said_and_whom_it_asked() -> None:
     async def scenario(manager: AsyncAgentSessionManager) -> None:
         room = await group(manager, "alice", "bob", room_id="plans", hop_limit=2)
-        (created,) = told(manager, "room.created")
+        (created,) = await told(manager, "room.created")
         assert created == {
             "roomId": "plans",
             "kind": "group",
@@ -249,12 +251,12 @@ def test_the_log_tells_what_a_message_said_and_whom_it_asked() -> None:
         await silence(manager)
         task_id = message.asked["bob"]
         about = {"roomId": "plans", "mentions": ["bob"], "hops": 0, "taskId": None}
-        first, answer = told(manager, "room.message")
+        first, answer = await told(manager, "room.message")
         assert first == {**about, "number": 1, "messageId": "m1", "sender": "user", "text": "@bob hi"}
         assert (answer["sender"], answer["taskId"], answer["hops"]) == ("bob", task_id, 1)
-        (answering,) = told(manager, "room.answering")
+        (answering,) = await told(manager, "room.answering")
         assert answering == {"roomId": "plans", "number": 1, "agentId": "bob", "taskId": task_id}
-        assert manager.get_task(task_id).cause == "message:m1"
+        assert (await manager.get_task(task_id)).cause == "message:m1"
 
     play(scenario)
 
@@ -266,7 +268,7 @@ def test_the_same_message_posted_twice_under_one_id_is_there_once() -> None:
         assert together[0] == together[1] == together[2]
         await silence(manager)
         assert await manager.post_message(room, "hi", message_id="m") == together[0]
-        assert said(manager, room) == ["user: hi", "alice: done"]
+        assert await said(manager, room) == ["user: hi", "alice: done"]
 
     play(scenario)
 
@@ -290,8 +292,8 @@ def test_the_transcript_can_be_read_page_by_page() -> None:
         await manager.pause_agent("alice")
         for n in range(10):
             await manager.post_message(room, f"n{n}")
-        page = manager.room_messages(room, after=3, limit=4)
+        page = await manager.room_messages(room, after=3, limit=4)
         assert [message.number for message in page] == [4, 5, 6, 7]
-        assert manager.room_messages(room, after=10) == []
+        assert await manager.room_messages(room, after=10) == []
 
     play(scenario)

@@ -43,18 +43,18 @@ async def converse(manager: AsyncAgentSessionManager) -> None:
     await silence(manager)
 
 
-def check(manager: AsyncAgentSessionManager) -> None:
+async def check(manager: AsyncAgentSessionManager) -> None:
     """Nothing lost, nothing doubled: what was posted, one outcome for everyone who was asked, no hop too many."""
-    messages = manager.room_messages("r", limit=1000)
+    messages = await manager.room_messages("r", limit=1000)
     assert [message.number for message in messages] == list(range(1, len(messages) + 1))
     assert [(each.id, each.text) for each in messages if each.sender == "user"] == list(POSTS)
     asked = [task_id for message in messages for task_id in message.asked.values()]
     outcomes = [message.task_id for message in messages if message.task_id is not None]
-    outcomes += [passed["taskId"] for passed in told(manager, "room.passed")]
+    outcomes += [passed["taskId"] for passed in await told(manager, "room.passed")]
     assert sorted(map(str, outcomes)) == sorted(asked)
-    assert told(manager, "room.unanswered") == []
-    assert sorted(each["taskId"] for each in told(manager, "room.answering")) == sorted(asked)
-    assert [posted["number"] for posted in told(manager, "room.message")] == [each.number for each in messages]
+    assert await told(manager, "room.unanswered") == []
+    assert sorted(each["taskId"] for each in await told(manager, "room.answering")) == sorted(asked)
+    assert [posted["number"] for posted in await told(manager, "room.message")] == [each.number for each in messages]
     assert _chatter(messages) == [
         ("alice", 1, "a part\nthe rest"),
         *[("alice", 1, "over to @bob")],
@@ -64,7 +64,7 @@ def check(manager: AsyncAgentSessionManager) -> None:
         *[("bob", 2, "over to @alice")],
         *[("bob", 3, "over to @alice")] * 3,
     ]
-    shown = [line for member in MEMBERS for line in _shown_to(manager, member)]
+    shown = [line for member in MEMBERS for line in await _shown_to(manager, member)]
     assert len(shown) == len(set(shown))
 
 
@@ -72,9 +72,9 @@ def _chatter(messages: list[MessageRecord]) -> list[tuple[str, int, str]]:
     return sorted((each.sender, each.hops, each.text) for each in messages if each.sender != "user")
 
 
-def _shown_to(manager: AsyncAgentSessionManager, member: str) -> list[str]:
+async def _shown_to(manager: AsyncAgentSessionManager, member: str) -> list[str]:
     """Each message that the member was shown, as often as it was."""
-    prompts = [task.prompt for task in manager.list_tasks(member)]
+    prompts = [task.prompt for task in await manager.list_tasks(member)]
     return [f"{member} {line}" for prompt in prompts for line in prompt.split("\n") if line.startswith("[")]
 
 
@@ -82,7 +82,7 @@ def test_the_conversation_that_the_crashes_meet_goes_as_it_should() -> None:
     async def scenario() -> None:
         async with opened(None, answer) as manager:
             await converse(manager)
-            check(manager)
+            await check(manager)
 
     simulate(scenario())
 
@@ -92,7 +92,7 @@ def test_the_conversation_that_the_crashes_meet_goes_as_it_should() -> None:
 def test_no_message_is_lost_or_doubled_whenever_the_process_dies(seconds: int, thousandths: int) -> None:
     async def after(manager: AsyncAgentSessionManager) -> None:
         await converse(manager)
-        check(manager)
+        await check(manager)
 
     # An answer takes a second. A little after each, things happen, one commit after the other.
     moment = seconds + thousandths / 1000
@@ -115,7 +115,11 @@ def test_a_chat_goes_on_where_it_was_with_its_memory() -> None:
         await silence(manager)
         await manager.post_message(room, "three")
         await silence(manager)
-        assert said(manager, room)[1::2] == ["alice: one", "alice: one then two", "alice: one then two then three"]
+        assert (await said(manager, room))[1::2] == [
+            "alice: one",
+            "alice: one then two",
+            "alice: one then two then three",
+        ]
 
     play_over_crash(before, after, say, crash_after_seconds=5.5)
 
@@ -138,9 +142,9 @@ def test_an_answer_that_kills_the_process_is_set_aside_and_the_message_unanswere
             await manager.post_message(room, "die", message_id="m")
         await manager.flushed()
         await asyncio.sleep(10)
-        (unanswered,) = told(manager, "room.unanswered")
+        (unanswered,) = await told(manager, "room.unanswered")
         assert unanswered["error"]["code"] == "crash_limit"
-        assert manager.get_task(unanswered["taskId"]).state is TaskState.DEAD
+        assert (await manager.get_task(unanswered["taskId"])).state is TaskState.DEAD
         assert manager.get_agent_status("alice").state is AgentState.IDLE
         await manager.close()
         await store.close()

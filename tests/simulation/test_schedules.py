@@ -30,24 +30,24 @@ HOUR = 3600.0
 Deed = Callable[[AsyncAgentSessionManager], Awaitable[object]]
 
 
-def told(manager: AsyncAgentSessionManager, name: str) -> list[Notification]:
-    return [note for note in manager.notifications(limit=100_000) if note.name == name]
+async def told(manager: AsyncAgentSessionManager, name: str) -> list[Notification]:
+    return [note for note in await manager.notifications(limit=100_000) if note.name == name]
 
 
-def fired_at(manager: AsyncAgentSessionManager) -> list[float]:
+async def fired_at(manager: AsyncAgentSessionManager) -> list[float]:
     """The due instants that fired, in seconds since the simulation began."""
-    return [round(note.params["dueAt"] - EPOCH, 1) for note in told(manager, "schedule.fired")]
+    return [round(note.params["dueAt"] - EPOCH, 1) for note in await told(manager, "schedule.fired")]
 
 
-def missed_by_reason(manager: AsyncAgentSessionManager) -> dict[str, int]:
+async def missed_by_reason(manager: AsyncAgentSessionManager) -> dict[str, int]:
     found: dict[str, int] = {}
-    for note in told(manager, "schedule.missed"):
+    for note in await told(manager, "schedule.missed"):
         found[note.params["reason"]] = found.get(note.params["reason"], 0) + note.params["count"]
     return found
 
 
-def tasks_of(manager: AsyncAgentSessionManager, agent: str = "alice") -> list[TaskRecord]:
-    return manager.list_tasks(agent, limit=10_000)[::-1]
+async def tasks_of(manager: AsyncAgentSessionManager, agent: str = "alice") -> list[TaskRecord]:
+    return (await manager.list_tasks(agent, limit=10_000))[::-1]
 
 
 def test_a_cron_schedule_gives_the_agent_its_prompt_at_the_times_of_its_zone() -> None:
@@ -58,13 +58,13 @@ def test_a_cron_schedule_gives_the_agent_its_prompt_at_the_times_of_its_zone() -
         )
         assert record.next_at == datetime(2027, 1, 15, 14, tzinfo=UTC).timestamp()
         await asyncio.sleep(3 * 86_400)
-        assert fired_at(manager) == [6 * HOUR, 30 * HOUR, 54 * HOUR]
-        tasks = tasks_of(manager)
+        assert await fired_at(manager) == [6 * HOUR, 30 * HOUR, 54 * HOUR]
+        tasks = await tasks_of(manager)
         assert [task.created_at - EPOCH for task in tasks] == [6 * HOUR, 30 * HOUR, 54 * HOUR]
         assert {(task.kind, task.prompt, task.cause, task.state) for task in tasks} == {
             (TaskKind.SCHEDULED, "good morning", "schedule:morning", TaskState.COMPLETED)
         }
-        first = told(manager, "schedule.fired")[0]
+        first = (await told(manager, "schedule.fired"))[0]
         assert first.cause == "schedule:morning"
         assert first.params == {
             "scheduleId": "morning",
@@ -75,7 +75,7 @@ def test_a_cron_schedule_gives_the_agent_its_prompt_at_the_times_of_its_zone() -
         }
         record = manager.get_schedule("morning")
         assert (record.fired, record.last_at, record.next_at) == (3, EPOCH + 54 * HOUR, EPOCH + 78 * HOUR)
-        assert told(manager, "schedule.missed") == []
+        assert await told(manager, "schedule.missed") == []
 
     play(scenario)
 
@@ -86,7 +86,7 @@ def test_an_interval_is_counted_from_the_creation_and_does_not_drift() -> None:
         await asyncio.sleep(0.5)
         await manager.create_schedule("alice", interval_seconds=90, prompt="look")
         await asyncio.sleep(1000)
-        assert fired_at(manager) == [0.5 + 90 * number for number in range(1, 12)]
+        assert await fired_at(manager) == [0.5 + 90 * number for number in range(1, 12)]
 
     play(scenario, latency_seconds=7.3)
 
@@ -96,11 +96,13 @@ def test_an_event_schedule_broadcasts_and_needs_no_agent() -> None:
         record = await manager.create_schedule(interval_seconds=10, event="tick", data={"n": (1, 2)})
         assert record.definition.data == {"n": [1, 2]}
         await asyncio.sleep(25)
-        events = manager._session.kernel.store.events("default", limit=10)
+        events = await manager._session.kernel.store.events("default", limit=10)
         assert [(each.name, each.sender, each.data) for each in events] == [
             ("tick", f"schedule:{record.id}", {"n": [1, 2]})
         ] * 2
-        assert {note.params["eventId"] for note in told(manager, "schedule.fired")} == {each.id for each in events}
+        assert {note.params["eventId"] for note in await told(manager, "schedule.fired")} == {
+            each.id for each in events
+        }
         assert (await names_of(manager)).count("event.broadcast") == 2
 
     play(scenario)
@@ -120,9 +122,9 @@ def test_a_paused_schedule_rests_and_goes_on_from_now() -> None:
         with pytest.raises(StateError, match="not paused"):
             await manager.resume_schedule(record)
         await asyncio.sleep(100)
-        assert fired_at(manager) == [100, 1200]
-        assert told(manager, "schedule.missed") == []
-        assert [note.params["paused"] for note in told(manager, "schedule.changed")] == [True, False]
+        assert await fired_at(manager) == [100, 1200]
+        assert await told(manager, "schedule.missed") == []
+        assert [note.params["paused"] for note in await told(manager, "schedule.changed")] == [True, False]
 
     play(scenario)
 
@@ -135,9 +137,9 @@ def test_a_deleted_schedule_fires_no_more_and_its_tasks_stay() -> None:
         deleted = await manager.delete_schedule("s")
         assert deleted.fired == 1
         await asyncio.sleep(100)
-        assert len(tasks_of(manager)) == 1
+        assert len(await tasks_of(manager)) == 1
         assert manager.list_schedules() == []
-        assert told(manager, "schedule.deleted")[0].params == {"scheduleId": "s", "agentId": "alice"}
+        assert (await told(manager, "schedule.deleted"))[0].params == {"scheduleId": "s", "agentId": "alice"}
         with pytest.raises(UnknownScheduleError, match=r"no schedule 's'. Known ids: none yet"):
             await manager.delete_schedule("s")
 
@@ -152,8 +154,8 @@ def test_an_id_can_be_used_again_even_for_the_same_instants() -> None:
             await asyncio.sleep(61)
             await manager.delete_schedule("s")
             clock.set(-50)
-        assert fired_at(manager) == [60, 60]
-        assert len({task.id for task in tasks_of(manager)}) == 2
+        assert await fired_at(manager) == [60, 60]
+        assert len({task.id for task in await tasks_of(manager)}) == 2
         assert manager.failure is None
 
     clock = VirtualClock()
@@ -211,9 +213,9 @@ def test_what_fell_due_while_the_process_was_down_goes_by_the_policy(
 
     async def after(manager: AsyncAgentSessionManager) -> None:
         await asyncio.sleep(60)
-        assert fired_at(manager) == fired
-        assert missed_by_reason(manager) == missed
-        assert len(tasks_of(manager)) == len(fired)
+        assert await fired_at(manager) == fired
+        assert await missed_by_reason(manager) == missed
+        assert len(await tasks_of(manager)) == len(fired)
         assert manager.list_schedules()[0].next_at == pytest.approx(EPOCH + 1200, abs=0.1)
 
     play_over_crash(before, after, crash_after_seconds=150, down_for_seconds=920)
@@ -236,9 +238,9 @@ def test_what_a_wall_clock_that_is_set_forward_passes_over_goes_by_the_policy(
         await asyncio.sleep(150)
         clock.set(880)
         await asyncio.sleep(60)
-        assert fired_at(manager) == fired
-        assert missed_by_reason(manager) == missed
-        assert len(tasks_of(manager)) == len(fired)
+        assert await fired_at(manager) == fired
+        assert await missed_by_reason(manager) == missed
+        assert len(await tasks_of(manager)) == len(fired)
         assert manager.list_schedules()[0].next_at == EPOCH + 1200
 
     clock = VirtualClock()
@@ -252,9 +254,9 @@ def test_a_wall_clock_that_is_set_back_fires_nothing_twice() -> None:
         await asyncio.sleep(550)
         clock.set(-400)
         await asyncio.sleep(449)
-        assert fired_at(manager) == [120, 240, 360, 480]
+        assert await fired_at(manager) == [120, 240, 360, 480]
         await asyncio.sleep(200)
-        assert fired_at(manager) == [120, 240, 360, 480, 600, 720]
+        assert await fired_at(manager) == [120, 240, 360, 480, 600, 720]
 
     clock = VirtualClock()
     play(scenario, clock=clock)
@@ -268,9 +270,9 @@ def test_a_sleeping_agent_has_one_task_of_a_schedule_waiting_not_a_thousand() ->
         await manager.create_schedule("alice", interval_seconds=10, prompt="also", missed="once")
         await manager.create_schedule("alice", interval_seconds=1000, prompt="each", missed="all")
         await asyncio.sleep(10_004)
-        waiting = [task.prompt for task in tasks_of(manager) if task.state is TaskState.QUEUED]
+        waiting = [task.prompt for task in await tasks_of(manager) if task.state is TaskState.QUEUED]
         assert sorted(waiting) == ["also", *["each"] * 10, "go"]
-        assert missed_by_reason(manager) == {"still_waiting": 2 * 999}
+        assert await missed_by_reason(manager) == {"still_waiting": 2 * 999}
         await asyncio.sleep(30)
         assert [each.fired for each in manager.list_schedules()] == [4, 4, 10]
 
@@ -282,8 +284,8 @@ def test_while_a_task_of_the_schedule_runs_the_next_one_waits() -> None:
         await manager.create_agent("alice")
         await manager.create_schedule("alice", interval_seconds=10, prompt="go")
         await asyncio.sleep(45)
-        assert [task.state for task in tasks_of(manager)] == [TaskState.RUNNING, TaskState.QUEUED]
-        assert missed_by_reason(manager) == {"still_waiting": 2}
+        assert [task.state for task in await tasks_of(manager)] == [TaskState.RUNNING, TaskState.QUEUED]
+        assert await missed_by_reason(manager) == {"still_waiting": 2}
 
     play(scenario, latency_seconds=1000)
 
@@ -300,13 +302,16 @@ def test_what_a_stopped_agent_or_a_full_queue_cannot_take_is_missed_and_announce
         await manager.create_schedule("stopped", interval_seconds=100, event="tick", missed=policy)
         await manager.create_schedule("full", interval_seconds=100, event="tock", missed=policy)
         await asyncio.sleep(250)
-        assert missed_by_reason(manager) == {"agent_stopped": 4, "queue_full": 2}
-        assert tasks_of(manager, "stopped") == []
-        assert [each.name for each in manager._session.kernel.store.events("default", limit=9)] == ["tock", "tock"]
+        assert await missed_by_reason(manager) == {"agent_stopped": 4, "queue_full": 2}
+        assert await tasks_of(manager, "stopped") == []
+        assert [each.name for each in await manager._session.kernel.store.events("default", limit=9)] == [
+            "tock",
+            "tock",
+        ]
         await manager.start_agent("stopped")
         await asyncio.sleep(100)
-        assert [task.created_at for task in tasks_of(manager, "stopped")] == [EPOCH + 300]
-        note = told(manager, "schedule.missed")[0]
+        assert [task.created_at for task in await tasks_of(manager, "stopped")] == [EPOCH + 300]
+        note = (await told(manager, "schedule.missed"))[0]
         assert (note.params["policy"], note.params["count"], note.params["agentId"]) == (policy, 1, "stopped")
 
     play(scenario)
@@ -320,7 +325,7 @@ def test_years_of_missed_seconds_fill_the_queue_and_the_rest_is_counted() -> Non
     async def after(manager: AsyncAgentSessionManager) -> None:
         await asyncio.sleep(0.5)
         record = manager.get_schedule("s")
-        missed = missed_by_reason(manager)["queue_full"]
+        missed = (await missed_by_reason(manager))["queue_full"]
         assert record.fired == 2500
         assert record.last_at == record.created_at + 2500
         assert record.next_at is not None
@@ -335,9 +340,9 @@ def test_a_scheduled_task_that_is_continued_does_not_meet_another_one() -> None:
         await manager.create_agent("alice")
         await manager.create_schedule("alice", interval_seconds=100, prompt="go")
         await asyncio.sleep(250)
-        first, second = (task for task in tasks_of(manager) if task.kind is TaskKind.SCHEDULED)
+        first, second = (task for task in await tasks_of(manager) if task.kind is TaskKind.SCHEDULED)
         for task in (first, second):
-            assert manager.get_task(continuation_id(task)).parent_id == task.id
+            assert (await manager.get_task(continuation_id(task))).parent_id == task.id
             assert (await manager.wait_task(task)).state is TaskState.COMPLETED
 
     asked: list[str] = []
@@ -377,11 +382,11 @@ def test_the_schedules_of_a_definition_come_with_the_agent_and_change_with_it() 
 def test_a_definition_whose_schedule_ids_are_taken_changes_nothing() -> None:
     async def scenario(manager: AsyncAgentSessionManager) -> None:
         await manager.create_schedule(interval_seconds=9, event="tick", schedule_id="alice-1")
-        before = manager.notifications()
+        before = await manager.notifications()
         config = {"schedule": [{"interval_seconds": 5, "prompt": "go"}]}
         with pytest.raises(DuplicateIdError, match="'alice-1' already"):
             await manager.create_agent("alice", config)
-        assert manager.notifications() == before
+        assert await manager.notifications() == before
         assert manager.list_agents() == []
         await manager.create_agent("alice", auto_start=False)
         with pytest.raises(DuplicateIdError, match="'alice-1' already"):
@@ -443,11 +448,11 @@ def test_bad_input_is_refused_with_the_field_and_nothing_is_written(
     async def scenario(manager: AsyncAgentSessionManager) -> None:
         await manager.create_agent("alice", {"limits": {"max_prompt_bytes": 100}})
         await manager.create_schedule(interval_seconds=1e6, event="tick", schedule_id="there")
-        before, schedules = manager.notifications(), manager.list_schedules()
+        before, schedules = await manager.notifications(), manager.list_schedules()
         with pytest.raises(error, match=message):
             await deed(manager)
         await manager.flushed()
-        assert manager.notifications() == before
+        assert await manager.notifications() == before
         assert manager.list_schedules() == schedules
         assert [status.agent_id for status in manager.list_agents()] == ["alice"]
 
@@ -497,7 +502,7 @@ def test_a_schedule_whose_zone_is_unknown_after_a_restart_is_paused_with_the_rea
         monkeypatch.setattr("ai_whisperer.core.schedules.is_zone", lambda name: name == "UTC")
         await asyncio.sleep(2 * HOUR)
         assert manager.get_schedule("s").paused
-        assert "zone 'Asia/Tokyo' is not known here" in told(manager, "schedule.changed")[0].params["reason"]
+        assert "zone 'Asia/Tokyo' is not known here" in (await told(manager, "schedule.changed"))[0].params["reason"]
         with pytest.raises(ScheduleError, match="Asia/Tokyo"):
             await manager.resume_schedule("s")
         assert (manager.get_schedule("s").paused, manager.get_schedule("utc").fired) == (True, 2)
@@ -519,7 +524,7 @@ def test_ten_thousand_schedules_cost_nothing_while_none_is_due() -> None:
         began = time.process_time()
         await asyncio.sleep(30 * 86_400)
         assert time.process_time() - began < 10  # a look at the clock each minute, 43,200 times; no look at schedules
-        assert told(manager, "schedule.fired") == []
+        assert await told(manager, "schedule.fired") == []
         assert manager.get_agent_status("alice").state is AgentState.IDLE
 
     play(scenario)
@@ -540,8 +545,8 @@ def test_the_same_schedule_survives_many_closings_and_openings() -> None:
             await manager.open()
             await asyncio.sleep(4)
         await manager.flushed()
-        assert fired_at(manager) == [10 * number for number in range(1, 23)]
-        assert len(tasks_of(manager)) == 22
+        assert await fired_at(manager) == [10 * number for number in range(1, 23)]
+        assert len(await tasks_of(manager)) == 22
         await manager.close()
 
     play_over_crash(before, after, crash_after_seconds=1, latency_seconds=0.1)
@@ -558,9 +563,11 @@ def test_a_schedule_wakes_its_agent_if_it_is_to() -> None:
         record = await manager.create_schedule("light", interval_seconds=HOUR, prompt="look", wake=True)
         assert record.definition.wake
         await asyncio.sleep(HOUR + 60)
-        assert [task.state for task in tasks_of(manager, "sound")] == [TaskState.QUEUED]
+        assert [task.state for task in await tasks_of(manager, "sound")] == [TaskState.QUEUED]
         assert manager.get_agent_status("sound").state is AgentState.SLEEPING
-        assert [(task.prompt, task.state) for task in tasks_of(manager, "light")] == [("look", TaskState.COMPLETED)]
+        assert [(task.prompt, task.state) for task in await tasks_of(manager, "light")] == [
+            ("look", TaskState.COMPLETED)
+        ]
         assert manager.get_agent_status("light").state is AgentState.IDLE
 
     play(scenario)
@@ -574,10 +581,10 @@ def test_an_agent_that_is_about_to_sleep_stays_awake_for_a_schedule_that_wakes_i
         await manager.send_task("alice", "work for half a minute")
         await manager.create_schedule("alice", interval_seconds=10, prompt="look", wake=True)
         await asyncio.sleep(12)
-        assert [task.state for task in tasks_of(manager)] == [TaskState.RUNNING, TaskState.QUEUED]
+        assert [task.state for task in await tasks_of(manager)] == [TaskState.RUNNING, TaskState.QUEUED]
         await manager.sleep_agent("alice", wake_events=["never"])
         await asyncio.sleep(60)
-        assert tasks_of(manager)[1].state is TaskState.COMPLETED
+        assert (await tasks_of(manager))[1].state is TaskState.COMPLETED
 
     play(scenario, latency_seconds=30.0)
 
@@ -595,7 +602,7 @@ def test_the_hourly_check_of_the_monitor_fires_by_itself() -> None:
         await manager.create_agent("monitor")
         await manager.sleep_agent("monitor", wake_events=["alert", "hourly_check"])
         await asyncio.sleep(HOUR + 60)
-        assert [event.name for event in manager.list_events()] == ["hourly_check"]
-        assert [task.kind for task in tasks_of(manager, "monitor")] == ["wake_up"]
+        assert [event.name for event in await manager.list_events()] == ["hourly_check"]
+        assert [task.kind for task in await tasks_of(manager, "monitor")] == ["wake_up"]
 
     play(scenario)

@@ -50,12 +50,14 @@ class Witness:
         async def process() -> tuple[dict[str, list[int]], list[TaskState]]:
             async with self._opened() as manager:
                 await asyncio.sleep(END + 4 - self._lived)
-                notes = [note for note in manager.notifications(limit=10_000) if note.name == "schedule.fired"]
-                tasks = manager.list_tasks("alice", limit=1000)
+                notes = [note for note in await manager.notifications(limit=10_000) if note.name == "schedule.fired"]
+                tasks = await manager.list_tasks("alice", limit=1000)
                 assert {task.id for task in tasks} == {n.params["taskId"] for n in notes if "taskId" in n.params}
-                events = manager._session.kernel.store.events("default", limit=1000)
+                events = await manager._session.kernel.store.events("default", limit=1000)
                 assert {event.id for event in events} == {n.params["eventId"] for n in notes if "eventId" in n.params}
-                assert not [note for note in manager.notifications(limit=10_000) if note.name == "schedule.missed"]
+                assert not [
+                    note for note in await manager.notifications(limit=10_000) if note.name == "schedule.missed"
+                ]
                 fired: dict[str, list[int]] = {name: [] for name in DUE}
                 for note in notes:
                     since = EPOCH if note.params["scheduleId"] == "minutes" else self.created_at

@@ -60,13 +60,13 @@ async def prepare(manager: AsyncAgentSessionManager) -> None:
     await manager.pause_schedule("held")
     await manager.create_room(["paused", "stopped"], room_id="room")
     await asyncio.sleep(30)
-    assert manager.mailbox()
-    assert manager.list_approvals()
-    assert manager.dead_letters().tasks
+    assert await manager.mailbox()
+    assert await manager.list_approvals()
+    assert (await manager.dead_letters()).tasks
     await manager.flushed()
 
 
-def arguments_of(manager: AsyncAgentSessionManager, method: str) -> dict[str, Any]:
+async def arguments_of(manager: AsyncAgentSessionManager, method: str) -> dict[str, Any]:
     """Arguments with which the method would do something; a parameter that is not known here fails the test."""
     own: dict[str, dict[str, Any]] = {
         "add_member": {"agent_id": "idle"},
@@ -90,7 +90,7 @@ def arguments_of(manager: AsyncAgentSessionManager, method: str) -> dict[str, An
         "event": "alert",
         "kind": "task",
         "limits": {"max_task_seconds": 60},
-        "mail_id": manager.mailbox()[0].id,
+        "mail_id": (await manager.mailbox())[0].id,
         "members": ["idle"],
         "name": "door",
         "prompt": "go",
@@ -136,11 +136,11 @@ async def attempt(manager: AsyncAgentSessionManager, method: str, arguments: dic
         await anext(answer)
 
 
-def changes_from_a_second_loop(method: str) -> tuple[BaseException | None, list[str]]:
+async def changes_from_a_second_loop(method: str) -> tuple[BaseException | None, list[str]]:
     """What the call raises in a second event loop, and what differs afterwards."""
     manager = new_manager()
     simulate(prepare(manager))
-    arguments = arguments_of(manager, method)
+    arguments = await arguments_of(manager, method)
     before = remembered(manager) + stored(manager)
     error: BaseException | None = None
     try:
@@ -152,8 +152,8 @@ def changes_from_a_second_loop(method: str) -> tuple[BaseException | None, list[
 
 
 @pytest.mark.parametrize("method", methods())
-def test_no_method_does_anything_from_a_second_event_loop(method: str) -> None:
-    error, changes = changes_from_a_second_loop(method)
+async def test_no_method_does_anything_from_a_second_event_loop(method: str) -> None:
+    error, changes = await changes_from_a_second_loop(method)
     assert not changes
     if method in _HARMLESS:
         assert error is None
@@ -176,9 +176,11 @@ def test_no_method_does_anything_from_a_second_event_loop(method: str) -> None:
         "stop_agent",
     ],
 )
-def test_the_comparison_would_see_a_method_that_is_not_guarded(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_comparison_would_see_a_method_that_is_not_guarded(
+    method: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(Kernel, "check_event_loop", lambda _: None)
-    assert changes_from_a_second_loop(method)[1]
+    assert (await changes_from_a_second_loop(method))[1]
 
 
 def test_a_thread_with_its_own_event_loop_is_refused_while_the_session_runs() -> None:

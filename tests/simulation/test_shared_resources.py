@@ -56,7 +56,7 @@ def test_who_is_next_begins_before_anything_else_happens(seed: int) -> None:
         for name in "abcdef":
             await manager.wait_task(name)
         kinds = ("step.finished", "resource.granted")
-        notes = [note.params for note in manager.notifications(limit=1_000) if note.name in kinds]
+        notes = [note.params for note in await manager.notifications(limit=1_000) if note.name in kinds]
         steps = [params["stepId"] for params in notes if params.get("kind") != "model"]
         for ended, begun in (("a.2", "d.2"), ("b.2", "e.2"), ("c.2", "f.2")):
             assert steps[steps.index(ended) + 1] == begun, steps
@@ -87,7 +87,7 @@ def test_who_waits_for_its_turn_shows_what_it_is_paused_for_and_who_is_before_it
         assert [(use.agent_id, use.access, use.step_id) for use in x.waiting] == [("c", "write", "c.2")]
         assert [(use.agent_id, use.access) for use in (*y.holders, *y.waiting)] == [("b", "write"), ("c", "read")]
         await done(manager, *"abc")
-        (waiting,), (granted,) = told(manager, "resource.waiting"), told(manager, "resource.granted")
+        (waiting,), (granted,) = await told(manager, "resource.waiting"), await told(manager, "resource.granted")
         assert waiting == {
             "agentId": "c",
             "taskId": "c",
@@ -106,7 +106,7 @@ def test_calls_that_meet_nobody_leave_no_notification() -> None:
     async def scenario(manager: AsyncAgentSessionManager, things: Things) -> None:
         await give(manager, a="write x", b="write y", c="read z", d="read z")
         await done(manager, *"abcd")
-        assert not told(manager, "resource.waiting") + told(manager, "resource.granted")
+        assert not await told(manager, "resource.waiting") + await told(manager, "resource.granted")
 
     play_things(scenario)
 
@@ -230,7 +230,7 @@ def test_nobody_waits_longer_than_those_before_it_take(length: float) -> None:
         for name in names:
             await manager.send_task(name, f"write {'xyz'[len(name) % 3]} {length}", task_id=name)
         await done(manager, *names)
-        waited = {each["taskId"]: each["waitedSeconds"] for each in told(manager, "resource.granted")}
+        waited = {each["taskId"]: each["waitedSeconds"] for each in await told(manager, "resource.granted")}
         assert len(waited) == 40 - 2
         order: Counter[str] = Counter()
         for name, _ in things.began:

@@ -22,7 +22,7 @@ def test_a_sleeper_wakes_when_its_time_has_come_and_is_told_so() -> None:
         await asyncio.sleep(3599)
         assert manager.get_agent_status("alice").state is AgentState.SLEEPING
         assert (await manager.wait_task(task)).result is not None
-        prompts = [each.prompt for each in manager.list_tasks("alice")]
+        prompts = [each.prompt for each in await manager.list_tasks("alice")]
         assert "You were asleep and have been woken. Reason: the sleep time is over" in prompts
 
     play(scenario)
@@ -38,7 +38,7 @@ def test_a_busy_agent_sleeps_when_its_work_is_done() -> None:
         await manager.wait_task(first)
         assert manager.get_agent_status("alice").state is AgentState.SLEEPING
         await asyncio.sleep(500)
-        assert not manager.get_task(second.id).state.ended
+        assert not (await manager.get_task(second.id)).state.ended
         await manager.wait_task(second)
 
     play(scenario, latency_seconds=10)
@@ -55,7 +55,7 @@ def test_which_mail_wakes_a_sleeper(priority: str, events: list[str], wakes: boo
         await manager.send_mail("alice", "Psst", "x", priority=priority)
         await asyncio.sleep(100)
         assert (manager.get_agent_status("alice").state is AgentState.IDLE) is wakes
-        assert (manager.mailbox("alice")[0].state == "read") is wakes
+        assert ((await manager.mailbox("alice"))[0].state == "read") is wakes
 
     play(scenario)
 
@@ -66,7 +66,7 @@ def test_waking_takes_a_reason_which_the_agent_is_told() -> None:
         await manager.sleep_agent("alice", wake_events=["alert"])
         await manager.wake_agent("alice", reason="look at this")
         await until(lambda: manager.get_agent_status("alice").state is AgentState.IDLE)
-        assert "look at this" in manager.list_tasks("alice")[0].prompt
+        assert "look at this" in (await manager.list_tasks("alice"))[0].prompt
         with pytest.raises(StateError, match="Cannot wake"):
             await manager.wake_agent("alice")
 
@@ -83,7 +83,7 @@ def test_a_new_sleep_replaces_the_old_one() -> None:
         await manager.stop_agent("alice")
         await asyncio.sleep(1000)
         assert manager.get_agent_status("alice").state is AgentState.STOPPED
-        assert manager.list_tasks("alice") == []
+        assert await manager.list_tasks("alice") == []
 
     play(scenario)
 
@@ -105,7 +105,7 @@ def test_a_sleep_survives_a_crash_and_an_overdue_wake_up_fires_at_start(down_for
             assert manager.get_agent_status("alice").state is AgentState.SLEEPING
         await asyncio.sleep(10)
         assert manager.get_agent_status("alice").state is AgentState.IDLE
-        assert len(manager.list_tasks("alice")) == 1
+        assert len(await manager.list_tasks("alice")) == 1
 
     play_over_crash(before, after, crash_after_seconds=0.4, down_for_seconds=down_for_seconds)
 
@@ -125,11 +125,11 @@ def test_a_sleep_survives_a_crash_and_an_overdue_wake_up_fires_at_start(down_for
 def test_a_sleep_that_makes_no_sense_is_refused_and_nothing_changes(arguments: dict[str, float]) -> None:
     async def scenario(manager: AsyncAgentSessionManager) -> None:
         await manager.create_agent("alice")
-        before = len(manager.notifications())
+        before = len(await manager.notifications())
         with pytest.raises(InvalidInputError):
             await manager.sleep_agent("alice", **arguments)  # type: ignore[arg-type]
         assert manager.get_agent_status("alice").state is AgentState.IDLE
-        assert len(manager.notifications()) == before
+        assert len(await manager.notifications()) == before
 
     play(scenario)
 
@@ -146,7 +146,7 @@ def test_an_agent_does_not_sleep_over_what_would_have_woken_it() -> None:
         await manager.send_mail("alice", "Now", "Please.", priority="urgent")
         await manager.send_mail("alice", "Later", "If you have time.")
         await until(lambda: manager.get_agent_status("alice").state is AgentState.SLEEPING)
-        assert [task.kind for task in manager.list_tasks("alice")] == ["mailbox_message", "event", "user_prompt"]
+        assert [task.kind for task in await manager.list_tasks("alice")] == ["mailbox_message", "event", "user_prompt"]
         assert manager.get_agent_status("alice").unread_mail == 1
 
     play(scenario, say)
@@ -171,6 +171,10 @@ def test_urgent_mail_that_goes_back_to_the_mailbox_is_not_slept_over() -> None:
         await manager.send_mail("alice", "Now", "Please.", priority="urgent")
         await asyncio.sleep(10)
         await manager.cancel_task(task)
-        await until(lambda: manager.mailbox("alice")[0].state == "read")
+
+        async def is_so() -> bool:
+            return (await manager.mailbox("alice"))[0].state == "read"
+
+        await until(is_so)
 
     play(scenario, say, tools=[dawdle])

@@ -29,7 +29,7 @@ def test_what_is_not_on_disk_yet_is_in_the_snapshot_and_counted() -> None:
             assert (snapshot.last_seq, before) == (before + 1, 1)
             assert [task.summary for task in snapshot.tasks] == ["work"]
             assert manager.last_seq >= snapshot.last_seq, "it is on disk by then"
-            assert manager.notifications(after=before)[0].at == snapshot.at
+            assert (await manager.notifications(after=before))[0].at == snapshot.at
             await sending
         await store.close()
 
@@ -45,7 +45,7 @@ def test_the_inbox_of_the_user_has_what_is_neither_archived_nor_dead_in_order() 
     async def scenario(manager: AsyncAgentSessionManager) -> None:
         await manager.create_agent("ann")
         await manager.run_task("ann", "write")
-        third, second, _ = manager.mailbox()
+        third, second, _ = await manager.mailbox()
         await manager.mark_mail(second.id, "archived")
         marking = asyncio.ensure_future(manager.mark_mail(third.id, "read"))
         await asyncio.sleep(0)
@@ -88,7 +88,7 @@ def test_a_session_that_is_opened_again_says_so_first() -> None:
 
     async def after(manager: AsyncAgentSessionManager) -> None:
         await manager.flushed()
-        assert [note.name for note in manager.notifications()] == [
+        assert [note.name for note in await manager.notifications()] == [
             "agent.created",
             "agent.started",
             "session.opened",
@@ -111,7 +111,7 @@ def test_tasks_on_their_way_back_into_a_queue_are_counted_there_and_looked_for_o
     async def scenario(manager: AsyncAgentSessionManager) -> None:
         for name in ("ann", "ben", "cid"):
             await manager.create_agent(name, auto_start=False)
-        task = manager.get_task(await manager.send_task("ben", "work"))
+        task = await manager.get_task(await manager.send_task("ben", "work"))
         asked = _Asked({task.id: task})
         manager._session.roster.returning = asked
         listed = manager.list_agents()

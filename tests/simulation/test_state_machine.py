@@ -189,15 +189,17 @@ class SessionMachine(RuleBasedStateMachine):
         self.run(self.begin())
 
     @invariant()
-    def is_as_imagined(self) -> None:
+    async def is_as_imagined(self) -> None:
         for name in AGENTS:
             status, imagined = self.manager.get_agent_status(name), self.imagined[name]
             state = {"created": "idle", "paused asleep": "paused"}.get(imagined.state, imagined.state)
             assert (status.state, status.started) == (state, imagined.state not in ("created", "stopped"))
             assert self.handled[name] == imagined.handled
-            wake_ups = sum(task.kind == "wake_up" and not task.state.ended for task in self.manager.list_tasks(name))
+            wake_ups = sum(
+                task.kind == "wake_up" and not task.state.ended for task in await self.manager.list_tasks(name)
+            )
             assert status.queue_size == len(imagined.waiting) + wake_ups
-            unread = [mail for mail in self.manager.mailbox(name) if mail.state == "queued"]
+            unread = [mail for mail in await self.manager.mailbox(name) if mail.state == "queued"]
             assert len(unread) == status.unread_mail == sum(text[0] == "m" for *_, text in imagined.waiting)
 
     def teardown(self) -> None:

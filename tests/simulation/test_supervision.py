@@ -37,8 +37,8 @@ def faults(monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
     return left
 
 
-def _restarts(manager: AsyncAgentSessionManager) -> list[Any]:
-    return [note for note in manager.notifications(limit=10_000) if note.name == "async.task.restarting"]
+async def _restarts(manager: AsyncAgentSessionManager) -> list[Any]:
+    return [note for note in await manager.notifications(limit=10_000) if note.name == "async.task.restarting"]
 
 
 def test_a_loop_that_crashes_begins_again_after_longer_and_longer_delays(faults: dict[str, int]) -> None:
@@ -47,7 +47,7 @@ def test_a_loop_that_crashes_begins_again_after_longer_and_longer_delays(faults:
         faults["a"] = 4
         ended = await manager.wait_task(await manager.send_task("a", "go"))
         assert (ended.state, ended.restarts) == (TaskState.COMPLETED, 4)
-        delays = [note.params["notBefore"] - note.at for note in _restarts(manager)]
+        delays = [note.params["notBefore"] - note.at for note in await _restarts(manager)]
         assert all(5 * 2**n <= delay <= 10 * 2**n for n, delay in enumerate(delays[:3]))
         assert delays[3] <= 60
 
@@ -60,7 +60,7 @@ def test_a_loop_that_crashes_too_often_is_set_aside_and_can_be_retried(faults: d
         faults["a"] = 4
         ended = await manager.wait_task(await manager.send_task("a", "go"))
         assert (ended.state, ended.error and ended.error.code) == (TaskState.DEAD, "internal")
-        assert [task.id for task in manager.dead_letters().tasks] == [ended.id]
+        assert [task.id for task in (await manager.dead_letters()).tasks] == [ended.id]
         await manager.retry_task(ended.id)
         assert (await manager.wait_task(ended.id)).state is TaskState.COMPLETED
 
@@ -78,15 +78,15 @@ def test_a_dead_letter_that_is_dismissed_is_kept_but_not_listed_and_can_still_be
         dismissed = await manager.dismiss_task(dead)
         assert [status.dead_tasks for status in (await manager.snapshot()).agents] == [0]
         assert dismissed.dismissed_at is not None
-        assert manager.get_task(dead.id) == dismissed == replace(dead, dismissed_at=dismissed.dismissed_at)
-        assert manager.dead_letters().tasks == []
+        assert await manager.get_task(dead.id) == dismissed == replace(dead, dismissed_at=dismissed.dismissed_at)
+        assert (await manager.dead_letters()).tasks == []
         assert (await manager.snapshot()).dead_tasks == 0
         with pytest.raises(StateError, match="was dismissed already"):
             await manager.dismiss_task(dead)
         assert (await manager.retry_task(dead.id)).dismissed_at is None
         assert (await manager.wait_task(dead.id)).state is TaskState.COMPLETED
         assert (await manager.snapshot()).dead_tasks == 0
-        (told,) = [note for note in manager.notifications() if note.name == "async.task.dismissed"]
+        (told,) = [note for note in await manager.notifications() if note.name == "async.task.dismissed"]
         assert told.params == {"agentId": "a", "taskId": dead.id}
 
     play(scenario)
@@ -136,7 +136,7 @@ def test_the_next_task_of_the_thread_waits_for_the_one_that_crashed(faults: dict
         await asyncio.sleep(0.1)
         second = await manager.send_task("a", "second", thread_id="t")
         await manager.wait_task(second)
-        assert manager.get_task(first.id).state is TaskState.COMPLETED
+        assert (await manager.get_task(first.id)).state is TaskState.COMPLETED
         assert order == ["first", "second"]
 
     play(scenario, say)
@@ -167,7 +167,7 @@ def test_a_tool_that_was_under_way_when_the_loop_crashed_is_not_repeated(monkeyp
         await manager.create_agent("a")
         ended = await manager.wait_task(await manager.send_task("a", "go"))
         assert ended.state is TaskState.COMPLETED
-        assert manager.list_steps(ended.id)[1].state == "unknown"
+        assert (await manager.list_steps(ended.id))[1].state == "unknown"
         assert ran == ["effect"]
 
     play(scenario, say, tools=[effect])
@@ -178,10 +178,14 @@ def test_a_paused_agent_does_not_restart_and_goes_on_after_the_resume(faults: di
         await manager.create_agent("a")
         faults["a"] = 1
         task = await manager.send_task("a", "go")
-        await until(lambda: bool(_restarts(manager)))
+
+        async def is_so() -> bool:
+            return bool(await _restarts(manager))
+
+        await until(is_so)
         await manager.pause_agent("a")
         await asyncio.sleep(100)
-        assert manager.get_task(task.id).state is TaskState.RUNNING
+        assert (await manager.get_task(task.id)).state is TaskState.RUNNING
         await manager.resume_agent("a")
         assert (await manager.wait_task(task)).state is TaskState.COMPLETED
 
@@ -206,7 +210,7 @@ def test_an_agent_that_fails_too_often_is_stopped_with_the_reason_kept() -> None
         assert status.queue_size == 2, "what was not begun is kept"
         for number in range(5):
             assert (await manager.wait_task(f"good{number}")).state is TaskState.COMPLETED
-        assert "agent.failing" in [note.name for note in manager.notifications(limit=10_000)]
+        assert "agent.failing" in [note.name for note in await manager.notifications(limit=10_000)]
 
     play(scenario, say)
 
@@ -301,7 +305,7 @@ def test_a_stop_that_the_process_did_not_live_to_see_happens_at_the_start() -> N
         await asyncio.sleep(1000)
 
     async def after(manager: AsyncAgentSessionManager) -> None:
-        assert "agent.failing" in [note.name for note in manager.notifications(limit=1000)]
+        assert "agent.failing" in [note.name for note in await manager.notifications(limit=1000)]
         await until(lambda: manager.get_agent_status("bad").state is AgentState.STOPPED)
         assert manager.get_agent_status("bad").reason.startswith("3 tasks failed within 600 seconds")
 

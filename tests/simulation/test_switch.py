@@ -43,8 +43,8 @@ def test_the_answer_of_the_one_who_is_asked_is_the_result_of_the_call() -> None:
         final = await manager.run_task("alice", "ask her")
         assert "From: patricia" in final
         assert final.endswith("It is fine.")
-        question = manager.mailbox("patricia")[0]
-        reply = manager.mailbox("alice")[0]
+        question = (await manager.mailbox("patricia"))[0]
+        reply = (await manager.mailbox("alice"))[0]
         assert (question.state, question.awaited) == ("replied", True)
         assert (reply.reply_to, reply.body, reply.state) == (question.id, "It is fine.", "read")
 
@@ -60,7 +60,7 @@ def test_an_explicit_reply_is_the_answer_and_there_is_no_second_one() -> None:
         await create(manager, "alice", "patricia")
         assert (await manager.run_task("alice", "ask her")).endswith("The reply.")
         await until(lambda: manager.get_agent_status("patricia").state is AgentState.IDLE)
-        assert [mail.body for mail in manager.mailbox("alice")] == ["The reply."]
+        assert [mail.body for mail in await manager.mailbox("alice")] == ["The reply."]
 
     play(scenario, team(alice=asks("patricia"), patricia=patricia))
 
@@ -100,7 +100,7 @@ def test_a_busy_agent_answers_beside_its_other_work() -> None:
         started = asyncio.get_running_loop().time()
         assert (await manager.run_task("alice", "ask her")).endswith("here you are")
         assert asyncio.get_running_loop().time() - started < 10
-        assert manager.get_task(work.id).state is TaskState.RUNNING
+        assert (await manager.get_task(work.id)).state is TaskState.RUNNING
         assert (await manager.wait_task(work)).state is TaskState.COMPLETED
 
     play(scenario, team(alice=asks("patricia"), patricia=patricia), tools=[long_work])
@@ -115,7 +115,7 @@ def test_a_sleeper_is_woken_for_the_question_and_sleeps_on() -> None:
         await until(lambda: manager.get_agent_status("patricia").state is AgentState.SLEEPING)
         assert manager.get_agent_status("patricia").sleeping_until == due
         await asyncio.sleep(1000)
-        assert "the sleep time is over" in manager.list_tasks("patricia")[0].prompt
+        assert "the sleep time is over" in (await manager.list_tasks("patricia"))[0].prompt
 
     play(scenario, team(alice=asks("patricia"), patricia=lambda _: "mm-hm"))
 
@@ -124,7 +124,7 @@ def test_a_chain_of_switches_comes_back_step_by_step() -> None:
     async def scenario(manager: AsyncAgentSessionManager) -> None:
         await create(manager, "a", "b", "c", "d")
         assert (await manager.run_task("a", "go")).endswith("from the bottom")
-        notes = manager.notifications(limit=10_000)
+        notes = await manager.notifications(limit=10_000)
         shown = [(n.name, n.params["agentId"], n.params["toAgent"]) for n in notes if n.name.startswith("switch.")]
         assert shown == [
             ("switch.began", "a", "b"),
@@ -145,7 +145,7 @@ def test_a_wait_that_closes_a_circle_is_refused_with_the_circle() -> None:
         final = await manager.run_task("a", "go")
         assert "c → a → b → c" in final
         assert asyncio.get_running_loop().time() < 20
-        assert len(manager.mailbox("a")) == 1, "nothing was sent to a but the answer"
+        assert len(await manager.mailbox("a")) == 1, "nothing was sent to a but the answer"
 
     play(scenario, team(a=asks("b"), b=asks("c"), c=asks("a")))
 
@@ -184,7 +184,7 @@ def test_an_agent_cannot_ask_itself_a_stranger_or_a_stopped_one() -> None:
         assert "cannot wait for itself" in told["self"]
         assert "Valid names: alice, tom, user" in told["stranger"]
         assert "'tom' is not started" in told["stopped"]
-        assert manager.mailbox("tom") == []
+        assert await manager.mailbox("tom") == []
 
     play(scenario, team(alice=alice))
 
@@ -200,10 +200,14 @@ def test_a_paused_agent_lets_the_caller_run_into_a_timeout_and_its_late_answer_c
         assert "Timeout: bob did not answer within 30 seconds (it is paused now)" in final
         assert manager.get_agent_status("alice").state is AgentState.IDLE
         await manager.resume_agent("bob")
-        await until(lambda: len(manager.list_tasks("alice")) == 2)
+
+        async def is_so() -> bool:
+            return len(await manager.list_tasks("alice")) == 2
+
+        await until(is_so)
         await until(lambda: manager.get_agent_status("alice").state is AgentState.IDLE)
-        assert [mail.body for mail in manager.mailbox("alice")] == ["late answer"]
-        assert manager.list_tasks("alice")[0].thread_id == manager.list_tasks("alice")[1].thread_id
+        assert [mail.body for mail in await manager.mailbox("alice")] == ["late answer"]
+        assert (await manager.list_tasks("alice"))[0].thread_id == (await manager.list_tasks("alice"))[1].thread_id
 
     play(scenario, team(alice=alice, bob=lambda _: "late answer"))
 
@@ -250,7 +254,7 @@ def test_the_caller_is_told_at_once_when_the_answer_will_not_come(how: str) -> N
         if how == "stop":
             await manager.stop_agent("bob")
         else:
-            await manager.cancel_task(manager.list_tasks("bob")[0].id)
+            await manager.cancel_task((await manager.list_tasks("bob"))[0].id)
         ended = await manager.wait_task(task)
         assert ended.result is not None
         assert "bob could not answer" in ended.result.final
@@ -292,10 +296,14 @@ def test_a_caller_that_is_cancelled_gets_the_answer_as_mail() -> None:
         await asyncio.sleep(10)
         await manager.cancel_task(task)
         assert manager.get_agent_status("alice").waiting_for == ()
-        await until(lambda: len(manager.list_tasks("alice")) == 2)
+
+        async def is_so() -> bool:
+            return len(await manager.list_tasks("alice")) == 2
+
+        await until(is_so)
         await until(lambda: manager.get_agent_status("alice").state is AgentState.IDLE)
-        assert manager.mailbox("alice")[0].body == "after a minute"
-        assert manager.list_steps(task.id)[-1].result is not None
+        assert (await manager.mailbox("alice"))[0].body == "after a minute"
+        assert (await manager.list_steps(task.id))[-1].result is not None
 
     play(scenario, team(alice=alice, bob=bob), tools=[think])
 
@@ -329,8 +337,12 @@ def test_the_person_can_be_asked_too() -> None:
     async def scenario(manager: AsyncAgentSessionManager) -> None:
         await create(manager, "alice")
         task = await manager.send_task("alice", "go")
-        await until(lambda: bool(manager.mailbox()))
-        await manager.reply_mail(manager.mailbox()[0].id, "the person says yes")
+
+        async def is_so() -> bool:
+            return bool(await manager.mailbox())
+
+        await until(is_so)
+        await manager.reply_mail((await manager.mailbox())[0].id, "the person says yes")
         ended = await manager.wait_task(task)
         assert ended.result is not None
         assert ended.result.final.endswith("the person says yes")
@@ -405,13 +417,18 @@ def test_a_wait_survives_a_crash_on_either_side(crash_after: float) -> None:
         assert ended.result is not None
         assert ended.result.final.endswith("the bottom")
         await until(lambda: all(status.state is AgentState.IDLE for status in manager.list_agents()))
-        assert len(manager.mailbox("a")) == len(manager.mailbox("b")) - 1 == len(manager.mailbox("c")) == 1
+        assert (
+            len(await manager.mailbox("a"))
+            == len(await manager.mailbox("b")) - 1
+            == len(await manager.mailbox("c"))
+            == 1
+        )
         for agent in "abc":
-            for task in manager.list_tasks(agent):
-                finished = [step for step in manager.list_steps(task.id) if step.kind is StepKind.MODEL]
+            for task in await manager.list_tasks(agent):
+                finished = [step for step in await manager.list_steps(task.id) if step.kind is StepKind.MODEL]
                 assert all(asked.count(step.id) <= step.attempt for step in finished)
-        began = [n for n in manager.notifications(limit=10_000) if n.name == "switch.began"]
-        ended_notes = [n for n in manager.notifications(limit=10_000) if n.name == "switch.ended"]
+        began = [n for n in await manager.notifications(limit=10_000) if n.name == "switch.began"]
+        ended_notes = [n for n in await manager.notifications(limit=10_000) if n.name == "switch.ended"]
         assert len(began) == len(ended_notes) == 2
 
     say = counted(team(a=asks("b"), b=asks("c"), c=lambda _: "the bottom"))
@@ -453,7 +470,7 @@ def test_a_task_that_only_waits_is_not_counted_out_by_many_deaths() -> None:
 
     async def last() -> None:
         async with opened(disk.open(), say, clock=VirtualClock().later(1000)) as manager:
-            await manager.reply_mail(manager.mailbox()[0].id, "at last")
+            await manager.reply_mail((await manager.mailbox())[0].id, "at last")
             ended = await manager.wait_task("task")
             assert ended.result is not None
             assert ended.result.final.endswith("at last")

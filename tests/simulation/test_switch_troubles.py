@@ -34,7 +34,7 @@ def test_an_answer_that_is_too_long_for_a_mail_is_cut() -> None:
         await manager.create_agent("b")
         final = await manager.run_task("a", "go")
         assert final.endswith("[cut: 1,000 bytes in all]")
-        assert len(manager.mailbox("a")[0].body) == 100
+        assert len((await manager.mailbox("a"))[0].body) == 100
         await until(lambda: manager.get_agent_status("b").state is AgentState.IDLE)
 
     play(scenario, team(a=asks("b"), b=lambda _: "x" * 1000))
@@ -50,8 +50,8 @@ def test_a_late_answer_gets_into_a_full_mailbox() -> None:
         await manager.send_task("a", "this fills the queue")
         await manager.resume_agent("b")
         await asyncio.sleep(30)
-        assert [mail.body for mail in manager.mailbox("a")] == ["late"]
-        assert manager.list_tasks("b")[0].state is TaskState.COMPLETED
+        assert [mail.body for mail in await manager.mailbox("a")] == ["late"]
+        assert (await manager.list_tasks("b"))[0].state is TaskState.COMPLETED
         assert manager.get_agent_status("b").state is AgentState.IDLE
 
     play(scenario, team(a=asks("b", timeout_seconds=10), b=lambda _: "late"))
@@ -65,7 +65,7 @@ def test_one_that_asks_with_the_last_of_its_budget_is_told_so_and_does_not_hang(
         assert ended.result is not None
         assert "b" in ended.result.final
         assert now() < 5
-        (asked,) = manager.list_tasks("b")
+        (asked,) = await manager.list_tasks("b")
         assert (asked.state, asked.error and asked.error.code) == (TaskState.FAILED, "budget")
 
     play(scenario, team(a=asks("b"), b=lambda _: "never asked"))
@@ -111,10 +111,14 @@ def test_mail_sent_while_answering_is_ordinary_mail() -> None:
         await create(manager, "a", "b", "c")
         for _ in range(2):
             await manager.run_task("a", "go", thread_id="same")
-        await until(lambda: len(manager.list_tasks("c")) == 2)
+
+        async def is_so() -> bool:
+            return len(await manager.list_tasks("c")) == 2
+
+        await until(is_so)
         await asyncio.sleep(60)
-        assert len(manager.mailbox("b")) == 2, "c was not asked, and so nothing came back by itself"
-        assert [task.state for task in manager.list_tasks("c")] == [TaskState.COMPLETED] * 2
+        assert len(await manager.mailbox("b")) == 2, "c was not asked, and so nothing came back by itself"
+        assert [task.state for task in await manager.list_tasks("c")] == [TaskState.COMPLETED] * 2
 
     play(scenario, team(a=asks("b"), b=b, c=lambda _: "noted"))
 
@@ -162,7 +166,7 @@ def test_a_loop_that_crashes_goes_on_waiting_for_its_answer(monkeypatch: pytest.
         await asyncio.sleep(100)
         assert crashed
         assert manager.get_agent_status("a").waiting_for == ("user",)
-        await manager.reply_mail(manager.mailbox()[0].id, "the answer")
+        await manager.reply_mail((await manager.mailbox())[0].id, "the answer")
         ended = await manager.wait_task(task)
         assert ended.result is not None
         answer, cut_off = ended.result.final.split(" | ")

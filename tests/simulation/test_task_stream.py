@@ -111,7 +111,7 @@ def test_a_stream_tells_the_life_of_a_task_and_ends_with_it() -> None:
         assert final_text(after) == "In Paris."
         ended = after[-1]
         assert isinstance(ended, TaskEnded)
-        assert ended.task == manager.get_task(task)
+        assert ended.task == await manager.get_task(task)
         for events in (live, after):
             (progress,) = [event for event in events if isinstance(event, ProgressReported)]
             assert (progress.percent, progress.note) == (50, "half")
@@ -301,7 +301,7 @@ def test_a_request_that_waits_tells_what_the_wall_clock_will_show_when_it_is_rep
             if isinstance(late, ModelStepRetried):
                 assert late.retry_at == event.retry_at + 3_600
                 break
-        assert manager.list_steps("t")[0].retry_at == event.retry_at + 3_600
+        assert (await manager.list_steps("t"))[0].retry_at == event.retry_at + 3_600
         assert late.at == event.at
 
     play(scenario, models=lambda _: Stammerer(), clock=clock)
@@ -436,6 +436,6 @@ def test_run_task_takes_what_send_task_takes() -> None:
         await manager.create_agent("alice", auto_start=False)
         with pytest.raises(TaskEndedError, match="failed"):
             await manager.run_task("alice", "go", task_id="t", timeout_seconds=5, priority="urgent")
-        assert manager.get_task("t").priority == "urgent"
+        assert (await manager.get_task("t")).priority == "urgent"
 
     play(scenario)

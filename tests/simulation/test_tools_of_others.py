@@ -143,7 +143,7 @@ def test_an_error_of_a_tool_of_others_counts_as_one() -> None:
         await manager.create_agent("a")
         await manager.give_tools("a", [failing_gently])
         await manager.run_task("a", "go", task_id="t")
-        result = manager.list_steps("t")[1].result
+        result = (await manager.list_steps("t"))[1].result
         assert result is not None
         assert (result.content, result.is_error) == ("no x here", True)
 

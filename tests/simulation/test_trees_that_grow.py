@@ -26,7 +26,7 @@ async def a_pair(manager: AsyncAgentSessionManager, **definition: Any) -> None:
 
 async def told(manager: AsyncAgentSessionManager) -> list[dict[str, Any]]:
     await manager.flushed()
-    notes = [note.params for note in manager.notifications(limit=100_000) if note.name == "limit.reached"]
+    notes = [note.params for note in await manager.notifications(limit=100_000) if note.name == "limit.reached"]
     return [params for params in notes if params["limit"] == "max_tasks_per_tree"]
 
 
@@ -54,7 +54,7 @@ def test_agents_that_keep_each_other_busy_come_to_an_end(way: str) -> None:
         await a_pair(manager, subscribes=["ball"])
         task = await manager.send_task("a", "begin")
         await at_rest(manager)
-        size = len(manager.get_task_tree(task.id))
+        size = len(await manager.get_task_tree(task.id))
         first, *_ = await told(manager)
         assert (first["scope"], first["used"], first["max"], first["action"]) == ("tree", MOST, MOST, "refused")
         assert MOST <= size < 2 * MOST  # the result of each that was delegated still comes
@@ -109,7 +109,7 @@ def test_the_size_is_known_after_a_crash() -> None:
         await at_rest(manager)
         first, *_ = await told(manager)
         assert (first["used"], first["max"]) == (MOST, MOST)
-        assert MOST <= len(manager.get_task_tree("root")) < 2 * MOST
+        assert MOST <= len(await manager.get_task_tree("root")) < 2 * MOST
 
     play_over_crash(before, after, say, crash_after_seconds=50)
 
@@ -130,13 +130,21 @@ def test_the_size_is_known_when_the_first_task_is_retried_after_a_crash() -> Non
         await a_pair(manager)
         await manager.pause_agent("b")
         await manager.send_task("a", "begin", task_id="root")
-        await until(lambda: manager.get_task("root").state.is_dead_letter)
+
+        async def is_so() -> bool:
+            return (await manager.get_task("root")).state.is_dead_letter
+
+        await until(is_so)
         assert await told(manager) == []
 
     async def after(manager: AsyncAgentSessionManager) -> None:
         await manager.retry_task("root")
-        await until(lambda: manager.get_task("root").state.ended)
-        assert len(manager.get_task_tree("root")) == MOST
+
+        async def is_so() -> bool:
+            return (await manager.get_task("root")).state.ended
+
+        await until(is_so)
+        assert len(await manager.get_task_tree("root")) == MOST
         assert len(await told(manager)) == 1
 
     play_over_crash(before, after, say, crash_after_seconds=50)
@@ -157,7 +165,7 @@ def test_the_size_is_counted_again_when_too_many_trees_grow_to_be_kept_in_mind(m
         roots = [await manager.send_task(name, "begin") for name in ("a", "b")]
         await at_rest(manager)
         for root in roots:
-            tree = manager.get_task_tree(root.id)
+            tree = await manager.get_task_tree(root.id)
             assert sum(task.kind is TaskKind.DELEGATED for task in tree) < MOST
 
     play(scenario, say)
@@ -181,7 +189,7 @@ def test_a_tree_that_may_grow_no_more_still_answers_who_waits_and_writes_to_the_
         await manager.run_task("a", "go")
         await at_rest(manager)
         assert await told(manager) == []
-        [mail] = manager.mailbox()
+        [mail] = await manager.mailbox()
         assert "here" in mail.body
 
     play(scenario, say)

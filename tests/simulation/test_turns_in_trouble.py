@@ -175,7 +175,7 @@ def test_those_who_waited_when_the_process_died_ask_again_and_all_end(name: str,
     async def after(manager: AsyncAgentSessionManager) -> None:
         things.writers.clear()
         repeated = name == "rewrite"
-        assert not manager._session.kernel.store.load("default").waits
+        assert not (await manager._session.kernel.store.load("default")).waits
         await done(manager, *("abc" if repeated else "bc"))
         assert len(things.ended) == (3 if repeated else 2)
         first = await manager.wait_task("a")
@@ -190,10 +190,10 @@ def test_a_task_does_not_count_as_running_while_it_waits_so_that_deaths_of_the_p
     async def scenario(manager: AsyncAgentSessionManager, things: Things) -> None:
         await give(manager, a="write x", b="write x")
         await asyncio.sleep(5)
-        assert [manager.get_task(name).attempts for name in "ab"] == [1, 0]
-        assert [task.attempts for task in manager._session.kernel.store.load("default").tasks] == [1, 0]
+        assert [(await manager.get_task(name)).attempts for name in "ab"] == [1, 0]
+        assert [task.attempts for task in (await manager._session.kernel.store.load("default")).tasks] == [1, 0]
         await until(lambda: len(things.began) == 2)
-        assert manager.get_task("b").attempts == 1
+        assert (await manager.get_task("b")).attempts == 1
         await done(manager, "a", "b")
 
     play_things(scenario)

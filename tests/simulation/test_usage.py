@@ -45,7 +45,7 @@ async def ask(manager: AsyncAgentSessionManager) -> str:
 def test_calls_seconds_mails_and_memory_are_counted_for_each_agent() -> None:
     async def scenario(manager: AsyncAgentSessionManager) -> None:
         await ask(manager)
-        report = manager.usage()
+        report = await manager.usage()
         ann, bob = report.agents["ann"], report.agents["bob"]
         assert (ann.tasks, ann.usage.model_calls, ann.usage.tool_calls, ann.usage.mails_sent) == (1, 3, 2, 1)
         assert (bob.tasks, bob.usage.model_calls, bob.usage.tool_calls, bob.mails_received) == (1, 1, 0, 1)
@@ -58,7 +58,7 @@ def test_calls_seconds_mails_and_memory_are_counted_for_each_agent() -> None:
 def test_the_time_that_an_agent_waits_for_another_is_not_its_own() -> None:
     async def scenario(manager: AsyncAgentSessionManager) -> None:
         await ask(manager)
-        report = manager.usage()
+        report = await manager.usage()
         # three requests of a second each, and the tool; bob's request of a second is his own
         assert round(report.agents["ann"].usage.wall_seconds) == 6
         assert round(report.agents["bob"].usage.wall_seconds) == 1
@@ -71,10 +71,10 @@ def test_the_memory_of_conversations_is_that_of_the_loops_that_run() -> None:
         await manager.create_agent("ann")
         task = await manager.send_task("ann", "x" * 1000)
         await asyncio.sleep(0.5)
-        assert 1000 <= manager.usage().agents["ann"].context_bytes < 1100
-        assert manager.usage(task).total.context_bytes == manager.usage().total.context_bytes
+        assert 1000 <= (await manager.usage()).agents["ann"].context_bytes < 1100
+        assert (await manager.usage(task)).total.context_bytes == (await manager.usage()).total.context_bytes
         await manager.wait_task(task)
-        assert manager.usage().total.context_bytes == 0
+        assert (await manager.usage()).total.context_bytes == 0
 
     play(scenario)
 
@@ -82,7 +82,7 @@ def test_the_memory_of_conversations_is_that_of_the_loops_that_run() -> None:
 def test_the_total_is_the_sum_of_all_agents() -> None:
     async def scenario(manager: AsyncAgentSessionManager) -> None:
         await ask(manager)
-        report = manager.usage()
+        report = await manager.usage()
         each = report.agents.values()
         assert report.total.usage == sum((one.usage for one in each), Usage())
         assert (report.total.tasks, report.total.mails_received) == (2, 2)
@@ -96,11 +96,11 @@ def test_the_usage_of_a_task_is_that_of_all_it_caused_and_of_nothing_else() -> N
         task_id = await ask(manager)
         alone = await manager.send_task("bob", "something else")
         await manager.wait_task(alone)
-        tree = manager.usage(task_id)
+        tree = await manager.usage(task_id)
         assert set(tree.agents) == {"ann", "bob"}
         assert (tree.total.tasks, tree.total.usage.model_calls) == (2, 4)
-        assert manager.usage(alone).total.usage.model_calls == 1
-        assert manager.usage().total.usage.model_calls == 5
+        assert (await manager.usage(alone)).total.usage.model_calls == 1
+        assert (await manager.usage()).total.usage.model_calls == 5
 
     play(scenario, ask_and_crunch, tools=[crunch])
 
@@ -116,7 +116,7 @@ def test_a_failed_request_and_its_repetition_are_two_calls() -> None:
     async def scenario(manager: AsyncAgentSessionManager) -> None:
         await manager.create_agent("ann")
         await manager.run_task("ann", "go")
-        assert manager.usage().total.usage.model_calls == 2
+        assert (await manager.usage()).total.usage.model_calls == 2
 
     play(scenario, once_broken)
 
@@ -128,7 +128,7 @@ def test_a_tool_that_fails_is_counted_and_a_mail_that_was_refused_is_not() -> No
     async def scenario(manager: AsyncAgentSessionManager) -> None:
         await manager.create_agent("ann")
         await manager.run_task("ann", "go")
-        used = manager.usage().total.usage
+        used = (await manager.usage()).total.usage
         assert (used.tool_calls, used.mails_sent) == (1, 0)
 
     play(scenario, say)
@@ -142,7 +142,7 @@ def test_after_a_crash_the_counts_are_those_of_the_steps_that_ended() -> None:
 
     async def end(manager: AsyncAgentSessionManager) -> None:
         await manager.at_rest()
-        report = manager.usage()
+        report = await manager.usage()
         ann = report.agents["ann"]
         assert (ann.tasks, ann.usage.model_calls, ann.usage.tool_calls, ann.usage.mails_sent) == (1, 3, 2, 1)
         assert ann.usage.input_tokens == 30
@@ -157,11 +157,11 @@ def test_what_ended_before_a_restart_is_still_counted() -> None:
         await ask(manager)
 
     async def end(manager: AsyncAgentSessionManager) -> None:
-        before = manager.usage()
+        before = await manager.usage()
         assert (before.total.usage.model_calls, before.total.usage.tool_calls) == (4, 2)
         assert before.total.usage.cpu_seconds == 1.5
         await manager.run_task("bob", "again")
-        assert manager.usage().total.usage.model_calls == 5
+        assert (await manager.usage()).total.usage.model_calls == 5
 
     play_over_crash(begin, end, ask_and_crunch, tools=[crunch], crash_after_seconds=60)
 

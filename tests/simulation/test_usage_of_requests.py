@@ -18,14 +18,14 @@ from tests.simulation.stage import Say, Scenario, opened, play, until
 SPENT = Answer(text="done", usage=Usage(input_tokens=50, output_tokens=50, cost_usd=0.5))
 
 
-def counts(manager: AsyncAgentSessionManager, task_id: str) -> set[tuple[int, float]]:
+async def counts(manager: AsyncAgentSessionManager, task_id: str) -> set[tuple[int, float]]:
     """The requests and their seconds as the task, its tree, its agent and the session have it."""
-    task = manager.get_task(task_id)
+    task = await manager.get_task(task_id)
     used = (
         task.usage,
-        manager.usage(task_id).total.usage,
+        (await manager.usage(task_id)).total.usage,
         manager.get_agent_status(task.agent_id).usage,
-        manager.usage().total.usage,
+        (await manager.usage()).total.usage,
     )
     return {(each.model_calls, round(each.wall_seconds, 3)) for each in used}
 
@@ -68,7 +68,7 @@ def test_the_wait_between_two_attempts_is_no_work() -> None:
         await manager.create_agent("a", {"retry": {"first_delay_seconds": 100, "max_delay_seconds": 100}})
         await manager.send_task("a", "go", task_id="t")
         await manager.at_rest()
-        assert counts(manager, "t") == {(2, 2.0)}
+        assert await counts(manager, "t") == {(2, 2.0)}
 
     play(scenario, say)
 
@@ -90,7 +90,7 @@ def test_a_request_that_was_refused_is_not_counted(
         await refuse(manager)
         ended = await manager.wait_task(await manager.send_task("a", "this is too much"))
         assert ended.error is not None
-        assert manager.usage().total.usage.model_calls == made
+        assert (await manager.usage()).total.usage.model_calls == made
 
     play(scenario, lambda _: Answer(text="done", usage=Usage(input_tokens=50)))
 
@@ -109,14 +109,14 @@ def test_a_task_that_is_taken_up_again_keeps_the_requests_that_failed() -> None:
         await manager.send_task("a", "go", task_id="t")
         for made in (1, 2, 3):
             await manager.wait_task("t")
-            assert counts(manager, "t") == {(made, made * 1.0)}
+            assert await counts(manager, "t") == {(made, made * 1.0)}
             if made < 3:
                 await manager.retry_task("t")
-                assert counts(manager, "t") == {(made, made * 1.0)}
-        assert manager.get_task("t").usage.cost_usd == 0.5
+                assert await counts(manager, "t") == {(made, made * 1.0)}
+        assert (await manager.get_task("t")).usage.cost_usd == 0.5
 
     async def then(manager: AsyncAgentSessionManager) -> None:
-        assert counts(manager, "t") == {(3, 3.0)}
+        assert await counts(manager, "t") == {(3, 3.0)}
         assert len(asked) == 3
 
     play_and_open_again(scenario, say, then)
@@ -130,10 +130,10 @@ def test_a_task_between_two_attempts_has_the_same_counts_after_a_restart() -> No
         await manager.create_agent("a", {"retry": {"first_delay_seconds": 1000, "max_delay_seconds": 1000}})
         await manager.send_task("a", "go", task_id="t")
         await asyncio.sleep(100)
-        assert counts(manager, "t") == {(1, 1.0)}
+        assert await counts(manager, "t") == {(1, 1.0)}
 
     async def then(manager: AsyncAgentSessionManager) -> None:
-        assert counts(manager, "t") == {(1, 1.0)}
+        assert await counts(manager, "t") == {(1, 1.0)}
 
     play_and_open_again(scenario, say, then)
 
@@ -145,9 +145,9 @@ def test_a_request_that_was_cut_off_was_made(how: str) -> None:
         await manager.send_task("a", "go", task_id="t")
         await asyncio.sleep(0.75)
         await getattr(manager, how)("a")
-        assert [made for made, _ in counts(manager, "t")] == [1]
+        assert [made for made, _ in await counts(manager, "t")] == [1]
 
     async def then(manager: AsyncAgentSessionManager) -> None:
-        assert [made for made, _ in counts(manager, "t")] == [1]
+        assert [made for made, _ in await counts(manager, "t")] == [1]
 
     play_and_open_again(scenario, lambda _: SPENT, then)

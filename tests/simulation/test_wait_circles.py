@@ -86,10 +86,10 @@ def is_begun_by_the_user(kinds: tuple[str, ...], place: int) -> bool:
     return place == 0 or kinds[place - 1] == LOCK
 
 
-def assert_nothing_is_left(manager: AsyncAgentSessionManager) -> None:
+async def assert_nothing_is_left(manager: AsyncAgentSessionManager) -> None:
     assert manager.list_locks() == []
     assert all(status.waiting_for == () and status.running_tasks == () for status in manager.list_agents())
-    assert manager._session.kernel.store.load("default").waits == ()
+    assert (await manager._session.kernel.store.load("default")).waits == ()
     assert manager.list_resources() == []
 
 
@@ -98,7 +98,7 @@ async def all_tasks(manager: AsyncAgentSessionManager, *, step_seconds: float = 
     async with asyncio.timeout(5000):
         while True:
             agents = manager.list_agents()
-            tasks = [task for status in agents for task in manager.list_tasks(status.agent_id)]
+            tasks = [task for status in agents for task in await manager.list_tasks(status.agent_id)]
             if all(task.state.ended for task in tasks) and not any(status.queue_size for status in agents):
                 await manager.flushed()
                 return tasks
@@ -128,10 +128,12 @@ def test_the_wait_that_closes_a_circle_is_refused_at_once_and_all_others_end(siz
             assert last.result is not None
             assert f"({' → '.join([names[-1], *names])})" in last.result.final, kinds
             assert last.result.final.startswith("You cannot wait for")
-            ended = [n for n in manager.notifications(limit=10_000) if n.name in ("switch.ended", "lock.wait_ended")]
+            ended = [
+                n for n in await manager.notifications(limit=10_000) if n.name in ("switch.ended", "lock.wait_ended")
+            ]
             assert {n.params["outcome"] for n in ended} <= {"answered", "acquired"}
             assert len(ended) == len(names) - 1
-            assert_nothing_is_left(manager)
+            await assert_nothing_is_left(manager)
 
         play(scenario, play_rounds(circle_of(kinds)), tools=[nap_until], seed=size)
 
@@ -153,7 +155,7 @@ def test_a_circle_is_refused_also_if_its_other_waits_began_before_the_process_di
         last = next(task for task in tasks if task.agent_id == "c")
         assert last.result is not None
         assert "(c → a → b → c)" in last.result.final
-        assert_nothing_is_left(manager)
+        await assert_nothing_is_left(manager)
 
     say = play_rounds(circle_of(kinds))
     play_over_crash(before, after, say, crash_after_seconds=25, tools=[nap_until])
@@ -172,9 +174,9 @@ def test_two_that_want_two_locks_in_opposite_order_do_not_hang_when_both_are_han
             await manager.send_task(name, "go")
         await all_tasks(manager)
         assert asyncio.get_running_loop().time() < 100
-        held = [n.params for n in manager.notifications(limit=10_000) if n.name == "lock.acquired"]
+        held = [n.params for n in await manager.notifications(limit=10_000) if n.name == "lock.acquired"]
         assert [(n["name"], n["agentId"]) for n in held[2:]] == [("1", "p"), ("2", "p"), ("1", "q"), ("2", "q")]
-        assert_nothing_is_left(manager)
+        await assert_nothing_is_left(manager)
 
     play(scenario, play_rounds(rounds), tools=[nap])
 
@@ -198,7 +200,7 @@ def test_a_circle_that_would_close_only_when_a_lock_changes_hands_is_refused_bef
         assert asyncio.get_running_loop().time() < 70
         told = next(task.result.final for task in tasks if task.agent_id == "y" and task.result is not None)
         assert "x has it or gets it before you, and waits for you (y → x → y)" in told
-        assert_nothing_is_left(manager)
+        await assert_nothing_is_left(manager)
 
     play(scenario, play_rounds(rounds), tools=[nap])
 
@@ -220,7 +222,7 @@ def test_a_question_does_not_wait_behind_another_of_its_conversation() -> None:
         tasks = await all_tasks(manager)
         assert asyncio.get_running_loop().time() < 20
         assert len({task.thread_id for task in tasks}) == 3
-        assert_nothing_is_left(manager)
+        await assert_nothing_is_left(manager)
 
     say = play_rounds(rounds)
     play(scenario, lambda request: b(request) if request.agent_id == "b" else say(request))
@@ -245,7 +247,7 @@ def test_a_task_that_holds_a_lock_is_continued_before_more_urgent_work_that_want
         assert ended.result is not None
         assert "token 2" in ended.result.final
         assert asyncio.get_running_loop().time() < 30
-        assert_nothing_is_left(manager)
+        await assert_nothing_is_left(manager)
 
     play(scenario, say, tools=[nap])
 
@@ -283,12 +285,12 @@ def test_agents_that_lock_and_ask_by_chance_never_come_to_a_standstill(seed: int
         for number in range(12):
             await manager.send_task("abcdef"[number % 6], "go", priority=["urgent", "low", "normal"][number % 3])
         await all_tasks(manager, step_seconds=20.0)
-        notes = manager.notifications(limit=100_000)
+        notes = await manager.notifications(limit=100_000)
         outcomes = {n.params["outcome"] for n in notes if n.name in ("switch.ended", "lock.wait_ended")}
         assert outcomes <= {"answered", "acquired"}
         assert not [n for n in notes if n.name in ("lock.expired", "async.task.error")]
         assert asyncio.get_running_loop().time() < 2000
-        assert_nothing_is_left(manager)
+        await assert_nothing_is_left(manager)
 
     play(scenario, chaotic, tools=[nap, use], seed=seed)
 
@@ -313,6 +315,6 @@ def test_those_who_each_use_what_the_next_one_wants_take_turns_and_all_end(size:
         tasks = await all_tasks(manager)
         assert all(task.result is not None and task.result.final.count("used") == 2 for task in tasks)
         assert asyncio.get_running_loop().time() < 20 * size + 10
-        assert_nothing_is_left(manager)
+        await assert_nothing_is_left(manager)
 
     play(scenario, play_rounds(rounds), tools=[use], seed=size)

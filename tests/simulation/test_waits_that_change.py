@@ -74,7 +74,7 @@ def test_a_call_that_comes_to_need_a_yes_while_it_waits_for_its_turn_lets_others
         assert paused_for(manager, "b") == ()
         if by == "a stricter tool":
             await done(manager, "a", "c")
-        for approval in manager.list_approvals():
+        for approval in await manager.list_approvals():
             await manager.approve(approval.id)
         await done(manager, *"abc")
         assert_nothing_is_left(manager)
@@ -95,7 +95,7 @@ def test_a_call_that_was_allowed_takes_its_turn_after_those_that_wait_already() 
         await done(manager, *"abc")
         began.extend(
             note.params["taskId"]
-            for note in manager.notifications(limit=1000)
+            for note in await manager.notifications(limit=1000)
             if note.name == "step.started" and note.params["kind"] == "tool"
         )
         assert_nothing_is_left(manager)
@@ -117,10 +117,10 @@ def test_a_loop_that_gets_nowhere_is_a_dead_letter_and_does_not_hold_up_the_othe
         stuck = await manager.wait_task("t")
         assert (stuck.state, stuck.error and stuck.error.code) == (TaskState.DEAD, "internal")
         assert stuck.restarts
-        stored = manager._session.kernel.store.task("default", "t")
+        stored = await manager._session.kernel.store.task("default", "t")
         assert stored is not None
         assert stored.state is TaskState.DEAD
-        assert manager.get_approval("t.2").state is ApprovalState.WITHDRAWN
+        assert (await manager.get_approval("t.2")).state is ApprovalState.WITHDRAWN
         assert_nothing_is_left(manager)
         await manager.send_task("bob", "go", task_id="u")
         await asked(manager)
@@ -153,7 +153,7 @@ def test_a_wait_ends_with_its_result_though_the_task_may_not_have_so_many_steps_
         await manager.pause_agent("alice")  # so that it does not fail at once
         await manager.set_limits({"max_steps_per_task": 1}, agent_id="alice")
         assert (await manager.refuse("t.2")).state is ApprovalState.REFUSED
-        assert [step.number for step in manager.list_steps("t")] == [1, 2]
+        assert [step.number for step in await manager.list_steps("t")] == [1, 2]
         await manager.resume_agent("alice")
         assert (await manager.wait_task("t")).state is TaskState.FAILED
         assert_nothing_is_left(manager)
@@ -202,10 +202,10 @@ def test_a_call_that_is_not_made_again_gives_up_its_place_in_the_line() -> None:
         await manager.set_limits({"max_same_calls": 2})
         await done(manager, "b", "c")
         assert now() < 100
-        result = manager.list_steps("a")[7].result
+        result = (await manager.list_steps("a"))[7].result
         assert result is not None
         assert result.content.startswith("Not run again")
-        assert not manager.get_task("a").state.ended
+        assert not (await manager.get_task("a")).state.ended
         assert_nothing_is_left(manager)
 
     play(scenario, writes_again_and_again, tools=things.tools)
@@ -240,7 +240,11 @@ def test_a_call_whose_tool_is_another_now_gives_up_its_place_in_the_line(change:
     async def scenario(manager: AsyncAgentSessionManager) -> None:
         await one_behind_another(manager)
         await change(manager)
-        await until(lambda: len(manager.list_steps("a")) > 2)
+
+        async def is_so() -> bool:
+            return len(await manager.list_steps("a")) > 2
+
+        await until(is_so)
         await asyncio.sleep(0.1)
         assert not manager._session.waits.of_task("b")
         await done(manager, "a", "c")
@@ -271,12 +275,12 @@ def test_an_approval_is_expired_when_the_time_of_its_task_is_over(terms: Any) ->
         await manager.send_task("alice", "go", task_id="t", **terms)
         await manager.wait_task("t")
         assert round(now()) == 60
-        assert manager.get_approval("t.2").state is ApprovalState.EXPIRED
+        assert (await manager.get_approval("t.2")).state is ApprovalState.EXPIRED
 
     play(scenario, pays_once, tools=Till().tools())
 
 
-def test_nothing_is_decided_from_another_event_loop() -> None:
+async def test_nothing_is_decided_from_another_event_loop() -> None:
     model = FunctionModel(pays_once)
     manager = AsyncAgentSessionManager(tools=Till().tools(), model_factory=lambda _: model)
 
@@ -291,7 +295,7 @@ def test_nothing_is_decided_from_another_event_loop() -> None:
 
     asyncio.run(first())
     asyncio.run(second())
-    assert manager.get_approval("t.2").state is ApprovalState.PENDING
+    assert (await manager.get_approval("t.2")).state is ApprovalState.PENDING
 
 
 def test_nothing_can_be_decided_about_a_call_whose_task_has_just_ended() -> None:
@@ -299,13 +303,13 @@ def test_nothing_can_be_decided_about_a_call_whose_task_has_just_ended() -> None
         await one_that_waits(manager)
         cancelling = asyncio.ensure_future(manager.cancel_task("t"))
         await asyncio.sleep(0)
-        assert not manager.list_approvals()
+        assert not await manager.list_approvals()
         assert not cancelling.done()  # it is not in the store yet
         for decide in (manager.approve, manager.refuse):
             with pytest.raises(StateError, match="withdrawn already"):
                 await decide("t.2")
         await cancelling
-        assert manager.get_approval("t.2").state is ApprovalState.WITHDRAWN
+        assert (await manager.get_approval("t.2")).state is ApprovalState.WITHDRAWN
         assert not manager._session.approvals._leaving
 
     play(scenario, pays_once, tools=Till().tools())
@@ -324,9 +328,9 @@ def test_a_yes_on_which_a_call_has_run_is_not_withdrawn_when_its_task_is_cancell
         await asyncio.sleep(1000)
 
     async def after(manager: AsyncAgentSessionManager) -> None:
-        assert manager.get_task("t").state is TaskState.QUEUED
+        assert (await manager.get_task("t")).state is TaskState.QUEUED
         await manager.cancel_task("t")
         assert till.paid == {"t.2": 1}
-        assert manager.get_approval("t.2").state is ApprovalState.APPROVED
+        assert (await manager.get_approval("t.2")).state is ApprovalState.APPROVED
 
     play_over_crash(before, after, pays_once, crash_after_seconds=100, tools=till.tools())

@@ -117,8 +117,8 @@ def paused_for(manager: AsyncAgentSessionManager, name: str) -> tuple[str, ...]:
     return manager.get_agent_status(name).paused_for
 
 
-def told(manager: AsyncAgentSessionManager, name: str) -> list[dict[str, Any]]:
-    return [note.params for note in manager.notifications(limit=10_000) if note.name == name]
+async def told(manager: AsyncAgentSessionManager, name: str) -> list[dict[str, Any]]:
+    return [note.params for note in await manager.notifications(limit=10_000) if note.name == name]
 
 
 def assert_nothing_is_left(manager: AsyncAgentSessionManager) -> None:

@@ -235,7 +235,7 @@ def test_an_agent_fetches_and_what_it_got_is_journaled_as_untrusted(server: Fetc
             await manager.create_agent("reader", {"tools": ["fetch_url"], "network": [server.host]})
             task = await manager.send_task("reader", "go")
             await manager.wait_task(task)
-            result = manager.list_steps(task.id)[1].result
+            result = (await manager.list_steps(task.id))[1].result
             assert result is not None
             assert result.content.endswith("hello")
             assert (result.untrusted, result.is_error) == (True, False)

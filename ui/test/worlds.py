@@ -116,15 +116,15 @@ class Filmed(Chaos):
         await manager.acquire_lock(name, ttl_seconds=3.0, wait_seconds=self._random.choice((0.5, 10.0)))
 
     async def _mark(self, manager: AsyncAgentSessionManager, _: str) -> None:
-        for mail in manager.mailbox(limit=3):
+        for mail in await manager.mailbox(limit=3):
             await manager.mark_mail(mail.id, self._random.choice(("read", "archived")))
 
     async def _dismiss(self, manager: AsyncAgentSessionManager, _: str) -> None:
-        for task in manager.dead_letters().tasks[:3]:
+        for task in (await manager.dead_letters()).tasks[:3]:
             await manager.dismiss_task(task.id)
 
     async def _retry_dismissed(self, manager: AsyncAgentSessionManager, _: str) -> None:
-        for task in manager.list_tasks():
+        for task in await manager.list_tasks():
             if task.dismissed_at is not None:
                 await manager.retry_task(task.id)
 
@@ -145,7 +145,7 @@ class Filmed(Chaos):
         manager = await self._open()
         await self._meddle(manager)
         await self._film(manager)
-        self.notes = [msgspec.Raw(frame_of(note)) for note in manager.notifications(limit=100_000)]
+        self.notes = [msgspec.Raw(frame_of(note)) for note in await manager.notifications(limit=100_000)]
         await manager.close()
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import resource
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -92,12 +92,14 @@ def _accept_loss(output: Output, data: Path) -> None:
     output.note(f"What is missing from '{data}' is given up for lost; {what}.")
 
 
-def _telling_waits(output: Output, look: Callable[[], Sequence[StepRecord]]) -> AbstractAsyncContextManager[None]:
+def _telling_waits(
+    output: Output, look: Callable[[], Awaitable[Sequence[StepRecord]]]
+) -> AbstractAsyncContextManager[None]:
     """Say what the server that leaves waits for, if that takes long."""
     from ai_whisperer.cli.long_waits import a_word_later, waits_for
 
     async def word() -> str:
-        return waits_for(look())
+        return waits_for(await look())
 
     return a_word_later(word, output)
 

@@ -50,14 +50,14 @@ class Account(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
         return not (self.failed or self.unfinished or self.lost or self.repeated) and all(self.results.values())
 
 
-def evidence_in(data: Path, session_id: str) -> Evidence:
+async def evidence_in(data: Path, session_id: str) -> Evidence:
     """Read the database while nobody has it open."""
     store = SqliteStore.open(data)
     try:
-        tasks = store.tasks(session_id, limit=_ALL)
-        owners = [USER, *(agent.id for agent in store.load(session_id).agents)]
-        mails = [mail.id for owner in owners for mail in store.mailbox(session_id, owner, limit=_ALL)]
-        steps = [step for task in tasks for step in store.steps(session_id, task.id)]
+        tasks = await store.tasks(session_id, limit=_ALL)
+        owners = [USER, *(agent.id for agent in (await store.load(session_id)).agents)]
+        mails = [mail.id for owner in owners for mail in await store.mailbox(session_id, owner, limit=_ALL)]
+        steps = [step for task in tasks for step in await store.steps(session_id, task.id)]
     finally:
         store.abandon()
     return Evidence(

@@ -105,7 +105,7 @@ class _Performance:
         await self._in_the_middle.wait()
         await self._server.pull_the_plug()
         self._audience.say("*** kill -9: the server was killed in the middle of its work. It is restarted. ***")
-        evidence = await asyncio.to_thread(evidence_in, self._data, SESSION)
+        evidence = await evidence_in(self._data, SESSION)
         await self._server.start()
         self._audience.say("*** The server is back, and everything resumes. ***")
         return evidence

@@ -19,16 +19,21 @@ from ai_whisperer.domain.mail import USER, MailRecord, MailState
 from ai_whisperer.domain.notifications.tasks import TaskProgress
 from ai_whisperer.domain.tasks import Priority, StepRecord, TaskRecord
 from ai_whisperer.runtime.agents.journal import TaskJournal
+from ai_whisperer.runtime.agents.looking_up import Found
 from ai_whisperer.runtime.agents.parts import Owner
 from ai_whisperer.runtime.agents.status import status_of
+from ai_whisperer.runtime.messaging.mail import own_mail
 from ai_whisperer.runtime.session.decision import Decision
 
 
 class AgentDesk:
     """See `tools.desk.Desk`. Everything done here joins the decision that records the step's result."""
 
-    def __init__(self, agent: Owner, running: TaskJournal, decision: Decision, step: StepRecord) -> None:
+    def __init__(
+        self, agent: Owner, running: TaskJournal, decision: Decision, step: StepRecord, found: Found | None
+    ) -> None:
         self._agent = agent
+        self._found = found
         self._running = running
         self._decision = decision
         self._step = step
@@ -52,7 +57,8 @@ class AgentDesk:
 
     def reply_mail(self, *, mail_id: str, body: str, priority: Priority) -> MailRecord:
         post = self._agent.parts.mail
-        original = post.received_by(self._agent.agent_id, mail_id)
+        found = None if self._found is None else self._found.mails.get(mail_id)
+        original = own_mail(self._agent.agent_id, mail_id, post.in_memory(mail_id) or found)
         if original.sender != USER and not original.awaited:
             self._check_tree()
         return post.reply(
@@ -66,7 +72,7 @@ class AgentDesk:
 
     def mail_to_answer(self) -> MailRecord | None:
         mail_id = self._running.task.mail_id
-        mail = None if mail_id is None else self._agent.parts.mail.find(mail_id)
+        mail = None if mail_id is None else self._agent.parts.mail.in_memory(mail_id)
         return mail if mail is not None and mail.state in (MailState.DELIVERED, MailState.READ) else None
 
     def ask(self, *, to: str, subject: str, body: str, priority: Priority, timeout_seconds: float | None) -> None:
@@ -183,9 +189,7 @@ class AgentDesk:
         return waiting[:limit], len(waiting[limit:])
 
     def earlier_mail(self, limit: int) -> Sequence[MailRecord]:
-        parts = self._agent.parts
-        unread = self._agent.work.size + limit  # what waits, and what this task may have taken just now
-        mails = parts.kernel.store.mailbox(parts.kernel.session_id, self._agent.agent_id, limit=limit + unread)
+        mails = () if self._found is None else self._found.mailbox
         shown = (MailState.READ, MailState.REPLIED)
         earlier = [mail for mail in mails if mail.state in shown and mail.task_id != self._running.task.id]
         return earlier[:limit][::-1]

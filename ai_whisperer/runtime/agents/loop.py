@@ -19,6 +19,7 @@ from ai_whisperer.core.supervising import restart_key
 from ai_whisperer.domain.conversation import Turn
 from ai_whisperer.domain.tasks import StepRecord, TaskRecord
 from ai_whisperer.errors import ContextLimitError, WhispererError
+from ai_whisperer.runtime.agents.looking_up import LookUp, look_up
 from ai_whisperer.runtime.agents.model_step import ModelStep, waited_for_retry
 from ai_whisperer.runtime.agents.parts import Owner
 from ai_whisperer.runtime.agents.task import RunningTask, StuckLoopError
@@ -65,7 +66,7 @@ class AILoop:
         self._dooms = 0
         self._interrupted = False
         self._durable: asyncio.Future[None] | None = None
-        self._next: RequestModel | CallTools | None = None
+        self._next: RequestModel | CallTools | LookUp | None = None
         self._turns: tuple[Turn, ...] = ()
         self._shown_steps = 0
         self._has_place = False
@@ -263,11 +264,14 @@ class AILoop:
             self._durable = None
         if isinstance(self._next, RequestModel):
             await self._request_model()
-        elif self._next is not None:
+        elif isinstance(self._next, CallTools):
             await self._call_tools(self._next.calls)
+        elif self._next is not None:
+            self.running.found = await look_up(self._agent, self.running.journal.task, self._next.action)
+            self._advance(self._decide())
 
     async def _request_model(self) -> None:
-        turns = self._turns_so_far()
+        turns = await self._turns_so_far()
         if self.context_bytes > _LARGE_BYTES:
             await asyncio.sleep(0)  # reading it has taken its time, and so does making a request of it
         reservations = self._agent.parts.spending
@@ -290,13 +294,13 @@ class AILoop:
             reservations.release(self.running.journal.task.id)
         self._advance(decision)
 
-    def _turns_so_far(self) -> tuple[Turn, ...]:
+    async def _turns_so_far(self) -> tuple[Turn, ...]:
         """What the model is to be shown: what was shown before, and the steps that have ended since."""
         steps = self.running.journal.steps
         if self._turns:
             new = journal.turns_of(steps[self._shown_steps :])
         else:
-            new = [*self._load_history(), *journal.turns(self.running.journal.task, steps)]
+            new = [*await self._load_history(), *journal.turns(self.running.journal.task, steps)]
         self._turns = (*self._turns, *new)
         self._shown_steps = len(steps) - 1  # the last one is the request itself
         self._weigh(new)
@@ -339,6 +343,8 @@ class AILoop:
             self._next = None if self._dooms else self.running.advance(decision)
         except StuckLoopError as error:
             self._crash(decision, error)
+        finally:
+            self.running.found = None
         if decision.unit:
             self._durable = decision.submit()
 
@@ -359,14 +365,14 @@ class AILoop:
             self.running.crash(decision, error)
             decision.then(self.plan_restart)
 
-    def _load_history(self) -> list[Turn]:
+    async def _load_history(self) -> list[Turn]:
         """What the thread said before this task. What went before is durable by now, and so can be read."""
         own = self.running.journal.task
         if own.thread_id in (own.id, own.mail_id):
             return []
-        store = self._agent.parts.kernel.store
-        thread = (own.session_id, own.agent_id, own.thread_id)
-        earlier, steps = store.tasks_of_thread(*thread), store.steps_of_thread(*thread)
+        reads = self._agent.parts.kernel.reads
+        earlier = await reads.tasks_of_thread(own.agent_id, own.thread_id)
+        steps = await reads.steps_of_thread(own.agent_id, own.thread_id)
         return [turn for task in earlier if task.id != own.id for turn in journal.turns(task, steps.get(task.id, []))]
 
     def _decide(self) -> Decision:

@@ -25,6 +25,7 @@ from ai_whisperer.runtime.limits.spending import Spending
 from ai_whisperer.runtime.limits.started import StartedAgents
 from ai_whisperer.runtime.limits.stated import StatedLimits
 from ai_whisperer.runtime.limits.trees import Trees
+from ai_whisperer.runtime.messaging.continuations import Continuations
 from ai_whisperer.runtime.messaging.delegation import Delegation
 from ai_whisperer.runtime.messaging.events import Events
 from ai_whisperer.runtime.messaging.mail import Mail
@@ -107,6 +108,7 @@ class Parts:
     locks: Locks
     mail: Mail
     switch: Switch
+    continuations: Continuations
     delegation: Delegation
     events: Events
     schedules: Schedules

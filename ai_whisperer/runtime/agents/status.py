@@ -90,9 +90,9 @@ def last_step_at(task: TaskRecord, steps: Sequence[StepRecord]) -> float | None:
     return last
 
 
-def shown_steps(parts: Parts, task_id: str, *, after: int = 0) -> list[StepRecord]:
+async def shown_steps(parts: Parts, task_id: str, *, after: int = 0) -> list[StepRecord]:
     """The journal of a task as the store has it; what is to come is told by what the wall clock shows then."""
-    clock, steps = parts.kernel.clock, parts.kernel.store.steps(parts.kernel.session_id, task_id, after=after)
+    clock, steps = parts.kernel.clock, await parts.kernel.reads.steps(task_id, after=after)
     if clock.offset and steps and steps[-1].retry_at is not None:  # a request that waits is the last step
         steps[-1] = replace(steps[-1], retry_at=clock.shown(steps[-1].retry_at))
     return steps

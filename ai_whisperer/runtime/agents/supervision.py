@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import NamedTuple
 
@@ -50,12 +51,10 @@ class Supervisor:
         self._stops: dict[str, int] = {}
         self._starts: set[str] = set()
 
-    def restore(self) -> None:
+    def restore(self, failures: Iterable[tuple[str, str, float]]) -> None:
         """Count the failures of the time before as well: a restart of the process is no fresh start, one of it is."""
         agents = self._roster.agents
-        windows = [agent.record.definition.supervision.window_seconds for agent in agents.values()]
-        since = self._kernel.clock.now() - max(windows, default=0.0)
-        for agent_id, code, at in self._kernel.store.failures_since(self._kernel.session_id, since):
+        for agent_id, code, at in failures:
             if code in FAULTS and agent_id in agents and at > (agents[agent_id].record.started_at or 0.0):
                 self._faults.setdefault(agent_id, deque()).append(Fault(at, code))
 

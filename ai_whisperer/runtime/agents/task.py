@@ -32,6 +32,7 @@ from ai_whisperer.domain.tasks import (
 )
 from ai_whisperer.errors import BudgetError, ContinuationLimitError, LoopError, WhispererError
 from ai_whisperer.runtime.agents.journal import TaskJournal
+from ai_whisperer.runtime.agents.looking_up import Found, LookUp, is_wanted
 from ai_whisperer.runtime.agents.parts import Owner
 from ai_whisperer.runtime.agents.tool_step import run_coordination_tool
 from ai_whisperer.runtime.limits.deadlines import overdue
@@ -49,10 +50,11 @@ class RunningTask:
 
     `on_settled` is called once when the task has finished a step of the kind that was under way when the process died
     (a tool call rather than a model request), and so is not what killed it, or when it does not run any more. A task is
-    `held_back` while it is to be seen whether the process dies without it.
+    `held_back` while it is to be seen whether the process dies without it. What was `found` in the store is for the
+    decision that follows at once.
     """
 
-    __slots__ = ("_agent", "_counted_out", "_suspected", "held_back", "journal", "on_settled")
+    __slots__ = ("_agent", "_counted_out", "_suspected", "found", "held_back", "journal", "on_settled")
 
     def __init__(self, agent: Owner, task: TaskRecord, steps: list[StepRecord]) -> None:
         self._agent = agent
@@ -61,6 +63,7 @@ class RunningTask:
         self._suspected = StepKind.TOOL if StepKind.TOOL in under_way else StepKind.MODEL
         self._counted_out = False
         self.held_back = False
+        self.found: Found | None = None
         self.on_settled: Callable[[], None] | None = None
 
     def announce(self, decision: Decision) -> None:
@@ -79,7 +82,7 @@ class RunningTask:
             )
         )
 
-    def advance(self, decision: Decision) -> RequestModel | CallTools | None:
+    def advance(self, decision: Decision) -> RequestModel | CallTools | LookUp | None:
         """Decide what comes next and journal its beginning, or the end of the task. The caller submits.
 
         Returns what is to be done, or None if the task has ended or may not go on now. Raises `StuckLoopError` if there
@@ -90,6 +93,8 @@ class RunningTask:
             match action:
                 case RequestModel() | CallTools() if not self._agent.may_step:
                     return None
+                case RequestModel() | CallTools() | Complete() if self._must_look_up(action):
+                    return LookUp(action)
                 case RequestModel():
                     self._begin_request(decision, action)
                     return action
@@ -103,15 +108,21 @@ class RunningTask:
                     if left.calls:
                         return left
                     self._check_progress(decision, known)
-                case Complete(response=response):
-                    self._agent.parts.task_end.complete(decision, self, response)
+                case _:
+                    self._end(decision, action)
                     return None
-                case Continue(response=response):
-                    self._continue(decision, response)
-                    return None
-                case Fail(failure=failure):
-                    self._agent.parts.task_end.fail(decision, self, failure)
-                    return None
+
+    def _end(self, decision: Decision, action: Complete | Continue | Fail) -> None:
+        match action:
+            case Complete(response=response):
+                self._agent.parts.task_end.complete(decision, self, response)
+            case Continue(response=response):
+                self._continue(decision, response)
+            case Fail(failure=failure):
+                self._agent.parts.task_end.fail(decision, self, failure)
+
+    def _must_look_up(self, action: journal.Next) -> bool:
+        return self.found is None and is_wanted(self._agent, self.journal.task, action)
 
     def _check_progress(self, decision: Decision, known: int) -> None:
         """Raise if there is no more in the decision than was known: all that follows would be the same again."""
@@ -201,7 +212,7 @@ class RunningTask:
             if repeats and repeats >= self._agent.limits.max_same_calls:
                 self._refuse_again(decision, step, repeats)
             elif isinstance(tool, CoordinationTool):
-                result = run_coordination_tool(self._agent, self.journal, decision, step, tool)
+                result = run_coordination_tool(self._agent, self.journal, decision, step, tool, self.found)
                 if result is not None:
                     self.journal.record_result(decision, step, result)
                     continue

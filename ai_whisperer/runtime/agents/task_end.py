@@ -90,7 +90,7 @@ class TaskEnd:
         for follow in self._continued:
             follow(decision, task, following)
         running.accept_continuation(decision, following)
-        running.left(decision, self._mail.task_ended(decision, task))
+        running.left(decision, self._mail.task_ended(decision, task, heir=following))
 
     def fail(
         self,

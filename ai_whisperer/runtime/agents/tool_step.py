@@ -17,6 +17,7 @@ from ai_whisperer.domain.tasks import StepRecord
 from ai_whisperer.errors import ToolError, WhispererError
 from ai_whisperer.runtime.agents.acting import AgentDesk
 from ai_whisperer.runtime.agents.journal import TaskJournal
+from ai_whisperer.runtime.agents.looking_up import Found
 from ai_whisperer.runtime.agents.parts import Owner
 from ai_whisperer.runtime.session.current import current_step
 from ai_whisperer.runtime.session.decision import Decision
@@ -28,11 +29,16 @@ _SHOWN_CHARACTERS = 1 << 20
 
 
 def run_coordination_tool(
-    agent: Owner, running: TaskJournal, decision: Decision, step: StepRecord, tool: CoordinationTool
+    agent: Owner,
+    running: TaskJournal,
+    decision: Decision,
+    step: StepRecord,
+    tool: CoordinationTool,
+    found: Found | None,
 ) -> ToolResult | None:
     """Run a tool that touches only the store: its effects join the decision. None: the call waits for its result."""
     try:
-        return tool.run(AgentDesk(agent, running, decision, step), _call_of(step).arguments)
+        return tool.run(AgentDesk(agent, running, decision, step, found), _call_of(step).arguments)
     except WhispererError as error:
         return ToolResult(content=error.message, is_error=True)
 

@@ -50,7 +50,7 @@ class AgentWork:
     What somebody waits for is queued apart from the rest: it is begun at once, beside the other loops, and asleep too.
     """
 
-    __slots__ = ("_agent", "_calls", "_dispatching", "_parts", "_used", "active_at", "loops", "queue")
+    __slots__ = ("_agent", "_calls", "_dispatching", "_journals", "_parts", "_used", "active_at", "loops", "queue")
 
     def __init__(self, agent: Owner) -> None:
         self._agent = agent
@@ -61,6 +61,7 @@ class AgentWork:
         self.active_at = agent.record.created_at
         self._calls: WorkQueue | None = None
         self._dispatching = False
+        self._journals: dict[str, list[StepRecord]] | None = None
 
     @property
     def is_at_rest(self) -> bool:
@@ -108,8 +109,14 @@ class AgentWork:
         self.queue_up(task)
         decision.then(self.dispatch)
 
-    def queue_up(self, item: Work) -> None:
-        """Put work into its queue. Before all else goes on what others wait for: the place of its loop is free."""
+    def queue_up(self, item: Work, steps: list[StepRecord] | None = None) -> None:
+        """Put work into its queue. Before all else goes on what others wait for: the place of its loop is free.
+
+        A task that is taken up again comes with its steps.
+        """
+        if steps:
+            self._journals = self._journals or {}
+            self._journals[item.id] = steps
         if isinstance(item, TaskRecord) and item.deadline_at is not None:
             self._parts.deadlines.watch(item)
         if self._keeps_others_waiting(item):
@@ -172,7 +179,7 @@ class AgentWork:
     def add_loop(self, loop: AILoop) -> None:
         self.loops[loop.task.id] = loop
         self._parts.roster.loop_began(loop)
-        self._parts.trees.enter(loop.task)
+        self._parts.trees.enter(loop.task, has_begun=bool(loop.running.journal.steps))
         self._parts.deadlines.begun(loop.task, self._agent.limits.max_task_seconds)
         self.queue.occupy(loop.task.thread_id)
         if self._calls is not None:
@@ -235,7 +242,7 @@ class AgentWork:
         waiting = self.take_out(task_id)
         if waiting is not None:
             decision = self._parts.kernel.decide(cause)
-            end(RunningTask(self._agent, waiting, self._journal_of(waiting)), decision)
+            end(RunningTask(self._agent, waiting, self._take_journal(waiting)), decision)
             await decision.commit()
             return
         loop = self.loops.get(task_id)
@@ -307,9 +314,9 @@ class AgentWork:
         elif not self.loops and self._agent.record.state is AgentState.ACTIVE and not self._agent.is_being_stopped:
             self._agent.transition(decision, Action.REST)
 
-    def _journal_of(self, task: TaskRecord) -> list[StepRecord]:
-        """The steps of a task that waits: it has some if it is taken up again."""
-        return self._parts.kernel.store.steps(task.session_id, task.id) if task.started_at is not None else []
+    def _take_journal(self, task: TaskRecord) -> list[StepRecord]:
+        """The steps of a task that waits no longer: it has some if it is taken up again."""
+        return self._journals.pop(task.id, []) if self._journals is not None else []
 
     def _begin(self, item: Work) -> None:
         """Start the loop of a task, or of the mail that becomes one, in one unit with its first step."""
@@ -331,7 +338,7 @@ class AgentWork:
             self._agent.transition(decision, Action.WORK)
         if isinstance(item, MailRecord) or item.started_at is None:
             self._used = replace(self._used, tasks=self._used.tasks + 1)
-        loop = AILoop(self._agent, task, [] if isinstance(item, MailRecord) else self._journal_of(item))
+        loop = AILoop(self._agent, task, [] if isinstance(item, MailRecord) else self._take_journal(item))
         self.add_loop(loop)
         if task.answers_a_switch:
             self._parts.switch.task_began(task)

@@ -18,6 +18,7 @@ from ai_whisperer.domain.tasks import Budget, Origin, Priority, TaskKind, TaskRe
 from ai_whisperer.errors import DuplicateIdError, InvalidInputError
 from ai_whisperer.runtime.agents.agent import LiveAgent
 from ai_whisperer.runtime.life.open_session import OpenSession
+from ai_whisperer.runtime.messaging.mail import own_mail
 from ai_whisperer.runtime.session.cause import by_caller
 from ai_whisperer.runtime.session.decision import Decision
 
@@ -46,20 +47,22 @@ class Intake:
         priority: Priority,
         thread_id: str | None,
         task_id: str | None,
+        known: TaskRecord | None,
         cause: str,
         timeout_seconds: float | None = None,
         budget: Budget | None = None,
         decision: Decision | None = None,
     ) -> TaskRecord:
-        """Accept a task, as part of the decision that creates its agent if one is given: see `check_task`."""
+        """Accept a task, as part of the decision that creates its agent if one is given: see `check_task`.
+
+        `known` is what `known_task` has found a moment ago.
+        """
         most = agent.limits.max_prompt_bytes
         self._session.reached.check_prompt("prompt", prompt, agent.agent_id, most=most)
         if not prompt.strip():
             raise InvalidInputError("The prompt is empty. Say what the agent should do.")
-        if task_id is not None:
-            known = self._known_task(task_id)
-            if known is not None:
-                return await self._again(known, (known.agent_id, known.prompt), (agent.agent_id, prompt))
+        if known is not None:
+            return await self._again(known, (known.agent_id, known.prompt), (agent.agent_id, prompt))
         agent.work.check_room()
         origin = self._terms(timeout_seconds, budget, agent.limits)
         decision = decision or self._session.kernel.decide(cause)
@@ -80,7 +83,7 @@ class Intake:
         agent.work.accept_task(decision, task)
         if task_id is not None:
             self._tasks[task_id] = task
-            decision.when_durable(lambda: self._tasks.pop(task_id, None))
+            decision.when_readable(lambda: self._tasks.pop(task_id, None))
         await decision.commit()
         return task
 
@@ -89,25 +92,29 @@ class Intake:
         limits: EffectiveLimits,
         prompt: str,
         *,
-        ids: tuple[str | None, str | None],
+        thread_id: str | None,
+        known: TaskRecord | None,
         timeout_seconds: float | None,
         budget: Budget | None,
     ) -> None:
-        """Raise what `task` would for an agent with these limits that is not there yet. The ids are thread and task."""
+        """Raise what `task` would for an agent with these limits that is not there yet."""
         check_text("prompt", prompt, max_bytes=limits.max_prompt_bytes)
         if not prompt.strip():
             raise InvalidInputError("The prompt is empty. Say what the agent should do.")
         self._terms(timeout_seconds, budget, limits)
-        thread_id, task_id = ids
         if thread_id is not None:
             checked_id(thread_id)
-        if task_id is not None and self._known_task(task_id) is not None:
-            raise _used_already(task_id)
+        if known is not None:
+            raise _used_already(known.id)
 
-    def _known_task(self, given_id: str) -> TaskRecord | None:
-        return self._tasks.get(checked_id(given_id)) or self._session.kernel.store.task(
-            self._session.kernel.session_id, given_id
-        )
+    async def known_task(self, given_id: str | None) -> TaskRecord | None:
+        """What was accepted under the id before; calls return in the order in which they came."""
+        reads = self._session.kernel.reads
+        if given_id is None:
+            await reads.turn()
+            return None
+        stored = await reads.in_turn(reads.task(checked_id(given_id)))
+        return self._tasks.get(given_id) or stored
 
     def _terms(self, timeout_seconds: float | None, budget: Budget | None, limits: EffectiveLimits) -> Origin | None:
         if budget is not None:
@@ -126,10 +133,13 @@ class Intake:
         priority: Priority,
         thread_id: str | None,
         mail_id: str | None,
+        known: MailRecord | None,
         decision: Decision | None = None,
     ) -> MailRecord:
-        """Accept a mail, as part of the decision that creates its recipient if one is given: see `check_mail`."""
-        known = self._known_mail(mail_id)
+        """Accept a mail, as part of the decision that creates its recipient if one is given: see `check_mail`.
+
+        `known` is what `known_mail` has found a moment ago.
+        """
         if known is not None:
             recipient = self._session.roster.book.resolve_recipient(to)
             before = (known.sender, known.recipient, known.subject, known.body)
@@ -148,57 +158,64 @@ class Intake:
         return await self._sent(decision, mail, mail_id)
 
     def check_mail(
-        self, limits: EffectiveLimits, subject: str, body: str, *, ids: tuple[str | None, str | None]
+        self, limits: EffectiveLimits, subject: str, body: str, *, thread_id: str | None, known: MailRecord | None
     ) -> None:
-        """Raise what `mail` would for an agent with these limits that is not there yet. The ids are thread and mail."""
+        """Raise what `mail` would for an agent with these limits that is not there yet."""
         check_mail_text(subject, body, limits.max_mail_bytes)
-        thread_id, mail_id = ids
         if thread_id is not None:
             checked_id(thread_id)
-        if mail_id is not None and self._known_mail(mail_id) is not None:
-            raise _used_already(mail_id)
+        if known is not None:
+            raise _used_already(known.id)
 
     async def reply(self, mail_id: str, body: str, *, priority: Priority, reply_id: str | None) -> MailRecord:
         post = self._session.mail
-        known = self._known_mail(reply_id)
+        with self._session.kernel.reads.under_way.one_more():
+            found = await post.find(mail_id)
+            known = await self.known_mail(reply_id)
         if known is not None:
             before = (known.sender, known.reply_to or "", known.body)
             return await self._again(known, before, (USER, mail_id, body))
         decision = self._session.kernel.decide(by_caller())
-        original = post.received_by(USER, mail_id)
+        original = own_mail(USER, mail_id, found)
         mail = post.reply(decision, original, body=body, priority=priority, mail_id=reply_id)
         return await self._sent(decision, mail, reply_id)
 
-    def _known_mail(self, given_id: str | None) -> MailRecord | None:
+    async def known_mail(self, given_id: str | None) -> MailRecord | None:
+        reads = self._session.kernel.reads
         if given_id is None:
+            await reads.turn()
             return None
-        return self._mails.get(checked_id(given_id)) or self._session.kernel.store.mail(
-            self._session.kernel.session_id, given_id
-        )
+        stored = await reads.in_turn(reads.mail(checked_id(given_id)))
+        return self._mails.get(given_id) or stored
 
     async def _sent(self, decision: Decision, mail: MailRecord, given_id: str | None) -> MailRecord:
         if given_id is not None:
             self._mails[given_id] = mail
-            decision.when_durable(lambda: self._mails.pop(given_id, None))
+            decision.when_readable(lambda: self._mails.pop(given_id, None))
         await decision.commit()
         return mail
 
     async def event(self, name: str, data: Any, *, event_id: str | None) -> EventRecord:
-        if event_id is not None:
-            known = self._events.get(checked_id(event_id)) or self._session.kernel.store.event(
-                self._session.kernel.session_id, event_id
-            )
-            if known is not None:
-                return await self._again(known, (known.name, _as_kept(known.data)), (name, _as_kept(data)))
+        known = await self._known_event(event_id)
+        if known is not None:
+            return await self._again(known, (known.name, _as_kept(known.data)), (name, _as_kept(data)))
         check_event_data(data)
         data = msgspec.json.decode(msgspec.json.encode(data))  # as it is kept
         decision = self._session.kernel.decide(by_caller())
         event = self._session.events.broadcast(decision, name=name, data=data, sender=USER, event_id=event_id)
         if event_id is not None:
             self._events[event_id] = event
-            decision.when_durable(lambda: self._events.pop(event_id, None))
+            decision.when_readable(lambda: self._events.pop(event_id, None))
         await decision.commit()
         return event
+
+    async def _known_event(self, given_id: str | None) -> EventRecord | None:
+        reads = self._session.kernel.reads
+        if given_id is None:
+            await reads.turn()
+            return None
+        stored = await reads.in_turn(reads.event(checked_id(given_id)))
+        return self._events.get(given_id) or stored
 
     async def _again(self, known: _Accepted, before: tuple[str, ...], now: tuple[str, ...]) -> _Accepted:
         """Answer as the first time, once that is durable; raise if the id stood for something else."""

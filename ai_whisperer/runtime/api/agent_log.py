@@ -11,8 +11,8 @@ from ai_whisperer.core.recent import PAGE_NOTES
 from ai_whisperer.domain.notification import LogEntries, Notification
 from ai_whisperer.domain.notifications.base import Level
 from ai_whisperer.runtime.session.log import Subscription
+from ai_whisperer.runtime.session.reads import Reads
 from ai_whisperer.secrets import redactor
-from ai_whisperer.store.base import Store
 
 AGENTS = logging.getLogger("ai_whisperer.agents")
 """Where programs get the logs of agents: they attach a handler, and set a level. Each record has its `entry`."""
@@ -26,9 +26,8 @@ _SLICE = 1_000
 class AgentLog:
     """The log of one agent of an open session."""
 
-    def __init__(self, store: Store, session_id: str, agent_id: str, *, level: Level) -> None:
-        self._store = store
-        self._session_id = session_id
+    def __init__(self, reads: Reads, agent_id: str, *, level: Level) -> None:
+        self._reads = reads
         self._agent_id = agent_id
         self._level = level
 
@@ -38,8 +37,8 @@ class AgentLog:
         before = last_seq + 1
         while before > 1 and len(found) < limit:
             first = max(before - _SLICE, 1)
-            some = self._store.last_notifications_naming(
-                self._session_id, self._agent_id, after=first - 1, before=before, limit=PAGE_NOTES
+            some = await self._reads.last_notifications_naming(
+                self._agent_id, after=first - 1, before=before, limit=PAGE_NOTES
             )
             found += (note for note in some if self._has(note))
             if any(note.name == "agent.created" and note.params.get("agentId") == self._agent_id for note in some):
@@ -58,9 +57,7 @@ class AgentLog:
         found: list[Notification] = []
         while after < last_seq and len(found) < limit:
             end = min(after + _SLICE, last_seq)
-            some = self._store.notifications_naming(
-                self._session_id, self._agent_id, after=after, before=end + 1, limit=PAGE_NOTES
-            )
+            some = await self._reads.notifications_naming(self._agent_id, after=after, before=end + 1, limit=PAGE_NOTES)
             found += (note for note in some if self._has(note))
             after = some[-1].seq if len(some) == PAGE_NOTES else end
             await asyncio.sleep(0)

@@ -15,30 +15,32 @@ _MAX_NAME_BYTES = 1000
 class SessionApprovals(SessionWork):
     """The part of the session manager that handles tool calls which a person has to allow."""
 
-    def list_approvals(
+    async def list_approvals(
         self, *, state: ApprovalState | str | None = ApprovalState.PENDING, limit: int = 100
     ) -> list[ApprovalRecord]:
         chosen = approval_state(state)
         checked_limit(limit)
         if chosen is ApprovalState.PENDING:
             return self._session.approvals.pending()[:limit]
-        return self._session.kernel.store.approvals(self._session.kernel.session_id, state=chosen, limit=limit)
+        return await self._session.kernel.reads.approvals(state=chosen, limit=limit)
 
-    def get_approval(self, approval_id: str) -> ApprovalRecord:
-        return self._session.approvals.get(approval_id)
+    async def get_approval(self, approval_id: str) -> ApprovalRecord:
+        return await self._session.approvals.get(approval_id)
 
     async def approve(
         self, approval_id: str, *, digest: str | None = None, reason: str = "", by: str = USER
     ) -> ApprovalRecord:
         check_reason(reason)
         check_text("name of who decides", by, max_bytes=_MAX_NAME_BYTES)
+        approvals = self._session.approvals
+        approval = await approvals.get(approval_id)
         return await self._committed(
-            lambda decision: self._session.approvals.approve(decision, approval_id, digest=digest, by=by, reason=reason)
+            lambda decision: approvals.approve(decision, approval, digest=digest, by=by, reason=reason)
         )
 
     async def refuse(self, approval_id: str, *, reason: str = "", by: str = USER) -> ApprovalRecord:
         check_reason(reason)
         check_text("name of who decides", by, max_bytes=_MAX_NAME_BYTES)
-        return await self._committed(
-            lambda decision: self._session.approvals.refuse(decision, approval_id, by=by, reason=reason)
-        )
+        approvals = self._session.approvals
+        approval = await approvals.get(approval_id)
+        return await self._committed(lambda decision: approvals.refuse(decision, approval, by=by, reason=reason))

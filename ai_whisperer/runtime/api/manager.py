@@ -167,7 +167,7 @@ class AsyncAgentSessionManager(
         if store is None:
             store = open_store(self._data)
         try:
-            session = open_session(
+            session = await open_session(
                 self._session_id,
                 store,
                 clock=self._clock,

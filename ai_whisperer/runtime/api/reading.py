@@ -16,15 +16,15 @@ from ai_whisperer.domain.notification import LogEntries, Notification
 from ai_whisperer.domain.sessions import IdKind
 from ai_whisperer.domain.snapshot import Snapshot
 from ai_whisperer.domain.tasks import StepRecord, TaskRecord, ThreadSummary, WorkCounts
-from ai_whisperer.domain.usage import UsageReport
+from ai_whisperer.domain.usage import UsageReport, UsageTotals
 from ai_whisperer.domain.waits import ResourceStatus
-from ai_whisperer.errors import ClosedError, InvalidInputError, StateError, UnknownTaskError
+from ai_whisperer.errors import ClosedError, InvalidInputError, StateError
 from ai_whisperer.runtime.agents.agent import LiveAgent
 from ai_whisperer.runtime.agents.status import shown_steps, status_of, statuses_of
 from ai_whisperer.runtime.api.agent_log import AgentLog, pass_on
 from ai_whisperer.runtime.api.handle import AgentSession
 from ai_whisperer.runtime.api.snapshots import snapshot_of
-from ai_whisperer.runtime.api.task_source import SessionTaskSource
+from ai_whisperer.runtime.api.task_source import SessionTaskSource, unknown_task
 from ai_whisperer.runtime.api.usage import usage_of_session, usage_of_tree
 from ai_whisperer.runtime.life.open_session import OpenSession
 from ai_whisperer.runtime.session.cause import by_caller
@@ -70,37 +70,33 @@ class SessionReader:
 
     async def snapshot(self) -> Snapshot:
         session = self._session
-        taken = snapshot_of(session)
+        taken = snapshot_of(session, await session.kernel.reads.inbox())
         await session.kernel.store.flushed()
         if session.kernel.log.failure is not None:
             raise session.kernel.log.failure
         return taken
 
-    def mailbox(self, owner: AgentRef = USER, *, limit: int = 100) -> list[MailRecord]:
+    async def mailbox(self, owner: AgentRef = USER, *, limit: int = 100) -> list[MailRecord]:
         name = self._mailbox_name(owner)
-        return self._session.kernel.store.mailbox(self._session.kernel.session_id, name, limit=checked_limit(limit))
+        return await self._session.kernel.reads.mailbox(name, limit=checked_limit(limit))
 
-    def sent_mail(self, owner: AgentRef = USER, *, limit: int = 100) -> list[MailRecord]:
+    async def sent_mail(self, owner: AgentRef = USER, *, limit: int = 100) -> list[MailRecord]:
         name = self._mailbox_name(owner)
-        return self._session.kernel.store.sent_mail(self._session.kernel.session_id, name, limit=checked_limit(limit))
+        return await self._session.kernel.reads.sent_mail(name, limit=checked_limit(limit))
 
     def _mailbox_name(self, owner: AgentRef) -> str:
         is_user = isinstance(owner, str) and normalized(owner) == USER
         return USER if is_user else self._find_agent(owner).agent_id
 
-    def dead_letters(self) -> DeadLetters:
-        store = self._session.kernel.store
-        return DeadLetters(
-            tasks=store.dead_tasks(self._session.kernel.session_id),
-            mails=store.dead_mail(self._session.kernel.session_id),
-        )
+    async def dead_letters(self) -> DeadLetters:
+        reads = self._session.kernel.reads
+        return DeadLetters(tasks=await reads.dead_tasks(), mails=await reads.dead_mail())
 
-    def find_ids(self, kind: IdKind | str, beginning: str, *, limit: int = 10) -> list[str]:
+    async def find_ids(self, kind: IdKind | str, beginning: str, *, limit: int = 10) -> list[str]:
         known = checked_kind(kind)
         if not can_be_id(beginning):
             return []
-        store, session_id = self._session.kernel.store, self._session.kernel.session_id
-        return store.ids_beginning(session_id, known, beginning, limit=checked_limit(limit))
+        return await self._session.kernel.reads.ids_beginning(known, beginning, limit=checked_limit(limit))
 
     @property
     def work_counts(self) -> WorkCounts:
@@ -114,60 +110,57 @@ class SessionReader:
             pending_approvals=len(self._session.approvals.pending()),
         )
 
+    @property
+    def used(self) -> UsageTotals:
+        """What all agents have used since they were made."""
+        return usage_of_session(self._session).total
+
     def get_agent_status(self, agent_id: AgentRef) -> AgentStatus:
         return status_of(self._find_agent(agent_id))
 
     def list_agents(self) -> list[AgentStatus]:
         return list(statuses_of(self._session))
 
-    def get_task(self, task: str | TaskRecord) -> TaskRecord:
+    async def get_task(self, task: str | TaskRecord) -> TaskRecord:
         task_id = task.id if isinstance(task, TaskRecord) else task
-        found = self._find_task(task_id) if can_be_id(task_id) else None
+        found = await self._find_task(task_id) if can_be_id(task_id) else None
         if found is None:
-            raise UnknownTaskError(
-                f"There is no task {task_id!r} in session '{self._session.kernel.session_id}'. "
-                "List its tasks (`whisperer tasks`), or name another session."
-            )
+            raise unknown_task(self._session.kernel.session_id, task_id)
         return found
 
-    def list_tasks(self, agent_id: AgentRef | None = None, *, limit: int = 100) -> list[TaskRecord]:
-        session = self._session
-        store, session_id = session.kernel.store, session.kernel.session_id
+    async def list_tasks(self, agent_id: AgentRef | None = None, *, limit: int = 100) -> list[TaskRecord]:
+        reads = self._session.kernel.reads
         if agent_id is None:
-            return store.tasks(session_id, limit=checked_limit(limit))
-        return store.tasks_of_agent(session_id, self._find_agent(agent_id).agent_id, limit=checked_limit(limit))
+            return await reads.tasks(limit=checked_limit(limit))
+        return await reads.tasks_of_agent(self._find_agent(agent_id).agent_id, limit=checked_limit(limit))
 
-    def get_task_tree(self, task: str | TaskRecord) -> list[TaskRecord]:
-        return self._tree(self.get_task(task).root_id)
+    async def get_task_tree(self, task: str | TaskRecord) -> list[TaskRecord]:
+        return await self._tree((await self.get_task(task)).root_id)
 
-    def list_steps(self, task: str | TaskRecord, *, after: int = 0) -> list[StepRecord]:
-        task_id = self.get_task(task).id
-        return shown_steps(self._session, task_id, after=checked_position(after))
+    async def list_steps(self, task: str | TaskRecord, *, after: int = 0) -> list[StepRecord]:
+        known = await self.get_task(task)
+        return await shown_steps(self._session, known.id, after=checked_position(after))
 
     def stream(self, task: str | TaskRecord) -> TaskStream:
-        known = self.get_task(task)
-        return TaskStream(known.id, SessionTaskSource(self._session, known))
+        task_id = task.id if isinstance(task, TaskRecord) else task
+        return TaskStream(task_id, SessionTaskSource(self._session, task_id))
 
-    def usage(self, task: str | TaskRecord | None = None) -> UsageReport:
+    async def usage(self, task: str | TaskRecord | None = None) -> UsageReport:
         if task is not None:
-            return usage_of_tree(self._session, self._tree(self.get_task(task).root_id))
+            return usage_of_tree(self._session, await self.get_task_tree(task))
         return usage_of_session(self._session)
 
-    def list_threads(self, agent_id: AgentRef) -> list[ThreadSummary]:
-        return self._session.kernel.store.threads_of_agent(
-            self._session.kernel.session_id, self._find_agent(agent_id).agent_id
-        )
+    async def list_threads(self, agent_id: AgentRef) -> list[ThreadSummary]:
+        return await self._session.kernel.reads.threads_of_agent(self._find_agent(agent_id).agent_id)
 
-    def list_events(self, *, limit: int = 100) -> list[EventRecord]:
-        return self._session.kernel.store.events(self._session.kernel.session_id, limit=checked_limit(limit))
+    async def list_events(self, *, limit: int = 100) -> list[EventRecord]:
+        return await self._session.kernel.reads.events(limit=checked_limit(limit))
 
     def list_resources(self) -> list[ResourceStatus]:
         return self._session.turns.listed()
 
-    def notifications(self, *, after: int = 0, limit: int = 1000) -> list[Notification]:
-        return self._session.kernel.store.notifications(
-            self._session.kernel.session_id, after=checked_position(after), limit=checked_limit(limit)
-        )
+    async def notifications(self, *, after: int = 0, limit: int = 1000) -> list[Notification]:
+        return await self._session.kernel.reads.notifications(after=checked_position(after), limit=checked_limit(limit))
 
     async def read_log(
         self, agent_id: AgentRef, *, after: int | None = None, limit: int = 200, level: str = "info"
@@ -179,7 +172,7 @@ class SessionReader:
         """
         kernel = self._session.kernel
         name = self._find_agent(agent_id).agent_id
-        log = AgentLog(kernel.store, kernel.session_id, name, level=checked_level(level))
+        log = AgentLog(kernel.reads, name, level=checked_level(level))
         last_seq = kernel.log.last_seq
         if after is None:
             return await log.last(checked_limit(limit), last_seq=last_seq)
@@ -228,11 +221,10 @@ class SessionReader:
         session = self._session
         return session.roster.agents[session.roster.book.resolve(name)]
 
-    def _tree(self, root_id: str) -> list[TaskRecord]:
+    async def _tree(self, root_id: str) -> list[TaskRecord]:
         """The tree as it is now, with what is still on its way to the disk."""
-        tasks = {
-            task.id: task for task in self._session.kernel.store.tasks_of_tree(self._session.kernel.session_id, root_id)
-        }
+        tasks = {task.id: task for task in await self._session.kernel.reads.tasks_of_tree(root_id)}
+        tasks |= {ended.id: ended for ended in self._session.kernel.ended_lately.values() if ended.root_id == root_id}
         running = (loop.task for loop in self._session.roster.running.values())
         waiting = (item for agent in self._session.roster.agents.values() for item in agent.work.waiting)
         for task in (*running, *waiting):
@@ -240,9 +232,14 @@ class SessionReader:
                 tasks[task.id] = task
         return list(tasks.values())
 
-    def _find_task(self, task_id: str) -> TaskRecord | None:
+    async def _find_task(self, task_id: str) -> TaskRecord | None:
+        """The task as it is now, but for an end that is not durable yet."""
         session = self._session
+        if task_id in session.roster.running:
+            return session.roster.running[task_id].task
+        stored = await session.kernel.reads.task(task_id)
         loop = session.roster.running.get(task_id)
-        if loop is not None:
-            return loop.task
-        return session.kernel.store.task(session.kernel.session_id, task_id)
+        if loop is not None or stored is None:
+            return stored if loop is None else loop.task
+        waiting = session.roster.agents[stored.agent_id].work.find_waiting(task_id)
+        return waiting or session.kernel.ended_lately.get(task_id, stored)

@@ -66,24 +66,28 @@ class SessionRooms(SessionWork):
         return changed
 
     async def post_message(self, room: RoomRef, text: str, *, message_id: str | None = None) -> MessageRecord:
-        rooms = self._session.rooms
+        kernel, rooms = self._session.kernel, self._session.rooms
         known_room = self.get_room(room)
         if message_id is not None:
-            known = rooms.transcript.find(checked_id(message_id))
-            if known is not None:
-                return await self._same_message(known, known_room, text)
+            checked_id(message_id)
+
+        async def look_up() -> tuple[MessageRecord | None, list[MessageRecord]]:
+            same = None if message_id is None else await kernel.reads.message(message_id)
+            return same, [] if same is not None else await rooms.stored_unseen(known_room)
+
+        known, unseen = await kernel.reads.in_turn(look_up())
+        known = known if message_id is None else rooms.transcript.fresh(message_id) or known
+        if known is not None:
+            return await self._same_message(known, known_room, text)
         return await self._committed(
             lambda decision: rooms.post(
-                decision, known_room, text, message_id=message_id or self._session.kernel.ids.new()
+                decision, self.get_room(room), text, message_id=message_id or kernel.ids.new(), stored=unseen
             )
         )
 
-    def room_messages(self, room: RoomRef, *, after: int = 0, limit: int = 100) -> list[MessageRecord]:
-        return self._session.kernel.store.messages(
-            self._session.kernel.session_id,
-            self.get_room(room).id,
-            after=checked_position(after),
-            limit=checked_limit(limit),
+    async def room_messages(self, room: RoomRef, *, after: int = 0, limit: int = 100) -> list[MessageRecord]:
+        return await self._session.kernel.reads.messages(
+            self.get_room(room).id, after=checked_position(after), limit=checked_limit(limit)
         )
 
     def _room(

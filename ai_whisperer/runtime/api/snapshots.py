@@ -11,6 +11,7 @@ from ai_whisperer.domain.locks import LockRecord
 from ai_whisperer.domain.schedules import ScheduleRecord
 from ai_whisperer.domain.snapshot import (
     HeldLock,
+    InboxMail,
     OpenStep,
     OpenTask,
     OpenWait,
@@ -27,8 +28,11 @@ from ai_whisperer.runtime.messaging.rooms import turn_of
 from ai_whisperer.runtime.waiting.lock_waits import ClientWait
 
 
-def snapshot_of(session: OpenSession) -> Snapshot:
-    """The session as it is in memory, part of which may still be on its way to the disk."""
+def snapshot_of(session: OpenSession, stored_inbox: list[InboxMail]) -> Snapshot:
+    """The session as it is in memory, part of which may still be on its way to the disk.
+
+    `stored_inbox` is what was just read of the mails of the user.
+    """
     last_seq, at = session.kernel.log.position()
     tasks = list(_open_tasks(session))
     return Snapshot(
@@ -40,7 +44,7 @@ def snapshot_of(session: OpenSession) -> Snapshot:
         waits=tuple(_waits(session)),
         rooms=tuple(_rooms(session, [task for task, _ in tasks])),
         links=session.counters.links(),
-        inbox=tuple(session.mail.inbox()),
+        inbox=tuple(session.mail.inbox(stored_inbox)),
         locks=tuple(_lock(session.locks.book.shown(lock)) for lock in session.locks.book.held()),
         approvals=tuple(
             PendingApproval(

@@ -8,9 +8,11 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+from ai_whisperer.core.budgets import overdrawn
 from ai_whisperer.core.mailbox import mark_of, priority_of
 from ai_whisperer.core.tasks import branch_of, check_answered, continuation_id, parent_of
 from ai_whisperer.core.text import check_reason
+from ai_whisperer.domain.conversation import Usage
 from ai_whisperer.domain.events import EventRecord
 from ai_whisperer.domain.limits import EffectiveLimits
 from ai_whisperer.domain.mail import USER, MailRecord, MailState
@@ -19,9 +21,9 @@ from ai_whisperer.errors import ConflictError, StateError
 from ai_whisperer.runtime.api.accepting import Intake
 from ai_whisperer.runtime.api.handle import AgentSession
 from ai_whisperer.runtime.api.reading import AgentRef, SessionReader
-from ai_whisperer.runtime.api.requeueing import dismiss, queue_when_durable, requeue
+from ai_whisperer.runtime.api.requeueing import EndedTask, dismiss, look_up, queue_when_durable, requeue
 from ai_whisperer.runtime.limits.deadlines import overdue
-from ai_whisperer.runtime.messaging.parts import answer_of
+from ai_whisperer.runtime.messaging.continuations import answer_of
 from ai_whisperer.runtime.session.cause import by_caller
 from ai_whisperer.runtime.session.decision import Decision
 
@@ -52,10 +54,11 @@ class SessionWork(SessionReader):
         budget: Budget | None = None,
     ) -> TaskRecord:
         urgency, intake = priority_of(priority), self._intake
+        known = await intake.known_task(task_id)
         decision = self._create_if_missing(
             agent_id,
             lambda limits: intake.check_task(
-                limits, prompt, ids=(thread_id, task_id), timeout_seconds=timeout_seconds, budget=budget
+                limits, prompt, thread_id=thread_id, known=known, timeout_seconds=timeout_seconds, budget=budget
             ),
         )
         return await intake.task(
@@ -64,6 +67,7 @@ class SessionWork(SessionReader):
             priority=urgency,
             thread_id=thread_id,
             task_id=task_id,
+            known=known,
             cause=by_caller(),
             timeout_seconds=timeout_seconds,
             budget=budget,
@@ -84,13 +88,13 @@ class SessionWork(SessionReader):
         return decision
 
     async def wait_task(self, task: str | TaskRecord) -> TaskRecord:
-        known = self.get_task(task)
+        known = await self.get_task(task)
         while True:
             if not known.state.ended:
                 known = await self._session.cycles.end_of(known)
             if known.state is not TaskState.CONTINUED:
                 return known
-            known = self.get_task(continuation_id(known))
+            known = await self.get_task(continuation_id(known))
 
     async def run_task(
         self,
@@ -114,29 +118,29 @@ class SessionWork(SessionReader):
         )
         ended = await self.wait_task(task)
         check_answered(ended)
-        return answer_of(self._session.kernel.store, ended)
+        return await answer_of(self._session.kernel.reads, ended)
 
     async def cancel_task(self, task: str | TaskRecord, *, reason: str = "cancelled by the user") -> TaskRecord:
-        known = self._last_part(task)
+        known = await self._last_part(task)
         if known.state.ended:
             raise StateError(
                 f"Task {known.id} is {known.state} already. Only a queued or running task can be cancelled."
             )
         check_reason(reason)
         await self._find_agent(known.agent_id).work.cancel_task(known.id, by_caller(), reason)
-        ended = self.get_task(known.id)
+        ended = await self.get_task(known.id)
         if ended.state is not TaskState.CANCELLED:
             raise StateError(f"Task {known.id} ended as {ended.state} before it could be cancelled.")
         return ended
 
     async def cancel_tree(self, task: str | TaskRecord, *, reason: str = "cancelled by the user") -> list[TaskRecord]:
-        root = self.get_task(task)
+        root = await self.get_task(task)
         check_reason(reason)
         cancelled: list[TaskRecord] = []
         withdrawn = 0
         while True:  # what is cancelled may have caused more until it was
             await self._session.kernel.store.flushed()
-            branch = branch_of(self._tree(root.root_id), root.id)
+            branch = branch_of(await self._tree(root.root_id), root.id)
             left = [each for each in branch.values() if not each.state.ended]
             for each in left:
                 self._find_agent(each.agent_id).work.check_not_from_inside("cancel the tree of a task of")
@@ -154,7 +158,7 @@ class SessionWork(SessionReader):
         for outcome in await asyncio.gather(*cancelling, return_exceptions=True):
             if isinstance(outcome, BaseException):
                 raise outcome
-        ended = [self.get_task(task.id) for task in tasks]
+        ended = [await self.get_task(task.id) for task in tasks]
         return [task for task in ended if task.state is TaskState.CANCELLED]
 
     async def _withdraw_mails(self, branch: Mapping[str, TaskRecord]) -> int:
@@ -173,57 +177,73 @@ class SessionWork(SessionReader):
         return count
 
     async def retry_task(self, task: str | TaskRecord) -> TaskRecord:
-        known = self._last_part(task)
-        self._check_retry(known)
-        (queued,) = await self._requeue([known])
+        with self._session.kernel.reads.under_way.one_more():
+            ended = await look_up(self._session, await self._last_part(task))
+            self._check_retry(ended)
+            (queued,), durable = self._requeue([ended])
+        await asyncio.shield(durable)
         return queued
 
     async def retry_failed_tasks(self, agent_id: AgentRef | None = None) -> RetriedTasks:
         of = None if agent_id is None else self._find_agent(agent_id).agent_id
         await self._session.kernel.store.flushed()
-        dead = sorted(self.dead_letters().tasks, key=lambda each: each.arrival)
+        dead = sorted((await self.dead_letters()).tasks, key=lambda each: each.arrival)
         failed = [each.id for each in dead if each.state is TaskState.FAILED and of in (None, each.agent_id)]
         retried: list[str] = []
         reasons: dict[str, str] = {}
         for batch in _batches(failed, _RETRIED_AT_ONCE):
-            ready: list[TaskRecord] = []
-            room: Counter[str] = Counter()
-            for known in map(self.get_task, batch):
-                try:
-                    self._check_retry(known, beside=room[known.agent_id])
-                except ConflictError as error:
-                    reasons[known.id] = error.message
-                else:
-                    ready.append(known)
-                    room[known.agent_id] += 1
-            retried += [task.id for task in await self._requeue(ready)]
+            with self._session.kernel.reads.under_way.one_more():
+                known = [await look_up(self._session, await self.get_task(each)) for each in batch]
+                ready: list[EndedTask] = []
+                room: Counter[str] = Counter()
+                for ended in known:
+                    try:
+                        self._check_retry(ended, beside=room[ended.task.agent_id])
+                    except ConflictError as error:
+                        reasons[ended.task.id] = error.message
+                    else:
+                        ready.append(ended)
+                        room[ended.task.agent_id] += 1
+                queued, durable = self._requeue(ready)
+            await asyncio.shield(durable)
+            retried += [task.id for task in queued]
         return RetriedTasks(retried=len(retried), not_retried=len(reasons), task_ids=tuple(retried), reasons=reasons)
 
-    def _check_retry(self, known: TaskRecord, *, beside: int = 0) -> None:
+    def _check_retry(self, ended: EndedTask, *, beside: int = 0) -> None:
         """Raise a `ConflictError` unless the task can be retried, beside so many others of its agent."""
+        known = ended.task
         if known.state not in (TaskState.FAILED, TaskState.CANCELLED, TaskState.DEAD):
             raise StateError(f"Task {known.id} is {known.state}. Only a failed, cancelled or dead task can be retried.")
         agent = self._find_agent(known.agent_id)
         self._check_not_settling(known)
-        self._check_terms(known)
+        self._check_terms(known, ended.used)
         returning = sum(each.agent_id == known.agent_id for each in self._session.roster.returning.values())
         agent.work.check_room(returning=returning + beside)
 
-    async def _requeue(self, tasks: Sequence[TaskRecord]) -> list[TaskRecord]:
-        """Take up tasks again that can be retried; returns when that is durable."""
-        if not tasks:
-            return []
+    def _requeue(self, ended: Sequence[EndedTask]) -> tuple[list[TaskRecord], asyncio.Future[None]]:
+        """Take up tasks again that can be retried; the future is done when that is durable."""
         decision = self._session.kernel.decide(by_caller())
-        queued = [requeue(self._session, decision, task) for task in tasks]
+        queued = [requeue(self._session, decision, each) for each in ended]
+        self._settle(decision, [each.task for each in ended])
         durable = decision.submit()
-        for task in tasks:
-            self._settle(task, durable)
-        queue_when_durable(self._session, queued, durable)
-        await asyncio.shield(durable)
-        return queued
+        journals = [each.steps for each in ended]
+        queue_when_durable(self._session, list(zip(queued, journals, strict=True)), durable)
+        return queued, durable
 
     async def dismiss_task(self, task: str | TaskRecord) -> TaskRecord:
-        known = self._last_part(task)
+        with self._session.kernel.reads.under_way.one_more():
+            known = await self._last_part(task)
+            mail = None if known.mail_id is None else await self._session.mail.find(known.mail_id)
+            self._check_dismissal(known)
+            decision = self._session.kernel.decide(by_caller())
+            dismissed = dismiss(self._session, decision, known, mail)
+            self._settle(decision, [known])
+            durable = decision.submit()
+        await asyncio.shield(durable)
+        return dismissed
+
+    def _check_dismissal(self, known: TaskRecord) -> None:
+        """Raise `StateError` unless the task is a dead letter that nobody settles now."""
         if known.dismissed_at is not None:
             raise StateError(f"Task {known.id} was dismissed already.")
         if not known.is_dead_letter:
@@ -231,33 +251,29 @@ class SessionWork(SessionReader):
                 f"Task {known.id} is {known.state}. Only a dead letter, a failed or dead task, can be dismissed."
             )
         self._check_not_settling(known)
-        decision = self._session.kernel.decide(by_caller())
-        dismissed = dismiss(self._session, decision, known)
-        durable = decision.submit()
-        self._settle(known, durable)
-        await asyncio.shield(durable)
-        return dismissed
 
-    def _last_part(self, task: str | TaskRecord) -> TaskRecord:
+    async def _last_part(self, task: str | TaskRecord) -> TaskRecord:
         """The task, or the last of those that continued it."""
-        known = self.get_task(task)
+        known = await self.get_task(task)
         while known.state is TaskState.CONTINUED:
-            known = self.get_task(continuation_id(known))
+            known = await self.get_task(continuation_id(known))
         return known
 
-    def _settle(self, task: TaskRecord, durable: asyncio.Future[None]) -> None:
-        self._settling.add(task.id)
-        durable.add_done_callback(lambda _: self._settling.discard(task.id))
+    def _settle(self, decision: Decision, tasks: Sequence[TaskRecord]) -> None:
+        """Keep in mind that these are retried or dismissed, until whoever reads them sees it."""
+        ids = {task.id for task in tasks}
+        self._settling |= ids
+        decision.when_readable(lambda: self._settling.difference_update(ids))
 
     def _check_not_settling(self, task: TaskRecord) -> None:
         if task.id in self._settling:
             raise StateError(f"Task {task.id} is being retried or dismissed already.")
 
-    def _check_terms(self, task: TaskRecord) -> None:
+    def _check_terms(self, task: TaskRecord, used: Usage) -> None:
         """Raise `StateError` if the task has neither time nor budget left, so that it could only fail again."""
         if overdue(task, now=self._session.kernel.clock.now()) is not None:
             raise StateError(f"The time for task {task.id} is over, so it cannot be retried. Send a new task instead.")
-        spent = self._session.trees.spent(task)
+        spent = None if task.budget is None else overdrawn(task.budget, used)
         if spent is not None:
             raise StateError(
                 f"The budget of task {task.id} is spent ({spent}), so it cannot be retried. Send a new task with a "
@@ -276,9 +292,10 @@ class SessionWork(SessionReader):
     ) -> MailRecord:
         recipient = to.agent_id if isinstance(to, AgentSession) else to
         urgency, intake, decision = priority_of(priority), self._intake, None
+        known = await intake.known_mail(mail_id)
         if isinstance(recipient, str) and not intake.book.knows(recipient):
             decision = self._create_if_missing(
-                recipient, lambda limits: intake.check_mail(limits, subject, body, ids=(thread_id, mail_id))
+                recipient, lambda limits: intake.check_mail(limits, subject, body, thread_id=thread_id, known=known)
             )
         return await intake.mail(
             recipient,
@@ -287,6 +304,7 @@ class SessionWork(SessionReader):
             priority=urgency,
             thread_id=thread_id,
             mail_id=mail_id,
+            known=known,
             decision=decision,
         )
 
@@ -304,7 +322,7 @@ class SessionWork(SessionReader):
         return await self._intake.reply(mail_id, body, priority=priority_of(priority), reply_id=reply_id)
 
     async def mark_mail(self, mail_id: str, state: MailState | str) -> MailRecord:
-        mail = self._session.mail.received_by(USER, mail_id)
+        mail = await self._session.mail.received_by(USER, mail_id)
         return await self._committed(lambda decision: self._session.mail.move(decision, mail, mark_of(state)))
 
 

@@ -10,7 +10,6 @@ from ai_whisperer.core.queueing import Work
 from ai_whisperer.core.supervising import restart_key
 from ai_whisperer.domain.agents import AgentRecord
 from ai_whisperer.domain.clock import Clock, IdSource
-from ai_whisperer.domain.limits import SessionLimits
 from ai_whisperer.domain.tasks import TaskRecord
 from ai_whisperer.domain.waits import WaitKind
 from ai_whisperer.mcp_config import McpServerConfig
@@ -35,6 +34,7 @@ from ai_whisperer.runtime.limits.spending import Spending
 from ai_whisperer.runtime.limits.started import StartedAgents
 from ai_whisperer.runtime.limits.stated import StatedLimits
 from ai_whisperer.runtime.limits.trees import Trees
+from ai_whisperer.runtime.messaging.continuations import Continuations
 from ai_whisperer.runtime.messaging.delegation import Delegation
 from ai_whisperer.runtime.messaging.events import Events
 from ai_whisperer.runtime.messaging.mail import Mail
@@ -46,6 +46,7 @@ from ai_whisperer.runtime.session.counters import Counters
 from ai_whisperer.runtime.session.decision import Decision
 from ai_whisperer.runtime.session.kernel import Kernel
 from ai_whisperer.runtime.session.log import NotificationBus
+from ai_whisperer.runtime.session.reads import Reads
 from ai_whisperer.runtime.session.roster import LiveRoster
 from ai_whisperer.runtime.waiting.approvals import Approvals
 from ai_whisperer.runtime.waiting.cycles import Cycles
@@ -53,7 +54,7 @@ from ai_whisperer.runtime.waiting.locks import Locks
 from ai_whisperer.runtime.waiting.permission import Permission
 from ai_whisperer.runtime.waiting.turns import Turns, lines_of
 from ai_whisperer.runtime.waiting.waits import Waits
-from ai_whisperer.store.base import SERVER, SessionSnapshot, Store
+from ai_whisperer.store.base import SessionSnapshot, Store
 from ai_whisperer.tools.function import Tool
 from ai_whisperer.tools.mcp.servers import McpServers
 
@@ -62,6 +63,7 @@ def assemble(
     session_id: str,
     store: Store,
     snapshot: SessionSnapshot,
+    stated: StatedLimits,
     *,
     clock: Clock,
     random: random.Random,
@@ -71,16 +73,17 @@ def assemble(
     tools: Sequence[Tool],
     stage: Stage,
     folders: Folders,
-    limits: SessionLimits,
     mcp_servers: Mapping[str, McpServerConfig],
     trial_turn: TrialTurn,
 ) -> OpenSession:
     """The session as the snapshot has it, without its agents: see `recovery.restore`."""
-    log = NotificationBus(session_id, store, last_seq=snapshot.last_seq, last_at=snapshot.last_at)
+    reads = Reads(store, session_id)
+    log = NotificationBus(session_id, store, reads, last_seq=snapshot.last_seq, last_at=snapshot.last_at)
     roster: LiveRoster[LiveAgent, AILoop] = LiveRoster()
     kernel = Kernel(
         session_id,
         store=store,
+        reads=reads,
         log=log,
         clock=SessionClock(clock, after=snapshot.last_at),
         random=random,
@@ -98,7 +101,6 @@ def assemble(
         stalls=StallWatch(kernel.event_loop),
     )
 
-    stated = StatedLimits(setting=limits, server=store.limits(SERVER), session=store.limits(session_id))
     reached = ReachedLimits(kernel, roster)
     started = StartedAgents(stated, reached)
     trees = Trees(kernel, roster, reached)
@@ -125,12 +127,13 @@ def assemble(
         received=dict(snapshot.mails_received),
         on_reply=lambda *reply: switch.replied(*reply),  # noqa: PLW0108 - it is made below
     )
-    switch = Switch(kernel, roster, reached, waits, cycles, mail, counters)
+    continuations = Continuations(mail)
+    switch = Switch(kernel, roster, reached, waits, cycles, mail, continuations, counters)
     events = Events(kernel, roster)
     schedules = Schedules(kernel, roster, events)
 
-    delegation = Delegation(kernel, roster, reached, trees, mail)
-    rooms = Rooms(kernel, roster, reached, snapshot.rooms, snapshot.rooms_last_at)
+    delegation = Delegation(kernel, roster, reached, trees, mail, continuations)
+    rooms = Rooms(kernel, roster, reached, continuations, snapshot.rooms, snapshot.rooms_last_at)
     supervisor = Supervisor(kernel, roster, mail)
     task_failures = TaskFailures(roster, stated, reached, trees, spending)
 
@@ -166,8 +169,15 @@ def assemble(
             delegation.task_ended,
             rooms.task_ended,
             supervisor.task_ended,
+            continuations.task_ended,
         ),
-        continued=(deadlines.task_ended, approvals.task_continued, locks.task_continued, switch.task_continued),
+        continued=(
+            deadlines.task_ended,
+            approvals.task_continued,
+            locks.task_continued,
+            switch.task_continued,
+            continuations.task_continued,
+        ),
         put_off=(switch.put_off, locks_are_free),
     )
 
@@ -196,6 +206,7 @@ def assemble(
         locks=locks,
         mail=mail,
         switch=switch,
+        continuations=continuations,
         delegation=delegation,
         events=events,
         schedules=schedules,

@@ -20,13 +20,14 @@ from ai_whisperer.runtime.life import recovery
 from ai_whisperer.runtime.life.assembly import assemble
 from ai_whisperer.runtime.life.open_session import OpenSession
 from ai_whisperer.runtime.life.trial_turn import TrialTurn
-from ai_whisperer.store.base import Store
+from ai_whisperer.runtime.limits.stated import StatedLimits
+from ai_whisperer.store.base import SERVER, Store
 from ai_whisperer.tools.function import Tool
 
 _log = logging.getLogger(__name__)
 
 
-def open_session(
+async def open_session(
     session_id: str,
     store: Store,
     *,
@@ -43,11 +44,13 @@ def open_session(
     trial_turn: TrialTurn,
 ) -> OpenSession:
     """Bring the session into memory and go on where it was; raises a `StoreError` if it cannot be read."""
-    snapshot = store.load(session_id)
+    snapshot = await store.load(session_id)
+    stated = StatedLimits(setting=limits, server=await store.limits(SERVER), session=await store.limits(session_id))
     session = assemble(
         session_id,
         store,
         snapshot,
+        stated,
         clock=clock,
         random=random,
         ids=ids,
@@ -56,13 +59,13 @@ def open_session(
         tools=tools,
         stage=stage,
         folders=folders,
-        limits=limits,
         mcp_servers=mcp_servers,
         trial_turn=trial_turn,
     )
+    past = await recovery.read_past(session, snapshot)
     session.kernel.on_refused = lambda failure: fail_session(session, failure)
     store.listen(session_id, session.kernel.log.publish, session.kernel.on_refused)
-    recovery.restore(session, snapshot, stage.agent_tools)
+    recovery.restore(session, snapshot, past, stage.agent_tools)
     session.schedules.restore(snapshot.schedules)
     recovery.resume(session, snapshot)
     session.schedules.arm_all()

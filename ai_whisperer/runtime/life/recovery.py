@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Container, Mapping, Sequence
+from typing import NamedTuple
 
 from msgspec import UNSET
 from msgspec.structs import replace
@@ -13,13 +14,14 @@ from ai_whisperer.domain.agents import AgentState
 from ai_whisperer.domain.mail import MailState
 from ai_whisperer.domain.notifications.agents import AgentToolsMissing
 from ai_whisperer.domain.notifications.sessions import SessionOpened
-from ai_whisperer.domain.tasks import TaskState
+from ai_whisperer.domain.tasks import StepRecord, TaskRecord, TaskState
 from ai_whisperer.domain.timers import TimerKind
 from ai_whisperer.errors import CrashLimitError
 from ai_whisperer.runtime.agents.agent import LiveAgent
 from ai_whisperer.runtime.agents.loop import AILoop
 from ai_whisperer.runtime.life.open_session import OpenSession
 from ai_whisperer.runtime.life.trials import CAUSE, Trials, clear, hold_back
+from ai_whisperer.runtime.messaging.continuations import Earlier, earlier_of
 from ai_whisperer.store.base import SessionSnapshot
 from ai_whisperer.tools.function import Tool
 
@@ -28,7 +30,32 @@ _log = logging.getLogger(__name__)
 _NAMED_AGENTS = 5
 
 
-def restore(session: OpenSession, snapshot: SessionSnapshot, own_tools: Mapping[str, Sequence[Tool]]) -> None:
+class Past(NamedTuple):
+    """What is read besides the snapshot: of open tasks the steps, what came before and the trees; and the failures."""
+
+    steps: Mapping[str, list[StepRecord]]
+    earlier: Mapping[str, Earlier]
+    trees: Mapping[str, Sequence[TaskRecord]]
+    failures: Sequence[tuple[str, str, float]]
+
+
+async def read_past(session: OpenSession, snapshot: SessionSnapshot) -> Past:
+    """Read all that is needed before anything is brought back: then nothing waits until the session goes on."""
+    reads, tasks = session.kernel.reads, snapshot.tasks
+    roots = {task.root_id for task in tasks if task.budget is not None}
+    windows = [agent.definition.supervision.window_seconds for agent in snapshot.agents]
+    since = session.kernel.clock.now() - max(windows, default=0.0)
+    return Past(
+        steps={task.id: await reads.steps(task.id) for task in tasks if task.started_at is not None},
+        earlier={task.id: await earlier_of(reads, task) for task in tasks if task.continuation},
+        trees={root_id: await reads.tasks_of_tree(root_id) for root_id in roots},
+        failures=await reads.failures_since(since),
+    )
+
+
+def restore(
+    session: OpenSession, snapshot: SessionSnapshot, past: Past, own_tools: Mapping[str, Sequence[Tool]]
+) -> None:
     """Bring agents, queues, mail and timers back into memory. Nothing runs yet."""
     for record in snapshot.agents:
         agent = LiveAgent(session, record, own_tools.get(record.id, ()))
@@ -46,18 +73,22 @@ def restore(session: OpenSession, snapshot: SessionSnapshot, own_tools: Mapping[
     session.locks.restore(snapshot.locks)
     for task in snapshot.tasks:
         agent = session.roster.agents[task.agent_id]
+        steps = past.steps.get(task.id, [])
+        session.continuations.take_up(task, past.earlier.get(task.id, Earlier()))
         if task.state is TaskState.QUEUED:
-            agent.work.queue_up(task)
+            agent.work.queue_up(task, steps)
         else:
             session.deadlines.watch(task)
-            loop = AILoop(agent, task, session.kernel.store.steps(task.session_id, task.id))
+            loop = AILoop(agent, task, steps)
             agent.work.add_loop(loop)
+            if task.budget is not None:
+                session.trees.know(task.root_id, past.trees[task.root_id])
             agent.work.count_usage(loop.task.usage)
             if task.answers_a_switch:
                 session.switch.task_began(task)
     session.waits.restore(snapshot.waits)
     session.approvals.restore(snapshot.approvals)
-    session.supervisor.restore()
+    session.supervisor.restore(past.failures)
 
 
 def resume(session: OpenSession, snapshot: SessionSnapshot) -> None:

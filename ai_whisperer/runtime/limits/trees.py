@@ -21,8 +21,8 @@ _MOST_SIZES = 1_000
 class Trees:
     """The size of the trees that grew last, and the usage of those that have a budget and a running task.
 
-    What a tree has used is read from the store when its first task begins and forgotten when the end of its last one is
-    durable.
+    What memory does not know of the tree of a task is looked up before it is needed: see `unknown` and `look_up`. What
+    a tree has used is kept until the end of its last running task can be read.
     """
 
     def __init__(self, kernel: Kernel, roster: Roster, reached: ReachedLimits) -> None:
@@ -31,9 +31,11 @@ class Trees:
         self._reached = reached
         self._used: dict[str, dict[str, Usage]] = {}
         self._total: dict[str, Usage] = {}
+        self._partly_known: set[str] = set()
         self._running: dict[str, int] = {}
         self._cancelling: Counter[str] = Counter()
         self._sizes: dict[str, tuple[int, float]] = {}
+        self._growing: dict[str, set[str]] = {}
         self._unknown_until = kernel.clock.now()
 
     @contextmanager
@@ -51,7 +53,8 @@ class Trees:
 
     def check_room(self, decision: Decision, task: TaskRecord) -> None:
         """Raise `TreeSizeError`, and announce it, if the task may cause no other: its tree has as many as it may."""
-        most, size = self._roster.agents[task.agent_id].limits.max_tasks_per_tree, self._size(task, now=decision.at)
+        most = self._roster.agents[task.agent_id].limits.max_tasks_per_tree
+        size, _ = self._sizes.get(task.root_id) or self._sized(task, 1, now=decision.at)
         if size >= most:
             self._reached.refused(decision, task, "max_tasks_per_tree", used=size)
             raise TreeSizeError(
@@ -65,29 +68,59 @@ class Trees:
         if known is not None and task.root_id != task.id:
             size, since = known
             self._sizes[task.root_id] = (size + 1, since)
+        elif task.root_id in self._growing:
+            self._growing[task.root_id].add(task.id)
 
-    def _size(self, task: TaskRecord, *, now: float) -> int:
-        """How many tasks the tree has. One that may have grown unseen, or was forgotten, is counted in the store.
+    def unknown(self, task: TaskRecord, *, to_grow: bool = False) -> bool:
+        """Whether something of the tree has to be looked up before the task goes on, or causes another."""
+        if task.root_id in self._partly_known:
+            return True
+        return to_grow and task.root_id not in self._sizes and not self._is_new(task)
 
-        A root that is newer than all that were forgotten has caused nothing yet, if it is not known.
-        """
-        known = self._sizes.get(task.root_id)
-        if known is not None:
-            return known[0]
-        is_new = task.root_id == task.id and task.created_at > self._unknown_until  # a retried one starts again
-        size = 1 if is_new else self._kernel.store.size_of_tree(self._kernel.session_id, task.root_id)
-        self._sizes[task.root_id] = (size, now)
+    async def look_up(self, task: TaskRecord, *, to_grow: bool = False) -> None:
+        """Look up what is unknown of the tree."""
+        root_id = task.root_id
+        if root_id in self._partly_known:
+            self.know(root_id, await self._kernel.reads.tasks_of_tree(root_id))
+        if to_grow and self.unknown(task, to_grow=True):
+            meanwhile = self._growing.setdefault(root_id, set())
+            ids = await self._kernel.reads.ids_of_tree(root_id)
+            if self._growing.pop(root_id, None) is not None:
+                self._sized(task, 1 + len(meanwhile.union(ids)), now=self._kernel.clock.now())
+
+    def know(self, root_id: str, tasks: Iterable[TaskRecord]) -> None:
+        """These are the tasks of the tree, as they were read; memory knows better about those that run."""
+        if root_id in self._partly_known:
+            self._partly_known.discard(root_id)
+            self._used[root_id] = {each.id: each.usage for each in tasks} | self._used[root_id]
+            self._total[root_id] = _sum(self._used[root_id])
+
+    async def usage_of(self, task: TaskRecord) -> Usage:
+        """What the tree of the task has used so far, whether a task of it runs or not."""
+        await self.look_up(task)
+        if task.root_id in self._used:
+            return self.used(task)
+        return _sum({each.id: each.usage for each in await self._kernel.reads.tasks_of_tree(task.root_id)})
+
+    def _is_new(self, task: TaskRecord) -> bool:
+        """Whether the task has caused nothing yet: a root that is newer than all whose sizes were forgotten."""
+        return task.root_id == task.id and task.created_at > self._unknown_until  # a retried one starts again
+
+    def _sized(self, task: TaskRecord, size: int, *, now: float) -> tuple[int, float]:
+        self._sizes[task.root_id] = sized = (size, now)
         if len(self._sizes) > _MOST_SIZES:
             _, self._unknown_until = self._sizes.pop(next(iter(self._sizes)))
-        return size
+        return sized
 
-    def enter(self, task: TaskRecord) -> None:
-        """A task begins, or is taken up."""
+    def enter(self, task: TaskRecord, *, has_begun: bool) -> None:
+        """A task begins, or is taken up if it has begun before."""
         if task.budget is not None:
             root_id = task.root_id
             if root_id not in self._used:
-                self._used[root_id] = self._read(root_id)
-                self._total[root_id] = _sum(self._used[root_id])
+                self._used[root_id] = {}
+                self._total[root_id] = Usage()
+                if has_begun or task.root_id != task.id:
+                    self._partly_known.add(root_id)
             self._running[root_id] = self._running.get(root_id, 0) + 1
             self.count(task)
 
@@ -105,12 +138,11 @@ class Trees:
     def leave(self, decision: Decision, task: TaskRecord) -> None:
         """A task has ended."""
         if task.budget is not None:
-            decision.when_durable(lambda: self._left(task.root_id))
+            decision.when_readable(lambda: self._left(task.root_id))
 
     def used(self, task: TaskRecord) -> Usage:
-        """What the tree of the task has used so far."""
-        total = self._total.get(task.root_id)
-        return _sum(self._read(task.root_id)) if total is None else total
+        """What the tree of a task that runs has used so far; of one that does not, the task alone."""
+        return self._total.get(task.root_id, task.usage)
 
     def spent(self, task: TaskRecord) -> str | None:
         """Why the tree of the task may use no more; None if it may."""
@@ -122,10 +154,7 @@ class Trees:
             del self._running[root_id]
             del self._used[root_id]
             del self._total[root_id]
-
-    def _read(self, root_id: str) -> dict[str, Usage]:
-        tasks = self._kernel.store.tasks_of_tree(self._kernel.session_id, root_id)
-        return {task.id: task.usage for task in tasks}
+            self._partly_known.discard(root_id)
 
 
 def _sum(used: Mapping[str, Usage]) -> Usage:

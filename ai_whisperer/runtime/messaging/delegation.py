@@ -12,8 +12,8 @@ from ai_whisperer.domain.tasks import Origin, Priority, ReportTo, StepRecord, Ta
 from ai_whisperer.errors import BudgetError, InvalidInputError, StateError
 from ai_whisperer.runtime.limits.reached import ReachedLimits
 from ai_whisperer.runtime.limits.trees import Trees
+from ai_whisperer.runtime.messaging.continuations import Continuations
 from ai_whisperer.runtime.messaging.mail import Mail
-from ai_whisperer.runtime.messaging.parts import answer_of, parts_of
 from ai_whisperer.runtime.session.decision import Decision
 from ai_whisperer.runtime.session.kernel import Kernel
 from ai_whisperer.runtime.session.ports import Roster
@@ -24,12 +24,21 @@ _SUBJECT_CHARACTERS = 80
 class Delegation:
     """Tasks that agents give to each other, and the way back of what comes of them."""
 
-    def __init__(self, kernel: Kernel, roster: Roster, reached: ReachedLimits, trees: Trees, mail: Mail) -> None:
+    def __init__(
+        self,
+        kernel: Kernel,
+        roster: Roster,
+        reached: ReachedLimits,
+        trees: Trees,
+        mail: Mail,
+        continuations: Continuations,
+    ) -> None:
         self._kernel = kernel
         self._roster = roster
         self._reached = reached
         self._trees = trees
         self._mail = mail
+        self._continuations = continuations
 
     def delegate(
         self,
@@ -92,9 +101,9 @@ class Delegation:
         """Mail the result of a delegated task, or why there is none, to the agent that wants it."""
         if task.state is TaskState.CANCELLED and self._trees.is_being_cancelled(task.id):
             return  # whoever would be told is cancelled with it, or is not to be disturbed
-        first = parts_of(self._kernel.store, task)[0]
+        first = self._continuations.parts_of(task)[0]
         if task.state is TaskState.COMPLETED:
-            subject, body = "Result of", answer_of(self._kernel.store, task)
+            subject, body = "Result of", self._continuations.answer_of(task)
         else:
             subject = f"Not done ({task.state}):"
             body = task.error.message if task.error is not None else "No reason was recorded."

@@ -124,7 +124,7 @@ class Mail:
         self._received[recipient] = self._received.get(recipient, 0) + 1
         self._counters.link(decision, LinkKind.MAIL, sender, recipient)
         if recipient == USER:
-            self._keep_until_durable(decision, mail)
+            self._keep_until_readable(decision, mail)
         decision.tell(MailSent.of(mail))
         if given_to is not None:
             self.take_up(mail)
@@ -143,7 +143,7 @@ class Mail:
 
     def deliver(self, decision: Decision, mail: MailRecord, task_id: str) -> None:
         """The mail is handed to a task."""
-        self.take_up(self.move(decision, mail, MailState.DELIVERED, task_id=task_id))
+        self.take_up(self._move(decision, mail, MailState.DELIVERED, task_id=task_id))
 
     def shown(self, decision: Decision, mail_id: str) -> None:
         """A model was shown the mail: only now it counts as read."""
@@ -166,7 +166,7 @@ class Mail:
 
         If its sender waits for the answer, the reply is the result of the call that waits.
         """
-        original = self._under_way.get(original.id, original)
+        original = self.in_memory(original.id) or original
         mailbox.move(original, MailState.REPLIED, now=decision.at)
         wait = self._waits.for_reply_to(original.id)
         reply = self.send(
@@ -197,31 +197,37 @@ class Mail:
         if mail is not None and mail.state in (MailState.DELIVERED, MailState.READ):
             self.move(decision, mail, MailState.DEAD)
 
-    def task_ended(self, decision: Decision, task: TaskRecord) -> list[MailRecord]:
+    def task_ended(self, decision: Decision, task: TaskRecord, *, heir: TaskRecord | None = None) -> list[MailRecord]:
         """Settle the mails that a task had. Those that no model was shown are queued again, and returned.
 
-        A mail whose sender is being cancelled together with the task is withdrawn.
+        The others go over to the task that continues it, the `heir`, if there is one. A mail whose sender is being
+        cancelled together with the task is withdrawn.
         """
         returned: list[MailRecord] = []
         for mail_id in sorted(self._of_task.pop(task.id, ())):
-            mail = self._under_way.pop(mail_id)
+            mail = self._under_way[mail_id]
             if mail.state is not MailState.DELIVERED:
+                if heir is not None:
+                    self._of_task.setdefault(heir.id, set()).add(mail_id)
+                else:
+                    self._keep_until_readable(decision, self._under_way.pop(mail_id))
                 continue
+            del self._under_way[mail_id]
             if self._trees.is_being_cancelled(parent_of(mail.cause)):
                 self.move(decision, mail, MailState.ARCHIVED)
             else:
                 returned.append(self.move(decision, mail, MailState.QUEUED))
         return returned
 
-    def take_up(self, mail: MailRecord) -> None:
-        """Keep in mind a mail that a task has."""
-        if mail.task_id is not None:
+    def take_up(self, mail: MailRecord, *, by: str | None = None) -> None:
+        """Keep in mind a mail that a task has: the one that it was handed to, or the one that continues that."""
+        task_id = by or mail.task_id
+        if task_id is not None:
             self._under_way[mail.id] = mail
-            self._of_task.setdefault(mail.task_id, set()).add(mail.id)
+            self._of_task.setdefault(task_id, set()).add(mail.id)
 
-    def reclaim(self, decision: Decision, task: TaskRecord) -> None:
+    def reclaim(self, decision: Decision, task: TaskRecord, mail: MailRecord | None) -> None:
         """Give a task that is taken up again its mail back; raises `StateError` if that went another way meanwhile."""
-        mail = self._kernel.store.mail(self._kernel.session_id, task.mail_id or "")
         if mail is None:
             return
         if mail.task_id != task.id:
@@ -233,46 +239,56 @@ class Mail:
         else:
             self.take_up(mail)
 
-    def find(self, mail_id: str) -> MailRecord | None:
+    def in_memory(self, mail_id: str) -> MailRecord | None:
+        """The mail as it is now, if it is in the hands of a task, or changed a moment ago."""
+        return self._under_way.get(mail_id) or self._moving.get(mail_id)
+
+    async def find(self, mail_id: str) -> MailRecord | None:
         """The mail as it is now."""
         if not can_be_id(mail_id):
             return None
-        known = self._under_way.get(mail_id) or self._moving.get(mail_id)
-        return known or self._kernel.store.mail(self._kernel.session_id, mail_id)
-
-    def received_by(self, recipient: str, mail_id: str) -> MailRecord:
-        """The mail in this mailbox; raises `UnknownMailError` for another's mail as for none."""
-        known = self.find(mail_id)
-        if known is None or known.recipient != recipient:
-            raise UnknownMailError(f"'{recipient}' has received no mail '{mail_id}'. Use an id that the mailbox shows.")
+        known = self.in_memory(mail_id)
+        if known is None:
+            stored = await self._kernel.reads.mail(mail_id)
+            known = self.in_memory(mail_id) or stored
         return known
 
-    def move(self, decision: Decision, mail: MailRecord, state: MailState, *, task_id: str | None = None) -> MailRecord:
+    async def received_by(self, recipient: str, mail_id: str) -> MailRecord:
+        """The mail in this mailbox; raises `UnknownMailError` for another's mail as for none."""
+        return own_mail(recipient, mail_id, await self.find(mail_id))
+
+    def move(self, decision: Decision, mail: MailRecord, state: MailState) -> MailRecord:
         """Bring a mail into another state; raises `StateError` if that is not possible."""
-        moved = mailbox.move(mail, state, now=decision.at, task_id=task_id)
-        decision.unit.update_mail(moved)
+        moved = self._move(decision, mail, state)
         if mail.id in self._under_way:
             self._under_way[mail.id] = moved
-        elif mail.recipient == USER:
-            self._keep_until_durable(decision, moved)
+        else:
+            self._keep_until_readable(decision, moved)
+        return moved
+
+    def _move(
+        self, decision: Decision, mail: MailRecord, state: MailState, *, task_id: str | None = None
+    ) -> MailRecord:
+        moved = mailbox.move(mail, state, now=decision.at, task_id=task_id)
+        decision.unit.update_mail(moved)
         self._counters.dead_mails += (state is MailState.DEAD) - (mail.state is MailState.DEAD)
         decision.tell(
             MailChanged(mail_id=mail.id, agent_id=mail.recipient, before=mail.state, state=state, task_id=moved.task_id)
         )
         return moved
 
-    def inbox(self) -> list[InboxMail]:
-        """The mails of the user that are neither archived nor dead, the oldest first."""
-        kept = self._kernel.store.inbox(self._kernel.session_id)
-        if not self._moving:
-            return kept
-        still = [mail for mail in kept if mail.mail_id not in self._moving]
-        moving = [mail for mail in self._moving.values() if mail.state not in (MailState.ARCHIVED, MailState.DEAD)]
-        return sorted([*still, *map(_in_inbox, moving)], key=attrgetter("arrival"))
+    def inbox(self, stored: list[InboxMail]) -> list[InboxMail]:
+        """The mails of the user that are neither archived nor dead, the oldest first, after those on disk were read."""
+        moving = [mail for mail in self._moving.values() if mail.recipient == USER]
+        if not moving:
+            return stored
+        still = [mail for mail in stored if mail.mail_id not in self._moving]
+        shown = [mail for mail in moving if mail.state not in (MailState.ARCHIVED, MailState.DEAD)]
+        return sorted([*still, *map(_in_inbox, shown)], key=attrgetter("arrival"))
 
-    def _keep_until_durable(self, decision: Decision, mail: MailRecord) -> None:
+    def _keep_until_readable(self, decision: Decision, mail: MailRecord) -> None:
         self._moving[mail.id] = mail
-        decision.when_durable(lambda: self._moved(mail))
+        decision.when_readable(lambda: self._moved(mail))
 
     def _moved(self, mail: MailRecord) -> None:
         if self._moving.get(mail.id) is mail:
@@ -281,6 +297,13 @@ class Mail:
     def _next_sequence(self, sender: str) -> int:
         self._sequences[sender] = self._sequences.get(sender, 0) + 1
         return self._sequences[sender]
+
+
+def own_mail(recipient: str, mail_id: str, found: MailRecord | None) -> MailRecord:
+    """The mail that was found, if it is in this mailbox; raises `UnknownMailError` for another's mail as for none."""
+    if found is None or found.recipient != recipient:
+        raise UnknownMailError(f"'{recipient}' has received no mail '{mail_id}'. Use an id that the mailbox shows.")
+    return found
 
 
 def _in_inbox(mail: MailRecord) -> InboxMail:

@@ -15,6 +15,7 @@ from ai_whisperer.core.mentions import Mentions, mentions_in
 from ai_whisperer.core.tasks import base_id
 from ai_whisperer.core.text import shortened
 from ai_whisperer.domain.agents import AgentState
+from ai_whisperer.domain.conversation import ChannelResponse
 from ai_whisperer.domain.mail import USER
 from ai_whisperer.domain.notifications.rooms import (
     RoomAbsent,
@@ -31,7 +32,7 @@ from ai_whisperer.domain.rooms import MessageRecord, RoomKind, RoomRecord
 from ai_whisperer.domain.tasks import Failure, RoomTurn, TaskKind, TaskRecord, TaskState
 from ai_whisperer.errors import QueueFullError, StateError, UnknownMemberError, UnknownRoomError
 from ai_whisperer.runtime.limits.reached import ReachedLimits
-from ai_whisperer.runtime.messaging.parts import answer_of
+from ai_whisperer.runtime.messaging.continuations import Continuations
 from ai_whisperer.runtime.messaging.transcript import Transcript
 from ai_whisperer.runtime.session.decision import Decision
 from ai_whisperer.runtime.session.kernel import Kernel
@@ -48,6 +49,7 @@ class Rooms:
         kernel: Kernel,
         roster: Roster,
         reached: ReachedLimits,
+        continuations: Continuations,
         rooms: Iterable[RoomRecord],
         last_at: Mapping[str, float],
     ) -> None:
@@ -55,9 +57,11 @@ class Rooms:
         self._kernel = kernel
         self._roster = roster
         self._reached = reached
+        self._continuations = continuations
         self._rooms = {room.id: room for room in rooms}
         self._last_at = dict(last_at)
-        self.transcript = Transcript(kernel)
+        self.transcript = Transcript()
+        self._looked_up: dict[str, list[MessageRecord]] = {}
 
     def all_rooms(self) -> list[RoomRecord]:
         return list(self._rooms.values())
@@ -106,8 +110,30 @@ class Rooms:
         decision.tell(RoomMemberRemoved(room_id=room.id, agent_id=agent_id))
         return changed
 
-    def post(self, decision: Decision, room: RoomRecord, text: str, *, message_id: str) -> MessageRecord:
-        """Post a message of the user and ask those whom it is for."""
+    async def stored_unseen(self, room: RoomRecord) -> list[MessageRecord]:
+        """What some member has not seen, as far as it can be shown and the store has it."""
+        seen = min(room.seen.get(member, 0) for member in room.members)
+        after = max(seen, room.last_number - rules.MAX_MESSAGES_SHOWN)
+        return await self._kernel.reads.messages(room.id, after=after, limit=rules.MAX_MESSAGES_SHOWN)
+
+    def asks_others(self, task: TaskRecord, response: ChannelResponse) -> bool:
+        """Whether this answer of a task is a message that others may be asked to answer: see `look_up_for`."""
+        turn = turn_of(task)
+        if turn is None or task.agent_id not in (room := self._rooms[turn.room_id]).members:
+            return False
+        text = self._continuations.answer_of(replace(task, result=response))
+        return bool(rules.mentioned(room, self._mentions(room, text), sender=task.agent_id))
+
+    async def look_up_for(self, task: TaskRecord) -> None:
+        """Look up what those have not seen who may be asked by the answer of the task: that is decided next."""
+        turn = turn_of(task)
+        if turn is not None:
+            self._looked_up[turn.room_id] = await self.stored_unseen(self._rooms[turn.room_id])
+
+    def post(
+        self, decision: Decision, room: RoomRecord, text: str, *, message_id: str, stored: list[MessageRecord]
+    ) -> MessageRecord:
+        """Post a message of the user and ask those whom it is for; `stored` is what `stored_unseen` has just read."""
         rules.check_message_text(text)
         mentions = self._mentions(room, text)
         rules.check_no_strangers(room, mentions, agents=list(filter(self._roster.book.knows, mentions.strangers)))
@@ -120,6 +146,7 @@ class Rooms:
             self._reached.check_prompt("message", text, agent.agent_id, most=most)
             agent.work.check_room()
         message = self._message(decision, room, sender=USER, text=text, message_id=message_id, mentions=named)
+        self._looked_up[room.id] = stored
         message = self._add(decision, room, message, asked=asked, cause=None)
         for member in absent:
             self._tell_absent(decision, message, member, "stopped")
@@ -141,7 +168,7 @@ class Rooms:
         elif task.agent_id not in room.members:
             failure = Failure(code="not_a_member", message=f"'{task.agent_id}' left the room before it answered.")
             self._tell_unanswered(decision, task, turn, failure)
-        elif rules.is_pass(room, text := answer_of(self._kernel.store, task)):
+        elif rules.is_pass(room, text := self._continuations.answer_of(task)):
             decision.tell(
                 RoomPassed(room_id=room.id, number=turn.number, agent_id=task.agent_id, task_id=base_id(task))
             )
@@ -232,12 +259,13 @@ class Rooms:
         return message
 
     def _unseen(self, room: RoomRecord, asked: Sequence[Agent]) -> list[MessageRecord]:
-        """What some of those who are asked have not seen, as far as it can be shown."""
+        """What some of those who are asked have not seen, as far as it can be shown. It was looked up."""
         if not asked:
             return []
         seen = min(room.seen.get(agent.agent_id, 0) for agent in asked)
         after = max(seen, room.last_number - rules.MAX_MESSAGES_SHOWN)
-        return self.transcript.after(room.id, after, limit=rules.MAX_MESSAGES_SHOWN)
+        stored = self._looked_up.pop(room.id)
+        return self.transcript.with_fresh(room.id, after, [each for each in stored if each.number > after])
 
     def _task(
         self,

@@ -24,8 +24,8 @@ from ai_whisperer.domain.tasks import Priority, StepRecord, TaskRecord
 from ai_whisperer.domain.waits import WaitKind, WaitRecord
 from ai_whisperer.errors import InvalidInputError, StateError, WaitCycleError, WaitDepthError
 from ai_whisperer.runtime.limits.reached import ReachedLimits
+from ai_whisperer.runtime.messaging.continuations import Continuations
 from ai_whisperer.runtime.messaging.mail import Mail
-from ai_whisperer.runtime.messaging.parts import answer_of
 from ai_whisperer.runtime.session.counters import Counters
 from ai_whisperer.runtime.session.decision import Decision
 from ai_whisperer.runtime.session.kernel import Kernel
@@ -45,6 +45,7 @@ class Switch:
         waits: Waits,
         cycles: Cycles,
         mail: Mail,
+        continuations: Continuations,
         counters: Counters,
     ) -> None:
         self._kernel = kernel
@@ -53,6 +54,7 @@ class Switch:
         self._waits = waits
         self._cycles = cycles
         self._mail = mail
+        self._continuations = continuations
         self._counters = counters
         waits.on_expiry(WaitKind.REPLY, self._give_up)
 
@@ -131,7 +133,7 @@ class Switch:
             return
         mail_id = _question_of(task)
         self._waits.graph.answers_no_more(task.id)
-        mail = None if mail_id is None else self._mail.find(mail_id)
+        mail = None if mail_id is None else self._mail.in_memory(mail_id)
         if mail is None:
             return
         if task.result is not None and mail.state is not MailState.REPLIED:
@@ -139,7 +141,7 @@ class Switch:
             self._mail.reply(
                 decision,
                 mail,
-                body=fitted(answer_of(self._kernel.store, task), limit) or "(no text)",
+                body=fitted(self._continuations.answer_of(task), limit) or "(no text)",
                 priority=mail.priority,
                 mail_id=f"{task.id}~mail",
                 origin=inherited(task),

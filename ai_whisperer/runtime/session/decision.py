@@ -8,6 +8,7 @@ from typing import Protocol
 
 from ai_whisperer.domain.notifications.base import Told
 from ai_whisperer.domain.tasks import TaskRecord
+from ai_whisperer.runtime.session.reads import Reads
 from ai_whisperer.store.base import FailureListener, Store, Unit
 
 
@@ -16,6 +17,7 @@ class Home(Protocol):
 
     session_id: str
     store: Store
+    reads: Reads
     on_refused: FailureListener | None
 
     def tell_waiters(self, task: TaskRecord, durable: asyncio.Future[None]) -> None: ...
@@ -28,13 +30,14 @@ class Decision:
     never an await between a change in memory and its `submit`.
     """
 
-    __slots__ = ("_durable_calls", "_ended", "_follow_ups", "_home", "at", "cause", "unit")
+    __slots__ = ("_durable_calls", "_ended", "_follow_ups", "_home", "_readable_calls", "at", "cause", "unit")
 
     def __init__(self, home: Home, cause: str, at: float) -> None:
         self._home = home
         self._follow_ups: list[Callable[[], object]] | None = None
         self._ended: list[TaskRecord] | None = None
         self._durable_calls: list[Callable[[], object]] | None = None
+        self._readable_calls: list[Callable[[], object]] | None = None
         self.unit = Unit(home.on_refused)
         self.cause = cause
         self.at = at
@@ -60,6 +63,12 @@ class Decision:
             self._durable_calls = []
         self._durable_calls.append(callback)
 
+    def when_readable(self, forget: Callable[[], object]) -> None:
+        """Call this when whoever reads the store finds the unit there, so that memory need not know it any more."""
+        if self._readable_calls is None:
+            self._readable_calls = []
+        self._readable_calls.append(forget)
+
     def submit(self) -> asyncio.Future[None]:
         """Hand the unit to the store. The future is done when it is durable: only then tell the outside."""
         durable = self._home.store.submit(self.unit)
@@ -67,6 +76,8 @@ class Decision:
             self._home.tell_waiters(task, durable)
         for callback in self._durable_calls or ():
             durable.add_done_callback(lambda _, callback=callback: callback())  # type: ignore[misc]
+        if self._readable_calls is not None:
+            durable.add_done_callback(self._forget)
         for follow_up in self._follow_ups or ():
             follow_up()
         return durable
@@ -74,4 +85,9 @@ class Decision:
     async def commit(self) -> None:
         """Submit and wait until it is durable. A caller that gives up waiting takes nothing back."""
         durable = self.submit()
-        await (asyncio.shield(durable) if self._durable_calls or self._ended else durable)
+        is_watched = self._durable_calls or self._readable_calls or self._ended
+        await (asyncio.shield(durable) if is_watched else durable)
+
+    def _forget(self, _: asyncio.Future[None]) -> None:
+        for forget in self._readable_calls or ():
+            self._home.reads.under_way.when_seen(forget)

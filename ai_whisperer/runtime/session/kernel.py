@@ -18,6 +18,7 @@ from ai_whisperer.runtime.session.clock_watch import ClockWatch
 from ai_whisperer.runtime.session.decision import Decision
 from ai_whisperer.runtime.session.log import NotificationBus
 from ai_whisperer.runtime.session.ports import Roster
+from ai_whisperer.runtime.session.reads import Reads
 from ai_whisperer.runtime.session.timers import Timers
 from ai_whisperer.store.base import FailureListener, Store
 
@@ -25,7 +26,8 @@ from ai_whisperer.store.base import FailureListener, Store
 class Kernel:
     """The inside of one session, without anything that is done in it.
 
-    `closing` is set when nothing new may begin. `on_refused` is told if the store refuses what was decided.
+    `closing` is set when nothing new may begin. `on_refused` is told if the store refuses what was decided. What is
+    in `ended_lately` has ended durably, but a read that is under way may miss it.
     """
 
     def __init__(
@@ -33,6 +35,7 @@ class Kernel:
         session_id: str,
         *,
         store: Store,
+        reads: Reads,
         log: NotificationBus,
         clock: SessionClock,
         random: random.Random,
@@ -42,6 +45,8 @@ class Kernel:
     ) -> None:
         self.session_id = session_id
         self.store = store
+        self.reads = reads
+        self.ended_lately: dict[str, TaskRecord] = {}
         self.log = log
         self.clock = clock
         self.random = random
@@ -103,6 +108,9 @@ class Kernel:
 
         def tell(future: asyncio.Future[None]) -> None:
             failure = None if future.cancelled() else future.exception()
+            if self.reads.under_way and failure is None:
+                self.ended_lately[task.id] = task
+                self.reads.under_way.when_seen(lambda: self._all_know_the_end_of(task))
             for waiter in self._waiters.pop(task.id, ()):
                 if waiter.done():
                     continue
@@ -120,6 +128,10 @@ class Kernel:
                 if not waiter.done():
                     waiter.set_exception(failure)
         self._waiters.clear()
+
+    def _all_know_the_end_of(self, task: TaskRecord) -> None:
+        if self.ended_lately.get(task.id) is task:
+            del self.ended_lately[task.id]
 
     def _look_at_clock(self) -> None:
         if not self.closing and self.log.failure is None:

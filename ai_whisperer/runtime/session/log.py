@@ -19,15 +19,17 @@ from ai_whisperer.core.tasks import is_part_of
 from ai_whisperer.domain.committed import Committed
 from ai_whisperer.domain.notification import Notification
 from ai_whisperer.errors import StateError
+from ai_whisperer.runtime.session.reads import Reads
 from ai_whisperer.store.base import Store
 
 
 class NotificationBus:
     """The numbered log of one session, as it grows."""
 
-    def __init__(self, session_id: str, store: Store, *, last_seq: int, last_at: float = 0.0) -> None:
+    def __init__(self, session_id: str, store: Store, reads: Reads, *, last_seq: int, last_at: float = 0.0) -> None:
         self._session_id = session_id
         self._store = store
+        self._reads = reads
         self._recent = RecentNotes()
         self._subscriptions: WeakSet[Subscription] = WeakSet()
         self._with_deltas: WeakSet[Subscription] = WeakSet()
@@ -72,14 +74,13 @@ class NotificationBus:
         self._with_deltas.discard(subscription)
         self.wants_deltas = len(self._with_deltas) > 0
 
-    def after(self, cursor: int) -> list[Notification]:
-        """Some of what follows the cursor, in order; empty if there is nothing yet."""
-        if cursor >= self.last_seq:
-            return []
-        page = self._recent.page(cursor)
-        if page is None:
-            return self._store.notifications(self._session_id, after=cursor, limit=PAGE_NOTES, max_bytes=PAGE_BYTES)
-        return page
+    def after(self, cursor: int) -> list[Notification] | None:
+        """Some of what follows the cursor, in order; empty if there is nothing yet, None if it is not in memory."""
+        return [] if cursor >= self.last_seq else self._recent.page(cursor)
+
+    async def stored_after(self, cursor: int) -> list[Notification]:
+        """Some of what follows the cursor in the store, in order."""
+        return await self._reads.notifications(after=cursor, limit=PAGE_NOTES, max_bytes=PAGE_BYTES)
 
     def close(self, failure: BaseException | None = None) -> None:
         self.closed = True
@@ -100,6 +101,7 @@ class Subscription:
         self._of_task = of_task
         self._deltas = PendingDeltas() if deltas else None
         self._page: deque[Notification] = deque()
+        self._is_behind = False
         self._waiter: asyncio.Future[None] | None = None
 
     @property
@@ -112,6 +114,9 @@ class Subscription:
 
     async def __anext__(self) -> Notification:
         while (note := self._next()) is None:
+            if self._is_behind:
+                await self._catch_up()
+                continue
             if self._bus.closed:
                 self.close()
                 if self._bus.failure is not None:
@@ -132,7 +137,7 @@ class Subscription:
         return notes + self.take(at_most=at_most - 1, size=size_of(notes[0]))
 
     def take(self, *, at_most: int = PAGE_NOTES, size: int = 0) -> list[Notification]:
-        """What is there already, until it is large enough together with what is taken already."""
+        """What is in memory already, until it is large enough together with what is taken already."""
         notes: list[Notification] = []
         while len(notes) < at_most and size < PAGE_BYTES and (note := self._next()) is not None:
             notes.append(note)
@@ -144,10 +149,19 @@ class Subscription:
         """Whether all that has come was read."""
         return self.cursor >= self._bus.last_seq and not self._deltas
 
+    async def _catch_up(self) -> None:
+        """Read on in the store."""
+        cursor = self.cursor
+        page = await self._bus.stored_after(cursor)
+        if self.cursor == cursor and not self._page:  # nobody else has read on meanwhile
+            self._page.extend(page)
+
     def _next(self) -> Notification | None:
-        """The next one, if it is there."""
+        """The next one, if it is in memory."""
         if not self._page:
-            self._page.extend(self._bus.after(self.cursor))
+            page = self._bus.after(self.cursor)
+            self._is_behind = page is None
+            self._page.extend(page or ())
         if self._deltas and (not self._page or self._deltas.position <= self.cursor):
             return self._deltas.take()
         if not self._page:

@@ -96,12 +96,13 @@ class Approvals:
         waiting = (each for each in known if each.state is ApprovalState.PENDING)
         return sorted(waiting, key=lambda each: (each.requested_at, each.id))
 
-    def get(self, approval_id: str) -> ApprovalRecord:
+    async def get(self, approval_id: str) -> ApprovalRecord:
         """The approval as it is now; raises `UnknownApprovalError`."""
         if can_be_id(approval_id):
-            task_id = approval_id.rpartition(".")[0]
-            found = self._of_task.get(task_id, {}).get(approval_id) or self._leaving.get(approval_id)
-            found = found or self._kernel.store.approval(self._kernel.session_id, approval_id)
+            found = self._in_memory(approval_id)
+            if found is None:
+                stored = await self._kernel.reads.approval(approval_id)
+                found = self._in_memory(approval_id) or stored
             if found is not None:
                 return found
         raise UnknownApprovalError(
@@ -110,10 +111,9 @@ class Approvals:
         )
 
     def approve(
-        self, decision: Decision, approval_id: str, *, digest: str | None, by: str, reason: str
+        self, decision: Decision, approval: ApprovalRecord, *, digest: str | None, by: str, reason: str
     ) -> ApprovalRecord:
         """Let the call run. Raises `StateError`, having changed nothing, if that is not what can be decided now."""
-        approval = self.get(approval_id)
         check_digest(approval, digest)
         approved = decided(approval, ApprovalState.APPROVED, at=decision.at, by=by, reason=reason)
         if approved is not approval:
@@ -125,9 +125,8 @@ class Approvals:
             decision.then(lambda: self._kernel.event_loop.call_soon(loop.take_up))
         return approved
 
-    def refuse(self, decision: Decision, approval_id: str, *, by: str, reason: str) -> ApprovalRecord:
+    def refuse(self, decision: Decision, approval: ApprovalRecord, *, by: str, reason: str) -> ApprovalRecord:
         """Let the call end without having run, and its model be told why. Raises `StateError` like `approve`."""
-        approval = self.get(approval_id)
         refused = decided(approval, ApprovalState.REFUSED, at=decision.at, by=by, reason=reason)
         if refused is not approval:
             self._put(decision, refused)
@@ -141,11 +140,13 @@ class Approvals:
         approvals = self._of_task.pop(task.id, None)
         if approvals is None:
             return
-        begun = {step.id for step in self._steps_of(task)}
+        loop = self._roster.running.get(task.id)
+        # A task that does not run was withdrawn what had not begun when it ended before.
+        unbegun = set() if loop is None else set(approvals).difference(step.id for step in loop.running.journal.steps)
         for approval in approvals.values():
             if approval.state is ApprovalState.PENDING:
                 self._waits.forget(decision, self._wait_of(approval))
-            elif approval.state is not ApprovalState.APPROVED or approval.id in begun:
+            elif approval.state is not ApprovalState.APPROVED or approval.id not in unbegun:
                 self._part_with(decision, approval)
                 continue
             late = task.error is not None and task.error.code in (DeadlineError.code, TaskTimeError.code)
@@ -165,20 +166,19 @@ class Approvals:
         for approval in self._of_task.pop(task.id, {}).values():
             self._part_with(decision, approval)
 
-    def _steps_of(self, task: TaskRecord) -> list[StepRecord]:
-        """The steps that have begun. Those of a task that does not run are from the time before, and in the store."""
-        loop = self._roster.running.get(task.id)
-        return self._kernel.store.steps(task.session_id, task.id) if loop is None else loop.running.journal.steps
+    def _in_memory(self, approval_id: str) -> ApprovalRecord | None:
+        task_id = approval_id.rpartition(".")[0]
+        return self._of_task.get(task_id, {}).get(approval_id) or self._leaving.get(approval_id)
 
     def _part_with(self, decision: Decision, approval: ApprovalRecord) -> None:
-        """Keep it in memory until the store has it as it is now."""
+        """Keep it in memory until it is read from the store as it is now."""
         self._leaving[approval.id] = approval
 
         def forget() -> None:
             if self._leaving.get(approval.id) is approval:
                 del self._leaving[approval.id]
 
-        decision.when_durable(forget)
+        decision.when_readable(forget)
 
     def _is_needed(self, task: TaskRecord, tool: Tool, call: ToolCall) -> bool:
         listed = self._roster.agents[task.agent_id].record.definition.approve

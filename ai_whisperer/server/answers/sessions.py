@@ -25,12 +25,12 @@ async def create_session(caller: Caller, params: sessions.CreateSession) -> Sess
 async def list_sessions(caller: Caller, params: sessions.ListSessions) -> sessions.SessionList:
     await caller.host.flushed()
     await caller.peer.ready()
-    return sessions.SessionList(caller.host.list(caller.principal, limit=checked_limit(params.limit)))
+    return sessions.SessionList(await caller.host.list(caller.principal, limit=checked_limit(params.limit)))
 
 
 @answers(sessions.GET_SESSION)
 async def get_session(caller: Caller, params: sessions.GetSession) -> SessionSummary:
-    record = caller.host.get(caller.principal, params.session_id)
+    record = await caller.host.get(caller.principal, params.session_id)
     session = await caller.reading(params.session_id)
     return SessionSummary(
         id=record.id,

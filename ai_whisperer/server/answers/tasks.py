@@ -22,4 +22,4 @@ async def wait_task(caller: Caller, params: tasks.WaitTask) -> TaskRecord:
             return await session.wait_task(params.task_id)
     except TimeoutError:
         await session.flushed()
-        return session.get_task(params.task_id)
+        return await session.get_task(params.task_id)

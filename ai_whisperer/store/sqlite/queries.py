@@ -111,8 +111,8 @@ SELECT * FROM task WHERE session_id=?1 AND id=?2
 UNION ALL
 SELECT * FROM task INDEXED BY task_by_root WHERE session_id=?1 AND root_id=?2 AND id<>?2
 ORDER BY created_at, arrival, continuation"""
-SIZE_OF_TREE: Final = """
-SELECT 1 + count(*) FROM task INDEXED BY task_by_root WHERE session_id=?1 AND root_id=?2 AND id<>?2"""
+IDS_OF_TREE: Final = """
+SELECT id FROM task INDEXED BY task_by_root WHERE session_id=?1 AND root_id=?2 AND id<>?2"""
 FAILURES_SINCE: Final = """
 SELECT agent_id, error->>'code', finished_at FROM task INDEXED BY task_dead
 WHERE session_id=? AND state IN ('dead', 'failed') AND finished_at>? ORDER BY finished_at"""

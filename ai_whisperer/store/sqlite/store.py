@@ -201,7 +201,7 @@ class SqliteStore:
         if self._custody is not None:
             self._custody.close()
 
-    def load(self, session_id: str) -> SessionSnapshot:
+    async def load(self, session_id: str) -> SessionSnapshot:
         key = (session_id,)
         return SessionSnapshot(
             agents=tuple(self._all(queries.AGENTS, key, readers.agent_reader())),
@@ -226,104 +226,104 @@ class SqliteStore:
             last_at=next(iter(self._all(queries.LAST_AT, key, lambda row: float(row[0]))), 0.0),
         )
 
-    def session(self, session_id: str) -> SessionRecord | None:
+    async def session(self, session_id: str) -> SessionRecord | None:
         return self._one(queries.SESSION, (session_id,), tables.SESSION.read)
 
-    def sessions(self, owner: str, *, after: tuple[float, str] | None = None, limit: int) -> list[SessionSummary]:
+    async def sessions(self, owner: str, *, after: tuple[float, str] | None = None, limit: int) -> list[SessionSummary]:
         if after is None:
             return self._all(queries.SESSIONS, (owner, limit), readers.summary_from)
         return self._all(queries.SESSIONS_AFTER, (owner, *after, limit), readers.summary_from)
 
-    def limits(self, session_id: str) -> SessionLimits:
+    async def limits(self, session_id: str) -> SessionLimits:
         return self._one(queries.LIMITS, (session_id,), tables.LIMITS.read) or SessionLimits()
 
-    def agents_in(self, session_id: str) -> int:
+    async def agents_in(self, session_id: str) -> int:
         return self._all(queries.AGENTS_IN_SESSION, (session_id,), lambda row: int(row[0]))[0]
 
-    def unlisted_sessions(self) -> list[str]:
+    async def unlisted_sessions(self) -> list[str]:
         return self._all(queries.UNLISTED_SESSIONS, (), lambda row: str(row[0]))
 
-    def sessions_with_work(self) -> list[str]:
+    async def sessions_with_work(self) -> list[str]:
         return self._all(queries.SESSIONS_WITH_WORK, (), lambda row: str(row[0]))
 
-    def task(self, session_id: str, task_id: str) -> TaskRecord | None:
+    async def task(self, session_id: str, task_id: str) -> TaskRecord | None:
         return self._one(queries.TASK, (session_id, task_id), tables.TASK.read)
 
-    def tasks(self, session_id: str, *, limit: int) -> list[TaskRecord]:
+    async def tasks(self, session_id: str, *, limit: int) -> list[TaskRecord]:
         return self._all(queries.TASKS, (session_id, limit), tables.TASK.read)
 
-    def tasks_of_agent(self, session_id: str, agent_id: str, *, limit: int) -> list[TaskRecord]:
+    async def tasks_of_agent(self, session_id: str, agent_id: str, *, limit: int) -> list[TaskRecord]:
         return self._all(queries.TASKS_OF_AGENT, (session_id, agent_id, limit), tables.TASK.read)
 
-    def tasks_of_thread(self, session_id: str, agent_id: str, thread_id: str) -> list[TaskRecord]:
+    async def tasks_of_thread(self, session_id: str, agent_id: str, thread_id: str) -> list[TaskRecord]:
         return self._all(queries.TASKS_OF_THREAD, (session_id, agent_id, thread_id), tables.TASK.read)
 
-    def tasks_of_tree(self, session_id: str, root_id: str) -> list[TaskRecord]:
+    async def tasks_of_tree(self, session_id: str, root_id: str) -> list[TaskRecord]:
         return self._all(queries.TASKS_OF_TREE, (session_id, root_id), tables.TASK.read)
 
-    def size_of_tree(self, session_id: str, root_id: str) -> int:
-        return int(self._all(queries.SIZE_OF_TREE, (session_id, root_id), lambda row: row[0])[0])
+    async def ids_of_tree(self, session_id: str, root_id: str) -> list[str]:
+        return self._all(queries.IDS_OF_TREE, (session_id, root_id), lambda row: str(row[0]))
 
-    def failures_since(self, session_id: str, since: float) -> list[tuple[str, str, float]]:
+    async def failures_since(self, session_id: str, since: float) -> list[tuple[str, str, float]]:
         return self._all(queries.FAILURES_SINCE, (session_id, since), lambda row: (row[0], row[1] or "", row[2]))
 
-    def threads_of_agent(self, session_id: str, agent_id: str) -> list[ThreadSummary]:
+    async def threads_of_agent(self, session_id: str, agent_id: str) -> list[ThreadSummary]:
         return self._all(
             queries.THREADS_OF_AGENT,
             (session_id, agent_id),
             lambda row: ThreadSummary(id=row[0], tasks=row[1], first_at=row[2], last_at=row[3]),
         )
 
-    def dead_tasks(self, session_id: str) -> list[TaskRecord]:
+    async def dead_tasks(self, session_id: str) -> list[TaskRecord]:
         return self._all(queries.DEAD_TASKS, (session_id,), tables.TASK.read)
 
-    def steps(self, session_id: str, task_id: str, *, after: int = 0) -> list[StepRecord]:
+    async def steps(self, session_id: str, task_id: str, *, after: int = 0) -> list[StepRecord]:
         return self._all(queries.STEPS, (session_id, task_id, after), tables.STEP.read)
 
-    def steps_of_thread(self, session_id: str, agent_id: str, thread_id: str) -> dict[str, list[StepRecord]]:
+    async def steps_of_thread(self, session_id: str, agent_id: str, thread_id: str) -> dict[str, list[StepRecord]]:
         found: dict[str, list[StepRecord]] = {}
         for step in self._all(queries.STEPS_OF_THREAD, (session_id, agent_id, thread_id), tables.STEP.read):
             found.setdefault(step.task_id, []).append(step)
         return found
 
-    def mail(self, session_id: str, mail_id: str) -> MailRecord | None:
+    async def mail(self, session_id: str, mail_id: str) -> MailRecord | None:
         return self._one(queries.MAIL, (session_id, mail_id), tables.MAIL.read)
 
-    def mailbox(self, session_id: str, recipient: str, *, limit: int) -> list[MailRecord]:
+    async def mailbox(self, session_id: str, recipient: str, *, limit: int) -> list[MailRecord]:
         return self._all(queries.MAILBOX, (session_id, recipient, limit), tables.MAIL.read)
 
-    def inbox(self, session_id: str) -> list[InboxMail]:
+    async def inbox(self, session_id: str) -> list[InboxMail]:
         return self._all(queries.INBOX, (session_id,), readers.inbox_from)
 
-    def sent_mail(self, session_id: str, sender: str, *, limit: int) -> list[MailRecord]:
+    async def sent_mail(self, session_id: str, sender: str, *, limit: int) -> list[MailRecord]:
         return self._all(queries.SENT_MAIL, (session_id, sender, limit), tables.MAIL.read)
 
-    def dead_mail(self, session_id: str) -> list[MailRecord]:
+    async def dead_mail(self, session_id: str) -> list[MailRecord]:
         return self._all(queries.DEAD_MAIL, (session_id,), tables.MAIL.read)
 
-    def ids_beginning(self, session_id: str, kind: IdKind, beginning: str, *, limit: int) -> list[str]:
+    async def ids_beginning(self, session_id: str, kind: IdKind, beginning: str, *, limit: int) -> list[str]:
         bindings = (session_id, beginning, f"{beginning}{_LAST_CHARACTER}", limit)
         return self._all(queries.IDS_BEGINNING[kind], bindings, lambda row: str(row[0]))
 
-    def approval(self, session_id: str, approval_id: str) -> ApprovalRecord | None:
+    async def approval(self, session_id: str, approval_id: str) -> ApprovalRecord | None:
         return self._one(queries.APPROVAL, (session_id, approval_id), tables.APPROVAL.read)
 
-    def approvals(self, session_id: str, *, state: ApprovalState | None, limit: int) -> list[ApprovalRecord]:
+    async def approvals(self, session_id: str, *, state: ApprovalState | None, limit: int) -> list[ApprovalRecord]:
         return self._all(queries.APPROVALS, (session_id, state, limit), tables.APPROVAL.read)
 
-    def event(self, session_id: str, event_id: str) -> EventRecord | None:
+    async def event(self, session_id: str, event_id: str) -> EventRecord | None:
         return self._one(queries.EVENT, (session_id, event_id), tables.EVENT.read)
 
-    def events(self, session_id: str, *, limit: int) -> list[EventRecord]:
+    async def events(self, session_id: str, *, limit: int) -> list[EventRecord]:
         return self._all(queries.EVENTS, (session_id, limit), tables.EVENT.read)
 
-    def message(self, session_id: str, message_id: str) -> MessageRecord | None:
+    async def message(self, session_id: str, message_id: str) -> MessageRecord | None:
         return self._one(queries.MESSAGE, (session_id, message_id), tables.MESSAGE.read)
 
-    def messages(self, session_id: str, room_id: str, *, after: int, limit: int) -> list[MessageRecord]:
+    async def messages(self, session_id: str, room_id: str, *, after: int, limit: int) -> list[MessageRecord]:
         return self._all(queries.MESSAGES_AFTER, (session_id, room_id, after, limit), tables.MESSAGE.read)
 
-    def notifications(
+    async def notifications(
         self, session_id: str, *, after: int, limit: int, max_bytes: int | None = None
     ) -> list[Notification]:
         most = limit if max_bytes is None else self._notes_within(session_id, after, limit, max_bytes)
@@ -333,12 +333,12 @@ class SqliteStore:
             lambda row: readers.notification_from(session_id, row),
         )
 
-    def notifications_naming(
+    async def notifications_naming(
         self, session_id: str, agent_id: str, *, after: int, before: int, limit: int
     ) -> list[Notification]:
         return self._naming(queries.NOTIFICATIONS_NAMING, session_id, (after, before, f'"{agent_id}"', limit))
 
-    def last_notifications_naming(
+    async def last_notifications_naming(
         self, session_id: str, agent_id: str, *, after: int, before: int, limit: int
     ) -> list[Notification]:
         return self._naming(queries.LAST_NOTIFICATIONS_NAMING, session_id, (after, before, f'"{agent_id}"', limit))

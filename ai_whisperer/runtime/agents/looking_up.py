@@ -1,0 +1,69 @@
+"""What the next step of a task needs of the store. It is looked up first: a decision reads memory only.
+
+Nothing is journaled for that. A loop that ends meanwhile looks it up again when it goes on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from ai_whisperer.core.journal import CallTools, Complete, Next
+from ai_whisperer.domain.mail import MailRecord
+from ai_whisperer.domain.tasks import TaskRecord
+from ai_whisperer.runtime.agents.parts import Owner
+from ai_whisperer.tools.desk import CoordinationTool, Wanted
+
+
+class LookUp(NamedTuple):
+    """Look up what this needs, then decide what comes next."""
+
+    action: Next
+
+
+class Found(NamedTuple):
+    """Mails that are to be answered, by id, and the latest of the agent's mailbox, the latest first."""
+
+    mails: Mapping[str, MailRecord | None]
+    mailbox: Sequence[MailRecord]
+
+
+def is_wanted(agent: Owner, task: TaskRecord, action: Next) -> bool:
+    """Whether something has to be looked up before this can be decided."""
+    match action:
+        case Complete(response=response):
+            return task.origin is not None and agent.parts.rooms.asks_others(task, response)
+        case CallTools():
+            trees, mail = agent.parts.trees, agent.parts.mail
+            return any(
+                trees.unknown(task, to_grow=True)
+                or wanted.mailbox
+                or (wanted.mail_id and mail.in_memory(wanted.mail_id) is None)
+                for wanted in _wanted(agent, action)
+            )
+        case _:
+            return task.budget is not None and agent.parts.trees.unknown(task)
+
+
+async def look_up(agent: Owner, task: TaskRecord, action: Next) -> Found:
+    """Bring what is wanted into memory."""
+    mails: dict[str, MailRecord | None] = {}
+    mailbox: Sequence[MailRecord] = ()
+    await agent.parts.trees.look_up(task, to_grow=isinstance(action, CallTools))
+    for wanted in _wanted(agent, action) if isinstance(action, CallTools) else ():
+        if wanted.mailbox:
+            unread = agent.work.size + wanted.mailbox  # what waits, and what this task may take now
+            mailbox = await agent.parts.kernel.reads.mailbox(agent.agent_id, limit=wanted.mailbox + unread)
+        if wanted.mail_id:
+            mails[wanted.mail_id] = await agent.parts.mail.find(wanted.mail_id)
+    if isinstance(action, Complete):
+        await agent.parts.rooms.look_up_for(task)
+    return Found(mails, mailbox)
+
+
+def _wanted(agent: Owner, action: CallTools) -> Iterator[Wanted]:
+    """What each of the coordination tools that are called wants."""
+    for pending in action.calls:
+        tool = agent.registry.find(pending.call.name)
+        if isinstance(tool, CoordinationTool):
+            yield tool.wanted(pending.call.arguments)
