@@ -43,7 +43,7 @@ TaskRef = str | TaskRecord
 
 
 class SessionApi(Generic[AgentRef]):
-    """The calls that the manager and the client share. Those of the manager that only read are not to be awaited yet.
+    """The calls that the manager and the client share. Those of the manager that read memory alone are not awaited.
 
     Nothing is done here. It is no `typing.Protocol`, since type checkers would then take the client, which is given its
     calls when its class is made, for one that lacks them.

@@ -61,6 +61,7 @@ def mail(mail_id: str = "m1", *, sequence: int = 1, arrival: int = 1) -> MailRec
 class Example(Told, frozen=True, kw_only=True):
     """What a notification of these tests tells, whatever its name."""
 
+    agent_id: str | UnsetType = UNSET
     n: int | str | UnsetType = UNSET
     text: str | UnsetType = UNSET
 

@@ -265,8 +265,8 @@ def test_notifications_that_name_an_agent_are_found_from_both_ends(run: Run) -> 
     async def scenario(store: Store) -> None:
         unit = Unit()
         for number, agent_id in enumerate(["ada", "bob", "ada", "adam", "ada", "ada"], 1):
-            tell(unit, "s", "told", params={"agentId": agent_id, "n": number})
-        tell(unit, "other", "told", params={"agentId": "ada"})
+            tell(unit, "s", "told", params={"agent_id": agent_id, "n": number})
+        tell(unit, "other", "told", params={"agent_id": "ada"})
         await store.submit(unit)
         between: dict[str, int] = {"after": 1, "before": 6}
         assert [each.seq for each in await store.notifications_naming("s", "ada", **between, limit=9)] == [3, 5]

@@ -40,7 +40,7 @@ def say(request: ModelRequest) -> Answer | str:
     return "done"
 
 
-async def prepare(manager: AsyncAgentSessionManager) -> None:
+async def prepare(manager: AsyncAgentSessionManager) -> str:
     """A session in which every method has something to do."""
     await manager.open()
     for agent_id in ("idle", "paused", "asleep", "payer"):
@@ -60,13 +60,14 @@ async def prepare(manager: AsyncAgentSessionManager) -> None:
     await manager.pause_schedule("held")
     await manager.create_room(["paused", "stopped"], room_id="room")
     await asyncio.sleep(30)
-    assert await manager.mailbox()
+    (mail,) = await manager.mailbox()
     assert await manager.list_approvals()
     assert (await manager.dead_letters()).tasks
     await manager.flushed()
+    return mail.id
 
 
-async def arguments_of(manager: AsyncAgentSessionManager, method: str) -> dict[str, Any]:
+def arguments_of(manager: AsyncAgentSessionManager, method: str, *, mail_id: str) -> dict[str, Any]:
     """Arguments with which the method would do something; a parameter that is not known here fails the test."""
     own: dict[str, dict[str, Any]] = {
         "add_member": {"agent_id": "idle"},
@@ -90,7 +91,7 @@ async def arguments_of(manager: AsyncAgentSessionManager, method: str) -> dict[s
         "event": "alert",
         "kind": "task",
         "limits": {"max_task_seconds": 60},
-        "mail_id": (await manager.mailbox())[0].id,
+        "mail_id": mail_id,
         "members": ["idle"],
         "name": "door",
         "prompt": "go",
@@ -136,11 +137,10 @@ async def attempt(manager: AsyncAgentSessionManager, method: str, arguments: dic
         await anext(answer)
 
 
-async def changes_from_a_second_loop(method: str) -> tuple[BaseException | None, list[str]]:
+def changes_from_a_second_loop(method: str) -> tuple[BaseException | None, list[str]]:
     """What the call raises in a second event loop, and what differs afterwards."""
     manager = new_manager()
-    simulate(prepare(manager))
-    arguments = await arguments_of(manager, method)
+    arguments = arguments_of(manager, method, mail_id=simulate(prepare(manager)))
     before = remembered(manager) + stored(manager)
     error: BaseException | None = None
     try:
@@ -152,8 +152,8 @@ async def changes_from_a_second_loop(method: str) -> tuple[BaseException | None,
 
 
 @pytest.mark.parametrize("method", methods())
-async def test_no_method_does_anything_from_a_second_event_loop(method: str) -> None:
-    error, changes = await changes_from_a_second_loop(method)
+def test_no_method_does_anything_from_a_second_event_loop(method: str) -> None:
+    error, changes = changes_from_a_second_loop(method)
     assert not changes
     if method in _HARMLESS:
         assert error is None
@@ -176,11 +176,9 @@ async def test_no_method_does_anything_from_a_second_event_loop(method: str) -> 
         "stop_agent",
     ],
 )
-async def test_the_comparison_would_see_a_method_that_is_not_guarded(
-    method: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_comparison_would_see_a_method_that_is_not_guarded(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Kernel, "check_event_loop", lambda _: None)
-    assert (await changes_from_a_second_loop(method))[1]
+    assert changes_from_a_second_loop(method)[1]
 
 
 def test_a_thread_with_its_own_event_loop_is_refused_while_the_session_runs() -> None:

@@ -189,7 +189,10 @@ class SessionMachine(RuleBasedStateMachine):
         self.run(self.begin())
 
     @invariant()
-    async def is_as_imagined(self) -> None:
+    def is_as_imagined(self) -> None:
+        self.run(self.compare())
+
+    async def compare(self) -> None:
         for name in AGENTS:
             status, imagined = self.manager.get_agent_status(name), self.imagined[name]
             state = {"created": "idle", "paused asleep": "paused"}.get(imagined.state, imagined.state)

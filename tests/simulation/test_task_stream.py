@@ -426,7 +426,7 @@ def test_a_session_that_is_closed_tells_the_readers_of_its_tasks() -> None:
 def test_a_task_that_does_not_exist_has_no_stream() -> None:
     async def scenario(manager: AsyncAgentSessionManager) -> None:
         with pytest.raises(UnknownTaskError):
-            manager.stream("nothing")
+            await anext(manager.stream("nothing"))
 
     play(scenario)
 

@@ -29,9 +29,11 @@ ONLY_IN_MANAGER = {
     "is_flushed": "what a client is answered is on disk",
     "last_seq": "clients have it with what they read",
     "limits_reached": "for the metrics of the server",
+    "log_agents": "handlers of the standard library are in its process",
     "page": "it can serve one; a server always does",
     "subscribe": "clients have `events`, which continues over lost connections",
     "take_server_limits": "for the server, which clients ask to `set_server_limits`",
+    "used": "for the metrics of the server",
     "work_counts": "for the metrics of the server",
 }
 ONLY_IN_CLIENT = {
@@ -46,7 +48,6 @@ ONLY_IN_CLIENT = {
     "get_template": "a manager has the library",
     "list_sessions": "a manager is one session, a server has many",
     "list_tools": "a manager was given them",
-    "read_log": "the server writes them",
     "server_info": "about the server",
     "session": "a manager is one session, a server has many",
     "set_server_limits": "a manager has no limits but those of its session",
@@ -55,6 +56,7 @@ IN_BOTH_APART = {
     "open": "one opens a store, one a connection",
     "close": "one waits for steps under way, one lets go",
     "session_id": "a property, which says what it is",
+    "read_log": "a server has a setting for the level",
 }
 MORE_IN_MANAGER = {
     ("create_agent", "tools"): "tools are code, and code does not go over a connection",
