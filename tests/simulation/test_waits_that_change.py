@@ -295,7 +295,8 @@ def test_nothing_is_decided_from_another_event_loop() -> None:
 
     asyncio.run(first())
     asyncio.run(second())
-    (pending,) = manager._open[0].approvals.pending() if manager._open else ()
+    assert manager._open is not None
+    (pending,) = manager._open[0].approvals.pending()
     assert pending.state is ApprovalState.PENDING
 
 
