@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import deque
-from types import TracebackType
 from typing import Protocol
 
 from ai_whisperer.core.following import Follower
@@ -72,9 +71,7 @@ class TaskStream:
     async def __aenter__(self) -> TaskStream:
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.close()
 
     async def close(self) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import random as chance
 from collections.abc import Sequence
-from types import TracebackType
 from typing import Any
 
 from ai_whisperer.client.address import read_address
@@ -81,9 +80,7 @@ class Client(ClientTasks):
         await self.open()
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.close()
 
     async def open(self) -> None:

@@ -6,7 +6,6 @@ import asyncio
 from collections import deque
 from contextlib import suppress
 from random import Random
-from types import TracebackType
 from typing import Any
 
 import msgspec
@@ -98,9 +97,7 @@ class EventStream:
             raise ClosedError("This subscription was closed. Subscribe again, after its cursor.") from None
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.close()
 
     async def close(self) -> None:

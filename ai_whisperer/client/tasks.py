@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from functools import partial
 
 from ai_whisperer.client.base import AgentRef, ClientBase
-from ai_whisperer.client.task_source import ClientTaskSource
+from ai_whisperer.client.events import EventStream
 from ai_whisperer.core.budgets import deadline_after
 from ai_whisperer.core.tasks import check_answered, whole_answer
-from ai_whisperer.domain.tasks import Budget, Priority, TaskRecord, TaskState
+from ai_whisperer.domain.notification import Notification
+from ai_whisperer.domain.tasks import Budget, Priority, StepRecord, TaskRecord, TaskState
 from ai_whisperer.protocol import tasks
 from ai_whisperer.session_api import SessionApi, TaskRef
 from ai_whisperer.task_stream import TaskStream
@@ -77,4 +79,37 @@ class ClientTasks(ClientBase, SessionApi[AgentRef]):
         lost connections, and works for a task that has ended too. `UnknownTaskError` comes with the first event.
         """
         listen = partial(self._hub.stream, self._session_id, after=None, deltas=True)
-        return TaskStream(self._task_id(task), ClientTaskSource(self, listen))
+        return TaskStream(self._task_id(task), _TaskSource(self, listen))
+
+
+class _TaskSource:
+    """What a stream of a task reads: on a connection of its own, which goes on over outages, and records by calls."""
+
+    def __init__(self, client: ClientTasks, listen: Callable[[], EventStream]) -> None:
+        self._client = client
+        self._listen = listen
+        self._events: EventStream | None = None
+
+    async def begin(self) -> None:
+        if self._events is None:
+            self._events = self._listen()
+        await self._events.__aenter__()
+
+    async def next_note(self) -> Notification:
+        if self._events is None:
+            raise StopAsyncIteration
+        return await anext(self._events)
+
+    async def task(self, task_id: str) -> TaskRecord:
+        return await self._client.get_task(task_id)
+
+    async def steps(self, task_id: str, *, after: int) -> list[StepRecord]:
+        return await self._client.list_steps(task_id, after=after)
+
+    async def answer(self, task: TaskRecord) -> str | None:
+        return None if task.result is None else await self._client.answer_of(task)
+
+    async def close(self) -> None:
+        events, self._events = self._events, None
+        if events is not None:
+            await events.close()

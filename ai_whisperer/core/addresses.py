@@ -56,7 +56,8 @@ class AddressBook:
 
     def replace(self, agent_id: str, old: AgentDefinition, new: AgentDefinition) -> None:
         """Give an agent the names of its new definition; raises `DuplicateIdError` and keeps the old ones."""
-        self._remove(agent_id)
+        self._ids = {name: known for name, known in self._ids.items() if known != agent_id}
+        del self._known[agent_id]
         try:
             self.add(agent_id, new)
         except DuplicateIdError:
@@ -85,10 +86,6 @@ class AddressBook:
         if found is None:
             raise UnknownRecipientError(f"Nobody here is called '{name}'; nothing was sent. {self._told([USER])}")
         return found
-
-    def _remove(self, agent_id: str) -> None:
-        self._ids = {name: known for name, known in self._ids.items() if known != agent_id}
-        del self._known[agent_id]
 
     def _told(self, others: list[str]) -> str:
         shown = sorted(self._known)[:50]

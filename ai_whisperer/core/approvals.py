@@ -55,9 +55,9 @@ def decided(
     if approval.state is state:
         return approval
     if approval.state is not ApprovalState.PENDING:
+        why = f" ({approval.reason})" if approval.reason else ""
         raise StateError(
-            f"Approval {approval.id} is {approval.state} already{_why(approval)}. Nothing was changed; the call no "
-            "longer waits."
+            f"Approval {approval.id} is {approval.state} already{why}. Nothing was changed; the call no longer waits."
         )
     return replace(approval, state=state, decided_at=at, decided_by=by, reason=reason)
 
@@ -69,7 +69,3 @@ def refusal_text(approval: ApprovalRecord) -> str:
         f"Refused: a person did not allow this call of '{approval.tool}', and it was not run.{words}\n"
         "Do not repeat it as it is. Continue without it, or say what you would need it for."
     )
-
-
-def _why(approval: ApprovalRecord) -> str:
-    return f" ({approval.reason})" if approval.reason else ""

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from enum import Enum
 from itertools import groupby
 from operator import itemgetter
@@ -85,13 +85,13 @@ class ChannelParser:
         if self._parsed is not None:
             return []
         held = self._release()
-        values = _json_form(held) if self._opening.form is _Form.JSON else None
-        if values is None:
+        form = _json_form(held) if self._opening.form is _Form.JSON else None
+        if form is None:
             deltas = self._deliver(self._scanner.feed(held) + self._scanner.finish())
             wants_continuation = self._scanner.wants_continuation
         else:
-            deltas = self._deliver((channel, values.texts[channel]) for channel in Channel)
-            wants_continuation = values.wants_continuation
+            values, wants_continuation = form
+            deltas = self._deliver(values.items())
         texts = {channel: "".join(pieces).strip() for channel, pieces in self._pieces.items()}
         self._pieces.clear()
         self._parsed = ParsedAnswer(response=ChannelResponse(**texts), wants_continuation=wants_continuation)
@@ -172,11 +172,6 @@ class _Opening:
         return self.form
 
 
-class _JsonForm(msgspec.Struct, frozen=True):
-    texts: Mapping[Channel, str]
-    wants_continuation: bool
-
-
 class _Written(msgspec.Struct, forbid_unknown_fields=True, rename={"continue_": "continue"}):
     """The JSON form with its values as they were written: taking these apart may take long."""
 
@@ -190,7 +185,8 @@ class _Written(msgspec.Struct, forbid_unknown_fields=True, rename={"continue_": 
 _WRITTEN = msgspec.json.Decoder(_Written)
 
 
-def _json_form(text: str) -> _JsonForm | None:
+def _json_form(text: str) -> tuple[dict[Channel, str], bool] | None:
+    """The texts of the channels, and whether the model asks to be continued; None if the text is not of that form."""
     text = text.strip(_JSON_BLANKS)
     if text.startswith("```"):
         if not text.endswith("```"):
@@ -204,7 +200,7 @@ def _json_form(text: str) -> _JsonForm | None:
     except (ValueError, RecursionError):
         # Not JSON, or nested deeper than the decoder goes: either way it was not meant as channels.
         return None
-    return _JsonForm(texts, any(_asks_to_continue(value.get(key)) for key in _CONTINUATION_KEYS))
+    return texts, any(_asks_to_continue(value.get(key)) for key in _CONTINUATION_KEYS)
 
 
 def _values(text: str) -> Any:

@@ -73,36 +73,20 @@ class Follower:
         params = note.params
         if note.name not in (_TEXT, _OUTPUT) or params.get("taskId") != self.task_id:
             return None
-        step_id = params["stepId"]
-        number = step_number(step_id)
+        number = step_number(params["stepId"])
         if self._ended.get(number, 0) >= params.get("attempt", 1):
             return None
-        skipped = params.get("skipped", 0)
+        head, text, skipped = self._head(params["stepId"]), params["text"], params.get("skipped", 0)
         if note.name == _OUTPUT:
-            return ToolOutput(
-                task_id=self.task_id,
-                agent_id=self._agent_id,
-                at=note.at,
-                step_id=step_id,
-                text=params["text"],
-                skipped=skipped,
-            )
-        self._streamed.add((number, params["attempt"]))
-        skipped = max(skipped, self._missed(step_id, params))
-        return AnswerDelta(
-            task_id=self.task_id,
-            agent_id=self._agent_id,
-            at=note.at,
-            step_id=step_id,
-            attempt=params["attempt"],
-            channel=params["channel"],
-            text=params["text"],
-            skipped=skipped,
-        )
+            return ToolOutput(**head, at=note.at, text=text, skipped=skipped)
+        attempt, channel = params["attempt"], params["channel"]
+        self._streamed.add((number, attempt))
+        skipped = max(skipped, self._missed(params))
+        return AnswerDelta(**head, at=note.at, attempt=attempt, channel=channel, text=text, skipped=skipped)
 
-    def _missed(self, step_id: str, params: Mapping[str, Any]) -> int:
+    def _missed(self, params: Mapping[str, Any]) -> int:
         """How much of the attempt came before the piece and was not heard: it may have begun before we listened."""
-        attempt, text = params["attempt"], params["text"]
+        step_id, attempt, text = params["stepId"], params["attempt"], params["text"]
         before = self._heard[2] if self._heard[:2] == (step_id, attempt) else 0
         offset: int = params.get("offset", before)
         self._heard = (step_id, attempt, offset + len(text))
@@ -146,11 +130,11 @@ class Follower:
         if step.state is not StepState.STARTED:
             self._ended[step.number] = step.attempt
 
-    def _head(self, step: StepRecord) -> dict[str, Any]:
-        return {"task_id": self.task_id, "agent_id": self._agent_id, "step_id": step.id}
+    def _head(self, step_id: str) -> dict[str, Any]:
+        return {"task_id": self.task_id, "agent_id": self._agent_id, "step_id": step_id}
 
     def _model(self, step: StepRecord) -> Iterator[StepEvent]:
-        number, head = step.number, self._head(step)
+        number, head = step.number, self._head(step.id)
         if self._begun.get(number, 0) < step.attempt:
             self._begun[number] = step.attempt
             yield ModelStepStarted(**head, at=self._time_of(_STARTED, step), attempt=step.attempt)
@@ -190,7 +174,7 @@ class Follower:
         return at
 
     def _tool(self, step: StepRecord) -> Iterator[StepEvent]:
-        head = self._head(step)
+        head = self._head(step.id)
         tool, arguments = ("", "") if step.call is None else (step.call.name, step.call.arguments)
         if step.number not in self._begun:
             self._begun[step.number] = step.attempt

@@ -134,13 +134,11 @@ def mails_shown_by(steps: Sequence[StepRecord], answered: StepRecord) -> list[st
     return shown
 
 
-def response_of(steps: Sequence[StepRecord]) -> ChannelResponse:
-    """The answer so far in its channels: reasoning, then the talk around tools, then what the user reads."""
-    return _parsed(steps)[0]
-
-
 def _parsed(steps: Sequence[StepRecord]) -> tuple[ChannelResponse, bool]:
-    """The answer so far in its channels, and whether the last text asks to be continued. Each text is read once."""
+    """The answer so far in its channels, and whether the last text asks to be continued. Each text is read once.
+
+    The channels are the reasoning, the talk around tools, and what the user reads.
+    """
     wants_continuation = False
     analysis: list[str] = []
     commentary: list[str] = []

@@ -70,7 +70,9 @@ def changes_by_name(changes: Stated, kind: type[Limits]) -> dict[str, Any]:
     if isinstance(changes, Limits):
         changes = {name: value for name, value in asdict(changes).items() if value is not None}
     if not isinstance(changes, Mapping):
-        raise DefinitionError(f"Limits are numbers by name, such as max_queue_length=100, not {_named(changes)}.")
+        raise DefinitionError(
+            f"Limits are numbers by name, such as max_queue_length=100, not {type(changes).__name__}."
+        )
     for name in changes:
         if name not in kind.__struct_fields__:
             raise DefinitionError(_unknown(name, kind))
@@ -130,10 +132,6 @@ def _stated(layers: Sequence[Limits], names: Sequence[str]) -> dict[str, Any]:
             if value is not None:
                 found[name] = value
     return found
-
-
-def _named(value: object) -> str:
-    return type(value).__name__
 
 
 def _unknown(name: object, kind: type[Limits]) -> str:

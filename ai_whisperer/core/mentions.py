@@ -95,11 +95,7 @@ def _longest_first(words: str) -> tuple[int, str]:
 
 def _without_code(text: str) -> str:
     """The text with code and addresses of pages blotted out, character by character."""
-    return _PAGE_ADDRESS.sub(_blot, _without_spans(_without_fenced_blocks(text)))
-
-
-def _blot(found: re.Match[str]) -> str:
-    return _BLOT * len(found[0])
+    return _PAGE_ADDRESS.sub(lambda found: _BLOT * len(found[0]), _without_spans(_without_fenced_blocks(text)))
 
 
 def _without_fenced_blocks(text: str) -> str:

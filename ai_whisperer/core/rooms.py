@@ -167,14 +167,14 @@ def prompt_for(
     left_out = left_out or unseen[0].number > seen + 1
     if room.kind is RoomKind.DIRECT:
         return "\n\n".join(shortened(message.text, max_bytes) for message in shown)
-    occasion = shown[-1]
+    titled = f"room {quoted(room.title)}" if room.title else "room"
     return "\n".join(
         [
-            f"You are {_called(member, names)} in the {_titled(room)} with {_company(room, member, names)}.",
+            f"You are {_called(member, names)} in the {titled} with {_company(room, member, names)}.",
             f"New messages since you last saw the room{' (older ones are left out)' if left_out else ''}:",
             *(as_lines(message, max_bytes=max_bytes) for message in shown),
             "",
-            _request(occasion, addressed=addressed),
+            _request(shown[-1], addressed=addressed),
             _manners(room, member),
         ]
     )
@@ -221,10 +221,6 @@ def _newest(messages: Sequence[MessageRecord], max_bytes: int) -> tuple[list[Mes
 def _called(member: str, names: Mapping[str, str]) -> str:
     name = " ".join(names.get(member, "").split())
     return member if name in ("", member) else f"{member} ({quoted(name)})"
-
-
-def _titled(room: RoomRecord) -> str:
-    return f"room {quoted(room.title)}" if room.title else "room"
 
 
 def _company(room: RoomRecord, member: str, names: Mapping[str, str]) -> str:

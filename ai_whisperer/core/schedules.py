@@ -11,11 +11,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 import msgspec
 
-from ai_whisperer.core.cron import cron_times
+from ai_whisperer.core.cron import CronTimes, cron_times
 from ai_whisperer.core.signals import check_event_data, check_event_name
 from ai_whisperer.core.text import check_text
 from ai_whisperer.core.zones import is_zone, similar_zones
@@ -68,7 +68,9 @@ def check_schedule(definition: ScheduleDefinition, *, agent_id: str | None, max_
     if definition.cron is not None:
         cron_times(definition.cron, definition.zone)
     elif definition.interval_seconds is not None:
-        _check_interval(definition.interval_seconds)
+        seconds = definition.interval_seconds
+        if not _SHORTEST_INTERVAL_SECONDS <= seconds <= _LONGEST_INTERVAL_SECONDS:
+            raise ScheduleError(f"interval_seconds must be at least 1 second and at most 100 years, not {seconds}.")
     if definition.prompt is not None:
         if agent_id is None:
             raise ScheduleError("prompt needs an agent that it goes to. Name one, or let the schedule fire an event.")
@@ -139,18 +141,8 @@ def task_id_of(record: ScheduleRecord, due_at: float) -> str:
     return f"{record.id}~{round(record.created_at * 1000):x}~{round(due_at * 1000)}"
 
 
-class _Times(Protocol):
-    """A rising row of instants; see `core.cron.CronTimes`."""
-
-    def next(self, after: float) -> float | None: ...
-
-    def last(self, until: float) -> float | None: ...
-
-    def count(self, after: float, until: float) -> int: ...
-
-
 class _IntervalTimes:
-    """The instants at whole multiples of an interval after the anchor."""
+    """The instants at whole multiples of an interval after the anchor; otherwise as `CronTimes`."""
 
     def __init__(self, interval_seconds: float, anchor: float) -> None:
         self._interval = interval_seconds
@@ -177,6 +169,9 @@ class _IntervalTimes:
         while number and self._instant(number) > at:
             number -= 1
         return number
+
+
+_Times = CronTimes | _IntervalTimes
 
 
 def _times(definition: ScheduleDefinition, anchor: float) -> _Times:
@@ -207,11 +202,6 @@ def _check_zone(zone: str) -> None:
         similar = similar_zones(zone)
         hint = f"Did you mean {' or '.join(similar)}?" if similar else "Use a name like 'Europe/Berlin' or 'UTC'."
         raise ScheduleError(f"zone {zone[:100]!r} is not known here. {hint}")
-
-
-def _check_interval(seconds: float) -> None:
-    if not _SHORTEST_INTERVAL_SECONDS <= seconds <= _LONGEST_INTERVAL_SECONDS:
-        raise ScheduleError(f"interval_seconds must be at least 1 second and at most 100 years, not {seconds}.")
 
 
 def _check_field(field: str, check: Callable[[], None]) -> None:

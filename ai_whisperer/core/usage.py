@@ -52,8 +52,6 @@ def believable(usage: Usage, estimate: Callable[[], Usage]) -> Usage:
     That are numbers of tokens that are negative, no whole numbers or beyond `MOST_TOKENS`. A cost that is negative, no
     number or beyond `MOST_USD` is not known. More tokens than were sent cannot come from a cache.
     """
-    if is_believable(usage):
-        return usage
     if not (_is_count(usage.input_tokens) and _is_count(usage.output_tokens)):
         guess = estimate()
         usage = replace(

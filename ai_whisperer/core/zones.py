@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -94,13 +95,7 @@ def _stretches(zone: str, year: int) -> tuple[Stretch, ...]:
 def _change_between(before: int, after: int, offset_at: Callable[[int], int]) -> int:
     """The second at which the offset becomes another one than it is before."""
     old = offset_at(before)
-    while after - before > 1:
-        middle = (before + after) // 2
-        if offset_at(middle) == old:
-            before = middle
-        else:
-            after = middle
-    return after
+    return before + bisect_right(range(before, after), 0, key=lambda at: offset_at(at) != old)
 
 
 def _offsets(zone: str) -> Callable[[int], int]:

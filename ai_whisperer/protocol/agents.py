@@ -33,12 +33,6 @@ class AgentDetails(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CreateAgent(OfAgent, frozen=True, kw_only=True):
-    """Create an agent and, unless told otherwise, start it.
-
-    `config` overrides the fields of `template`; without a template it is the whole definition. With neither, the
-    template that is called like the agent is used, if there is one.
-    """
-
     config: dict[str, Any] | None = None
     template: str | None = None
     auto_start: bool = True
@@ -56,8 +50,6 @@ class StartAgent(OfAgent, frozen=True, kw_only=True):
 
 
 class PauseAgent(OfAgent, frozen=True, kw_only=True):
-    """Let no new step begin. The step under way runs to its end, mail keeps arriving."""
-
     reason: str = ""
 
 
@@ -65,10 +57,6 @@ class InterruptAgent(OfAgent, frozen=True, kw_only=True):
     """Pause at once: the model request in flight is cancelled, and repeated later."""
 
     reason: str = ""
-
-
-class ResumeAgent(OfAgent, frozen=True, kw_only=True):
-    """Resume where the agent was paused."""
 
 
 class StopAgent(OfAgent, frozen=True, kw_only=True):
@@ -91,8 +79,6 @@ class SleepAgent(OfAgent, frozen=True, kw_only=True):
 
 
 class WakeAgent(OfAgent, frozen=True, kw_only=True):
-    """End the agent's sleep; it is told the reason."""
-
     reason: str = "woken by the user"
 
 
@@ -139,8 +125,6 @@ class BroadcastEvent(InSession, frozen=True, kw_only=True):
 
 
 class ListEvents(InSession, frozen=True, kw_only=True):
-    """The events that were broadcast, the newest first."""
-
     limit: int = 100
 
 
@@ -154,7 +138,7 @@ CREATE_AGENT = Method("async.createAgent", CreateAgent, AgentStatus, "create_age
 START_AGENT = Method("async.startAgent", StartAgent, AgentStatus, "start_agent")
 PAUSE_AGENT = Method("async.pauseAgent", PauseAgent, AgentStatus, "pause_agent")
 INTERRUPT_AGENT = Method("async.interruptAgent", InterruptAgent, AgentStatus, "interrupt_agent")
-RESUME_AGENT = Method("async.resumeAgent", ResumeAgent, AgentStatus, "resume_agent")
+RESUME_AGENT = Method("async.resumeAgent", OfAgent, AgentStatus, "resume_agent")
 STOP_AGENT = Method("async.stopAgent", StopAgent, AgentStatus, "stop_agent")
 SLEEP_AGENT = Method("async.sleepAgent", SleepAgent, AgentStatus, "sleep_agent")
 WAKE_AGENT = Method("async.wakeAgent", WakeAgent, AgentStatus, "wake_agent")

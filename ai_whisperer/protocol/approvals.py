@@ -21,9 +21,8 @@ class ListApprovals(InSession, frozen=True, kw_only=True):
     limit: int = 100
 
 
+# Params of a method that acts on an approval.
 class OfApproval(InSession, frozen=True, kw_only=True):
-    """Params of a method that acts on an approval."""
-
     approval_id: str
 
 

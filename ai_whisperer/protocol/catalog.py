@@ -20,7 +20,7 @@ from ai_whisperer.protocol import (
     tasks,
     tools,
 )
-from ai_whisperer.protocol.jsonrpc import METHOD_NOT_FOUND, NAMES, RpcError
+from ai_whisperer.protocol.jsonrpc import METHOD_NOT_FOUND, RpcError
 from ai_whisperer.protocol.method import Method
 
 _PARTS = (
@@ -54,6 +54,6 @@ def method_named(name: str) -> Method[Any, Any]:
         raise RpcError(
             METHOD_NOT_FOUND,
             f"There is no method {name[:100]!r}.{hint} rpc.discover lists all {len(METHODS)} methods.",
-            {"code": NAMES[METHOD_NOT_FOUND], "near": near},
+            {"near": near},
         )
     return method

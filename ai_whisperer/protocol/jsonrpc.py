@@ -34,13 +34,16 @@ _MAX_PARTS = 100_000
 
 
 class RpcError(Exception):
-    """An error that goes to the caller: a number, a sentence, and data for programs."""
+    """An error that goes to the caller: a number, a sentence, and data for programs.
+
+    The data of an error of the protocol itself begins with its stable code.
+    """
 
     def __init__(self, code: int, message: str, data: dict[str, Any] | None = None) -> None:
         super().__init__(message)
         self.code = code
         self.message = message
-        self.data = data
+        self.data = {"code": NAMES[code], **(data or {})} if code in NAMES else data
 
 
 class Call(msgspec.Struct, frozen=True):
@@ -205,21 +208,15 @@ def _id_in(raw: bytes) -> RequestId:
 
 def _no_json(raw: bytes, fault: Exception) -> Refusal:
     shown = repr(raw[:_SHOWN_BYTES].decode(errors="replace"))
-    return Refusal(
-        RpcError(PARSE_ERROR, f"The frame is not valid JSON: {fault}. It begins {shown}.", _named(PARSE_ERROR))
-    )
+    return Refusal(RpcError(PARSE_ERROR, f"The frame is not valid JSON: {fault}. It begins {shown}."))
 
 
 def _invalid(message: str) -> RpcError:
-    return RpcError(INVALID_REQUEST, message, _named(INVALID_REQUEST))
+    return RpcError(INVALID_REQUEST, message)
 
 
 def _refused(code: int, message: str) -> Frame:
-    return Frame((Refusal(RpcError(code, message, _named(code))),))
-
-
-def _named(code: int) -> dict[str, Any]:
-    return {"code": NAMES[code]}
+    return Frame((Refusal(RpcError(code, message)),))
 
 
 def _excess(raw: bytes, max_depth: int) -> RpcError | None:

@@ -14,9 +14,8 @@ class LockList(msgspec.Struct, frozen=True):
     locks: list[LockSummary]
 
 
+# Params of a method that acts on a lock.
 class OfLock(InSession, frozen=True, kw_only=True):
-    """Params of a method that acts on a lock."""
-
     name: str
 
 
@@ -50,13 +49,7 @@ class BreakLock(OfLock, frozen=True, kw_only=True):
     reason: str = ""
 
 
-class ListLocks(InSession, frozen=True, kw_only=True):
-    """The locks that are held, by whom, and who waits for them."""
-
-
 class CheckLock(OfLock, frozen=True, kw_only=True):
-    """Whether this is the current token of the lock, and what became of it if not."""
-
     token: int
 
 
@@ -64,5 +57,5 @@ ACQUIRE_LOCK = Method("lock.acquire", AcquireLock, LockRecord, "acquire_lock")
 RENEW_LOCK = Method("lock.renew", RenewLock, LockRecord, "renew_lock", Effect.REPEATS)
 RELEASE_LOCK = Method("lock.release", ReleaseLock, LockRecord, "release_lock")
 BREAK_LOCK = Method("lock.break", BreakLock, LockRecord, "break_lock")
-LIST_LOCKS = Method("lock.list", ListLocks, LockList, "list_locks", Effect.READS)
+LIST_LOCKS = Method("lock.list", InSession, LockList, "list_locks", Effect.READS)
 CHECK_LOCK = Method("lock.check", CheckLock, LockCheck, "check_lock", Effect.READS)

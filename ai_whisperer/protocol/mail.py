@@ -43,15 +43,6 @@ class ReplyMail(InSession, frozen=True, kw_only=True):
 
 
 class ListMail(InSession, frozen=True, kw_only=True):
-    """The mails of an agent or, by default, of the user, the newest first."""
-
-    owner: str = USER
-    limit: int = 100
-
-
-class ListSentMail(InSession, frozen=True, kw_only=True):
-    """The mails that an agent or, by default, the user has sent, the newest first."""
-
     owner: str = USER
     limit: int = 100
 
@@ -66,5 +57,5 @@ class MarkMail(InSession, frozen=True, kw_only=True):
 SEND_MAIL = Method("mail.send", SendMail, MailRecord, "send_mail", once="mail_id")
 REPLY_MAIL = Method("mail.reply", ReplyMail, MailRecord, "reply_mail", once="reply_id")
 LIST_MAIL = Method("mail.list", ListMail, MailList, "mailbox", Effect.READS)
-LIST_SENT_MAIL = Method("mail.listSent", ListSentMail, MailList, "sent_mail", Effect.READS)
+LIST_SENT_MAIL = Method("mail.listSent", ListMail, MailList, "sent_mail", Effect.READS)
 MARK_MAIL = Method("mail.mark", MarkMail, MailRecord, "mark_mail")

@@ -10,23 +10,25 @@ import msgspec
 from msgspec.structs import fields
 
 from ai_whisperer.choices import valid_values
-from ai_whisperer.protocol.jsonrpc import INVALID_PARAMS, NAMES, RpcError, plain_complaint
+from ai_whisperer.protocol.jsonrpc import INVALID_PARAMS, RpcError, plain_complaint
 from ai_whisperer.protocol.wire import wire_type
+from ai_whisperer.session_api import SessionApi
 
 
 class Params(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True, omit_defaults=True):
-    """Base of the params of all methods. The docstring of a class is the description of its method."""
+    """Base of the params of all methods. What a class says of itself is the description of its method.
+
+    One that says nothing leaves that to `SessionApi`, whose call the method is.
+    """
 
 
+# Params of a method that acts in a session.
 class InSession(Params, frozen=True, kw_only=True):
-    """Params of a method that acts in a session."""
-
     session_id: str
 
 
+# Params of a method that acts on an agent, which is named by its id, its name or an alias.
 class OfAgent(InSession, frozen=True, kw_only=True):
-    """Params of a method that acts on an agent, which is named by its id, its name or an alias."""
-
     agent_id: str
 
 
@@ -89,7 +91,7 @@ class Method(Generic[P, R]):
                 INVALID_PARAMS,
                 f"The params of {self.name} are not valid: {plain_complaint(error)}.{valid_values(error, self.params)} "
                 f"Expected: {self.signature}.",
-                {"code": NAMES[INVALID_PARAMS], "method": self.name},
+                {"method": self.name},
             ) from error
 
     def write_result(self, result: R) -> bytes:
@@ -108,7 +110,11 @@ class Method(Generic[P, R]):
 
     @property
     def summary(self) -> str:
-        return (self.params.__doc__ or "").strip()
+        """What it does."""
+        said = self.params.__doc__
+        if said is None and self.call is not None:
+            said = getattr(SessionApi, self.call).__doc__
+        return (said or "").strip()
 
     @cached_property
     def signature(self) -> str:

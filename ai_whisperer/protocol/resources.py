@@ -8,14 +8,10 @@ from ai_whisperer.domain.waits import ResourceStatus
 from ai_whisperer.protocol.method import Effect, InSession, Method
 
 
-class ListResources(InSession, frozen=True, kw_only=True):
-    """The resources that tools touch now: who holds them, and who waits for them."""
-
-
 class ResourceList(msgspec.Struct, frozen=True):
     """The resources that tools touch now, by name."""
 
     resources: list[ResourceStatus]
 
 
-LIST_RESOURCES = Method("resource.list", ListResources, ResourceList, "list_resources", Effect.READS)
+LIST_RESOURCES = Method("resource.list", InSession, ResourceList, "list_resources", Effect.READS)

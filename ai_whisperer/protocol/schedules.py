@@ -36,23 +36,16 @@ class CreateSchedule(InSession, frozen=True, kw_only=True):
 
 
 class ListSchedules(InSession, frozen=True, kw_only=True):
-    """The schedules of an agent, or of the whole session, the oldest first."""
-
     agent_id: str | None = None
 
 
+# Params of a method that acts on a schedule.
 class OfSchedule(InSession, frozen=True, kw_only=True):
-    """Params of a method that acts on a schedule."""
-
     schedule_id: str
 
 
 class GetSchedule(OfSchedule, frozen=True, kw_only=True):
     """The schedule as it is now."""
-
-
-class PauseSchedule(OfSchedule, frozen=True, kw_only=True):
-    """Let the schedule no longer fire until it is resumed."""
 
 
 class ResumeSchedule(OfSchedule, frozen=True, kw_only=True):
@@ -66,6 +59,6 @@ class DeleteSchedule(OfSchedule, frozen=True, kw_only=True):
 CREATE_SCHEDULE = Method("schedule.create", CreateSchedule, ScheduleRecord, "create_schedule", once="schedule_id")
 LIST_SCHEDULES = Method("schedule.list", ListSchedules, ScheduleList, "list_schedules", Effect.READS)
 GET_SCHEDULE = Method("schedule.get", GetSchedule, ScheduleRecord, "get_schedule", Effect.READS)
-PAUSE_SCHEDULE = Method("schedule.pause", PauseSchedule, ScheduleRecord, "pause_schedule")
+PAUSE_SCHEDULE = Method("schedule.pause", OfSchedule, ScheduleRecord, "pause_schedule")
 RESUME_SCHEDULE = Method("schedule.resume", ResumeSchedule, ScheduleRecord, "resume_schedule")
 DELETE_SCHEDULE = Method("schedule.delete", DeleteSchedule, ScheduleRecord, "delete_schedule")

@@ -92,8 +92,6 @@ class IdList(msgspec.Struct, frozen=True):
 
 
 class GetUsage(InSession, frozen=True, kw_only=True):
-    """What the agents of the session have used, each and together; of a task, what all its tree has used."""
-
     task_id: str | None = None
 
 

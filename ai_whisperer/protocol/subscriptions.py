@@ -1,10 +1,11 @@
-"""The methods `events.*`: following the numbered log of a session."""
+"""The methods `events.*`: following the numbered log of a session, and how a notification looks on the wire."""
 
 from __future__ import annotations
 
 import msgspec
 
 from ai_whisperer.domain.notification import Notification
+from ai_whisperer.protocol.jsonrpc import notification_frame
 from ai_whisperer.protocol.method import Effect, InSession, Method
 
 NOTIFICATIONS = "notifications"
@@ -43,8 +44,6 @@ class Subscribed(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ListNotifications(InSession, frozen=True, kw_only=True):
-    """A page of the numbered log."""
-
     after: int = 0
     limit: int = 1000
 
@@ -54,6 +53,12 @@ class NotificationList(msgspec.Struct, frozen=True, kw_only=True):
 
     notifications: list[Notification]
     last_seq: int
+
+
+def frame_of(note: Notification) -> bytes:
+    """The notification as clients get it: its params, and with them what every notification has."""
+    head = {"sessionId": note.session_id, "seq": note.seq, "cause": note.cause, "at": note.at}
+    return notification_frame(note.name, msgspec.json.encode({**note.params, **head}))
 
 
 SUBSCRIBE = Method("events.subscribe", Subscribe, Subscribed)

@@ -27,9 +27,8 @@ class ThreadList(msgspec.Struct, frozen=True):
     threads: list[ThreadSummary]
 
 
+# Params of a method that acts on a task.
 class OfTask(InSession, frozen=True, kw_only=True):
-    """Params of a method that acts on a task."""
-
     task_id: str
 
 
@@ -38,8 +37,6 @@ class GetTask(OfTask, frozen=True, kw_only=True):
 
 
 class ListTasks(InSession, frozen=True, kw_only=True):
-    """The tasks of an agent, or of all agents, the newest first."""
-
     agent_id: str | None = None
     limit: int = 100
 
@@ -63,10 +60,6 @@ class CancelTree(OfTask, frozen=True, kw_only=True):
     """End a task and everything that it caused. The answer has the tasks that were cancelled."""
 
     reason: str = "cancelled by the user"
-
-
-class RetryTask(OfTask, frozen=True, kw_only=True):
-    """Take a failed, cancelled or dead task up again at the step where it ended; no finished step is repeated."""
 
 
 class RetryFailed(InSession, frozen=True, kw_only=True):
@@ -96,23 +89,15 @@ class ListSteps(OfTask, frozen=True, kw_only=True):
     after: int = 0
 
 
-class ListThreads(OfAgent, frozen=True, kw_only=True):
-    """The conversations of an agent."""
-
-
-class ListDeadLetters(InSession, frozen=True, kw_only=True):
-    """The tasks and mails that could not be done and wait for a person."""
-
-
 GET_TASK = Method("task.get", GetTask, TaskRecord, "get_task", Effect.READS)
 LIST_TASKS = Method("task.list", ListTasks, TaskList, "list_tasks", Effect.READS)
 WAIT_TASK = Method("task.wait", WaitTask, TaskRecord, effect=Effect.READS)
 CANCEL_TASK = Method("task.cancel", CancelTask, TaskRecord, "cancel_task")
 CANCEL_TREE = Method("task.cancelTree", CancelTree, TaskList, "cancel_tree")
-RETRY_TASK = Method("task.retry", RetryTask, TaskRecord, "retry_task")
+RETRY_TASK = Method("task.retry", OfTask, TaskRecord, "retry_task")
 RETRY_FAILED = Method("task.retryFailed", RetryFailed, RetriedTasks, "retry_failed_tasks")
 DISMISS_TASK = Method("task.dismiss", DismissTask, TaskRecord, "dismiss_task")
 GET_TREE = Method("task.tree", GetTree, TaskList, "get_task_tree", Effect.READS)
 LIST_STEPS = Method("task.steps", ListSteps, StepList, "list_steps", Effect.READS)
-LIST_THREADS = Method("task.threads", ListThreads, ThreadList, "list_threads", Effect.READS)
-LIST_DEAD_LETTERS = Method("task.deadLetters", ListDeadLetters, DeadLetters, "dead_letters", Effect.READS)
+LIST_THREADS = Method("task.threads", OfAgent, ThreadList, "list_threads", Effect.READS)
+LIST_DEAD_LETTERS = Method("task.deadLetters", InSession, DeadLetters, "dead_letters", Effect.READS)

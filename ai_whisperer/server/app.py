@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from random import SystemRandom
+
 from starlette.applications import Starlette
 from starlette.datastructures import MutableHeaders
 from starlette.requests import HTTPConnection, Request
@@ -10,12 +13,11 @@ from starlette.routing import Route, WebSocketRoute
 from starlette.types import Message, Receive, Scope, Send
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
-from ai_whisperer.domain.clock import IdSource
-from ai_whisperer.protocol.jsonrpc import INVALID_REQUEST, NAMES, RpcError, error_frame
+from ai_whisperer.domain.clock import SystemClock, TimedIds
+from ai_whisperer.protocol.jsonrpc import INVALID_REQUEST, RpcError, error_frame
 from ai_whisperer.protocol.subscriptions import EXPLICIT, NOTIFICATIONS
 from ai_whisperer.server import page
 from ai_whisperer.server.audience import Audiences
-from ai_whisperer.server.calls import ServerFacts
 from ai_whisperer.server.connection import Connection
 from ai_whisperer.server.denied import denied
 from ai_whisperer.server.frames import NotificationFrames
@@ -24,6 +26,7 @@ from ai_whisperer.server.host import SessionHost
 from ai_whisperer.server.metrics import Metrics
 from ai_whisperer.server.socket import socket_of
 from ai_whisperer.settings import Settings
+from ai_whisperer.version import __version__
 
 _HEADERS = {
     "Content-Security-Policy": (
@@ -47,23 +50,14 @@ _PRINCIPAL = "whisperer.principal"
 class Application:
     """The routes of the server."""
 
-    def __init__(
-        self,
-        *,
-        gate: Gate,
-        host: SessionHost,
-        facts: ServerFacts,
-        settings: Settings,
-        ids: IdSource,
-    ) -> None:
-        self._gate = gate
+    def __init__(self, host: SessionHost, tokens: Mapping[str, str], *, settings: Settings, port: int) -> None:
+        """Those who have one of the tokens, by principal, are answered what they ask of the sessions of the host."""
+        self._gate = Gate(tokens, settings=settings, port=port)
         self._host = host
-        self._facts = facts
         self._settings = settings
-        self._ids = ids
+        self._ids = TimedIds(SystemClock(), SystemRandom())
         self._metrics = Metrics(lambda: host.open_sessions)
         self._audiences = Audiences(NotificationFrames(), self._metrics)
-        self._connected = 0
         self._routes = Starlette(
             routes=[
                 *(Route(path, self._page) for path in page.PATHS),
@@ -99,7 +93,7 @@ class Application:
 
     async def _health(self, _: Request) -> Response:
         """Whether what is asked for is done and kept: a server that cannot commit is not well."""
-        told: dict[str, str] = {"version": self._facts.version}
+        told: dict[str, str] = {"version": __version__}
         trouble = self._host.trouble()
         if trouble is not None:
             return JSONResponse({"status": "failed", "reason": trouble, **told}, status_code=503)
@@ -140,7 +134,7 @@ class Application:
         scheme = "wss" if self._settings.tls_certificate is not None else "ws"
         wrong = websocket.url.path[:_SHOWN_PATH]
         message = f"There is no WebSocket at {wrong}. Connect to {scheme}://{host}{_SOCKET}, with the same token."
-        error = RpcError(INVALID_REQUEST, message, {"code": NAMES[INVALID_REQUEST], "path": _SOCKET})
+        error = RpcError(INVALID_REQUEST, message, {"path": _SOCKET})
         await websocket.accept()
         await websocket.send_text(error_frame(None, error).decode())
         await websocket.close(_WRONG_ADDRESS, f"The WebSocket is at {_SOCKET}.")
@@ -155,12 +149,12 @@ class Application:
         return PlainTextResponse(message, status_code=404)
 
     async def _connect(self, websocket: WebSocket) -> None:
-        if self._connected >= self._settings.max_connections:
-            full = Denial(503, f"There are {self._connected} clients, which is the limit. Try again later.")
+        connected = self._metrics.connections
+        if connected >= self._settings.max_connections:
+            full = Denial(503, f"There are {connected} clients, which is the limit. Try again later.")
             await websocket.send_denial_response(denied(websocket, full))
             return
-        self._connected += 1
-        self._metrics.connections.inc()
+        self._metrics.connections += 1
         try:
             await websocket.accept()
             socket = socket_of(websocket.scope)
@@ -169,7 +163,6 @@ class Application:
                 connection_id=self._ids.new(),
                 principal=websocket.scope[_PRINCIPAL],
                 host=self._host,
-                facts=self._facts,
                 settings=self._settings,
                 metrics=self._metrics,
                 audiences=self._audiences,
@@ -179,8 +172,7 @@ class Application:
         except WebSocketDisconnect:
             pass  # it left before it was let in
         finally:
-            self._connected -= 1
-            self._metrics.connections.dec()
+            self._metrics.connections -= 1
 
 
 def _sealed(send: Send) -> Send:

@@ -2,55 +2,35 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
-from contextlib import AbstractAsyncContextManager
 from types import CoroutineType
-from typing import Any, Protocol, TypeVar
+from typing import Any, Generic, TypeVar
 
 import msgspec
 
-from ai_whisperer.domain.notifications.base import Level
 from ai_whisperer.protocol.method import Effect, InSession, Method, Params
-from ai_whisperer.protocol.subscriptions import Subscribe, Subscribed
 from ai_whisperer.runtime.api.manager import AsyncAgentSessionManager
+from ai_whisperer.server.feeds import Feeds
 from ai_whisperer.server.host import SessionHost
+from ai_whisperer.server.outbox import Outbox
 from ai_whisperer.session_api import arguments_of
+from ai_whisperer.settings import Settings
 
 P = TypeVar("P", bound=Params)
 S = TypeVar("S", bound=InSession)
 R = TypeVar("R")
 
 
-class Peer(Protocol):
-    """The connection that a call came on."""
-
-    def subscribe(self, session: AsyncAgentSessionManager, params: Subscribe) -> Subscribed: ...
-
-    def unsubscribe(self, session: AsyncAgentSessionManager) -> Subscribed: ...
-
-    async def ready(self) -> None: ...
-
-    @property
-    def one_by_one(self) -> AbstractAsyncContextManager[None]:
-        """A block that calls of the client pass one after the other."""
-
-
-class ServerFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known about the server. `log_level` is the least that the logs of agents have."""
-
-    version: str
-    started_at: float
-    max_frame_bytes: int
-    log_level: Level
-
-
 class Caller(msgspec.Struct, frozen=True, kw_only=True):
-    """Who calls, and what it can reach."""
+    """Who calls, and what it can reach. Within `one_by_one` calls of a client pass one after the other."""
 
     principal: str
     host: SessionHost
-    facts: ServerFacts
-    peer: Peer
+    settings: Settings
+    feeds: Feeds
+    outbox: Outbox
+    one_by_one: asyncio.Lock
 
     async def session(self, session_id: str) -> AsyncAgentSessionManager:
         """The caller's session, to act in; raises `UnknownSessionError`."""
@@ -63,7 +43,7 @@ class Caller(msgspec.Struct, frozen=True, kw_only=True):
         """
         session = await self.host.session(self.principal, session_id)
         await session.flushed()
-        await self.peer.ready()
+        await self.outbox.ready()
         return session
 
     def reading_now(self, session_id: str) -> AsyncAgentSessionManager:
@@ -79,10 +59,9 @@ class MustWaitError(Exception):
 
 
 Answer = Callable[[Caller, Any], Awaitable[Any]]
-_LookUp = Callable[[AsyncAgentSessionManager, S], R | Coroutine[Any, Any, R]]
 
 ANSWERS: dict[str, Answer] = {}
-"""The functions by the names of the methods. The modules in `server/answers` fill it."""
+"""The functions by the names of the methods. `server.answers` fills it."""
 
 
 def answers(
@@ -97,28 +76,28 @@ def answers(
     return register
 
 
-class Fact:
+class Fact(Generic[P, R]):
     """An answer for which nothing has to be waited: it is given at once, without a task of its own."""
 
-    def __init__(self, tell: Callable[[Caller, Any], Any]) -> None:
+    def __init__(self, tell: Callable[[Caller, P], R]) -> None:
         self.now = tell
 
-    async def __call__(self, caller: Caller, params: Any) -> Any:
+    async def __call__(self, caller: Caller, params: P) -> R:
         return self.now(caller, params)
 
 
-class Read:
-    """An answer that is looked up in a session: at once if there is nothing to wait for."""
+class Read(Generic[S]):
+    """An answer that is looked up in the session of the params: at once if there is nothing to wait for."""
 
-    def __init__(self, look_up: Callable[[AsyncAgentSessionManager, Any], Any]) -> None:
+    def __init__(self, look_up: Callable[[AsyncAgentSessionManager, S], Any]) -> None:
         self._look_up = look_up
         self._takes_time = False
 
-    async def __call__(self, caller: Caller, params: InSession) -> Any:
+    async def __call__(self, caller: Caller, params: S) -> Any:
         found = self._look_up(await caller.reading(params.session_id), params)
         return await found if isinstance(found, CoroutineType) else found
 
-    def now(self, caller: Caller, params: InSession) -> Any:
+    def now(self, caller: Caller, params: S) -> Any:
         """Raises `MustWaitError`, always once a read of the store has taken time."""
         if self._takes_time:
             raise MustWaitError
@@ -134,36 +113,14 @@ class Read:
         raise MustWaitError
 
 
-def tells(method: Method[P, R]) -> Callable[[Callable[[Caller, P], R]], Callable[[Caller, P], R]]:
-    """Register the function as the one that answers this method at once."""
-
-    def register(function: Callable[[Caller, P], R]) -> Callable[[Caller, P], R]:
-        ANSWERS[method.name] = Fact(function)
-        return function
-
-    return register
-
-
-def reads(
-    method: Method[S, R],
-) -> Callable[[_LookUp[S, R]], _LookUp[S, R]]:
-    """Register the function as the one that looks the answer to this method up in the session of its params."""
-
-    def register(function: _LookUp[S, R]) -> _LookUp[S, R]:
-        ANSWERS[method.name] = Read(function)
-        return function
-
-    return register
-
-
 def passed_on(method: Method[Any, Any]) -> Answer:
     """The answer to a method that is a call of a session and nothing else: with its params, in the form of its result.
 
-    What only reads is looked up as by `reads`.
+    What only reads is a `Read`.
     """
     call = method.call
     if call is None:
-        raise TypeError(f"{method.name} is no call of a session, so a function in server/answers has to answer it.")
+        raise TypeError(f"{method.name} is no call of a session, so a function in server/answers.py has to answer it.")
     fields = [each for each in method.params.__struct_fields__ if each != "session_id"]
     arguments = ", ".join(f"{name}=params.{field}" for field, name in arguments_of(call, fields).items())
     # Compiled from the names in our own code, since each request comes here: no dict is made and unpacked for it.

@@ -17,12 +17,10 @@ from ai_whisperer.protocol.jsonrpc import Call, Frame, Refusal, RpcError
 from ai_whisperer.protocol.locks import ACQUIRE_LOCK
 from ai_whisperer.protocol.method import Method
 from ai_whisperer.protocol.sessions import DELETE_SESSION
-from ai_whisperer.protocol.subscriptions import Subscribe, Subscribed
 from ai_whisperer.protocol.tasks import WAIT_TASK
-from ai_whisperer.runtime.api.manager import AsyncAgentSessionManager
 from ai_whisperer.runtime.session.cause import called_by
 from ai_whisperer.server.audience import Audiences
-from ai_whisperer.server.calls import ANSWERS, Caller, Fact, Read, ServerFacts
+from ai_whisperer.server.calls import ANSWERS, Caller, Fact, Read
 from ai_whisperer.server.feeds import Feeds
 from ai_whisperer.server.host import SessionHost
 from ai_whisperer.server.metrics import Metrics
@@ -54,7 +52,6 @@ class Connection:
         connection_id: str,
         principal: str,
         host: SessionHost,
-        facts: ServerFacts,
         settings: Settings,
         metrics: Metrics,
         audiences: Audiences,
@@ -66,7 +63,14 @@ class Connection:
         self._metrics = metrics
         self._feeds = Feeds(max_feeds=settings.max_subscriptions, audiences=audiences)
         self._outbox = Outbox(socket, patience_seconds=settings.slow_client_seconds, last_word=self._last_word)
-        self._caller = Caller(principal=principal, host=host, facts=facts, peer=self)
+        self._caller = Caller(
+            principal=principal,
+            host=host,
+            settings=settings,
+            feeds=self._feeds,
+            outbox=self._outbox,
+            one_by_one=asyncio.Lock(),
+        )
         self._loop = asyncio.get_running_loop()
         self._follows = follows
         self._requests = 0
@@ -77,7 +81,6 @@ class Connection:
         self._at_work: set[asyncio.Task[None]] = set()
         self._waits: set[asyncio.Task[Any]] = set()
         self._leaving = False
-        self._one_by_one = asyncio.Lock()
         self._room = asyncio.Event()
         self._room.set()
 
@@ -98,19 +101,6 @@ class Connection:
             for waiting in self._waits:
                 waiting.cancel()
             await asyncio.gather(*self._pending, return_exceptions=True)
-
-    def subscribe(self, session: AsyncAgentSessionManager, params: Subscribe) -> Subscribed:
-        return self._feeds.subscribe(session, self._outbox, after=params.after, deltas=params.deltas)
-
-    def unsubscribe(self, session: AsyncAgentSessionManager) -> Subscribed:
-        return self._feeds.unsubscribe(session)
-
-    async def ready(self) -> None:
-        await self._outbox.ready()
-
-    @property
-    def one_by_one(self) -> asyncio.Lock:
-        return self._one_by_one
 
     async def _begin(self, message: str | bytes) -> None:
         """Begin to answer, and come back when there is room for more."""
@@ -239,7 +229,7 @@ class Connection:
             raise RpcError(
                 jsonrpc.INTERNAL_ERROR,
                 f"The server failed to handle {known}. Its log has the details under request {request_id}.",
-                {"code": jsonrpc.NAMES[jsonrpc.INTERNAL_ERROR], "requestId": request_id},
+                {"requestId": request_id},
             ) from error
         finally:
             self._metrics.count_request(known, outcome=outcome, seconds=self._loop.time() - began_at)

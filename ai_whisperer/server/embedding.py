@@ -12,30 +12,24 @@ from msgspec.structs import asdict, replace
 from ai_whisperer.domain.sessions import SessionRecord, SessionSummary
 from ai_whisperer.errors import StateError
 from ai_whisperer.runtime.api.manager import AsyncAgentSessionManager
+from ai_whisperer.runtime.api.page import Served
 from ai_whisperer.secrets import remember_secret
 from ai_whisperer.server import answers  # noqa: F401 - it registers itself
+from ai_whisperer.server.app import Application
 from ai_whisperer.server.host import SessionHost
-from ai_whisperer.server.serving import address_of, announced, application, kept_token, listen, taking_requests
+from ai_whisperer.server.serving import address_of, announced, kept_token, listen, taking_requests
 from ai_whisperer.settings import LOCAL, Settings
-from ai_whisperer.store.base import SERVER, Store, Unit
-from ai_whisperer.templates.library import TemplateLibrary
-from ai_whisperer.tools.function import Tool
+from ai_whisperer.store.base import SERVER, Unit
 
 
 class EmbeddedHost(SessionHost):
     """Has the session that the program holds open, and no other. Its end is the program's business."""
 
-    def __init__(
-        self,
-        manager: AsyncAgentSessionManager,
-        store: Store,
-        *,
-        model: str,
-        templates: TemplateLibrary,
-        tools: Sequence[Tool],
-    ) -> None:
-        super().__init__(store, model=model, templates=templates, tools=tools, create_missing=False)
-        self._manager = manager
+    def __init__(self, served: Served) -> None:
+        super().__init__(
+            served.store, model=served.model, templates=served.templates, tools=served.tools, create_missing=False
+        )
+        self._manager: AsyncAgentSessionManager = served.manager
 
     async def adopt(self) -> None:
         """See that the session is listed, so that a server that is started later has it too."""
@@ -81,28 +75,21 @@ class EmbeddedHost(SessionHost):
 
 
 @asynccontextmanager
-async def page_of(
-    manager: AsyncAgentSessionManager,
-    store: Store,
-    *,
-    data: Path | None,
-    model: str,
-    templates: TemplateLibrary,
-    tools: Sequence[Tool],
-) -> AsyncIterator[str]:
+async def page_of(served: Served) -> AsyncIterator[str]:
     """Serve the page of the open session on a free port of this machine's own address, as long as the block runs.
 
     Brings the address of the page with the token that lets in.
     With a data folder its token is used, and the address is kept there, where commands find it.
     """
-    settings = replace(Settings(), host="127.0.0.1", port=0, session=manager.session_id, data=data or Path())
+    session_id, data = served.manager.session_id, served.data
+    settings = replace(Settings(), host="127.0.0.1", port=0, session=session_id, data=data or Path())
     token = secrets.token_urlsafe(32) if data is None else kept_token(data)
     remember_secret(token)
-    host = EmbeddedHost(manager, store, model=model, templates=templates, tools=tools)
+    host = EmbeddedHost(served)
     listening = listen(settings)
     try:
         port = listening.getsockname()[1]
-        app = application(settings, host, {LOCAL: token}, port=port)
+        app = Application(host, {LOCAL: token}, settings=settings, port=port)
         address = address_of(settings, token, port=port, temporary=True)
         await host.adopt()
         async with taking_requests(app, listening, settings, on_failure=host.fail):

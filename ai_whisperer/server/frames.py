@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ai_whisperer.domain.notification import Notification
-from ai_whisperer.protocol.notifications import frame_of
+from ai_whisperer.protocol.subscriptions import frame_of
 from ai_whisperer.runtime.session.log import Subscription
 from ai_whisperer.server.socket import framed
 

@@ -6,6 +6,7 @@ import asyncio
 import logging
 import random
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -72,16 +73,28 @@ class SessionHost:
         self._store = store
         self.toolbox = tools if isinstance(tools, ToolBox) else ToolBox(as_tools(tools))
         self.mcp_servers = mcp_servers or {}
-        self._setting = limits_from(limits, SessionLimits)
         self._limits = SessionLimits()
-        self._model_factory = model_factory
         self._sandbox = sandbox
         self._work = work
-        self._folders = dict(folders or {})
-        self._hidden = tuple(hidden)
         self._create_missing = create_missing
         self._clock = SystemClock()
-        self._trial_turn = TrialTurn()
+        self.started_at = self._clock.now()
+        self._manager_of = partial(
+            AsyncAgentSessionManager,
+            store=store,
+            model=model,
+            model_factory=model_factory,
+            templates=templates,
+            create_missing=create_missing,
+            work=work,
+            folders=dict(folders or {}),
+            hidden=tuple(hidden),
+            tools=self.toolbox.tools,
+            mcp_servers=self.mcp_servers,
+            sandbox=sandbox,
+            limits=limits_from(limits, SessionLimits),
+            trial_turn=TrialTurn(),
+        )
         self._open: dict[str, _OpenSession] = {}
         self._created: dict[str, SessionRecord] = {}  # on their way to the disk
         self._reads = ReadsUnderWay()
@@ -268,22 +281,7 @@ class SessionHost:
         return known.manager
 
     async def _open_anew(self, session_id: str) -> AsyncAgentSessionManager:
-        manager = AsyncAgentSessionManager(
-            session_id=session_id,
-            store=self._store,
-            model=self.model,
-            model_factory=self._model_factory,
-            templates=self.templates,
-            create_missing=self._create_missing,
-            work=self._work,
-            folders=self._folders,
-            hidden=self._hidden,
-            tools=self.toolbox.tools,
-            mcp_servers=self.mcp_servers,
-            sandbox=self._sandbox,
-            limits=self._setting,
-            trial_turn=self._trial_turn,
-        )
+        manager = self._manager_of(session_id=session_id)
         await manager.open()
         if self._closing:
             await manager.close(grace_seconds=0)

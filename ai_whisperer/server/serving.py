@@ -6,18 +6,15 @@ import asyncio
 import contextlib
 import logging
 import os
-import random
 import secrets
 import signal
 import socket
-import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
 from pathlib import Path
 
 import msgspec
 import uvicorn
 
-from ai_whisperer.domain.clock import SystemClock, TimedIds
 from ai_whisperer.domain.tasks import StepRecord
 from ai_whisperer.errors import (
     InvalidInputError,
@@ -40,8 +37,7 @@ from ai_whisperer.server import answers  # noqa: F401 - it registers itself
 from ai_whisperer.server.address import ADDRESS_FILE, Address, find_address
 from ai_whisperer.server.agent_export import export_agents
 from ai_whisperer.server.app import Application
-from ai_whisperer.server.calls import ServerFacts
-from ai_whisperer.server.gate import Gate, check_binding, own_url
+from ai_whisperer.server.gate import check_binding, own_url
 from ai_whisperer.server.host import SessionHost
 from ai_whisperer.server.http import ClientHttp
 from ai_whisperer.server.socket import ClientSocket
@@ -50,7 +46,6 @@ from ai_whisperer.templates.library import TemplateLibrary
 from ai_whisperer.tools.function import AnyFunction, as_tools
 from ai_whisperer.tools.project_files import load_tool_files, standard_folder
 from ai_whisperer.tools.toolbox import ToolBox
-from ai_whisperer.version import __version__
 
 _KEPT_BY_THE_SYSTEM_BYTES = 64 << 10
 """For a client that does not read. Left to itself the system keeps megabytes, and it takes as long to notice."""
@@ -174,7 +169,7 @@ async def running(
         )
         stack.push_async_callback(host.close, grace_seconds=0)  # for a start that failed half-way
         port = listening.getsockname()[1]
-        app = application(settings, host, tokens, port=port)
+        app = Application(host, tokens, settings=settings, port=port)
         address = address_of(settings, token, port=port, temporary=temporary)
         await host.start(session_id=settings.session)
         async with taking_requests(app, listening, settings, on_failure=host.fail):
@@ -183,22 +178,6 @@ async def running(
                     yield RunningServer(address, host, sandbox, port=port)
                 finally:
                     await host.close(grace_seconds=settings.shutdown_grace_seconds)
-
-
-def application(settings: Settings, host: SessionHost, tokens: Mapping[str, str], *, port: int) -> Application:
-    """What answers requests for the sessions of the host to those who have one of the tokens, by principal."""
-    return Application(
-        gate=Gate(tokens, settings=settings, port=port),
-        host=host,
-        facts=ServerFacts(
-            version=__version__,
-            started_at=time.time(),
-            max_frame_bytes=settings.max_frame_bytes,
-            log_level=settings.log_level,
-        ),
-        settings=settings,
-        ids=TimedIds(SystemClock(), random.SystemRandom()),
-    )
 
 
 def address_of(settings: Settings, token: str, *, port: int, temporary: bool) -> Address:

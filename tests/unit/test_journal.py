@@ -6,7 +6,6 @@ from ai_whisperer.core.journal import (
     RequestModel,
     mails_shown_by,
     next_action,
-    response_of,
     turns,
 )
 from ai_whisperer.domain.conversation import Answer, AnswerTurn, ToolCall, ToolResult, ToolTurn, UserTurn
@@ -129,7 +128,9 @@ def test_reasoning_is_analysis_tools_are_commentary_and_only_the_last_text_is_fi
         called(2, "x" * 1000),
         asked(3, Answer(text="Here you are.", reasoning="done")),
     ]
-    response = response_of(journal)
+    ended = next_action(journal, max_steps=10)
+    assert isinstance(ended, Complete)
+    response = ended.response
     assert response.analysis == "think\ndone"
     assert response.commentary.startswith("Let me look.\ntool({}) → xxx")
     assert len(response.commentary) < 600

@@ -27,7 +27,7 @@ ALLOWED: dict[str, set[str]] = {
     "templates": WORDS | {"core", "templates"},
     "runtime": WORDS
     | {"core", "store", "models", "sandbox", "tools", "templates", "runtime", "session_api", "task_stream"},
-    "protocol": WORDS | {"templates", "protocol"},
+    "protocol": WORDS | {"templates", "protocol", "session_api"},
     "server": WORDS
     | {
         "core",

@@ -43,9 +43,8 @@ def test_a_request_counts_in_every_bucket_that_it_fits_into() -> None:
 
 def test_clients_are_counted_as_they_come_and_go() -> None:
     metrics = Metrics(list)
-    metrics.connections.inc()
-    metrics.connections.inc()
-    metrics.connections.dec()
+    metrics.connections += 2
+    metrics.connections -= 1
     metrics.count_refusal(is_wrong_token=True)
     metrics.count_refusal(is_wrong_token=False)
     metrics.count_slow_client()

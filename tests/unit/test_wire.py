@@ -25,7 +25,7 @@ from ai_whisperer.domain.tasks import TaskKind, TaskRecord, TaskState
 from ai_whisperer.protocol import agents, mail, rooms, schedules, sessions, subscriptions, tasks
 from ai_whisperer.protocol.catalog import METHODS
 from ai_whisperer.protocol.method import Method
-from ai_whisperer.protocol.notifications import frame_of
+from ai_whisperer.protocol.subscriptions import frame_of
 from ai_whisperer.protocol.wire import guide_type, wire_type
 
 AS_WRITTEN = (AgentDefinition, ScheduleDefinition)

@@ -18,8 +18,8 @@ from msgspec.structs import replace
 from ai_whisperer import AsyncAgentSessionManager, WhispererError
 from ai_whisperer.domain.conversation import Answer, Usage
 from ai_whisperer.models.base import ModelRequest
-from ai_whisperer.protocol.notifications import frame_of
 from ai_whisperer.protocol.sessions import GET_SNAPSHOT
+from ai_whisperer.protocol.subscriptions import frame_of
 from tests.simulation.chaos import Chaos
 from tests.simulation.stage import prompt_of
 from tests.simulation.world import AGENTS, EVENTS, LOCKS, World

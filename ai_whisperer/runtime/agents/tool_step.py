@@ -7,9 +7,9 @@ from functools import partial
 
 from msgspec.structs import replace
 
+from ai_whisperer.core.failures import failed
 from ai_whisperer.core.marks import harmless
 from ai_whisperer.core.text import mended
-from ai_whisperer.core.tool_results import failed
 from ai_whisperer.domain.conversation import ToolCall, ToolResult
 from ai_whisperer.domain.notification import Notification
 from ai_whisperer.domain.notifications.steps import StepOutput

@@ -6,7 +6,6 @@ import random as chance
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
-from types import TracebackType
 
 from msgspec.structs import replace
 
@@ -39,7 +38,7 @@ from ai_whisperer.runtime.api.limits import SessionLimiting
 from ai_whisperer.runtime.api.locks import SessionLocks
 from ai_whisperer.runtime.api.mcp import SessionMcp
 from ai_whisperer.runtime.api.notifying import NotificationCallback, Notifying, checked_callback
-from ai_whisperer.runtime.api.page import SessionPage
+from ai_whisperer.runtime.api.page import Served, SessionPage
 from ai_whisperer.runtime.api.reading import AgentRef
 from ai_whisperer.runtime.api.rooms import SessionRooms
 from ai_whisperer.runtime.api.schedules import SessionSchedules
@@ -153,9 +152,7 @@ class AsyncAgentSessionManager(
         await self.open()
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.close()
 
     async def open(self) -> None:
@@ -196,9 +193,11 @@ class AsyncAgentSessionManager(
         if self._callback is not None:
             self._notifying = Notifying(self.subscribe(), self._callback)
         try:
-            await self._page.begin(
-                self, store, data=self._data, model=self._model, templates=self._templates, tools=self._tools
+            data = None if self._data is None else Path(self._data)
+            served = Served(
+                manager=self, store=store, data=data, model=self._model, templates=self._templates, tools=self._tools
             )
+            await self._page.begin(served)
         except BaseException:
             await self.close(grace_seconds=0)
             raise

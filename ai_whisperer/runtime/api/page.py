@@ -3,30 +3,30 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NamedTuple
 
 from ai_whisperer.store.base import Store
 from ai_whisperer.templates.library import TemplateLibrary
 from ai_whisperer.tools.function import Tool
 
 
-class _PageOf(Protocol):
-    """See `server.embedding.page_of`."""
+class Served(NamedTuple):
+    """What a page is served of: an open session and what is in it. `data` is its folder, if it has one."""
 
-    def __call__(
-        self,
-        manager: Any,
-        store: Store,
-        *,
-        data: Path | None,
-        model: str,
-        templates: TemplateLibrary,
-        tools: Sequence[Tool],
-    ) -> AbstractAsyncContextManager[str]: ...
+    manager: Any
+    store: Store
+    data: Path | None
+    model: str
+    templates: TemplateLibrary
+    tools: Sequence[Tool]
+
+
+_PageOf = Callable[[Served], AbstractAsyncContextManager[str]]
+"""See `server.embedding.page_of`."""
 
 
 class SessionPage:
@@ -37,24 +37,13 @@ class SessionPage:
         self._stack = AsyncExitStack()
         self.url: str | None = None
 
-    async def begin(
-        self,
-        manager: Any,
-        store: Store,
-        *,
-        data: str | Path | None,
-        model: str,
-        templates: TemplateLibrary,
-        tools: Sequence[Tool],
-    ) -> None:
+    async def begin(self, served: Served) -> None:
         """Serve it, and print its address, with the token, for the person who started the program."""
         if not self._wanted:
             return
         # The server is built on this runtime, so it is found by its name, and loaded only by those who want it.
         page_of: _PageOf = import_module("ai_whisperer.server.embedding").page_of
-        folder = None if data is None else Path(data)
-        serving = page_of(manager, store, data=folder, model=model, templates=templates, tools=tools)
-        self.url = await self._stack.enter_async_context(serving)
+        self.url = await self._stack.enter_async_context(page_of(served))
         sys.stderr.write(f"page {self.url}\n")
         sys.stderr.flush()
 
